@@ -1,0 +1,2 @@
+//! ASTF, Arm's Architectural Structured Trace Format.
+#![forbid(unsafe_code)]

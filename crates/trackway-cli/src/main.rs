@@ -1,0 +1,3 @@
+//! The `trackway` program.
+#![forbid(unsafe_code)]
+fn main() {}

@@ -1,0 +1,81 @@
+//! The loss ledger: an honest account of what a conversion kept, derived, dropped and made up.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What happened to a piece of information on its way into another format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// It is there.
+    Kept,
+    /// It is not there but follows from what is.
+    Derived,
+    /// It is gone.
+    Dropped,
+    /// The target demands it and the source did not have it.
+    Invented,
+}
+
+impl Fate {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Fate::Kept => "kept",
+            Fate::Derived => "derived",
+            Fate::Dropped => "dropped",
+            Fate::Invented => "invented",
+        }
+    }
+}
+
+/// Counts by fate and by what it was. Mergeable, so that parallel parts add up.
+///
+/// ```
+/// use trackway_core::{Fate, Losses};
+/// let mut losses = Losses::default();
+/// losses.add(Fate::Dropped, "register values", 3);
+/// losses.add(Fate::Kept, "instructions", 10);
+/// assert!(losses.is_lossy());
+/// assert_eq!(losses.to_string(), "kept      10  instructions\ndropped    3  register values\n");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    counts: BTreeMap<(Fate, &'static str), u64>,
+}
+
+impl Losses {
+    /// Counts `n` more.
+    #[inline]
+    pub fn add(&mut self, fate: Fate, what: &'static str, n: u64) {
+        if n > 0 {
+            *self.counts.entry((fate, what)).or_default() += n;
+        }
+    }
+
+    /// Adds another ledger.
+    pub fn merge(&mut self, other: &Losses) {
+        for (&(fate, what), &n) in &other.counts {
+            self.add(fate, what, n);
+        }
+    }
+
+    /// True if something was dropped or made up: what `--strict` refuses.
+    pub fn is_lossy(&self) -> bool {
+        self.counts.keys().any(|(fate, _)| matches!(fate, Fate::Dropped | Fate::Invented))
+    }
+
+    /// All entries, by fate and name.
+    pub fn entries(&self) -> impl Iterator<Item = (Fate, &'static str, u64)> + '_ {
+        self.counts.iter().map(|(&(fate, what), &n)| (fate, what, n))
+    }
+}
+
+impl fmt::Display for Losses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.counts.values().map(|n| n.to_string().len()).max().unwrap_or(0).max(3);
+        for (fate, what, n) in self.entries() {
+            writeln!(f, "{:<8} {n:>width$}  {what}", fate.word())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Where events come from and go to, and how bytes get in.
+
+use std::io::Read;
+use std::sync::Arc;
+
+use crate::batch::Batch;
+use crate::error::{Error, Result};
+use crate::losses::Losses;
+use crate::meta::Meta;
+
+/// Gives events: the `lift` side of a format.
+pub trait Source {
+    /// What the trace says about itself.
+    fn meta(&self) -> &Meta;
+
+    /// Clears `batch` and fills it with the next events; false at the end.
+    ///
+    /// What came before bad input is delivered first; the error comes with the next call. After it the
+    /// caller either stops or calls [`resync`](Source::resync).
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool>;
+
+    /// After an error: finds the next place where decoding can go on. True if there is one; the next
+    /// batch then begins with a `Gap`.
+    fn resync(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Before the first `fill`: jumps towards instruction `n` if the container has an index. Gives the
+    /// number of the instruction that will come first, at most `n`.
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        let _ = n;
+        Ok(0)
+    }
+
+    /// Bytes of the input used so far, for progress.
+    fn position(&self) -> u64 {
+        0
+    }
+}
+
+/// Takes events: the `lower` side of a format.
+pub trait Sink {
+    /// Takes a batch.
+    fn put(&mut self, batch: &Batch) -> Result<()>;
+
+    /// Writes what is pending and closes. Gives the account of what was lost.
+    fn finish(&mut self) -> Result<Losses>;
+}
+
+/// A native item, ready to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// Byte offset in the decompressed stream.
+    pub offset: u64,
+    /// Its length in bytes.
+    pub len: u64,
+    /// Its name in the spec.
+    pub name: &'static str,
+    /// Its fields.
+    pub text: String,
+}
+
+/// Gives native items as text, for `dump --raw`.
+pub trait Items {
+    /// The next item into `item`; false at the end.
+    fn next(&mut self, item: &mut Item) -> Result<bool>;
+
+    /// After an error: goes on at the next place possible; gives the bytes skipped.
+    fn resync(&mut self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+}
+
+/// Shared bytes: a mapped file or a buffer.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// The input of a format: all of it at once, or as it comes.
+pub enum Input {
+    /// All bytes, at hand (mapped).
+    Whole(SharedBytes),
+    /// A stream (stdin, a decompressor).
+    Stream(Box<dyn Read + Send>),
+}
+
+impl Input {
+    /// All of `bytes`.
+    pub fn from_vec(bytes: Vec<u8>) -> Self {
+        Input::Whole(Arc::new(bytes))
+    }
+}
+
+impl std::fmt::Debug for Input {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Input::Whole(bytes) => write!(f, "Whole({} bytes)", (**bytes).as_ref().len()),
+            Input::Stream(_) => f.write_str("Stream"),
+        }
+    }
+}
+
+/// A window over an [`Input`] that a reader works through: it looks at [`bytes`](Feed::bytes), consumes
+/// what it understood, and asks for [`more`](Feed::more) where an item is cut.
+///
+/// ```
+/// use trackway_core::{Feed, Input};
+/// let mut feed = Feed::new(Input::from_vec(vec![1, 2, 3]));
+/// assert_eq!(feed.bytes(), &[1, 2, 3]);
+/// feed.consume(2);
+/// assert_eq!((feed.offset(), feed.bytes()), (2, &[3][..]));
+/// assert!(!feed.more()?);
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Feed {
+    input: Input,
+    /// For streams: what was read and not yet consumed is `buffer[start..]`.
+    buffer: Vec<u8>,
+    start: usize,
+    consumed: u64,
+    ended: bool,
+}
+
+impl Feed {
+    const BLOCK: usize = 1 << 20;
+
+    /// A window at the start of `input`; the first block is read on demand.
+    pub fn new(input: Input) -> Self {
+        let ended = matches!(input, Input::Whole(_));
+        Feed { input, buffer: Vec::new(), start: 0, consumed: 0, ended }
+    }
+
+    /// Offset of the first byte of [`bytes`](Feed::bytes).
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.consumed
+    }
+
+    /// What is at hand.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        match &self.input {
+            Input::Whole(bytes) => &(**bytes).as_ref()[self.consumed as usize..],
+            Input::Stream(_) => &self.buffer[self.start..],
+        }
+    }
+
+    /// Steps over `n` bytes, at most as many as are at hand.
+    #[inline]
+    pub fn consume(&mut self, n: usize) {
+        let n = n.min(self.bytes().len());
+        self.consumed += n as u64;
+        self.start += n;
+    }
+
+    /// Reads another block behind what is at hand; false at the end of the input.
+    pub fn more(&mut self) -> Result<bool> {
+        let Input::Stream(stream) = &mut self.input else { return Ok(false) };
+        if self.ended {
+            return Ok(false);
+        }
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        let have = self.buffer.len();
+        let read = stream.by_ref().take(Self::BLOCK as u64).read_to_end(&mut self.buffer);
+        self.ended = self.buffer.len() == have;
+        match read {
+            // What arrived before the failure is still good.
+            Err(_) if !self.ended => Ok(true),
+            Err(error) => Err(Error { offset: self.consumed + have as u64, ..stream_error(&error) }),
+            Ok(_) => Ok(!self.ended),
+        }
+    }
+}
+
+/// A decompressor reports damage as an I/O error of these kinds.
+fn stream_error(error: &std::io::Error) -> Error {
+    use crate::error::ErrorKind;
+    use std::io::ErrorKind as Io;
+    let kind = match error.kind() {
+        Io::InvalidData | Io::InvalidInput | Io::Other => ErrorKind::Compression,
+        Io::UnexpectedEof => ErrorKind::Truncated,
+        kind => ErrorKind::Io(kind),
+    };
+    kind.at(0, "compressed stream", "", "")
+}

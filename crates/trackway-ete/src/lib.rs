@@ -1,0 +1,2 @@
+//! Arm's Embedded Trace Extension, and ETMv4.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! RISC-V E-Trace: compressed branch and data trace.
+#![forbid(unsafe_code)]

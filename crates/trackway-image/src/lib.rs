@@ -1,0 +1,2 @@
+//! The program that ran: code, symbols, lines and the block table.
+#![forbid(unsafe_code)]

@@ -1,0 +1,2 @@
+//! STF, the Simple Trace Format.
+#![forbid(unsafe_code)]
