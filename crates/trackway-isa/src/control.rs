@@ -1,0 +1,142 @@
+//! Where control can go after an instruction, in words that both architectures share.
+
+use trackway_core::{Exit, Isa};
+
+/// What an instruction does to the flow of control.
+///
+/// The jump classes follow E-Trace 4.1.1: calls and returns are told by the link registers `x1` and `x5`
+/// (RISC-V unprivileged 2.5.1). On Arm they are told by the opcode and the link register.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Control {
+    /// The next instruction follows in memory.
+    #[default]
+    Sequential,
+    /// Conditional direct branch.
+    Branch,
+    /// Direct jump that keeps no return address; E-Trace: inferable tail call.
+    Jump,
+    /// Direct call.
+    Call,
+    /// Direct jump that keeps its return address in a register that is no link register; E-Trace: other
+    /// inferable jump.
+    OtherJump,
+    /// Indirect jump that keeps no return address; E-Trace: uninferable tail call.
+    IndirectJump,
+    /// Indirect call.
+    IndirectCall,
+    /// Indirect jump that keeps its return address in a register that is no link register; E-Trace: other
+    /// uninferable jump.
+    OtherIndirectJump,
+    /// Return from a call.
+    Return,
+    /// Jump through one link register that writes the other: co-routines swap.
+    CoroutineSwap,
+    /// Return from a trap (MRET, SRET, URET, DRET, MNRET; ERET, RFE and their kin).
+    TrapReturn,
+    /// System call (ECALL; SVC, HVC, SMC). It traps and never retires.
+    SystemCall,
+    /// Breakpoint (EBREAK; BRK, BKPT, HLT). It traps and never retires.
+    Breakpoint,
+    /// Permanently undefined (the all-zero halfword; UDF). It traps and never retires.
+    Undefined,
+    /// Instruction synchronisation barrier (Arm ISB), a waypoint in ETE.
+    Isb,
+    /// Wait for interrupt or event, timed forms included; a waypoint in some ETE trace units.
+    Wait,
+    /// Start of a transaction (Arm TSTART), a waypoint in ETE.
+    TransactionStart,
+}
+
+impl Control {
+    /// Does it keep a return address in a link register?
+    pub const fn is_call(self) -> bool {
+        matches!(self, Self::Call | Self::IndirectCall | Self::CoroutineSwap)
+    }
+
+    /// Does it pop a return address, as implicit-return stacks see it?
+    pub const fn is_return(self) -> bool {
+        matches!(self, Self::Return | Self::CoroutineSwap)
+    }
+
+    /// Does it jump to where the program text alone does not tell? Trap returns are counted in.
+    pub const fn is_indirect(self) -> bool {
+        matches!(
+            self,
+            Self::IndirectJump
+                | Self::IndirectCall
+                | Self::OtherIndirectJump
+                | Self::Return
+                | Self::CoroutineSwap
+                | Self::TrapReturn
+        )
+    }
+
+    /// Is its target in the encoding?
+    pub const fn is_direct(self) -> bool {
+        matches!(self, Self::Branch | Self::Jump | Self::Call | Self::OtherJump)
+    }
+
+    /// Can control go elsewhere than to the next instruction, traps apart?
+    pub const fn is_transfer(self) -> bool {
+        self.is_direct() || self.is_indirect()
+    }
+
+    /// Can it retire? System calls, breakpoints and undefined instructions are only attempted.
+    pub const fn retires(self) -> bool {
+        !matches!(self, Self::SystemCall | Self::Breakpoint | Self::Undefined)
+    }
+
+    /// How a run that ends with it exits, where it is left by it and not by a trap.
+    pub const fn exit(self) -> Exit {
+        match self {
+            Self::Sequential | Self::Isb | Self::Wait | Self::TransactionStart => Exit::Next,
+            Self::Branch => Exit::Branch,
+            Self::Jump | Self::OtherJump => Exit::Jump,
+            Self::Call => Exit::Call,
+            Self::IndirectJump | Self::OtherIndirectJump => Exit::IndirectJump,
+            Self::IndirectCall | Self::CoroutineSwap => Exit::IndirectCall,
+            Self::Return => Exit::Return,
+            Self::TrapReturn => Exit::TrapReturn,
+            Self::SystemCall | Self::Breakpoint | Self::Undefined => Exit::Trap,
+        }
+    }
+}
+
+/// Which instruction set stands at the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Switch {
+    /// The same as here.
+    #[default]
+    Stay,
+    /// This one (Arm BLX with an immediate).
+    To(Isa),
+    /// The low bit of the target address, or the saved state, says (Arm BX, POP to pc, exception return).
+    ByTarget,
+}
+
+/// How long an instruction is and where control can go after it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flow {
+    /// Length in bytes; 0 where the instruction set is not known.
+    pub length: u8,
+    /// What it does.
+    pub control: Control,
+    /// Where it goes when taken, if the encoding tells.
+    pub target: Option<u64>,
+    /// It may also fall through: conditional branches, and conditional forms of anything else in A32/T32.
+    pub conditional: bool,
+    /// Which instruction set stands at the target.
+    pub switch: Switch,
+}
+
+impl Flow {
+    /// An instruction that control falls through.
+    pub const fn sequential(length: u8) -> Self {
+        Self { length, control: Control::Sequential, target: None, conditional: false, switch: Switch::Stay }
+    }
+
+    /// Can it retire?
+    pub const fn retires(&self) -> bool {
+        self.control.retires()
+    }
+}

@@ -1,0 +1,63 @@
+//! Text of instructions, kept per address.
+
+use std::collections::HashMap;
+
+use trackway_core::Isa;
+
+use crate::{arm, riscv};
+
+/// How RISC-V instructions are written; Arm has one way only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Style {
+    /// Pseudo-instructions where there is one (`ret`, `mv`, `beqz`), as objdump writes by default.
+    pub aliases: bool,
+    /// ABI names of registers (`a0`), not numbers (`x10`).
+    pub abi_names: bool,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { aliases: true, abi_names: true }
+    }
+}
+
+/// How many texts are kept before the cache starts again.
+const CACHED: usize = 1 << 20;
+
+/// Text of instructions of any instruction set, as objdump writes it: mnemonic, a blank, operands.
+///
+/// ```
+/// use trackway_core::Isa;
+/// use trackway_isa::Disassembler;
+///
+/// let mut disassembler = Disassembler::default();
+/// assert_eq!(disassembler.text(Isa::Other, 0x1000, 0x00b5_0463), ".word 0x00b50463");
+/// ```
+#[derive(Debug, Default)]
+pub struct Disassembler {
+    style: Style,
+    arm: arm::Text,
+    cache: HashMap<(u64, u32, Isa), Box<str>>,
+}
+
+impl Disassembler {
+    /// With a style of your own.
+    pub fn new(style: Style) -> Self {
+        Self { style, ..Self::default() }
+    }
+
+    /// The text of one instruction; what does not decode is written as data (`.word`, `.short`).
+    pub fn text(&mut self, isa: Isa, pc: u64, encoding: u32) -> &str {
+        if self.cache.len() >= CACHED {
+            self.cache.clear();
+        }
+        self.cache.entry((pc, encoding, isa)).or_insert_with(|| {
+            match isa {
+                Isa::Rv32 | Isa::Rv64 => riscv::text(isa, pc, encoding, self.style),
+                Isa::A64 | Isa::A32 | Isa::T32 => self.arm.text(isa, pc, encoding),
+                Isa::Other => format!(".word 0x{encoding:08x}"),
+            }
+            .into_boxed_str()
+        })
+    }
+}
