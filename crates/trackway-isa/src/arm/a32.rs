@@ -95,12 +95,7 @@ pub fn flow(pc: u64, encoding: u32) -> Flow {
     let rows = if condition == 15 { UNCONDITIONAL } else { CONDITIONAL };
     let Some(row) = rows.iter().find(|row| row.matches(encoding)) else { return Flow::sequential(4) };
     let conditional = condition < ALWAYS;
-    let indirect = |control| Flow {
-        control,
-        conditional,
-        switch: Switch::ByTarget,
-        ..Flow::sequential(4)
-    };
+    let indirect = |control| Flow { control, conditional, switch: Switch::ByTarget, ..Flow::sequential(4) };
     let returning = |yes: bool| indirect(if yes { Control::Return } else { Control::IndirectJump });
     match row.class {
         Direct(control) => Flow {

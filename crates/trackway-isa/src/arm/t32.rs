@@ -134,11 +134,7 @@ pub const fn in_it_block(flow: Flow) -> Flow {
 
 /// Length, control transfer and target of a T32 instruction.
 pub fn flow(pc: u64, encoding: u32) -> Flow {
-    if is_wide(encoding) {
-        wide(pc, encoding.rotate_left(16))
-    } else {
-        narrow(pc, encoding & 0xffff)
-    }
+    if is_wide(encoding) { wide(pc, encoding.rotate_left(16)) } else { narrow(pc, encoding & 0xffff) }
 }
 
 fn narrow(pc: u64, word: u32) -> Flow {

@@ -1,0 +1,360 @@
+//! The block table: for a pc, where the straight run ends, how many instructions it has, how it leaves
+//! and to where.
+//!
+//! A table has one 64-bit entry per place where an instruction may start (every 4 bytes in A64 and A32,
+//! every 2 in T32 and RISC-V), so a look-up is an index and a load. Entries are made a 4 KiB page at a
+//! time when first asked for. Each entry stands for itself, so threads share a table without locks: two
+//! that build the same page write the same values.
+//!
+//! Memory: 8 bytes per entry, which is 8 bytes per instruction in A64 and A32 and 8 to 16 in T32 and
+//! RISC-V, for each pair of instruction set and waypoints in use, and only for pages that were asked for
+//! (the system commits zeroed memory as it is touched).
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use trackway_core::{Exit, Isa};
+use trackway_isa::{Control, Switch};
+use zerocopy::FromZeros;
+
+use crate::build::{PAGE, Rules, granule};
+use crate::entry::{Entry, Exchange};
+use crate::memory::{Memory, Range};
+
+/// What ends a run. Every instruction that can transfer control does, always; the rest is chosen here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Waypoints {
+    /// Arm ISB.
+    pub isb: bool,
+    /// WFI and WFE, timed forms included.
+    pub wait: bool,
+    /// Arm TSTART.
+    pub transaction: bool,
+    /// What traps by itself: system calls, breakpoints, instructions that are defined to be undefined.
+    pub trap: bool,
+}
+
+impl Waypoints {
+    /// Control transfers and nothing else.
+    pub const TRANSFERS: Self = Waypoints { isb: false, wait: false, transaction: false, trap: false };
+
+    /// E-Trace: transfers, and what traps by itself (ECALL, EBREAK).
+    pub const ETRACE: Self = Waypoints { trap: true, ..Self::TRANSFERS };
+
+    /// The P0 instructions of ETE and ETMv4; `wait` is TRCIDR2.WFXMODE.
+    pub const fn ete(wait: bool) -> Self {
+        Waypoints { isb: true, wait, transaction: true, trap: false }
+    }
+
+    /// Does this end a run?
+    #[inline]
+    pub const fn ends(self, control: Control) -> bool {
+        match control {
+            Control::Sequential => false,
+            Control::Isb => self.isb,
+            Control::Wait => self.wait,
+            Control::TransactionStart => self.transaction,
+            Control::SystemCall | Control::Breakpoint | Control::Undefined => self.trap,
+            _ => true,
+        }
+    }
+}
+
+/// A straight run of instructions and how it leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Address of the first instruction.
+    pub start: u64,
+    /// Address behind the last one.
+    pub end: u64,
+    /// How many instructions.
+    pub count: u32,
+    /// Address of the last one.
+    pub last: u64,
+    /// What the last one does. [`Control::Sequential`] says that the run is cut for another reason: no code
+    /// is known at `end`, or it is longer than 4095 instructions. Then ask again at `end`.
+    pub control: Control,
+    /// Can it fall through to `end`? A32 and T32 have conditional calls, returns and waits too.
+    pub conditional: bool,
+    /// Where a direct transfer goes.
+    pub target: Option<u64>,
+    /// Which instruction set is at the target.
+    pub switch: Switch,
+}
+
+impl Block {
+    /// How the run ends, in the words of the event model.
+    pub const fn exit(&self) -> Exit {
+        self.control.exit()
+    }
+}
+
+/// Code that is at most this long has one table; the table is made when first asked for.
+const REGION: u64 = 1 << 24;
+
+/// The entries of a stretch of code.
+#[derive(Debug)]
+struct Table {
+    entries: Box<[AtomicU64]>,
+}
+
+/// A stretch of code and its table.
+#[derive(Debug)]
+struct Region {
+    /// On the instruction set's granule.
+    base: u64,
+    length: u64,
+    table: OnceLock<Arc<Table>>,
+}
+
+/// The block table of one view of memory, for one instruction set and one set of waypoints.
+///
+/// ```
+/// use std::sync::Arc;
+/// use trackway_core::Isa;
+/// use trackway_image::{Blocks, Memory, Segment, Waypoints};
+/// use trackway_isa::Control;
+///
+/// // nop; cbz x0, .+8; svc #0; ret
+/// let code = [0xd503_201f_u32, 0xb400_0040, 0xd400_0001, 0xd65f_03c0];
+/// let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let memory = Memory::new([Segment::new(0x1000, Arc::new(bytes))?]);
+/// let blocks = Arc::new(Blocks::new(Arc::new(memory), Isa::A64, Waypoints::ete(true)));
+///
+/// let mut cursor = blocks.cursor();
+/// let block = cursor.at(0x1000).unwrap();
+/// assert_eq!((block.count, block.end, block.control), (2, 0x1008, Control::Branch));
+/// assert_eq!(block.target, Some(0x100c));
+/// assert_eq!(cursor.at(0x1008).unwrap().control, Control::Return); // SVC ends no run
+/// assert_eq!(cursor.at(0x1010), None); // outside
+/// # Ok::<(), trackway_image::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Blocks {
+    memory: Arc<Memory>,
+    rules: Rules,
+    /// In order of address, without overlap.
+    regions: Vec<Region>,
+}
+
+impl Blocks {
+    /// An empty table over `memory`.
+    pub fn new(memory: Arc<Memory>, isa: Isa, waypoints: Waypoints) -> Self {
+        let code = if isa == Isa::Other { Vec::new() } else { memory.code() };
+        let regions = code.into_iter().flat_map(|range| split(range, isa)).collect();
+        Blocks { memory, rules: Rules { isa, waypoints }, regions }
+    }
+
+    /// The instruction set.
+    pub fn isa(&self) -> Isa {
+        self.rules.isa
+    }
+
+    /// What ends a run.
+    pub fn waypoints(&self) -> Waypoints {
+        self.rules.waypoints
+    }
+
+    /// The memory that it stands for.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Makes a cursor, which is what to look up with.
+    pub fn cursor(self: &Arc<Self>) -> Cursor {
+        Cursor {
+            blocks: Arc::clone(self),
+            base: 0,
+            granule: granule(self.rules.isa),
+            table: Arc::new(Table { entries: Box::default() }),
+        }
+    }
+
+    /// Makes all entries now, for programs that will be used throughout.
+    pub fn fill(&self) {
+        for region in &self.regions {
+            if let Some(table) = self.table(region) {
+                for page in 0..region.length.div_ceil(PAGE) {
+                    self.build(region.base, &table, page);
+                }
+            }
+        }
+    }
+
+    /// The region that `pc` lies in.
+    fn region(&self, pc: u64) -> Option<&Region> {
+        let at = self.regions.partition_point(|region| region.base <= pc).checked_sub(1)?;
+        let region = &self.regions[at];
+        (pc - region.base < region.length).then_some(region)
+    }
+
+    /// The region's table; `None` where the system has no memory for it.
+    fn table(&self, region: &Region) -> Option<Arc<Table>> {
+        if let Some(table) = region.table.get() {
+            return Some(Arc::clone(table));
+        }
+        let slots = (region.length >> granule(self.rules.isa)) as usize;
+        let entries = <[AtomicU64]>::new_box_zeroed_with_elems(slots).ok()?;
+        Some(Arc::clone(region.table.get_or_init(|| Arc::new(Table { entries }))))
+    }
+
+    /// Makes the entries of one page.
+    fn build(&self, base: u64, table: &Table, page: u64) {
+        let granule = granule(self.rules.isa);
+        let offset = page * PAGE;
+        let first = (offset >> granule) as usize;
+        let slots = (table.entries.len() - first).min((PAGE >> granule) as usize);
+        self.rules.build(&self.memory, base + offset, (slots << granule) as u64, |slot, entry| {
+            table.entries[first + slot].store(entry.0, Relaxed);
+        });
+    }
+
+    /// Where the direct transfer at `last` goes, from its encoding.
+    #[cold]
+    fn far_target(&self, last: u64) -> Option<u64> {
+        let (encoding, _) = self.memory.fetch(self.rules.isa, last)?;
+        trackway_isa::flow(self.rules.isa, last, encoding).target
+    }
+}
+
+/// Cuts a range of code into regions, on the granule of the instruction set. A slot that is known in part
+/// only is left out: no instruction fits.
+fn split(range: Range, isa: Isa) -> impl Iterator<Item = Region> {
+    let mask = (1 << granule(isa)) - 1;
+    let skip = range.address.wrapping_neg() & mask;
+    let base = range.address.wrapping_add(skip);
+    let length = range.length.saturating_sub(skip) & !mask;
+    (0..length).step_by(REGION as usize).map(move |offset| Region {
+        base: base + offset,
+        length: (length - offset).min(REGION),
+        table: OnceLock::new(),
+    })
+}
+
+/// Looks up blocks, and remembers where it did so last: following a run that stays in the same 16 MiB is
+/// one subtraction, one compare and one load.
+#[derive(Clone, Debug)]
+pub struct Cursor {
+    blocks: Arc<Blocks>,
+    base: u64,
+    granule: u32,
+    table: Arc<Table>,
+}
+
+impl Cursor {
+    /// The table that it looks into.
+    pub fn blocks(&self) -> &Arc<Blocks> {
+        &self.blocks
+    }
+
+    /// The run that starts at `pc`; `None` where no code is known, and between two places where an
+    /// instruction may start.
+    #[inline]
+    pub fn at(&mut self, pc: u64) -> Option<Block> {
+        let entry = self.entry(pc)?;
+        let end = pc.wrapping_add(entry.length());
+        let last = end.wrapping_sub(entry.last_length());
+        let control = entry.control();
+        let target = if control.is_direct() { self.target(pc, last, entry) } else { None };
+        let switch = match entry.exchange() {
+            Exchange::Stay => Switch::Stay,
+            Exchange::ByTarget => Switch::ByTarget,
+            Exchange::Other if self.blocks.rules.isa == Isa::A32 => Switch::To(Isa::T32),
+            Exchange::Other => Switch::To(Isa::A32),
+        };
+        let conditional = entry.conditional();
+        Some(Block { start: pc, end, count: entry.count(), last, control, conditional, target, switch })
+    }
+
+    /// How many instructions of the run from `pc` come before the one at `address`; `None` if no instruction
+    /// of that run starts there.
+    pub fn position(&mut self, pc: u64, address: u64) -> Option<u32> {
+        let run = self.entry(pc)?;
+        let ahead = address.wrapping_sub(pc);
+        if ahead >= run.length() || !ahead.is_multiple_of(1 << self.granule) {
+            return None;
+        }
+        if self.granule == 2 {
+            return Some((ahead / 4) as u32);
+        }
+        if !self.starts_within(ahead / 2, address) {
+            return None;
+        }
+        match self.entry(address) {
+            Some(rest) if ahead + rest.length() == run.length() => Some(run.count() - rest.count()),
+            // Two pieces of a run too long for one entry: count.
+            _ => Some(self.count(pc, address)),
+        }
+    }
+
+    /// Instructions from `pc` to `address`, which is known to be on the path.
+    #[cold]
+    fn count(&mut self, pc: u64, address: u64) -> u32 {
+        let (mut at, mut count) = (pc, 0);
+        while at != address
+            && let Some(entry) = self.entry(at)
+        {
+            at = at.wrapping_add(if entry.first_wide() { 4 } else { 2 });
+            count += 1;
+        }
+        count
+    }
+
+    /// In a set with instructions of 2 and 4 bytes: does the path that begins `halfwords` before `address`
+    /// come to `address`, and not step over it?
+    ///
+    /// Going back from `address` over places where a wide instruction would start, up to the start of
+    /// the path: a path cannot step over the place behind a narrow one, so an instruction starts there or
+    /// at the start of the path itself, and from it wide ones follow each other.
+    fn starts_within(&mut self, halfwords: u64, address: u64) -> bool {
+        let mut wide = 0;
+        while wide < halfwords {
+            match self.entry(address - 2 * (wide + 1)) {
+                Some(entry) if entry.first_wide() => wide += 1,
+                _ => break,
+            }
+        }
+        wide.is_multiple_of(2)
+    }
+
+    #[inline]
+    fn target(&self, pc: u64, last: u64, entry: Entry) -> Option<u64> {
+        match entry.distance() {
+            Some(distance) => Some(pc.wrapping_add_signed(distance)),
+            None => self.blocks.far_target(last),
+        }
+    }
+
+    /// The entry for `pc`, made if need be; `None` for a hole.
+    #[inline]
+    fn entry(&mut self, pc: u64) -> Option<Entry> {
+        // Rotating puts the bits of a misaligned pc on top: one compare finds it outside.
+        let index = pc.wrapping_sub(self.base).rotate_right(self.granule);
+        if let Some(entry) = self.table.entries.get(index as usize) {
+            let entry = Entry(entry.load(Relaxed));
+            if !entry.is_empty() {
+                return Some(entry);
+            }
+        }
+        self.find(pc)
+    }
+
+    /// The slow way: another region, a page that was not asked for yet, a hole.
+    #[cold]
+    #[inline(never)]
+    fn find(&mut self, pc: u64) -> Option<Entry> {
+        let region = self.blocks.region(pc)?;
+        let table = self.blocks.table(region)?;
+        (self.base, self.table) = (region.base, table);
+        let offset = pc - self.base;
+        if !offset.is_multiple_of(1 << self.granule) {
+            return None;
+        }
+        let slot = self.table.entries.get((offset >> self.granule) as usize)?;
+        if slot.load(Relaxed) == Entry::UNKNOWN.0 {
+            self.blocks.build(self.base, &self.table, offset / PAGE);
+        }
+        let entry = Entry(slot.load(Relaxed));
+        (!entry.is_empty()).then_some(entry)
+    }
+}

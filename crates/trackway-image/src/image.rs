@@ -1,0 +1,188 @@
+//! The program that ran: files and dumps, laid over each other, as each context sees them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use trackway_core::{Context, Isa, SharedBytes};
+
+use crate::blocks::{Blocks, Waypoints};
+use crate::elf::Elf;
+use crate::error::Error;
+use crate::memory::{Memory, Segment};
+use crate::space::Space;
+
+/// A file or dump that was added.
+#[derive(Clone)]
+pub struct Part {
+    /// What to call it: the path, or what the caller gave.
+    pub name: String,
+    /// Which contexts see it.
+    pub space: Space,
+    /// What it says of itself, if it is an ELF file.
+    pub elf: Option<Elf>,
+    /// What it loads.
+    pub segments: Vec<Segment>,
+    /// The whole file or dump.
+    pub file: SharedBytes,
+}
+
+impl std::fmt::Debug for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Part({}, {:?})", self.name, self.segments)
+    }
+}
+
+/// The program that ran.
+///
+/// ```
+/// use std::sync::Arc;
+/// use trackway_core::{Context, Privilege};
+/// use trackway_image::{Image, Space};
+///
+/// let mut image = Image::default();
+/// image.add_raw("rom", 0x1000, Arc::new([1, 2, 3, 4]), Space::default())?;
+/// let machine = Space { privileges: vec![Privilege::M], ..Space::default() };
+/// image.add_raw("overlay", 0x1002, Arc::new([9, 9]), machine)?;
+///
+/// let user = Context { privilege: Some(Privilege::U), ..Context::default() };
+/// assert_eq!(image.memory(&user).word(0x1000), Some(0x0403_0201));
+/// let machine = Context { privilege: Some(Privilege::M), ..Context::default() };
+/// assert_eq!(image.memory(&machine).word(0x1000), Some(0x0909_0201));
+/// assert_eq!(image.memory(&machine).word(0x1001), None); // its last byte is outside
+/// # Ok::<(), trackway_image::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Image {
+    parts: Vec<Part>,
+    /// Views made so far, by which parts they show.
+    views: Mutex<HashMap<Box<[bool]>, Arc<View>>>,
+}
+
+/// Memory as some contexts see it, and the block tables over it.
+#[derive(Debug)]
+struct View {
+    memory: Arc<Memory>,
+    blocks: Mutex<HashMap<(Isa, Waypoints), Arc<Blocks>>>,
+}
+
+impl Image {
+    /// Adds an ELF file, moved to `address` if one is given.
+    pub fn add_elf(
+        &mut self,
+        name: &str,
+        bytes: SharedBytes,
+        address: Option<u64>,
+        space: Space,
+    ) -> Result<(), Error> {
+        let elf = Elf::read(&bytes, address)?;
+        let segments = elf.segments.clone();
+        self.add(Part { name: name.to_string(), space, elf: Some(elf), segments, file: bytes });
+        Ok(())
+    }
+
+    /// Adds raw bytes at an address.
+    pub fn add_raw(
+        &mut self,
+        name: &str,
+        address: u64,
+        bytes: SharedBytes,
+        space: Space,
+    ) -> Result<(), Error> {
+        let segments = vec![Segment::new(address, bytes.clone())?];
+        self.add(Part { name: name.to_string(), space, elf: None, segments, file: bytes });
+        Ok(())
+    }
+
+    /// Adds the file that an `--elf PATH[@ADDR]` names.
+    pub fn open_elf(&mut self, spec: &str) -> Result<(), Error> {
+        let (path, address) = read_spec(spec)?;
+        self.add_elf(spec, read_file(&path)?, address, Space::default())
+    }
+
+    /// Adds the file that an `--image PATH@ADDR` names.
+    pub fn open_raw(&mut self, spec: &str) -> Result<(), Error> {
+        let (path, address) = read_spec(spec)?;
+        let address = address.ok_or_else(|| Error::NoAddress(spec.to_string()))?;
+        self.add_raw(spec, address, read_file(&path)?, Space::default())
+    }
+
+    fn add(&mut self, part: Part) {
+        self.parts.push(part);
+        self.views.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// What was added, in order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+
+    /// Is there nothing in it?
+    pub fn is_empty(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// The instruction set of the first ELF file that says one.
+    pub fn isa(&self) -> Option<Isa> {
+        self.parts.iter().filter_map(|part| part.elf.as_ref()).map(|elf| elf.isa).next()
+    }
+
+    /// Memory as `context` sees it. Asking costs a lock; ask when the context changes, not per instruction.
+    pub fn memory(&self, context: &Context) -> Arc<Memory> {
+        Arc::clone(&self.view(context).memory)
+    }
+
+    /// The block table for `context`, shared with everyone who asks for the same. Asking costs a lock; ask
+    /// when the context changes, then follow with a [`Cursor`](crate::Cursor).
+    pub fn blocks(&self, context: &Context, isa: Isa, waypoints: Waypoints) -> Arc<Blocks> {
+        let view = self.view(context);
+        let mut blocks = view.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || Arc::new(Blocks::new(Arc::clone(&view.memory), isa, waypoints));
+        Arc::clone(blocks.entry((isa, waypoints)).or_insert_with(made))
+    }
+
+    fn view(&self, context: &Context) -> Arc<View> {
+        let seen: Box<[bool]> = self.parts.iter().map(|part| part.space.matches(context)).collect();
+        let mut views = self.views.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(view) = views.get(&seen) {
+            return Arc::clone(view);
+        }
+        let layer = |everywhere: bool| {
+            let parts = self.parts.iter().zip(&seen);
+            parts.filter(move |(part, seen)| **seen && part.space.is_everywhere() == everywhere)
+        };
+        let parts = layer(true).chain(layer(false)).map(|(part, _)| part);
+        let memory = Arc::new(Memory::new(parts.flat_map(|part| part.segments.iter().cloned())));
+        let view = Arc::new(View { memory, blocks: Mutex::default() });
+        views.insert(seen, Arc::clone(&view));
+        view
+    }
+}
+
+/// Takes `PATH[@ADDR]` apart. An `@` that no number follows belongs to the path.
+pub fn read_spec(spec: &str) -> Result<(PathBuf, Option<u64>), Error> {
+    match spec.rsplit_once('@') {
+        Some((path, address)) if !path.is_empty() && address.starts_with(|c: char| c.is_ascii_digit()) => {
+            let address = read_number(address).ok_or_else(|| Error::Spec(spec.to_string()))?;
+            Ok((PathBuf::from(path), Some(address)))
+        }
+        _ if spec.is_empty() => Err(Error::Spec(spec.to_string())),
+        _ => Ok((PathBuf::from(spec), None)),
+    }
+}
+
+/// A number in decimal or, after `0x`, in hex; `_` between digits is allowed.
+fn read_number(text: &str) -> Option<u64> {
+    let text = text.replace('_', "");
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+fn read_file(path: &Path) -> Result<SharedBytes, Error> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Arc::new(bytes)),
+        Err(source) => Err(Error::Io { path: path.to_path_buf(), source }),
+    }
+}
