@@ -1,0 +1,63 @@
+//! Floating-point arithmetic as pure functions on bits: value and flags, for every rounding mode.
+//!
+//! Bit-exact with Berkeley SoftFloat in its RISC-V specialisation: a NaN result is the canonical NaN.
+//! Every function is generic over its [`Format`] and takes and gives the bits of a value of that format,
+//! zero-extended; NaN boxing is the register file's business, not the arithmetic's.
+//!
+//! The functions, all `fn(bits…, Rounding) -> (bits, Flags)`:
+//!
+//! | function | arguments | result |
+//! |---|---|---|
+//! | `add::<F>`, `sub`, `mul`, `div` | `a, b, rm` | `(u64, Flags)` |
+//! | `sqrt::<F>` | `a, rm` | `(u64, Flags)` |
+//! | `fma::<F>` | `a, b, c, rm`: a × b + c | `(u64, Flags)` |
+//! | `min::<F>`, `max` | `a, b` | `(u64, Flags)` |
+//! | `eq::<F>`, `lt`, `le` | `a, b` (`eq` quiet, others signalling) | `(bool, Flags)` |
+//! | `class::<F>` | `a` | `u64`, the mask of `fclass` |
+//! | `convert::<F, G>` | `a, rm` | `(u64, Flags)` of format `G` |
+//! | `to_i32::<F>`, `to_u32`, `to_i64`, `to_u64` | `a, rm` | `(i32, Flags)` … |
+//! | `from_i64::<F>`, `from_u64` | `v, rm` (32-bit ones extend first) | `(u64, Flags)` |
+
+/// How a result is rounded (unprivileged specification, table of rounding modes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Rounding {
+    /// To nearest, ties to even.
+    NearestEven = 0,
+    /// Towards zero.
+    Zero = 1,
+    /// Towards negative infinity.
+    Down = 2,
+    /// Towards positive infinity.
+    Up = 3,
+    /// To nearest, ties away from zero.
+    NearestAway = 4,
+}
+
+impl Rounding {
+    /// The mode with this number in `frm`; the others are reserved.
+    pub const fn from_bits(bits: u8) -> Option<Self> {
+        Some(match bits {
+            0 => Self::NearestEven,
+            1 => Self::Zero,
+            2 => Self::Down,
+            3 => Self::Up,
+            4 => Self::NearestAway,
+            _ => return None,
+        })
+    }
+}
+
+/// Accrued exceptions, as in `fflags`.
+pub type Flags = u8;
+
+/// Inexact.
+pub const NX: Flags = 1;
+/// Underflow.
+pub const UF: Flags = 2;
+/// Overflow.
+pub const OF: Flags = 4;
+/// Division by zero.
+pub const DZ: Flags = 8;
+/// Invalid operation.
+pub const NV: Flags = 16;
