@@ -4,7 +4,7 @@
 //!
 //! - [`flow`]: how long is it, and where can control go after it? A few compares and no allocation; block
 //!   tables and flow decoders ask this for every instruction of a program.
-//! - `riscv::decode`: which RISC-V instruction is it, with its fields? The same table drives the text,
+//! - [`riscv::decode`]: which RISC-V instruction is it, with its fields? The same table drives the text,
 //!   the memory behaviour and the golden model.
 //! - [`Disassembler`]: its text, for people; kept per address.
 //!

@@ -1,0 +1,135 @@
+//! What kind of work an instruction does, and what it does to memory.
+
+use trackway_core::MemKind;
+
+/// Kind of work. Numbers are bytes per access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Class {
+    /// Integer arithmetic, logic, shifts, bit manipulation, constants, address of code.
+    Int,
+    /// Integer multiplication.
+    Multiply,
+    /// Integer division and remainder.
+    Divide,
+    /// Conditional branch.
+    Branch,
+    /// Direct jump, with or without link.
+    Jal,
+    /// Indirect jump, with or without link.
+    Jalr,
+    /// Load of an integer or a floating-point register.
+    Load(u8),
+    /// Store of an integer or a floating-point register.
+    Store(u8),
+    /// Load-reserved.
+    LoadReserved(u8),
+    /// Store-conditional: stores or not.
+    StoreConditional(u8),
+    /// Atomic read-modify-write.
+    Amo(u8),
+    /// Reads or writes a control and status register.
+    Csr,
+    /// Orders memory, instruction fetch or translation.
+    Fence,
+    /// Traps, returns from traps, waits.
+    System,
+    /// Floating-point addition, minimum, classification.
+    Float,
+    /// Floating-point multiplication, fused or not.
+    FloatMultiply,
+    /// Floating-point division and square root.
+    FloatDivide,
+    /// Floating-point comparison.
+    FloatCompare,
+    /// Conversion between formats.
+    FloatConvert,
+    /// Moves between register files, and sign injection.
+    FloatMove,
+    /// Sets the vector type and length.
+    VectorConfig,
+    /// Vector load; 0 where the vector type, not the encoding, tells the size of an element.
+    VectorLoad(u8),
+    /// Vector store; 0 as for loads.
+    VectorStore(u8),
+    /// Vector arithmetic.
+    Vector,
+}
+
+/// What an instruction does to memory when it completes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Memory {
+    /// Loads read, stores write, atomics do both. A store-conditional writes, or not.
+    pub kind: MemKind,
+    /// Bytes per access; `None` where the vector type tells it, not the encoding.
+    pub size: Option<u8>,
+    /// How many accesses.
+    pub count: Count,
+}
+
+/// How many memory accesses an instruction makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Count {
+    /// One.
+    One,
+    /// One or none: a store-conditional may fail.
+    AtMostOne,
+    /// As many as vector length, mask and register group tell; possibly none.
+    Vector,
+}
+
+impl Class {
+    /// What it does to memory, where it does anything.
+    pub const fn memory(self) -> Option<Memory> {
+        let (kind, size, count) = match self {
+            Self::Load(n) | Self::LoadReserved(n) => (MemKind::Read, n, Count::One),
+            Self::Store(n) => (MemKind::Write, n, Count::One),
+            Self::StoreConditional(n) => (MemKind::Write, n, Count::AtMostOne),
+            Self::Amo(n) => (MemKind::ReadWrite, n, Count::One),
+            Self::VectorLoad(n) => (MemKind::Read, n, Count::Vector),
+            Self::VectorStore(n) => (MemKind::Write, n, Count::Vector),
+            _ => return None,
+        };
+        Some(Memory { kind, size: if size == 0 { None } else { Some(size) }, count })
+    }
+}
+
+/// The extension that an instruction belongs to, in the order of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // the names are the extensions' own
+pub enum Extension {
+    I,
+    Zifencei,
+    Zicsr,
+    M,
+    A,
+    F,
+    D,
+    Zfhmin,
+    Zfh,
+    Zba,
+    Zbb,
+    Zbc,
+    Zbs,
+    Zicond,
+    Zawrs,
+    /// Privileged instructions of machine and supervisor level.
+    System,
+    /// Debug.
+    Sdext,
+    Smrnmi,
+    /// User-level interrupts, withdrawn.
+    N,
+    V,
+    C,
+}
+
+/// Which register widths have the instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Width {
+    /// RV32 and RV64.
+    Any,
+    /// RV32 only.
+    Rv32,
+    /// RV64 only.
+    Rv64,
+}

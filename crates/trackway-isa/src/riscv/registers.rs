@@ -1,0 +1,67 @@
+//! Which registers an instruction names, and why.
+
+use trackway_core::{Reg, RegClass, RegRole};
+
+use super::{Inst, Op, Operand};
+
+impl Inst {
+    /// The registers that the instruction reads and writes, sources first. `x0` is left out; of a vector
+    /// register group only the first is named; what an instruction touches without naming it (rounding
+    /// mode and flags, vector length and type) is left out.
+    pub fn registers(&self) -> impl Iterator<Item = (Reg, RegRole)> {
+        let mut sources = [None; 6];
+        let mut destinations = [None; 2];
+        let (mut s, mut d) = (0, 0);
+        let mut source = |class, number: u16| {
+            sources[s] = Some((Reg { class, number }, RegRole::Source));
+            s += 1;
+        };
+        let mut destination = |class, number: u16| {
+            destinations[d] = Some((Reg { class, number }, RegRole::Destination));
+            d += 1;
+        };
+        let [rd, rs1, rs2, rs3] = [self.rd, self.rs1, self.rs2, self.rs3].map(u16::from);
+        for operand in self.op.encoding().operands {
+            match operand {
+                Operand::Rd => destination(RegClass::Int, rd),
+                Operand::FRd => destination(RegClass::Float, rd),
+                Operand::Vd => destination(RegClass::Vector, rd),
+                Operand::VdAcc => {
+                    source(RegClass::Vector, rd);
+                    destination(RegClass::Vector, rd);
+                }
+                Operand::Rs1 | Operand::Base | Operand::MemI | Operand::MemS => source(RegClass::Int, rs1),
+                Operand::Rs2 => source(RegClass::Int, rs2),
+                Operand::FRs1 => source(RegClass::Float, rs1),
+                Operand::FRs2 => source(RegClass::Float, rs2),
+                Operand::FRs3 => source(RegClass::Float, rs3),
+                Operand::Vs1 => source(RegClass::Vector, rs1),
+                Operand::Vs2 => source(RegClass::Vector, rs2),
+                Operand::Vs3 => source(RegClass::Vector, rd),
+                Operand::Vm if self.masked() => source(RegClass::Vector, 0),
+                Operand::V0 => source(RegClass::Vector, 0),
+                Operand::Csr => {
+                    let (reads, writes) = self.csr_access();
+                    if reads {
+                        source(RegClass::Csr, self.imm as u16);
+                    }
+                    if writes {
+                        destination(RegClass::Csr, self.imm as u16);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let zero = Reg { class: RegClass::Int, number: 0 };
+        sources.into_iter().chain(destinations).flatten().filter(move |(reg, _)| *reg != zero)
+    }
+
+    /// Does a CSR instruction read and write its register? (unprivileged 6.1, table of conditions)
+    pub const fn csr_access(&self) -> (bool, bool) {
+        match self.op {
+            Op::Csrrw | Op::Csrrwi => (self.rd != 0, true),
+            Op::Csrrs | Op::Csrrc | Op::Csrrsi | Op::Csrrci => (true, self.rs1 != 0),
+            _ => (false, false),
+        }
+    }
+}

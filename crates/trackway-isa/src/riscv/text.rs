@@ -1,0 +1,233 @@
+//! Text of instructions, in the syntax of GNU objdump.
+
+use std::fmt::Write;
+
+use trackway_core::Isa;
+
+use super::{Encoding, Inst, Operand, csr_name, length, lookup};
+use crate::Style;
+
+const X_ABI: [&str; 32] = [
+    "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6",
+    "a7", "s2", "s3", "s4", "s5", "s6", "s7", "s8", "s9", "s10", "s11", "t3", "t4", "t5", "t6",
+];
+
+const F_ABI: [&str; 32] = [
+    "ft0", "ft1", "ft2", "ft3", "ft4", "ft5", "ft6", "ft7", "fs0", "fs1", "fa0", "fa1", "fa2", "fa3", "fa4",
+    "fa5", "fa6", "fa7", "fs2", "fs3", "fs4", "fs5", "fs6", "fs7", "fs8", "fs9", "fs10", "fs11", "ft8",
+    "ft9", "ft10", "ft11",
+];
+
+const ROUNDING: [&str; 8] = ["rne", "rtz", "rdn", "rup", "rmm", "unknown", "unknown", "dyn"];
+
+/// Zihintpause: a fence that orders writes before nothing.
+const PAUSE: u32 = 0x0100_000f;
+
+/// Writes a read-only register, and thus traps: the assembler's 32-bit illegal instruction.
+const UNIMP: u32 = 0xc000_1073;
+
+/// ABI name of an integer register, modulo 32.
+pub fn register_name(number: u8) -> &'static str {
+    X_ABI[usize::from(number & 31)]
+}
+
+/// The text of one instruction, as [`write_text`] writes it.
+pub fn text(isa: Isa, pc: u64, encoding: u32, style: Style) -> String {
+    let mut out = String::with_capacity(24);
+    write_text(&mut out, isa, pc, encoding, style);
+    out
+}
+
+/// Appends the text of one instruction: name, a blank, operands with commas. What does not decode is
+/// written as data.
+pub fn write_text(out: &mut String, isa: Isa, pc: u64, encoding: u32, style: Style) {
+    match lookup(isa, encoding) {
+        Some((declared, inst)) => Writer { out, isa, pc, style, inst: &inst }.instruction(declared),
+        // Writing to a String cannot fail, here and below.
+        None => drop(match length(encoding as u16) {
+            2 if encoding as u16 == 0 => write!(out, "{}", if style.aliases { "unimp" } else { "c.unimp" }),
+            2 => write!(out, ".2byte 0x{:x}", encoding as u16),
+            _ => write!(out, ".4byte 0x{encoding:x}"),
+        }),
+    }
+}
+
+/// Writes one instruction.
+struct Writer<'a> {
+    out: &'a mut String,
+    isa: Isa,
+    pc: u64,
+    style: Style,
+    inst: &'a Inst,
+}
+
+impl Writer<'_> {
+    fn instruction(&mut self, declared: &Encoding) {
+        if let Some((name, operands)) = self.special(declared) {
+            self.out.push_str(name);
+            return self.operands(operands);
+        }
+        self.name(declared);
+        self.operands(declared.operands);
+    }
+
+    /// Special cases of an instruction that have a name of their own, and compressed hints that objdump
+    /// writes in its own way.
+    fn special(&self, declared: &Encoding) -> Option<(&'static str, &'static [Operand])> {
+        Some(match (declared.name, self.inst.imm) {
+            ("fence", 0x833) => ("fence.tso", &[]),
+            ("fence", 0x010) if self.inst.word == PAUSE => ("pause", &[]),
+            ("csrrw", _) if self.inst.word == UNIMP => ("unimp", &[]),
+            ("c.nop", _) => ("c.addi", &[Operand::Rd, Operand::Imm6]),
+            ("c.slli", 0) => ("c.slli64", &[Operand::Rd]),
+            ("c.srli", 0) => ("c.srli64", &[Operand::Rd]),
+            ("c.srai", 0) => ("c.srai64", &[Operand::Rd]),
+            _ => return None,
+        })
+    }
+
+    /// The name, with what some operands put into it.
+    fn name(&mut self, declared: &Encoding) {
+        let name = declared.name;
+        if declared.operands.contains(&Operand::Nf) && self.inst.fields() > 1 {
+            // vle8.v with three fields is vlseg3e8.v; vluxei8.v is vluxseg3ei8.v.
+            let digit = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+            let split = name[..digit].rfind('e').unwrap_or(digit);
+            let _ = write!(self.out, "{}seg{}{}", &name[..split], self.inst.fields(), &name[split..]);
+            return;
+        }
+        self.out.push_str(name);
+        if declared.operands.contains(&Operand::AqRl) {
+            self.out.push_str(match (self.inst.aq(), self.inst.rl()) {
+                (false, false) => "",
+                (true, false) => ".aq",
+                (false, true) => ".rl",
+                (true, true) => ".aqrl",
+            });
+        }
+    }
+
+    fn operands(&mut self, operands: &[Operand]) {
+        let mut separator = ' ';
+        for &operand in operands {
+            let before = self.out.len();
+            self.out.push(separator);
+            if self.operand(operand) {
+                separator = ',';
+            } else {
+                self.out.truncate(before);
+            }
+        }
+    }
+
+    fn x(&mut self, number: u8) {
+        match self.style.abi_names {
+            true => self.out.push_str(register_name(number)),
+            false => drop(write!(self.out, "x{number}")),
+        }
+    }
+
+    fn f(&mut self, number: u8) {
+        match self.style.abi_names {
+            true => self.out.push_str(F_ABI[usize::from(number & 31)]),
+            false => drop(write!(self.out, "f{number}")),
+        }
+    }
+
+    /// Writes one operand; false where it has no text.
+    fn operand(&mut self, operand: Operand) -> bool {
+        let inst = *self.inst;
+        match operand {
+            Operand::Rd
+            | Operand::RdP
+            | Operand::RdN0
+            | Operand::RdN2
+            | Operand::RdRs1
+            | Operand::RdRs1N0
+            | Operand::RdRs1P
+            | Operand::SpBoth => self.x(inst.rd),
+            Operand::Rs1 | Operand::Rs1P | Operand::CRs1N0 | Operand::SpSource => self.x(inst.rs1),
+            Operand::Rs2 | Operand::Rs2P | Operand::CRs2 | Operand::CRs2N0 => self.x(inst.rs2),
+            Operand::FRd | Operand::FRdP => self.f(inst.rd),
+            Operand::FRs1 => self.f(inst.rs1),
+            Operand::FRs2 | Operand::FRs2P | Operand::CFRs2 => self.f(inst.rs2),
+            Operand::FRs3 => self.f(inst.rs3),
+            Operand::Vd | Operand::VdAcc | Operand::Vs3 => drop(write!(self.out, "v{}", inst.rd)),
+            Operand::Vs1 => drop(write!(self.out, "v{}", inst.rs1)),
+            Operand::Vs2 => drop(write!(self.out, "v{}", inst.rs2)),
+            Operand::Vm if inst.masked() => self.out.push_str("v0.t"),
+            Operand::V0 => self.out.push_str("v0"),
+            Operand::Imm12 | Operand::Imm6 | Operand::Imm4Spn | Operand::Imm16Sp | Operand::SImm5 => {
+                let _ = write!(self.out, "{}", inst.imm);
+            }
+            Operand::UImm5 => drop(write!(self.out, "{}", inst.rs1)),
+            Operand::UImm20 | Operand::UImm6Lui => {
+                let _ = write!(self.out, "0x{:x}", inst.imm as u32 >> 12);
+            }
+            Operand::Shamt | Operand::ShamtW | Operand::CShamt => drop(write!(self.out, "0x{:x}", inst.imm)),
+            Operand::TargetB | Operand::TargetJ | Operand::TargetCb | Operand::TargetCj => {
+                let target = self.pc.wrapping_add_signed(i64::from(inst.imm));
+                let target = if self.isa == Isa::Rv32 { target & 0xffff_ffff } else { target };
+                let _ = write!(self.out, "0x{target:x}");
+            }
+            Operand::MemI
+            | Operand::MemS
+            | Operand::MemCw
+            | Operand::MemCd
+            | Operand::MemSpW
+            | Operand::MemSpD
+            | Operand::MemSpStoreW
+            | Operand::MemSpStoreD => {
+                let _ = write!(self.out, "{}(", inst.imm);
+                self.x(inst.rs1);
+                self.out.push(')');
+            }
+            Operand::Base => {
+                self.out.push('(');
+                self.x(inst.rs1);
+                self.out.push(')');
+            }
+            Operand::Csr => match csr_name(inst.imm as u16) {
+                Some(name) => self.out.push_str(name),
+                None => drop(write!(self.out, "0x{:x}", inst.imm)),
+            },
+            Operand::Rm | Operand::RmExact => match inst.rm {
+                7 if operand == Operand::Rm => return false,
+                0 if operand == Operand::RmExact => return false,
+                rm => self.out.push_str(ROUNDING[usize::from(rm & 7)]),
+            },
+            Operand::Pred => self.fence_set(inst.imm >> 4),
+            Operand::Succ => self.fence_set(inst.imm),
+            Operand::VType10 | Operand::VType11 => self.vector_type(inst.imm as u32),
+            Operand::Vm | Operand::Nf | Operand::AqRl | Operand::LinkRa | Operand::HintImm6 => return false,
+        }
+        true
+    }
+
+    /// What a fence orders: input, output, reads, writes.
+    fn fence_set(&mut self, set: i32) {
+        if set & 15 == 0 {
+            self.out.push_str("unknown");
+        }
+        for (bit, letter) in [(8, 'i'), (4, 'o'), (2, 'r'), (1, 'w')] {
+            if set & bit != 0 {
+                self.out.push(letter);
+            }
+        }
+    }
+
+    /// Vector 1.0, 3.4: element width, group, tail and mask policy; a number where reserved bits are set.
+    fn vector_type(&mut self, vtype: u32) {
+        const GROUPS: [Option<&str>; 8] =
+            [Some("m1"), Some("m2"), Some("m4"), Some("m8"), None, Some("mf8"), Some("mf4"), Some("mf2")];
+        let width = vtype >> 3 & 7;
+        match GROUPS[(vtype & 7) as usize] {
+            Some(group) if width < 4 && vtype >> 8 == 0 => {
+                let tail = if vtype & 0x40 != 0 { "ta" } else { "tu" };
+                let mask = if vtype & 0x80 != 0 { "ma" } else { "mu" };
+                let _ = write!(self.out, "e{},{group},{tail},{mask}", 8 << width);
+            }
+            _ => drop(write!(self.out, "{vtype}")),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Our text against GNU objdump, instruction by instruction.
+
+mod common;
+
+use common::*;
+use trackway_core::Isa;
+use trackway_isa::Style;
+use trackway_isa::riscv::{INSTRUCTIONS, Op, RV32_FORMS, csr_name, decode};
+
+const PLAIN: Style = Style { aliases: false, abi_names: true };
+
+/// All 65,536 halfwords, less those that begin a longer instruction.
+#[test]
+fn every_halfword() {
+    if !installed("objdump") {
+        return;
+    }
+    let dir = scratch("halfwords");
+    for isa in [Isa::Rv32, Isa::Rv64] {
+        let object = assemble(&dir, isa.word(), isa, (0..0x1_0000).filter(|w| w & 3 != 3));
+        let lines = objdump(&object, PLAIN);
+        assert_eq!(lines.len(), 0xc000);
+        agree(isa, PLAIN, &lines);
+    }
+}
+
+/// Every declared instruction with many values of its fields, and words from all of the space.
+#[test]
+fn every_instruction() {
+    if !installed("objdump") {
+        return;
+    }
+    let dir = scratch("instructions");
+    let mut random = Random(1);
+    for isa in [Isa::Rv32, Isa::Rv64] {
+        let mut words: Vec<u32> = INSTRUCTIONS
+            .iter()
+            .chain(RV32_FORMS)
+            .flat_map(|e| {
+                let mut words = vec![e.value, e.value | !e.mask];
+                words.extend((0..60).map(|_| e.value | random.next() & !e.mask));
+                words
+            })
+            .collect();
+        words.extend((0..20_000).map(|_| random.next()).filter(|w| w & 3 == 3 && w & 0x1c != 0x1c));
+        words.extend([0x8330_000f, 0x0100_000f, 0x0ff0_000f, 0xc000_1073]);
+        let lines = objdump(&assemble(&dir, isa.word(), isa, words.iter().copied()), PLAIN);
+        assert_eq!(lines.len(), words.len());
+        agree(isa, PLAIN, &lines);
+    }
+}
+
+/// The programs of the corpus: all of their code.
+#[test]
+fn corpus_programs() {
+    let Some(corpus) = corpus() else { return eprintln!("SKIPPED: no corpus") };
+    if !installed("objdump") {
+        return;
+    }
+    let dir = scratch("corpus");
+    for name in ["qsortmix", "fpmix", "sigmt", "lua", "minigzip", "bzip2"] {
+        let file = std::fs::File::open(corpus.join(format!("qemu/rv64gc/{name}.elf.zst"))).expect(name);
+        let program = dir.join(name);
+        std::fs::write(&program, zstd::decode_all(file).expect(name)).expect(name);
+        agree_on_program(name, Isa::Rv64, &program);
+    }
+}
+
+/// Programs built with the cross compilers: C, C++, vector code, RV32.
+#[test]
+fn built_programs() {
+    let dir = scratch("built");
+    let builds: [(&str, &str, Isa, &[&str]); 5] = [
+        ("gcc", "words.c", Isa::Rv64, &["-O2", "-static", "-lm"]),
+        ("g++", "shapes.cpp", Isa::Rv64, &["-O2", "-std=c++17", "-static"]),
+        ("gcc", "vector.S", Isa::Rv64, &["-march=rv64gcv", "-mabi=lp64d", "-nostdlib", "-static"]),
+        ("gcc", "rv32.c", Isa::Rv32, &["-march=rv32gc", "-mabi=ilp32d", "-O2", "-nostdlib", "-static"]),
+        (
+            "gcc",
+            "rv32.c",
+            Isa::Rv32,
+            &["-march=rv32ima_zba_zbb_zbs", "-mabi=ilp32", "-Os", "-c", "-ffreestanding"],
+        ),
+    ];
+    for (i, (compiler, source, isa, options)) in builds.into_iter().enumerate() {
+        if !installed("objdump") || !installed(compiler) {
+            continue;
+        }
+        let program = dir.join(format!("{i}-{source}.elf"));
+        let source_path = format!("{}/tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
+        let mut args = vec![source_path.as_str(), "-o", program.to_str().expect("path")];
+        args.extend(options);
+        run(compiler, &args);
+        agree_on_program(source, isa, &program);
+    }
+}
+
+/// Every instruction of a program: without aliases, with them, and with numbered registers.
+fn agree_on_program(name: &str, isa: Isa, program: &std::path::Path) {
+    let lines = objdump(program, PLAIN);
+    assert!(lines.len() > 100, "{name}: {} instructions", lines.len());
+    // No address is left out: every instruction begins where one before it ended, or a section begins.
+    let gaps = lines.windows(2).filter(|w| w[0].address + length(&w[0]) != w[1].address).count();
+    assert!(gaps < 16, "{name}: {gaps} gaps");
+    agree(isa, PLAIN, &lines);
+    eprintln!("{name}: {} instructions agree", lines.len());
+}
+
+fn length(line: &Line) -> u64 {
+    u64::from(trackway_isa::flow(Isa::Rv64, 0, line.encoding).length)
+}
+
+/// Fails on any difference that is not explained.
+fn agree(isa: Isa, style: Style, lines: &[Line]) {
+    let open: Vec<_> =
+        differences(isa, style, lines).into_iter().filter(|d| explained(isa, d.0, &d.2).is_none()).collect();
+    for (word, ours, theirs) in open.iter().take(40) {
+        eprintln!("{isa:?} {word:08x} ours `{ours}`, objdump `{theirs}`");
+    }
+    assert!(open.is_empty(), "{} differences", open.len());
+}
+
+/// Where objdump (2.40) and the published lists do not agree, we follow the lists.
+fn explained(isa: Isa, word: u32, theirs: &str) -> Option<&'static str> {
+    let inst = decode(isa, word);
+    if isa == Isa::Rv32 && inst.is_none() && word != 0x6101 {
+        let wide = [Op::Slli, Op::Srli, Op::Srai, Op::Rori, Op::Bclri, Op::Bexti, Op::Binvi, Op::Bseti];
+        return decode(Isa::Rv64, word)
+            .is_some_and(|i| wide.contains(&i.op) && i.imm >= 32)
+            .then_some("objdump shows shifts by 32 and more on RV32, where they are reserved");
+    }
+    if word == 0x6101 && inst.is_none() {
+        return Some("objdump shows c.addi16sp by 0, which is reserved");
+    }
+    let inst = inst?;
+    if theirs.starts_with('.') {
+        return match inst.op {
+            Op::CzeroEqz | Op::CzeroNez | Op::Mnret => Some("newer than objdump"),
+            Op::Fence | Op::FenceI => Some("reserved fields of fences are ignored, not illegal"),
+            Op::FcvtDS | Op::FcvtDW | Op::FcvtDWu | Op::FcvtSH | Op::FcvtDH if inst.rm != 0 => {
+                Some("exact conversions have a rounding mode too")
+            }
+            _ => None,
+        };
+    }
+    let csr = format!("0x{:x}", inst.imm);
+    let is_csr = inst.op.encoding().operands.contains(&trackway_isa::riscv::Operand::Csr);
+    (is_csr && theirs.contains(&csr) && csr_name(inst.imm as u16).is_some())
+        .then_some("control register newer than objdump")
+}
+
+/// A small generator, so that every run sees the same words.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+    }
+}
