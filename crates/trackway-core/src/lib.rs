@@ -86,4 +86,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::*;
 pub use losses::{Fate, Losses};
 pub use meta::{Meta, Producer};
-pub use source::{Feed, Input, Item, Items, SharedBytes, Sink, Source};
+pub use source::{Feed, Input, Item, Items, Output, SharedBytes, Sink, Source, WriteSeek};

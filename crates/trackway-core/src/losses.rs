@@ -1,6 +1,5 @@
 //! The loss ledger: an honest account of what a conversion kept, derived, dropped and made up.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 /// What happened to a piece of information on its way into another format.
@@ -40,39 +39,46 @@ impl Fate {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
-    counts: BTreeMap<(Fate, &'static str), u64>,
+    /// Few and asked for often: a short list that is searched beats a map.
+    counts: Vec<(Fate, &'static str, u64)>,
 }
 
 impl Losses {
     /// Counts `n` more.
     #[inline]
     pub fn add(&mut self, fate: Fate, what: &'static str, n: u64) {
-        if n > 0 {
-            *self.counts.entry((fate, what)).or_default() += n;
+        if n == 0 {
+            return;
+        }
+        match self.counts.iter_mut().find(|entry| entry.0 == fate && entry.1 == what) {
+            Some(entry) => entry.2 += n,
+            None => self.counts.push((fate, what, n)),
         }
     }
 
     /// Adds another ledger.
     pub fn merge(&mut self, other: &Losses) {
-        for (&(fate, what), &n) in &other.counts {
+        for &(fate, what, n) in &other.counts {
             self.add(fate, what, n);
         }
     }
 
     /// True if something was dropped or made up: what `--strict` refuses.
     pub fn is_lossy(&self) -> bool {
-        self.counts.keys().any(|(fate, _)| matches!(fate, Fate::Dropped | Fate::Invented))
+        self.counts.iter().any(|(fate, ..)| matches!(fate, Fate::Dropped | Fate::Invented))
     }
 
     /// All entries, by fate and name.
     pub fn entries(&self) -> impl Iterator<Item = (Fate, &'static str, u64)> + '_ {
-        self.counts.iter().map(|(&(fate, what), &n)| (fate, what, n))
+        let mut sorted = self.counts.clone();
+        sorted.sort_unstable();
+        sorted.into_iter()
     }
 }
 
 impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let width = self.counts.values().map(|n| n.to_string().len()).max().unwrap_or(0).max(3);
+        let width = self.counts.iter().map(|entry| entry.2.to_string().len()).max().unwrap_or(0).max(3);
         for (fate, what, n) in self.entries() {
             writeln!(f, "{:<8} {n:>width$}  {what}", fate.word())?;
         }

@@ -1,6 +1,6 @@
 //! Where events come from and go to, and how bytes get in.
 
-use std::io::Read;
+use std::io::{Read, Seek, Write};
 use std::sync::Arc;
 
 use crate::batch::Batch;
@@ -32,9 +32,14 @@ pub trait Source {
         Ok(0)
     }
 
-    /// Bytes of the input used so far, for progress.
-    fn position(&self) -> u64 {
-        0
+    /// How far it has come, in any unit, and how far it goes; for progress and its estimates.
+    fn progress(&self) -> Option<(u64, u64)> {
+        None
+    }
+
+    /// Native items read so far, by name in the spec's order; for `info`.
+    fn census(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 }
 
@@ -98,6 +103,37 @@ impl std::fmt::Debug for Input {
     }
 }
 
+/// Output that can be written in any order: a file.
+pub trait WriteSeek: Write + Seek {}
+impl<T: Write + Seek> WriteSeek for T {}
+
+/// The output of a format.
+pub enum Output {
+    /// A stream (stdout, a compressor).
+    Stream(Box<dyn Write + Send>),
+    /// A file.
+    File(Box<dyn WriteSeek + Send>),
+}
+
+impl Output {
+    /// The writer, where order does not matter.
+    pub fn as_write(&mut self) -> &mut dyn Write {
+        match self {
+            Output::Stream(stream) => stream,
+            Output::File(file) => file,
+        }
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Output::Stream(_) => "Stream",
+            Output::File(_) => "File",
+        })
+    }
+}
+
 /// A window over an [`Input`] that a reader works through: it looks at [`bytes`](Feed::bytes), consumes
 /// what it understood, and asks for [`more`](Feed::more) where an item is cut.
 ///
@@ -152,6 +188,23 @@ impl Feed {
         self.start += n;
     }
 
+    /// Are all bytes at hand?
+    pub fn is_whole(&self) -> bool {
+        matches!(self.input, Input::Whole(_))
+    }
+
+    /// The input from here on.
+    pub fn into_input(self) -> Input {
+        match self.input {
+            Input::Whole(bytes) if self.consumed == 0 => Input::Whole(bytes),
+            Input::Whole(bytes) => Input::Whole(Arc::new(Tail { bytes, from: self.consumed as usize })),
+            Input::Stream(stream) => {
+                let at_hand = std::io::Cursor::new(self.buffer[self.start..].to_vec());
+                Input::Stream(Box::new(at_hand.chain(stream)))
+            }
+        }
+    }
+
     /// Reads another block behind what is at hand; false at the end of the input.
     pub fn more(&mut self) -> Result<bool> {
         let Input::Stream(stream) = &mut self.input else { return Ok(false) };
@@ -169,6 +222,18 @@ impl Feed {
             Err(error) => Err(Error { offset: self.consumed + have as u64, ..stream_error(&error) }),
             Ok(_) => Ok(!self.ended),
         }
+    }
+}
+
+/// Shared bytes less their start.
+struct Tail {
+    bytes: SharedBytes,
+    from: usize,
+}
+
+impl AsRef<[u8]> for Tail {
+    fn as_ref(&self) -> &[u8] {
+        &(*self.bytes).as_ref()[self.from..]
     }
 }
 

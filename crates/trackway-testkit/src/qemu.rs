@@ -172,8 +172,8 @@ impl Source for Events<'_> {
         Ok(!batch.events.is_empty())
     }
 
-    fn position(&self) -> u64 {
-        8 * self.at as u64
+    fn progress(&self) -> Option<(u64, u64)> {
+        Some((self.at as u64, self.run.pcs.len() as u64))
     }
 }
 

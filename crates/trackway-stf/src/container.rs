@@ -1,0 +1,353 @@
+//! The file around the records: plain, or ZSTF with its chunks and index.
+//!
+//! Both come out as a list of [`Part`]s, each a stretch of records that can be read by itself. A plain
+//! file or a stream is one part; a mapped ZSTF file has one part per chunk.
+
+use std::io::{BufRead, Read};
+
+use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result, SharedBytes};
+
+/// First bytes of the ZSTF container.
+pub const ZSTF_MAGIC: &[u8; 4] = b"ZSTF";
+/// First bytes of a plain file: the IDENTIFIER record.
+pub const PLAIN_MAGIC: &[u8; 4] = b"\x01STF";
+
+const HEADER: u64 = 20;
+const ENTRY: u64 = 24;
+const ZSTD_MAGIC: u32 = 0xfd2f_b528;
+
+/// A stretch of records that can be read by itself.
+#[derive(Debug)]
+pub struct Part {
+    /// The decompressed records.
+    pub feed: Feed,
+    /// Offset of its first byte in the decompressed stream.
+    pub base: u64,
+    /// Address of its first instruction, where the index says it.
+    pub start_pc: Option<u64>,
+    /// Its place in the index, to report what is wrong with it.
+    chunk: Option<(Chunk, u64)>,
+}
+
+impl Part {
+    /// Bytes of the part that were not consumed: by the index, or what is at hand.
+    pub(crate) fn left(&self) -> u64 {
+        match self.chunk {
+            Some((chunk, _)) => chunk.size.saturating_sub(self.feed.offset()),
+            None => self.feed.bytes().len() as u64,
+        }
+    }
+
+    /// At the end of the part: is it as long as the index says?
+    pub fn finish(&mut self) -> Result<()> {
+        match self.chunk {
+            Some((chunk, entry)) if chunk.size != self.feed.offset() => {
+                Err(ErrorKind::Impossible { found: chunk.size }.at(
+                    entry + 16,
+                    "ZSTF index",
+                    "uncompressed size",
+                    "ZSTF",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One chunk, as the index says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// Offset of its frame in the file.
+    pub offset: u64,
+    /// Where its frame ends at the latest.
+    pub end: u64,
+    /// Address of its first instruction; 0 for the first chunk.
+    pub start_pc: u64,
+    /// Bytes after decompression.
+    pub size: u64,
+    /// Offset of its first byte in the decompressed stream.
+    pub base: u64,
+}
+
+/// A mapped ZSTF file.
+#[derive(Clone)]
+struct Zstf {
+    bytes: SharedBytes,
+    per_chunk: u64,
+    chunks: Vec<Chunk>,
+    index_at: u64,
+}
+
+enum Plan {
+    /// Records as they come; `None` once taken.
+    Stream(Option<Feed>),
+    /// Chunks by index.
+    Chunks(Zstf),
+}
+
+/// An opened file: its parts, in order.
+pub struct Parts {
+    plan: Plan,
+    next: usize,
+    /// What is wrong with the container although its records could be reached; reported at the end.
+    damage: Option<Error>,
+    /// The container recognised.
+    pub container: crate::Container,
+    /// Length of a plain file.
+    plain_len: Option<u64>,
+}
+
+impl std::fmt::Debug for Parts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Parts({} of {})", self.next, self.len())
+    }
+}
+
+impl Parts {
+    fn new(plan: Plan, damage: Option<Error>, container: crate::Container) -> Self {
+        Parts { plan, next: 0, damage, container, plain_len: None }
+    }
+
+    /// Opens the container.
+    pub fn open(input: Input) -> Result<Self> {
+        let mut feed = Feed::new(input);
+        while feed.bytes().len() < HEADER as usize && feed.more()? {}
+        if feed.bytes().get(..4) != Some(ZSTF_MAGIC) {
+            let container = crate::Container::Plain;
+            let plain_len = feed.is_whole().then_some(feed.bytes().len() as u64);
+            return Ok(Parts { plain_len, ..Parts::new(Plan::Stream(Some(feed)), None, container) });
+        }
+        let (per_chunk, index_at) = read_header(feed.bytes())?;
+        let container = crate::Container::Zstf;
+        match feed.into_input() {
+            Input::Whole(bytes) => {
+                let all: &[u8] = (*bytes).as_ref();
+                match read_index(all, index_at) {
+                    Ok(chunks) => {
+                        let zstf = Zstf { bytes, per_chunk, chunks, index_at };
+                        Ok(Parts::new(Plan::Chunks(zstf), None, container))
+                    }
+                    Err(damage) => {
+                        // The frames stand one behind the other: they can be read without the index.
+                        let end = frames_end(all, index_at);
+                        let feed = decompress(Slice { bytes, at: HEADER as usize, end })?;
+                        Ok(Parts::new(Plan::Stream(Some(feed)), Some(damage), container))
+                    }
+                }
+            }
+            Input::Stream(mut stream) => {
+                stream.read_exact(&mut [0; HEADER as usize])?;
+                let damage = unfinished(index_at);
+                let frames = match index_at {
+                    0 => u64::MAX,
+                    end => end.saturating_sub(HEADER),
+                };
+                let feed = decompress(std::io::BufReader::with_capacity(1 << 16, stream.take(frames)))?;
+                Ok(Parts::new(Plan::Stream(Some(feed)), damage, container))
+            }
+        }
+    }
+
+    /// How many parts there are.
+    pub fn len(&self) -> usize {
+        match &self.plan {
+            Plan::Stream(_) => 1,
+            Plan::Chunks(zstf) => zstf.chunks.len(),
+        }
+    }
+
+    /// True if there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Instructions per chunk, where there is an index.
+    pub fn per_chunk(&self) -> Option<u64> {
+        match &self.plan {
+            Plan::Chunks(zstf) => Some(zstf.per_chunk),
+            Plan::Stream(_) => None,
+        }
+    }
+
+    /// Bytes of the decompressed stream, where known beforehand.
+    pub fn total(&self) -> Option<u64> {
+        match &self.plan {
+            Plan::Chunks(zstf) => zstf.chunks.last().map(|chunk| chunk.base + chunk.size),
+            Plan::Stream(_) => self.plain_len,
+        }
+    }
+
+    /// A feed over the first records, that leaves the parts as they are.
+    pub(crate) fn head(&mut self) -> Result<Head<'_>> {
+        match &mut self.plan {
+            Plan::Stream(feed) => Ok(Head::Stream(feed.as_mut())),
+            Plan::Chunks(zstf) if zstf.chunks.is_empty() => Ok(Head::Stream(None)),
+            Plan::Chunks(zstf) => zstf.part(0).map(|part| Head::Chunk(part.feed)),
+        }
+    }
+
+    /// The next part; `None` at the end. Damage of the container is told last.
+    pub fn next_part(&mut self) -> Result<Option<Part>> {
+        let part = match &mut self.plan {
+            Plan::Stream(feed) => feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None }),
+            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => Some(zstf.part(self.next)?),
+            Plan::Chunks(_) => None,
+        };
+        if part.is_some() {
+            self.next += 1;
+            return Ok(part);
+        }
+        self.damage.take().map_or(Ok(None), Err)
+    }
+
+    /// Goes to the chunk with marker `n`; gives the number of its first marker.
+    pub fn seek(&mut self, n: u64) -> u64 {
+        let Plan::Chunks(zstf) = &self.plan else { return 0 };
+        if zstf.per_chunk == 0 || zstf.chunks.is_empty() {
+            return 0;
+        }
+        let chunk = (n / zstf.per_chunk).min(zstf.chunks.len() as u64 - 1);
+        self.next = chunk as usize;
+        chunk * zstf.per_chunk
+    }
+
+    /// The rest of the chunks as jobs for several threads, if there is an index.
+    pub(crate) fn split(&self) -> Option<(ChunkReader, std::ops::Range<usize>)> {
+        match &self.plan {
+            Plan::Chunks(zstf) => Some((ChunkReader(zstf.clone()), self.next..zstf.chunks.len())),
+            Plan::Stream(_) => None,
+        }
+    }
+}
+
+/// Access to the first records.
+pub(crate) enum Head<'a> {
+    Stream(Option<&'a mut Feed>),
+    Chunk(Feed),
+}
+
+/// Opens chunks by number, from any thread.
+#[derive(Clone)]
+pub(crate) struct ChunkReader(Zstf);
+
+impl ChunkReader {
+    /// Offset of a chunk in the decompressed stream; the last one's end past them.
+    pub(crate) fn base(&self, n: usize) -> u64 {
+        let chunks = &self.0.chunks;
+        chunks
+            .get(n)
+            .map_or_else(|| chunks.last().map_or(0, |chunk| chunk.base + chunk.size), |chunk| chunk.base)
+    }
+
+    pub(crate) fn part(&self, n: usize) -> Result<Part> {
+        self.0.part(n)
+    }
+}
+
+impl Zstf {
+    fn part(&self, n: usize) -> Result<Part> {
+        let chunk = self.chunks[n];
+        let slice = Slice { bytes: self.bytes.clone(), at: chunk.offset as usize, end: chunk.end as usize };
+        Ok(Part {
+            feed: decompress(slice)?,
+            base: chunk.base,
+            // The first entry stores no address; the header does.
+            start_pc: (n > 0).then_some(chunk.start_pc),
+            chunk: Some((chunk, self.index_at + 8 + ENTRY * n as u64)),
+        })
+    }
+}
+
+fn read_header(bytes: &[u8]) -> Result<(u64, u64)> {
+    let mut cursor = Bytes::new(bytes);
+    let fields = (|| Ok((cursor.u32()?, cursor.u64()?, cursor.u64()?)))();
+    match fields {
+        Ok((_, per_chunk, index_at)) => Ok((per_chunk, index_at)),
+        Err(kind) => Err(ErrorKind::at(kind, bytes.len() as u64, "ZSTF header", "", "ZSTF")),
+    }
+}
+
+/// A file whose writer never completed a chunk's index.
+fn unfinished(index_at: u64) -> Option<Error> {
+    (index_at == 0).then(|| ErrorKind::Missing.at(12, "ZSTF header", "index offset", "ZSTF"))
+}
+
+/// Reads the index and makes sure that every number in it is possible before any is used.
+fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
+    if let Some(error) = unfinished(index_at) {
+        return Err(error);
+    }
+    let impossible =
+        |found, at, field| Err(ErrorKind::Impossible { found }.at(at, "ZSTF index", field, "ZSTF"));
+    let len = all.len() as u64;
+    if index_at < HEADER || index_at.checked_add(8).is_none_or(|end| end > len) {
+        return Err(ErrorKind::Impossible { found: index_at }.at(12, "ZSTF header", "index offset", "ZSTF"));
+    }
+    let word = |at: u64| u64::from_le_bytes(all[at as usize..][..8].try_into().unwrap_or_default());
+    let count = word(index_at);
+    if count > (len - index_at - 8) / ENTRY {
+        return impossible(count, index_at, "chunk count");
+    }
+    let mut chunks: Vec<Chunk> = Vec::with_capacity(count as usize);
+    let mut base = 0u64;
+    for n in 0..count {
+        let at = index_at + 8 + ENTRY * n;
+        let (offset, start_pc, size) = (word(at), word(at + 8), word(at + 16));
+        let lowest = chunks.last().map_or(HEADER, |chunk| chunk.offset + 1);
+        if offset < lowest || offset >= index_at {
+            return impossible(offset, at, "chunk offset");
+        }
+        if let Some(before) = chunks.last_mut() {
+            before.end = offset;
+        }
+        chunks.push(Chunk { offset, end: index_at, start_pc, size, base });
+        base = match base.checked_add(size) {
+            Some(base) => base,
+            None => return impossible(size, at + 16, "uncompressed size"),
+        };
+    }
+    Ok(chunks)
+}
+
+/// Where the frames end in a file whose index cannot be used: at the index if it lies behind them.
+fn frames_end(all: &[u8], index_at: u64) -> usize {
+    let is_frame = |at: usize| {
+        all.get(at..at + 4)
+            .is_some_and(|word| u32::from_le_bytes(word.try_into().unwrap_or_default()) == ZSTD_MAGIC)
+    };
+    match usize::try_from(index_at) {
+        Ok(at) if at > HEADER as usize && at <= all.len() && !is_frame(at) => at,
+        _ => all.len(),
+    }
+}
+
+fn decompress(frames: impl BufRead + Send + 'static) -> Result<Feed> {
+    let mut decoder = zstd::stream::read::Decoder::with_buffer(frames)?;
+    // zstd's own ceiling for untrusted frames is 128 MiB of window; chunks need 2 MiB.
+    decoder.window_log_max(27)?;
+    Ok(Feed::new(Input::Stream(Box::new(decoder))))
+}
+
+/// A piece of shared bytes, as a reader.
+struct Slice {
+    bytes: SharedBytes,
+    at: usize,
+    end: usize,
+}
+
+impl BufRead for Slice {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        Ok((*self.bytes).as_ref().get(self.at..self.end).unwrap_or_default())
+    }
+    fn consume(&mut self, n: usize) {
+        self.at = (self.at + n).min(self.end);
+    }
+}
+
+impl Read for Slice {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.fill_buf()?.read(out)?;
+        self.consume(n);
+        Ok(n)
+    }
+}

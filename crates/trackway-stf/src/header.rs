@@ -1,0 +1,183 @@
+//! The header record group: what a trace says about itself.
+
+use std::ops::ControlFlow;
+
+use trackway_core::{Error, ErrorKind, FormatId, Isa, Meta, Producer, Result};
+
+use crate::config::Config;
+use crate::container::{Head, Parts};
+use crate::layout::Layout;
+use crate::read::scan;
+use crate::record::Record;
+use crate::values;
+
+/// The header, collected. Absent records are `None` or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// VERSION.
+    pub version: Option<(u32, u32)>,
+    /// COMMENTs.
+    pub comments: Vec<String>,
+    /// ISA.
+    pub isa: Option<u16>,
+    /// INST_IEM.
+    pub iem: Option<u16>,
+    /// TRACE_INFOs.
+    pub producers: Vec<Producer>,
+    /// TRACE_INFO_FEATURE.
+    pub features: Option<u64>,
+    /// PROCESS_ID_EXT.
+    pub process_id: Option<[u32; 3]>,
+    /// FORCE_PC.
+    pub pc: Option<u64>,
+    /// VLEN_CONFIG.
+    pub vector_bits: Option<u32>,
+    /// PROTOCOL_ID.
+    pub protocol: Option<u8>,
+    /// CLOCK_IDs.
+    pub clocks: Vec<(u8, String)>,
+    /// ISA_EXTENDED.
+    pub isa_string: Option<String>,
+    /// Records up to and with END_HEADER.
+    pub records: u64,
+    /// Was there an END_HEADER?
+    pub complete: bool,
+    /// Widths that it settles.
+    pub layout: Layout,
+}
+
+impl Header {
+    /// Takes in a header record.
+    pub(crate) fn note(&mut self, record: &Record<'_>) {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match *record {
+            Record::Version { major, minor } => self.version = Some((major, minor)),
+            Record::Comment { text: comment } => self.comments.push(text(comment.0)),
+            Record::Isa { isa } => self.isa = Some(isa),
+            Record::InstIem { mode } => self.iem = Some(mode),
+            Record::TraceInfo { generator, major, minor, patch, text: comment } => {
+                self.producers.push(Producer {
+                    name: values::generator(generator).into_owned(),
+                    version: format!("{major}.{minor}.{patch}"),
+                    comment: text(comment.0),
+                });
+            }
+            Record::TraceInfoFeature { features } => self.features = Some(features),
+            Record::ProcessIdExt { first, second, third } => self.process_id = Some([first, second, third]),
+            Record::ForcePc { pc } => self.pc = Some(pc),
+            Record::VlenConfig { bits } => self.vector_bits = Some(bits),
+            Record::ProtocolId { protocol } => self.protocol = Some(protocol),
+            Record::ClockId { clock, name } => self.clocks.push((clock, text(name.0))),
+            Record::IsaExtended { text: string } => self.isa_string = Some(text(string.0)),
+            Record::EndHeader {} => self.complete = true,
+            _ => {}
+        }
+    }
+
+    /// Reads the header without consuming it, and refuses what is not an STF that Trackway knows.
+    pub(crate) fn read(parts: &mut Parts, config: &Config) -> Result<Self> {
+        match parts.head()? {
+            Head::Stream(Some(feed)) => {
+                // Look at what is at hand; a header that is cut there needs more of the input.
+                loop {
+                    let bytes = feed.bytes();
+                    let mut copy = trackway_core::Feed::new(trackway_core::Input::from_vec(
+                        bytes[..bytes.len().min(LONGEST_HEADER)].to_vec(),
+                    ));
+                    let full = bytes.len() >= LONGEST_HEADER;
+                    let header = Header::collect(&mut copy, config)?;
+                    if header.complete || full || !feed.more()? {
+                        return Ok(header);
+                    }
+                }
+            }
+            Head::Stream(None) => Ok(Header::default()),
+            Head::Chunk(mut feed) => Header::collect(&mut feed, config),
+        }
+    }
+
+    fn collect(feed: &mut trackway_core::Feed, config: &Config) -> Result<Self> {
+        let mut header = Header::default();
+        let mut layout = Layout::default();
+        let mut refused: Option<Error> = None;
+        // Damage in the header is told when the records are read; here it only ends the header.
+        let scanned = scan(feed, 0, &mut layout, |offset, record, _| {
+            if header.records == 0 && !matches!(record, Record::Identifier { magic: [b'S', b'T', b'F'] }) {
+                refused = Some(wrong_magic(record.descriptor().into()));
+            }
+            if let Record::Version { major, minor } = *record
+                && !config.force
+                && !(major == 1 && (2..=6).contains(&minor))
+            {
+                let found = u64::from(if major == 1 { minor } else { major });
+                let field = if major == 1 { "minor" } else { "major" };
+                refused =
+                    Some(ErrorKind::Unsupported { found }.at(offset, "VERSION", field, "VersionRecord (2)"));
+            }
+            if refused.is_some() || !record.is_header() {
+                return ControlFlow::Break(());
+            }
+            header.note(record);
+            header.records += 1;
+            if header.complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        header.layout = layout;
+        match (refused, scanned) {
+            (Some(error), _) => Err(error),
+            (None, Err(error)) if header.records == 0 => Err(match error.is_truncated() {
+                true => error,
+                false => wrong_magic(feed.bytes().first().copied().unwrap_or(0).into()),
+            }),
+            _ => Ok(header),
+        }
+    }
+
+    /// The instruction set that ISA and IEM name.
+    pub fn instruction_set(&self) -> Isa {
+        instruction_set(self.isa.unwrap_or(values::isa::RISCV), self.iem.unwrap_or(0))
+    }
+
+    /// The facts in the model's terms.
+    pub fn meta(&self) -> Meta {
+        let (major, minor) = self.version.unwrap_or((0, 0));
+        let mut meta = Meta::new(FormatId::Stf, self.instruction_set());
+        meta.version = format!("{major}.{minor}");
+        meta.producers.clone_from(&self.producers);
+        meta.comments.clone_from(&self.comments);
+        meta.features = values::features::names(self.features.unwrap_or(0)).collect();
+        meta.vector_bits = self.vector_bits;
+        meta.isa_string.clone_from(&self.isa_string);
+        meta.start_pc = self.pc;
+        if let Some(features) = self.features {
+            meta.notes.push(("features".into(), format!("{features:#x}")));
+        }
+        if let Some([first, second, third]) = self.process_id {
+            meta.notes.push(("process id words".into(), format!("{first:#x} {second:#x} {third:#x}")));
+        }
+        if let Some(protocol) = self.protocol {
+            meta.notes.push(("protocol".into(), protocol.to_string()));
+        }
+        for (clock, name) in &self.clocks {
+            meta.notes.push(("clock".into(), format!("{clock} {name}")));
+        }
+        meta
+    }
+}
+
+/// More than any header: comments of tool chains run to kilobytes.
+const LONGEST_HEADER: usize = 1 << 22;
+
+/// The instruction set for an ISA and an encoding mode.
+pub(crate) fn instruction_set(isa: u16, mode: u16) -> Isa {
+    use values::{iem, isa};
+    match (isa, mode) {
+        (isa::RISCV, iem::RV32) => Isa::Rv32,
+        (isa::RISCV, iem::RV64) => Isa::Rv64,
+        (isa::ARM, iem::A64) => Isa::A64,
+        _ => Isa::Other,
+    }
+}
+
+fn wrong_magic(found: u64) -> Error {
+    ErrorKind::Illegal { found }.at(0, "IDENTIFIER", "magic", "STFIdentifierRecord (1)")
+}

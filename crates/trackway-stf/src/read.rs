@@ -1,0 +1,103 @@
+//! Bytes to records.
+
+use std::ops::ControlFlow;
+
+use trackway_core::{Bytes, Error, ErrorKind, Feed, Result};
+
+use crate::layout::Layout;
+use crate::record::{Fault, Record, describe};
+
+/// No record is longer: a larger count is damage, and must not fill the memory.
+const LONGEST: usize = 1 << 28;
+
+/// Reads the record at the start of `bytes`, which is at `offset` of the stream. Gives it and its length.
+///
+/// ```
+/// use trackway_stf::{Layout, Record, read};
+/// let (record, len) = read(&[0xf1, 0x82, 0x80], &Layout::default(), 0)?;
+/// assert_eq!((record, len), (Record::InstOpcode16 { opcode: 0x8082 }, 3));
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[inline(always)]
+pub fn read<'a>(bytes: &'a [u8], layout: &Layout, offset: u64) -> Result<(Record<'a>, usize)> {
+    let Some(&descriptor) = bytes.first() else { return Err(at_end(offset)) };
+    let mut cursor = Bytes::new(&bytes[1..]);
+    match Record::read_body(descriptor, &mut cursor, layout) {
+        Ok(record) => Ok((record, 1 + cursor.position())),
+        Err(fault) => Err(place(fault, descriptor, cursor.position(), offset)),
+    }
+}
+
+#[cold]
+fn at_end(offset: u64) -> Error {
+    ErrorKind::Truncated.at(offset, "record", "descriptor", "STF Record Format")
+}
+
+/// Adds the place: the item's start for what is cut, the field for what is wrong.
+#[cold]
+fn place(fault: Fault, descriptor: u8, position: usize, offset: u64) -> Error {
+    let (item, section) = describe(descriptor);
+    let at = match fault.kind {
+        ErrorKind::Truncated => offset,
+        _ if fault.field == "descriptor" => offset,
+        _ => offset + 1 + position as u64,
+    };
+    fault.kind.at(at, item, fault.field, section)
+}
+
+/// Why a scan ended without an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scan {
+    /// The visitor asked to stop.
+    Stopped,
+    /// The input ended after a whole record.
+    Ended,
+}
+
+/// Reads records from `feed` and shows each to `visit`, with its offset and its bytes, until it breaks.
+#[inline(always)]
+pub fn scan(
+    feed: &mut Feed,
+    base: u64,
+    layout: &mut Layout,
+    mut visit: impl FnMut(u64, &Record<'_>, &[u8]) -> ControlFlow<()>,
+) -> Result<Scan> {
+    loop {
+        let bytes = feed.bytes();
+        let start = base + feed.offset();
+        let mut at = 0;
+        let stop = loop {
+            if at == bytes.len() {
+                break None;
+            }
+            match read(&bytes[at..], layout, start + at as u64) {
+                Ok((record, len)) => {
+                    if record.is_header() {
+                        layout.note(&record);
+                    }
+                    let raw = &bytes[at..at + len];
+                    at += len;
+                    if visit(start + (at - len) as u64, &record, raw).is_break() {
+                        break Some(Ok(Scan::Stopped));
+                    }
+                }
+                Err(error) => break Some(Err(error)),
+            }
+        };
+        let cut = bytes.len() - at;
+        feed.consume(at);
+        match stop {
+            Some(Err(error)) if error.is_truncated() && cut < LONGEST => {
+                if !feed.more()? {
+                    return Err(error);
+                }
+            }
+            Some(stop) => return stop,
+            None => {
+                if !feed.more()? {
+                    return Ok(Scan::Ended);
+                }
+            }
+        }
+    }
+}

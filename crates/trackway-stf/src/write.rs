@@ -1,0 +1,169 @@
+//! Groups of records to a file: plain, or ZSTF with its chunks and index.
+
+use std::io::{Seek, SeekFrom, Write};
+
+use trackway_core::{ErrorKind, Output, Result};
+
+use crate::config::{Container, WriteConfig};
+use crate::container::ZSTF_MAGIC;
+
+/// Bytes after which a plain file is written on.
+const PLAIN_BLOCK: usize = 1 << 18;
+
+/// Writes a trace: the header, then groups that a marker record completes, then what is left.
+///
+/// A ZSTF file has a valid index after every chunk, so one whose writer was killed between chunks is whole up to there.
+/// Records behind the last instruction go into the last chunk.
+#[derive(Debug)]
+pub struct Writer {
+    out: Output,
+    config: WriteConfig,
+    /// The chunk that is being collected.
+    raw: Vec<u8>,
+    /// Markers in it.
+    markers: u64,
+    /// Address of its first instruction.
+    start_pc: u64,
+    /// Address behind the last group.
+    next_pc: u64,
+    /// Full chunks that wait for their compression: address of the first instruction, bytes.
+    sealed: Vec<(u64, Vec<u8>)>,
+    /// Offset, address and size of the chunks written.
+    index: Vec<[u64; 3]>,
+    /// Where the next chunk goes.
+    at: u64,
+}
+
+impl Writer {
+    /// Starts a file.
+    pub fn new(mut out: Output, config: WriteConfig) -> Result<Self> {
+        if config.container == Container::Zstf {
+            if matches!(out, Output::Stream(_)) {
+                return Err(ErrorKind::Unsupported { found: 0 }.at(
+                    0,
+                    "ZSTF",
+                    "output that cannot seek",
+                    "ZSTF",
+                ));
+            }
+            let mut header = Vec::from(ZSTF_MAGIC);
+            header.extend_from_slice(&config.chunk.to_le_bytes());
+            header.extend_from_slice(&0u64.to_le_bytes());
+            out.as_write().write_all(&header)?;
+        }
+        Ok(Writer {
+            out,
+            config,
+            raw: Vec::new(),
+            markers: 0,
+            start_pc: 0,
+            next_pc: 0,
+            sealed: Vec::new(),
+            index: Vec::new(),
+            at: 20,
+        })
+    }
+
+    /// Writes the header records.
+    pub fn header(&mut self, bytes: &[u8]) {
+        self.raw.extend_from_slice(bytes);
+    }
+
+    /// Writes a group: records of which the last is a marker. The next instruction is at `next_pc`.
+    #[inline]
+    pub fn group(&mut self, bytes: &[u8], next_pc: u64) -> Result<()> {
+        match self.config.container {
+            Container::Zstf if self.markers == self.config.chunk.max(1) => self.seal()?,
+            Container::Plain if self.raw.len() > PLAIN_BLOCK => self.write_plain()?,
+            _ => {}
+        }
+        self.raw.extend_from_slice(bytes);
+        self.markers += 1;
+        self.next_pc = next_pc;
+        Ok(())
+    }
+
+    /// Writes records that no marker follows, and closes the file.
+    pub fn finish(mut self, rest: &[u8]) -> Result<()> {
+        self.raw.extend_from_slice(rest);
+        if self.config.container == Container::Plain {
+            self.write_plain()?;
+        } else {
+            self.seal()?;
+            self.write_sealed()?;
+        }
+        Ok(self.out.as_write().flush()?)
+    }
+
+    fn write_plain(&mut self) -> Result<()> {
+        self.out.as_write().write_all(&self.raw)?;
+        self.raw.clear();
+        Ok(())
+    }
+
+    fn seal(&mut self) -> Result<()> {
+        if self.raw.is_empty() {
+            return Ok(());
+        }
+        // The first entry stores no address, the header does.
+        let first = self.index.is_empty() && self.sealed.is_empty();
+        let start_pc = if first { 0 } else { self.start_pc };
+        self.sealed.push((start_pc, std::mem::take(&mut self.raw)));
+        self.markers = 0;
+        self.start_pc = self.next_pc;
+        if self.sealed.len() >= self.config.jobs.max(1) { self.write_sealed() } else { Ok(()) }
+    }
+
+    /// Compresses the waiting chunks, each on a thread of its own, and writes them in order.
+    fn write_sealed(&mut self) -> Result<()> {
+        let level = self.config.level;
+        let sealed = std::mem::take(&mut self.sealed);
+        let frames: Vec<std::io::Result<Vec<u8>>> = match &sealed[..] {
+            [] => return Ok(()),
+            [(_, raw)] => vec![zstd::bulk::compress(raw, level)],
+            several => std::thread::scope(|scope| {
+                let threads: Vec<_> = several
+                    .iter()
+                    .map(|(_, raw)| scope.spawn(move || zstd::bulk::compress(raw, level)))
+                    .collect();
+                let lost = || Err(std::io::Error::from(std::io::ErrorKind::Other));
+                threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+            }),
+        };
+        for ((start_pc, raw), frame) in sealed.into_iter().zip(frames) {
+            self.write_chunk(start_pc, raw.len() as u64, &frame?)?;
+            if self.raw.capacity() == 0 {
+                self.raw = raw;
+                self.raw.clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a frame over the old index, a new index behind it, and then points the header there.
+    fn write_chunk(&mut self, start_pc: u64, size: u64, frame: &[u8]) -> Result<()> {
+        self.index.push([self.at, start_pc, size]);
+        let Output::File(file) = &mut self.out else { return Ok(()) };
+        // While the old index is being overwritten the header points nowhere.
+        point(file, 0)?;
+        let index_at = self.at + frame.len() as u64;
+        let mut tail = Vec::with_capacity(8 + 24 * self.index.len());
+        tail.extend_from_slice(&(self.index.len() as u64).to_le_bytes());
+        for word in self.index.as_flattened() {
+            tail.extend_from_slice(&word.to_le_bytes());
+        }
+        file.seek(SeekFrom::Start(self.at))?;
+        file.write_all(frame)?;
+        file.write_all(&tail)?;
+        point(file, index_at)?;
+        file.flush()?;
+        self.at = index_at;
+        Ok(())
+    }
+}
+
+/// Sets the header's index offset.
+fn point(file: &mut (impl Write + Seek), index_at: u64) -> Result<()> {
+    file.seek(SeekFrom::Start(12))?;
+    Ok(file.write_all(&index_at.to_le_bytes())?)
+}

@@ -1,0 +1,108 @@
+//! The one list of formats, and what each gives.
+
+use std::path::PathBuf;
+
+use trackway_core::{Finding, FormatId, Items, Meta, Output, Sink, Source};
+
+use crate::error::{Error, Result};
+use crate::input::File;
+use crate::options::Options;
+
+mod stf;
+
+/// A trace format: how it is recognised, opened and created.
+pub trait Format: Sync {
+    /// Which.
+    fn id(&self) -> FormatId;
+
+    /// Its name for people.
+    fn title(&self) -> &'static str;
+
+    /// File name extensions, the usual one first. Used for output only: input is recognised by content.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// Is this one of its files? Formats without a mark of their own look at the configuration too.
+    fn recognise(&self, file: &File, options: &Options) -> bool;
+
+    /// Opens a file.
+    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>>;
+
+    /// Starts a file that takes events of a source with `meta`.
+    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>>;
+}
+
+/// An opened trace of any format. It is used once, in one of these ways.
+pub trait Opened {
+    /// What the trace says about itself.
+    fn meta(&self) -> &Meta;
+
+    /// Facts about the file around it, by name.
+    fn container(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// Events.
+    fn source(self: Box<Self>) -> Result<Box<dyn Source>>;
+
+    /// Native items as text.
+    fn items(self: Box<Self>) -> Result<Box<dyn Items>>;
+
+    /// Findings; gives the number of items checked.
+    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64>;
+
+    /// Writes the same items into another container; gives their number.
+    fn rewrite(self: Box<Self>, target: Target, options: &Options) -> Result<u64>;
+}
+
+/// Where a trace is written: a file that may have others beside it, or stdout.
+#[derive(Debug)]
+pub struct Target {
+    /// Where; none for stdout.
+    pub path: Option<PathBuf>,
+}
+
+impl Target {
+    /// A file, or `-` for stdout.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        Target { path: (path.as_os_str() != "-").then_some(path) }
+    }
+
+    /// Creates the file.
+    pub fn create(&self) -> Result<Output> {
+        match &self.path {
+            None => Ok(Output::Stream(Box::new(std::io::BufWriter::new(std::io::stdout())))),
+            Some(path) => {
+                let file =
+                    std::fs::File::options().read(true).write(true).create(true).truncate(true).open(path);
+                let file = file.map_err(|error| Error::File { path: path.clone(), error })?;
+                // A pipe or terminal cannot seek.
+                if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+                    Ok(Output::File(Box::new(file)))
+                } else {
+                    Ok(Output::Stream(Box::new(file)))
+                }
+            }
+        }
+    }
+}
+
+/// All formats. Those with a mark in their first bytes come first.
+pub static FORMATS: &[&dyn Format] = &[&stf::Stf];
+
+pub(crate) fn by_id(id: FormatId) -> Option<&'static dyn Format> {
+    FORMATS.iter().copied().find(|format| format.id() == id)
+}
+
+/// The format of a name, as `--into` takes it.
+pub fn by_name(name: &str) -> Option<&'static dyn Format> {
+    FormatId::from_word(name).and_then(by_id)
+}
+
+/// The format for an output path, by its extension; a compression's extension is looked through.
+pub fn for_output(path: &std::path::Path) -> Option<&'static dyn Format> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    let name = [".gz", ".xz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    let (_, extension) = name.rsplit_once('.')?;
+    FORMATS.iter().copied().find(|format| format.extensions().contains(&extension))
+}

@@ -1,0 +1,127 @@
+//! What the user says beside the trace: configuration, program, how to write.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use trackway_core::FormatId;
+
+use crate::error::{Error, Result};
+
+/// Options that mean the same for every format.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Format of the input, where it is not to be recognised.
+    pub format: Option<FormatId>,
+    /// What must be known from outside.
+    pub config: Option<ConfigFile>,
+    /// ELF files of the program that ran.
+    pub elf: Vec<Placed>,
+    /// Raw memory images.
+    pub image: Vec<Placed>,
+    /// Threads.
+    pub jobs: usize,
+    /// Read what is declared as unsupported.
+    pub force: bool,
+    /// Stop at what would otherwise be stepped over.
+    pub strict: bool,
+    /// The one source to decode, of several.
+    pub source: Option<String>,
+    /// Also give what the trace withdrew: cancelled speculation, failed transactions.
+    pub show_withdrawn: bool,
+    /// Where a wrapped trace buffer's dump begins.
+    pub write_pointer: Option<u64>,
+    /// How to write.
+    pub write: WriteOptions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            format: None,
+            config: None,
+            elf: Vec::new(),
+            image: Vec::new(),
+            jobs: 1,
+            force: false,
+            strict: false,
+            source: None,
+            show_withdrawn: false,
+            write_pointer: None,
+            write: WriteOptions::default(),
+        }
+    }
+}
+
+/// Options for writing; `None` leaves the choice to the format.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// The file around the items: a word of the format.
+    pub container: Option<String>,
+    /// Compression level.
+    pub level: Option<i32>,
+    /// Instructions or bytes per chunk or block.
+    pub chunk: Option<u64>,
+    /// STF version.
+    pub stf_version: Option<(u32, u32)>,
+    /// ASTF level.
+    pub astf_level: Option<String>,
+    /// Profile of the format: a word of the format.
+    pub profile: Option<String>,
+    /// Write although the result does not conform; it says so.
+    pub allow_nonconforming: bool,
+}
+
+/// A TOML file with settings.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigFile {
+    /// Where it is: paths in it are relative to its folder.
+    pub path: PathBuf,
+    /// Its content.
+    pub table: toml::Table,
+}
+
+impl ConfigFile {
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::File { path: path.into(), error })?;
+        let table = text.parse().map_err(|error| Error::Config(format!("{}: {error}", path.display())))?;
+        Ok(ConfigFile { path: path.into(), table })
+    }
+
+    /// A section, as a typed value. A format's keys may also stand at top level where it says so.
+    pub fn section<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
+        let Some(section) = self.table.get(name) else { return Ok(None) };
+        let value = section.clone().try_into();
+        value.map(Some).map_err(|error| Error::Config(format!("{}: [{name}]: {error}", self.path.display())))
+    }
+}
+
+/// A file and the address it is loaded at: `PATH[@ADDR]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The file.
+    pub path: PathBuf,
+    /// The address.
+    pub address: Option<u64>,
+}
+
+impl FromStr for Placed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((path, address)) = text.rsplit_once('@')
+            && let Some(address) = number(address)
+        {
+            return Ok(Placed { path: path.into(), address: Some(address) });
+        }
+        Ok(Placed { path: text.into(), address: None })
+    }
+}
+
+/// A number in decimal or, with `0x`, in hex.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
