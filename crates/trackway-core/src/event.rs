@@ -565,6 +565,8 @@ words! {
         BadInput = "bad-input",
         /// The program is not known at this address.
         NoCode = "no-code",
+        /// Instructions were executed on a path that the trace does not tell.
+        NoPath = "no-path",
         /// The producer left something out.
         Unexplained = "unexplained",
     }
