@@ -31,7 +31,8 @@ const CACHED: usize = 1 << 20;
 /// use trackway_isa::Disassembler;
 ///
 /// let mut disassembler = Disassembler::default();
-/// assert_eq!(disassembler.text(Isa::Other, 0x1000, 0x00b5_0463), ".word 0x00b50463");
+/// assert_eq!(disassembler.text(Isa::Rv64, 0x1000, 0x00b5_0463), "beq a0,a1,0x1008");
+/// assert_eq!(disassembler.text(Isa::Rv64, 0x1000, 0x8082), "ret");
 /// ```
 #[derive(Debug, Default)]
 pub struct Disassembler {

@@ -5,9 +5,13 @@ mod common;
 use common::*;
 use trackway_core::Isa;
 use trackway_isa::Style;
-use trackway_isa::riscv::{INSTRUCTIONS, Op, RV32_FORMS, csr_name, decode};
+use trackway_isa::riscv::{CSRS, INSTRUCTIONS, Op, RV32_FORMS, csr_name, decode};
 
 const PLAIN: Style = Style { aliases: false, abi_names: true };
+
+/// The judge's way first, then with pseudo-instructions, then with numbered registers.
+const STYLES: [Style; 3] =
+    [PLAIN, Style { aliases: true, abi_names: true }, Style { aliases: false, abi_names: false }];
 
 /// All 65,536 halfwords, less those that begin a longer instruction.
 #[test]
@@ -18,9 +22,11 @@ fn every_halfword() {
     let dir = scratch("halfwords");
     for isa in [Isa::Rv32, Isa::Rv64] {
         let object = assemble(&dir, isa.word(), isa, (0..0x1_0000).filter(|w| w & 3 != 3));
-        let lines = objdump(&object, PLAIN);
-        assert_eq!(lines.len(), 0xc000);
-        agree(isa, PLAIN, &lines);
+        for style in STYLES {
+            let lines = objdump(&object, style);
+            assert_eq!(lines.len(), 0xc000);
+            agree(isa, style, &lines);
+        }
     }
 }
 
@@ -39,14 +45,29 @@ fn every_instruction() {
             .flat_map(|e| {
                 let mut words = vec![e.value, e.value | !e.mask];
                 words.extend((0..60).map(|_| e.value | random.next() & !e.mask));
+                // Registers 0 and 1, equal registers and small immediates make pseudo-instructions.
+                words.extend((0..60).map(|_| {
+                    let (a, b) = (random.next() & 3, random.next() & 1);
+                    let word = a << 7
+                        | [a, b][random.next() as usize & 1] << 15
+                        | [a, b, 0][random.next() as usize % 3] << 20;
+                    e.value | (word | (random.next() & 1) << 25) & !e.mask
+                }));
                 words
             })
             .collect();
         words.extend((0..20_000).map(|_| random.next()).filter(|w| w & 3 == 3 && w & 0x1c != 0x1c));
+        words.extend(
+            CSRS.iter()
+                .flat_map(|c| [0x2573, 0x1573, 0x5573, 0x1073, 0x3073].map(|w| u32::from(c.0) << 20 | w)),
+        );
         words.extend([0x8330_000f, 0x0100_000f, 0x0ff0_000f, 0xc000_1073]);
-        let lines = objdump(&assemble(&dir, isa.word(), isa, words.iter().copied()), PLAIN);
-        assert_eq!(lines.len(), words.len());
-        agree(isa, PLAIN, &lines);
+        let object = assemble(&dir, isa.word(), isa, words.iter().copied());
+        for style in STYLES {
+            let lines = objdump(&object, style);
+            assert_eq!(lines.len(), words.len());
+            agree(isa, style, &lines);
+        }
     }
 }
 
@@ -98,6 +119,9 @@ fn built_programs() {
 /// Every instruction of a program: without aliases, with them, and with numbered registers.
 fn agree_on_program(name: &str, isa: Isa, program: &std::path::Path) {
     let lines = objdump(program, PLAIN);
+    for style in &STYLES[1..] {
+        agree(isa, *style, &objdump(program, *style));
+    }
     assert!(lines.len() > 100, "{name}: {} instructions", lines.len());
     // No address is left out: every instruction begins where one before it ended, or a section begins.
     let gaps = lines.windows(2).filter(|w| w[0].address + length(&w[0]) != w[1].address).count();
@@ -112,8 +136,10 @@ fn length(line: &Line) -> u64 {
 
 /// Fails on any difference that is not explained.
 fn agree(isa: Isa, style: Style, lines: &[Line]) {
-    let open: Vec<_> =
-        differences(isa, style, lines).into_iter().filter(|d| explained(isa, d.0, &d.2).is_none()).collect();
+    let open: Vec<_> = differences(isa, style, lines)
+        .into_iter()
+        .filter(|d| explained(isa, d.0, &d.1, &d.2).is_none())
+        .collect();
     for (word, ours, theirs) in open.iter().take(40) {
         eprintln!("{isa:?} {word:08x} ours `{ours}`, objdump `{theirs}`");
     }
@@ -121,7 +147,19 @@ fn agree(isa: Isa, style: Style, lines: &[Line]) {
 }
 
 /// Where objdump (2.40) and the published lists do not agree, we follow the lists.
-fn explained(isa: Isa, word: u32, theirs: &str) -> Option<&'static str> {
+fn explained(isa: Isa, word: u32, ours: &str, theirs: &str) -> Option<&'static str> {
+    if let (Some((a, rest)), Some((b, same))) = (ours.split_once(' '), theirs.split_once(' '))
+        && rest == same
+        && (a.strip_suffix('i') == Some(b)
+            || a.replace("iw", "w") == b
+            || a.replace("iu", "u") == b
+            || a.replace("i.uw", ".uw") == b)
+    {
+        return Some("with aliases, 2.40 alone writes `add` for `addi`, and so on");
+    }
+    if ours.starts_with('.') && theirs.starts_with("vmsge") {
+        return Some("with aliases, objdump takes a macro of the assembler for an instruction");
+    }
     let inst = decode(isa, word);
     if isa == Isa::Rv32 && inst.is_none() && word != 0x6101 {
         let wide = [Op::Slli, Op::Srli, Op::Srai, Op::Rori, Op::Bclri, Op::Bexti, Op::Binvi, Op::Bseti];
@@ -147,16 +185,4 @@ fn explained(isa: Isa, word: u32, theirs: &str) -> Option<&'static str> {
     let is_csr = inst.op.encoding().operands.contains(&trackway_isa::riscv::Operand::Csr);
     (is_csr && theirs.contains(&csr) && csr_name(inst.imm as u16).is_some())
         .then_some("control register newer than objdump")
-}
-
-/// A small generator, so that every run sees the same words.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
-    }
 }

@@ -16,6 +16,7 @@
 //! assert_eq!(inst.op.class().memory().unwrap().size, Some(8));
 //! ```
 
+mod alias;
 mod class;
 mod compressed;
 mod csr;

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use trackway_core::Isa;
 
+use super::alias;
 use super::{Encoding, Inst, Operand, csr_name, length, lookup};
 use crate::Style;
 
@@ -19,12 +20,6 @@ const F_ABI: [&str; 32] = [
 ];
 
 const ROUNDING: [&str; 8] = ["rne", "rtz", "rdn", "rup", "rmm", "unknown", "unknown", "dyn"];
-
-/// Zihintpause: a fence that orders writes before nothing.
-const PAUSE: u32 = 0x0100_000f;
-
-/// Writes a read-only register, and thus traps: the assembler's 32-bit illegal instruction.
-const UNIMP: u32 = 0xc000_1073;
 
 /// ABI name of an integer register, modulo 32.
 pub fn register_name(number: u8) -> &'static str {
@@ -63,27 +58,15 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn instruction(&mut self, declared: &Encoding) {
-        if let Some((name, operands)) = self.special(declared) {
+        let special = if self.style.aliases { alias::find(self.isa, declared, self.inst) } else { None };
+        if let Some((name, operands)) = special.or_else(|| alias::plain(declared, self.inst)) {
             self.out.push_str(name);
             return self.operands(operands);
         }
+        // With aliases, a compressed instruction is written as the one that it expands to.
+        let declared = if self.style.aliases { self.inst.op.encoding() } else { declared };
         self.name(declared);
         self.operands(declared.operands);
-    }
-
-    /// Special cases of an instruction that have a name of their own, and compressed hints that objdump
-    /// writes in its own way.
-    fn special(&self, declared: &Encoding) -> Option<(&'static str, &'static [Operand])> {
-        Some(match (declared.name, self.inst.imm) {
-            ("fence", 0x833) => ("fence.tso", &[]),
-            ("fence", 0x010) if self.inst.word == PAUSE => ("pause", &[]),
-            ("csrrw", _) if self.inst.word == UNIMP => ("unimp", &[]),
-            ("c.nop", _) => ("c.addi", &[Operand::Rd, Operand::Imm6]),
-            ("c.slli", 0) => ("c.slli64", &[Operand::Rd]),
-            ("c.srli", 0) => ("c.srli64", &[Operand::Rd]),
-            ("c.srai", 0) => ("c.srai64", &[Operand::Rd]),
-            _ => return None,
-        })
     }
 
     /// The name, with what some operands put into it.

@@ -66,7 +66,7 @@ pub(crate) fn objdump(file: &Path, style: Style) -> Vec<Line> {
     run("objdump", &args).lines().filter_map(line).collect()
 }
 
-/// `  10078:	1141                	c.addi	sp,-16`
+/// Address, encoding and text between tabs.
 fn line(line: &str) -> Option<Line> {
     let mut columns = line.splitn(3, '\t');
     let address = u64::from_str_radix(columns.next()?.trim().strip_suffix(':')?, 16).ok()?;
@@ -117,4 +117,16 @@ pub(crate) fn differences(isa: Isa, style: Style, lines: &[Line]) -> Vec<(u32, S
             (ours != l.text).then(|| (l.encoding, ours, l.text.clone()))
         })
         .collect()
+}
+
+/// A small generator, so that every run sees the same words.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+    }
 }
