@@ -1,0 +1,106 @@
+//! Real executions of the corpus as branch sequences, for the benchmark in `benches/`.
+
+use std::sync::Arc;
+
+use trackway_core::Context;
+use trackway_image::{Blocks, Image, Space, Waypoints};
+use trackway_testkit::qemu::Run;
+
+/// What a perfect flow trace would say of an execution.
+#[derive(Debug)]
+pub struct Sequence {
+    /// Name of the execution.
+    pub name: String,
+    /// The program.
+    pub blocks: Arc<Blocks>,
+    /// First instruction.
+    pub start: u64,
+    /// Outcome of each conditional branch.
+    pub taken: Vec<bool>,
+    /// Target of each indirect transfer.
+    pub targets: Vec<u64>,
+    /// Length of the execution up to the last whole run.
+    pub instructions: u64,
+    /// Runs up to there.
+    pub runs: u64,
+}
+
+impl Sequence {
+    /// The sequence of a run of the corpus that no signal or trap disturbs.
+    pub fn new(folder: &str, name: &str, waypoints: Waypoints) -> Option<Self> {
+        let run = Run::corpus(folder, name)?;
+        let mut image = Image::default();
+        image.add_elf(name, Arc::new(run.elf.clone()), None, Space::default()).ok()?;
+        let blocks = image.blocks(&Context::default(), run.isa, waypoints);
+        let mut cursor = blocks.cursor();
+        let mut sequence = Sequence {
+            name: run.name.clone(),
+            blocks,
+            start: run.pcs[0],
+            taken: Vec::new(),
+            targets: Vec::new(),
+            instructions: 0,
+            runs: 0,
+        };
+        let mut at = 0;
+        loop {
+            let block = cursor.at(run.pcs[at])?;
+            at += block.count as usize;
+            let Some(&next) = run.pcs.get(at) else { break };
+            if block.control.is_indirect() {
+                sequence.targets.push(next);
+            } else if block.conditional {
+                sequence.taken.push(next != block.end);
+            }
+            sequence.instructions = at as u64;
+            sequence.runs += 1;
+        }
+        Some(sequence)
+    }
+
+    /// Follows the sequence; gives the instructions counted and the last pc.
+    pub fn follow(&self) -> (u64, u64) {
+        let mut cursor = self.blocks.cursor();
+        let mut taken = self.taken.iter();
+        let mut targets = self.targets.iter();
+        let (mut pc, mut instructions) = (self.start, 0);
+        for _ in 0..self.runs {
+            let Some(block) = cursor.at(pc) else { break };
+            instructions += u64::from(block.count);
+            pc = if block.control.is_indirect() {
+                let Some(&target) = targets.next() else { break };
+                target
+            } else {
+                let target = block.target.unwrap_or(block.end);
+                let goes = !block.conditional || taken.next().copied().unwrap_or(false);
+                if goes { target } else { block.end }
+            };
+        }
+        (instructions, pc)
+    }
+
+    /// The same without a table: every instruction decoded as it comes, as peers do.
+    pub fn follow_by_decoding(&self) -> (u64, u64) {
+        let (isa, memory, waypoints) =
+            (self.blocks.isa(), self.blocks.memory(), self.blocks.waypoints());
+        let mut taken = self.taken.iter();
+        let mut targets = self.targets.iter();
+        let (mut pc, mut instructions, mut runs) = (self.start, 0, 0);
+        while runs < self.runs {
+            let Some((encoding, length)) = memory.fetch(isa, pc) else { break };
+            let flow = trackway_isa::flow(isa, pc, encoding);
+            instructions += 1;
+            let end = pc + u64::from(length);
+            runs += u64::from(waypoints.ends(flow.control));
+            pc = if flow.control.is_indirect() {
+                let Some(&target) = targets.next() else { break };
+                target
+            } else if flow.control.is_direct() && (!flow.conditional || taken.next() == Some(&true)) {
+                flow.target.unwrap_or(end)
+            } else {
+                end
+            };
+        }
+        (instructions, pc)
+    }
+}
