@@ -67,13 +67,18 @@ impl Sequence {
         for _ in 0..self.runs {
             let Some(block) = cursor.at(pc) else { break };
             instructions += u64::from(block.count);
-            pc = if block.control.is_indirect() {
-                let Some(&target) = targets.next() else { break };
-                target
-            } else {
-                let target = block.target.unwrap_or(block.end);
-                let goes = !block.conditional || taken.next().copied().unwrap_or(false);
-                if goes { target } else { block.end }
+            pc = match (block.target, block.conditional) {
+                (Some(target), false) => target,
+                (Some(target), true) => match taken.next() {
+                    Some(true) => target,
+                    Some(false) => block.end,
+                    None => break,
+                },
+                (None, _) if block.control.is_indirect() => match targets.next() {
+                    Some(target) => *target,
+                    None => break,
+                },
+                (None, _) => block.end,
             };
         }
         (instructions, pc)
@@ -81,8 +86,7 @@ impl Sequence {
 
     /// The same without a table: every instruction decoded as it comes, as peers do.
     pub fn follow_by_decoding(&self) -> (u64, u64) {
-        let (isa, memory, waypoints) =
-            (self.blocks.isa(), self.blocks.memory(), self.blocks.waypoints());
+        let (isa, memory, waypoints) = (self.blocks.isa(), self.blocks.memory(), self.blocks.waypoints());
         let mut taken = self.taken.iter();
         let mut targets = self.targets.iter();
         let (mut pc, mut instructions, mut runs) = (self.start, 0, 0);

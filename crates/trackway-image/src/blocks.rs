@@ -211,9 +211,13 @@ impl Blocks {
 
     /// Where the direct transfer at `last` goes, from its encoding.
     #[cold]
-    fn far_target(&self, last: u64) -> Option<u64> {
-        let (encoding, _) = self.memory.fetch(self.rules.isa, last)?;
-        trackway_isa::flow(self.rules.isa, last, encoding).target
+    fn look_at(&self, last: u64) -> (Option<u64>, Switch) {
+        let flow = self
+            .memory
+            .fetch(self.rules.isa, last)
+            .map(|(encoding, _)| trackway_isa::flow(self.rules.isa, last, encoding))
+            .unwrap_or_default();
+        (flow.target, flow.switch)
     }
 }
 
@@ -255,12 +259,11 @@ impl Cursor {
         let end = pc.wrapping_add(entry.length());
         let last = end.wrapping_sub(entry.last_length());
         let control = entry.control();
-        let target = if control.is_direct() { self.target(pc, last, entry) } else { None };
-        let switch = match entry.exchange() {
-            Exchange::Stay => Switch::Stay,
-            Exchange::ByTarget => Switch::ByTarget,
-            Exchange::Other if self.blocks.rules.isa == Isa::A32 => Switch::To(Isa::T32),
-            Exchange::Other => Switch::To(Isa::A32),
+        let (target, switch) = if entry.exchange() == Exchange::Far {
+            self.blocks.look_at(last)
+        } else {
+            let target = control.is_direct().then(|| pc.wrapping_add_signed(entry.distance()));
+            (target, entry.switch(self.blocks.rules.isa))
         };
         let conditional = entry.conditional();
         Some(Block { start: pc, end, count: entry.count(), last, control, conditional, target, switch })
@@ -294,7 +297,7 @@ impl Cursor {
         while at != address
             && let Some(entry) = self.entry(at)
         {
-            at = at.wrapping_add(if entry.first_wide() { 4 } else { 2 });
+            at = at.wrapping_add(entry.first_length());
             count += 1;
         }
         count
@@ -310,19 +313,11 @@ impl Cursor {
         let mut wide = 0;
         while wide < halfwords {
             match self.entry(address - 2 * (wide + 1)) {
-                Some(entry) if entry.first_wide() => wide += 1,
+                Some(entry) if entry.first_length() == 4 => wide += 1,
                 _ => break,
             }
         }
         wide.is_multiple_of(2)
-    }
-
-    #[inline]
-    fn target(&self, pc: u64, last: u64, entry: Entry) -> Option<u64> {
-        match entry.distance() {
-            Some(distance) => Some(pc.wrapping_add_signed(distance)),
-            None => self.blocks.far_target(last),
-        }
     }
 
     /// The entry for `pc`, made if need be; `None` for a hole.

@@ -1,11 +1,11 @@
 //! Filling the block table: a page of code at a time, from its end to its start.
 
 use trackway_core::Isa;
-use trackway_isa::arm::t32;
-use trackway_isa::{Control, Flow};
+use trackway_isa::arm::{a32, a64, t32};
+use trackway_isa::{Control, Flow, riscv};
 
 use crate::blocks::Waypoints;
-use crate::entry::{Distance, Entry, Exchange, LONGEST, Summary};
+use crate::entry::{Entry, LONGEST};
 use crate::memory::{Memory, fetch};
 
 /// Bytes of code that are looked at in one go.
@@ -26,38 +26,113 @@ pub(crate) struct Rules {
     pub(crate) waypoints: Waypoints,
 }
 
-/// One instruction: `None` in a hole.
-type Decoded = Option<Flow>;
+/// An instruction set, as far as the builder's loop needs to know it when compiled.
+trait Set {
+    /// See [`granule`].
+    const GRANULE: u32;
+    /// Is it 4 bytes long?
+    fn is_wide(word: u32) -> bool;
+    /// Is it sequential, on a quick look?
+    fn is_plain(word: u32) -> bool;
+}
+
+struct A64;
+struct A32;
+struct T32;
+struct RiscV;
+
+impl Set for A64 {
+    const GRANULE: u32 = granule(Isa::A64);
+    fn is_wide(_: u32) -> bool {
+        true
+    }
+    fn is_plain(word: u32) -> bool {
+        a64::is_plain(word)
+    }
+}
+
+impl Set for A32 {
+    const GRANULE: u32 = granule(Isa::A32);
+    fn is_wide(_: u32) -> bool {
+        true
+    }
+    fn is_plain(word: u32) -> bool {
+        a32::is_plain(word)
+    }
+}
+
+impl Set for T32 {
+    const GRANULE: u32 = granule(Isa::T32);
+    fn is_wide(word: u32) -> bool {
+        t32::is_wide(word)
+    }
+    fn is_plain(word: u32) -> bool {
+        t32::is_plain(word)
+    }
+}
+
+impl Set for RiscV {
+    const GRANULE: u32 = granule(Isa::Rv64);
+    fn is_wide(word: u32) -> bool {
+        word & 0b11 == 0b11
+    }
+    fn is_plain(word: u32) -> bool {
+        riscv::is_plain(word)
+    }
+}
 
 impl Rules {
     /// Gives the entry of every slot of the page at `address` (`length` bytes, at most [`PAGE`]) to `put`,
     /// by its number in the page.
-    pub(crate) fn build(self, memory: &Memory, address: u64, length: u64, mut put: impl FnMut(usize, Entry)) {
+    pub(crate) fn build(self, memory: &Memory, address: u64, length: u64, put: impl FnMut(usize, Entry)) {
+        match self.isa {
+            Isa::A64 => self.build_set::<A64>(memory, address, length, put),
+            Isa::A32 => self.build_set::<A32>(memory, address, length, put),
+            Isa::T32 => self.build_set::<T32>(memory, address, length, put),
+            Isa::Rv32 | Isa::Rv64 => self.build_set::<RiscV>(memory, address, length, put),
+            Isa::Other => {}
+        }
+    }
+
+    fn build_set<S: Set>(
+        self,
+        memory: &Memory,
+        address: u64,
+        length: u64,
+        mut put: impl FnMut(usize, Entry),
+    ) {
         let mut bytes = [0; PAGE as usize + 2];
         let wanted = (length as usize + 2).min(bytes.len());
         let known = memory.read(address, &mut bytes[..wanted]);
-        let step = 1 << granule(self.isa);
-        let slots = length as usize / step;
+        let bytes = &bytes[..known];
+        let slots = length as usize >> S::GRANULE;
 
-        // Runs that begin behind the page, where the last instructions of the page fall into them.
+        // Runs that begin behind the page, where the last instructions of the page fall into them: one slot
+        // on is `next[0]`, two slots on is `next[1]`.
         let behind = address.wrapping_add(length);
         let mut next = [self.walk(memory, behind), self.walk(memory, behind.wrapping_add(2))];
         for slot in (0..slots).rev() {
-            let at = slot * step;
-            let pc = address + at as u64;
-            let flow = bytes.get(at..known).and_then(|bytes| self.decode(memory, pc, bytes));
-            let run = flow.map(|flow| {
-                // One slot on is `next[0]`, two slots on is `next[1]`.
-                let follower = if usize::from(flow.length) == step { next[0] } else { next[1] };
-                self.join(pc, flow, follower)
-            });
-            put(slot, run.as_ref().map_or(Entry::HOLE, Entry::new));
-            next = [run, next[0]];
+            let at = slot << S::GRANULE;
+            let front = bytes.get(at..).unwrap_or_default();
+            let follower = |wide| next[usize::from(wide && S::GRANULE == 1)];
+            let entry = match front.first_chunk().map(|word| u32::from_le_bytes(*word)) {
+                Some(word) if S::is_plain(word) => {
+                    let wide = S::is_wide(word);
+                    self.join_plain(if wide { 4 } else { 2 }, follower(wide))
+                }
+                _ => {
+                    let pc = address + at as u64;
+                    let flow = self.decode(memory, pc, front);
+                    flow.map_or(Entry::HOLE, |flow| self.join(pc, &flow, follower(flow.length == 4)))
+                }
+            };
+            put(slot, entry);
+            next = [entry, next[0]];
         }
     }
 
     /// The run that begins at `pc`, by walking it. Only for the edges of pages.
-    fn walk(self, memory: &Memory, pc: u64) -> Option<Summary> {
+    fn walk(self, memory: &Memory, pc: u64) -> Entry {
         let mut flows = Vec::new();
         let mut at = pc;
         while flows.len() < LONGEST as usize {
@@ -70,11 +145,11 @@ impl Rules {
             }
             at = at.wrapping_add(flow.length.into());
         }
-        flows.into_iter().rev().fold(None, |follower, (at, flow)| Some(self.join(at, flow, follower)))
+        flows.iter().rev().fold(Entry::HOLE, |follower, (at, flow)| self.join(*at, flow, follower))
     }
 
     /// The instruction at the front of `bytes`.
-    fn decode(self, memory: &Memory, pc: u64, bytes: &[u8]) -> Decoded {
+    fn decode(self, memory: &Memory, pc: u64, bytes: &[u8]) -> Option<Flow> {
         let (encoding, length) = fetch(self.isa, bytes)?;
         let flow = trackway_isa::flow(self.isa, pc, encoding);
         if flow.length != length {
@@ -89,46 +164,18 @@ impl Rules {
     }
 
     /// The run of one instruction and what follows it.
-    fn join(self, pc: u64, flow: Flow, follower: Option<Summary>) -> Summary {
-        let wide = flow.length == 4;
-        let halfwords = u32::from(flow.length) / 2;
-        if !self.ends(&flow) {
-            if let Some(run) = follower.filter(|run| run.count < LONGEST) {
-                return Summary {
-                    count: run.count + 1,
-                    halfwords: run.halfwords + halfwords,
-                    first_wide: wide,
-                    distance: match run.distance {
-                        Distance::Near(distance) => Distance::Near(distance + i64::from(halfwords)),
-                        other => other,
-                    },
-                    ..run
-                };
-            }
-            return Summary {
-                count: 1,
-                halfwords,
-                control: Control::Sequential,
-                conditional: false,
-                exchange: Exchange::Stay,
-                last_wide: wide,
-                first_wide: wide,
-                distance: Distance::None,
-            };
-        }
-        let distance = flow.target.map_or(Distance::None, |target| match target.wrapping_sub(pc) as i64 {
-            distance if distance & 1 == 0 => Distance::Near(distance / 2),
-            _ => Distance::Far,
-        });
-        Summary {
-            count: 1,
-            halfwords,
-            control: flow.control,
-            conditional: flow.conditional,
-            exchange: flow.switch.into(),
-            last_wide: wide,
-            first_wide: wide,
-            distance,
+    #[inline]
+    fn join(self, pc: u64, flow: &Flow, follower: Entry) -> Entry {
+        if self.ends(flow) { Entry::last(pc, flow) } else { self.join_plain(flow.length, follower) }
+    }
+
+    /// The run of an instruction of `length` bytes that control falls through, and what follows it.
+    #[inline]
+    fn join_plain(self, length: u8, follower: Entry) -> Entry {
+        if follower.is_empty() || follower.count() == LONGEST {
+            Entry::alone(length)
+        } else {
+            follower.after(length)
         }
     }
 }

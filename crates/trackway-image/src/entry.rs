@@ -1,59 +1,7 @@
 //! What is known of the run that starts at one address, in 64 bits.
 
-use trackway_isa::{Control, Switch};
-
-/// The longest run that an entry can tell; longer ones come in pieces.
-pub(crate) const LONGEST: u32 = (1 << COUNT.width) - 1;
-
-/// A run, as the builder works with it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Summary {
-    /// Instructions.
-    pub(crate) count: u32,
-    /// Halfwords from the start of the first instruction to behind the last.
-    pub(crate) halfwords: u32,
-    /// What the last instruction does; sequential where the run ends for another reason.
-    pub(crate) control: Control,
-    /// May it fall through?
-    pub(crate) conditional: bool,
-    /// Which instruction set is at the target.
-    pub(crate) exchange: Exchange,
-    /// Is the last instruction 4 bytes long?
-    pub(crate) last_wide: bool,
-    /// Is the first instruction 4 bytes long?
-    pub(crate) first_wide: bool,
-    /// From the start to the target, in halfwords.
-    pub(crate) distance: Distance,
-}
-
-/// How far it is to the target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Distance {
-    /// Nowhere known.
-    None,
-    /// So many halfwords from the start of the run.
-    Near(i64),
-    /// Known, but too far for an entry: the instruction has to be looked at.
-    Far,
-}
-
-/// [`Switch`] without its parameter: there are two instruction sets to switch between.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exchange {
-    Stay,
-    Other,
-    ByTarget,
-}
-
-impl From<Switch> for Exchange {
-    fn from(switch: Switch) -> Self {
-        match switch {
-            Switch::Stay => Exchange::Stay,
-            Switch::To(_) => Exchange::Other,
-            Switch::ByTarget => Exchange::ByTarget,
-        }
-    }
-}
+use trackway_core::Isa;
+use trackway_isa::{Control, Flow, Switch};
 
 /// A field of an entry.
 struct Field {
@@ -61,14 +9,23 @@ struct Field {
     width: u32,
 }
 
-const DISTANCE: Field = Field { low: 0, width: 29 };
-const COUNT: Field = Field { low: 29, width: 12 };
-const HALFWORDS: Field = Field { low: 41, width: 13 };
-const CONTROL: Field = Field { low: 54, width: 5 };
-const CONDITIONAL: Field = Field { low: 59, width: 1 };
-const EXCHANGE: Field = Field { low: 60, width: 2 };
-const LAST_WIDE: Field = Field { low: 62, width: 1 };
-const FIRST_WIDE: Field = Field { low: 63, width: 1 };
+/// Is the first instruction 4 bytes long?
+const FIRST_WIDE: Field = Field { low: 0, width: 1 };
+/// Is the last one?
+const LAST_WIDE: Field = Field { low: 1, width: 1 };
+/// What the last instruction does; sequential where the run ends for another reason.
+const CONTROL: Field = Field { low: 2, width: 5 };
+/// May it fall through?
+const CONDITIONAL: Field = Field { low: 7, width: 1 };
+/// Which instruction set is at the target, or that the target has to be looked up.
+const EXCHANGE: Field = Field { low: 8, width: 2 };
+/// Instructions.
+const COUNT: Field = Field { low: 10, width: 12 };
+/// Halfwords from the start of the first instruction to behind the last.
+const HALFWORDS: Field = Field { low: 22, width: 13 };
+/// Halfwords from the start to the target, signed. On top, so that putting an instruction before the run is
+/// one addition for all three.
+const DISTANCE: Field = Field { low: 35, width: 29 };
 
 impl Field {
     #[inline]
@@ -82,42 +39,46 @@ impl Field {
     }
 }
 
-/// The distance that stands for "too far".
-const FAR: i64 = -(1 << (DISTANCE.width - 1));
+/// The longest run that an entry can tell; longer ones come in pieces.
+pub(crate) const LONGEST: u32 = (1 << COUNT.width) - 1;
 
-/// A [`Summary`] in 64 bits. All zeros is "not looked at yet"; every real run has a count.
+/// [`Switch`] without its parameter, as there are two instruction sets to switch between.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exchange {
+    /// [`Switch::Stay`].
+    Stay,
+    /// [`Switch::To`] the other one.
+    Other,
+    /// [`Switch::ByTarget`].
+    ByTarget,
+    /// The target is too far for an entry: the instruction has to be looked at.
+    Far,
+}
+
+/// Declares the numbers of the controls, which are those of the enum: packing is a cast, and so, for the
+/// compiler, is unpacking.
+macro_rules! controls {
+    ($($control:ident)*) => {
+        const fn control(number: u64) -> Control {
+            match number {
+                $(n if n == Control::$control as u64 => Control::$control,)*
+                _ => Control::Sequential,
+            }
+        }
+
+        #[cfg(test)]
+        const CONTROLS: &[Control] = &[$(Control::$control),*];
+    };
+}
+
+controls! {
+    Sequential Branch Jump Call OtherJump IndirectJump IndirectCall OtherIndirectJump Return CoroutineSwap
+    TrapReturn SystemCall Breakpoint Undefined Isb Wait TransactionStart
+}
+
+/// A run in 64 bits. All zeros is "not looked at yet"; every real run has a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry(pub(crate) u64);
-
-/// The controls, by the number that an entry has for them.
-const CONTROLS: [Control; 17] = [
-    Control::Sequential,
-    Control::Branch,
-    Control::Jump,
-    Control::Call,
-    Control::OtherJump,
-    Control::IndirectJump,
-    Control::IndirectCall,
-    Control::OtherIndirectJump,
-    Control::Return,
-    Control::CoroutineSwap,
-    Control::TrapReturn,
-    Control::SystemCall,
-    Control::Breakpoint,
-    Control::Undefined,
-    Control::Isb,
-    Control::Wait,
-    Control::TransactionStart,
-];
-
-const _: () = {
-    // The numbers are those of the enum, so that packing is a cast.
-    let mut n = 0;
-    while n < CONTROLS.len() {
-        assert!(CONTROLS[n] as usize == n);
-        n += 1;
-    }
-};
 
 impl Entry {
     /// Not looked at yet.
@@ -131,22 +92,43 @@ impl Entry {
         self.0 <= Self::HOLE.0
     }
 
-    pub(crate) fn new(run: &Summary) -> Entry {
-        let distance = match run.distance {
-            Distance::Near(halfwords) if (FAR + 1..-FAR).contains(&halfwords) => halfwords,
-            Distance::None => 0,
-            Distance::Near(_) | Distance::Far => FAR,
+    /// A run of one instruction, with what leaves it.
+    #[inline]
+    pub(crate) fn last(pc: u64, flow: &Flow) -> Entry {
+        // Instructions that come before add to the distance; it must not overflow.
+        const NEAR: i64 = (1 << (DISTANCE.width - 1)) - 2 * (LONGEST as i64 + 1);
+        let exchange = match flow.switch {
+            Switch::Stay => Exchange::Stay,
+            Switch::To(_) => Exchange::Other,
+            Switch::ByTarget => Exchange::ByTarget,
+        };
+        let (distance, exchange) = match flow.target.map(|target| target.wrapping_sub(pc) as i64) {
+            None => (0, exchange),
+            Some(bytes) if bytes & 1 == 0 && (-NEAR..NEAR).contains(&(bytes / 2)) => (bytes / 2, exchange),
+            Some(_) => (0, Exchange::Far),
         };
         Entry(
-            DISTANCE.put(distance as u64)
-                | COUNT.put(run.count.into())
-                | HALFWORDS.put(run.halfwords.into())
-                | CONTROL.put(run.control as u64)
-                | CONDITIONAL.put(run.conditional.into())
-                | EXCHANGE.put(run.exchange as u64)
-                | LAST_WIDE.put(run.last_wide.into())
-                | FIRST_WIDE.put(run.first_wide.into()),
+            Self::alone(flow.length).0
+                | CONTROL.put(flow.control as u64)
+                | CONDITIONAL.put(flow.conditional.into())
+                | EXCHANGE.put(exchange as u64)
+                | DISTANCE.put(distance as u64),
         )
+    }
+
+    /// A run of one instruction of `length` bytes that goes on nowhere.
+    #[inline]
+    pub(crate) fn alone(length: u8) -> Entry {
+        let wide = u64::from(length == 4);
+        Entry(FIRST_WIDE.put(wide) | LAST_WIDE.put(wide) | COUNT.put(1) | HALFWORDS.put(1 + wide))
+    }
+
+    /// The run with an instruction of `length` bytes before it; there must be one, and room for it.
+    #[inline]
+    pub(crate) fn after(self, length: u8) -> Entry {
+        let wide = u64::from(length == 4);
+        let grown = COUNT.put(1) + HALFWORDS.put(1 + wide) + DISTANCE.put(1 + wide);
+        Entry((self.0 & !FIRST_WIDE.put(1) | FIRST_WIDE.put(wide)).wrapping_add(grown))
     }
 
     #[inline]
@@ -161,17 +143,7 @@ impl Entry {
 
     #[inline]
     pub(crate) fn control(self) -> Control {
-        // The masked index proves the bound; the table is as long as the field allows.
-        const BY_NUMBER: [Control; 32] = {
-            let mut table = [Control::Sequential; 32];
-            let mut n = 0;
-            while n < CONTROLS.len() {
-                table[n] = CONTROLS[n];
-                n += 1;
-            }
-            table
-        };
-        BY_NUMBER[CONTROL.get(self.0) as usize]
+        control(CONTROL.get(self.0))
     }
 
     #[inline]
@@ -184,7 +156,19 @@ impl Entry {
         match EXCHANGE.get(self.0) {
             0 => Exchange::Stay,
             1 => Exchange::Other,
-            _ => Exchange::ByTarget,
+            2 => Exchange::ByTarget,
+            _ => Exchange::Far,
+        }
+    }
+
+    /// [`Switch`] at the end of a run in `isa`, where the target is not far.
+    #[inline]
+    pub(crate) fn switch(self, isa: Isa) -> Switch {
+        match self.exchange() {
+            Exchange::Stay | Exchange::Far => Switch::Stay,
+            Exchange::ByTarget => Switch::ByTarget,
+            Exchange::Other if isa == Isa::A32 => Switch::To(Isa::T32),
+            Exchange::Other => Switch::To(Isa::A32),
         }
     }
 
@@ -194,15 +178,14 @@ impl Entry {
     }
 
     #[inline]
-    pub(crate) fn first_wide(self) -> bool {
-        FIRST_WIDE.get(self.0) != 0
+    pub(crate) fn first_length(self) -> u64 {
+        2 + 2 * FIRST_WIDE.get(self.0)
     }
 
-    /// Bytes from the start to the target, for a direct transfer; `None` if that is too far to hold.
+    /// Bytes from the start to the target, for a direct transfer that is not far.
     #[inline]
-    pub(crate) fn distance(self) -> Option<i64> {
-        let distance = (self.0 << (64 - DISTANCE.width)) as i64 >> (64 - DISTANCE.width);
-        (distance != FAR).then_some(distance * 2)
+    pub(crate) fn distance(self) -> i64 {
+        (self.0 as i64 >> DISTANCE.low) * 2
     }
 }
 
@@ -212,7 +195,7 @@ mod tests {
 
     #[test]
     fn fields_fill_the_word_without_overlap() {
-        let fields = [DISTANCE, COUNT, HALFWORDS, CONTROL, CONDITIONAL, EXCHANGE, LAST_WIDE, FIRST_WIDE];
+        let fields = [FIRST_WIDE, LAST_WIDE, CONTROL, CONDITIONAL, EXCHANGE, COUNT, HALFWORDS, DISTANCE];
         let mut low = 0;
         for field in fields {
             assert_eq!(field.low, low);
@@ -223,41 +206,43 @@ mod tests {
     }
 
     #[test]
-    fn packs_what_it_is_given() {
-        for control in CONTROLS {
-            for distance in [Distance::Near(-(1 << 27)), Distance::Near((1 << 27) + 8190), Distance::Far] {
-                let run = Summary {
-                    count: LONGEST,
-                    halfwords: LONGEST * 2,
-                    control,
-                    conditional: true,
-                    exchange: Exchange::ByTarget,
-                    last_wide: true,
-                    first_wide: false,
-                    distance,
-                };
-                let entry = Entry::new(&run);
-                assert!(!entry.is_empty());
-                assert_eq!((entry.count(), entry.length()), (LONGEST, u64::from(LONGEST) * 4));
-                assert_eq!((entry.control(), entry.conditional()), (control, true));
-                assert_eq!((entry.last_length(), entry.first_wide()), (4, false));
+    fn grows_to_the_longest_run() {
+        for (length, target) in [(2, 0), (4, 0x0800_0000), (4, 0x17ff_fffc)] {
+            let flow = Flow {
+                length,
+                control: Control::Call,
+                target: Some(target),
+                conditional: true,
+                switch: Switch::ByTarget,
+            };
+            let last = 0x1000_0000;
+            let mut entry = Entry::last(last, &flow);
+            let mut start = last;
+            for count in 2..=LONGEST {
+                entry = entry.after(length);
+                start -= u64::from(length);
+                assert_eq!(entry.count(), count);
+                assert_eq!(start + entry.length(), last + u64::from(length));
+                assert_eq!(start.wrapping_add_signed(entry.distance()), target);
+                assert_eq!((entry.first_length(), entry.last_length()), (length.into(), length.into()));
+                assert_eq!((entry.control(), entry.conditional()), (Control::Call, true));
                 assert_eq!(entry.exchange(), Exchange::ByTarget);
-                match distance {
-                    Distance::Near(halfwords) => assert_eq!(entry.distance(), Some(halfwords * 2)),
-                    _ => assert_eq!(entry.distance(), None),
-                }
+                assert!(!entry.is_empty());
             }
         }
-        let far = Summary {
-            count: 1,
-            halfwords: 2,
-            control: Control::Jump,
-            conditional: false,
-            exchange: Exchange::Stay,
-            last_wide: true,
-            first_wide: true,
-            distance: Distance::Near(1 << 40),
-        };
-        assert_eq!(Entry::new(&far).distance(), None);
+    }
+
+    #[test]
+    fn every_control_survives() {
+        for &control in CONTROLS {
+            let flow = Flow { control, ..Flow::sequential(4) };
+            assert_eq!(Entry::last(0, &flow).control(), control);
+        }
+    }
+
+    #[test]
+    fn a_far_target_is_left_to_the_instruction() {
+        let flow = Flow { control: Control::Jump, target: Some(1 << 40), ..Flow::sequential(4) };
+        assert_eq!(Entry::last(0, &flow).exchange(), Exchange::Far);
     }
 }

@@ -1,6 +1,6 @@
 //! Control transfer in A32.
 
-use super::mask::{Row, bits, is_disjoint, signed};
+use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 use trackway_core::Isa;
 
@@ -32,7 +32,7 @@ const EXCEPTION_RETURN: Class = Indirect(Control::TrapReturn);
 
 /// Encodings with a condition, bits 31:28 not all ones (Arm ARM F4.1). Rows of one group are exclusive by
 /// their bits; no two overlap.
-const CONDITIONAL: &[Row<Class>] = &[
+const CONDITIONAL_ROWS: &[Row<Class>] = &[
     // Data processing, register, immediate shift; Rd is the pc. TST, TEQ, CMP, CMN have no Rd.
     // S = 1: exception return.
     Row::new(0x0f90_f010, 0x0000_f000, JUMP, "and, eor, sub, rsb pc (register)"),
@@ -78,26 +78,34 @@ const CONDITIONAL: &[Row<Class>] = &[
 ];
 
 /// Encodings without a condition, bits 31:28 all ones.
-const UNCONDITIONAL: &[Row<Class>] = &[
+const UNCONDITIONAL_ROWS: &[Row<Class>] = &[
     Row::new(0xffff_fff0, 0xf57f_f060, Plain(Control::Isb), "isb"),
     Row::new(0xfe50_ffff, 0xf810_0a00, EXCEPTION_RETURN, "rfe"),
     Row::new(0xfe00_0000, 0xfa00_0000, BranchExchange, "blx (immediate)"),
 ];
 
-const _: () = assert!(is_disjoint(CONDITIONAL) && is_disjoint(UNCONDITIONAL));
+/// Over bits 27:20, the opcode.
+static CONDITIONAL: Table<Class> = Table::new(CONDITIONAL_ROWS, 20);
+static UNCONDITIONAL: Table<Class> = Table::new(UNCONDITIONAL_ROWS, 20);
 
 /// Condition AL.
 const ALWAYS: u32 = 14;
 
+/// A quick look for table builders: true says that [`flow`] is sequential, false says nothing.
+#[inline]
+pub fn is_plain(encoding: u32) -> bool {
+    CONDITIONAL.excludes(encoding) && UNCONDITIONAL.excludes(encoding)
+}
+
 /// Length, control transfer and target of an A32 instruction.
 pub fn flow(pc: u64, encoding: u32) -> Flow {
     let condition = encoding >> 28;
-    let rows = if condition == 15 { UNCONDITIONAL } else { CONDITIONAL };
-    let Some(row) = rows.iter().find(|row| row.matches(encoding)) else { return Flow::sequential(4) };
+    let table = if condition == 15 { &UNCONDITIONAL } else { &CONDITIONAL };
+    let Some(class) = table.find(encoding) else { return Flow::sequential(4) };
     let conditional = condition < ALWAYS;
     let indirect = |control| Flow { control, conditional, switch: Switch::ByTarget, ..Flow::sequential(4) };
     let returning = |yes: bool| indirect(if yes { Control::Return } else { Control::IndirectJump });
-    match row.class {
+    match class {
         Direct(control) => Flow {
             control: if conditional && control == Control::Jump { Control::Branch } else { control },
             target: Some(relative(pc, encoding, 0)),

@@ -1,6 +1,6 @@
 //! Control transfer in A64, as Arm's machine-readable architecture lists the encodings.
 
-use super::mask::{Row, bits, is_disjoint, signed};
+use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 
 /// What is to be done with an encoding of a row.
@@ -21,7 +21,7 @@ const BRANCH14: Class = Direct { control: Control::Branch, low: 5, width: 14 };
 const BRANCH9: Class = Direct { control: Control::Branch, low: 5, width: 9 };
 
 /// Arm ARM C4.1, in the order of the encoding index. No two rows overlap, so their order is free.
-const TABLE: &[Row<Class>] = &[
+const ROWS: &[Row<Class>] = &[
     Row::new(0xffff_0000, 0x0000_0000, Plain(Control::Undefined), "udf"),
     // Conditional branch (immediate).
     Row::new(0xff00_0010, 0x5400_0000, BRANCH19, "b.cond"),
@@ -75,33 +75,19 @@ const TABLE: &[Row<Class>] = &[
     Row::new(0x7fc0_4000, 0x75c0_0000, BRANCH9, "cbeq, cbne (immediate)"),
 ];
 
-const _: () = assert!(is_disjoint(TABLE));
+/// Over bits 31:24, which tell most instructions apart.
+static TABLE: Table<Class> = Table::new(ROWS, 24);
 
-/// One bit per value of bits 31:24: can a row match at all? Most instructions end here.
-const LEADING: [u64; 4] = {
-    let mut set = [0; 4];
-    let mut top = 0;
-    while top < 256 {
-        let mut row = 0;
-        while row < TABLE.len() {
-            if ((top as u32) << 24 ^ TABLE[row].value) & TABLE[row].mask & 0xff00_0000 == 0 {
-                set[top / 64] |= 1 << (top % 64);
-            }
-            row += 1;
-        }
-        top += 1;
-    }
-    set
-};
+/// A quick look for table builders: true says that [`flow`] is sequential, false says nothing.
+#[inline]
+pub fn is_plain(encoding: u32) -> bool {
+    TABLE.excludes(encoding)
+}
 
 /// Length, control transfer and target of an A64 instruction.
 pub fn flow(pc: u64, encoding: u32) -> Flow {
-    let top = (encoding >> 24) as usize;
-    if LEADING[top / 64] >> (top % 64) & 1 == 0 {
-        return Flow::sequential(4);
-    }
-    let Some(row) = TABLE.iter().find(|row| row.matches(encoding)) else { return Flow::sequential(4) };
-    match row.class {
+    let Some(class) = TABLE.find(encoding) else { return Flow::sequential(4) };
+    match class {
         Direct { control, low, width } => {
             let words = signed(bits(encoding, low, width), width);
             Flow {

@@ -24,8 +24,57 @@ impl<C: Copy> Row<C> {
     }
 }
 
+/// A mask table with an index over eight of its bits, so that few rows are compared.
+pub(crate) struct Table<C: 'static> {
+    rows: &'static [Row<C>],
+    /// The lowest of the bits that the index is over.
+    low: u32,
+    /// For each value of these bits, one bit per row that can match.
+    index: [u64; 256],
+}
+
+impl<C: Copy> Table<C> {
+    /// Fails to compile if two rows share an encoding.
+    pub(crate) const fn new(rows: &'static [Row<C>], low: u32) -> Self {
+        assert!(is_disjoint(rows) && rows.len() <= 64);
+        let mut index = [0; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            let mut row = 0;
+            while row < rows.len() {
+                if (((byte as u32) << low) ^ rows[row].value) & rows[row].mask & (0xff << low) == 0 {
+                    index[byte] |= 1 << row;
+                }
+                row += 1;
+            }
+            byte += 1;
+        }
+        Table { rows, low, index }
+    }
+
+    /// Can no row match, by the bits of the index alone?
+    #[inline]
+    pub(crate) fn excludes(&self, encoding: u32) -> bool {
+        self.index[(encoding >> self.low & 0xff) as usize] == 0
+    }
+
+    /// The class of the row that matches.
+    #[inline]
+    pub(crate) fn find(&self, encoding: u32) -> Option<C> {
+        let mut candidates = self.index[(encoding >> self.low & 0xff) as usize];
+        while candidates != 0 {
+            let row = &self.rows[candidates.trailing_zeros() as usize];
+            if row.matches(encoding) {
+                return Some(row.class);
+            }
+            candidates &= candidates - 1;
+        }
+        None
+    }
+}
+
 /// Checked while compiling: no value has bits outside its mask, and no two rows share an encoding.
-pub(crate) const fn is_disjoint<C: Copy>(rows: &[Row<C>]) -> bool {
+const fn is_disjoint<C: Copy>(rows: &[Row<C>]) -> bool {
     let mut i = 0;
     while i < rows.len() {
         if rows[i].value & !rows[i].mask != 0 {

@@ -3,7 +3,7 @@
 //! Conditionality by an IT block is not in the instruction itself: [`it_length`] says how far an IT
 //! reaches, and the block table applies it ([`in_it_block`]).
 
-use super::mask::{Row, bits, is_disjoint, signed};
+use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 use trackway_core::Isa;
 
@@ -44,7 +44,7 @@ use Class::{
 };
 
 /// 16-bit encodings (Arm ARM F3.1.1).
-const NARROW: &[Row<Class>] = &[
+const NARROW_ROWS: &[Row<Class>] = &[
     Row::new(0xff87, 0x4487, Indirect, "add pc"),
     Row::new(0xff87, 0x4687, Mov, "mov pc"),
     // Bit 2 is BXNS and BLXNS, in M-profile only.
@@ -67,7 +67,7 @@ const NARROW: &[Row<Class>] = &[
 ];
 
 /// 32-bit encodings, first halfword in the high half (Arm ARM F3.1.3).
-const WIDE: &[Row<Class>] = &[
+const WIDE_ROWS: &[Row<Class>] = &[
     Row::new(0xffd0_ffff, 0xe810_c000, Exchange(Control::TrapReturn), "rfedb"),
     Row::new(0xffd0_ffff, 0xe990_c000, Exchange(Control::TrapReturn), "rfeia"),
     Row::new(0xffd0_8000, 0xe890_8000, Ldm, "ldm with pc"),
@@ -86,7 +86,7 @@ const WIDE: &[Row<Class>] = &[
 ];
 
 /// What the space of the conditional branch holds where its condition would be 14 or 15.
-const MISCELLANEOUS: &[Row<Class>] = &[
+const MISCELLANEOUS_ROWS: &[Row<Class>] = &[
     Row::new(0xffff_ffff, 0xf3af_8002, Plain(Control::Wait), "wfe"),
     Row::new(0xffff_ffff, 0xf3af_8003, Plain(Control::Wait), "wfi"),
     Row::new(0xffff_fff0, 0xf3bf_8f60, Plain(Control::Isb), "isb"),
@@ -99,11 +99,15 @@ const MISCELLANEOUS: &[Row<Class>] = &[
 ];
 
 /// What the space of the word load holds where its base is the pc.
-const LITERAL: &[Row<Class>] = &[Row::new(0xff7f_f000, 0xf85f_f000, Ldr, "ldr pc (literal)")];
+const LITERAL_ROWS: &[Row<Class>] = &[Row::new(0xff7f_f000, 0xf85f_f000, Ldr, "ldr pc (literal)")];
 
-const _: () = assert!(is_disjoint(NARROW) && is_disjoint(WIDE) && is_disjoint(MISCELLANEOUS));
+static NARROW: Table<Class> = Table::new(NARROW_ROWS, 8);
+static WIDE: Table<Class> = Table::new(WIDE_ROWS, 20);
+static MISCELLANEOUS: Table<Class> = Table::new(MISCELLANEOUS_ROWS, 20);
+static LITERAL: Table<Class> = Table::new(LITERAL_ROWS, 20);
 
 /// Is it a 32-bit instruction, by its first halfword?
+#[inline]
 pub const fn is_wide(encoding: u32) -> bool {
     encoding & 0xf800 >= 0xe800
 }
@@ -132,35 +136,46 @@ pub const fn in_it_block(flow: Flow) -> Flow {
     Flow { control, conditional: true, ..flow }
 }
 
+/// A quick look for table builders: true says that [`flow`] is sequential, false says nothing.
+#[inline]
+pub fn is_plain(encoding: u32) -> bool {
+    if is_wide(encoding) {
+        let word = encoding.rotate_left(16);
+        WIDE.excludes(word) && MISCELLANEOUS.excludes(word) && LITERAL.excludes(word)
+    } else {
+        NARROW.excludes(encoding)
+    }
+}
+
 /// Length, control transfer and target of a T32 instruction.
 pub fn flow(pc: u64, encoding: u32) -> Flow {
     if is_wide(encoding) { wide(pc, encoding.rotate_left(16)) } else { narrow(pc, encoding & 0xffff) }
 }
 
 fn narrow(pc: u64, word: u32) -> Flow {
-    let Some(row) = NARROW.iter().find(|row| row.matches(word)) else { return Flow::sequential(2) };
-    let target = match row.class {
+    let Some(class) = NARROW.find(word) else { return Flow::sequential(2) };
+    let target = match class {
         BranchNarrow => Some(signed(word, 8) * 2),
         JumpNarrow => Some(signed(word, 11) * 2),
         CompareBranch => Some(i64::from(bits(word, 9, 1) << 6 | bits(word, 3, 5) << 1)),
         _ => None,
     };
-    Flow { length: 2, ..transfer(row.class, pc, target, bits(word, 3, 4)) }
+    Flow { length: 2, ..transfer(class, pc, target, bits(word, 3, 4)) }
 }
 
 fn wide(pc: u64, word: u32) -> Flow {
-    let rows = if word & 0xfb80_d000 == 0xf380_8000 {
-        MISCELLANEOUS
+    let table = if word & 0xfb80_d000 == 0xf380_8000 {
+        &MISCELLANEOUS
     } else if word & 0xff7f_0000 == 0xf85f_0000 {
-        LITERAL
+        &LITERAL
     } else {
-        WIDE
+        &WIDE
     };
-    let Some(row) = rows.iter().find(|row| row.matches(word)) else { return Flow::sequential(4) };
+    let Some(class) = table.find(word) else { return Flow::sequential(4) };
     let sign = bits(word, 26, 1);
     let low = bits(word, 0, 11);
     let (j1, j2) = (bits(word, 13, 1), bits(word, 11, 1));
-    let target = match row.class {
+    let target = match class {
         BranchWide => Some(signed(sign << 19 | j2 << 18 | j1 << 17 | bits(word, 16, 6) << 11 | low, 20) * 2),
         Direct(_) | BranchExchange => {
             let (i1, i2) = (!(j1 ^ sign) & 1, !(j2 ^ sign) & 1);
@@ -168,12 +183,12 @@ fn wide(pc: u64, word: u32) -> Flow {
         }
         _ => None,
     };
-    let pops = match row.class {
+    let pops = match class {
         Ldm => word & 0xffff_0000 == 0xe8bd_0000,
         Ldr => word == 0xf85d_fb04,
         _ => false,
     };
-    let flow = transfer(row.class, pc, target, 0);
+    let flow = transfer(class, pc, target, 0);
     Flow { length: 4, control: if pops { Control::Return } else { flow.control }, ..flow }
 }
 

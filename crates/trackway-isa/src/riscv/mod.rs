@@ -30,7 +30,7 @@ mod text;
 pub use class::{Class, Count, Extension, Memory, Width};
 pub use compressed::COMPRESSED;
 pub use csr::{CSRS, csr_name, csr_number};
-pub use flow::{flow, length};
+pub use flow::{flow, is_plain, length};
 pub use operand::Operand;
 pub use table::{Encoding, INSTRUCTIONS, Op, RV32_FORMS};
 pub use text::{register_name, text, write_text};
