@@ -1,3 +1,37 @@
-//! The `trackway` program.
+//! The `trackway` program. Each subcommand is a file of its own; `cli.rs` declares them all.
 #![forbid(unsafe_code)]
-fn main() {}
+
+mod check;
+mod cli;
+mod convert;
+mod demo;
+mod dump;
+mod exit;
+mod info;
+mod listing;
+mod pages;
+mod pcs;
+mod progress;
+mod report;
+mod walk;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+
+fn main() -> std::process::ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => report::failure(&failure).into(),
+    }
+}

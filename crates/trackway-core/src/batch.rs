@@ -288,6 +288,21 @@ impl Trap {
     }
 }
 
+impl Context {
+    /// Takes over what a later change says.
+    pub fn update(&mut self, change: &Context) {
+        macro_rules! take {
+            ($($field:ident)*) => {{
+                $(if change.$field.is_some() { self.$field = change.$field; })*
+                // Names every field: a new one must be listed above.
+                let Context { $($field: _,)* } = *change;
+            }};
+        }
+        take!(privilege security own_stack context_id vmid asid pid tid hw_thread change isa vector_bits
+              streaming dit ssbs mte unsupported);
+    }
+}
+
 impl Gap {
     /// A gap of which only the reason is known.
     pub fn new(reason: GapReason) -> Self {

@@ -127,8 +127,6 @@ fields! {
         pub sme_index: Option<u32>,
         /// Micro-ops: 5 bytes each, size in bytes and the 32-bit word.
         pub micro_ops: Span,
-        /// The path was recorded but the outcome of it withdrawn (failed transaction, cancelled speculation).
-        pub withdrawn: bool,
         /// No instruction stands behind it (a fetch fault reported as a no-op).
         pub placeholder: bool,
     }

@@ -65,6 +65,11 @@ impl Trace {
         Lift::new(self)
     }
 
+    /// The decompressed records, without the container.
+    pub fn bytes(self) -> Input {
+        Input::Stream(Box::new(Decompressed { parts: self.parts, part: None }))
+    }
+
     /// Records as text.
     pub fn items(self) -> Text {
         let config = self.config;
@@ -74,6 +79,34 @@ impl Trace {
     /// Records.
     pub fn records(self) -> Records {
         Records { parts: self.parts, part: None, layout: Layout::default(), chunk_pc: None }
+    }
+}
+
+/// The parts of a trace, one behind the other.
+struct Decompressed {
+    parts: Parts,
+    part: Option<Part>,
+}
+
+impl std::io::Read for Decompressed {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let damaged = |_| std::io::Error::from(std::io::ErrorKind::InvalidData);
+        loop {
+            let Some(part) = &mut self.part else {
+                self.part = self.parts.next_part().map_err(damaged)?;
+                if self.part.is_none() {
+                    return Ok(0);
+                }
+                continue;
+            };
+            if part.feed.bytes().is_empty() && !part.feed.more().map_err(damaged)? {
+                self.part = None;
+                continue;
+            }
+            let n = part.feed.bytes().read(out)?;
+            part.feed.consume(n);
+            return Ok(n);
+        }
     }
 }
 

@@ -8,6 +8,9 @@ pub enum Error {
     /// The trace itself.
     #[error(transparent)]
     Trace(#[from] trackway_core::Error),
+    /// The program that ran.
+    #[error(transparent)]
+    Image(#[from] trackway_image::Error),
     /// A file could not be opened or created.
     #[error("{}: {error}", path.display())]
     File {

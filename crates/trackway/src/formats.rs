@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use trackway_core::{Finding, FormatId, Items, Meta, Output, Sink, Source};
+use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
 
 use crate::error::{Error, Result};
 use crate::input::File;
@@ -43,6 +43,9 @@ pub trait Opened {
 
     /// Events.
     fn source(self: Box<Self>) -> Result<Box<dyn Source>>;
+
+    /// The bytes that offsets refer to: the decompressed stream.
+    fn bytes(self: Box<Self>) -> Result<Input>;
 
     /// Native items as text.
     fn items(self: Box<Self>) -> Result<Box<dyn Items>>;

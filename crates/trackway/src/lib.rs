@@ -22,15 +22,17 @@
 //! ```
 
 mod error;
+mod expand;
 mod formats;
 mod input;
 mod map;
 mod options;
 
 pub use error::{Error, Result};
+pub use expand::Expand;
 pub use formats::{FORMATS, Format, Opened, Target, by_name, for_output};
 pub use input::{Compression, File};
-pub use options::{ConfigFile, Options, Placed, WriteOptions};
+pub use options::{ConfigFile, Options, WriteOptions};
 
 use std::path::Path;
 
@@ -85,6 +87,11 @@ impl Trace {
     /// Its events.
     pub fn source(self) -> Result<Box<dyn Source>> {
         self.opened.source()
+    }
+
+    /// The bytes that offsets in errors and items refer to: the decompressed stream.
+    pub fn bytes(self) -> Result<Input> {
+        self.opened.bytes()
     }
 
     /// Its native items as text.

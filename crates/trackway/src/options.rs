@@ -1,9 +1,10 @@
 //! What the user says beside the trace: configuration, program, how to write.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::sync::Arc;
 
 use trackway_core::FormatId;
+use trackway_image::Image;
 
 use crate::error::{Error, Result};
 
@@ -14,10 +15,10 @@ pub struct Options {
     pub format: Option<FormatId>,
     /// What must be known from outside.
     pub config: Option<ConfigFile>,
-    /// ELF files of the program that ran.
-    pub elf: Vec<Placed>,
-    /// Raw memory images.
-    pub image: Vec<Placed>,
+    /// ELF files of the program that ran, `PATH[@ADDR]` each.
+    pub elf: Vec<String>,
+    /// Raw memory images, `PATH@ADDR` each.
+    pub image: Vec<String>,
     /// Threads.
     pub jobs: usize,
     /// Read what is declared as unsupported.
@@ -49,6 +50,20 @@ impl Default for Options {
             write_pointer: None,
             write: WriteOptions::default(),
         }
+    }
+}
+
+impl Options {
+    /// The program that ran, from the files named.
+    pub fn program(&self) -> Result<Arc<Image>> {
+        let mut image = Image::default();
+        for spec in &self.elf {
+            image.open_elf(spec)?;
+        }
+        for spec in &self.image {
+            image.open_raw(spec)?;
+        }
+        Ok(Arc::new(image))
     }
 }
 
@@ -93,35 +108,5 @@ impl ConfigFile {
         let Some(section) = self.table.get(name) else { return Ok(None) };
         let value = section.clone().try_into();
         value.map(Some).map_err(|error| Error::Config(format!("{}: [{name}]: {error}", self.path.display())))
-    }
-}
-
-/// A file and the address it is loaded at: `PATH[@ADDR]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
-    /// The file.
-    pub path: PathBuf,
-    /// The address.
-    pub address: Option<u64>,
-}
-
-impl FromStr for Placed {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some((path, address)) = text.rsplit_once('@')
-            && let Some(address) = number(address)
-        {
-            return Ok(Placed { path: path.into(), address: Some(address) });
-        }
-        Ok(Placed { path: text.into(), address: None })
-    }
-}
-
-/// A number in decimal or, with `0x`, in hex.
-pub(crate) fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
     }
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Deserialize;
-use trackway_core::{Finding, FormatId, Items, Meta, Output, Sink, Source};
+use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
 use trackway_stf::{
     BusMaster, Config, Container, PLAIN_MAGIC, ProcessId, SizeUnit, Trace, WriteConfig, ZSTF_MAGIC,
 };
@@ -169,6 +169,10 @@ impl Opened for OpenedStf {
 
     fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
         Ok(Box::new(self.trace.source()))
+    }
+
+    fn bytes(self: Box<Self>) -> Result<Input> {
+        Ok(self.trace.bytes())
     }
 
     fn items(self: Box<Self>) -> Result<Box<dyn Items>> {

@@ -1,0 +1,272 @@
+//! The command line, declared once; help, completions and the manual come from it.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use trackway::{ConfigFile, Options, Trace, WriteOptions};
+use trackway_core::FormatId;
+
+use crate::exit::Failure;
+
+/// One toolkit for processor execution traces: read, decode, encode, convert, check and show them.
+#[derive(Debug, Parser)]
+#[command(name = "trackway", version, max_term_width = 110, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 fine, 1 it found something, 2 usage, 3 input unreadable, \
+                        4 gaps or losses under --strict, 5 internal.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs the main job on a trace that is in the binary, and says what to try next
+    Demo(DemoArgs),
+    /// Says what a trace is: format, version, producer, items, instructions, gaps, health
+    Info(InfoArgs),
+    /// Shows instructions, or native items with --raw
+    Dump(DumpArgs),
+    /// Converts a trace into another format or container, with an account of what was lost
+    Convert(ConvertArgs),
+    /// Checks a trace against its specification, one named rule per finding
+    Check(CheckArgs),
+    /// Writes shell completions
+    Completions(CompletionsArgs),
+    /// Writes the manual page
+    Man(ManArgs),
+}
+
+/// Options that mean the same everywhere.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// ELF file of the program that ran
+    #[arg(long, value_name = "PATH[@ADDR]")]
+    pub(crate) elf: Vec<String>,
+    /// Raw memory image of the program that ran
+    #[arg(long, value_name = "PATH@ADDR")]
+    pub(crate) image: Vec<String>,
+    /// What must be known from outside, as TOML
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Format of the input, where it is not to be recognised
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) format: Option<FormatId>,
+    /// Threads [default: all cores]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Read versions that are not supported as if they were
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Stop at what would otherwise be stepped over; refuse losses
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// The one source to decode, of several
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<String>,
+    /// Also show cancelled speculation and failed transactions
+    #[arg(long)]
+    pub(crate) show_withdrawn: bool,
+    /// Where a wrapped trace buffer's dump begins
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub(crate) write_pointer: Option<u64>,
+    /// Say less
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Say more
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+fn format(word: &str) -> Result<FormatId, String> {
+    let words: Vec<&str> = trackway::FORMATS.iter().map(|format| format.id().word()).collect();
+    let known = FormatId::from_word(word).filter(|_| words.contains(&word));
+    known.ok_or_else(|| format!("formats are {}", words.join(", ")))
+}
+
+/// A number in decimal or, with `0x`, in hex.
+fn number(text: &str) -> Result<u64, String> {
+    let number = match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16),
+        None => text.parse(),
+    };
+    number.map_err(|error| error.to_string())
+}
+
+impl Common {
+    /// The options in the library's terms.
+    pub(crate) fn options(&self) -> Result<Options, Failure> {
+        let config = match &self.config {
+            Some(path) => Some(ConfigFile::read(path).map_err(|error| Failure::input(path, error))?),
+            None => None,
+        };
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Options {
+            format: self.format,
+            config,
+            elf: self.elf.clone(),
+            image: self.image.clone(),
+            jobs: self.jobs.unwrap_or_else(cores).max(1),
+            force: self.force,
+            strict: self.strict,
+            source: self.source.clone(),
+            show_withdrawn: self.show_withdrawn,
+            write_pointer: self.write_pointer,
+            write: WriteOptions::default(),
+        })
+    }
+
+    /// Opens a trace.
+    pub(crate) fn open(&self, path: &Path) -> Result<(Trace, Options), Failure> {
+        let options = self.options()?;
+        let trace =
+            trackway::open(path, &options).map_err(|error| crate::report::placed(self, path, error))?;
+        Ok((trace, options))
+    }
+}
+
+/// Arguments of `demo`.
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// Folder for the files it makes [default: a temporary one, removed at the end]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+/// Arguments of `info`.
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    /// Traces; `-` is stdin
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
+    /// One JSON object per file
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Shapes of `dump`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shape {
+    /// For people
+    Text,
+    /// One line per retired instruction: its address, 16 hex digits
+    Pcs,
+    /// One line per straight run: START END COUNT EXIT
+    Runs,
+    /// One line per event of the model
+    Events,
+}
+
+/// Arguments of `dump`.
+#[derive(Args, Debug)]
+pub(crate) struct DumpArgs {
+    /// The trace; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Native items instead of instructions
+    #[arg(long, conflicts_with_all = ["shape", "attempted"])]
+    pub(crate) raw: bool,
+    /// Shape of the output
+    #[arg(long = "as", value_name = "SHAPE", default_value = "text")]
+    pub(crate) shape: Shape,
+    /// Keep instructions that were attempted and did not retire
+    #[arg(long)]
+    pub(crate) attempted: bool,
+    /// Leave out the first N instructions, or items
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) skip: u64,
+    /// Show N instructions, or items, at most
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// One JSON object per line
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Arguments of `convert`.
+#[derive(Args, Debug)]
+pub(crate) struct ConvertArgs {
+    /// The trace; `-` is stdin
+    #[arg(value_name = "IN")]
+    pub(crate) input: PathBuf,
+    /// Where to write; `-` is stdout
+    #[arg(value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// Output format [default: by the extension of OUT, else that of the input]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) into: Option<FormatId>,
+    /// The file around the items, a word of the format (STF: zstf, plain, gzip, xz, zstd)
+    #[arg(long, value_name = "WORD")]
+    pub(crate) container: Option<String>,
+    /// Compression level
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) level: Option<i32>,
+    /// Instructions per chunk (STF), or records per block (ASTF)
+    #[arg(long, value_name = "N")]
+    pub(crate) chunk: Option<u64>,
+    /// STF version to write from events
+    #[arg(long, value_name = "X.Y", value_parser = version)]
+    pub(crate) stf_version: Option<(u32, u32)>,
+    /// ASTF level to write from events
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) astf_level: Option<String>,
+    /// Profile or dialect, a word of the format
+    #[arg(long, value_name = "WORD")]
+    pub(crate) profile: Option<String>,
+    /// Write although the result does not conform; it says so
+    #[arg(long)]
+    pub(crate) allow_nonconforming: bool,
+    /// Store the account of what was lost
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ledger: Option<PathBuf>,
+    /// The account as JSON, on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+fn version(text: &str) -> Result<(u32, u32), String> {
+    let numbers =
+        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    numbers.ok_or_else(|| "a version is X.Y".to_string())
+}
+
+/// Arguments of `check`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The trace; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// A rule whose findings do not count
+    #[arg(long, value_name = "RULE")]
+    pub(crate) waive: Vec<String>,
+    /// Findings shown per rule
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub(crate) limit: u64,
+    /// Findings as one JSON object
+    #[arg(long, conflicts_with = "jsonl")]
+    pub(crate) json: bool,
+    /// Every finding as one JSON object per line
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Arguments of `completions`.
+#[derive(Args, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// Arguments of `man`.
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// The subcommand to describe [default: the whole program]
+    pub(crate) command: Option<String>,
+}

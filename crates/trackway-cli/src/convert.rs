@@ -1,0 +1,116 @@
+//! `trackway convert`: any format to any other.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+
+use anstream::eprintln;
+use serde_json::json;
+use trackway::{Expand, Format, Options, Target, Trace, WriteOptions};
+use trackway_core::{EventKind, Losses};
+
+use crate::cli::ConvertArgs;
+use crate::exit::{Exit, Failure};
+use crate::report::placed;
+use crate::walk::walk;
+
+pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let (trace, mut options) = args.common.open(&args.input)?;
+    options.write = WriteOptions {
+        container: args.container.clone(),
+        level: args.level,
+        chunk: args.chunk,
+        stf_version: args.stf_version,
+        astf_level: args.astf_level.clone(),
+        profile: args.profile.clone(),
+        allow_nonconforming: args.allow_nonconforming,
+    };
+    let into = match args.into {
+        Some(id) => trackway::by_name(id.word()),
+        None => trackway::for_output(&args.output),
+    };
+    let into = into.unwrap_or(trace.format);
+    if args.input == args.output && args.input.as_os_str() != "-" {
+        return Err(Failure::Usage("input and output are the same file".into()));
+    }
+    // From events is asked for by what only events can change.
+    let same = into.id() == trace.format.id() && args.stf_version.is_none() && args.astf_level.is_none();
+    if same { rewrite(trace, args, &options) } else { through_events(trace, into, args, &options) }
+}
+
+fn rewrite(trace: Trace, args: &ConvertArgs, options: &Options) -> Result<Exit, Failure> {
+    let target = Target::new(&args.output);
+    let items = trace.rewrite(target, options).map_err(|error| placed(&args.common, &args.input, error))?;
+    let mut losses = Losses::default();
+    losses.add(trackway_core::Fate::Kept, "items", items);
+    account(&losses, args)?;
+    if items == 0 {
+        return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
+    }
+    Ok(Exit::Fine)
+}
+
+fn through_events(
+    trace: Trace,
+    into: &'static dyn Format,
+    args: &ConvertArgs,
+    options: &Options,
+) -> Result<Exit, Failure> {
+    let failed = |error: trackway::Error| placed(&args.common, &args.input, error);
+    let meta = trace.meta().clone();
+    let mut source = trace.source().map_err(failed)?;
+    let image = options.program().map_err(failed)?;
+    if !image.is_empty() {
+        source = Box::new(Expand::new(source, image));
+    }
+    let written = |error: trackway::Error| Failure::input(&args.output, error);
+    let mut sink = trackway::create(into, Target::new(&args.output), &meta, options).map_err(written)?;
+    let mut events = 0u64;
+    let walked = walk(&args.common, &args.input, &mut *source, |batch| {
+        events += batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Gap(_))).count() as u64;
+        sink.put(batch).map_err(|error| written(error.into()))?;
+        Ok(ControlFlow::Continue(()))
+    });
+    // What came before damage is in the output, and the output is whole.
+    let losses = sink.finish().map_err(|error| written(error.into()))?;
+    account(&losses, args)?;
+    let health = walked?;
+    if !args.common.quiet {
+        eprintln!("{}", health.line());
+    }
+    if events == 0 {
+        return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
+    }
+    if args.common.strict && losses.is_lossy() {
+        if args.output.as_os_str() != "-" {
+            // A file that --strict refuses must not be taken for a good one.
+            let _ = std::fs::remove_file(&args.output);
+        }
+        return Err(Failure::Strict(format!("{}: the conversion loses information", args.output.display())));
+    }
+    Ok(health.exit(&args.common))
+}
+
+/// Prints the account, and stores it where asked.
+fn account(losses: &Losses, args: &ConvertArgs) -> Result<(), Failure> {
+    if !args.common.quiet && !args.json {
+        eprint!("{losses}");
+    }
+    let entries: Vec<_> = losses
+        .entries()
+        .map(|(fate, what, n)| json!({ "fate": fate.word(), "what": what, "count": n }))
+        .collect();
+    let object = json!({ "trackway": { "schema": 1, "kind": "ledger" }, "entries": entries });
+    if args.json {
+        writeln!(std::io::stdout(), "{object}")?;
+    }
+    if let Some(path) = &args.ledger {
+        let text = if path.extension().is_some_and(|end| end == "json") {
+            format!("{object}\n")
+        } else {
+            losses.to_string()
+        };
+        std::fs::write(path, text)
+            .map_err(|error| Failure::input(path, trackway::Error::File { path: path.clone(), error }))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! `trackway dump`: instructions, events or native items.
+
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+
+use serde_json::{Map, Value as Json, json};
+use trackway::{Expand, Trace};
+use trackway_core::{Batch, Event, EventKind, Item, Source};
+
+use crate::cli::{DumpArgs, Shape};
+use crate::exit::{Exit, Failure};
+use crate::listing::Listing;
+use crate::pcs::{Pcs, Runs};
+use crate::report::{self, Health, placed};
+use crate::walk::walk;
+
+pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
+    let (trace, options) = args.common.open(&args.file)?;
+    if args.raw {
+        return items(trace, args);
+    }
+    let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
+    let image = options.program().map_err(failed)?;
+    let meta = trace.meta().clone();
+    let mut source = trace.source().map_err(failed)?;
+    let shape = args.shape;
+    if !image.is_empty() && matches!(shape, Shape::Text | Shape::Pcs) {
+        source = Box::new(Expand::new(source, image.clone()));
+    }
+    let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let mut shower: Box<dyn Shower + '_> = match shape {
+        _ if args.jsonl => Box::new(Lines { out, json: true, line: String::new() }),
+        Shape::Events => Box::new(Lines { out, json: false, line: String::new() }),
+        Shape::Text => Box::new(Listing::new(out, &meta, image)),
+        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, image)),
+        Shape::Runs => Box::new(Runs::new(out, &meta)),
+    };
+    let result = show(args, &mut *source, &mut *shower);
+    // What was read before an error is shown before it.
+    shower.end()?;
+    drop(shower);
+    let health = result?;
+    if args.shape == Shape::Text && !args.jsonl || health.first_error.is_some() {
+        health.print(&args.common);
+    }
+    Ok(health.exit(&args.common))
+}
+
+/// Shows events one by one, in one of the shapes.
+pub(crate) trait Shower {
+    /// One event; `number` is that of its first instruction. At most `most` instructions of it are wanted,
+    /// and the first `skip` are not.
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()>;
+
+    /// Everything was shown.
+    fn end(&mut self) -> std::io::Result<()>;
+}
+
+/// The instructions that are wanted, by number: `[from, to)`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    /// First.
+    pub(crate) from: u64,
+    /// Behind the last.
+    pub(crate) to: u64,
+}
+
+fn show(args: &DumpArgs, source: &mut dyn Source, shower: &mut dyn Shower) -> Result<Health, Failure> {
+    let window = Window { from: args.skip, to: args.skip.saturating_add(args.limit.unwrap_or(u64::MAX)) };
+    if args.skip > 0 {
+        source.seek(args.skip).map_err(|error| placed(&args.common, &args.file, error.into()))?;
+    }
+    let health = walk(&args.common, &args.file, source, |batch| {
+        let mut number = batch.first_instruction;
+        for event in &batch.events {
+            let instructions = event.kind.instructions();
+            let wanted = match instructions {
+                0 => number >= window.from && (number < window.to || number == 0),
+                n => number + n > window.from && number < window.to,
+            };
+            if wanted {
+                shower.event(batch, event, number, window)?;
+            }
+            number += instructions;
+        }
+        Ok(if number >= window.to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    })?;
+    // Batches are read whole; the limit is what was asked about.
+    Ok(Health { instructions: health.instructions.min(window.to - window.from), ..health })
+}
+
+/// One line per event: text or JSON.
+struct Lines<W> {
+    out: W,
+    json: bool,
+    line: String,
+}
+
+impl<W: Write> Shower for Lines<W> {
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, _: Window) -> std::io::Result<()> {
+        if self.json {
+            let mut object = Map::new();
+            let mut fields = Map::new();
+            let kind = batch.event_fields(event, &mut |name, value| {
+                fields.insert(name.to_string(), json!(value));
+            });
+            object.insert("event".into(), json!(kind));
+            object.insert("offset".into(), json!(event.offset));
+            if batch.source != 0 {
+                object.insert("source".into(), json!(batch.source));
+            }
+            if matches!(event.kind, EventKind::Step(_) | EventKind::Run(_)) {
+                object.insert("number".into(), json!(number));
+            }
+            object.append(&mut fields);
+            return writeln!(self.out, "{}", Json::Object(object));
+        }
+        self.line.clear();
+        batch.write_line(event, &mut self.line);
+        writeln!(self.out, "{}", self.line)
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}
+
+/// `--raw`: native items.
+fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
+    let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
+    let mut items = trace.items().map_err(failed)?;
+    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let mut item = Item::default();
+    let mut health = Health::default();
+    let last = args.skip.saturating_add(args.limit.unwrap_or(u64::MAX));
+    let mut number = 0u64;
+    while number < last {
+        match items.next(&mut item) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                out.flush()?;
+                match items.resync() {
+                    Ok(Some(skipped)) if !args.common.strict => {
+                        health.stepped_over(error);
+                        health.gaps += 1;
+                        health.skipped += skipped;
+                        writeln!(out, "{:#010x} -- {error}; {skipped} bytes skipped", error.offset)?;
+                        continue;
+                    }
+                    _ => return Err(report::placed(&args.common, &args.file, error.into())),
+                }
+            }
+        }
+        if number >= args.skip {
+            if args.jsonl {
+                let object = json!({
+                    "item": item.name, "number": number, "offset": item.offset, "length": item.len, "text": item.text,
+                });
+                writeln!(out, "{object}")?;
+            } else {
+                let space = if item.text.is_empty() { "" } else { " " };
+                writeln!(out, "{:#010x} {}{space}{}", item.offset, item.name, item.text)?;
+            }
+        }
+        number += 1;
+    }
+    out.flush()?;
+    if let Some(error) = health.first_error {
+        anstream::eprintln!("damaged: {error}");
+    }
+    Ok(health.exit(&args.common))
+}

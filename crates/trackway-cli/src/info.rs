@@ -1,0 +1,225 @@
+//! `trackway info`: what a trace is.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use serde_json::{Map, Value as Json, json};
+use trackway_core::{Batch, Context, EventKind, Meta, Outcome, TimeKind};
+
+use crate::cli::InfoArgs;
+use crate::exit::{Exit, Failure};
+use crate::report::{self, Health};
+use crate::walk::walk;
+
+/// What is gathered from the events.
+#[derive(Debug, Default)]
+struct Summary {
+    attempted: u64,
+    memory: u64,
+    registers: u64,
+    traps: u64,
+    first_pc: Option<u64>,
+    last_pc: Option<u64>,
+    first_time: Option<u64>,
+    last_time: Option<u64>,
+    /// Contexts, by what names them.
+    contexts: BTreeSet<String>,
+    context: Context,
+}
+
+impl Summary {
+    fn observe(&mut self, batch: &Batch) {
+        self.memory += batch.mem.len() as u64;
+        self.registers += batch.regs.len() as u64;
+        self.traps += batch.traps.len() as u64;
+        for event in &batch.events {
+            match &event.kind {
+                EventKind::Step(step) => {
+                    self.attempted += u64::from(step.outcome == Outcome::Attempted);
+                    self.first_pc = self.first_pc.or(step.pc);
+                    self.last_pc = step.pc.or(self.last_pc);
+                }
+                EventKind::Run(run) if !run.withdrawn => {
+                    self.attempted += u64::from(run.attempted);
+                    self.first_pc = self.first_pc.or(Some(run.start));
+                    self.last_pc = Some(run.end);
+                }
+                EventKind::Context(n) => {
+                    self.context.update(&batch.contexts[*n as usize]);
+                    if let Some(name) = context_name(&self.context) {
+                        self.contexts.insert(name);
+                    }
+                }
+                EventKind::Time(time) if time.kind == TimeKind::Timestamp => {
+                    self.first_time = self.first_time.or(time.value);
+                    self.last_time = time.value.or(self.last_time);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn context_name(context: &Context) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(context.privilege.map(|level| level.word().to_string()));
+    parts.extend(context.security.map(|state| state.word().to_string()));
+    for (name, id) in [
+        ("context", context.context_id),
+        ("vmid", context.vmid),
+        ("asid", context.asid),
+        ("pid", context.pid),
+        ("tid", context.tid),
+        ("hw", context.hw_thread),
+    ] {
+        parts.extend(id.map(|id| format!("{name} {id:#x}")));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
+pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
+    let mut worst = Exit::Fine;
+    let several = args.files.len() > 1;
+    for path in &args.files {
+        match one(path, args) {
+            Ok(exit) => worst = worst.max(exit),
+            // With several files one that fails does not keep the others from being shown.
+            Err(failure @ Failure::Input { .. }) if several => worst = worst.max(report::failure(&failure)),
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(worst)
+}
+
+fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
+    let (trace, _) = args.common.open(path)?;
+    let (meta, title) = (trace.meta().clone(), trace.format.title());
+    let mut container = trace.container();
+    if let Some(compression) = trace.compression {
+        container.push(("compression", compression.word().to_string()));
+    }
+    let mut source = trace.source().map_err(|error| report::placed(&args.common, path, error))?;
+    let mut summary = Summary::default();
+    let walked = walk(&args.common, path, &mut *source, |batch| {
+        summary.observe(batch);
+        Ok(ControlFlow::Continue(()))
+    });
+    // A damaged trace is described as far as it was read.
+    let (health, failure) = match walked {
+        Ok(health) => (health, None),
+        Err(failure) => {
+            let instructions = match &failure {
+                Failure::Input { instruction, .. } => instruction.unwrap_or(0),
+                _ => 0,
+            };
+            let items = source.census().iter().map(|entry| entry.1).sum();
+            (Health { instructions, items: Some(items), ..Health::default() }, Some(failure))
+        }
+    };
+    let facts = facts(path, title, &meta, &container, &summary, &health, &source.census());
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let mut object = Map::from_iter([("trackway".to_string(), json!({ "schema": 1, "kind": "info" }))]);
+        object.extend(facts.into_iter().map(|(name, value)| (name.to_string(), value)));
+        writeln!(out, "{}", Json::Object(object))?;
+    } else {
+        for (name, value) in &facts {
+            print_fact(&mut out, name, value)?;
+        }
+        writeln!(out, "{}", health.line())?;
+        let path = path.display();
+        for next in [
+            format!("dump {path} --limit 20"),
+            format!("check {path}"),
+            format!("dump --raw {path} --limit 20"),
+        ] {
+            writeln!(out, "  trackway {next}")?;
+        }
+    }
+    match failure {
+        Some(failure) => Err(failure),
+        None => {
+            if let Some(error) = health.first_error {
+                anstream::eprintln!("damaged: {error}");
+            }
+            Ok(health.exit(&args.common))
+        }
+    }
+}
+
+fn facts(
+    path: &Path,
+    title: &str,
+    meta: &Meta,
+    container: &[(&'static str, String)],
+    summary: &Summary,
+    health: &Health,
+    census: &[(&'static str, u64)],
+) -> Vec<(&'static str, Json)> {
+    let mut facts: Vec<(&'static str, Json)> = vec![
+        ("file", json!(path.display().to_string())),
+        ("format", json!(meta.format.word())),
+        ("title", json!(title)),
+        ("version", json!(meta.version)),
+    ];
+    facts.extend(container.iter().map(|(name, value)| (*name, json!(value))));
+    let mut put = |name, value: Option<Json>| facts.extend(value.map(|value| (name, value)));
+    let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
+    let hex = |value: Option<u64>| value.map(|value| json!(format!("{value:#x}")));
+    put("level", meta.level.as_ref().map(|level| json!(level)));
+    put("isa", Some(json!(meta.isa.word())));
+    put("isa string", meta.isa_string.as_ref().map(|text| json!(text)));
+    put("vector bits", meta.vector_bits.map(|bits| json!(bits)));
+    let producers: Vec<String> = meta
+        .producers
+        .iter()
+        .map(|producer| {
+            format!("{} {} {}", producer.name, producer.version, producer.comment).trim_end().to_string()
+        })
+        .collect();
+    put("producers", list(&producers));
+    put("comments", list(&meta.comments));
+    put("features", list(&meta.features));
+    put("sources", list(&meta.sources));
+    for (name, value) in &meta.notes {
+        facts.push(("note", json!(format!("{name}: {value}"))));
+    }
+    let mut put = |name, value: Option<Json>| facts.extend(value.map(|value| (name, value)));
+    put("start pc", hex(meta.start_pc));
+    put("first pc", hex(summary.first_pc));
+    put("last pc", hex(summary.last_pc));
+    put("items", health.items.map(|items| json!(items)));
+    let kinds: Map<String, Json> = census.iter().map(|(name, n)| (name.to_string(), json!(n))).collect();
+    put("item kinds", (!kinds.is_empty()).then_some(Json::Object(kinds)));
+    put("instructions", Some(json!(health.instructions)));
+    put("attempted only", (summary.attempted > 0).then(|| json!(summary.attempted)));
+    put("memory accesses", Some(json!(summary.memory)));
+    put("register accesses", Some(json!(summary.registers)));
+    put("traps", Some(json!(summary.traps)));
+    let span = summary.first_time.zip(summary.last_time);
+    put("time span", span.map(|(first, last)| json!(format!("{first} to {last}"))));
+    let contexts: Vec<String> = summary.contexts.iter().cloned().collect();
+    put("contexts", list(&contexts));
+    put("gaps", Some(json!(health.gaps)));
+    put("bytes skipped", Some(json!(health.skipped)));
+    facts
+}
+
+fn print_fact(out: &mut impl Write, name: &str, value: &Json) -> std::io::Result<()> {
+    match value {
+        Json::Array(values) => {
+            for value in values {
+                print_fact(out, name, value)?;
+            }
+            Ok(())
+        }
+        Json::Object(entries) => {
+            writeln!(out, "{:<18}", format!("{name}:"))?;
+            entries.iter().try_for_each(|(name, n)| writeln!(out, "  {name:<22} {n:>12}"))
+        }
+        Json::String(text) => writeln!(out, "{:<18} {text}", format!("{name}:")),
+        other => writeln!(out, "{:<18} {other}", format!("{name}:")),
+    }
+}

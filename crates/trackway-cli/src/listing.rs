@@ -1,0 +1,177 @@
+//! `dump --as text`: numbered instructions with disassembly, registers and memory.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Meta, Outcome, Run, Step, Value};
+use trackway_image::Image;
+use trackway_isa::Disassembler;
+
+use crate::dump::{Shower, Window};
+
+/// Writes the listing.
+pub(crate) struct Listing<W> {
+    out: W,
+    isa: Isa,
+    image: Arc<Image>,
+    context: Context,
+    disassembler: Disassembler,
+    sources: Vec<String>,
+    source: Option<u16>,
+}
+
+impl<W: Write> Listing<W> {
+    pub(crate) fn new(out: W, meta: &Meta, image: Arc<Image>) -> Self {
+        Listing {
+            out,
+            isa: meta.isa,
+            image,
+            context: Context::default(),
+            disassembler: Disassembler::default(),
+            sources: meta.sources.clone(),
+            source: None,
+        }
+    }
+
+    fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> std::io::Result<()> {
+        self.instruction(number, step.pc, step.encoding, step.length)?;
+        let extra = batch.extra_of(step);
+        if step.outcome == Outcome::Attempted {
+            write!(self.out, "  (attempted)")?;
+        }
+        match (step.taken, extra.and_then(|extra| extra.target)) {
+            (_, Some(target)) => write!(self.out, "  -> {target:016x}")?,
+            (Some(true), None) => write!(self.out, "  T")?,
+            (Some(false), None) => write!(self.out, "  NT")?,
+            (None, None) => {}
+        }
+        if let Some(index) = extra.and_then(|extra| extra.sme_index) {
+            write!(self.out, "  i{{{index}}}")?;
+        }
+        writeln!(self.out)?;
+        for micro_op in extra.map_or(&[][..], |extra| batch.bytes_of(extra.micro_ops).as_chunks::<5>().0) {
+            let [size, op @ ..] = *micro_op;
+            writeln!(self.out, "{INDENT}uop {size} {:08x}", u32::from_le_bytes(op))?;
+        }
+        for access in batch.mem_of(step.accesses) {
+            self.memory(batch, access)?;
+        }
+        for access in batch.regs_of(step.accesses) {
+            write!(self.out, "{INDENT}reg {:<5} {:<11}", access.reg, access.role)?;
+            value(&mut self.out, batch, access.value)?;
+            writeln!(self.out)?;
+        }
+        Ok(())
+    }
+
+    /// Number, address, encoding and text, without the line end.
+    fn instruction(
+        &mut self,
+        number: u64,
+        pc: Option<u64>,
+        encoding: u32,
+        length: u8,
+    ) -> std::io::Result<()> {
+        write!(self.out, "{number:>9}  ")?;
+        match pc {
+            Some(pc) => write!(self.out, "{pc:016x}  ")?,
+            None => write!(self.out, "{:16}  ", "?")?,
+        }
+        match length {
+            0 => return write!(self.out, "{:8}  ?", "?"),
+            2 => write!(self.out, "    {:04x}  ", encoding as u16)?,
+            _ => write!(self.out, "{encoding:08x}  ")?,
+        }
+        let text = self.disassembler.text(self.isa, pc.unwrap_or(0), encoding);
+        write!(self.out, "{text:<32}")
+    }
+
+    fn memory(&mut self, batch: &Batch, access: &MemAccess) -> std::io::Result<()> {
+        let MemAccess { kind, address, size, .. } = access;
+        write!(self.out, "{INDENT}mem {kind:<5} {address:016x} {size}")?;
+        value(&mut self.out, batch, access.data)?;
+        if let Some(extra) = batch.mem_extra_of(access) {
+            if extra.stored != Value::Unknown {
+                write!(self.out, " ->")?;
+                value(&mut self.out, batch, extra.stored)?;
+            }
+            if let Some(physical) = extra.physical {
+                write!(self.out, " pa {physical:016x}")?;
+            }
+        }
+        for (set, word) in [(access.range, " range"), (access.tagged, " tagged")] {
+            write!(self.out, "{}", if set { word } else { "" })?;
+        }
+        writeln!(self.out)
+    }
+
+    /// A run whose code is known is listed; else it is one line.
+    fn run(&mut self, run: &Run, number: u64, window: Window) -> std::io::Result<()> {
+        let memory = self.image.memory(&self.context);
+        let mut pc = run.start;
+        if !run.withdrawn {
+            for n in 0..u64::from(run.count) {
+                let Some((encoding, length)) = memory.fetch(run.isa, pc) else { break };
+                if (window.from..window.to).contains(&(number + n)) {
+                    self.instruction(number + n, Some(pc), encoding, length)?;
+                    writeln!(self.out)?;
+                }
+                pc = pc.wrapping_add(length.into());
+            }
+        }
+        if pc == run.end && run.count > 0 {
+            return Ok(());
+        }
+        let word = if run.withdrawn { "withdrawn" } else { "run" };
+        writeln!(
+            self.out,
+            "{number:>9}  {pc:016x}  {word} to {:016x}, {} instructions, {}",
+            run.end, run.count, run.exit
+        )
+    }
+}
+
+const INDENT: &str = "                               ";
+
+fn value(out: &mut impl Write, batch: &Batch, value: Value) -> std::io::Result<()> {
+    match value {
+        Value::Unknown => Ok(()),
+        Value::Word(word) => write!(out, " = {word:016x}"),
+        Value::Bytes(span) => {
+            write!(out, " = ")?;
+            batch.bytes_of(span).iter().rev().try_for_each(|byte| write!(out, "{byte:02x}"))
+        }
+    }
+}
+
+impl<W: Write> Shower for Listing<W> {
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
+        if self.source != Some(batch.source) {
+            self.source = Some(batch.source);
+            self.context = Context::default();
+            if self.sources.len() > 1
+                && let Some(name) = self.sources.get(usize::from(batch.source))
+            {
+                writeln!(self.out, "== source {name}")?;
+            }
+        }
+        match &event.kind {
+            EventKind::Step(step) => return self.step(batch, step, number),
+            EventKind::Run(run) => return self.run(run, number, window),
+            EventKind::Context(n) => {
+                let change = &batch.contexts[*n as usize];
+                self.context.update(change);
+                self.isa = change.isa.unwrap_or(self.isa);
+            }
+            _ => {}
+        }
+        // Everything else is rare: its fields as they are.
+        let mut line = String::new();
+        let kind = batch.event_fields(event, &mut |name, value| line += &format!(" {name}={value}"));
+        writeln!(self.out, "       --  {kind}{line}")
+    }
+
+    fn end(&mut self) -> std::io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,55 @@
+//! Progress on stderr, on a terminal only.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use trackway_core::Source;
+
+/// A bar with rate and time left where the source knows how far it goes, else a count.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    instructions: u64,
+    errors: u64,
+}
+
+impl Progress {
+    /// Hidden unless stderr is a terminal, stdout is not one too, and nobody asked for quiet.
+    pub(crate) fn new(quiet: bool) -> Self {
+        let shown = std::io::stderr().is_terminal() && !quiet;
+        let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+        if shown {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Progress { bar, instructions: 0, errors: 0 }
+    }
+
+    /// One more batch.
+    pub(crate) fn update(&mut self, source: &dyn Source, instructions: u64, errors: u64) {
+        self.instructions += instructions;
+        self.errors += errors;
+        if self.bar.is_hidden() {
+            return;
+        }
+        if let Some((done, total)) = source.progress() {
+            if self.bar.length() != Some(total) {
+                self.bar.set_length(total);
+                let style = ProgressStyle::with_template("{bar:30} {percent:>3}% {msg} {elapsed} eta {eta}");
+                self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            }
+            self.bar.set_position(done);
+        }
+        let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
+        let rate = self.instructions as f64 / seconds / 1e6;
+        self.bar.set_message(format!(
+            "{} instructions, {rate:.1} M/s, {} errors",
+            self.instructions, self.errors
+        ));
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,106 @@
+//! Runs to steps, with the program at hand.
+
+use std::sync::Arc;
+
+use trackway_core::{Batch, Context, Event, EventKind, Isa, Meta, Outcome, Result, Run, Source, Step};
+use trackway_image::{Image, Memory};
+
+/// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
+///
+/// Formats that record single instructions can then take the events of flow formats.
+pub struct Expand {
+    inner: Box<dyn Source>,
+    image: Arc<Image>,
+    /// Context so far: it chooses what the program looks like.
+    context: Context,
+    memory: Arc<Memory>,
+    events: Vec<Event>,
+}
+
+impl std::fmt::Debug for Expand {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Expand({:?})", self.image)
+    }
+}
+
+impl Expand {
+    /// Expands the runs of `inner` by `image`.
+    pub fn new(inner: Box<dyn Source>, image: Arc<Image>) -> Self {
+        let context = Context::default();
+        let memory = image.memory(&context);
+        Expand { inner, image, context, memory, events: Vec::new() }
+    }
+
+    fn run(&self, offset: u64, run: &Run, batch: &mut Batch) {
+        let mut pc = run.start;
+        let last = run.count.saturating_sub(1);
+        for n in 0..run.count {
+            let (encoding, length) = match self.memory.fetch(run.isa, pc) {
+                Some(found) => found,
+                // A64 and A32 instructions are 4 bytes long: the addresses are known without the code.
+                None if matches!(run.isa, Isa::A64 | Isa::A32) => (0, 0),
+                None => {
+                    let rest = Run { start: pc, count: run.count - n, ..*run };
+                    return batch.push(offset, EventKind::Run(rest));
+                }
+            };
+            let mut step = Step { pc: Some(pc), ..Step::new(pc, encoding, length) };
+            if n == 0 {
+                step.accesses = batch.accesses_of(run);
+            }
+            if n == last {
+                step.taken = run.taken;
+                if run.attempted {
+                    step.outcome = Outcome::Attempted;
+                }
+            }
+            if length > 0 && !trackway_isa::flow(run.isa, pc, encoding).control.retires() {
+                step.outcome = Outcome::Attempted;
+            }
+            batch.push(offset, EventKind::Step(step));
+            pc = pc.wrapping_add(if length > 0 { length.into() } else { 4 });
+        }
+    }
+}
+
+impl Source for Expand {
+    fn meta(&self) -> &Meta {
+        self.inner.meta()
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        let more = self.inner.fill(batch)?;
+        self.events.clear();
+        std::mem::swap(&mut self.events, &mut batch.events);
+        for n in 0..self.events.len() {
+            let Event { offset, kind } = self.events[n];
+            match kind {
+                // What was withdrawn did not happen: it stays one piece, and is not counted.
+                EventKind::Run(run) if !run.withdrawn => self.run(offset, &run, batch),
+                EventKind::Context(n) => {
+                    self.context.update(&batch.contexts[n as usize]);
+                    self.memory = self.image.memory(&self.context);
+                    batch.push(offset, kind);
+                }
+                _ => batch.push(offset, kind),
+            }
+        }
+        Ok(more)
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        self.inner.resync()
+    }
+
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        self.inner.seek(n)
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.inner.progress()
+    }
+
+    fn census(&self) -> Vec<(&'static str, u64)> {
+        self.inner.census()
+    }
+}
