@@ -17,6 +17,28 @@
 //! | `convert::<F, G>` | `a, rm` | `(u64, Flags)` of format `G` |
 //! | `to_i32::<F>`, `to_u32`, `to_i64`, `to_u64` | `a, rm` | `(i32, Flags)` … |
 //! | `from_i64::<F>`, `from_u64` | `v, rm` (32-bit ones extend first) | `(u64, Flags)` |
+//!
+//! Arithmetic is exact first (sign, exponent, up to 128 bits of significand, and whether more bits follow)
+//! and rounded once, in one place (`round.rs`).
+//!
+//! ```
+//! use trackway_hart::float::{self, F32, F64, NX, Rounding};
+//!
+//! let third = float::div::<F64>(1f64.to_bits(), 3f64.to_bits(), Rounding::Up);
+//! assert_eq!(third, ((1f64 / 3f64).to_bits() + 1, NX));
+//! assert_eq!(float::convert::<F32, F64>(0x3fc0_0000, Rounding::Zero), (1.5f64.to_bits(), 0));
+//! ```
+
+mod arithmetic;
+mod compare;
+mod convert;
+mod format;
+mod round;
+
+pub use arithmetic::{add, div, fma, mul, sqrt, sub};
+pub use compare::{class, eq, le, lt, max, min};
+pub use convert::{convert, from_i64, from_u64, to_i32, to_i64, to_u32, to_u64};
+pub use format::{F16, F32, F64, Format};
 
 /// How a result is rounded (unprivileged specification, table of rounding modes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
