@@ -47,9 +47,9 @@ use Class::{
 const NARROW_ROWS: &[Row<Class>] = &[
     Row::new(0xff87, 0x4487, Indirect, "add pc"),
     Row::new(0xff87, 0x4687, Mov, "mov pc"),
-    // Bit 2 is BXNS and BLXNS, in M-profile only.
-    Row::new(0xff83, 0x4700, Bx, "bx"),
-    Row::new(0xff83, 0x4780, Exchange(Control::IndirectCall), "blx (register)"),
+    // Bits 1:0 should be zero; bit 2 is BXNS and BLXNS, in M-profile only.
+    Row::new(0xff80, 0x4700, Bx, "bx"),
+    Row::new(0xff80, 0x4780, Exchange(Control::IndirectCall), "blx (register)"),
     Row::new(0xfd00, 0xb100, CompareBranch, "cbz"),
     Row::new(0xfd00, 0xb900, CompareBranch, "cbnz"),
     Row::new(0xffc0, 0xba80, Plain(Control::Breakpoint), "hlt"),

@@ -28,14 +28,14 @@ pub const fn length(halfword: u16) -> u8 {
 pub fn is_plain(encoding: u32) -> bool {
     /// By the two low bits and the three top ones: all zeros, C.JAL, C.J, C.BEQZ, C.BNEZ, C.JR and its kin.
     const NARROW: u32 =
-        1 << 0b000_00 | 1 << 0b001_01 | 1 << 0b101_01 | 1 << 0b110_01 | 1 << 0b111_01 | 1 << 0b100_10;
+        1 << 0b00000 | 1 << 0b00101 | 1 << 0b10101 | 1 << 0b11001 | 1 << 0b11101 | 1 << 0b10010;
     /// By bits 6:2: branches, JALR, JAL, SYSTEM, and the four prefixes of longer forms.
     const WIDE: u32 =
         1 << 0x18 | 1 << 0x19 | 1 << 0x1b | 1 << 0x1c | 1 << 0x07 | 1 << 0x0f | 1 << 0x17 | 1 << 0x1f;
     if encoding & 0b11 == 0b11 {
         WIDE >> (encoding >> 2 & 31) & 1 == 0
     } else {
-        NARROW >> (encoding >> 11 & 0b111_00 | encoding & 0b11) & 1 == 0
+        NARROW >> (encoding >> 11 & 0b11100 | encoding & 0b11) & 1 == 0
     }
 }
 
