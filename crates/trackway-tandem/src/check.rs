@@ -1,0 +1,292 @@
+//! Is a trace legal, and which rule says no? Beyond the wire: does a group fit its instruction?
+
+use trackway_core::{Error, ErrorKind, Finding, Input, Isa, Result, Rule, mask, sign_extend};
+use trackway_isa::riscv::{self, Class, Inst};
+
+use crate::config::{Config, Profile};
+use crate::group::{TrapState, View};
+use crate::read::{Frame, Group, Reader};
+use crate::record::{MISPRINTED_PC, Record, register};
+use crate::registers::Registers;
+use crate::rules;
+use crate::text::register_text;
+
+/// Checks a trace and reports every finding; gives the number of items.
+///
+/// An error that leaves no way on ends it, after its finding; other damage is skipped.
+pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+    let mut reader = Reader::new(input, config)?;
+    let registers = Registers::new(reader.widths());
+    let mut checker = Checker { config: *config, registers, items: 0, report };
+    let mut group = Group::default();
+    loop {
+        match reader.read_group(&mut group) {
+            Ok(false) => return Ok(checker.items),
+            Ok(true) => checker.group(&group, &reader),
+            Err(error) => {
+                if matches!(error.kind, ErrorKind::Io(_) | ErrorKind::Compression) {
+                    return Err(error);
+                }
+                // What the group has before its error is told too.
+                checker.broken(&group, &error, &reader);
+                checker.registers.forget();
+                if reader.resync()?.is_none() {
+                    return Ok(checker.items);
+                }
+            }
+        }
+    }
+}
+
+struct Checker<'a> {
+    config: Config,
+    /// For increments: what a load or x0 write leads to.
+    registers: Registers,
+    /// Items so far, begin and end included.
+    items: u64,
+    report: &'a mut dyn FnMut(Finding),
+}
+
+impl Checker<'_> {
+    fn find(&mut self, rule: &'static Rule, offset: u64, item: u64, message: String) {
+        (self.report)(Finding { rule, offset, item, message });
+    }
+
+    fn group(&mut self, group: &Group, reader: &Reader) {
+        let first = self.items + u64::from(group.frame != Frame::Outside);
+        match group.frame {
+            Frame::Implied => {
+                let message = "end group is left out".to_string();
+                self.find(&rules::IMPLIED_END, group.offset, self.items, message);
+            }
+            Frame::Ended if group.records.is_empty() => {
+                self.find(&rules::EMPTY_GROUP, group.offset, self.items, "nothing in it".to_string());
+            }
+            _ => {}
+        }
+        self.items(group, first, reader);
+        self.items += group.wire().count() as u64;
+    }
+
+    /// The items of a group that cannot be read to its end, and the error.
+    fn broken(&mut self, group: &Group, error: &Error, reader: &Reader) {
+        // The reader left the items before the error in the group, at the place where it stands.
+        let begin = u64::from(error.offset > reader.offset());
+        let frame = if begin == 1 { Frame::Implied } else { Frame::Outside };
+        let part = Group { offset: reader.offset(), frame, records: group.records.clone() };
+        let first = self.items + begin;
+        for (n, record) in part.records.iter().enumerate() {
+            let offset = part.offset_of(n, reader.widths());
+            self.item(record, offset, first + n as u64);
+        }
+        let item = first + part.records.len() as u64;
+        let found = match error.kind {
+            ErrorKind::Unknown { found } => found,
+            _ => 0,
+        };
+        let (rule, hint): (_, &str) = match (error.kind, error.item, error.field) {
+            (ErrorKind::Truncated, ..) => (&rules::TRUNCATED, ""),
+            (_, "additional state", "identifier") if found == u64::from(MISPRINTED_PC) => {
+                (&rules::PC_IDENTIFIER, ": tables C.2, C.7 and C.8 print it for the pc, which is 0x0a")
+            }
+            (_, "additional state", _) => (&rules::IDENTIFIER, ""),
+            (_, _, "address") => (&rules::REGISTER_ADDRESS, ""),
+            (ErrorKind::Missing, "memory response", _) => (&rules::ORPHAN_RESPONSE, ""),
+            (_, "memory request" | "memory response", _) => (&rules::MEMORY_FIELDS, ""),
+            (_, "group", _) => (&rules::GROUP_SIZE, ""),
+            _ => (&rules::OPCODE, ""),
+        };
+        let field = if error.field.is_empty() { String::new() } else { format!(".{}", error.field) };
+        let message = format!("{}{field}: {}{hint}", error.item, error.kind);
+        self.find(rule, error.offset, item, message);
+        self.items = item;
+    }
+
+    /// What can be said of an item alone.
+    fn item(&mut self, record: &Record, offset: u64, item: u64) {
+        match *record {
+            Record::MisprintedPc(_) => {
+                let message = "identifier 0x10 is taken for the pc, which is 0x0a".to_string();
+                self.find(&rules::PC_IDENTIFIER, offset, item, message);
+            }
+            Record::Instruction16(encoding) if encoding & 3 == 3 => {
+                let message = format!("{encoding:#06x} is the start of a longer instruction (opcode 17)");
+                self.find(&rules::INSTRUCTION_LENGTH, offset, item, message);
+            }
+            Record::Instruction32(encoding) if encoding & 3 != 3 => {
+                let message = format!("{encoding:#010x} has the length bits of a 16-bit instruction");
+                self.find(&rules::INSTRUCTION_LENGTH, offset, item, message);
+            }
+            Record::EffectiveAddress(a)
+            | Record::PhysicalAddress(a)
+            | Record::PcPhysicalAddress(a)
+            | Record::MemoryRequest { address: a, .. }
+                if mask(a, self.config.mlen) != a =>
+            {
+                let message = format!("{a:#x} has bits beyond MLEN {}", self.config.mlen);
+                self.find(&rules::ADDRESS_BITS, offset, item, message);
+            }
+            Record::MemoryResponse { result, .. } if result > 1 => {
+                self.find(&rules::RESPONSE_RESULT, offset, item, format!("result {result}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn items(&mut self, group: &Group, first: u64, reader: &Reader) {
+        let offset_of = |n: usize| group.offset_of(n, reader.widths());
+        for (n, record) in group.records.iter().enumerate() {
+            self.item(record, offset_of(n), first + n as u64);
+            match (*record, n.checked_sub(1).map(|before| group.records[before])) {
+                (Record::EndGroup, _) => {
+                    let message = "no group is open".to_string();
+                    self.find(&rules::ORPHAN_END, offset_of(n), first + n as u64, message);
+                }
+                (Record::HartReset, _) if group.frame == Frame::Outside => {
+                    let message = "hart reset outside a group".to_string();
+                    self.find(&rules::RESET_OUTSIDE, offset_of(n), first + n as u64, message);
+                }
+                (Record::MemoryResponse { size, .. }, Some(Record::MemoryRequest { size: asked, .. }))
+                    if size != asked =>
+                {
+                    let message = format!("{} bytes, the request has {}", 1 << size, 1 << asked);
+                    self.find(&rules::RESPONSE_SIZE, offset_of(n), first + n as u64, message);
+                }
+                _ => {}
+            }
+        }
+        let mut faults = Vec::new();
+        let view = View::gather(group, &self.registers, &mut |fault| faults.push(fault));
+        for fault in faults {
+            let name = group.records.get(fault.item).map_or("group", Record::name);
+            let message = match *fault.rule {
+                rules::ONE_VALUE if name.ends_with("register") => {
+                    format!("{} has another value in this group", register_text(fault.found as u16))
+                }
+                rules::INIT_MIXED => "with an instruction, a pc increment or a reset".to_string(),
+                rules::INCREMENT => "no instruction in the group".to_string(),
+                rules::OUTSIDE_GROUP => "outside a group".to_string(),
+                _ => format!("{:#x}", fault.found),
+            };
+            let (offset, item) = (offset_of(fault.item), first + fault.item as u64);
+            self.find(fault.rule, offset, item, format!("{name}: {message}"));
+        }
+        self.trap(group, &view, first);
+        if let Some((encoding, length)) = view.instruction
+            && let Some(inst) = riscv::decode(self.config.isa(), encoding)
+            && inst.length == length
+        {
+            self.instruction(group, &view, &inst, first, reader);
+        }
+        for record in &group.records {
+            self.registers.apply(record);
+        }
+    }
+
+    /// A trap brings all of its state (3.1).
+    fn trap(&mut self, group: &Group, view: &View, first: u64) {
+        let Some(state) = view.trap else { return };
+        let missing: Vec<&str> = [
+            ("epc", state.written & TrapState::EPC != 0),
+            ("status", state.written & TrapState::STATUS != 0),
+            ("tval", state.written & TrapState::TVAL != 0),
+            ("privilege mode", view.privilege.is_some()),
+            ("pc", view.pc.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, there)| (!there).then_some(name))
+        .collect();
+        if !missing.is_empty() {
+            let message = format!("{} missing", missing.join(", "));
+            self.find(&rules::TRAP_STATE, group.offset, first, message);
+        }
+        let top = self.config.xlen - 1;
+        if view.instruction.is_some() && state.cause.is_some_and(|cause| cause >> top & 1 != 0) {
+            let message = "cause is an interrupt, and there is an instruction".to_string();
+            self.find(&rules::INTERRUPT, group.offset, first, message);
+        }
+    }
+
+    /// Do the registers and store data fit the instruction?
+    fn instruction(&mut self, group: &Group, view: &View, inst: &Inst, first: u64, reader: &Reader) {
+        let (gpr, fpr) = destinations(inst);
+        let class = inst.op.class();
+        for (n, record) in group.records.iter().enumerate() {
+            let Some((address, value)) = self.registers.resolve(record) else { continue };
+            let (offset, item) = (group.offset_of(n, reader.widths()), first + n as u64);
+            let name = register_text(address);
+            let own = match address {
+                register::GPR => {
+                    if value.is_some_and(|value| value != 0) {
+                        self.find(&rules::ZERO_REGISTER, offset, item, "x0 gets a value".to_string());
+                    }
+                    // Some encoders report writes to x0.
+                    true
+                }
+                0x1001..=0x101f => gpr == Some((address & 0x1f) as u8),
+                register::FPR..=0x103f => fpr == Some((address & 0x1f) as u8),
+                _ => true,
+            };
+            if !own || (view.trap.is_some() && address >= register::GPR) {
+                let text = riscv::text(self.config.isa(), 0, inst.word, Default::default());
+                let message = format!("{name} is written, which `{}` does not do", text.replace('\t', " "));
+                self.find(&rules::DESTINATION, offset, item, message);
+            } else if let (Class::Load(size), Some(value), true) = (class, value, address > register::GPR)
+                && !load_fits(inst, size, value, address >= register::FPR, &self.config)
+            {
+                let message = format!("{name} = {value:#x} is not what a load of {size} bytes gives");
+                self.find(&rules::LOAD_VALUE, offset, item, message);
+            }
+        }
+        let stores = match class {
+            Class::Store(n) | Class::StoreConditional(n) | Class::Amo(n) => Some(n),
+            Class::LoadReserved(n) if self.config.profile == Profile::Bluespec => Some(n),
+            _ => None,
+        };
+        if let Some((log, _)) = view.store
+            && stores != Some(1 << log)
+        {
+            let n = group.records.iter().position(|r| matches!(r, Record::StoreData { .. })).unwrap_or(0);
+            let message = match stores {
+                Some(n) => format!("{} bytes, the instruction stores {n}", 1 << log),
+                None => format!("{} bytes, the instruction stores nothing", 1 << log),
+            };
+            let offset = group.offset_of(n, reader.widths());
+            self.find(&rules::STORE_SIZE, offset, first + n as u64, message);
+        }
+    }
+}
+
+/// The x and the f register that an instruction writes.
+fn destinations(inst: &Inst) -> (Option<u8>, Option<u8>) {
+    use trackway_core::{RegClass, RegRole};
+    let (mut gpr, mut fpr) = (None, None);
+    for (reg, role) in inst.registers() {
+        match (role, reg.class) {
+            (RegRole::Destination, RegClass::Int) => gpr = Some(reg.number as u8),
+            (RegRole::Destination, RegClass::Float) => fpr = Some(reg.number as u8),
+            _ => {}
+        }
+    }
+    (gpr, fpr)
+}
+
+/// Is the value extended as the load does it? Narrow floats are boxed with ones.
+fn load_fits(inst: &Inst, size: u8, value: u64, float: bool, config: &Config) -> bool {
+    use riscv::Op;
+    let bits = 8 * u32::from(size);
+    if float {
+        return bits >= config.flen || value >> bits == mask(u64::MAX, config.flen) >> bits;
+    }
+    match inst.op {
+        Op::Lbu | Op::Lhu | Op::Lwu => mask(value, bits) == value,
+        _ => {
+            let wide = if config.isa() == Isa::Rv32 {
+                mask(sign_extend(value, bits), 32)
+            } else {
+                sign_extend(value, bits)
+            };
+            wide == value
+        }
+    }
+}

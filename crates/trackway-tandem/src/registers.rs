@@ -1,0 +1,93 @@
+//! Register values as far as the trace told them: what increments are relative to.
+
+use crate::config::Widths;
+use crate::record::{Record, register};
+
+/// Addresses of CSRs and of the two register files.
+const ADDRESSES: usize = 0x1040;
+
+/// CSRs that show the same state: a write to one makes the others unknown.
+const ALIASES: [&[u16]; 4] =
+    [&[1, 2, 3], &[0x000, 0x100, 0x300], &[0x004, 0x104, 0x304], &[0x044, 0x144, 0x344]];
+
+/// Register values, known or not.
+#[derive(Clone, Debug)]
+pub struct Registers {
+    values: Vec<u64>,
+    known: Vec<bool>,
+    xlen: u8,
+}
+
+impl Registers {
+    /// Nothing is known but x0.
+    pub fn new(widths: &Widths) -> Self {
+        let mut registers =
+            Registers { values: vec![0; ADDRESSES], known: vec![false; ADDRESSES], xlen: widths.xlen };
+        registers.forget();
+        registers
+    }
+
+    /// Forgets all but x0.
+    pub fn forget(&mut self) {
+        self.known.fill(false);
+        self.known[usize::from(register::GPR)] = true;
+        self.values[usize::from(register::GPR)] = 0;
+    }
+
+    /// The value at an address, where known.
+    #[inline]
+    pub fn get(&self, address: u16) -> Option<u64> {
+        match self.known.get(usize::from(address)) {
+            Some(true) => Some(self.values[usize::from(address)]),
+            _ => None,
+        }
+    }
+
+    /// Sets a value, or makes it unknown.
+    #[inline]
+    pub fn set(&mut self, address: u16, value: Option<u64>) {
+        if address < 0x400
+            && let Some(aliases) = ALIASES.iter().find(|set| set.contains(&address))
+        {
+            for &alias in *aliases {
+                self.known[usize::from(alias)] = false;
+            }
+        }
+        if address != register::GPR && usize::from(address) < ADDRESSES {
+            self.known[usize::from(address)] = value.is_some();
+            self.values[usize::from(address)] = value.unwrap_or(0);
+        }
+    }
+
+    /// The value that a register item leads to; `None` if it is relative to something unknown.
+    #[inline]
+    pub fn resolve(&self, record: &Record) -> Option<(u16, Option<u64>)> {
+        let mask = if self.xlen == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        match *record {
+            Record::FullRegister { address, data } => Some((address, Some(data))),
+            Record::AddRegister { address, offset } => {
+                let sum = |old: u64| old.wrapping_add_signed(offset.into()) & mask;
+                Some((address, self.get(address).map(sum)))
+            }
+            Record::OrRegister { address, mask } => {
+                Some((address, self.get(address).map(|old| old | u64::from(mask))))
+            }
+            _ => None,
+        }
+    }
+
+    /// What has to be added to `old` to get `new`, in the width of a register.
+    #[inline]
+    pub(crate) fn distance(&self, old: u64, new: u64) -> i64 {
+        let distance = new.wrapping_sub(old) as i64;
+        if self.xlen == 4 { i64::from(distance as i32) } else { distance }
+    }
+
+    /// Applies a register item.
+    #[inline]
+    pub fn apply(&mut self, record: &Record) {
+        if let Some((address, value)) = self.resolve(record) {
+            self.set(address, value);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Items to bytes.
+
+use std::io::Write;
+
+use trackway_core::Result;
+
+use crate::config::{Config, Widths};
+use crate::read::Group;
+use crate::record::Record;
+
+/// Bytes that are gathered before they are handed on.
+const BLOCK: usize = 1 << 16;
+
+/// Writes a trace, item by item.
+pub struct Writer<W: Write> {
+    out: W,
+    widths: Widths,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+impl<W: Write> std::fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("widths", &self.widths).field("written", &self.position()).finish()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// A writer with the widths of `config`.
+    pub fn new(out: W, config: &Config) -> Result<Self> {
+        Ok(Writer { out, widths: config.widths()?, buffer: Vec::with_capacity(BLOCK + 64), written: 0 })
+    }
+
+    /// Appends an item. A value that its field cannot hold is refused.
+    pub fn write(&mut self, record: &Record) -> Result<()> {
+        record
+            .check_fit(&self.widths)
+            .map_err(|error| trackway_core::Error { offset: self.position(), ..error })?;
+        record.write(&mut self.buffer, &self.widths);
+        if self.buffer.len() >= BLOCK {
+            self.flush_block()?;
+        }
+        Ok(())
+    }
+
+    /// Appends a group as it stands.
+    pub fn write_group(&mut self, group: &Group) -> Result<()> {
+        group.wire().try_for_each(|record| self.write(&record))
+    }
+
+    /// Bytes written so far.
+    pub fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    fn flush_block(&mut self) -> Result<()> {
+        self.out.write_all(&self.buffer)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Hands on what is gathered.
+    pub fn finish(&mut self) -> Result<()> {
+        self.flush_block()?;
+        Ok(self.out.flush()?)
+    }
+
+    /// Hands on what is gathered, and gives the output back.
+    pub fn into_inner(mut self) -> Result<W> {
+        self.finish()?;
+        Ok(self.out)
+    }
+}
+
+/// The bytes of some items.
+pub fn to_bytes<'a>(records: impl IntoIterator<Item = &'a Record>, config: &Config) -> Result<Vec<u8>> {
+    let mut writer = Writer::new(Vec::new(), config)?;
+    records.into_iter().try_for_each(|record| writer.write(record))?;
+    writer.into_inner()
+}
