@@ -1,0 +1,345 @@
+//! An instruction and its accesses, against its instruction word.
+
+use super::rules::*;
+use super::state::Checker;
+use crate::record::{Access, Attribute, Instruction, Level};
+use crate::word::{Class, Memory, Tracked, classify, sme_index, tracked};
+
+use trackway_core::{Rule, Syscall};
+
+/// An Instruction with what its Extra EAs add up to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Group {
+    pub(super) record: Instruction,
+    pub(super) class: Class,
+    pub(super) tracked: Option<Tracked>,
+    number: u64,
+    offset: u64,
+    /// Rules that an access broke, as bits of [`RULES`].
+    broken: u128,
+    /// Accesses, ranges that were read, ranges that were written.
+    accesses: u32,
+    reads: u32,
+    writes: u32,
+    /// Accesses that neither read nor wrote.
+    bare: u32,
+    last: Option<Access>,
+}
+
+const _: () = assert!(RULES.len() <= 128);
+
+impl Group {
+    pub(super) fn new(record: &Instruction, number: u64, offset: u64) -> Self {
+        let mut group = Group {
+            record: *record,
+            class: classify(record.pc, record.iword),
+            tracked: tracked(record.iword),
+            number,
+            offset,
+            broken: 0,
+            accesses: 0,
+            reads: 0,
+            writes: 0,
+            bare: 0,
+            last: None,
+        };
+        if let Some(access) = record.access() {
+            group.add(access);
+        }
+        group
+    }
+
+    /// Takes an access and judges it.
+    pub(super) fn add(&mut self, access: Access) {
+        if let Class::Memory(memory) = self.class {
+            self.judge(memory, &access);
+        }
+        self.accesses += 1;
+        self.bare += u32::from(!access.read && !access.write);
+        if access.range.is_some() {
+            if access.read && self.writes > 0 {
+                self.broke(&RANGE_ORDER);
+            }
+            self.reads += u32::from(access.read);
+            self.writes += u32::from(access.write);
+        }
+        self.last = Some(access);
+    }
+
+    fn broke(&mut self, rule: &'static Rule) {
+        let bit = RULES.iter().position(|other| other.name == rule.name);
+        self.broken |= 1 << bit.unwrap_or(0);
+    }
+
+    fn judge(&mut self, memory: Memory, access: &Access) {
+        use Memory::*;
+        let Access { read, write, tagged, size, range, address } = *access;
+        let trap = self.record.trap;
+        let mut demand = |legal: bool, rule: &'static Rule| {
+            if !legal {
+                self.broke(rule);
+            }
+        };
+        match memory {
+            Load | VectorLoad => {
+                demand(read || trap || memory == VectorLoad, &READ_FLAG);
+                demand(!write, &LOAD_WRITES);
+            }
+            Store | ZeroBlock | TagDataStore | VectorStore => {
+                demand(write || trap, &WRITE_FLAG);
+                demand(!read, &STORE_READS);
+            }
+            ReadWrite => demand((read && write) || trap, &READ_WRITE_FLAGS),
+            CompareSwap => demand(read || trap, &READ_FLAG),
+            ConditionalStore => demand(!read, &STORE_READS),
+            Prefetch => {
+                demand(!read && !write, &PREFETCH_FLAGS);
+                demand(size == 0, &SPECIAL_SIZE);
+                demand(!tagged, &SPECIAL_TAGGED);
+            }
+            VectorPrefetch => demand(!read && !write, &PREFETCH_FLAGS),
+            Maintenance { .. } | TlbMaintenance | TlbRange | OtherMaintenance => {
+                demand(!read && !write, &SPECIAL_FLAGS);
+                demand(size == 0, &SPECIAL_SIZE);
+                let may_check = matches!(memory, Maintenance { tags: true } | OtherMaintenance);
+                demand(!tagged || may_check, &SPECIAL_TAGGED);
+            }
+            TagLoad => {
+                demand(tagged, &UNTAGGED_TAGS);
+                demand(read || trap, &READ_FLAG);
+                demand(!write, &LOAD_WRITES);
+            }
+            TagStore => {
+                demand(tagged, &UNTAGGED_TAGS);
+                demand(write || trap, &WRITE_FLAG);
+                demand(!read, &STORE_READS);
+            }
+            Copy | Set { .. } => {
+                // The one that faulted is no range.
+                demand(range.is_some() || (trap && !read && !write), &RANGE_MISSING);
+                demand(range.is_none() || read != write, &RANGE_DIRECTION);
+                demand(range != Some(0) || !tagged, &MOPS_ZERO_TAG);
+                demand(memory == Copy || !read, &MOPS_RANGES);
+            }
+        }
+        if matches!(memory, TagLoad | TagStore | TagDataStore) && tagged && (read || write) {
+            demand(address % 16 == 0, &TAG_GRANULE);
+        }
+        match memory {
+            Copy | Set { .. } => {}
+            TlbRange => demand(range.is_some() || trap, &RANGE_MISSING),
+            _ => demand(range.is_none(), &RANGE_UNEXPECTED),
+        }
+    }
+
+    /// Where the flow goes on without a Trap; `None` where that is not known.
+    pub(super) fn next(&self, level: Level) -> Option<u64> {
+        let record = &self.record;
+        match self.class {
+            _ if record.trap && level == Level::BasicPlus => None,
+            // What trapped and is not in the trace any further is tried again.
+            _ if record.trap => Some(record.pc),
+            Class::ExceptionReturn => None,
+            _ if record.is_branch && record.ea_valid => Some(record.ea),
+            _ => Some(record.pc.wrapping_add(4)),
+        }
+    }
+
+    /// An access of its own kind must be there if the instruction completed.
+    fn needs_access(&self) -> bool {
+        use Memory::*;
+        matches!(
+            self.class,
+            Class::Memory(
+                Load | Store
+                    | ReadWrite
+                    | CompareSwap
+                    | Prefetch
+                    | Maintenance { .. }
+                    | TlbMaintenance
+                    | ZeroBlock
+                    | TagDataStore
+            )
+        )
+    }
+
+    fn is_mops(&self) -> bool {
+        matches!(self.class, Class::Memory(Memory::Copy | Memory::Set { .. }))
+    }
+
+    fn is_vector(&self) -> bool {
+        matches!(self.class, Class::Memory(Memory::VectorLoad | Memory::VectorStore))
+    }
+}
+
+impl Checker {
+    /// All Extra EAs of the last instruction are there.
+    pub(super) fn close_group(&mut self) {
+        let Some(group) = self.group else { return };
+        let place = (self.offset, self.number);
+        (self.offset, self.number) = (group.offset, group.number);
+        if group.record.is_branch {
+            self.branch(&group);
+        } else {
+            self.accesses(&group);
+        }
+        self.attribute(&group);
+        self.exception(&group);
+        (self.offset, self.number) = place;
+    }
+
+    fn branch(&mut self, group: &Group) {
+        let Instruction { trap, ea_valid, ea, pc, iword, .. } = group.record;
+        let Class::Branch { conditional, target } = group.class else {
+            return self.report(&NOT_A_BRANCH, || format!("is_branch with {iword:#010x}"));
+        };
+        if trap {
+            if ea_valid || ea != 0 {
+                self.report(&TRAPPED_BRANCH, || format!("a trapped branch with ea {ea:#x}"));
+            }
+        } else if ea_valid {
+            // The record has the sanitised target.
+            let el = self.context.map(|context| context.el);
+            let target = target.map(|target| crate::sanitise(target, self.config.va_bits, el));
+            if let Some(target) = target.filter(|target| *target != ea) {
+                self.report(&BRANCH_TARGET, || format!("{iword:#010x} at {pc:#x} goes to {target:#x}, not {ea:#x}"));
+            }
+        } else if !conditional {
+            self.report(&TAKEN_EA, || format!("{iword:#010x} is unconditional and has no target"));
+        } else if ea != 0 {
+            self.report(&NOT_TAKEN_EA, || format!("ea {ea:#x} of a branch that is not taken"));
+        }
+        let record = &group.record;
+        let access = record.is_read || record.is_write || record.ea_tagged || record.extra_eas;
+        if access || record.ea_size != 0 || matches!(record.xattr_mode, 1 | 2) {
+            self.report(&BRANCH_MEMORY, || "a branch with fields of a memory access".to_string());
+        }
+    }
+
+    fn accesses(&mut self, group: &Group) {
+        let record = group.record;
+        let word = record.iword;
+        if let Class::Branch { .. } = group.class {
+            self.report(&BRANCH_FLAG, || format!("{word:#010x} is a branch"));
+        }
+        if record.ea_valid {
+            if !matches!(group.class, Class::Memory(_) | Class::Branch { .. }) {
+                self.report(&EA_UNEXPECTED, || format!("{word:#010x} accesses no memory"));
+            }
+        } else {
+            let flags = record.is_read || record.is_write || record.ea_tagged || record.extra_eas;
+            if flags || record.ea != 0 || record.ea_size != 0 {
+                self.report(&NO_ACCESS_ZERO, || "fields of an access without ea_valid".to_string());
+            }
+            if record.xattr_mode == 1 {
+                self.report(&RANGE_NEEDS_EA, || "a range without ea_valid".to_string());
+            }
+            if group.needs_access() && !record.trap {
+                self.report(&EA_MISSING, || format!("{word:#010x} accesses memory and has no ea"));
+            }
+            let ranged = group.is_mops() || group.class == Class::Memory(Memory::TlbRange);
+            if ranged && !record.trap {
+                self.report(&RANGE_MISSING, || format!("{word:#010x} has no range"));
+            }
+        }
+        self.judged(group);
+    }
+
+    /// What the accesses broke, one by one and together.
+    fn judged(&mut self, group: &Group) {
+        let word = group.record.iword;
+        for (bit, rule) in RULES.iter().enumerate() {
+            if group.broken >> bit & 1 == 1 {
+                self.report(rule, || format!("an access of {word:#010x}"));
+            }
+        }
+        if group.accesses == 0 {
+            return;
+        }
+        if group.record.xattr_mode == 1 && group.record.ea_size != 0 {
+            self.report(&RANGE_SIZE, || format!("a range with ea_size {}", group.record.ea_size));
+        }
+        if group.class == Class::Memory(Memory::Copy) && !group.record.trap && group.reads.min(group.writes) == 0 {
+            self.report(&MOPS_RANGES, || "a copy reads a range and writes a range".to_string());
+        }
+        if !group.record.trap {
+            return;
+        }
+        let completed = group.last.is_some_and(|access| access.read || access.write);
+        let scalar = matches!(group.class, Class::Memory(_)) && !group.is_mops() && !group.is_vector();
+        if scalar && completed {
+            self.report(&TRAPPED_FLAGS, || format!("{word:#010x} trapped, its last access has flags"));
+        }
+        if group.class == Class::Memory(Memory::VectorLoad) && group.bare > 1 {
+            self.report(&SUPPRESSED_TRAP, || format!("{} accesses did not complete", group.bare));
+        }
+    }
+
+    fn attribute(&mut self, group: &Group) {
+        let Instruction { iword, trap, is_branch, .. } = group.record;
+        let indexed = sme_index(iword);
+        match group.record.attribute() {
+            Attribute::Sme(..) if indexed == Some(false) && !is_branch => {
+                self.report(&SME_NO_INDEX, || format!("{iword:#010x} computes no index"));
+            }
+            Attribute::Sme(..) => {}
+            _ if indexed == Some(true) && !trap => {
+                self.report(&SME_INDEX, || format!("{iword:#010x} has an index into ZA"));
+            }
+            _ => {}
+        }
+        if group.record.xattr_mode == 1 && !matches!(group.class, Class::Memory(_)) && !is_branch {
+            self.report(&RANGE_UNEXPECTED, || format!("{iword:#010x} accesses no range"));
+        }
+    }
+
+    fn exception(&mut self, group: &Group) {
+        let Instruction { iword, trap, .. } = group.record;
+        // HLT enters Debug state or is undefined; both are outside the format.
+        let always = match group.class {
+            Class::Breakpoint => iword & 0xffe0_001f == 0xd420_0000,
+            class => matches!(class, Class::Syscall(..) | Class::Undefined),
+        };
+        if trap || !always {
+            return;
+        }
+        match (self.level, group.class) {
+            (Level::Basic, Class::Syscall(Syscall::Svc, _)) => {
+                self.report(&SVC_TRAP, || "SVC without the trap flag".to_string());
+            }
+            (Level::Basic, _) => {}
+            (Level::BasicPlus, _) => {
+                self.report(&TRAP_FLAG, || format!("{iword:#010x} always takes an exception"));
+            }
+        }
+    }
+
+    /// In BasicPlus: the Trap that `group` needs has not come.
+    pub(super) fn unanswered(&mut self, group: &Group, found: &str) {
+        if self.level == Level::Basic || self.since.answered {
+            return;
+        }
+        if group.record.trap {
+            self.report(&TRAP_MISSING, || format!("the instruction has the trap flag; {found}"));
+        } else if group.class == Class::ExceptionReturn && self.since.trap.is_none() {
+            self.report(&RETURN_MISSING, || format!("ERET without its Trap; {found}"));
+        }
+    }
+
+    /// The exception of `group` has this class: do its accesses fit?
+    pub(super) fn abort(&mut self, group: &Group, class: u8) {
+        if !matches!(group.class, Class::Memory(_)) {
+            return;
+        }
+        let abort = matches!(class, 0x24 | 0x25);
+        // What vector and copy instructions completed before any exception is recorded too.
+        let partial = group.is_mops() || group.is_vector();
+        if (abort && !group.record.ea_valid) || (!abort && group.record.ea_valid && !partial) {
+            self.report(&ABORT_EA, || format!("exception class {class:#04x}, ea_valid {}", group.record.ea_valid));
+        }
+        let completed = group.last.is_some_and(|access| access.read || access.write);
+        if abort && group.is_vector() && completed {
+            self.report(&FAULT_LAST, || "the last access completed".to_string());
+        }
+    }
+}

@@ -1,0 +1,485 @@
+//! The state machine of the checker: one record after the other.
+
+use trackway_core::{Finding, Rule};
+
+use super::group::Group;
+use super::rules::*;
+use crate::config::Config;
+use crate::layout::Words;
+use crate::record::*;
+use crate::word::{Class, Tracked};
+
+/// Checks records one by one, in any order that they come. All of its state is here.
+///
+/// ```
+/// use trackway_astf::{Checker, Config, Header, Level, Timestamp};
+/// let mut checker = Checker::new(Config::default());
+/// checker.record(0, &Header::new(Level::Basic, false).write());
+/// checker.record(32, &Timestamp { unit: 1, value0: 5, ..Timestamp::default() }.write());
+/// assert_eq!(checker.take()[0].rule.name, "ASTF-4.9-timestamps-flag");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Checker {
+    pub(super) config: Config,
+    pub(super) level: Level,
+    /// The Header's promise.
+    timestamps: bool,
+    /// Number and offset of the record in hand.
+    pub(super) number: u64,
+    pub(super) offset: u64,
+    found: Vec<Finding>,
+    waived: Vec<&'static str>,
+
+    /// The Context in force.
+    pub(super) context: Option<Context>,
+    /// The instruction with its Extra EAs: being collected, or the last one.
+    pub(super) group: Option<Group>,
+    /// More Extra EA records have to follow.
+    open: bool,
+    /// Instructions so far.
+    instructions: u64,
+    /// What stands between the last instruction and the next.
+    pub(super) since: Since,
+    /// Bytes of a string that are still to come.
+    string: Option<usize>,
+    /// The last Timestamp.
+    time: Option<u64>,
+    /// Missing at the first Context or Instruction: said once.
+    time_missed: bool,
+    /// In an unsupported mode: Timestamps in it, and whether a Trap ended it.
+    unsupported: Option<(u32, bool)>,
+}
+
+/// What was seen since the last instruction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Since {
+    pub(super) context: bool,
+    pub(super) trap: Option<Trap>,
+    /// How many Traps.
+    pub(super) traps: u32,
+    /// The level before the first Trap.
+    pub(super) level_before: Option<u8>,
+    /// Timestamps in a row.
+    times: u32,
+    /// The flow was left and re-entered by a way that the format does not describe.
+    broken: bool,
+    /// The instruction's Trap, or its return, has been seen.
+    pub(super) answered: bool,
+}
+
+impl Checker {
+    /// A checker that has seen nothing.
+    pub fn new(config: Config) -> Self {
+        Checker {
+            config,
+            level: Level::BasicPlus,
+            timestamps: false,
+            number: 0,
+            offset: 0,
+            found: Vec::new(),
+            waived: Vec::new(),
+            context: None,
+            group: None,
+            open: false,
+            instructions: 0,
+            since: Since::default(),
+            string: None,
+            time: None,
+            time_missed: false,
+            unsupported: None,
+        }
+    }
+
+    /// Does not report this rule.
+    pub fn waive(&mut self, rule: &'static Rule) {
+        self.waived.push(rule.name);
+    }
+
+    /// Records seen so far.
+    pub fn records(&self) -> u64 {
+        self.number
+    }
+
+    /// True if there is something to [`take`](Checker::take).
+    #[inline]
+    pub fn has_findings(&self) -> bool {
+        !self.found.is_empty()
+    }
+
+    /// The findings since the last call.
+    pub fn take(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.found)
+    }
+
+    pub(super) fn report(&mut self, rule: &'static Rule, message: impl FnOnce() -> String) {
+        let (offset, item) = (self.offset, self.number);
+        self.report_at(rule, offset, item, message);
+    }
+
+    pub(super) fn report_at(
+        &mut self,
+        rule: &'static Rule,
+        offset: u64,
+        item: u64,
+        message: impl FnOnce() -> String,
+    ) {
+        if !self.waived.contains(&rule.name) {
+            self.found.push(Finding { rule, offset, item, message: message() });
+        }
+    }
+
+    /// Checks the next record.
+    pub fn record(&mut self, offset: u64, words: &Words) {
+        self.offset = offset;
+        let record = Record::read(words);
+        if self.number == 0 && !matches!(record, Record::Header(_)) {
+            self.report(&HEADER_FIRST, || format!("the trace begins with {}", record.name()));
+        }
+        self.sequences(&record);
+        if self.unsupported.is_some() {
+            self.in_unsupported(&record);
+        }
+        match &record {
+            Record::Header(header) => self.header(header),
+            Record::Context(context) => self.take_context(context),
+            Record::Instruction(instruction) => self.instruction(instruction),
+            Record::ExtraEa(extra) => self.extra_ea(extra),
+            Record::Trap(trap) => self.trap(trap),
+            Record::String(string) => self.take_string(string),
+            Record::StringContinuation(string) => self.string_part(&string.string),
+            Record::Timestamp(timestamp) => self.timestamp(timestamp),
+            Record::Unknown(words) => {
+                let id = words[0] as u8;
+                self.report(&RECORD_TYPE, || format!("type {id:#04x} is not known"));
+            }
+        }
+        self.reserved(&record);
+        self.number += 1;
+    }
+
+    /// The trace ends at `offset`.
+    pub fn end(&mut self, offset: u64) {
+        self.offset = offset;
+        self.break_sequences(false, "the trace ends");
+        if let Some(group) = self.group {
+            self.unanswered(&group, "the trace ends");
+        }
+        if self.instructions == 0 {
+            self.report(&NO_INSTRUCTIONS, || "there is no Instruction record".to_string());
+        }
+    }
+
+    /// Extra EAs and string parts must not be interrupted.
+    fn sequences(&mut self, record: &Record) {
+        match record {
+            Record::ExtraEa(_) if self.open => {}
+            Record::StringContinuation(_) if self.string.is_some() => {}
+            _ => {
+                let time = matches!(record, Record::Timestamp(_));
+                self.break_sequences(time, record.name());
+            }
+        }
+    }
+
+    fn break_sequences(&mut self, by_time: bool, by: &str) {
+        if std::mem::take(&mut self.open) {
+            let rule = if by_time { &TIME_INTERLEAVED } else { &EXTRA_MISSING };
+            self.report(rule, || format!("an Extra EA has to follow, found: {by}"));
+            self.close_group();
+        }
+        if let Some(left) = self.string.take() {
+            let rule = if by_time { &TIME_INTERLEAVED } else { &STRING_CUT };
+            self.report(rule, || format!("{left} bytes of the string are missing, found: {by}"));
+        }
+    }
+
+    fn reserved(&mut self, record: &Record) {
+        let mut names = Vec::new();
+        let unused = |name: &str| match record {
+            Record::Instruction(instruction) => name == "xattr" && matches!(instruction.xattr_mode, 0 | 3),
+            _ => false,
+        };
+        record.fields(&mut |field, _| {
+            if field.reserved || unused(field.name) {
+                names.push(field.name);
+            }
+        });
+        if let Record::Instruction(instruction) = record
+            && let Attribute::Sme(_, reserved @ 1..) = instruction.attribute()
+        {
+            let _ = reserved;
+            names.push("sme.reserved56");
+        }
+        if !names.is_empty() {
+            self.report(&RESERVED, || format!("{}: {} not 0", record.name(), names.join(", ")));
+        }
+    }
+
+    fn header(&mut self, header: &Header) {
+        if self.number > 0 {
+            return self.report(&HEADER_ONCE, || "another Header".to_string());
+        }
+        (self.level, self.timestamps) = (header.level(), header.timestamps);
+        let Header { magic_header, version_major: major, version_minor: minor, .. } = *header;
+        if magic_header != Header::MAGIC {
+            self.report(&MAGIC, || format!("magic_header is {magic_header:#x}"));
+        }
+        if !matches!((major, minor), (0, 10 | 11)) {
+            self.report(&VERSION, || format!("version {major}.{minor}"));
+        }
+        let Header { reginfo, meminfo, addrinfo_d, addrinfo_i, pseudo, .. } = *header;
+        if reginfo || meminfo || addrinfo_d || addrinfo_i || pseudo {
+            self.report(&FUTURE_FLAGS, || "a flag for future use is set".to_string());
+        }
+        if header.use_zlib && !header.compressed {
+            self.report(&ZLIB_UNUSED, || "use_zlib is set, compressed is not".to_string());
+        }
+    }
+
+    /// ASTF 4.3: bits above the translated range follow bit 55, or are 0 where there is one range only.
+    pub(super) fn address(&mut self, what: &'static str, address: u64) {
+        if crate::sanitise(address, self.config.va_bits, self.context.map(|context| context.el)) != address {
+            self.report(&SANITISED, || format!("{what} {address:#018x} has bits above the address range"));
+        }
+    }
+
+    fn first_needs_time(&mut self, what: &str) {
+        if self.timestamps && self.time.is_none() && !std::mem::replace(&mut self.time_missed, true) {
+            self.report(&TIME_FIRST, || format!("no Timestamp before the first {what}"));
+        }
+    }
+
+    fn take_context(&mut self, context: &Context) {
+        self.first_needs_time("Context");
+        let Context { el, pid_valid, tid_valid, pid, tid, .. } = *context;
+        if context.handler && el == 0 {
+            self.report(&STACK_AT_EL0, || "handler is set at EL0".to_string());
+        }
+        if tid_valid && !pid_valid {
+            self.report(&TID_NEEDS_PID, || "tid_valid without pid_valid".to_string());
+        }
+        if (!pid_valid && pid != 0) || (!tid_valid && tid != 0) {
+            self.report(&ID_NOT_VALID, || format!("pid {pid} or tid {tid} is there and not valid"));
+        }
+        if context.unsupported && self.level == Level::Basic {
+            self.report(&UNSUPPORTED_BASIC, || "unsupported is set in a Basic trace".to_string());
+        }
+        if let Some(before) = self.context {
+            self.context_change(&before, context);
+        }
+        if let Some(group) = self.group
+            && self.level == Level::BasicPlus
+            && !self.since.answered
+        {
+            self.unanswered(&group, "a Context follows");
+            self.since.answered = true;
+        }
+        if context.unsupported {
+            if self.unsupported.is_none() {
+                self.unsupported = Some((0, false));
+            }
+            // What leads out of the mode is not what led into it.
+            self.since = Since { broken: true, answered: true, ..Since::default() };
+        } else if self.unsupported.take().is_some() {
+            self.since.times = 0;
+        }
+        self.since.context = true;
+        self.context = Some(*context);
+    }
+
+    fn context_change(&mut self, before: &Context, context: &Context) {
+        let (old, new) = (before.el, context.el);
+        match self.level {
+            Level::Basic if old != new => {
+                self.report(&SINGLE_EL, || format!("EL{new} after EL{old}"));
+            }
+            Level::BasicPlus => {
+                let known = self.since.trap.is_some() || self.instructions == 0 || self.unsupported.is_some();
+                if old != new && !known {
+                    self.report(&TRAP_BEFORE_CONTEXT, || format!("EL{old} to EL{new} without a Trap"));
+                }
+                let wrote = self.group.is_some_and(|group| group.tracked.is_some() && !group.record.trap);
+                if wrote && self.since.trap.is_none() && !self.since.context && before == context {
+                    self.report(&CONTEXT_UNCHANGED, || "the Context repeats the one before".to_string());
+                }
+            }
+            Level::Basic => {}
+        }
+    }
+
+    fn instruction(&mut self, instruction: &Instruction) {
+        self.first_needs_time("Instruction");
+        if self.context.is_none() && self.instructions == 0 {
+            self.report(&CONTEXT_FIRST, || "no Context before the first Instruction".to_string());
+        }
+        if let Some(group) = self.group {
+            self.flow(&group, instruction.pc);
+        }
+        self.instructions += 1;
+        self.since = Since::default();
+        self.group = Some(Group::new(instruction, self.number, self.offset));
+        if instruction.pc % 4 != 0 {
+            self.report(&PC_ALIGNED, || format!("pc {:#x}", instruction.pc));
+        }
+        self.address("pc", instruction.pc);
+        if instruction.ea_valid {
+            self.address("ea", instruction.ea);
+        }
+        self.open = instruction.extra_eas;
+        if !self.open {
+            self.close_group();
+        }
+    }
+
+    fn extra_ea(&mut self, extra: &ExtraEa) {
+        if !self.open {
+            self.report(&EXTRA_ORPHAN, || "an Extra EA that no record announces".to_string());
+        }
+        let unused = ExtraEa {
+            mem1_valid: false,
+            mem1_addr_range: false,
+            mem1_addr: if extra.mem1_addr_range { extra.mem1_addr } else { 0 },
+            mem1_tagged: false,
+            mem1_is_read: false,
+            mem1_is_write: false,
+            mem1_size: 0,
+            ..*extra
+        };
+        if extra.mem1_addr_range {
+            if *extra != (ExtraEa { mem1_addr_range: true, ..unused }) {
+                self.report(&EXTRA_RANGE, || "a range with other mem1 fields".to_string());
+            }
+            if extra.mem0_size != 0 {
+                self.report(&EXTRA_RANGE_SIZE, || format!("a range with mem0_size {}", extra.mem0_size));
+            }
+        } else if !extra.mem1_valid && *extra != unused {
+            self.report(&EXTRA_UNUSED, || "mem1 fields without mem1_valid".to_string());
+        }
+        let (first, second) = extra.accesses();
+        self.address("mem0_addr", first.address);
+        if let Some(second) = second {
+            self.address("mem1_addr", second.address);
+        }
+        if let (true, Some(group)) = (self.open, &mut self.group) {
+            group.add(first);
+            if let Some(second) = second {
+                group.add(second);
+            }
+            self.open = extra.extra_eas;
+            if !self.open {
+                self.close_group();
+            }
+        }
+    }
+
+    /// Is `pc` where the flow had to go after `group`?
+    fn flow(&mut self, group: &Group, pc: u64) {
+        let since = self.since;
+        if self.level == Level::BasicPlus && !since.answered {
+            self.unanswered(group, "an Instruction follows");
+        }
+        if self.level == Level::BasicPlus {
+            self.level_after_trap();
+        }
+        self.context_after_write(group);
+        let expected = match since.trap {
+            Some(trap) => Some(trap.target_pc),
+            None if since.broken => None,
+            None => group.next(self.level),
+        };
+        match self.level {
+            Level::BasicPlus => {
+                if let Some(expected) = expected.filter(|expected| *expected != pc) {
+                    self.report(&CONTINUITY, || format!("pc {pc:#x}, expected {expected:#x}"));
+                }
+            }
+            Level::Basic if since.context => {}
+            Level::Basic => {
+                if matches!(group.class, Class::Syscall(trackway_core::Syscall::Svc, _)) {
+                    self.report(&SVC_CONTEXT, || "an Instruction directly behind SVC".to_string());
+                } else if expected != Some(pc) {
+                    self.report(&DISCONTINUITY, || format!("pc {pc:#x} without a Context before it"));
+                }
+            }
+        }
+    }
+
+    /// An immediate write of a tracked field that changed it, and no Context.
+    fn context_after_write(&mut self, group: &Group) {
+        let (Some(tracked), Some(context)) = (group.tracked, self.context) else { return };
+        if self.since.context || self.since.trap.is_some() || group.record.trap {
+            return;
+        }
+        let changed = match tracked {
+            Tracked::Streaming(set) => context.pstate_sm != set,
+            Tracked::Dit(set) => context.pstate_dit != set,
+            Tracked::Ssbs(set) => context.pstate_ssbs != set,
+            Tracked::StackPointer(set) => context.handler != set,
+            Tracked::Register => false,
+        };
+        if changed {
+            self.report(&CONTEXT_MISSING, || format!("no Context behind {:#010x}", group.record.iword));
+        }
+    }
+
+    fn in_unsupported(&mut self, record: &Record) {
+        let Some((times, left)) = &mut self.unsupported else { return };
+        let legal = match record {
+            Record::Timestamp(_) => {
+                *times += 1;
+                let n = *times;
+                // One that belongs to the entry may stand behind its Context.
+                if n > 2 {
+                    self.report(&UNSUPPORTED_TIMES, || format!("{n} Timestamps in an unsupported mode"));
+                }
+                true
+            }
+            Record::Trap(_) => !std::mem::replace(left, true),
+            Record::Context(context) => !context.unsupported,
+            _ => false,
+        };
+        if !legal {
+            self.report(&UNSUPPORTED_RECORDS, || format!("{} in an unsupported mode", record.name()));
+        }
+    }
+
+    fn take_string(&mut self, string: &String) {
+        let size = usize::from(string.size);
+        self.string = Some(size);
+        self.string_part(&string.string);
+    }
+
+    fn string_part(&mut self, part: &[u8]) {
+        let Some(left) = self.string.take() else {
+            return self.report(&STRING_ORPHAN, || "a String continuation that continues nothing".to_string());
+        };
+        let here = left.min(part.len());
+        if part[here..].iter().any(|byte| *byte != 0) {
+            self.report(&STRING_PADDING, || "bytes behind the end of the string".to_string());
+        }
+        if left > here {
+            self.string = Some(left - here);
+        }
+    }
+
+    fn timestamp(&mut self, timestamp: &Timestamp) {
+        let Timestamp { unit, value0, .. } = *timestamp;
+        if !self.timestamps {
+            self.report(&TIME_FLAG, || "a Timestamp, and the Header's flag is not set".to_string());
+        }
+        if unit != 1 {
+            self.report(&TIME_UNIT, || format!("unit {unit}"));
+        }
+        if value0 == u64::MAX {
+            self.report(&TIME_MAXIMUM, || "value[0] is all ones".to_string());
+        }
+        if let Some(last) = self.time.filter(|last| *last >= value0) {
+            self.report(&TIME_INCREASING, || format!("{value0} after {last}"));
+        }
+        self.time = Some(value0);
+        self.since.times += 1;
+        if self.since.times > 2 && self.level == Level::BasicPlus && self.instructions > 0 {
+            self.report(&TIME_SUSPENDED, || "a third Timestamp without an Instruction between".to_string());
+        }
+    }
+}

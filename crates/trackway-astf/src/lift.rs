@@ -1,0 +1,523 @@
+//! Records to events.
+
+use trackway_core::*;
+
+use crate::config::Storage;
+use crate::layout::{Words, from_bytes};
+use crate::read::{RECORD, Records};
+use crate::record::{
+    Access, Attribute, ExtraEa, Header, Instruction, Level, PLAIN_MASK, Record, String as StringRecord,
+    StringContinuation, Timestamp, TrapType,
+};
+use crate::word::{self, Memory};
+
+/// Events of an ASTF trace.
+///
+/// A record that does not fit where it stands (an Extra EA without an owner, an unknown type) becomes a
+/// [`Foreign`] event, verbatim; a break in the flow that no record explains becomes a [`Gap`].
+#[derive(Debug)]
+pub struct Lift {
+    meta: Meta,
+    records: Records,
+    state: State,
+    /// Number of the next instruction.
+    number: u64,
+    /// To be returned by the next call: the batch before it was delivered first.
+    pending: Option<Error>,
+    /// To be delivered with the next batch: what `resync` skipped.
+    gap: Option<(u64, Gap)>,
+    /// To be delivered with the next batch: the context at the place that `seek` found.
+    context: Option<(u64, Words)>,
+}
+
+/// What the records so far say about the next. All of the lifter's state is here.
+#[derive(Debug)]
+struct State {
+    level: Level,
+    /// The last instruction, or 0.
+    last_pc: u64,
+    /// Where the flow goes on, if `known`.
+    expected: u64,
+    known: bool,
+    /// The last instruction waits for Extra EAs.
+    open: bool,
+    /// The last instruction.
+    last: Instruction,
+    /// A vector length other than 128 bits was seen: 0 is then a length too.
+    scalable: bool,
+    unsupported: bool,
+    /// Timestamps since the last instruction, and the last one.
+    times: u32,
+    time: u64,
+    /// A string that is not complete: offset of its first record, size, bytes.
+    string: Option<(u64, usize, Vec<u8>)>,
+}
+
+impl Lift {
+    pub(crate) fn open(header: Header, storage: Storage, mut records: Records) -> Result<Self> {
+        let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+        meta.version = format!("{}.{}", header.version_major, header.version_minor);
+        meta.level = Some(header.level().name().to_string());
+        meta.timestamps = header.timestamps;
+        let flags = [(header.single_el, "single_el"), (header.timestamps, "timestamps")];
+        meta.features = flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_string()).collect();
+        meta.notes.push(("storage".to_string(), storage.word().to_string()));
+        // The Header was at hand when the trace was opened.
+        if records.offset() == 0 && records.chunk()?.is_some() {
+            records.consume(1);
+        }
+        let mut lift = Lift {
+            meta,
+            records,
+            state: State::new(header.level()),
+            number: 0,
+            pending: None,
+            gap: None,
+            context: None,
+        };
+        lift.read_comments();
+        Ok(lift)
+    }
+
+    /// Takes the strings behind the Header that are text; the rest is left to `fill`.
+    fn read_comments(&mut self) {
+        loop {
+            let chunk = match self.records.chunk() {
+                Ok(Some((_, chunk))) => chunk,
+                Ok(None) => return,
+                Err(error) => {
+                    self.pending = Some(error);
+                    return;
+                }
+            };
+            let Some((text, used)) = read_text(chunk) else { return };
+            self.meta.comments.push(text);
+            self.records.consume(used);
+        }
+    }
+
+    fn fill_records(&mut self, batch: &mut Batch) -> Result<()> {
+        while !batch.is_full() || self.state.open {
+            let Some((offset, chunk)) = self.records.chunk()? else {
+                self.state.end_string(batch);
+                return Ok(());
+            };
+            let used = self.state.lift(offset, chunk, batch);
+            self.records.consume(used);
+        }
+        Ok(())
+    }
+}
+
+/// The text of the string that begins a chunk, and its number of records.
+fn read_text(chunk: &[[u8; RECORD]]) -> Option<(std::string::String, usize)> {
+    let first = chunk.first().filter(|record| record[0] == StringRecord::ID)?;
+    let first = StringRecord::read(&from_bytes(first));
+    let size = usize::from(first.size);
+    let used = 1 + size.saturating_sub(28).div_ceil(31);
+    let mut bytes = first.string.to_vec();
+    for record in chunk.get(1..used)? {
+        if record[0] != StringContinuation::ID {
+            return None;
+        }
+        bytes.extend_from_slice(&record[1..]);
+    }
+    bytes.truncate(size);
+    Some((std::string::String::from_utf8(bytes).ok()?, used))
+}
+
+impl Source for Lift {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        batch.source = 0;
+        batch.first_instruction = self.number;
+        if let Some(error) = self.pending.take() {
+            return Err(error);
+        }
+        if let Some((offset, gap)) = self.gap.take() {
+            batch.push_gap(offset, gap);
+        }
+        if let Some((offset, words)) = self.context.take() {
+            self.state.context(offset, &words, batch);
+        }
+        let result = self.fill_records(batch);
+        self.number += batch.instructions();
+        match result {
+            Err(error) if !batch.events.is_empty() => self.pending = Some(error),
+            result => result?,
+        }
+        Ok(!batch.events.is_empty())
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        let from = self.records.offset();
+        let Some(skipped) = self.records.resync() else { return Ok(false) };
+        self.state.known = false;
+        self.state.open = false;
+        self.state.string = None;
+        let from_pc = Some(self.state.last_pc).filter(|pc| *pc != 0);
+        let gap = Gap { from: from_pc, bytes: Some(skipped), ..Gap::new(GapReason::BadInput) };
+        self.gap = Some((from, gap));
+        Ok(true)
+    }
+
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        let mut context = None;
+        while self.number < n {
+            let missing = n - self.number;
+            let Some((offset, chunk)) = self.records.chunk()? else { break };
+            let mut passed = 0;
+            let used = chunk.iter().position(|record| {
+                passed += u64::from(record[0] == Instruction::ID);
+                passed > missing
+            });
+            let skipped = &chunk[..used.unwrap_or(chunk.len())];
+            if let Some(at) = skipped.iter().rposition(|record| record[0] == crate::record::Context::ID) {
+                context = Some((offset + (at * RECORD) as u64, from_bytes(&skipped[at])));
+            }
+            self.number += passed.min(missing);
+            let count = skipped.len();
+            self.records.consume(count);
+        }
+        self.context = context;
+        Ok(self.number)
+    }
+
+    fn position(&self) -> u64 {
+        self.records.position()
+    }
+}
+
+impl State {
+    fn new(level: Level) -> Self {
+        State {
+            level,
+            last_pc: 0,
+            expected: 0,
+            known: false,
+            open: false,
+            last: Instruction::default(),
+            scalable: false,
+            unsupported: false,
+            times: 0,
+            time: 0,
+            string: None,
+        }
+    }
+
+    /// Lifts records until the batch is full; gives how many.
+    #[inline]
+    fn lift(&mut self, mut offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
+        let mut used = 0;
+        for record in chunk {
+            let words = from_bytes(record);
+            let word = (words[0] >> 32) as u32;
+            // Most instructions access nothing and go nowhere.
+            let plain = words[0] & PLAIN_MASK == u64::from(Instruction::ID) && word >> 24 != 0xd4;
+            if plain && self.expected == words[1] && self.known {
+                batch.push(offset, EventKind::Step(Step::new(words[1], word, 4)));
+                self.last_pc = words[1];
+                self.expected = words[1].wrapping_add(4);
+                self.last.iword = word;
+                self.last.trap = false;
+            } else if words[0] as u8 == Instruction::ID {
+                self.instruction(offset, &Instruction::read(&words), batch);
+            } else {
+                self.other(offset, &words, batch);
+            }
+            offset += RECORD as u64;
+            used += 1;
+            if batch.is_full() && !self.open {
+                break;
+            }
+        }
+        used
+    }
+
+    #[inline]
+    fn instruction(&mut self, offset: u64, record: &Instruction, batch: &mut Batch) {
+        if (self.known && self.expected != record.pc) || self.string.is_some() || self.open {
+            self.interruption(offset, record.pc, batch);
+        }
+        let mut step = Step::new(record.pc, record.iword, 4);
+        // Exception-generating instructions never retire, whatever the flag says.
+        if record.trap || never_retires(record.iword) {
+            step.outcome = Outcome::Attempted;
+        }
+        self.expected = record.pc.wrapping_add(4);
+        self.known = true;
+        if record.is_branch {
+            let taken = record.ea_valid;
+            step.taken = (!record.trap).then_some(taken);
+            if taken {
+                self.expected = record.ea;
+                step.extra = batch.add_extra(StepExtra { target: Some(record.ea), ..StepExtra::default() });
+            }
+        } else if record.ea_valid {
+            let mut accesses = batch.begin_accesses();
+            push_access(record, &access_of(record), batch);
+            accesses.mem_len = 1;
+            step.accesses = accesses;
+        }
+        if let Attribute::Sme(index, _) = record.attribute() {
+            let target = step.taken.filter(|taken| *taken).map(|_| record.ea);
+            let extra = StepExtra { sme_index: Some(index.into()), target, ..StepExtra::default() };
+            step.extra = batch.add_extra(extra);
+        }
+        batch.push(offset, EventKind::Step(step));
+        if step.outcome == Outcome::Attempted || record.iword & 0xfe00_0000 == 0xd600_0000 {
+            self.leave(record);
+        }
+        self.open = record.extra_eas;
+        self.last_pc = record.pc;
+        self.last = *record;
+        self.times = 0;
+    }
+
+    /// An instruction behind which the flow may go where no record but a Trap says.
+    #[cold]
+    fn leave(&mut self, record: &Instruction) {
+        let returns = record.iword & 0xffc0_0000 == 0xd680_0000;
+        match self.level {
+            // The handler is not in the trace; execution resumes behind a call, at anything else that trapped.
+            Level::Basic if record.trap && !never_retires(record.iword) => self.expected = record.pc,
+            Level::BasicPlus if record.trap => self.known = false,
+            _ if returns => self.known = false,
+            _ => {}
+        }
+    }
+
+    /// What was not complete before this instruction, and a break in the flow.
+    #[cold]
+    fn interruption(&mut self, offset: u64, pc: u64, batch: &mut Batch) {
+        self.end_string(batch);
+        self.open = false;
+        if self.known && self.expected != pc {
+            let reason = match self.level {
+                Level::Basic => GapReason::Filtered,
+                Level::BasicPlus => GapReason::Unexplained,
+            };
+            batch.push_gap(offset, Gap { from: Some(self.last_pc), to: Some(pc), ..Gap::new(reason) });
+        }
+    }
+
+    fn other(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
+        let record = Record::read(words);
+        if !matches!(record, Record::StringContinuation(_)) {
+            self.end_string(batch);
+        }
+        let was_open = std::mem::take(&mut self.open);
+        match record {
+            Record::ExtraEa(extra) if was_open => self.extra_ea(offset, &extra, batch),
+            Record::Context(_) => self.context(offset, words, batch),
+            Record::Trap(trap) => self.trap(offset, &trap, batch),
+            Record::Timestamp(time) if time.unit == 1 => self.timestamp(offset, &time, batch),
+            Record::String(string) => {
+                self.string = Some((offset, usize::from(string.size), Vec::new()));
+                self.string_part(&string.string, batch);
+            }
+            Record::StringContinuation(part) if self.string.is_some() => {
+                self.string_part(&part.string, batch);
+            }
+            _ => {
+                let data = batch.add_bytes(&crate::layout::to_bytes(words));
+                let foreign = Foreign { format: FormatId::Astf, code: words[0] as u8 as u32, data };
+                batch.push(offset, EventKind::Foreign(foreign));
+            }
+        }
+    }
+
+    /// Adds to the step that is the last event.
+    fn extra_ea(&mut self, offset: u64, extra: &ExtraEa, batch: &mut Batch) {
+        let (first, second) = extra.accesses();
+        let count = 1 + u16::from(second.is_some());
+        let room = match batch.events.last() {
+            Some(Event { kind: EventKind::Step(step), .. }) => step.accesses.mem_len.checked_add(count),
+            _ => None,
+        };
+        let Some(mem_len) = room else {
+            let data = batch.add_bytes(&crate::layout::to_bytes(&extra.write()));
+            let foreign = Foreign { format: FormatId::Astf, code: ExtraEa::ID.into(), data };
+            batch.push(offset, EventKind::Foreign(foreign));
+            return;
+        };
+        if mem_len == count {
+            // The instruction itself had none: an illegal but readable sequence.
+            let begun = batch.begin_accesses();
+            if let Some(Event { kind: EventKind::Step(step), .. }) = batch.events.last_mut() {
+                step.accesses = begun;
+            }
+        }
+        push_access(&self.last, &first, batch);
+        if let Some(second) = second {
+            push_access(&self.last, &second, batch);
+        }
+        if let Some(Event { kind: EventKind::Step(step), .. }) = batch.events.last_mut() {
+            step.accesses.mem_len = mem_len;
+        }
+        self.open = extra.extra_eas;
+    }
+
+    fn context(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
+        let record = crate::record::Context::read(words);
+        self.scalable |= record.evl != 0 || record.pstate_sm;
+        const LEVELS: [Privilege; 4] = [Privilege::El0, Privilege::El1, Privilege::El2, Privilege::El3];
+        let security = if record.secure { Security::Secure } else { Security::NonSecure };
+        let unsupported = (record.unsupported != self.unsupported).then_some(record.unsupported);
+        self.unsupported = record.unsupported;
+        if record.unsupported {
+            self.known = false;
+        }
+        let context = Context {
+            privilege: Some(LEVELS[usize::from(record.el)]),
+            security: Some(security),
+            own_stack: Some(record.handler),
+            pid: record.pid_valid.then_some(record.pid),
+            tid: record.tid_valid.then_some(record.tid),
+            // 0 also stands where there is no SVE at all.
+            vector_bits: self.scalable.then_some((u32::from(record.evl) + 1) * 128),
+            streaming: Some(record.pstate_sm),
+            dit: Some(record.pstate_dit),
+            ssbs: Some(record.pstate_ssbs),
+            mte: Some(record.mte_tcf),
+            unsupported,
+            ..Context::default()
+        };
+        batch.push_context(offset, context);
+    }
+
+    fn trap(&mut self, offset: u64, record: &crate::record::Trap, batch: &mut Batch) {
+        let kind = match TrapType(record.trap_type) {
+            TrapType::SYNCHRONOUS => TrapKind::Exception,
+            TrapType::SERROR | TrapType::IRQ | TrapType::FIQ => TrapKind::Interrupt,
+            TrapType::RETURN => TrapKind::Return,
+            TrapType::RESET => TrapKind::Reset,
+            _ => TrapKind::Unknown,
+        };
+        let syscall = match record.syscall_type {
+            1 => Some(Syscall::Svc),
+            2 => Some(Syscall::Hvc),
+            3 => Some(Syscall::Smc),
+            _ => None,
+        };
+        let classed = kind == TrapKind::Exception || record.trap_type == TrapType::SERROR.0;
+        let from_last = match kind {
+            TrapKind::Exception => self.last.trap,
+            TrapKind::Return => true,
+            _ => false,
+        };
+        let trap = Trap {
+            cause: (kind == TrapKind::Interrupt || kind == TrapKind::Unknown)
+                .then_some(record.trap_type.into()),
+            class: classed.then_some(record.ec),
+            from: from_last.then_some(self.last_pc),
+            to: Some(record.target_pc),
+            is_virtual: record.is_virtual,
+            syscall,
+            syscall_index: syscall.map(|_| record.syscall_index.into()),
+            ..Trap::new(kind)
+        };
+        self.expected = record.target_pc;
+        self.known = true;
+        self.last.trap = false;
+        batch.push_trap(offset, trap);
+    }
+
+    fn timestamp(&mut self, offset: u64, record: &Timestamp, batch: &mut Batch) {
+        let value = record.value0;
+        // Two in a row: the PE was suspended in between (4.9).
+        if self.times == 1 && self.level == Level::BasicPlus && !self.unsupported && self.last_pc != 0 {
+            let slept = value.saturating_sub(self.time);
+            batch.push(offset, EventKind::Mark(Mark { value: Some(slept), ..Mark::new(MarkKind::Suspended) }));
+        }
+        self.times += 1;
+        self.time = value;
+        let time = Time { kind: TimeKind::Timestamp, value: Some(value), clock: 0 };
+        batch.push(offset, EventKind::Time(time));
+    }
+
+    fn string_part(&mut self, part: &[u8], batch: &mut Batch) {
+        let Some((_, size, bytes)) = &mut self.string else { return };
+        let left = (*size - bytes.len()).min(part.len());
+        bytes.extend_from_slice(&part[..left]);
+        if bytes.len() == *size {
+            self.end_string(batch);
+        }
+    }
+
+    /// Delivers a string: text as a note, anything else and what is not complete as it is.
+    fn end_string(&mut self, batch: &mut Batch) {
+        let Some((offset, size, bytes)) = self.string.take() else { return };
+        let span = batch.add_bytes(&bytes);
+        let kind = if bytes.len() == size && std::str::from_utf8(&bytes).is_ok() {
+            EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) })
+        } else {
+            let code = StringRecord::ID.into();
+            EventKind::Foreign(Foreign { format: FormatId::Astf, code, data: span })
+        };
+        batch.push(offset, kind);
+    }
+}
+
+/// SVC, HVC, SMC and BRK.
+#[inline]
+fn never_retires(word: u32) -> bool {
+    word >> 24 == 0xd4 && (matches!(word & 0xffe0_001f, 0xd400_0001..=0xd400_0003) || word & 0xffe0_001f == 0xd420_0000)
+}
+
+#[inline]
+fn access_of(record: &Instruction) -> Access {
+    Access {
+        address: record.ea,
+        size: record.ea_size,
+        range: (record.xattr_mode == 1).then_some(record.xattr),
+        tagged: record.ea_tagged,
+        read: record.is_read,
+        write: record.is_write,
+    }
+}
+
+#[inline]
+fn push_access(record: &Instruction, access: &Access, batch: &mut Batch) {
+    let mut size = u64::from(access.size) + 1;
+    let kind = match (access.read, access.write) {
+        (true, false) => MemKind::Read,
+        (false, true) => MemKind::Write,
+        (true, true) => MemKind::ReadWrite,
+        (false, false) => bare_kind(record, &mut size),
+    };
+    let mut lifted = MemAccess::new(kind, access.address, size, Value::Unknown);
+    lifted.tagged = access.tagged;
+    if let Some(range) = access.range {
+        (lifted.range, lifted.size) = (true, range);
+    }
+    batch.mem.push(lifted);
+}
+
+/// An access that neither read nor wrote: the instruction word says what it is.
+#[cold]
+fn bare_kind(record: &Instruction, size: &mut u64) -> MemKind {
+    let memory = word::memory(record.iword);
+    if record.trap {
+        return MemKind::Faulting;
+    }
+    match memory {
+        Some(Memory::VectorPrefetch) => MemKind::Prefetch,
+        Some(Memory::Prefetch) => {
+            *size = 0;
+            MemKind::Prefetch
+        }
+        Some(
+            Memory::Maintenance { .. } | Memory::TlbMaintenance | Memory::TlbRange | Memory::OtherMaintenance,
+        ) => {
+            *size = 0;
+            MemKind::Maintenance
+        }
+        Some(Memory::VectorLoad) => MemKind::Suppressed,
+        _ => MemKind::Unknown,
+    }
+}

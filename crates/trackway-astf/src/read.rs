@@ -1,0 +1,316 @@
+//! Bytes to records.
+
+use std::fmt;
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use trackway_core::{ErrorKind, Feed, Input, Result, SharedBytes};
+
+use crate::config::{Config, Storage};
+use crate::layout::{Words, from_bytes};
+use crate::lift::Lift;
+use crate::record::{Header, Record};
+use crate::storage::{Decoder, SharedCursor, sniff};
+use crate::text::Text;
+use crate::xz::{Block, Index, STREAM_HEADER};
+
+/// Bytes of a record.
+pub const RECORD: usize = 32;
+
+/// An ASTF trace, opened.
+///
+/// ```
+/// use trackway_astf::{Config, Storage, Trace};
+/// use trackway_core::{Batch, Input, Source};
+///
+/// let bytes = trackway_astf::example(Storage::Zlib);
+/// let trace = Trace::open(Input::from_vec(bytes), Config::default())?;
+/// assert_eq!((trace.header.version_minor, trace.storage), (11, Storage::Zlib));
+///
+/// let (mut source, mut batch) = (trace.source()?, Batch::default());
+/// let mut instructions = 0;
+/// while source.fill(&mut batch)? {
+///     instructions += batch.instructions();
+/// }
+/// assert_eq!(instructions, 11);
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Trace {
+    /// The first record.
+    pub header: Header,
+    /// How the others are stored.
+    pub storage: Storage,
+    /// Blocks that can be sought and decoded on their own; 1 where the storage has none.
+    pub blocks: usize,
+    records: Records,
+    config: Config,
+}
+
+impl Trace {
+    /// Opens a trace: reads its Header and recognises its storage.
+    pub fn open(input: Input, config: Config) -> Result<Self> {
+        let mut start = [0; RECORD];
+        let have = match &input {
+            Input::Whole(bytes) => {
+                let bytes = (**bytes).as_ref();
+                let have = bytes.len().min(RECORD);
+                start[..have].copy_from_slice(&bytes[..have]);
+                have
+            }
+            Input::Stream(_) => 0,
+        };
+        match input {
+            Input::Whole(bytes) => Self::open_whole(read_header(&start, have)?, bytes, config),
+            Input::Stream(mut stream) => {
+                let have = read_start(&mut stream, &mut start)?;
+                Self::open_stream(read_header(&start, have)?, &start, stream, config)
+            }
+        }
+    }
+
+    fn open_whole(header: Header, bytes: SharedBytes, config: Config) -> Result<Self> {
+        let all = (*bytes).as_ref();
+        if !header.compressed {
+            let feed = Feed::new(Input::Whole(bytes));
+            return Ok(Trace::new(header, Storage::Raw, Records::new(feed), config));
+        }
+        let storage = sniff(&all[RECORD..], header.use_zlib)?;
+        let index = if storage == Storage::Xz { Index::read(&all[RECORD..]) } else { None };
+        let start: Box<[u8]> = all[..RECORD].into();
+        let used = Arc::new(AtomicU64::new(RECORD as u64));
+        let cursor = SharedCursor { end: all.len(), bytes: bytes.clone(), at: RECORD };
+        let decoder = Decoder::new(cursor, header.use_zlib, config.jobs, used.clone());
+        let stream = std::io::Cursor::new(start).chain(decoder);
+        let mut records = Records::new(Feed::new(Input::Stream(Box::new(stream))));
+        records.used = Some(used);
+        records.xz = index.map(|index| Xz { index, bytes, jobs: config.jobs });
+        Ok(Trace::new(header, storage, records, config))
+    }
+
+    fn open_stream(
+        header: Header,
+        start: &[u8; RECORD],
+        stream: Box<dyn Read + Send>,
+        config: Config,
+    ) -> Result<Self> {
+        let head = std::io::Cursor::new(*start);
+        if !header.compressed {
+            let feed = Feed::new(Input::Stream(Box::new(head.chain(stream))));
+            return Ok(Trace::new(header, Storage::Raw, Records::new(feed), config));
+        }
+        let mut stream = BufReader::with_capacity(1 << 18, stream);
+        let storage = sniff(std::io::BufRead::fill_buf(&mut stream)?, header.use_zlib)?;
+        let used = Arc::new(AtomicU64::new(RECORD as u64));
+        let decoder = Decoder::new(stream, header.use_zlib, config.jobs, used.clone());
+        let mut records = Records::new(Feed::new(Input::Stream(Box::new(head.chain(decoder)))));
+        records.used = Some(used);
+        Ok(Trace::new(header, storage, records, config))
+    }
+
+    fn new(header: Header, storage: Storage, records: Records, config: Config) -> Self {
+        let blocks = records.xz.as_ref().map_or(1, |xz| xz.index.blocks.len());
+        Trace { header, storage, blocks, records, config }
+    }
+
+    /// Records, from the Header on.
+    pub fn records(self) -> Records {
+        self.records
+    }
+
+    /// Events. Reads the metadata strings that stand directly behind the Header.
+    pub fn source(self) -> Result<Lift> {
+        Lift::open(self.header, self.storage, self.records)
+    }
+
+    /// Records as text.
+    pub fn items(self) -> Text {
+        Text::new(self.records)
+    }
+
+    /// What is wrong with it.
+    pub fn check(self) -> crate::check::Check {
+        crate::check::Check::new(self.records, self.config)
+    }
+}
+
+/// Reads up to 32 bytes.
+fn read_start(stream: &mut dyn Read, start: &mut [u8; RECORD]) -> Result<usize> {
+    let mut have = 0;
+    while have < RECORD {
+        match stream.read(&mut start[have..]) {
+            Ok(0) => break,
+            Ok(n) => have += n,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(have)
+}
+
+fn read_header(start: &[u8; RECORD], have: usize) -> Result<Header> {
+    let at = |kind: ErrorKind, field| kind.at(0, "Header", field, "ASTF 4.2");
+    let magic = &start[..have.min(4)];
+    if magic != &b"ASTF"[..magic.len()] {
+        return Err(at(ErrorKind::Illegal { found: from_bytes(start)[0] & 0xffff_ffff }, "magic_header"));
+    }
+    if have < RECORD {
+        return Err(at(ErrorKind::Truncated, ""));
+    }
+    Ok(Header::read(&from_bytes(start)))
+}
+
+/// What a seek in an .xz payload needs.
+struct Xz {
+    index: Index,
+    bytes: SharedBytes,
+    jobs: usize,
+}
+
+/// The records of a trace: whole chunks of them for a fast scan, or one by one.
+///
+/// ```
+/// use trackway_astf::{Config, Instruction, Storage, Trace};
+/// use trackway_core::Input;
+///
+/// // Count instructions and sum their addresses, straight off the bytes.
+/// let bytes = trackway_astf::example(Storage::Raw);
+/// let mut records = Trace::open(Input::from_vec(bytes), Config::default())?.records();
+/// let (mut count, mut sum) = (0, 0u64);
+/// while let Some((_, chunk)) = records.chunk()? {
+///     for record in chunk {
+///         if record[0] == Instruction::ID {
+///             count += 1;
+///             sum = sum.wrapping_add(Instruction::read(&trackway_astf::from_bytes(record)).pc);
+///         }
+///     }
+///     let n = chunk.len();
+///     records.consume(n);
+/// }
+/// assert_eq!(count, 11);
+/// # let _ = sum;
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+pub struct Records {
+    feed: Feed,
+    /// Content offset of the first byte of the feed: not 0 after a seek.
+    base: u64,
+    xz: Option<Xz>,
+    /// Bytes of the file used, where that is not the position in the content.
+    used: Option<Arc<AtomicU64>>,
+}
+
+impl fmt::Debug for Records {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").field("feed", &self.feed).field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+impl Records {
+    fn new(feed: Feed) -> Self {
+        Records { feed, base: 0, xz: None, used: None }
+    }
+
+    /// The whole records at hand and the offset of the first; `None` at the end. Input that ends inside a
+    /// record is [`ErrorKind::Truncated`] at the end of the last whole one.
+    #[inline]
+    pub fn chunk(&mut self) -> Result<Option<(u64, &[[u8; RECORD]])>> {
+        while self.feed.bytes().len() < RECORD {
+            if !self.feed.more()? {
+                return match self.feed.bytes().len() {
+                    0 => Ok(None),
+                    _ => Err(ErrorKind::Truncated.at(self.offset(), "record", "", "ASTF 4")),
+                };
+            }
+        }
+        Ok(Some((self.base + self.feed.offset(), self.feed.bytes().as_chunks().0)))
+    }
+
+    /// Steps over `n` records of the chunk at hand.
+    #[inline]
+    pub fn consume(&mut self, n: usize) {
+        self.feed.consume(n * RECORD);
+    }
+
+    /// The next record and its offset; `None` at the end.
+    pub fn next_record(&mut self) -> Result<Option<(u64, Record)>> {
+        Ok(self.next_words()?.map(|(offset, words)| (offset, Record::read(&words))))
+    }
+
+    pub(crate) fn next_words(&mut self) -> Result<Option<(u64, Words)>> {
+        let Some((offset, chunk)) = self.chunk()? else { return Ok(None) };
+        let words = from_bytes(&chunk[0]);
+        self.consume(1);
+        Ok(Some((offset, words)))
+    }
+
+    /// Offset of the next record in the decompressed stream.
+    pub fn offset(&self) -> u64 {
+        self.base + self.feed.offset()
+    }
+
+    /// Bytes of the file used so far.
+    pub fn position(&self) -> u64 {
+        self.used.as_ref().map_or_else(|| self.offset(), |used| used.load(Ordering::Relaxed))
+    }
+
+    /// Goes forward to record `number` (the Header is 0), jumping over whole blocks where the storage has
+    /// an index. Gives the number that comes next: less than asked for where the trace ends before.
+    pub fn seek(&mut self, number: u64) -> Result<u64> {
+        let wanted = number.saturating_mul(RECORD as u64);
+        self.jump(wanted);
+        while self.offset() < wanted {
+            let missing = (wanted - self.offset()) / RECORD as u64;
+            match self.chunk()? {
+                None => break,
+                Some((_, chunk)) => {
+                    let n = (chunk.len() as u64).min(missing) as usize;
+                    self.consume(n);
+                }
+            }
+        }
+        Ok(self.offset() / RECORD as u64)
+    }
+
+    /// After an error: enters the next block that can be decoded on its own. Gives the bytes skipped, or
+    /// `None` where there is no such block.
+    pub fn resync(&mut self) -> Option<u64> {
+        let from = self.offset();
+        let content = from.saturating_sub(RECORD as u64);
+        let index = &self.xz.as_ref()?.index;
+        let block = *index.blocks.get(index.blocks.partition_point(|block| block.start <= content))?;
+        self.enter(block).then(|| self.offset() - from)
+    }
+
+    /// Enters the block that holds content offset `wanted`, if that is ahead.
+    fn jump(&mut self, wanted: u64) {
+        let (Some(xz), Some(at)) = (&self.xz, wanted.checked_sub(RECORD as u64)) else { return };
+        let block = xz.index.block_of(at.min(xz.index.len.saturating_sub(1)));
+        if block.start + RECORD as u64 > self.offset() + self.feed.bytes().len() as u64 {
+            self.enter(block);
+        }
+    }
+
+    /// Goes on at the start of a block; false where that is not the start of a record.
+    fn enter(&mut self, block: Block) -> bool {
+        let Some(xz) = self.xz.as_ref().filter(|_| block.start.is_multiple_of(RECORD as u64)) else {
+            return false;
+        };
+        let used = Arc::new(AtomicU64::new(RECORD as u64 + block.at));
+        let head = std::io::Cursor::new(Box::<[u8]>::from(
+            &(*xz.bytes).as_ref()[RECORD..RECORD + STREAM_HEADER],
+        ));
+        let cursor = SharedCursor {
+            bytes: xz.bytes.clone(),
+            at: RECORD + block.at as usize,
+            end: RECORD + xz.index.end as usize,
+        };
+        let left = xz.index.len - block.start;
+        let decoder = Decoder::in_stream(head.chain(cursor), left, xz.jobs, used.clone());
+        self.feed = Feed::new(Input::Stream(Box::new(decoder)));
+        self.base = block.start + RECORD as u64;
+        self.used = Some(used);
+        true
+    }
+}

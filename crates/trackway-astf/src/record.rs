@@ -1,0 +1,432 @@
+//! Every record of the format, declared once, in the order of the spec.
+//!
+//! All bit positions are within the 256-bit little-endian record; reserved bits are fields too, so that
+//! reading and writing back is byte-exact.
+
+use crate::layout::{Bits, Field, Words, records};
+
+records! {
+    /// ASTF 4.2, table 5: the first record; always stored raw.
+    Header = 0x41, "Header", "ASTF 4.2" {
+        /// `STF`.
+        [31:8] magic_header: u32,
+        /// Major version of the format.
+        [39:32] version_major: u8,
+        /// Minor version of the format.
+        [47:40] version_minor: u8,
+        /// Reserved.
+        reserved [63:48] reserved16: u16,
+        /// `format_cfg`: the records behind this one are compressed.
+        [64:64] compressed: bool,
+        /// `format_cfg`: compressed by zlib, not LZMA.
+        [65:65] use_zlib: bool,
+        /// Reserved.
+        reserved [127:66] reserved62: u64,
+        /// `feature_cfg`: for future use, 0.
+        [128:128] reginfo: bool,
+        /// `feature_cfg`: for future use, 0.
+        [129:129] meminfo: bool,
+        /// `feature_cfg`: for future use, 0.
+        [130:130] addrinfo_d: bool,
+        /// `feature_cfg`: for future use, 0.
+        [131:131] addrinfo_i: bool,
+        /// `feature_cfg`: for future use, 0.
+        [132:132] pseudo: bool,
+        /// `feature_cfg`: one exception level only (a Basic trace).
+        [133:133] single_el: bool,
+        /// `feature_cfg`: there are Timestamp records.
+        [134:134] timestamps: bool,
+        /// Reserved.
+        reserved [191:135] reserved57: u64,
+        /// Reserved.
+        reserved [255:192] reserved64: u64,
+    }
+
+    /// ASTF 4.4, table 6: execution state for the instructions that follow.
+    Context = 0x08, "Context", "ASTF 4.4" {
+        /// Streaming SVE mode.
+        [8:8] pstate_sm: bool,
+        /// Data independent timing.
+        [9:9] pstate_dit: bool,
+        /// Speculative store bypass.
+        [10:10] pstate_ssbs: bool,
+        /// Reserved.
+        reserved [15:11] reserved5a: u8,
+        /// Reserved.
+        reserved [31:16] reserved16: u16,
+        /// Effective vector length, as LEN: (evl + 1) × 128 bits.
+        [35:32] evl: u8,
+        /// Reserved.
+        reserved [47:36] reserved12: u16,
+        /// The PE is in a mode that the format does not cover.
+        [48:48] unsupported: bool,
+        /// Tag check faults: 0 none, 1 synchronous, 2 asynchronous, 3 asymmetric.
+        [50:49] mte_tcf: u8,
+        /// Reserved.
+        reserved [55:51] reserved5b: u8,
+        /// Exception level.
+        [57:56] el: u8,
+        /// Reserved.
+        reserved [59:58] reserved2: u8,
+        /// Secure state.
+        [60:60] secure: bool,
+        /// PSTATE.SP: the level's own stack pointer (the words of table 6 are the wrong way round).
+        [61:61] handler: bool,
+        /// `pid` is valid.
+        [62:62] pid_valid: bool,
+        /// `tid` is valid.
+        [63:63] tid_valid: bool,
+        /// Process id.
+        [127:64] pid: u64,
+        /// Thread id.
+        [191:128] tid: u64,
+        /// Reserved (`reserved68` in the table, 64 bits wide).
+        reserved [255:192] reserved64: u64,
+    }
+
+    /// ASTF 4.5, table 7: one instruction.
+    Instruction = 0x01, "Instruction", "ASTF 4.5" {
+        /// What `xattr` holds, see [`Instruction::attribute`].
+        [9:8] xattr_mode: u8,
+        /// Reserved.
+        reserved [15:10] reserved6: u8,
+        /// Reserved.
+        reserved [16:16] reserved1: bool,
+        /// The access touched tag memory.
+        [17:17] ea_tagged: bool,
+        /// The instruction took an exception.
+        [18:18] trap: bool,
+        /// It is a branch.
+        [19:19] is_branch: bool,
+        /// It read from memory.
+        [20:20] is_read: bool,
+        /// It wrote to memory.
+        [21:21] is_write: bool,
+        /// `ea` holds the address accessed, or the target of a taken branch.
+        [22:22] ea_valid: bool,
+        /// Extra EA records follow.
+        [23:23] extra_eas: bool,
+        /// Bytes accessed, minus one; 0 for ranges.
+        [31:24] ea_size: u8,
+        /// The instruction word.
+        [63:32] iword: u32,
+        /// Its address.
+        [127:64] pc: u64,
+        /// Address accessed, or target.
+        [191:128] ea: u64,
+        /// ASTF tables 8 to 10, by `xattr_mode`.
+        [255:192] xattr: u64,
+    }
+
+    /// ASTF 4.6, table 11: one or two more accesses of the instruction before it.
+    ExtraEa = 0x07, "Extra EA", "ASTF 4.6" {
+        /// Reserved.
+        reserved [15:8] mem0_reserved8: u8,
+        /// Reserved.
+        reserved [20:16] mem0_reserved5: u8,
+        /// The access touched tag memory.
+        [21:21] mem0_tagged: bool,
+        /// It read.
+        [22:22] mem0_is_read: bool,
+        /// It wrote.
+        [23:23] mem0_is_write: bool,
+        /// Bytes, minus one; 0 for a range.
+        [31:24] mem0_size: u8,
+        /// Reserved.
+        reserved [63:32] mem0_reserved32: u32,
+        /// Its address.
+        [127:64] mem0_addr: u64,
+        /// The `mem1` fields hold another access.
+        [128:128] mem1_valid: bool,
+        /// More Extra EA records follow.
+        [129:129] extra_eas: bool,
+        /// `mem1_addr` is the length of a range at `mem0_addr`.
+        [130:130] mem1_addr_range: bool,
+        /// Reserved.
+        reserved [135:131] reserved5a: u8,
+        /// Reserved.
+        reserved [143:136] reserved8: u8,
+        /// Reserved.
+        reserved [148:144] reserved5b: u8,
+        /// The second access touched tag memory.
+        [149:149] mem1_tagged: bool,
+        /// It read.
+        [150:150] mem1_is_read: bool,
+        /// It wrote.
+        [151:151] mem1_is_write: bool,
+        /// Bytes, minus one.
+        [159:152] mem1_size: u8,
+        /// Reserved.
+        reserved [191:160] mem1_reserved32: u32,
+        /// Its address, or the length of the range.
+        [255:192] mem1_addr: u64,
+    }
+
+    /// ASTF 4.7, table 12: exception, interrupt, exception return, reset.
+    Trap = 0x05, "Trap", "ASTF 4.7" {
+        /// Reserved.
+        reserved [15:8] reserved8: u8,
+        /// See [`TrapType`].
+        [18:16] trap_type: u8,
+        /// Reserved.
+        reserved [19:19] reserved1a: bool,
+        /// 0 none, 1 SVC, 2 HVC, 3 SMC.
+        [21:20] syscall_type: u8,
+        /// Reserved.
+        reserved [23:22] reserved2: u8,
+        /// A virtual interrupt or SError.
+        [24:24] is_virtual: bool,
+        /// Reserved.
+        reserved [25:25] reserved1b: bool,
+        /// Exception class, as in ESR_ELx.
+        [31:26] ec: u8,
+        /// Immediate of the system call instruction.
+        [47:32] syscall_index: u16,
+        /// Reserved.
+        reserved [63:48] reserved16: u16,
+        /// Where execution goes on.
+        [127:64] target_pc: u64,
+        /// Reserved.
+        reserved [255:128] reserved128: u128,
+    }
+
+    /// ASTF 4.8, table 13: start of a metadata string.
+    String = 0x43, "String", "ASTF 4.8" {
+        /// Reserved.
+        reserved [15:8] reserved8: u8,
+        /// Bytes of the whole string.
+        [31:16] size: u16,
+        /// The first 28 of them.
+        [255:32] string: [u8; 28],
+    }
+
+    /// ASTF 4.8, table 14: the next bytes of a metadata string.
+    StringContinuation = 0x44, "String continuation", "ASTF 4.8" {
+        /// The next 31 bytes.
+        [255:8] string: [u8; 31],
+    }
+
+    /// ASTF 4.9, table 15: the time.
+    Timestamp = 0x45, "Timestamp", "ASTF 4.9" {
+        /// 1: microseconds.
+        [15:8] unit: u8,
+        /// Reserved.
+        reserved [31:16] reserved16: u16,
+        /// Reserved.
+        reserved [63:32] reserved32: u32,
+        /// The time, `value[0]`.
+        [127:64] value0: u64,
+        /// Reserved, `value[1]`.
+        reserved [191:128] value1: u64,
+        /// Reserved.
+        reserved [255:192] reserved64: u64,
+    }
+}
+
+/// ASTF tables 8 to 10: the three uses of `xattr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// Not in use (modes 0 and 3); the bits are reserved.
+    None,
+    /// Mode 1: length of a range access.
+    Range(u64),
+    /// Mode 2: index into a ZA tile, and the bits above it.
+    Sme(u8, u64),
+}
+
+impl Instruction {
+    /// What the extended attribute says.
+    #[inline(always)]
+    pub fn attribute(&self) -> Attribute {
+        match self.xattr_mode {
+            1 => Attribute::Range(self.xattr),
+            2 => Attribute::Sme(self.xattr as u8, self.xattr >> 8),
+            _ => Attribute::None,
+        }
+    }
+}
+
+/// One memory access, the same out of an Instruction or an Extra EA.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Access {
+    /// Virtual address.
+    pub address: u64,
+    /// Bytes of a single access, minus one, as recorded.
+    pub size: u8,
+    /// Length, for a range.
+    pub range: Option<u64>,
+    /// It touched tag memory.
+    pub tagged: bool,
+    /// It read.
+    pub read: bool,
+    /// It wrote.
+    pub write: bool,
+}
+
+impl Instruction {
+    /// Its own access; `None` for a branch, or where there is none.
+    #[inline(always)]
+    pub fn access(&self) -> Option<Access> {
+        (self.ea_valid && !self.is_branch).then_some(Access {
+            address: self.ea,
+            size: self.ea_size,
+            range: (self.xattr_mode == 1).then_some(self.xattr),
+            tagged: self.ea_tagged,
+            read: self.is_read,
+            write: self.is_write,
+        })
+    }
+}
+
+impl ExtraEa {
+    /// Its accesses: one or two.
+    pub fn accesses(&self) -> (Access, Option<Access>) {
+        let first = Access {
+            address: self.mem0_addr,
+            size: self.mem0_size,
+            range: self.mem1_addr_range.then_some(self.mem1_addr),
+            tagged: self.mem0_tagged,
+            read: self.mem0_is_read,
+            write: self.mem0_is_write,
+        };
+        let second = (self.mem1_valid && !self.mem1_addr_range).then_some(Access {
+            address: self.mem1_addr,
+            size: self.mem1_size,
+            range: None,
+            tagged: self.mem1_tagged,
+            read: self.mem1_is_read,
+            write: self.mem1_is_write,
+        });
+        (first, second)
+    }
+}
+
+/// ASTF table 12: values of `trap_type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrapType(pub u8);
+
+impl TrapType {
+    /// Synchronous exception.
+    pub const SYNCHRONOUS: TrapType = TrapType(0);
+    /// System error.
+    pub const SERROR: TrapType = TrapType(1);
+    /// Interrupt.
+    pub const IRQ: TrapType = TrapType(2);
+    /// Fast interrupt.
+    pub const FIQ: TrapType = TrapType(3);
+    /// Exception return.
+    pub const RETURN: TrapType = TrapType(4);
+    /// Reset.
+    pub const RESET: TrapType = TrapType(5);
+
+    /// The words for it.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            0 => "Synchronous Exception",
+            1 => "SError",
+            2 => "IRQ",
+            3 => "FIQ",
+            4 => "Exception Return",
+            5 => "PE Reset",
+            _ => "reserved trap type",
+        }
+    }
+}
+
+/// Conformance level (ASTF 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// One exception level, no Trap records.
+    Basic,
+    /// All exception levels, traps, an unbroken flow.
+    BasicPlus,
+}
+
+impl Level {
+    /// Its name in the spec.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Basic => "Basic",
+            Level::BasicPlus => "BasicPlus",
+        }
+    }
+
+    /// The level of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Level::Basic, Level::BasicPlus].into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+    }
+}
+
+impl Header {
+    /// `STF`, behind the type byte `A`.
+    pub const MAGIC: u32 = u32::from_le_bytes(*b"STF\0");
+    /// The version of the format that this crate writes.
+    pub const VERSION: (u8, u8) = (0, 11);
+
+    /// A header of a raw trace.
+    pub fn new(level: Level, timestamps: bool) -> Self {
+        Header {
+            magic_header: Self::MAGIC,
+            version_major: Self::VERSION.0,
+            version_minor: Self::VERSION.1,
+            single_el: level == Level::Basic,
+            timestamps,
+            ..Header::default()
+        }
+    }
+
+    /// The level that `single_el` promises.
+    pub fn level(&self) -> Level {
+        if self.single_el { Level::Basic } else { Level::BasicPlus }
+    }
+}
+
+/// Instructions that take the given words on a record's first word are told apart by this mask alone:
+/// type and flags of an Instruction that accesses nothing, branches nowhere and did not trap.
+pub(crate) const PLAIN_MASK: u64 = 0x00ff_03ff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::{from_bytes, to_bytes};
+    use proptest::prelude::*;
+
+    #[test]
+    fn flags_sit_where_tables_7_and_11_say() {
+        let instruction = Instruction::read(&[0x0000_0000_0042_0001, 0, 0, 0]);
+        assert!(instruction.ea_tagged && instruction.ea_valid);
+        assert!(!instruction.is_read && !instruction.is_write);
+        let extra = ExtraEa::read(&[0x0000_0000_0060_0007, 0, 0x40_0001, 0]);
+        assert!(extra.mem0_tagged && extra.mem0_is_read && extra.mem1_valid && extra.mem1_is_read);
+        let trap = Trap::read(&[0x0000_1234_9110_0005, 1, 0, 0]);
+        assert_eq!((trap.trap_type, trap.syscall_type, trap.is_virtual), (0, 1, true));
+        assert_eq!((trap.ec, trap.syscall_index, trap.target_pc), (0x24, 0x1234, 1));
+    }
+
+    #[test]
+    fn plain_mask_is_the_flags_and_the_type() {
+        let all = Instruction {
+            xattr_mode: 3,
+            reserved1: true,
+            ea_tagged: true,
+            trap: true,
+            is_branch: true,
+            is_read: true,
+            is_write: true,
+            ea_valid: true,
+            extra_eas: true,
+            ..Instruction::default()
+        };
+        assert_eq!(all.write()[0] | 0xff, PLAIN_MASK);
+    }
+
+    proptest! {
+        #[test]
+        fn every_record_writes_back_what_it_read(bytes: [u8; 32], id in 0usize..9) {
+            let mut bytes = bytes;
+            bytes[0] = [0x41, 8, 1, 7, 5, 0x43, 0x44, 0x45, 0x99][id];
+            let words = from_bytes(&bytes);
+            prop_assert_eq!(to_bytes(&Record::read(&words).write()), bytes);
+        }
+    }
+}

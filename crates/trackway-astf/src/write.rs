@@ -1,0 +1,118 @@
+//! Records to bytes.
+
+use std::io::Write;
+
+use trackway_core::{Error, ErrorKind, Result};
+
+use crate::config::{Storage, WriteConfig};
+use crate::layout::{Words, to_bytes};
+use crate::read::Records;
+use crate::record::{Header, Record};
+use crate::storage::Encoder;
+
+/// Bytes that are collected before they go to the encoder.
+const BUFFER: usize = 1 << 16;
+
+/// Writes a trace: the Header raw, the records behind it in the storage that the settings name.
+///
+/// It takes any record in any order: to write legal sequences only, use a [`Producer`](crate::Producer).
+pub struct Writer<W: Write> {
+    encoder: Option<Encoder<W>>,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> std::fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").field("buffered", &self.buffer.len()).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the Header, with its storage flags made true, and is ready for records.
+    pub fn create(mut inner: W, header: Header, config: &WriteConfig) -> Result<Self> {
+        let (compressed, use_zlib) = config.storage.flags();
+        let header = Header { compressed, use_zlib, ..header };
+        inner.write_all(&to_bytes(&header.write()))?;
+        Ok(Writer { encoder: Some(Encoder::create(inner, config)?), buffer: Vec::with_capacity(BUFFER) })
+    }
+
+    /// Writes a record.
+    #[inline]
+    pub fn put(&mut self, record: &Record) -> Result<()> {
+        self.put_words(&record.write())
+    }
+
+    #[inline]
+    pub(crate) fn put_words(&mut self, words: &Words) -> Result<()> {
+        self.buffer.extend_from_slice(&to_bytes(words));
+        if self.buffer.len() >= BUFFER { self.flush_buffer() } else { Ok(()) }
+    }
+
+    fn put_bytes(&mut self, bytes: &[u8]) -> Result<()> {
+        self.flush_buffer()?;
+        self.encoder.as_mut().ok_or_else(finished)?.write_all(bytes)?;
+        Ok(())
+    }
+
+    fn flush_buffer(&mut self) -> Result<()> {
+        self.encoder.as_mut().ok_or_else(finished)?.write_all(&self.buffer)?;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Ends the storage and gives back what it wrote to.
+    pub fn finish(&mut self) -> Result<W> {
+        self.flush_buffer()?;
+        let encoder = self.encoder.take().ok_or_else(finished)?;
+        Ok(encoder.finish()?)
+    }
+}
+
+fn finished() -> Error {
+    ErrorKind::Impossible { found: 0 }.at(0, "trace", "finish", "")
+}
+
+/// Copies a trace into another storage: every record as it is, reserved bits and all, with the Header's
+/// storage flags made true. Gives the number of records, the Header included.
+///
+/// ```
+/// use trackway_astf::{Config, Storage, Trace, WriteConfig, recompress};
+/// use trackway_core::Input;
+///
+/// let raw = Trace::open(Input::from_vec(trackway_astf::example(Storage::Raw)), Config::default())?;
+/// let config = WriteConfig { storage: Storage::Xz, ..WriteConfig::default() };
+/// let mut compressed = Vec::new();
+/// assert_eq!(recompress(&mut raw.records(), &mut compressed, &config)?, 21);
+/// assert_eq!(&compressed[32..38], b"\xfd7zXZ\0");
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+pub fn recompress(records: &mut Records, out: impl Write, config: &WriteConfig) -> Result<u64> {
+    let Some((_, Record::Header(header))) = records.next_record()? else {
+        return Err(ErrorKind::Missing.at(records.offset(), "Header", "", "ASTF 4.2"));
+    };
+    let mut writer = Writer::create(out, header, config)?;
+    let mut count = 1;
+    let copied = loop {
+        match records.chunk() {
+            Ok(Some((_, chunk))) => {
+                let n = chunk.len();
+                writer.put_bytes(chunk.as_flattened())?;
+                records.consume(n);
+                count += n as u64;
+            }
+            Ok(None) => break Ok(count),
+            Err(error) => break Err(error),
+        }
+    };
+    // Also after an error: what came before it is a whole trace.
+    writer.finish()?;
+    copied
+}
+
+impl WriteConfig {
+    /// The same settings with the storage that a trace was read from; a gzip wrapper becomes zlib.
+    pub fn stored_like(self, storage: Storage) -> Self {
+        let storage = if storage == Storage::Gzip { Storage::Zlib } else { storage };
+        WriteConfig { storage, ..self }
+    }
+}

@@ -1,0 +1,75 @@
+//! The index of an .xz file: where its blocks are, so that a reader can jump to one.
+//!
+//! Only files of one stream have their index used; anything else is read from the start.
+
+use crate::storage::XZ_MAGIC;
+
+/// A block of an .xz stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Block {
+    /// Where it begins in the stream.
+    pub(crate) at: u64,
+    /// First byte of the content that it holds.
+    pub(crate) start: u64,
+}
+
+/// Where the blocks of an .xz stream are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Index {
+    /// In order; at least one.
+    pub(crate) blocks: Vec<Block>,
+    /// Where the blocks end, and the index begins, in the stream.
+    pub(crate) end: u64,
+    /// Bytes of the whole content.
+    pub(crate) len: u64,
+}
+
+/// Length of the stream header and of the stream footer.
+pub(crate) const STREAM_HEADER: usize = 12;
+
+impl Index {
+    /// Reads the index of a file that is one .xz stream; `None` where it is not, or does not add up.
+    pub(crate) fn read(stream: &[u8]) -> Option<Index> {
+        let body = stream.len().checked_sub(STREAM_HEADER)?;
+        let (stream_without_footer, footer) = stream.split_at(body);
+        if !stream.starts_with(&XZ_MAGIC) || footer[10..] != *b"YZ" || footer[8..10] != stream[6..8] {
+            return None;
+        }
+        let size = (u64::from(u32::from_le_bytes(footer[4..8].try_into().ok()?)) + 1) * 4;
+        let end = (body as u64).checked_sub(size).filter(|end| *end >= STREAM_HEADER as u64)?;
+        let mut index = &stream_without_footer[end as usize..];
+        // Indicator 0, count, then pairs of unpadded size and content size.
+        let (0, rest) = (*index.first()?, index.get(1..)?) else { return None };
+        index = rest;
+        let count = number(&mut index)?;
+        let mut blocks = Vec::new();
+        let (mut at, mut start) = (STREAM_HEADER as u64, 0u64);
+        for _ in 0..count {
+            let (unpadded, content) = (number(&mut index)?, number(&mut index)?);
+            blocks.push(Block { at, start });
+            at = at.checked_add(unpadded.checked_next_multiple_of(4)?)?;
+            start = start.checked_add(content)?;
+        }
+        (at == end && count > 0).then_some(Index { blocks, end, len: start })
+    }
+
+    /// The block that holds byte `at` of the content, or the last one.
+    pub(crate) fn block_of(&self, at: u64) -> Block {
+        let behind = self.blocks.partition_point(|block| block.start <= at);
+        self.blocks[behind.max(1) - 1]
+    }
+}
+
+/// A number of up to nine groups of seven bits, lowest first.
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for n in 0..9 {
+        let (&byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << (7 * n);
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
