@@ -1,2 +1,81 @@
-//! ASTF, Arm's Architectural Structured Trace Format.
+//! ASTF, Arm's Architectural Structured Trace Format (version 0.11).
+//!
+//! A trace of one AArch64 core: 32-byte records for instructions with their accesses, contexts, traps,
+//! times and metadata. The first record, the Header, is stored raw; the others raw, or compressed by LZMA
+//! or zlib. Two levels: *Basic* (one exception level, gaps allowed) and *BasicPlus* (all levels, traps, an
+//! unbroken flow).
+//!
+//! ```text
+//!  bytes ─Trace::open─▶ Records ─source─▶ events (Lift)
+//!                          │     ─items──▶ text (Text, Listing)
+//!                          │     ─check──▶ findings (Check)
+//!                          └─recompress──▶ the same records in another storage
+//!  events ─Lower─▶ Producer ─▶ Writer ─▶ bytes
+//! ```
+//!
+//! - Reading is a scan: [`Records::chunk`] gives whole records as they lie in memory, mapped or decoded.
+//! - A record is declared once (`record.rs`), reserved bits included: reading and writing back is exact.
+//! - [`Producer`] is the way to write a trace by hand. It knows the rules that [`Checker`] knows, and refuses
+//!   what would break one.
+//!
+//! ```
+//! use trackway_astf::{Done, Level, Producer, WriteConfig};
+//! use trackway_core::{MemAccess, Value};
+//!
+//! let mut trace = Producer::create(Vec::new(), Level::Basic, false, &WriteConfig::default())?;
+//! trace.context(Default::default())?;                             // EL0, non-secure
+//! let load = MemAccess::read(0x9000, 8, Value::Unknown);
+//! trace.instruction(0x1000, 0xf940_0020, Done::Next, &[load])?;   // ldr x0, [x1]
+//! trace.instruction(0x1004, 0xd65f_03c0, Done::Taken(0x2000), &[])?; // ret
+//! // The word says branch, so a record that says otherwise is refused:
+//! let refused = trace.instruction(0x2000, 0xd65f_03c0, Done::Next, &[]).unwrap_err();
+//! assert!(refused.to_string().contains("ASTF-4.5.1"));
+//! let bytes: Vec<u8> = trace.finish()?;
+//! assert_eq!(&bytes[..4], b"ASTF");
+//! # Ok::<(), trackway_astf::Refusal>(())
+//! ```
 #![forbid(unsafe_code)]
+
+pub mod check;
+mod config;
+mod example;
+mod layout;
+mod lift;
+mod lower;
+mod normal;
+mod produce;
+mod read;
+mod record;
+mod storage;
+mod text;
+pub mod word;
+mod write;
+mod xz;
+
+pub use check::{Check, Checker, RULES};
+pub use config::{Config, Storage, WriteConfig};
+pub use example::{example, records as example_records};
+pub use layout::{Field, Words, from_bytes, to_bytes};
+pub use lift::Lift;
+pub use lower::Lower;
+pub use produce::{Done, Producer, Refusal};
+pub use read::{Chunk, RECORD, Records, Trace};
+pub use record::*;
+pub use text::{Lines, Listing, Text, exception_class, show};
+pub use write::{Writer, recompress};
+
+/// What tells an ASTF trace: its first bytes.
+pub const MAGIC: &[u8] = b"ASTF";
+
+/// Strips an address of tags and authentication codes (ASTF 4.3): what lies above `va_bits` becomes bit 55,
+/// or 0 at EL3, which has one address range only.
+///
+/// ```
+/// use trackway_astf::sanitise;
+/// assert_eq!(sanitise(0xb400_ffff_83ff_b2f0, 52, Some(0)), 0x0000_ffff_83ff_b2f0);
+/// assert_eq!(sanitise(0x00ff_8000_0000_0000, 48, Some(1)), 0xffff_8000_0000_0000);
+/// ```
+pub fn sanitise(address: u64, va_bits: u8, el: Option<u8>) -> u64 {
+    let above = u64::MAX.checked_shl(va_bits.into()).unwrap_or(0);
+    if address >> 55 & 1 == 1 && el != Some(3) { address | above } else { address & !above }
+}

@@ -2,12 +2,11 @@
 
 use trackway_core::*;
 
-use crate::config::Storage;
 use crate::layout::{Words, from_bytes};
 use crate::read::{RECORD, Records};
 use crate::record::{
-    Access, Attribute, ExtraEa, Header, Instruction, Level, PLAIN_MASK, Record, String as StringRecord,
-    StringContinuation, Timestamp, TrapType,
+    Access, Attribute, ExtraEa, Instruction, Level, PLAIN_MASK, Record, StringContinuation, StringRecord,
+    Timestamp, TrapType,
 };
 use crate::word::{self, Memory};
 
@@ -49,51 +48,25 @@ struct State {
     /// Timestamps since the last instruction, and the last one.
     times: u32,
     time: u64,
+    /// Records other than instructions, by kind.
+    others: [u64; 7],
     /// A string that is not complete: offset of its first record, size, bytes.
     string: Option<(u64, usize, Vec<u8>)>,
 }
 
 impl Lift {
-    pub(crate) fn open(header: Header, storage: Storage, mut records: Records) -> Result<Self> {
-        let mut meta = Meta::new(FormatId::Astf, Isa::A64);
-        meta.version = format!("{}.{}", header.version_major, header.version_minor);
-        meta.level = Some(header.level().name().to_string());
-        meta.timestamps = header.timestamps;
-        let flags = [(header.single_el, "single_el"), (header.timestamps, "timestamps")];
-        meta.features = flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_string()).collect();
-        meta.notes.push(("storage".to_string(), storage.word().to_string()));
-        // The Header was at hand when the trace was opened.
-        if records.offset() == 0 && records.chunk()?.is_some() {
-            records.consume(1);
+    /// `leading` is the number of records that `meta` was made of: the Header, and the comments behind it.
+    pub(crate) fn new(meta: Meta, level: Level, mut records: Records, leading: usize) -> Self {
+        let mut state = State::new(level);
+        // Opening the trace has looked at them: they are at hand.
+        if let Ok(Some((_, chunk))) = records.chunk() {
+            for record in chunk.iter().take(leading) {
+                state.count(record[0]);
+            }
+            state.others[6] = 0;
+            records.consume(leading);
         }
-        let mut lift = Lift {
-            meta,
-            records,
-            state: State::new(header.level()),
-            number: 0,
-            pending: None,
-            gap: None,
-            context: None,
-        };
-        lift.read_comments();
-        Ok(lift)
-    }
-
-    /// Takes the strings behind the Header that are text; the rest is left to `fill`.
-    fn read_comments(&mut self) {
-        loop {
-            let chunk = match self.records.chunk() {
-                Ok(Some((_, chunk))) => chunk,
-                Ok(None) => return,
-                Err(error) => {
-                    self.pending = Some(error);
-                    return;
-                }
-            };
-            let Some((text, used)) = read_text(chunk) else { return };
-            self.meta.comments.push(text);
-            self.records.consume(used);
-        }
+        Lift { meta, records, state, number: 0, pending: None, gap: None, context: None }
     }
 
     fn fill_records(&mut self, batch: &mut Batch) -> Result<()> {
@@ -107,23 +80,6 @@ impl Lift {
         }
         Ok(())
     }
-}
-
-/// The text of the string that begins a chunk, and its number of records.
-fn read_text(chunk: &[[u8; RECORD]]) -> Option<(std::string::String, usize)> {
-    let first = chunk.first().filter(|record| record[0] == StringRecord::ID)?;
-    let first = StringRecord::read(&from_bytes(first));
-    let size = usize::from(first.size);
-    let used = 1 + size.saturating_sub(28).div_ceil(31);
-    let mut bytes = first.string.to_vec();
-    for record in chunk.get(1..used)? {
-        if record[0] != StringContinuation::ID {
-            return None;
-        }
-        bytes.extend_from_slice(&record[1..]);
-    }
-    bytes.truncate(size);
-    Some((std::string::String::from_utf8(bytes).ok()?, used))
 }
 
 impl Source for Lift {
@@ -187,10 +143,22 @@ impl Source for Lift {
         Ok(self.number)
     }
 
-    fn position(&self) -> u64 {
-        self.records.position()
+    fn progress(&self) -> Option<(u64, u64)> {
+        Some((self.records.position(), self.records.size()?))
+    }
+
+    fn census(&self) -> Vec<(&'static str, u64)> {
+        let others = NAMES.iter().zip(self.state.others).map(|(name, count)| (*name, count));
+        let instructions = ("Instruction", self.number);
+        let mut census: Vec<_> = std::iter::once(("Header", 1)).chain([instructions]).chain(others).collect();
+        census.retain(|(_, count)| *count > 0);
+        census
     }
 }
+
+/// Records that are counted one by one, in the order of `State::others`.
+const NAMES: [&str; 7] =
+    ["Extra EA", "Context", "Trap", "String", "String continuation", "Timestamp", "Unknown"];
 
 impl State {
     fn new(level: Level) -> Self {
@@ -205,8 +173,22 @@ impl State {
             unsupported: false,
             times: 0,
             time: 0,
+            others: [0; 7],
             string: None,
         }
+    }
+
+    fn count(&mut self, id: u8) {
+        let kind = match id {
+            ExtraEa::ID => 0,
+            crate::record::Context::ID => 1,
+            crate::record::Trap::ID => 2,
+            StringRecord::ID => 3,
+            StringContinuation::ID => 4,
+            Timestamp::ID => 5,
+            _ => 6,
+        };
+        self.others[kind] += 1;
     }
 
     /// Lifts records until the batch is full; gives how many.
@@ -307,6 +289,7 @@ impl State {
 
     fn other(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
         let record = Record::read(words);
+        self.count(words[0] as u8);
         if !matches!(record, Record::StringContinuation(_)) {
             self.end_string(batch);
         }
@@ -316,7 +299,7 @@ impl State {
             Record::Context(_) => self.context(offset, words, batch),
             Record::Trap(trap) => self.trap(offset, &trap, batch),
             Record::Timestamp(time) if time.unit == 1 => self.timestamp(offset, &time, batch),
-            Record::String(string) => {
+            Record::StringRecord(string) => {
                 self.string = Some((offset, usize::from(string.size), Vec::new()));
                 self.string_part(&string.string, batch);
             }
@@ -432,7 +415,8 @@ impl State {
         // Two in a row: the PE was suspended in between (4.9).
         if self.times == 1 && self.level == Level::BasicPlus && !self.unsupported && self.last_pc != 0 {
             let slept = value.saturating_sub(self.time);
-            batch.push(offset, EventKind::Mark(Mark { value: Some(slept), ..Mark::new(MarkKind::Suspended) }));
+            batch
+                .push(offset, EventKind::Mark(Mark { value: Some(slept), ..Mark::new(MarkKind::Suspended) }));
         }
         self.times += 1;
         self.time = value;
@@ -466,7 +450,8 @@ impl State {
 /// SVC, HVC, SMC and BRK.
 #[inline]
 fn never_retires(word: u32) -> bool {
-    word >> 24 == 0xd4 && (matches!(word & 0xffe0_001f, 0xd400_0001..=0xd400_0003) || word & 0xffe0_001f == 0xd420_0000)
+    word >> 24 == 0xd4
+        && (matches!(word & 0xffe0_001f, 0xd400_0001..=0xd400_0003) || word & 0xffe0_001f == 0xd420_0000)
 }
 
 #[inline]

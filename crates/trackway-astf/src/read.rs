@@ -5,18 +5,21 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trackway_core::{ErrorKind, Feed, Input, Result, SharedBytes};
+use trackway_core::{ErrorKind, Feed, FormatId, Input, Isa, Meta, Result, SharedBytes};
 
 use crate::config::{Config, Storage};
 use crate::layout::{Words, from_bytes};
 use crate::lift::Lift;
-use crate::record::{Header, Record};
+use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::storage::{Decoder, SharedCursor, sniff};
 use crate::text::Text;
 use crate::xz::{Block, Index, STREAM_HEADER};
 
 /// Bytes of a record.
 pub const RECORD: usize = 32;
+
+/// Offset of the first record in the decompressed stream, and whole records as they lie in memory.
+pub type Chunk<'a> = (u64, &'a [[u8; RECORD]]);
 
 /// An ASTF trace, opened.
 ///
@@ -28,7 +31,7 @@ pub const RECORD: usize = 32;
 /// let trace = Trace::open(Input::from_vec(bytes), Config::default())?;
 /// assert_eq!((trace.header.version_minor, trace.storage), (11, Storage::Zlib));
 ///
-/// let (mut source, mut batch) = (trace.source()?, Batch::default());
+/// let (mut source, mut batch) = (trace.source(), Batch::default());
 /// let mut instructions = 0;
 /// while source.fill(&mut batch)? {
 ///     instructions += batch.instructions();
@@ -42,9 +45,13 @@ pub struct Trace {
     pub header: Header,
     /// How the others are stored.
     pub storage: Storage,
+    /// What the trace says about itself: the Header, and the text that stands directly behind it.
+    pub meta: Meta,
     /// Blocks that can be sought and decoded on their own; 1 where the storage has none.
     pub blocks: usize,
     records: Records,
+    /// Records that `meta` was made of.
+    leading: usize,
     config: Config,
 }
 
@@ -73,8 +80,9 @@ impl Trace {
     fn open_whole(header: Header, bytes: SharedBytes, config: Config) -> Result<Self> {
         let all = (*bytes).as_ref();
         if !header.compressed {
-            let feed = Feed::new(Input::Whole(bytes));
-            return Ok(Trace::new(header, Storage::Raw, Records::new(feed), config));
+            let size = Some(all.len() as u64);
+            let records = Records { size, ..Records::new(Feed::new(Input::Whole(bytes))) };
+            return Ok(Trace::new(header, Storage::Raw, records, config));
         }
         let storage = sniff(&all[RECORD..], header.use_zlib)?;
         let index = if storage == Storage::Xz { Index::read(&all[RECORD..]) } else { None };
@@ -85,6 +93,7 @@ impl Trace {
         let stream = std::io::Cursor::new(start).chain(decoder);
         let mut records = Records::new(Feed::new(Input::Stream(Box::new(stream))));
         records.used = Some(used);
+        records.size = Some((*bytes).as_ref().len() as u64);
         records.xz = index.map(|index| Xz { index, bytes, jobs: config.jobs });
         Ok(Trace::new(header, storage, records, config))
     }
@@ -109,9 +118,24 @@ impl Trace {
         Ok(Trace::new(header, storage, records, config))
     }
 
-    fn new(header: Header, storage: Storage, records: Records, config: Config) -> Self {
+    fn new(header: Header, storage: Storage, mut records: Records, config: Config) -> Self {
         let blocks = records.xz.as_ref().map_or(1, |xz| xz.index.blocks.len());
-        Trace { header, storage, blocks, records, config }
+        let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+        meta.version = format!("{}.{}", header.version_major, header.version_minor);
+        meta.level = Some(header.level().name().to_string());
+        meta.timestamps = header.timestamps;
+        let flags = [(header.single_el, "single_el"), (header.timestamps, "timestamps")];
+        meta.features = flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_string()).collect();
+        let mut leading = 0;
+        // What is wrong behind the Header is for the one who reads on.
+        if let Ok(Some((_, chunk))) = records.chunk() {
+            leading = 1;
+            while let Some((text, used)) = read_text(&chunk[leading..]) {
+                meta.comments.push(text);
+                leading += used;
+            }
+        }
+        Trace { header, storage, meta, blocks, records, leading, config }
     }
 
     /// Records, from the Header on.
@@ -119,9 +143,9 @@ impl Trace {
         self.records
     }
 
-    /// Events. Reads the metadata strings that stand directly behind the Header.
-    pub fn source(self) -> Result<Lift> {
-        Lift::open(self.header, self.storage, self.records)
+    /// Events. The text directly behind the Header is in `meta` and not repeated.
+    pub fn source(self) -> Lift {
+        Lift::new(self.meta, self.header.level(), self.records, self.leading)
     }
 
     /// Records as text.
@@ -133,6 +157,23 @@ impl Trace {
     pub fn check(self) -> crate::check::Check {
         crate::check::Check::new(self.records, self.config)
     }
+}
+
+/// The text of the string that begins a chunk, and its number of records.
+fn read_text(chunk: &[[u8; RECORD]]) -> Option<(String, usize)> {
+    let first = chunk.first().filter(|record| record[0] == StringRecord::ID)?;
+    let first = StringRecord::read(&from_bytes(first));
+    let size = usize::from(first.size);
+    let used = 1 + size.saturating_sub(28).div_ceil(31);
+    let mut bytes = first.string.to_vec();
+    for record in chunk.get(1..used)? {
+        if record[0] != StringContinuation::ID {
+            return None;
+        }
+        bytes.extend_from_slice(&record[1..]);
+    }
+    bytes.truncate(size);
+    Some((String::from_utf8(bytes).ok()?, used))
 }
 
 /// Reads up to 32 bytes.
@@ -199,6 +240,8 @@ pub struct Records {
     xz: Option<Xz>,
     /// Bytes of the file used, where that is not the position in the content.
     used: Option<Arc<AtomicU64>>,
+    /// Bytes of the file, where known.
+    size: Option<u64>,
 }
 
 impl fmt::Debug for Records {
@@ -209,13 +252,13 @@ impl fmt::Debug for Records {
 
 impl Records {
     fn new(feed: Feed) -> Self {
-        Records { feed, base: 0, xz: None, used: None }
+        Records { feed, base: 0, xz: None, used: None, size: None }
     }
 
     /// The whole records at hand and the offset of the first; `None` at the end. Input that ends inside a
     /// record is [`ErrorKind::Truncated`] at the end of the last whole one.
     #[inline]
-    pub fn chunk(&mut self) -> Result<Option<(u64, &[[u8; RECORD]])>> {
+    pub fn chunk(&mut self) -> Result<Option<Chunk<'_>>> {
         while self.feed.bytes().len() < RECORD {
             if !self.feed.more()? {
                 return match self.feed.bytes().len() {
@@ -253,6 +296,11 @@ impl Records {
     /// Bytes of the file used so far.
     pub fn position(&self) -> u64 {
         self.used.as_ref().map_or_else(|| self.offset(), |used| used.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of the file, where they are all at hand.
+    pub fn size(&self) -> Option<u64> {
+        self.size
     }
 
     /// Goes forward to record `number` (the Header is 0), jumping over whole blocks where the storage has
@@ -298,9 +346,8 @@ impl Records {
             return false;
         };
         let used = Arc::new(AtomicU64::new(RECORD as u64 + block.at));
-        let head = std::io::Cursor::new(Box::<[u8]>::from(
-            &(*xz.bytes).as_ref()[RECORD..RECORD + STREAM_HEADER],
-        ));
+        let head =
+            std::io::Cursor::new(Box::<[u8]>::from(&(*xz.bytes).as_ref()[RECORD..RECORD + STREAM_HEADER]));
         let cursor = SharedCursor {
             bytes: xz.bytes.clone(),
             at: RECORD + block.at as usize,

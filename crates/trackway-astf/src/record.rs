@@ -191,7 +191,7 @@ records! {
     }
 
     /// ASTF 4.8, table 13: start of a metadata string.
-    String = 0x43, "String", "ASTF 4.8" {
+    StringRecord = 0x43, "String", "ASTF 4.8" {
         /// Reserved.
         reserved [15:8] reserved8: u8,
         /// Bytes of the whole string.

@@ -60,7 +60,12 @@ pub(crate) fn sniff(start: &[u8], use_zlib: bool) -> Result<Storage> {
     };
     if found.flags().1 != use_zlib && !start.is_empty() {
         // The promise of the header is broken: say that, not that the stream is damaged.
-        return Err(ErrorKind::Impossible { found: use_zlib.into() }.at(8, "Header", "use_zlib", "ASTF 4.2.1"));
+        return Err(ErrorKind::Impossible { found: use_zlib.into() }.at(
+            8,
+            "Header",
+            "use_zlib",
+            "ASTF 4.2.1",
+        ));
     }
     Ok(found)
 }
@@ -223,7 +228,9 @@ impl<R: BufRead> Decoder<R> {
             match step {
                 Ok(Step::Ended) => self.codec = None,
                 Ok(Step::Stuck) if at_end && made == 0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(_) if at_end && used == 0 && made == 0 && matches!(self.codec, Some(Codec::Deflate(_))) => {
+                Ok(_)
+                    if at_end && used == 0 && made == 0 && matches!(self.codec, Some(Codec::Deflate(_))) =>
+                {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }
                 Ok(_) => {}
@@ -260,7 +267,8 @@ pub(crate) enum Encoder<W: Write> {
 impl<W: Write> Encoder<W> {
     pub(crate) fn create(inner: W, config: &WriteConfig) -> Result<Self> {
         let preset = config.preset.min(9);
-        let refused = |_| ErrorKind::Unsupported { found: preset.into() }.at(0, "settings", "preset", "ASTF 4.2.1");
+        let refused =
+            |_| ErrorKind::Unsupported { found: preset.into() }.at(0, "settings", "preset", "ASTF 4.2.1");
         match config.storage {
             Storage::Raw => Ok(Encoder::Raw(inner)),
             Storage::Xz => {

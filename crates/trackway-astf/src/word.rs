@@ -318,9 +318,8 @@ pub fn tracked(word: u32) -> Option<Tracked> {
     if word & 0xfff0_0000 == 0xd510_0000 {
         return match word >> 5 & 0x7fff {
             // SPSel; SSBS, DIT, SVCR; SCTLR, ZCR and SMCR of every level.
-            0b1_000_0100_0010_000 | 0b1_011_0100_0010_110 | 0b1_011_0100_0010_101 => Some(Tracked::Register),
-            0b1_011_0100_0010_010 => Some(Tracked::Register),
-            register => matches!(register & 0b1_000_1111_1111_111, 0x4080 | 0x4090 | 0x4096)
+            0x4210 | 0x5a16 | 0x5a15 | 0x5a12 => Some(Tracked::Register),
+            register => matches!(register & 0x47ff, 0x4080 | 0x4090 | 0x4096)
                 .then_some(Tracked::Register),
         };
     }

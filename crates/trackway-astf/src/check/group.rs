@@ -202,7 +202,9 @@ impl Checker {
             let el = self.context.map(|context| context.el);
             let target = target.map(|target| crate::sanitise(target, self.config.va_bits, el));
             if let Some(target) = target.filter(|target| *target != ea) {
-                self.report(&BRANCH_TARGET, || format!("{iword:#010x} at {pc:#x} goes to {target:#x}, not {ea:#x}"));
+                self.report(&BRANCH_TARGET, || {
+                    format!("{iword:#010x} at {pc:#x} goes to {target:#x}, not {ea:#x}")
+                });
             }
         } else if !conditional {
             self.report(&TAKEN_EA, || format!("{iword:#010x} is unconditional and has no target"));
@@ -259,7 +261,10 @@ impl Checker {
         if group.record.xattr_mode == 1 && group.record.ea_size != 0 {
             self.report(&RANGE_SIZE, || format!("a range with ea_size {}", group.record.ea_size));
         }
-        if group.class == Class::Memory(Memory::Copy) && !group.record.trap && group.reads.min(group.writes) == 0 {
+        if group.class == Class::Memory(Memory::Copy)
+            && !group.record.trap
+            && group.reads.min(group.writes) == 0
+        {
             self.report(&MOPS_RANGES, || "a copy reads a range and writes a range".to_string());
         }
         if !group.record.trap {
@@ -335,7 +340,9 @@ impl Checker {
         // What vector and copy instructions completed before any exception is recorded too.
         let partial = group.is_mops() || group.is_vector();
         if (abort && !group.record.ea_valid) || (!abort && group.record.ea_valid && !partial) {
-            self.report(&ABORT_EA, || format!("exception class {class:#04x}, ea_valid {}", group.record.ea_valid));
+            self.report(&ABORT_EA, || {
+                format!("exception class {class:#04x}, ea_valid {}", group.record.ea_valid)
+            });
         }
         let completed = group.last.is_some_and(|access| access.read || access.write);
         if abort && group.is_vector() && completed {

@@ -13,6 +13,7 @@ use trackway_core::{Finding, Result};
 
 pub use rules::RULES;
 pub use state::Checker;
+pub(crate) use trap::syscall_codes;
 
 use crate::config::Config;
 use crate::layout::from_bytes;

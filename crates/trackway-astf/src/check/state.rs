@@ -90,6 +90,11 @@ impl Checker {
         }
     }
 
+    /// What the last instruction is.
+    pub(crate) fn last_class(&self) -> Option<Class> {
+        self.group.map(|group| group.class)
+    }
+
     /// Does not report this rule.
     pub fn waive(&mut self, rule: &'static Rule) {
         self.waived.push(rule.name);
@@ -145,7 +150,7 @@ impl Checker {
             Record::Instruction(instruction) => self.instruction(instruction),
             Record::ExtraEa(extra) => self.extra_ea(extra),
             Record::Trap(trap) => self.trap(trap),
-            Record::String(string) => self.take_string(string),
+            Record::StringRecord(string) => self.take_string(string),
             Record::StringContinuation(string) => self.string_part(&string.string),
             Record::Timestamp(timestamp) => self.timestamp(timestamp),
             Record::Unknown(words) => {
@@ -318,7 +323,7 @@ impl Checker {
         self.instructions += 1;
         self.since = Since::default();
         self.group = Some(Group::new(instruction, self.number, self.offset));
-        if instruction.pc % 4 != 0 {
+        if !instruction.pc.is_multiple_of(4) {
             self.report(&PC_ALIGNED, || format!("pc {:#x}", instruction.pc));
         }
         self.address("pc", instruction.pc);
@@ -443,7 +448,7 @@ impl Checker {
         }
     }
 
-    fn take_string(&mut self, string: &String) {
+    fn take_string(&mut self, string: &StringRecord) {
         let size = usize::from(string.size);
         self.string = Some(size);
         self.string_part(&string.string);
@@ -451,7 +456,8 @@ impl Checker {
 
     fn string_part(&mut self, part: &[u8]) {
         let Some(left) = self.string.take() else {
-            return self.report(&STRING_ORPHAN, || "a String continuation that continues nothing".to_string());
+            return self
+                .report(&STRING_ORPHAN, || "a String continuation that continues nothing".to_string());
         };
         let here = left.min(part.len());
         if part[here..].iter().any(|byte| *byte != 0) {

@@ -30,7 +30,9 @@ impl Checker {
             Some(group) => {
                 if trap.trap_type != TrapType::SYNCHRONOUS.0 {
                     let name = TrapType(trap.trap_type).name();
-                    self.report(&TRAP_SYNCHRONOUS, || format!("{name} behind an instruction with the trap flag"));
+                    self.report(&TRAP_SYNCHRONOUS, || {
+                        format!("{name} behind an instruction with the trap flag")
+                    });
                 } else if self.level == Level::BasicPlus {
                     self.abort(&group, trap.ec);
                 }
@@ -82,7 +84,9 @@ impl Checker {
             self.report(&SYSCALL_INDEX, || format!("syscall_index {syscall_index}, expected {index}"));
         }
         if call.is_some() && ec != class {
-            self.report(&SYSCALL_CLASS, || format!("class {ec:#04x} of a system call, expected {class:#04x}"));
+            self.report(&SYSCALL_CLASS, || {
+                format!("class {ec:#04x} of a system call, expected {class:#04x}")
+            });
         }
     }
 
@@ -122,7 +126,9 @@ impl Checker {
         let legal = match (TrapType(trap.trap_type), trap.ec) {
             (TrapType::SYNCHRONOUS, 0x20 | 0x24 | 0x30 | 0x32 | 0x34) => new > old,
             (TrapType::SYNCHRONOUS, 0x21 | 0x25 | 0x31 | 0x33 | 0x35) => new == old,
-            (TrapType::SYNCHRONOUS | TrapType::SERROR | TrapType::IRQ | TrapType::FIQ, _) => new >= old && new > 0,
+            (TrapType::SYNCHRONOUS | TrapType::SERROR | TrapType::IRQ | TrapType::FIQ, _) => {
+                new >= old && new > 0
+            }
             (TrapType::RETURN, _) => new <= old,
             _ => true,
         };

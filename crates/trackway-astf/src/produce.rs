@@ -1,0 +1,442 @@
+//! A way to write traces that cannot write an illegal sequence by accident.
+//!
+//! The producer inserts the Header, splits long accesses and chains their Extra EAs, holds Timestamps and
+//! Contexts back until the place where they belong, and strips addresses. What it is about to write it first
+//! shows to a [`Checker`]: an error there is a [`Refusal`] here, and nothing is written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Write;
+
+use trackway_core::{Error, ErrorKind, Finding, MemAccess, MemKind, Rule, Severity};
+
+use crate::check::Checker;
+use crate::config::{Config, WriteConfig};
+use crate::layout::Words;
+use crate::read::RECORD;
+use crate::record::*;
+use crate::sanitise;
+use crate::word::{Class, Memory, classify};
+use crate::write::Writer;
+
+/// How an instruction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It completed, and the next one follows in memory; also for ERET, whose Trap says where it goes.
+    Next,
+    /// A branch that was not taken.
+    NotTaken,
+    /// A branch that was taken, and its target.
+    Taken(u64),
+    /// It took an exception.
+    Trapped,
+}
+
+/// Why the producer did not write something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It would break a rule.
+    Rule(Box<Finding>),
+    /// The output failed, or the request does not fit the format at all.
+    Error(Error),
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::Rule(finding) => {
+                let Finding { rule, item, message, .. } = &**finding;
+                let Rule { name, section, demand, .. } = rule;
+                write!(f, "record {item} refused: {message}. {demand} [{name}, {section}]")
+            }
+            Refusal::Error(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Refusal::Error(error)
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Rule(finding) => ErrorKind::Impossible { found: finding.item }.at(
+                finding.offset,
+                finding.rule.name,
+                "record",
+                finding.rule.section,
+            ),
+            Refusal::Error(error) => error,
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Refusal>;
+
+/// Writes a legal trace, step by step.
+#[derive(Debug)]
+pub struct Producer<W: Write> {
+    writer: Writer<W>,
+    checker: Checker,
+    level: Level,
+    va_bits: u8,
+    /// Offset of the next record.
+    offset: u64,
+    /// The Context that the next instruction has, and the one last written.
+    wanted: Option<Context>,
+    written: Option<Context>,
+    /// A Context has to stand before the next instruction, changed or not.
+    force: bool,
+    /// A Timestamp that waits for its place, and the last one written.
+    time: Option<u64>,
+    last_time: Option<u64>,
+    /// Where the flow goes on in a Basic trace.
+    expected: Option<u64>,
+    /// The last instruction waits for its Trap.
+    trapped: bool,
+    /// Rules that may be broken, because the source of the trace does not tell what they demand.
+    tolerated: Vec<&'static Rule>,
+    /// How often which of them was broken.
+    pub broken: BTreeMap<&'static str, u64>,
+    /// Addresses that were stripped of tags or authentication codes.
+    pub sanitised: u64,
+}
+
+impl<W: Write> Producer<W> {
+    /// Begins a trace: writes its Header.
+    pub fn create(out: W, level: Level, timestamps: bool, config: &WriteConfig) -> Result<Self> {
+        let header = Header::new(level, timestamps);
+        let mut checker = Checker::new(Config { va_bits: config.va_bits, ..Config::default() });
+        checker.record(0, &header.write());
+        Ok(Producer {
+            writer: Writer::create(out, header, config)?,
+            checker,
+            level,
+            va_bits: config.va_bits,
+            offset: RECORD as u64,
+            wanted: None,
+            written: None,
+            force: false,
+            time: None,
+            last_time: None,
+            expected: None,
+            trapped: false,
+            tolerated: Vec::new(),
+            broken: BTreeMap::new(),
+            sanitised: 0,
+        })
+    }
+
+    /// Lets `rule` be broken, and counts it: for sources that do not tell what it demands.
+    pub fn tolerate(&mut self, rule: &'static Rule) {
+        self.tolerated.push(rule);
+    }
+
+    /// Writes metadata: up to 65535 bytes, text or not.
+    pub fn string(&mut self, bytes: &[u8]) -> Result<()> {
+        let Ok(size) = u16::try_from(bytes.len()) else {
+            let kind = ErrorKind::Unsupported { found: bytes.len() as u64 };
+            return Err(kind.at(self.offset, "String", "size", "ASTF 4.8").into());
+        };
+        let take = |from: usize, n: usize| bytes.get(from + n).copied().unwrap_or(0);
+        let first = StringRecord { size, string: std::array::from_fn(|n| take(0, n)), ..Default::default() };
+        let mut records = vec![first.write()];
+        for from in (28..bytes.len()).step_by(31) {
+            records.push(StringContinuation { string: std::array::from_fn(|n| take(from, n)) }.write());
+        }
+        self.put(&records)
+    }
+
+    /// The time in microseconds, from here on. Of several between two instructions the last one counts.
+    pub fn timestamp(&mut self, value: u64) -> Result<()> {
+        // Judged now, so that the refusal comes with the call that caused it.
+        let (_, findings) = self.judge(&[time(value)]);
+        self.refuse(&findings)?;
+        self.time = Some(value);
+        Ok(())
+    }
+
+    /// The PE did not execute from one time to the other, after the last instruction (ASTF 4.9).
+    pub fn suspend(&mut self, from: u64, to: u64) -> Result<()> {
+        // A third Timestamp beside these two would say something else.
+        self.time = None;
+        let start = self.last_time.map_or(from, |last| from.max(last + 1));
+        let times: Vec<u64> = [start, to].into_iter().filter(|time| start <= to && *time <= to).collect();
+        for value in times {
+            if self.last_time.is_none_or(|last| last < value) {
+                self.put(&[time(value)])?;
+                self.last_time = Some(value);
+            }
+        }
+        Ok(())
+    }
+
+    /// The execution state from here on. It is written before the next instruction: in BasicPlus if it
+    /// changed, in Basic also where the flow breaks.
+    pub fn context(&mut self, context: Context) -> Result<()> {
+        let mode = |context: Option<Context>| context.is_some_and(|context| context.unsupported);
+        let switches = mode(self.written) || context.unsupported;
+        self.wanted = Some(context);
+        // No instruction follows an unsupported mode: it is written as it comes.
+        if switches && self.wanted != self.written {
+            let records = self.prelude(true);
+            self.put(&records)?;
+            self.wrote_prelude(true);
+        }
+        Ok(())
+    }
+
+    /// The flow breaks here in a way that the next address may not show (Basic).
+    pub fn discontinuity(&mut self) {
+        self.force = self.level == Level::Basic;
+    }
+
+    /// One instruction with its accesses, in the order in which they were made.
+    pub fn instruction(&mut self, pc: u64, word: u32, done: Done, accesses: &[MemAccess]) -> Result<()> {
+        self.indexed(pc, word, done, accesses, None)
+    }
+
+    /// One instruction that computes an index into ZA.
+    pub fn indexed(
+        &mut self,
+        pc: u64,
+        word: u32,
+        done: Done,
+        accesses: &[MemAccess],
+        index: Option<u8>,
+    ) -> Result<()> {
+        let pc = self.strip(pc);
+        let class = classify(pc, word);
+        let mut list = Vec::with_capacity(accesses.len());
+        for access in accesses {
+            self.split(class, access, &mut list)?;
+        }
+        let mut first = Instruction {
+            pc,
+            iword: word,
+            is_branch: matches!(class, Class::Branch { .. }),
+            trap: done == Done::Trapped,
+            ..Instruction::default()
+        };
+        if let Some(index) = index {
+            (first.xattr_mode, first.xattr) = (2, index.into());
+        }
+        if let Done::Taken(target) = done {
+            (first.is_branch, first.ea_valid, first.ea) = (true, true, self.strip(target));
+        } else if done == Done::NotTaken {
+            first.is_branch = true;
+        }
+        let breaks = self.expected.is_some_and(|expected| expected != pc);
+        let with_context = self.wanted != self.written
+            || (self.level == Level::Basic && (self.force || breaks) && self.wanted.is_some());
+        let mut records = self.prelude(with_context);
+        chain(first, &list, &mut records);
+        self.put(&records)?;
+        self.wrote_prelude(with_context);
+        self.follow(&first, class);
+        Ok(())
+    }
+
+    /// Where the flow goes on, and what has to stand before it.
+    fn follow(&mut self, record: &Instruction, class: Class) {
+        self.trapped = record.trap;
+        self.force = record.trap && self.level == Level::Basic;
+        self.expected = match self.level {
+            Level::BasicPlus => None,
+            Level::Basic if class == Class::ExceptionReturn => Some(u64::MAX),
+            Level::Basic if record.ea_valid && record.is_branch => Some(record.ea),
+            Level::Basic => Some(record.pc.wrapping_add(4)),
+        };
+    }
+
+    /// A Trap (BasicPlus): the exception of the last instruction, an interrupt, a return, a reset.
+    pub fn trap(&mut self, trap: Trap) -> Result<()> {
+        let trap = Trap { target_pc: self.strip(trap.target_pc), ..trap };
+        // The Trap of an instruction follows it directly; others keep their place in time.
+        let time_first = !std::mem::take(&mut self.trapped);
+        let mut records = if time_first { self.prelude(false) } else { Vec::new() };
+        records.push(trap.write());
+        self.put(&records)?;
+        if time_first {
+            self.wrote_prelude(false);
+        }
+        Ok(())
+    }
+
+    /// What the last instruction is.
+    pub(crate) fn last_class(&self) -> Option<Class> {
+        self.checker.last_class()
+    }
+
+    /// Ends the trace.
+    pub fn finish(&mut self) -> Result<W> {
+        let records = self.prelude(false);
+        self.put(&records)?;
+        self.wrote_prelude(false);
+        let mut checker = self.checker.clone();
+        checker.end(self.offset);
+        let findings = checker.take();
+        self.refuse(&findings)?;
+        self.count(&findings);
+        Ok(self.writer.finish()?)
+    }
+
+    /// The records that wait: a Timestamp, and the Context.
+    fn prelude(&self, context: bool) -> Vec<Words> {
+        let time = self.time.filter(|time| self.last_time.is_none_or(|last| last < *time)).map(time);
+        let context = self.wanted.filter(|_| context).map(|context| context.write());
+        time.into_iter().chain(context).collect()
+    }
+
+    fn wrote_prelude(&mut self, context: bool) {
+        self.last_time = self.time.take().or(self.last_time);
+        if context {
+            self.written = self.wanted;
+        }
+    }
+
+    fn strip(&mut self, address: u64) -> u64 {
+        let el = self.wanted.map(|context| context.el);
+        let stripped = sanitise(address, self.va_bits, el);
+        self.sanitised += u64::from(stripped != address);
+        stripped
+    }
+
+    /// An access as the format has it: long ones in pieces of 256 bytes.
+    fn split(&mut self, class: Class, access: &MemAccess, list: &mut Vec<Access>) -> Result<()> {
+        let sizeless = matches!(
+            class,
+            Class::Memory(
+                Memory::Prefetch
+                    | Memory::Maintenance { .. }
+                    | Memory::TlbMaintenance
+                    | Memory::TlbRange
+                    | Memory::OtherMaintenance
+            )
+        );
+        let piece = Access {
+            address: self.strip(access.address),
+            size: 0,
+            range: access.range.then_some(access.size),
+            tagged: access.tagged,
+            read: matches!(access.kind, MemKind::Read | MemKind::ReadWrite),
+            write: matches!(access.kind, MemKind::Write | MemKind::ReadWrite),
+        };
+        if access.range || sizeless {
+            list.push(piece);
+            return Ok(());
+        }
+        let marked = matches!(access.kind, MemKind::Prefetch | MemKind::Maintenance | MemKind::Faulting);
+        // More pieces than the event model has accesses per instruction cannot be meant.
+        if (access.size == 0 && !marked) || access.size > 256 * u64::from(u16::MAX) {
+            let kind = ErrorKind::Unsupported { found: access.size };
+            return Err(kind.at(self.offset, "Instruction", "ea_size", "ASTF 4.5.2").into());
+        }
+        let mut at = 0;
+        loop {
+            let len = (access.size - at).clamp(1, 256);
+            let address = piece.address.wrapping_add(at);
+            list.push(Access { address, size: (len - 1) as u8, ..piece });
+            at += len;
+            if at >= access.size {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes records if they are legal where they stand.
+    fn put(&mut self, records: &[Words]) -> Result<()> {
+        let (checker, findings) = self.judge(records);
+        self.refuse(&findings)?;
+        self.count(&findings);
+        self.checker = checker;
+        for record in records {
+            self.writer.put_words(record)?;
+            self.offset += RECORD as u64;
+        }
+        Ok(())
+    }
+
+    /// Shows records to a copy of the checker; gives the copy and what it found.
+    fn judge(&self, records: &[Words]) -> (Checker, Vec<Finding>) {
+        let mut checker = self.checker.clone();
+        for (record, n) in records.iter().zip(0..) {
+            checker.record(self.offset + n * RECORD as u64, record);
+        }
+        let findings = checker.take();
+        (checker, findings)
+    }
+
+    fn tolerates(&self, rule: &Rule) -> bool {
+        self.tolerated.iter().any(|tolerated| tolerated.name == rule.name)
+    }
+
+    /// Errors refuse, unless they are tolerated.
+    fn refuse(&self, findings: &[Finding]) -> Result<()> {
+        let error = |finding: &&Finding| finding.rule.severity == Severity::Error;
+        match findings.iter().filter(error).find(|finding| !self.tolerates(finding.rule)) {
+            Some(finding) => Err(Refusal::Rule(Box::new(finding.clone()))),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&mut self, findings: &[Finding]) {
+        for finding in findings.iter().filter(|finding| finding.rule.severity == Severity::Error) {
+            *self.broken.entry(finding.rule.name).or_default() += 1;
+        }
+    }
+}
+
+fn time(value0: u64) -> Words {
+    Timestamp { unit: 1, value0, ..Timestamp::default() }.write()
+}
+
+/// The Instruction and as many Extra EAs as its accesses need.
+fn chain(mut first: Instruction, list: &[Access], records: &mut Vec<Words>) {
+    let mut rest = list;
+    if let (Some((access, others)), false) = (list.split_first(), first.is_branch) {
+        first.ea_valid = true;
+        first.ea = access.address;
+        first.ea_size = access.size;
+        first.ea_tagged = access.tagged;
+        first.is_read = access.read;
+        first.is_write = access.write;
+        if let Some(range) = access.range {
+            (first.xattr_mode, first.xattr) = (1, range);
+        }
+        rest = others;
+    }
+    // For a branch with accesses, which the checker refuses.
+    first.extra_eas = !rest.is_empty();
+    records.push(first.write());
+    while let Some((access, others)) = rest.split_first() {
+        rest = others;
+        let mut extra = ExtraEa {
+            mem0_tagged: access.tagged,
+            mem0_is_read: access.read,
+            mem0_is_write: access.write,
+            mem0_size: access.size,
+            mem0_addr: access.address,
+            ..ExtraEa::default()
+        };
+        if let Some(range) = access.range {
+            (extra.mem1_addr_range, extra.mem1_addr) = (true, range);
+        } else if let Some((second, others)) = rest.split_first().filter(|(second, _)| second.range.is_none())
+        {
+            extra.mem1_valid = true;
+            extra.mem1_tagged = second.tagged;
+            extra.mem1_is_read = second.read;
+            extra.mem1_is_write = second.write;
+            extra.mem1_size = second.size;
+            extra.mem1_addr = second.address;
+            rest = others;
+        }
+        extra.extra_eas = !rest.is_empty();
+        records.push(extra.write());
+    }
+}

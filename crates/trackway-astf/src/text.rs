@@ -1,0 +1,347 @@
+//! Records as text: field by field for `dump --raw`, and as a listing in the manner of the spec's figure 1.
+
+use std::fmt::Write;
+
+use trackway_core::{Isa, Item, Items, Result};
+use trackway_isa::Disassembler;
+
+use crate::config::Storage;
+use crate::layout::Words;
+use crate::read::{RECORD, Records};
+use crate::record::*;
+
+/// Native items of an ASTF trace, every field that is not zero by name.
+#[derive(Debug)]
+pub struct Text {
+    records: Records,
+}
+
+impl Text {
+    pub(crate) fn new(records: Records) -> Self {
+        Text { records }
+    }
+
+    /// The same trace as a listing.
+    pub fn listing(self, storage: Storage) -> Listing {
+        Listing { records: self.records, lines: Lines::new(storage) }
+    }
+}
+
+impl Items for Text {
+    fn next(&mut self, item: &mut Item) -> Result<bool> {
+        let Some((offset, record)) = self.records.next_record()? else { return Ok(false) };
+        (item.offset, item.len, item.name) = (offset, RECORD as u64, record.name());
+        item.text.clear();
+        show(&record, &mut item.text);
+        Ok(true)
+    }
+
+    fn resync(&mut self) -> Result<Option<u64>> {
+        Ok(self.records.resync())
+    }
+}
+
+/// Writes the fields of a record that are not zero, by name.
+pub fn show(record: &Record, out: &mut String) {
+    let start = out.len();
+    record.fields(&mut |field, value| {
+        let blank = if out.len() > start { " " } else { "" };
+        // Writing to a String cannot fail.
+        let _ = match (record, field.name) {
+            (Record::Instruction(instruction), "xattr") => match instruction.attribute() {
+                Attribute::Range(_) => write!(out, "{blank}ea_range={value}"),
+                Attribute::Sme(index, 0) => write!(out, "{blank}sme.index={index}"),
+                Attribute::Sme(index, rest) => {
+                    write!(out, "{blank}sme.index={index} sme.reserved56={rest:#x}")
+                }
+                Attribute::None => write!(out, "{blank}reserved64={value}"),
+            },
+            (Record::Instruction(_), "iword") => write!(out, "{blank}iword={:#010x}", iword(record)),
+            (Record::Header(_), "magic_header") => write!(out, "{blank}magic_header=\"{}\"", magic(record)),
+            (Record::Context(context), "pid") => write!(out, "{blank}pid={}", context.pid),
+            (Record::Context(context), "tid") => write!(out, "{blank}tid={}", context.tid),
+            (Record::Timestamp(time), "value0") => write!(out, "{blank}value[0]={}", time.value0),
+            (_, "value1") => write!(out, "{blank}value[1]={value}"),
+            (Record::StringRecord(string), "size") => write!(out, "{blank}size={}", string.size),
+            (Record::StringRecord(string), "string") => {
+                write!(out, "{blank}string={}", quoted(&string.string))
+            }
+            (Record::StringContinuation(string), _) => {
+                write!(out, "{blank}string={}", quoted(&string.string))
+            }
+            (_, name) => write!(out, "{blank}{name}={value}"),
+        };
+    });
+    if let Record::Unknown(words) = record {
+        for byte in crate::layout::to_bytes(words) {
+            let _ = write!(out, "{byte:02x}");
+        }
+    }
+}
+
+fn iword(record: &Record) -> u32 {
+    if let Record::Instruction(instruction) = record { instruction.iword } else { 0 }
+}
+
+fn magic(record: &Record) -> String {
+    let Record::Header(header) = record else { return String::new() };
+    header.magic_header.to_le_bytes()[..3].escape_ascii().to_string()
+}
+
+/// String bytes without the zeros that fill the record.
+fn quoted(bytes: &[u8]) -> String {
+    let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    format!("\"{}\"", bytes[..len].escape_ascii())
+}
+
+/// A trace as a listing, one line per record.
+#[derive(Debug)]
+pub struct Listing {
+    records: Records,
+    lines: Lines,
+}
+
+impl Items for Listing {
+    fn next(&mut self, item: &mut Item) -> Result<bool> {
+        let Some((offset, words)) = self.records.next_words()? else { return Ok(false) };
+        let record = Record::read(&words);
+        (item.offset, item.len, item.name) = (offset, RECORD as u64, record.name());
+        item.text.clear();
+        self.lines.line(&words, &mut item.text);
+        Ok(true)
+    }
+
+    fn resync(&mut self) -> Result<Option<u64>> {
+        Ok(self.records.resync())
+    }
+}
+
+/// Writes records as lines in the manner of figure 1, with the context that they need.
+///
+/// ```
+/// use trackway_astf::{Instruction, Lines, Storage};
+/// let mut lines = Lines::new(Storage::Raw);
+/// let branch = Instruction { is_branch: true, iword: 0x54ff_fde1, pc: 0x836e12c, ..Instruction::default() };
+/// let mut line = String::new();
+/// lines.line(&branch.write(), &mut line);
+/// assert_eq!(line, "instr     : el?  [0x000000000836e12c] b.ne #0x836e0e8 NT");
+/// ```
+#[derive(Debug)]
+pub struct Lines {
+    storage: Storage,
+    disassembler: Disassembler,
+    /// Level and stack pointer, as `el0t`.
+    mode: Option<(u8, bool)>,
+    /// A vector length other than 128 bits was seen.
+    scalable: bool,
+    /// Bytes of a string so far, and its size.
+    string: Option<(Vec<u8>, usize)>,
+}
+
+impl Lines {
+    /// Ready for the first record.
+    pub fn new(storage: Storage) -> Self {
+        Lines { storage, disassembler: Disassembler::default(), mode: None, scalable: false, string: None }
+    }
+
+    /// Writes the line of the next record, without its number and line end.
+    pub fn line(&mut self, words: &Words, out: &mut String) {
+        // Writing to a String cannot fail.
+        let _ = match Record::read(words) {
+            Record::Header(header) => self.header(&header, out),
+            Record::Context(context) => self.context(&context, out),
+            Record::Instruction(instruction) => self.instruction(&instruction, out),
+            Record::ExtraEa(extra) => extra_ea(&extra, out),
+            Record::Trap(trap) => show_trap(&trap, out),
+            Record::StringRecord(string) => {
+                self.string = Some((Vec::new(), usize::from(string.size)));
+                self.string_part(&string.string, out)
+            }
+            Record::StringContinuation(string) => self.string_part(&string.string, out),
+            Record::Timestamp(time) if time.unit == 1 => write!(out, "timestamp : Value: {}", time.value0),
+            Record::Timestamp(time) => write!(out, "timestamp : Value: {} unit {}", time.value0, time.unit),
+            Record::Unknown(words) => {
+                let _ = write!(out, "unknown   : type {:#04x} ", words[0] as u8);
+                show(&Record::Unknown(words), out);
+                Ok(())
+            }
+        };
+    }
+
+    fn header(&self, header: &Header, out: &mut String) -> std::fmt::Result {
+        let Header { version_major, version_minor, .. } = header;
+        let compression = match self.storage {
+            Storage::Raw => "none",
+            Storage::Xz | Storage::LzmaAlone => "LZMA",
+            Storage::Zlib | Storage::Gzip => "Zlib",
+        };
+        let level = header.level().name();
+        write!(
+            out,
+            "fileheader: ASTF trace, version {version_major}.{version_minor} compression mode : {compression} \
+             - {level} level trace"
+        )
+    }
+
+    fn context(&mut self, context: &Context, out: &mut String) -> std::fmt::Result {
+        self.mode = Some((context.el, context.handler));
+        self.scalable |= context.evl != 0 || context.pstate_sm;
+        let security = if context.secure { "secure" } else { "non-secure" };
+        let stack = if context.handler { "handler" } else { "thread" };
+        write!(out, "context   : CPU in EL{}, {security}, {stack}-mode", context.el)?;
+        if context.pid_valid {
+            write!(out, " PID: {}", context.pid)?;
+        }
+        if context.tid_valid {
+            write!(out, " TID: {}", context.tid)?;
+        }
+        let mut words = Vec::new();
+        if self.scalable {
+            let streaming = if context.pstate_sm { "S" } else { "" };
+            words.push(format!("{streaming}SVE{}", (u32::from(context.evl) + 1) * 128));
+        }
+        match context.mte_tcf {
+            1 => words.push("TC-sync".to_string()),
+            2 => words.push("TC-async".to_string()),
+            3 => words.push("TC-asym".to_string()),
+            _ => {}
+        }
+        if context.pstate_ssbs {
+            words.push("SSBS".to_string());
+        }
+        if context.pstate_dit {
+            words.push("DIT".to_string());
+        }
+        if context.unsupported {
+            words.push("unsupported mode".to_string());
+        }
+        let blank = if words.is_empty() { "" } else { " " };
+        write!(out, "{blank}{}", words.join(", "))
+    }
+
+    fn instruction(&mut self, record: &Instruction, out: &mut String) -> std::fmt::Result {
+        let mode = match self.mode {
+            Some((el, handler)) => format!("el{el}{}", if handler { 'h' } else { 't' }),
+            None => "el? ".to_string(),
+        };
+        let text = self.disassembler.text(Isa::A64, record.pc, record.iword);
+        write!(out, "instr     : {mode} [{:#018x}] {text}", record.pc)?;
+        if let Attribute::Sme(index, _) = record.attribute() {
+            write!(out, " i{{{index}}}")?;
+        }
+        if record.is_branch {
+            match record.ea_valid {
+                true => write!(out, " T v<{:#018x}>", record.ea)?,
+                false if record.trap => {}
+                false => out.push_str(" NT"),
+            }
+        } else if let Some(access) = record.access() {
+            out.push(' ');
+            show_access(&access, out)?;
+        }
+        if record.trap {
+            out.push_str(" tr");
+        }
+        Ok(())
+    }
+
+    fn string_part(&mut self, part: &[u8], out: &mut String) -> std::fmt::Result {
+        let Some((bytes, size)) = &mut self.string else {
+            return write!(out, "string    : {} (continues nothing)", quoted(part));
+        };
+        let left = (*size - bytes.len()).min(part.len());
+        bytes.extend_from_slice(&part[..left]);
+        if bytes.len() < *size {
+            return write!(out, "string    : ..");
+        }
+        let whole = std::mem::take(bytes);
+        self.string = None;
+        write!(out, "string    : \"{}\"", whole.escape_ascii())
+    }
+}
+
+/// An access: `v[address]`, `t` if tagged, the end of a range behind two dots.
+fn show_access(access: &Access, out: &mut String) -> std::fmt::Result {
+    write!(out, "v[{:#018x}]{}", access.address, if access.tagged { "t" } else { "" })?;
+    if let Some(range) = access.range {
+        write!(out, "..[{:#018x}]", access.address.wrapping_add(range))?;
+    }
+    Ok(())
+}
+
+fn extra_ea(extra: &ExtraEa, out: &mut String) -> std::fmt::Result {
+    out.push_str("extra_ea  : ");
+    let (first, second) = extra.accesses();
+    show_access(&first, out)?;
+    if let Some(second) = second {
+        out.push(' ');
+        show_access(&second, out)?;
+    }
+    Ok(())
+}
+
+fn show_trap(trap: &Trap, out: &mut String) -> std::fmt::Result {
+    let kind = TrapType(trap.trap_type);
+    let virtually = if trap.is_virtual { "virtual " } else { "" };
+    write!(out, "trap      : {virtually}{} to <{:#018x}>", kind.name(), trap.target_pc)?;
+    if matches!(kind, TrapType::SYNCHRONOUS | TrapType::SERROR) || trap.ec != 0 {
+        write!(out, " : {:06b} {}", trap.ec, exception_class(trap.ec))?;
+    }
+    if trap.syscall_type != 0 {
+        write!(out, " #{}", trap.syscall_index)?;
+    }
+    Ok(())
+}
+
+/// The name of an exception class (Arm ARM, ESR_ELx.EC).
+pub const fn exception_class(class: u8) -> &'static str {
+    match class {
+        0x00 => "Unknown reason",
+        0x01 => "WFI or WFE",
+        0x03 => "MCR or MRC, CP15",
+        0x04 => "MCRR or MRRC, CP15",
+        0x05 => "MCR or MRC, CP14",
+        0x06 => "LDC or STC, CP14",
+        0x07 => "SVE, Advanced SIMD or floating point",
+        0x08 => "VMRS, CP10",
+        0x09 => "Pointer authentication",
+        0x0a => "LD64B or ST64B",
+        0x0c => "MRRC, CP14",
+        0x0d => "Branch Target",
+        0x0e => "Illegal Execution state",
+        0x11 => "SVC in AArch32",
+        0x12 => "HVC in AArch32",
+        0x13 => "SMC in AArch32",
+        0x15 => "SVC",
+        0x16 => "HVC",
+        0x17 => "SMC",
+        0x18 => "MSR, MRS or system instruction",
+        0x19 => "SVE",
+        0x1a => "ERET",
+        0x1b => "TSTART",
+        0x1c => "Pointer authentication failure",
+        0x1d => "SME",
+        0x1e => "Granule Protection Check",
+        0x1f => "implementation defined, to EL3",
+        0x20 => "Instruction Abort from lower",
+        0x21 => "Instruction Abort, same level",
+        0x22 => "PC alignment",
+        0x24 => "Data Abort from lower",
+        0x25 => "Data Abort, same level",
+        0x26 => "SP alignment",
+        0x27 => "Memory copy or set",
+        0x28 => "Floating point in AArch32",
+        0x2c => "Floating point",
+        0x2f => "SError",
+        0x30 => "Breakpoint from lower",
+        0x31 => "Breakpoint, same level",
+        0x32 => "Software Step from lower",
+        0x33 => "Software Step, same level",
+        0x34 => "Watchpoint from lower",
+        0x35 => "Watchpoint, same level",
+        0x38 => "BKPT in AArch32",
+        0x3a => "Vector Catch",
+        0x3c => "BRK",
+        _ => "reserved class",
+    }
+}

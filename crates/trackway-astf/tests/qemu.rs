@@ -1,0 +1,158 @@
+//! Real executions (QEMU, AArch64) through the event model into ASTF and back.
+
+use trackway_astf::{Config, Level, Lower, Storage, Trace, WriteConfig};
+use trackway_core::*;
+use trackway_testkit::qemu::Run;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+/// Output that stays at hand.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn to_astf(source: &mut dyn Source, config: WriteConfig) -> (Vec<u8>, Losses) {
+    let out = Shared::default();
+    let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
+    let mut batch = Batch::default();
+    while source.fill(&mut batch).unwrap() {
+        sink.put(&batch).unwrap();
+    }
+    let losses = sink.finish().unwrap();
+    let bytes = out.0.lock().unwrap().clone();
+    (bytes, losses)
+}
+
+/// Findings by rule.
+fn findings(bytes: &[u8]) -> BTreeMap<&'static str, u64> {
+    let mut check = Trace::open(Input::from_vec(bytes.to_vec()), Config::default()).unwrap().check();
+    let mut rules = BTreeMap::new();
+    while let Some(finding) = check.next_finding().unwrap() {
+        *rules.entry(finding.rule.name).or_default() += 1;
+    }
+    rules
+}
+
+/// Every byte that an instruction reads and writes: the same however its accesses are cut.
+type Touched = (Vec<u64>, Vec<u64>);
+
+fn touched(accesses: impl Iterator<Item = (bool, bool, u64, u64)>) -> Touched {
+    let (mut reads, mut writes) = (Vec::new(), Vec::new());
+    for (read, write, address, size) in accesses {
+        for at in address..address + size {
+            if read {
+                reads.push(at);
+            }
+            if write {
+                writes.push(at);
+            }
+        }
+    }
+    reads.sort_unstable();
+    writes.sort_unstable();
+    (reads, writes)
+}
+
+fn compare(run: &Run, bytes: Vec<u8>) {
+    let mut source = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().source();
+    let mut batch = Batch::default();
+    let (mut index, mut mem) = (0usize, 0usize);
+    while source.fill(&mut batch).unwrap() {
+        for event in &batch.events {
+            let EventKind::Step(step) = event.kind else { continue };
+            let pc = run.pcs[index];
+            assert_eq!(step.pc, Some(pc), "{}: instruction {index}", run.name);
+            assert_eq!(step.encoding, run.code[&pc].0);
+            let first = mem;
+            while run.mem.get(mem).is_some_and(|access| access.index == index as u64) {
+                mem += 1;
+            }
+            let of_qemu = &run.mem[first..mem];
+            // STXR and STLXR: QEMU compares and swaps; the load half is no access of the instruction.
+            let exclusive = step.encoding & 0x3fe0_0000 == 0x0800_0000;
+            let expected = touched(
+                of_qemu
+                    .iter()
+                    .filter(|access| access.store || !exclusive)
+                    .map(|access| (!access.store, access.store, access.address, access.size.into())),
+            );
+            let got = touched(batch.mem_of(step.accesses).iter().map(|access| {
+                let read = matches!(access.kind, MemKind::Read | MemKind::ReadWrite);
+                let write = matches!(access.kind, MemKind::Write | MemKind::ReadWrite);
+                (read, write, access.address, access.size)
+            }));
+            assert_eq!(got, expected, "{}: instruction {index} at {pc:#x}", run.name);
+            index += 1;
+        }
+    }
+    assert_eq!((index, mem), (run.pcs.len(), run.mem.len()), "{}", run.name);
+}
+
+#[test]
+fn user_programs_are_basic_and_keep_pcs_and_accesses() {
+    // DC ZVA has no recorded address, and check says exactly that.
+    let programs = [("bzip2", 6), ("fpmix", 0), ("lua", 2), ("minigzip", 127), ("qsortmix", 0), ("sigmt", 0)];
+    for (name, without_address) in programs {
+        let Some(run) = Run::corpus("aarch64", name) else { return };
+        let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
+        let (bytes, losses) = to_astf(&mut run.events(), config);
+        let trace = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap();
+        assert_eq!(trace.header.level(), Level::Basic, "{name}");
+        let mut expected = BTreeMap::new();
+        if without_address > 0 {
+            expected.insert("ASTF-4.5.2-ea-missing", without_address);
+        }
+        assert_eq!(findings(&bytes), expected, "{name}");
+        for (rule, count) in &expected {
+            assert!(losses.entries().any(|entry| entry == (Fate::Dropped, *rule, *count)), "{losses}");
+        }
+        compare(&run, bytes);
+    }
+}
+
+#[test]
+fn the_bare_program_is_basic_plus() {
+    let Some(run) = Run::corpus("bare", "aarch64-traps") else { return };
+    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
+    let (bytes, losses) = to_astf(&mut run.events(), config);
+    let trace = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap();
+    assert_eq!(trace.header.level(), Level::BasicPlus);
+    assert_eq!(findings(&bytes), BTreeMap::new());
+    // The last HVC turns the machine off: no handler is in the recording.
+    assert!(losses.entries().any(|entry| entry == (Fate::Invented, "trap targets (0)", 1)), "{losses}");
+    compare(&run, bytes);
+}
+
+#[test]
+fn faulting_loads_have_no_address_and_a_context_follows() {
+    let Some(run) = Run::corpus("aarch64", "sigmt") else { return };
+    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
+    let (bytes, _) = to_astf(&mut run.events(), config);
+    let mut source = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().source();
+    let (mut faults, mut gaps) = (0, 0);
+    let mut batch = Batch::default();
+    while source.fill(&mut batch).unwrap() {
+        gaps += batch.gaps.len();
+        for event in &batch.events {
+            let EventKind::Step(step) = event.kind else { continue };
+            let call = step.encoding >> 24 == 0xd4;
+            if step.outcome == Outcome::Attempted && !call {
+                assert_eq!(step.accesses.mem_len, 0);
+                faults += 1;
+            }
+        }
+    }
+    assert_eq!(faults, 20);
+    assert!(gaps >= 20, "every signal breaks the flow: {gaps}");
+}
