@@ -41,7 +41,8 @@ macro_rules! number {
             fn show(&self, out: &mut String) {
                 use std::fmt::Write;
                 // Writing to a String cannot fail.
-                let _ = if *self < 10 { write!(out, "{self}") } else { write!(out, "{self:#x}") };
+                // Addresses and words in hex, small numbers as they are.
+                let _ = if *self < 10 || <$ty>::BITS < 32 { write!(out, "{self}") } else { write!(out, "{self:#x}") };
             }
         }
     )*};

@@ -234,10 +234,9 @@ impl Lower {
         let mut lose = |there: bool, what| self.losses.add(Fate::Dropped, what, there.into());
         lose(extra.physical_pc.is_some(), "physical instruction addresses");
         lose(extra.micro_ops.len > 0, "micro-ops");
-        if extra.withdrawn || extra.placeholder {
-            lose(extra.withdrawn, "withdrawn instructions");
+        if extra.placeholder {
             // A fetch that failed has no instruction: its Trap stands alone.
-            lose(extra.placeholder, "placeholder instructions");
+            lose(true, "placeholder instructions");
             return Ok(());
         }
         let Some(pc) = step.pc else {

@@ -288,6 +288,11 @@ impl Records {
         Ok(Some((offset, words)))
     }
 
+    /// The decompressed stream from here on.
+    pub fn into_input(self) -> Input {
+        self.feed.into_input()
+    }
+
     /// Offset of the next record in the decompressed stream.
     pub fn offset(&self) -> u64 {
         self.base + self.feed.offset()

@@ -61,6 +61,7 @@ pub fn show(record: &Record, out: &mut String) {
             (Record::Context(context), "pid") => write!(out, "{blank}pid={}", context.pid),
             (Record::Context(context), "tid") => write!(out, "{blank}tid={}", context.tid),
             (Record::Timestamp(time), "value0") => write!(out, "{blank}value[0]={}", time.value0),
+            (Record::Trap(trap), "ec") => write!(out, "{blank}ec={:#04x}", trap.ec),
             (_, "value1") => write!(out, "{blank}value[1]={value}"),
             (Record::StringRecord(string), "size") => write!(out, "{blank}size={}", string.size),
             (Record::StringRecord(string), "string") => {
@@ -72,6 +73,15 @@ pub fn show(record: &Record, out: &mut String) {
             (_, name) => write!(out, "{blank}{name}={value}"),
         };
     });
+    // An empty range, or the first slice, is said too.
+    let _ = match record {
+        Record::Instruction(instruction) if instruction.xattr == 0 => match instruction.xattr_mode {
+            1 => write!(out, " ea_range=0"),
+            2 => write!(out, " sme.index=0"),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    };
     if let Record::Unknown(words) = record {
         for byte in crate::layout::to_bytes(words) {
             let _ = write!(out, "{byte:02x}");

@@ -319,8 +319,7 @@ pub fn tracked(word: u32) -> Option<Tracked> {
         return match word >> 5 & 0x7fff {
             // SPSel; SSBS, DIT, SVCR; SCTLR, ZCR and SMCR of every level.
             0x4210 | 0x5a16 | 0x5a15 | 0x5a12 => Some(Tracked::Register),
-            register => matches!(register & 0x47ff, 0x4080 | 0x4090 | 0x4096)
-                .then_some(Tracked::Register),
+            register => matches!(register & 0x47ff, 0x4080 | 0x4090 | 0x4096).then_some(Tracked::Register),
         };
     }
     None

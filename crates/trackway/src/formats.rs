@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
 
+mod astf;
 mod stf;
 
 /// A trace format: how it is recognised, opened and created.
@@ -91,7 +92,7 @@ impl Target {
 }
 
 /// All formats. Those with a mark in their first bytes come first.
-pub static FORMATS: &[&dyn Format] = &[&stf::Stf];
+pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf];
 
 pub(crate) fn by_id(id: FormatId) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.id() == id)
