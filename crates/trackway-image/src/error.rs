@@ -20,6 +20,9 @@ pub enum Error {
     /// It starts like an ELF file and is damaged or cut.
     #[error("damaged ELF file: {0}")]
     Elf(String),
+    /// Its debug sections are damaged. The code is not concerned.
+    #[error("damaged debug information: {0}")]
+    Dwarf(String),
     /// An object file that was never linked has no addresses.
     #[error("an unlinked object file has no addresses: link it first")]
     Unlinked,

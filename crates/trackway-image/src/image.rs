@@ -2,15 +2,17 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use trackway_core::{Context, Isa, SharedBytes};
 
 use crate::blocks::{Blocks, Waypoints};
 use crate::elf::Elf;
 use crate::error::Error;
+use crate::lines::{Line, Lines};
 use crate::memory::{Memory, Segment};
 use crate::space::Space;
+use crate::symbols::{Mapping, Symbol, Symbols};
 
 /// A file or dump that was added.
 #[derive(Clone)]
@@ -25,6 +27,33 @@ pub struct Part {
     pub segments: Vec<Segment>,
     /// The whole file or dump.
     pub file: SharedBytes,
+    /// Read when first asked for.
+    symbols: OnceLock<Arc<Symbols>>,
+    lines: OnceLock<Option<Arc<Lines>>>,
+}
+
+impl Part {
+    /// Its symbols; none for a dump, and for a file whose symbol table is damaged.
+    pub fn symbols(&self) -> &Symbols {
+        self.symbols.get_or_init(|| {
+            let read = |elf: &Elf| Symbols::read((*self.file).as_ref(), elf.bias).ok();
+            Arc::new(self.elf.as_ref().and_then(read).unwrap_or_default())
+        })
+    }
+
+    /// Its source lines; `None` for a dump, and for a file whose debug sections are damaged.
+    pub fn lines(&self) -> Option<&Lines> {
+        let read = |elf: &Elf| Lines::read((*self.file).as_ref(), elf.bias).ok().map(Arc::new);
+        self.lines.get_or_init(|| self.elf.as_ref().and_then(read)).as_deref()
+    }
+
+    /// Does it load something to `address`? Zeros behind the file's bytes count.
+    fn covers(&self, address: u64) -> bool {
+        self.segments.iter().any(|segment| {
+            let length = (segment.bytes().len() as u64).saturating_add(segment.zeros);
+            address.wrapping_sub(segment.address) < length
+        })
+    }
 }
 
 impl std::fmt::Debug for Part {
@@ -77,7 +106,7 @@ impl Image {
     ) -> Result<(), Error> {
         let elf = Elf::read(&bytes, address)?;
         let segments = elf.segments.clone();
-        self.add(Part { name: name.to_string(), space, elf: Some(elf), segments, file: bytes });
+        self.add(name, space, Some(elf), segments, bytes);
         Ok(())
     }
 
@@ -90,7 +119,7 @@ impl Image {
         space: Space,
     ) -> Result<(), Error> {
         let segments = vec![Segment::new(address, bytes.clone())?];
-        self.add(Part { name: name.to_string(), space, elf: None, segments, file: bytes });
+        self.add(name, space, None, segments, bytes);
         Ok(())
     }
 
@@ -107,8 +136,9 @@ impl Image {
         self.add_raw(spec, address, read_file(&path)?, Space::default())
     }
 
-    fn add(&mut self, part: Part) {
-        self.parts.push(part);
+    fn add(&mut self, name: &str, space: Space, elf: Option<Elf>, segments: Vec<Segment>, file: SharedBytes) {
+        let (name, symbols, lines) = (name.to_string(), OnceLock::new(), OnceLock::new());
+        self.parts.push(Part { name, space, elf, segments, file, symbols, lines });
         self.views.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -125,6 +155,38 @@ impl Image {
     /// The instruction set of the first ELF file that says one.
     pub fn isa(&self) -> Option<Isa> {
         self.parts.iter().filter_map(|part| part.elf.as_ref()).map(|elf| elf.isa).next()
+    }
+
+    /// The part that `pc` lies in, the last added first.
+    fn part_at(&self, pc: u64) -> Option<&Part> {
+        self.parts.iter().rev().find(|part| part.covers(pc))
+    }
+
+    /// The symbol that `pc` is in, and how far.
+    pub fn symbol(&self, pc: u64) -> Option<(&Symbol, u64)> {
+        self.part_at(pc)?.symbols().at(pc)
+    }
+
+    /// The function that `pc` is in and how far, for people: `main+0x1c`, or `main` at its start.
+    pub fn place(&self, pc: u64) -> Option<String> {
+        let (symbol, offset) = self.symbol(pc)?;
+        let name = symbol.demangled();
+        Some(if offset == 0 { name.into_owned() } else { format!("{name}+{offset:#x}") })
+    }
+
+    /// The symbol of this name, as in the file or demangled; the file added last wins.
+    pub fn named(&self, name: &str) -> Option<&Symbol> {
+        self.parts.iter().rev().find_map(|part| part.symbols().named(name))
+    }
+
+    /// The source line of the instruction at `pc`.
+    pub fn line(&self, pc: u64) -> Option<Line> {
+        self.part_at(pc)?.lines()?.at(pc)
+    }
+
+    /// Code or data at `pc`, where the file says.
+    pub fn mapping(&self, pc: u64) -> Option<Mapping> {
+        self.part_at(pc)?.symbols().mapping(pc)
     }
 
     /// Memory as `context` sees it. Asking costs a lock; ask when the context changes, not per instruction.

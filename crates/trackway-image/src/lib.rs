@@ -35,12 +35,18 @@ mod elf;
 mod entry;
 mod error;
 mod image;
+mod lines;
+mod listing;
 mod memory;
 mod space;
+mod symbols;
 
 pub use blocks::{Block, Blocks, Cursor, Waypoints};
 pub use elf::Elf;
 pub use error::Error;
 pub use image::{Image, Part, read_spec};
+pub use lines::{Line, Lines};
+pub use listing::{Listing, Row};
 pub use memory::{Memory, Segment};
 pub use space::Space;
+pub use symbols::{Mapping, Symbol, Symbols, demangle};

@@ -128,13 +128,13 @@ fn is_unpredictable(isa: Isa, encoding: u32, text: &str) -> bool {
         return false;
     }
     let is_load_word = mnemonic.starts_with("ldr")
-        && !["ldrb", "ldrh", "ldrs", "ldrd", "ldrex", "ldrt"].iter().any(|name| starts(name));
+        && !["ldrb", "ldrh", "ldrs", "ldrd", "ldrex", "ldrt"].iter().any(&starts);
     let is_load_many = mnemonic.starts_with("ldm") && operands.contains("pc}");
     match isa {
         _ if writes_back && !is_load_many => true,
         _ if mnemonic.starts_with("movw") || mnemonic.starts_with("movt") => true,
         _ if is_load_word || is_load_many => false,
-        Isa::A32 if PROCESSING.iter().any(|name| starts(name)) || mnemonic.starts_with("sub") => {
+        Isa::A32 if PROCESSING.iter().any(starts) || mnemonic.starts_with("sub") => {
             encoding & 0x0e00_0090 == 0x0000_0010
         }
         Isa::T32 => t32::is_wide(encoding),

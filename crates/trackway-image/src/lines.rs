@@ -1,0 +1,101 @@
+//! Source lines, from DWARF.
+
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use object::read::elf::{ElfFile, FileHeader};
+use object::read::{CompressedData, CompressionFormat, FileKind, Object, ObjectSection};
+use object::{Endianness, elf};
+
+use crate::elf::damaged;
+use crate::error::Error;
+
+type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
+
+/// A place in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The file, as the compiler named it.
+    pub file: String,
+    /// Counted from 1; 0 where the compiler names no line.
+    pub line: u32,
+    /// Counted from 1; 0 where the compiler names no column.
+    pub column: u32,
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+/// The source lines of a file. Units are read as they are asked for.
+pub struct Lines {
+    context: Mutex<addr2line::Context<Reader>>,
+    bias: u64,
+}
+
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Lines(bias {:#x})", self.bias)
+    }
+}
+
+impl Lines {
+    /// Reads the debug sections of an ELF file loaded with `bias`. A file without them has no lines; that
+    /// is no error. Debug sections that are damaged are one.
+    pub fn read(bytes: &[u8], bias: u64) -> Result<Self, Error> {
+        match FileKind::parse(bytes) {
+            Ok(FileKind::Elf32) => Self::read_class::<elf::FileHeader32<Endianness>>(bytes, bias),
+            Ok(FileKind::Elf64) => Self::read_class::<elf::FileHeader64<Endianness>>(bytes, bias),
+            _ => Err(Error::NotElf),
+        }
+    }
+
+    fn read_class<H: FileHeader<Endian = Endianness>>(bytes: &[u8], bias: u64) -> Result<Self, Error> {
+        let file = ElfFile::<H>::parse(bytes).map_err(damaged)?;
+        let endian = match file.endian() {
+            Endianness::Little => gimli::RunTimeEndian::Little,
+            Endianness::Big => gimli::RunTimeEndian::Big,
+        };
+        let load = |id: gimli::SectionId| -> Result<Reader, Error> {
+            let data = match file.section_by_name(id.name()) {
+                Some(section) => decompress(&section.compressed_data().map_err(damaged)?)?,
+                None => Arc::from([]),
+            };
+            Ok(Reader::new(data, endian))
+        };
+        let dwarf = gimli::Dwarf::load(load)?;
+        let context = addr2line::Context::from_dwarf(dwarf);
+        let context = context.map_err(|error| Error::Dwarf(error.to_string()))?;
+        Ok(Lines { context: Mutex::new(context), bias })
+    }
+
+    /// The line of the instruction at `pc`; `None` where the file does not say, or says it in a damaged way.
+    pub fn at(&self, pc: u64) -> Option<Line> {
+        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = context.find_location(pc.wrapping_sub(self.bias)).ok()??;
+        Some(Line {
+            file: place.file?.to_string(),
+            line: place.line.unwrap_or(0),
+            column: place.column.unwrap_or(0),
+        })
+    }
+}
+
+/// The bytes of a section. What the file says of its size does not size anything.
+fn decompress(section: &CompressedData<'_>) -> Result<Arc<[u8]>, Error> {
+    let mut bytes = Vec::new();
+    let limit = section.uncompressed_size;
+    let done = match section.format {
+        CompressionFormat::None => return Ok(Arc::from(section.data)),
+        CompressionFormat::Zlib => {
+            flate2::read::ZlibDecoder::new(section.data).take(limit).read_to_end(&mut bytes)
+        }
+        CompressionFormat::Zstandard => zstd::stream::read::Decoder::new(section.data)
+            .and_then(|decoder| decoder.take(limit).read_to_end(&mut bytes)),
+        _ => return Err(Error::Dwarf("unknown compression of a debug section".into())),
+    };
+    done.map_err(|error| Error::Dwarf(format!("compressed debug section: {error}")))?;
+    Ok(Arc::from(bytes))
+}
