@@ -1,0 +1,42 @@
+#!/bin/sh
+# Builds the test programs into programs/riscv/elf. Needs gcc-riscv64-linux-gnu (Debian) and cargo.
+set -eu
+cd "$(dirname "$0")"
+CC=${CC:-riscv64-linux-gnu-gcc}
+tables=$(mktemp -d)
+trap 'rm -rf "$tables"' EXIT
+cargo run --quiet --package trackway-hart --example program_tables -- "$tables"
+mkdir -p elf
+
+# build XLEN NAME SOURCE [OPTION…]
+build() {
+    xlen=$1 name=$2 source=$3
+    shift 3
+    case $xlen in
+        32) abi=ilp32d ;;
+        64) abi=lp64d ;;
+    esac
+    $CC -march=${arch:-rv${xlen}gc_zba_zbb_zbc_zbs} -mabi=$abi -mcmodel=medany -nostdlib -nostartfiles -static -no-pie -fno-pic -O2 -g0 \
+        -ffreestanding -fno-asynchronous-unwind-tables -Wl,--build-id=none -Wl,-z,max-page-size=4096 -Wl,--no-warn-rwx-segments \
+        -Wl,-T,link.ld -I. -I"$tables" "$@" "$source" -o "elf/rv$xlen-$name.elf"
+    riscv64-linux-gnu-strip --strip-debug "elf/rv$xlen-$name.elf"
+}
+
+for xlen in 32 64; do
+    build $xlen integer integer.S
+    build $xlen integer-extra integer.S -DEXTRA
+    build $xlen atomic atomic.S
+    build $xlen float float.S
+    build $xlen mix mix.c
+    arch=rv${xlen}imafd_zicsr_zifencei build $xlen aligned aligned.S
+    arch=rv${xlen}imafd_zicsr_zifencei build $xlen aligned-extra aligned.S -DEXTRA
+    build $xlen privileged privileged.S
+    build $xlen privileged-extra privileged.S -DEXTRA
+done
+
+build 32 sv32 vm.S
+build 64 sv39 vm.S -DMODE=8
+build 64 sv48 vm.S -DMODE=9
+build 64 sv57 vm.S -DMODE=10
+build 32 sv32-extra vm.S -DEXTRA
+build 64 sv39-extra vm.S -DMODE=8 -DEXTRA
