@@ -8,7 +8,8 @@ use std::fmt::Write;
 use common::Random;
 use trackway_core::{Isa, RegClass, RegRole};
 use trackway_isa::riscv::{
-    COMPRESSED, Class, Count, Encoding, INSTRUCTIONS, Op, Operand, RV32_FORMS, Width, decode, lookup, text,
+    COMPRESSED, Class, Count, Encoding, INSTRUCTIONS, Op, Operand, RV32_FORMS, Width, decode, is_plain,
+    lookup, text,
 };
 use trackway_isa::{Control, Style, flow};
 
@@ -103,6 +104,12 @@ fn flow_agrees_with_the_table() {
         words.extend((0..300_000).map(|_| random.next() | 3));
         for word in words {
             let flow = flow(isa, pc, word);
+            if is_plain(word) {
+                assert_eq!(
+                    (flow.control, flow.length),
+                    (Control::Sequential, if word & 3 == 3 { 4 } else { 2 })
+                );
+            }
             let Some(inst) = decode(isa, word) else {
                 let illegal = word == u32::MAX || word & 0xffff == 0;
                 let control = if illegal { Control::Undefined } else { Control::Sequential };

@@ -127,8 +127,8 @@ fn is_unpredictable(isa: Isa, encoding: u32, text: &str) -> bool {
     if ["b", "bx", "cbz", "cbnz", "tbb", "tbh", "pop"].contains(&mnemonic) {
         return false;
     }
-    let is_load_word = mnemonic.starts_with("ldr")
-        && !["ldrb", "ldrh", "ldrs", "ldrd", "ldrex", "ldrt"].iter().any(&starts);
+    let is_load_word =
+        mnemonic.starts_with("ldr") && !["ldrb", "ldrh", "ldrs", "ldrd", "ldrex", "ldrt"].iter().any(&starts);
     let is_load_many = mnemonic.starts_with("ldm") && operands.contains("pc}");
     match isa {
         _ if writes_back && !is_load_many => true,
