@@ -62,9 +62,9 @@ const BINARY: &[(&str, Binary)] = &[
     ("or", |a, b, _| a | b),
     ("and", |a, b, _| a & b),
     ("mul", |a, b, _| a.wrapping_mul(b)),
-    ("mulh", |a, b, x| (i128::from(signed(a, x)) * i128::from(signed(b, x)) >> x) as u64),
-    ("mulhsu", |a, b, x| (i128::from(signed(a, x)) * i128::from(b) >> x) as u64),
-    ("mulhu", |a, b, x| (u128::from(a) * u128::from(b) >> x) as u64),
+    ("mulh", |a, b, x| ((i128::from(signed(a, x)) * i128::from(signed(b, x))) >> x) as u64),
+    ("mulhsu", |a, b, x| ((i128::from(signed(a, x)) * i128::from(b)) >> x) as u64),
+    ("mulhu", |a, b, x| ((u128::from(a) * u128::from(b)) >> x) as u64),
     ("div", |a, b, x| divide(signed(a, x), signed(b, x)) as u64),
     ("divu", |a, b, _| a.checked_div(b).unwrap_or(u64::MAX)),
     ("rem", |a, b, x| remainder(signed(a, x), signed(b, x)) as u64),
@@ -186,64 +186,69 @@ fn integers(xlen: u32) -> String {
     array(&mut out, "values", &values, xlen);
     let _ = writeln!(out, "    .equ PAIRS, {}\n    .equ VALUES, {}", pairs.len(), values.len());
 
-    let mut number = 0;
-    let mut emit = |out: &mut String, kind: &str, text: &str, results: Vec<u64>| {
-        number += 1;
-        let label = format!("expected_{number}");
-        array(out, &label, &results, xlen);
-        let _ = writeln!(out, "    {kind} {text}, {number}, {label}");
-    };
+    let mut tests = Tests { out, number: 0, xlen, values };
     let wide = |list: &'static [(&'static str, Binary)]| if xlen == 64 { list } else { &[] };
     for (name, op) in BINARY.iter().chain(wide(BINARY_64)) {
-        emit(&mut out, "binary", name, pairs.iter().map(|&(a, b)| op(a, b, xlen)).collect());
+        tests.add("binary", name, pairs.iter().map(|&(a, b)| op(a, b, xlen)).collect());
     }
     for (name, op) in UNARY.iter().chain(wide(UNARY_64)) {
-        emit(&mut out, "unary", name, values.iter().map(|&a| op(a, 0, xlen)).collect());
+        tests.unary(name, *op);
     }
-    let immediates = |list: &[(&'static str, &'static str)],
-                      of: &[i64],
-                      out: &mut String,
-                      emit: &mut dyn FnMut(&mut String, &str, &str, Vec<u64>)| {
-        for (name, general) in list {
-            for imm in of {
-                let op = find(general);
-                let b = *imm as u64 & mask(xlen);
-                emit(
-                    out,
-                    "immediate",
-                    &format!("{name}, {imm}"),
-                    values.iter().map(|&a| op(a, b, xlen)).collect(),
-                );
-            }
-        }
-    };
-    let signed_imms = [0, 1, -1, 2047, -2048, 0x555];
-    let shifts: &[i64] = if xlen == 64 { &[0, 1, 31, 32, 63] } else { &[0, 1, 15, 31] };
-    immediates(IMMEDIATE, &signed_imms, &mut out, &mut emit);
-    immediates(SHIFT, shifts, &mut out, &mut emit);
+    let immediates = [0, 1, -1, 2047, -2048, 0x555];
+    tests.immediates(IMMEDIATE, &immediates);
+    tests.immediates(SHIFT, if xlen == 64 { &[0, 1, 31, 32, 63] } else { &[0, 1, 15, 31] });
     if xlen == 64 {
-        immediates(IMMEDIATE_64, &signed_imms, &mut out, &mut emit);
-        immediates(SHIFT_W, &[0, 1, 15, 31], &mut out, &mut emit);
+        tests.immediates(IMMEDIATE_64, &immediates);
+        tests.immediates(SHIFT_W, &[0, 1, 15, 31]);
         for shift in [0u32, 1, 31, 32, 63] {
-            let results = values.iter().map(|&a| (a & 0xffff_ffff) << shift).collect();
-            emit(&mut out, "immediate", &format!("slli.uw, {shift}"), results);
+            let results = tests.values.iter().map(|&a| (a & 0xffff_ffff) << shift).collect();
+            tests.add("immediate", &format!("slli.uw, {shift}"), results);
         }
     }
     // What QEMU 7.2 does not have, or gets wrong (ctzw looks at the upper word).
-    out.push_str("#ifdef EXTRA\n");
+    tests.out.push_str("#ifdef EXTRA\n");
     if xlen == 64 {
-        emit(
-            &mut out,
-            "unary",
-            "ctzw",
-            values.iter().map(|&a| u64::from((a as u32).trailing_zeros())).collect(),
-        );
+        tests.unary("ctzw", |a, _, _| u64::from((a as u32).trailing_zeros()));
     }
     for (name, op) in CONDITIONAL {
-        emit(&mut out, "binary", name, pairs.iter().map(|&(a, b)| op(a, b, xlen)).collect());
+        tests.add("binary", name, pairs.iter().map(|&(a, b)| op(a, b, xlen)).collect());
     }
-    out.push_str("#endif\n");
-    out
+    tests.out.push_str("#endif\n");
+    tests.out
+}
+
+/// The text of a program's table, as it grows.
+struct Tests {
+    out: String,
+    number: u32,
+    xlen: u32,
+    values: Vec<u64>,
+}
+
+impl Tests {
+    /// Adds a line that runs an operation, and the results that it must give.
+    fn add(&mut self, kind: &str, text: &str, results: Vec<u64>) {
+        self.number += 1;
+        let label = format!("expected_{}", self.number);
+        array(&mut self.out, &label, &results, self.xlen);
+        let _ = writeln!(self.out, "    {kind} {text}, {}, {label}", self.number);
+    }
+
+    fn unary(&mut self, name: &str, op: Binary) {
+        let results = self.values.iter().map(|&a| op(a, 0, self.xlen)).collect();
+        self.add("unary", name, results);
+    }
+
+    fn immediates(&mut self, list: &[(&str, &str)], immediates: &[i64]) {
+        for (name, general) in list {
+            let op = find(general);
+            for imm in immediates {
+                let b = *imm as u64 & mask(self.xlen);
+                let results = self.values.iter().map(|&a| op(a, b, self.xlen)).collect();
+                self.add("immediate", &format!("{name}, {imm}"), results);
+            }
+        }
+    }
 }
 
 const MODES: [RoundingMode; 5] = [
