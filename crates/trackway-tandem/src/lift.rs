@@ -47,7 +47,7 @@ pub struct Lift {
     complete: bool,
     /// A gap to begin the next batch with.
     gap: Option<(u64, u64)>,
-    /// Items read so far, by opcode, and groups at 0.
+    /// Items read so far, by opcode.
     census: [u64; 18],
 }
 
@@ -74,7 +74,8 @@ impl Lift {
             return Ok(false);
         }
         self.complete = true;
-        self.census[0] += u64::from(self.group.frame != Frame::Outside);
+        self.census[1] += u64::from(self.group.frame != Frame::Outside);
+        self.census[2] += u64::from(self.group.frame == Frame::Ended);
         for record in &self.group.records {
             self.census[usize::from(record.opcode())] += 1;
         }
@@ -147,7 +148,7 @@ impl Source for Lift {
 
     fn census(&self) -> Vec<(&'static str, u64)> {
         const NAMES: [&str; 18] = [
-            "groups",
+            "",
             "begin group",
             "end group",
             "increment pc",

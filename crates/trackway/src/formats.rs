@@ -10,6 +10,7 @@ use crate::options::Options;
 
 mod astf;
 mod stf;
+mod tandem;
 
 /// A trace format: how it is recognised, opened and created.
 pub trait Format: Sync {
@@ -92,7 +93,7 @@ impl Target {
 }
 
 /// All formats. Those with a mark in their first bytes come first.
-pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf];
+pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf, &tandem::Tandem];
 
 pub(crate) fn by_id(id: FormatId) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.id() == id)

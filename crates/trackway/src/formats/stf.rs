@@ -123,7 +123,7 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
     ))
 }
 
-fn compress(word: &str, output: Output, level: Option<i32>) -> Result<Output> {
+pub(super) fn compress(word: &str, output: Output, level: Option<i32>) -> Result<Output> {
     let writer: Box<dyn Write + Send> = match output {
         Output::File(file) => Box::new(std::io::BufWriter::new(file)),
         Output::Stream(stream) => stream,
