@@ -6,3 +6,27 @@
 #![forbid(unsafe_code)]
 
 pub mod float;
+
+mod access;
+mod bus;
+mod config;
+pub mod csr;
+mod effects;
+mod execute;
+mod execute_float;
+mod hart;
+mod mmu;
+mod ram;
+mod state;
+mod trap;
+
+pub use bus::{Bus, load, store};
+pub use config::{AdUpdate, Config, Extensions, Misaligned, Paging};
+pub use effects::{Access, AccessKind, Effects, List, Observe, Purpose, Walk};
+pub use hart::Hart;
+pub use ram::Ram;
+pub use state::{Csrs, Level, Reservation, State};
+pub use trap::{Exception, Taken, cause};
+mod elf;
+pub mod linux;
+pub use elf::{LoadError, Program, Segment};

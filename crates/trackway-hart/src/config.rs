@@ -1,0 +1,220 @@
+//! What kind of core the model is: widths, extensions, and the choices that the specification leaves open.
+
+use trackway_core::Isa;
+use trackway_isa::riscv::Extension;
+
+/// A set of extensions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extensions(u32);
+
+impl Extensions {
+    /// Everything that the model knows.
+    pub const ALL: Self = Self::of(&[
+        Extension::I,
+        Extension::Zifencei,
+        Extension::Zicsr,
+        Extension::M,
+        Extension::A,
+        Extension::F,
+        Extension::D,
+        Extension::Zfhmin,
+        Extension::Zfh,
+        Extension::Zba,
+        Extension::Zbb,
+        Extension::Zbc,
+        Extension::Zbs,
+        Extension::Zicond,
+        Extension::Zawrs,
+        Extension::System,
+        Extension::C,
+    ]);
+
+    /// The set of these.
+    pub const fn of(list: &[Extension]) -> Self {
+        let (mut set, mut n) = (0, 0);
+        while n < list.len() {
+            set |= 1 << list[n] as u32;
+            n += 1;
+        }
+        Self(set)
+    }
+
+    /// Is it in the set?
+    #[inline]
+    pub const fn has(self, extension: Extension) -> bool {
+        self.0 >> extension as u32 & 1 != 0
+    }
+
+    /// The set with it, or without it.
+    pub const fn with(self, extension: Extension, on: bool) -> Self {
+        let bit = 1 << extension as u32;
+        Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Reads an ISA string such as `rv64gc_zba_zbb`. Names that the model does not know are left out.
+    /// `None` where it does not begin with `rv32` or `rv64`.
+    pub fn read(text: &str) -> Option<(Isa, Self)> {
+        let text = text.to_ascii_lowercase();
+        let (isa, rest) = match (text.strip_prefix("rv32"), text.strip_prefix("rv64")) {
+            (Some(rest), _) => (Isa::Rv32, rest),
+            (_, Some(rest)) => (Isa::Rv64, rest),
+            _ => return None,
+        };
+        let mut set = Self::of(&[Extension::System]);
+        for (n, part) in rest.split('_').enumerate() {
+            if n == 0 {
+                part.chars().for_each(|letter| set = set.and(&letter.to_string()));
+            } else {
+                set = set.and(part);
+            }
+        }
+        Some((isa, set))
+    }
+
+    /// The set with the extension of this name, and with those that it implies.
+    fn and(self, name: &str) -> Self {
+        let add = |list: &[Extension]| list.iter().fold(self, |set, e| set.with(*e, true));
+        match name {
+            "i" => add(&[Extension::I]),
+            "m" => add(&[Extension::M]),
+            "a" => add(&[Extension::A]),
+            "f" => add(&[Extension::F, Extension::Zicsr]),
+            "d" => add(&[Extension::D, Extension::F, Extension::Zicsr]),
+            "c" => add(&[Extension::C]),
+            "g" => ["i", "m", "a", "f", "d", "zicsr", "zifencei"].iter().fold(self, |set, e| set.and(e)),
+            "b" => add(&[Extension::Zba, Extension::Zbb, Extension::Zbs]),
+            "zicsr" => add(&[Extension::Zicsr]),
+            "zifencei" => add(&[Extension::Zifencei]),
+            "zfhmin" => add(&[Extension::Zfhmin]),
+            "zfh" => add(&[Extension::Zfh, Extension::Zfhmin]),
+            "zba" => add(&[Extension::Zba]),
+            "zbb" => add(&[Extension::Zbb]),
+            "zbc" => add(&[Extension::Zbc]),
+            "zbs" => add(&[Extension::Zbs]),
+            "zicond" => add(&[Extension::Zicond]),
+            "zawrs" => add(&[Extension::Zawrs]),
+            _ => self,
+        }
+    }
+}
+
+/// What happens to a load or store that is not aligned. Atomics always trap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misaligned {
+    /// It completes.
+    Hardware,
+    /// It raises an address-misaligned exception.
+    Trap,
+}
+
+/// What happens where the accessed or dirty bit of a page would have to be set (privileged 4.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdUpdate {
+    /// The walk sets it in memory.
+    Hardware,
+    /// A page-fault exception is raised.
+    Trap,
+}
+
+/// The largest translation mode; smaller ones of the same width exist as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Paging {
+    /// No translation: `satp` is hardwired to 0.
+    Bare,
+    /// Sv32 on RV32, Sv39 on RV64.
+    Sv39,
+    /// Sv39 and Sv48.
+    Sv48,
+    /// Sv39, Sv48 and Sv57.
+    Sv57,
+}
+
+/// A core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// `Rv32` or `Rv64`; anything else is taken for `Rv64`.
+    pub isa: Isa,
+    /// What it can execute.
+    pub extensions: Extensions,
+    /// Is there a supervisor level?
+    pub supervisor: bool,
+    /// Is there a user level?
+    pub user: bool,
+    /// Translation modes.
+    pub paging: Paging,
+    /// Physical memory protection entries: 0 to 64.
+    pub pmp_entries: u8,
+    /// Granularity of physical memory protection: 2 to the power of this plus 2, in bytes.
+    pub pmp_grain: u8,
+    /// Loads and stores that are not aligned.
+    pub misaligned: Misaligned,
+    /// Accessed and dirty bits.
+    pub ad_update: AdUpdate,
+    /// Where execution begins after reset.
+    pub reset_pc: u64,
+    /// `mhartid`.
+    pub hart_id: u64,
+    /// `mvendorid`.
+    pub vendor_id: u64,
+    /// `marchid`.
+    pub arch_id: u64,
+    /// `mimpid`.
+    pub imp_id: u64,
+    /// Does an illegal instruction put its bits into `xtval`, or 0?
+    pub tval_instruction: bool,
+    /// Does a breakpoint put its address into `xtval`, or 0?
+    pub tval_breakpoint: bool,
+}
+
+impl Config {
+    /// A core with everything, that starts at `0x8000_0000`.
+    pub const fn new(isa: Isa) -> Self {
+        Self {
+            isa,
+            extensions: Extensions::ALL,
+            supervisor: true,
+            user: true,
+            paging: Paging::Sv57,
+            pmp_entries: 16,
+            pmp_grain: 0,
+            misaligned: Misaligned::Hardware,
+            ad_update: AdUpdate::Hardware,
+            reset_pc: 0x8000_0000,
+            hart_id: 0,
+            vendor_id: 0,
+            arch_id: 0,
+            imp_id: 0,
+            tval_instruction: true,
+            tval_breakpoint: true,
+        }
+    }
+
+    /// Width of an integer register in bits.
+    #[inline]
+    pub const fn xlen(&self) -> u32 {
+        if self.is_rv32() { 32 } else { 64 }
+    }
+
+    /// Is it a 32-bit core?
+    #[inline]
+    pub const fn is_rv32(&self) -> bool {
+        matches!(self.isa, Isa::Rv32)
+    }
+
+    /// `misa` (privileged 3.1.1). Read-only: extensions are not switched at run time.
+    pub const fn misa(&self) -> u64 {
+        const fn letter(on: bool, letter: u8) -> u64 {
+            (on as u64) << (letter - b'A')
+        }
+        let e = self.extensions;
+        let letters = letter(e.has(Extension::A), b'A')
+            | letter(e.has(Extension::C), b'C')
+            | letter(e.has(Extension::D), b'D')
+            | letter(e.has(Extension::F), b'F')
+            | letter(true, b'I')
+            | letter(e.has(Extension::M), b'M')
+            | letter(self.supervisor, b'S')
+            | letter(self.user, b'U');
+        if self.is_rv32() { 1 << 30 | letters } else { 2 << 62 | letters }
+    }
+}

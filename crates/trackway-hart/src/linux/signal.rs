@@ -1,0 +1,210 @@
+//! Signals: which are pending, blocked and handled, and the frame that a handler gets.
+
+use super::{Kernel, Process, Status};
+
+pub(super) const SIGILL: u8 = 4;
+pub(super) const SIGTRAP: u8 = 5;
+pub(super) const SIGBUS: u8 = 7;
+pub(super) const SIGKILL: u8 = 9;
+pub(super) const SIGSEGV: u8 = 11;
+pub(super) const SIGPIPE: u8 = 13;
+const SIGSTOP: u8 = 19;
+
+const SA_SIGINFO: u64 = 4;
+const SA_ONSTACK: u64 = 0x0800_0000;
+const SA_NODEFER: u64 = 0x4000_0000;
+const SA_RESETHAND: u64 = 0x8000_0000;
+
+/// What happens on a signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Action {
+    /// 0 default, 1 ignore, else an address.
+    pub(super) handler: u64,
+    pub(super) flags: u64,
+    pub(super) mask: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pending {
+    signal: u8,
+    code: i32,
+    /// Faulting address, or the sender's process id.
+    value: u64,
+    forced: bool,
+}
+
+/// The signal state of a process.
+#[derive(Debug)]
+pub(super) struct Signals {
+    pub(super) actions: [Action; 65],
+    pub(super) blocked: u64,
+    pending: Vec<Pending>,
+    /// Alternate stack: pointer, flags, size.
+    pub(super) alternate: (u64, u32, u64),
+}
+
+impl Default for Signals {
+    fn default() -> Self {
+        Self { actions: [Action::default(); 65], blocked: 0, pending: Vec::new(), alternate: (0, 2, 0) }
+    }
+}
+
+/// Signals whose default is to do nothing: SIGCHLD, SIGCONT, SIGURG, SIGWINCH.
+const IGNORED: u64 = 1 << 16 | 1 << 17 | 1 << 22 | 1 << 27;
+
+const fn bit(signal: u8) -> u64 {
+    1 << (signal - 1)
+}
+
+impl Signals {
+    /// A signal that an instruction raised; it cannot be blocked.
+    pub(super) fn force(&mut self, signal: u8, code: i32, value: u64) {
+        self.pending.push(Pending { signal, code, value, forced: true });
+    }
+
+    /// A signal that the process sent to itself.
+    pub(super) fn send(&mut self, signal: u8, code: i32) {
+        let queued = self.pending.iter().any(|pending| pending.signal == signal);
+        if !queued || signal >= 32 {
+            self.pending.push(Pending { signal, code, value: Process::PID, forced: false });
+        }
+    }
+
+    /// Pending signals as a mask.
+    pub(super) fn pending(&self) -> u64 {
+        self.pending.iter().fold(0, |mask, pending| mask | bit(pending.signal))
+    }
+
+    fn next(&mut self) -> Option<Pending> {
+        let unstoppable = bit(SIGKILL) | bit(SIGSTOP);
+        let ready = |pending: &Pending| {
+            pending.forced || bit(pending.signal) & (self.blocked & !unstoppable) == 0
+        };
+        let at = self.pending.iter().position(ready)?;
+        Some(self.pending.remove(at))
+    }
+}
+
+/// Offsets in the frame of a handler: `siginfo`, then `ucontext`, in it the registers.
+const INFO: u64 = 128;
+
+impl Process {
+    /// Bytes of a register in a frame.
+    fn word(&self) -> u64 {
+        if self.is_rv32() { 4 } else { 8 }
+    }
+
+    /// Offset of the registers in a frame: flags, link, stack, mask padded to 128 bytes, aligned to 16.
+    fn context_offset(&self) -> u64 {
+        INFO + ((5 * self.word() + 128) + 15 & !15)
+    }
+
+    /// Delivers the next signal that is due.
+    pub(super) fn deliver(&mut self) -> Option<Kernel> {
+        loop {
+            let pending = self.signals.next()?;
+            let mut action = self.signals.actions[usize::from(pending.signal)];
+            let masked = pending.forced && bit(pending.signal) & self.signals.blocked != 0;
+            if pending.forced && (action.handler == 1 || masked) {
+                action.handler = 0;
+            }
+            match action.handler {
+                1 => continue,
+                0 if bit(pending.signal) & IGNORED != 0 && !pending.forced => continue,
+                0 => {
+                    self.status = Status::Killed(pending.signal);
+                    return Some(Kernel::End);
+                }
+                _ if !self.enter_handler(pending, action) => {
+                    self.status = Status::Killed(SIGSEGV);
+                    return Some(Kernel::End);
+                }
+                _ => return Some(Kernel::Signal { number: pending.signal }),
+            }
+        }
+    }
+
+    fn enter_handler(&mut self, pending: Pending, action: Action) -> bool {
+        let word = self.word();
+        let context = self.context_offset();
+        let size = context + 32 * word + 32 * 8 + 8;
+        let size = size + 15 & !15;
+        let (alternate, flags, length) = self.signals.alternate;
+        let mut sp = self.hart.state.x[2];
+        let on_alternate = sp.wrapping_sub(alternate) < length;
+        if action.flags & SA_ONSTACK != 0 && flags & 2 == 0 && !on_alternate {
+            sp = alternate.wrapping_add(length);
+        }
+        let frame = sp.wrapping_sub(size) & !15;
+
+        let mut bytes = vec![0; size as usize];
+        let mut put = |at: u64, value: u64, size: u64| {
+            let at = at as usize;
+            bytes[at..at + size as usize].copy_from_slice(&value.to_le_bytes()[..size as usize]);
+        };
+        put(0, pending.signal.into(), 4);
+        put(8, pending.code as u32 as u64, 4);
+        put(if word == 8 { 16 } else { 12 }, pending.value, if pending.code <= 0 { 4 } else { word });
+        put(INFO + 2 * word, alternate, word);
+        put(INFO + 3 * word, flags.into(), 4);
+        put(INFO + 4 * word, length, word);
+        put(INFO + 5 * word, self.signals.blocked, 8);
+        let state = &self.hart.state;
+        put(context, state.pc, word);
+        for n in 1..32 {
+            put(context + n as u64 * word, state.x[n], word);
+        }
+        for n in 0..32 {
+            put(context + 32 * word + 8 * n as u64, state.f[n], 8);
+        }
+        let fcsr = u64::from(state.csr.frm) << 5 | u64::from(state.csr.fflags);
+        put(context + 32 * word + 256, fcsr, 4);
+        if !self.put(frame, &bytes) {
+            return false;
+        }
+        let hart = &mut self.hart;
+        hart.set_x(1, self.layout.sigreturn);
+        hart.set_x(2, frame);
+        hart.set_x(10, pending.signal.into());
+        hart.set_x(11, frame);
+        hart.set_x(12, frame + INFO);
+        hart.set_pc(action.handler);
+        self.signals.blocked |= action.mask;
+        if action.flags & SA_NODEFER == 0 {
+            self.signals.blocked |= bit(pending.signal);
+        }
+        if action.flags & SA_RESETHAND != 0 {
+            self.signals.actions[usize::from(pending.signal)].handler = 0;
+        }
+        let _ = SA_SIGINFO; // the frame is the same with and without
+        true
+    }
+
+    /// `rt_sigreturn`: restores what the frame holds.
+    pub(super) fn leave_handler(&mut self) -> Kernel {
+        let word = self.word();
+        let context = self.context_offset();
+        let frame = self.hart.state.x[2];
+        let mut bytes = vec![0; (context + 32 * word + 264) as usize];
+        if !self.memory.read_bytes(frame, &mut bytes) {
+            self.signals.force(SIGSEGV, 1, frame);
+            return Kernel::End;
+        }
+        let get = |at: u64, size: u64| {
+            let mut value = [0; 8];
+            value[..size as usize].copy_from_slice(&bytes[at as usize..(at + size) as usize]);
+            u64::from_le_bytes(value)
+        };
+        self.signals.blocked = get(INFO + 5 * word, 8);
+        let hart = &mut self.hart;
+        hart.set_pc(get(context, word));
+        for n in 1..32 {
+            hart.set_x(n, get(context + u64::from(n) * word, word));
+        }
+        for n in 0..32 {
+            hart.set_f(n, get(context + 32 * word + 8 * u64::from(n), 8));
+        }
+        hart.set_csr(crate::csr::FCSR, get(context + 32 * word + 256, 4));
+        Kernel::Return
+    }
+}

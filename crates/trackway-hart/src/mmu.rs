@@ -1,0 +1,323 @@
+//! From virtual to physical addresses: page tables (privileged 4.3 to 4.6) and memory protection (3.7).
+
+use crate::bus::Bus;
+use crate::config::AdUpdate;
+use crate::csr::status;
+use crate::effects::{List, Observe, Purpose, Walk};
+use crate::hart::Hart;
+use crate::state::Level;
+use crate::trap::{Exception, cause};
+
+/// Bits of a page-table entry.
+mod pte {
+    pub(super) const V: u64 = 1;
+    pub(super) const R: u64 = 2;
+    pub(super) const W: u64 = 4;
+    pub(super) const X: u64 = 8;
+    pub(super) const U: u64 = 16;
+    pub(super) const A: u64 = 64;
+    pub(super) const D: u64 = 128;
+}
+
+/// Bits in a page offset.
+pub(crate) const PAGE_BITS: u32 = 12;
+pub(crate) const PAGE_MASK: u64 = (1 << PAGE_BITS) - 1;
+
+/// Remembered translations, one table per purpose.
+#[derive(Clone, Debug)]
+pub(crate) struct Tlb {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// Virtual page and the context that it was translated in; all ones where unused.
+    tag: u64,
+    /// Physical address of the page.
+    base: u64,
+}
+
+const WAYS: usize = 256;
+const UNUSED: Entry = Entry { tag: u64::MAX, base: 0 };
+
+impl Tlb {
+    pub(crate) fn new() -> Self {
+        Self { entries: vec![UNUSED; 3 * WAYS] }
+    }
+
+    pub(crate) fn flush(&mut self) {
+        self.entries.fill(UNUSED);
+    }
+
+    #[inline(always)]
+    fn slot(page: u64, purpose: Purpose) -> usize {
+        purpose as usize * WAYS + (page as usize & (WAYS - 1))
+    }
+
+    #[inline(always)]
+    fn find(&self, address: u64, context: u64, purpose: Purpose) -> Option<u64> {
+        let page = address >> PAGE_BITS;
+        let entry = self.entries.get(Self::slot(page, purpose))?;
+        (entry.tag == (page << 4 | context)).then_some(entry.base | address & PAGE_MASK)
+    }
+
+    fn insert(&mut self, address: u64, context: u64, purpose: Purpose, physical: u64) {
+        let page = address >> PAGE_BITS;
+        let base = physical & !PAGE_MASK;
+        self.entries[Self::slot(page, purpose)] = Entry { tag: page << 4 | context, base };
+    }
+}
+
+/// Does memory protection treat all bytes alike?
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Protection {
+    Allowed,
+    Denied,
+    /// An entry covers a part only.
+    Mixed,
+}
+
+const fn page_fault(purpose: Purpose, address: u64) -> Exception {
+    Exception::new(
+        match purpose {
+            Purpose::Fetch => cause::FETCH_PAGE,
+            Purpose::Load => cause::LOAD_PAGE,
+            Purpose::Store => cause::STORE_PAGE,
+        },
+        address,
+    )
+}
+
+pub(crate) const fn access_fault(purpose: Purpose, address: u64) -> Exception {
+    Exception::new(
+        match purpose {
+            Purpose::Fetch => cause::FETCH_ACCESS,
+            Purpose::Load => cause::LOAD_ACCESS,
+            Purpose::Store => cause::STORE_ACCESS,
+        },
+        address,
+    )
+}
+
+impl Hart {
+    /// The level that loads and stores are done with (MPRV).
+    pub(crate) fn data_level(&self) -> Level {
+        let mstatus = self.state.csr.mstatus;
+        match mstatus & status::MPRV {
+            0 => self.state.level,
+            _ => Level::from_bits(mstatus >> 11).unwrap_or(self.state.level),
+        }
+    }
+
+    /// Is the fetch translation of the whole page remembered?
+    pub(crate) fn tlb_holds_fetch(&self, address: u64) -> bool {
+        self.tlb.find(address, self.fetch_context, Purpose::Fetch).is_some()
+    }
+
+    /// Physical address of `size` bytes that do not cross a page.
+    #[inline(always)]
+    pub(crate) fn translate<B: Bus, E: Observe>(
+        &mut self,
+        address: u64,
+        size: u64,
+        purpose: Purpose,
+        bus: &mut B,
+        fx: &mut E,
+    ) -> Result<u64, Exception> {
+        let context = if matches!(purpose, Purpose::Fetch) { self.fetch_context } else { self.data_context };
+        match self.tlb.find(address, context, purpose) {
+            Some(physical) => Ok(physical),
+            None => self.translate_slowly(address, size, purpose, bus, fx),
+        }
+    }
+
+    #[inline(never)]
+    fn translate_slowly<B: Bus, E: Observe>(
+        &mut self,
+        address: u64,
+        size: u64,
+        purpose: Purpose,
+        bus: &mut B,
+        fx: &mut E,
+    ) -> Result<u64, Exception> {
+        let fetch = purpose == Purpose::Fetch;
+        let level = if fetch { self.state.level } else { self.data_level() };
+        let context = if fetch { self.fetch_context } else { self.data_context };
+        let physical = match self.levels() {
+            Some(levels) if level != Level::M => self.walk(address, levels, level, purpose, bus, fx)?,
+            _ => address,
+        };
+        match self.protection(physical & !PAGE_MASK, 1 << PAGE_BITS, purpose, level) {
+            Protection::Allowed => self.tlb.insert(address, context, purpose, physical),
+            Protection::Denied => return Err(access_fault(purpose, address)),
+            Protection::Mixed => {
+                if self.protection(physical, size, purpose, level) != Protection::Allowed {
+                    return Err(access_fault(purpose, address));
+                }
+            }
+        }
+        Ok(physical)
+    }
+
+    /// Levels of the page tables; `None` where translation is off.
+    fn levels(&self) -> Option<u32> {
+        let satp = self.state.csr.satp;
+        if self.config.is_rv32() {
+            return (satp >> 31 != 0).then_some(2);
+        }
+        match satp >> 60 {
+            8 => Some(3),
+            9 => Some(4),
+            10 => Some(5),
+            _ => None,
+        }
+    }
+
+    /// The translation process (privileged 4.3.2).
+    fn walk<B: Bus, E: Observe>(
+        &mut self,
+        address: u64,
+        levels: u32,
+        level: Level,
+        purpose: Purpose,
+        bus: &mut B,
+        fx: &mut E,
+    ) -> Result<u64, Exception> {
+        let rv32 = self.config.is_rv32();
+        let (index_bits, entry_size) = if rv32 { (10, 4) } else { (9, 8) };
+        let fault = page_fault(purpose, address);
+        let bits = PAGE_BITS + levels * index_bits;
+        if !rv32 && trackway_core::sign_extend(address, bits) as u64 != address {
+            return Err(fault);
+        }
+        let mut walk =
+            Walk { purpose, address, physical: None, page_size: 1 << PAGE_BITS, entries: List::new() };
+        let satp = self.state.csr.satp;
+        let mut table = (if rv32 { satp & 0x3f_ffff } else { satp & 0xfff_ffff_ffff }) << PAGE_BITS;
+        for depth in (0..levels).rev() {
+            let shift = PAGE_BITS + depth * index_bits;
+            let at = table + (address >> shift & ((1 << index_bits) - 1)) * entry_size;
+            let allowed = self.protection(at, entry_size, Purpose::Load, Level::S) == Protection::Allowed;
+            let entry = if allowed { bus.read(at, entry_size as usize) } else { None };
+            let Some(entry) = entry else {
+                fx.walk(&walk);
+                return Err(access_fault(purpose, address));
+            };
+            walk.page_size = 1 << shift;
+            let result = self.entry(entry, depth, shift, level, purpose);
+            let ppn = if rv32 { entry >> 10 } else { entry >> 10 & 0xfff_ffff_ffff };
+            match result {
+                Err(()) => {
+                    walk.entries.push((at, entry));
+                    fx.walk(&walk);
+                    return Err(fault);
+                }
+                Ok(None) => {
+                    walk.entries.push((at, entry));
+                    table = ppn << PAGE_BITS;
+                }
+                Ok(Some(set)) => {
+                    if set != 0 {
+                        let allowed =
+                            self.protection(at, entry_size, Purpose::Store, Level::S) == Protection::Allowed;
+                        if !allowed || !bus.write(at, entry_size as usize, entry | set) {
+                            walk.entries.push((at, entry));
+                            fx.walk(&walk);
+                            return Err(access_fault(purpose, address));
+                        }
+                    }
+                    walk.entries.push((at, entry | set));
+                    let offset = (1 << shift) - 1;
+                    let physical = (ppn << PAGE_BITS) & !offset | address & offset;
+                    walk.physical = Some(physical);
+                    fx.walk(&walk);
+                    return Ok(physical);
+                }
+            }
+        }
+        fx.walk(&walk);
+        Err(fault)
+    }
+
+    /// What an entry says: `Ok(None)` go on, `Ok(Some(bits))` a leaf in which these bits must be set,
+    /// `Err` a page fault.
+    fn entry(
+        &self,
+        entry: u64,
+        depth: u32,
+        shift: u32,
+        level: Level,
+        purpose: Purpose,
+    ) -> Result<Option<u64>, ()> {
+        let has = |bits: u64| entry & bits == bits;
+        // Bits 63:54 belong to extensions that the model does not have.
+        if !has(pte::V) || has(pte::W) && !has(pte::R) || !self.config.is_rv32() && entry >> 54 != 0 {
+            return Err(());
+        }
+        if entry & (pte::R | pte::X) == 0 {
+            let reserved = entry & (pte::U | pte::A | pte::D) != 0;
+            return if reserved || depth == 0 { Err(()) } else { Ok(None) };
+        }
+        let mstatus = self.state.csr.mstatus;
+        let user = match (has(pte::U), level) {
+            (true, Level::S) => purpose != Purpose::Fetch && mstatus & status::SUM != 0,
+            (user, level) => user == (level == Level::U),
+        };
+        let allowed = match purpose {
+            Purpose::Fetch => has(pte::X),
+            Purpose::Load => has(pte::R) || mstatus & status::MXR != 0 && has(pte::X),
+            Purpose::Store => has(pte::W),
+        };
+        let misaligned = (entry >> 10 << PAGE_BITS) & ((1 << shift) - 1) & !PAGE_MASK != 0;
+        if !user || !allowed || misaligned {
+            return Err(());
+        }
+        let needed = if purpose == Purpose::Store { pte::A | pte::D } else { pte::A };
+        match (needed & !entry, self.config.ad_update) {
+            (0, _) => Ok(Some(0)),
+            (set, AdUpdate::Hardware) => Ok(Some(set)),
+            (_, AdUpdate::Trap) => Err(()),
+        }
+    }
+
+    /// Memory protection of `size` bytes (privileged 3.7.1): the first entry that matches any byte decides.
+    fn protection(&self, address: u64, size: u64, purpose: Purpose, level: Level) -> Protection {
+        let entries = usize::from(self.config.pmp_entries.min(64));
+        let csr = &self.state.csr;
+        let mut below = 0u64;
+        for (&cfg, &addr) in csr.pmpcfg.iter().zip(&csr.pmpaddr).take(entries) {
+            let grain = self.config.pmp_grain.min(53);
+            let coarse = addr >> grain << grain;
+            let top = coarse << 2;
+            let (start, end) = match cfg >> 3 & 3 {
+                0 => (0, 0),
+                1 => (below, top),
+                2 => (addr << 2, (addr << 2) + 4),
+                _ => {
+                    let addr = if grain > 0 { addr | ((1 << (grain - 1)) - 1) } else { addr };
+                    let ones = addr.trailing_ones().min(54);
+                    let start = (addr & !((1 << ones) - 1)) << 2;
+                    (start, start.saturating_add(8 << ones))
+                }
+            };
+            below = top;
+            let last = address.saturating_add(size - 1);
+            if start >= end || last < start || address >= end {
+                continue;
+            }
+            if address < start || last >= end {
+                return Protection::Mixed;
+            }
+            if level == Level::M && cfg & 0x80 == 0 {
+                return Protection::Allowed;
+            }
+            let bit = match purpose {
+                Purpose::Load => 1,
+                Purpose::Store => 2,
+                Purpose::Fetch => 4,
+            };
+            return if cfg & bit != 0 { Protection::Allowed } else { Protection::Denied };
+        }
+        if level == Level::M || entries == 0 { Protection::Allowed } else { Protection::Denied }
+    }
+}
