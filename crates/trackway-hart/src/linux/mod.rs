@@ -35,6 +35,8 @@ pub struct Options {
     pub environment: Vec<String>,
     /// What the process reads from its standard input.
     pub stdin: Vec<u8>,
+    /// Folder of the host that relative paths start from.
+    pub folder: std::path::PathBuf,
     /// What `/proc/self/exe` points to.
     pub executable: String,
     /// Seconds since 1970 at the start.
@@ -54,6 +56,7 @@ impl Options {
             arguments,
             environment: Vec::new(),
             stdin: Vec::new(),
+            folder: std::path::PathBuf::from("."),
             executable,
             start_time: 1_000_000_000,
             seed: 1,

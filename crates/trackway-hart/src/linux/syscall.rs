@@ -229,7 +229,8 @@ impl Process {
         if !path.starts_with('/') && folder as i32 != AT_FDCWD {
             return Err(errno::ENOSYS);
         }
-        Ok(path)
+        let path = self.options.folder.join(path);
+        path.into_os_string().into_string().map_err(|_| errno::ENOENT)
     }
 
     fn put_text(&mut self, at: u64, size: u64, text: &[u8]) -> Answer {
