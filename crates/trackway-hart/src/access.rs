@@ -92,8 +92,14 @@ impl Hart {
         for (n, at) in parts.into_iter().enumerate().take(SIZE) {
             bus.write(at, 1, data >> (8 * n) & 0xff);
         }
-        let access =
-            Access { kind: AccessKind::Store, size: SIZE as u8, address, physical: parts[0], data, stored: 0 };
+        let access = Access {
+            kind: AccessKind::Store,
+            size: SIZE as u8,
+            address,
+            physical: parts[0],
+            data,
+            stored: 0,
+        };
         fx.memory(access);
         Ok(())
     }

@@ -297,7 +297,8 @@ impl Hart {
             MEDELEG if supervisor => csr.medeleg = value & DELEGABLE,
             MIDELEG if supervisor => csr.mideleg = value & interrupt::SUPERVISOR,
             MIE => {
-                csr.mie = value & if supervisor { interrupt::ALL } else { !interrupt::SUPERVISOR & interrupt::ALL };
+                csr.mie =
+                    value & if supervisor { interrupt::ALL } else { !interrupt::SUPERVISOR & interrupt::ALL };
             }
             MTVEC => csr.mtvec = value & !2,
             MCOUNTEREN if self.config.user => csr.mcounteren = value as u32,

@@ -93,7 +93,8 @@ impl Program {
         for segment in file.elf_program_headers() {
             match segment.p_type(endian) {
                 elf::PT_LOAD => {
-                    let bytes = segment.data(endian, bytes).map_err(|()| LoadError::new("a segment is cut"))?;
+                    let bytes =
+                        segment.data(endian, bytes).map_err(|()| LoadError::new("a segment is cut"))?;
                     let size: u64 = segment.p_memsz(endian).into();
                     if size > 1 << 32 || (bytes.len() as u64) > size {
                         return Err(LoadError::new("a segment has an impossible size"));

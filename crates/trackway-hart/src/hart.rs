@@ -252,7 +252,11 @@ impl Hart {
     }
 
     #[inline(never)]
-    fn fetch_slowly<B: Bus, E: Observe>(&mut self, bus: &mut B, fx: &mut E) -> Result<(u64, Inst), Exception> {
+    fn fetch_slowly<B: Bus, E: Observe>(
+        &mut self,
+        bus: &mut B,
+        fx: &mut E,
+    ) -> Result<(u64, Inst), Exception> {
         let pc = self.state.pc;
         if pc & !self.pc_mask() != 0 {
             return Err(Exception::new(cause::FETCH_MISALIGNED, pc));

@@ -30,3 +30,4 @@ pub use trap::{Exception, Taken, cause};
 mod elf;
 pub mod linux;
 pub use elf::{LoadError, Program, Segment};
+pub mod machine;

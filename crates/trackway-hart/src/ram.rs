@@ -27,6 +27,9 @@ impl Ram {
 
     /// Copies bytes in; false where they do not fit.
     pub fn load(&mut self, address: u64, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
         let Ok(at) = usize::try_from(address.wrapping_sub(self.base)) else { return false };
         let place = at.checked_add(bytes.len()).and_then(|end| self.bytes.get_mut(at..end));
         place.map(|place| place.copy_from_slice(bytes)).is_some()

@@ -111,7 +111,8 @@ impl Hart {
         let value = if self.config.is_rv32() { value & 0xffff_ffff } else { value };
         let csr = &mut self.state.csr;
         let delegated = if interrupt { csr.mideleg } else { csr.medeleg };
-        let to_level = if from_level <= Level::S && delegated >> cause & 1 != 0 { Level::S } else { Level::M };
+        let to_level =
+            if from_level <= Level::S && delegated >> cause & 1 != 0 { Level::S } else { Level::M };
         let code = u64::from(cause) | u64::from(interrupt) << (self.config.xlen() - 1);
         let vector = if to_level == Level::S {
             let (enabled, spp) = (csr.mstatus & status::SIE != 0, from_level as u64);

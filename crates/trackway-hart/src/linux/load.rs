@@ -70,7 +70,8 @@ pub(super) fn load(
             | (segment.flags >> 1 & 1) as u8 * WRITE
             | (segment.flags >> 2 & 1) as u8 * READ;
         // A page that two segments share gets the rights of both, and keeps what is there.
-        let start = (start..page_up(end)).step_by(PAGE as usize).find(|page| memory.is_free(*page, page + PAGE));
+        let start =
+            (start..page_up(end)).step_by(PAGE as usize).find(|page| memory.is_free(*page, page + PAGE));
         if let Some(start) = start {
             memory.map(start, page_up(end), permissions);
         }

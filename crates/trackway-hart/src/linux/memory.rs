@@ -74,8 +74,12 @@ impl AddressSpace {
         for region in gone {
             let Some(Region { end, .. }) = self.regions.remove(&region) else { continue };
             if end - region > self.index.len() as u64 * PAGE {
-                let dead: Vec<u64> =
-                    self.index.keys().copied().filter(|page| (region..end).contains(&(page * PAGE))).collect();
+                let dead: Vec<u64> = self
+                    .index
+                    .keys()
+                    .copied()
+                    .filter(|page| (region..end).contains(&(page * PAGE)))
+                    .collect();
                 dead.into_iter().for_each(|page| self.release(page));
             } else {
                 (region / PAGE..end / PAGE).for_each(|page| self.release(page));

@@ -77,9 +77,8 @@ impl Signals {
 
     fn next(&mut self) -> Option<Pending> {
         let unstoppable = bit(SIGKILL) | bit(SIGSTOP);
-        let ready = |pending: &Pending| {
-            pending.forced || bit(pending.signal) & (self.blocked & !unstoppable) == 0
-        };
+        let ready =
+            |pending: &Pending| pending.forced || bit(pending.signal) & (self.blocked & !unstoppable) == 0;
         let at = self.pending.iter().position(ready)?;
         Some(self.pending.remove(at))
     }
