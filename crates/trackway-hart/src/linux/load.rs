@@ -66,9 +66,8 @@ pub(super) fn load(
         let end = segment.address.checked_add(segment.size).filter(|end| *end < limit);
         let Some(end) = end else { return Err(LoadError::new("a segment lies outside the address space")) };
         let start = segment.address & !(PAGE - 1);
-        let permissions = (segment.flags & 1) as u8 * EXEC
-            | (segment.flags >> 1 & 1) as u8 * WRITE
-            | (segment.flags >> 2 & 1) as u8 * READ;
+        let flag = |bit: u32, permission: u8| if segment.flags & bit != 0 { permission } else { 0 };
+        let permissions = flag(1, EXEC) | flag(2, WRITE) | flag(4, READ);
         // A page that two segments share gets the rights of both, and keeps what is there.
         let start =
             (start..page_up(end)).step_by(PAGE as usize).find(|page| memory.is_free(*page, page + PAGE));

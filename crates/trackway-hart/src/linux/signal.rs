@@ -7,10 +7,8 @@ pub(super) const SIGTRAP: u8 = 5;
 pub(super) const SIGBUS: u8 = 7;
 pub(super) const SIGKILL: u8 = 9;
 pub(super) const SIGSEGV: u8 = 11;
-pub(super) const SIGPIPE: u8 = 13;
 const SIGSTOP: u8 = 19;
 
-const SA_SIGINFO: u64 = 4;
 const SA_ONSTACK: u64 = 0x0800_0000;
 const SA_NODEFER: u64 = 0x4000_0000;
 const SA_RESETHAND: u64 = 0x8000_0000;
@@ -95,7 +93,7 @@ impl Process {
 
     /// Offset of the registers in a frame: flags, link, stack, mask padded to 128 bytes, aligned to 16.
     fn context_offset(&self) -> u64 {
-        INFO + ((5 * self.word() + 128) + 15 & !15)
+        INFO + (5 * self.word() + 128).next_multiple_of(16)
     }
 
     /// Delivers the next signal that is due.
@@ -126,8 +124,7 @@ impl Process {
     fn enter_handler(&mut self, pending: Pending, action: Action) -> bool {
         let word = self.word();
         let context = self.context_offset();
-        let size = context + 32 * word + 32 * 8 + 8;
-        let size = size + 15 & !15;
+        let size = (context + 32 * word + 32 * 8 + 8).next_multiple_of(16);
         let (alternate, flags, length) = self.signals.alternate;
         let mut sp = self.hart.state.x[2];
         let on_alternate = sp.wrapping_sub(alternate) < length;
@@ -175,7 +172,6 @@ impl Process {
         if action.flags & SA_RESETHAND != 0 {
             self.signals.actions[usize::from(pending.signal)].handler = 0;
         }
-        let _ = SA_SIGINFO; // the frame is the same with and without
         true
     }
 

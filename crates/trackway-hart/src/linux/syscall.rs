@@ -2,7 +2,7 @@
 
 use super::files::{Answer, Stat};
 use super::memory::{EXEC, PAGE, READ, WRITE};
-use super::signal::{Action, SIGPIPE};
+use super::signal::Action;
 use super::{Kernel, Process, Status, next_random};
 
 /// Error numbers.
@@ -126,7 +126,7 @@ impl Process {
                 let stat = self.files.stat(a[0])?;
                 self.put_stat(a[1], stat)
             }
-            81 | 82 | 83 => Ok(0),
+            81..=83 => Ok(0),
             93 | 94 => {
                 self.status = Status::Exited(a[0] as u8);
                 Ok(0)
@@ -308,7 +308,6 @@ impl Process {
         if let Some(back) = back {
             self.files.seek(fd, back as i64, 0)?;
         }
-        let _ = SIGPIPE; // pipes always have a reader here
         Ok(done)
     }
 
@@ -548,7 +547,7 @@ impl Process {
         }
         let fixed = flags & 0x10 != 0;
         let start = match fixed {
-            true if address % PAGE != 0 => return Err(errno::EINVAL),
+            true if !address.is_multiple_of(PAGE) => return Err(errno::EINVAL),
             true => address,
             false => self.place(address, length)?,
         };
@@ -655,7 +654,7 @@ const fn page_up(address: u64) -> u64 {
 fn range(address: u64, length: u64) -> Result<(u64, u64), i64> {
     let end = address.checked_add(length).map(page_up).filter(|end| *end >= address);
     match end {
-        Some(end) if address % PAGE == 0 => Ok((address, end)),
+        Some(end) if address.is_multiple_of(PAGE) => Ok((address, end)),
         _ => Err(errno::EINVAL),
     }
 }

@@ -97,7 +97,7 @@ impl Plic {
     }
 
     pub(super) fn read(&mut self, offset: u64, size: usize) -> Option<u64> {
-        if size != 4 || offset % 4 != 0 {
+        if size != 4 || !offset.is_multiple_of(4) {
             return None;
         }
         Some(match offset {
@@ -118,7 +118,7 @@ impl Plic {
     }
 
     pub(super) fn write(&mut self, offset: u64, size: usize, value: u64) -> Option<()> {
-        if size != 4 || offset % 4 != 0 {
+        if size != 4 || !offset.is_multiple_of(4) {
             return None;
         }
         match offset {
