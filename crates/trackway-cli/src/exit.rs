@@ -34,7 +34,7 @@ pub(crate) enum Failure {
         /// The trace.
         path: PathBuf,
         /// What is wrong.
-        error: trackway::Error,
+        error: Box<trackway::Error>,
         /// How far it was read.
         instruction: Option<u64>,
         /// The bytes around the place, ready to print.
@@ -54,13 +54,14 @@ pub(crate) enum Failure {
 impl Failure {
     /// A failure to open or read a trace.
     pub(crate) fn input(path: &std::path::Path, error: impl Into<trackway::Error>) -> Self {
-        Failure::Input { path: path.into(), error: error.into(), instruction: None, excerpt: None }
+        Failure::Input { path: path.into(), error: Box::new(error.into()), instruction: None, excerpt: None }
     }
 
     /// The exit code for it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
-            Failure::Input { error: trackway::Error::Config(_), .. } | Failure::Usage(_) => Exit::Usage,
+            Failure::Usage(_) => Exit::Usage,
+            Failure::Input { error, .. } if matches!(**error, trackway::Error::Config(_)) => Exit::Usage,
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,
             // A closed pipe is how a reader says that it has enough.

@@ -67,13 +67,18 @@ pub(crate) fn placed(common: &Common, path: &Path, error: trackway::Error) -> Fa
         trackway::Error::NotRecognised { head } => Some(hex_lines(head, 0, None)),
         _ => None,
     };
-    Failure::Input { path: path.into(), error, instruction: None, excerpt }
+    Failure::Input { path: path.into(), error: Box::new(error), instruction: None, excerpt }
 }
 
 /// As [`placed`], after `instruction` instructions.
 pub(crate) fn placed_at(common: &Common, path: &Path, error: Error, instruction: u64) -> Failure {
     let excerpt = excerpt(common, path, &error);
-    Failure::Input { path: path.into(), error: error.into(), instruction: Some(instruction), excerpt }
+    Failure::Input {
+        path: path.into(),
+        error: Box::new(error.into()),
+        instruction: Some(instruction),
+        excerpt,
+    }
 }
 
 /// Bytes before the place, and behind it.

@@ -14,7 +14,7 @@ pub const PLAIN_MAGIC: &[u8; 4] = b"\x01STF";
 
 const HEADER: u64 = 20;
 const ENTRY: u64 = 24;
-const ZSTD_MAGIC: u32 = 0xfd2f_b528;
+const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// A stretch of records that can be read by itself.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl Parts {
                     }
                     Err(damage) => {
                         // The frames stand one behind the other: they can be read without the index.
-                        let end = frames_end(all, index_at);
+                        let end = frames_end(all);
                         let feed = decompress(Slice { bytes, at: HEADER as usize, end })?;
                         Ok(Parts::new(Plan::Stream(Some(feed)), Some(damage), container))
                     }
@@ -309,16 +309,17 @@ fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
     Ok(chunks)
 }
 
-/// Where the frames end in a file whose index cannot be used: at the index if it lies behind them.
-fn frames_end(all: &[u8], index_at: u64) -> usize {
-    let is_frame = |at: usize| {
-        all.get(at..at + 4)
-            .is_some_and(|word| u32::from_le_bytes(word.try_into().unwrap_or_default()) == ZSTD_MAGIC)
-    };
-    match usize::try_from(index_at) {
-        Ok(at) if at > HEADER as usize && at <= all.len() && !is_frame(at) => at,
-        _ => all.len(),
+/// Where the frames end in a file whose index cannot be used: they stand one behind the other.
+fn frames_end(all: &[u8]) -> usize {
+    let mut at = HEADER as usize;
+    while let Some(rest) = all.get(at..).filter(|rest| rest.starts_with(ZSTD_MAGIC)) {
+        match zstd::zstd_safe::find_frame_compressed_size(rest) {
+            Ok(size) if size > 0 => at += size,
+            // A frame that is cut or damaged: what it holds before that is still good.
+            _ => return all.len(),
+        }
     }
+    at
 }
 
 fn decompress(frames: impl BufRead + Send + 'static) -> Result<Feed> {

@@ -424,7 +424,7 @@ fn size_in_bytes(unit: SizeUnit, isa: Isa, opcode: u32, size: u64, words: u32) -
         SizeUnit::Auto if size < 8 => None,
         // One content word holds 8 bytes at most: more than 8 are bits.
         SizeUnit::Auto if words == 1 && size > 8 => Some((size / 8, true)),
-        SizeUnit::Auto => crate::opcode::size_in_bytes(isa, opcode, size).map(|size| (size, true)),
+        SizeUnit::Auto => crate::opcode::size_in_bytes(isa, opcode, size).map(|bytes| (bytes, bytes != size)),
     }
 }
 

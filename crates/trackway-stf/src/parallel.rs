@@ -166,15 +166,16 @@ fn lift_chunk(
         if !batch.events.is_empty() && out.send(Message::Batch(batch)).is_err() {
             return;
         }
-        let ended = match more {
+        // Where only the length is wrong nothing is left behind.
+        let (ended, left) = match more {
             Ok(true) => continue,
-            Ok(false) => part.finish(),
-            Err(error) => Err(error),
+            Ok(false) => (part.finish(), 0),
+            Err(error) => (Err(error), part.left()),
         };
         // The reader may be gone: then nobody misses these.
         let _ = out.send(Message::Ended(census));
         if let Err(error) = ended {
-            let _ = out.send(Message::Failed(error, part.base + part.feed.offset(), part.left()));
+            let _ = out.send(Message::Failed(error, part.base + part.feed.offset(), left));
         }
         return;
     }

@@ -120,12 +120,10 @@ impl Writer {
         let sealed = std::mem::take(&mut self.sealed);
         let frames: Vec<std::io::Result<Vec<u8>>> = match &sealed[..] {
             [] => return Ok(()),
-            [(_, raw)] => vec![zstd::bulk::compress(raw, level)],
+            [(_, raw)] => vec![compress(raw, level)],
             several => std::thread::scope(|scope| {
-                let threads: Vec<_> = several
-                    .iter()
-                    .map(|(_, raw)| scope.spawn(move || zstd::bulk::compress(raw, level)))
-                    .collect();
+                let threads: Vec<_> =
+                    several.iter().map(|(_, raw)| scope.spawn(move || compress(raw, level))).collect();
                 let lost = || Err(std::io::Error::from(std::io::ErrorKind::Other));
                 threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
             }),
@@ -166,4 +164,11 @@ impl Writer {
 fn point(file: &mut (impl Write + Seek), index_at: u64) -> Result<()> {
     file.seek(SeekFrom::Start(12))?;
     Ok(file.write_all(&index_at.to_le_bytes())?)
+}
+
+/// One frame, with a checksum: without it a damaged chunk can look like a good one.
+fn compress(raw: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
+    let mut compressor = zstd::bulk::Compressor::new(level)?;
+    compressor.include_checksum(true)?;
+    compressor.compress(raw)
 }

@@ -1,0 +1,345 @@
+//! Every rule fires on a minimal bad trace and is silent on the good twin.
+
+mod common;
+
+use common::*;
+use trackway_stf::values::{features, iem, isa};
+use trackway_stf::{
+    Config, Container, Data, Entries, EventId, Layout, Metadata, Protocol, RULES, Record, Register, Text16,
+    Text32, Trace, WriteConfig,
+};
+
+type Records = Vec<Record<'static>>;
+
+const MODE: EventId = EventId { interrupt: false, special: true, code: 0 };
+const MACHINE: Record<'static> = Record::Event { id: MODE, data: Data(&[3, 0, 0, 0, 0, 0, 0, 0]) };
+const NOP: Record<'static> = Record::InstOpcode32 { opcode: 0x13 };
+/// `ld a0, 0(a0)`.
+const LOAD: Record<'static> = Record::InstOpcode32 { opcode: 0x0005_3503 };
+/// `jal x0, .`: it jumps to itself.
+const JUMP: Record<'static> = Record::InstOpcode32 { opcode: 0x0000_006f };
+const READ8: Record<'static> = Record::InstMemAccess { address: 0x1000, size: 8, attributes: 0, access: 1 };
+const DATA: Record<'static> = Record::InstMemContent { data: 1 };
+
+const fn event(interrupt: bool, code: u64, data: &'static [u8]) -> Record<'static> {
+    Record::Event { id: EventId { interrupt, special: false, code }, data: Data(data) }
+}
+
+const fn reg(number: u16, meta: u8) -> Record<'static> {
+    Record::InstReg { register: Register { number, meta, content: &[0; 8] } }
+}
+
+fn header(features: u64) -> Records {
+    vec![
+        Record::Identifier { magic: *b"STF" },
+        Record::Version { major: 1, minor: 6 },
+        Record::Comment { text: Text32(b"made by hand") },
+        Record::Isa { isa: isa::RISCV },
+        Record::InstIem { mode: iem::RV64 },
+        Record::TraceInfo { generator: 6, major: 1, minor: 0, patch: 0, text: Text16(b"") },
+        Record::TraceInfoFeature { features: features | features::RV64 },
+        Record::ForcePc { pc: 0x1000 },
+        Record::EndHeader {},
+    ]
+}
+
+/// Header, mode change, then `body`, with the features that the body needs.
+fn with(features: u64, body: &[Record<'static>]) -> Records {
+    let mut records = header(features | features::EVENT);
+    records.push(MACHINE);
+    records.extend_from_slice(body);
+    records
+}
+
+/// A body that needs no feature.
+fn body(records: &[Record<'static>]) -> Records {
+    with(0, records)
+}
+
+fn good() -> Records {
+    body(&[NOP, READ8, DATA, LOAD, NOP])
+}
+
+/// The good trace with a change.
+fn changed(change: impl FnOnce(&mut Records)) -> Records {
+    let mut records = good();
+    change(&mut records);
+    records
+}
+
+fn bytes(records: &Records) -> Vec<u8> {
+    let mut layout = Layout::default();
+    let mut out = Vec::new();
+    for record in records {
+        layout.note(record);
+        record.write(&mut out, &layout);
+    }
+    out
+}
+
+fn findings(bytes: &[u8]) -> Vec<&'static str> {
+    let config = Config { force: true, ..Config::default() };
+    let mut found = Vec::new();
+    let trace = trackway_core::Input::from_vec(bytes.to_vec());
+    match Trace::open(trace, config) {
+        // Damage ends the reading; what was found before it counts.
+        Ok(trace) => drop(trackway_stf::check(trace, &mut |finding| found.push(finding.rule.name))),
+        Err(error) => panic!("{error}"),
+    }
+    found
+}
+
+/// Rule, bad trace, good twin where the good trace is not it.
+fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
+    let mut cases: Vec<(&'static str, Records, Option<Records>)> = Vec::new();
+    let mut bad = |rule, records| cases.push((rule, records, None));
+
+    bad("STF-identifier-first", changed(|records| records.insert(3, Record::Identifier { magic: *b"STF" })));
+    bad("STF-version-second", changed(|records| records.swap(1, 2)));
+    bad("STF-version-known", changed(|records| records[1] = Record::Version { major: 1, minor: 7 }));
+    bad(
+        "STF-version-holds",
+        changed(|records| records[1] = Record::Version { major: 1, minor: 3 }).tap(|records| {
+            records.insert(8, Record::VlenConfig { bits: 128 });
+        }),
+    );
+    bad(
+        "STF-comment-there",
+        changed(|records| {
+            records.remove(2);
+        }),
+    );
+    bad(
+        "STF-isa-once",
+        changed(|records| {
+            records.remove(3);
+        }),
+    );
+    bad("STF-isa-once", changed(|records| records.insert(4, Record::Isa { isa: 1 })));
+    bad("STF-isa-known", changed(|records| records[3] = Record::Isa { isa: 9 }));
+    bad("STF-isa-before-iem", changed(|records| records.swap(3, 4)));
+    bad("STF-iem-once", changed(|records| records.insert(5, Record::InstIem { mode: 2 })));
+    bad("STF-iem-known", changed(|records| records[4] = Record::InstIem { mode: 9 }));
+    bad("STF-iem-feature", changed(|records| records[4] = Record::InstIem { mode: iem::RV32 }));
+    bad(
+        "STF-trace-info-there",
+        changed(|records| {
+            records.remove(5);
+        }),
+    );
+    bad(
+        "STF-generator-known",
+        changed(|records| {
+            records[5] =
+                Record::TraceInfo { generator: 0x99, major: 0, minor: 0, patch: 0, text: Text16(b"") };
+        }),
+    );
+    bad(
+        "STF-feature-once",
+        changed(|records| {
+            records.remove(6);
+        }),
+    );
+    bad(
+        "STF-feature-known",
+        changed(|records| records[6] = Record::TraceInfoFeature { features: 1 << 40 | 0x28 }),
+    );
+    bad("STF-feature-kept", with(features::PTE, &[NOP]));
+    bad("STF-feature-declared", body(&[reg(1, 0x21), NOP]));
+    bad(
+        "STF-process-id-once",
+        changed(|records| {
+            let id = Record::ProcessIdExt { first: 0, second: 1, third: 2 };
+            records.splice(7..7, [id, id]);
+        }),
+    );
+    bad(
+        "STF-process-id-dialect",
+        with(features::PROCESS_ID, &[Record::ProcessIdExt { first: 0, second: 1, third: 2 }, NOP]),
+    );
+    bad(
+        "STF-force-pc-header",
+        changed(|records| {
+            records.remove(7);
+        }),
+    );
+    let vlen = Record::VlenConfig { bits: 128 };
+    bad("STF-vlen-once", changed(|records| drop(records.splice(8..8, [vlen, vlen]))));
+    bad("STF-vlen-value", changed(|records| records.insert(8, Record::VlenConfig { bits: 32 })));
+    bad("STF-protocol-known", changed(|records| records.insert(8, Record::ProtocolId { protocol: 7 })));
+    bad(
+        "STF-clock-id",
+        changed(|records| records.insert(8, Record::ClockId { clock: 0, name: Text16(b"c") })),
+    );
+    let extended = Record::IsaExtended { text: Text32(b"rv64gc") };
+    bad("STF-isa-extended-once", changed(|records| drop(records.splice(8..8, [extended, extended]))));
+    bad("STF-end-header-once", changed(|records| records.push(Record::EndHeader {})));
+    bad("STF-header-only", changed(|records| records.push(Record::Isa { isa: 1 })));
+    bad("STF-header-only", changed(|records| records.insert(7, NOP)));
+
+    bad("STF-order", body(&[READ8, DATA, Record::InstPcTarget { pc: 0x1000 }, JUMP]));
+    bad(
+        "STF-pc-target-once",
+        body(&[Record::InstPcTarget { pc: 4 }, Record::InstPcTarget { pc: 0x1000 }, JUMP]),
+    );
+    bad("STF-pc-target-branch", body(&[Record::InstPcTarget { pc: 0x1004 }, NOP]));
+    bad("STF-pc-target-missing", body(&[JUMP]));
+    bad("STF-pc-target-value", body(&[Record::InstPcTarget { pc: 0x2000 }, JUMP]));
+    bad("STF-pc-continuity", body(&[NOP, Record::ForcePc { pc: 0x2000 }, NOP]));
+    bad("STF-opcode-width", body(&[Record::InstOpcode32 { opcode: 0x8082 }]));
+    bad("STF-opcode-width", body(&[Record::InstOpcode16 { opcode: 0x0013 }]));
+    bad("STF-opcode-known", body(&[Record::InstOpcode32 { opcode: 0xffff_ffff }]));
+    bad("STF-microop-size", with(features::MICROOP, &[Record::InstMicroop { size: 3, op: 1 }, NOP]));
+    bad("STF-group-open", body(&[NOP, READ8, DATA]));
+
+    let state = features::REGISTER_STATE;
+    bad("STF-reg-class", with(state, &[reg(1, 0x15), NOP]));
+    bad("STF-reg-role", with(features::OPERAND_VALUE, &[reg(1, 0x01), NOP]));
+    bad("STF-reg-reserved", with(features::OPERAND_VALUE, &[reg(1, 0x61), NOP]));
+    bad("STF-reg-number", with(state, &[reg(33, 0x11), NOP]));
+    bad("STF-reg-vector-length", with(state | features::VECTOR, &[reg(1, 0x13), NOP]));
+
+    bad(
+        "STF-mem-type",
+        body(&[Record::InstMemAccess { address: 0, size: 8, attributes: 0, access: 0 }, DATA, LOAD]),
+    );
+    bad("STF-mem-content-follows", body(&[DATA, NOP]));
+    bad("STF-mem-content-missing", body(&[READ8, LOAD]));
+    bad("STF-mem-content-count", body(&[READ8, DATA, DATA, LOAD]));
+    let byte = Record::InstMemAccess { address: 0, size: 1, attributes: 0, access: 1 };
+    bad(
+        "STF-mem-content-justified",
+        body(&[byte, Record::InstMemContent { data: 0x100 }, Record::InstOpcode32 { opcode: 0x0005_0503 }]),
+    );
+    let bits = Record::InstMemAccess { address: 0, size: 64, attributes: 0, access: 1 };
+    bad("STF-mem-size-unit", body(&[bits, DATA, LOAD]));
+    bad("STF-mem-size-opcode", body(&[byte, DATA, LOAD]));
+    bad("STF-mem-missing", body(&[LOAD]));
+    bad("STF-mem-spurious", body(&[READ8, DATA, NOP]));
+    let bus =
+        |access| Record::BusMasterAccess { address: 0, size: 8, master: 1, index: 0, attributes: 0, access };
+    let content = Record::BusMasterContent { data: 0 };
+    bad("STF-bus-type", body(&[bus(3), content, NOP]));
+    bad("STF-bus-master", body(&[bus(1), content, NOP]));
+    bad("STF-bus-content-follows", body(&[content, NOP]));
+    bad("STF-bus-content-missing", body(&[bus(1), NOP]));
+    const LEAF: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 0, 0, 0, 0, 0, 0];
+    let walk = |first_use, size, entries| Record::PageTableWalk {
+        address: 0,
+        first_use,
+        size,
+        entries: Entries(entries),
+    };
+    let pte = features::PTE;
+    cases.push((
+        "STF-walk-entries",
+        with(pte, &[walk(0, 4096, &[]), NOP]),
+        Some(with(pte, &[walk(0, 4096, LEAF), NOP])),
+    ));
+    cases.push((
+        "STF-walk-size",
+        with(pte, &[walk(0, 1000, LEAF), NOP]),
+        Some(with(pte, &[walk(0, 1 << 21, LEAF), NOP])),
+    ));
+    cases.push((
+        "STF-walk-index",
+        with(pte, &[walk(5, 4096, LEAF), NOP]),
+        Some(with(pte, &[NOP, walk(1, 4096, LEAF), NOP])),
+    ));
+    let mut bad = |rule, records| cases.push((rule, records, None));
+
+    bad("STF-event-known", body(&[event(false, 14, &[]), NOP]));
+    cases.push((
+        "STF-event-fields",
+        body(&[event(false, 2, &[0; 8]), NOP]),
+        Some(body(&[event(false, 2, &[0; 24]), NOP])),
+    ));
+    cases.push((
+        "STF-event-target",
+        body(&[NOP, Record::EventPcTarget { pc: 0x2000 }, NOP]),
+        Some(body(&[event(true, 7, &[0; 8]), Record::EventPcTarget { pc: 0x2000 }, NOP])),
+    ));
+    let mut bad = |rule, records| cases.push((rule, records, None));
+    bad("STF-mode-value", body(&[Record::Event { id: MODE, data: Data(&[9, 0, 0, 0, 0, 0, 0, 0]) }, NOP]));
+    bad("STF-mode-at-start", {
+        let mut records = header(0);
+        records.push(NOP);
+        records
+    });
+    let transaction = Record::Transaction {
+        id: 1,
+        delta: 1,
+        clock: 1,
+        metadata: Metadata { count: 0, raw: &[] },
+        protocol: Protocol(&[]),
+    };
+    bad("STF-transaction-header", with(features::TRANSACTIONS, &[NOP, transaction]));
+    bad("STF-reserved-descriptor", changed(|records| records.push(Record::Reserved {})));
+    bad("STF-reserve-end-field", changed(|records| records.push(Record::ReserveEnd {})));
+    bad("STF-reserve-end-last", changed(|records| records.extend([Record::ReserveEnd {}, NOP])));
+    bad("STF-empty", header(0));
+    cases
+}
+
+trait Tap: Sized {
+    fn tap(self, change: impl FnOnce(&mut Self)) -> Self;
+}
+
+impl Tap for Records {
+    fn tap(mut self, change: impl FnOnce(&mut Self)) -> Self {
+        change(&mut self);
+        self
+    }
+}
+
+#[test]
+fn the_good_trace_is_good() {
+    assert_eq!(findings(&bytes(&good())), [""; 0]);
+}
+
+#[test]
+fn every_rule_fires_and_its_twin_is_silent() {
+    let cases = cases();
+    for (rule, bad, twin) in &cases {
+        let found = findings(&bytes(bad));
+        assert!(found.contains(rule), "{rule} did not fire: {found:?}");
+        let silent = findings(&bytes(twin.as_ref().unwrap_or(&good())));
+        assert!(!silent.contains(rule), "{rule} fired on the good twin");
+    }
+    // The container's rules have a test of their own.
+    for rule in RULES.iter().filter(|rule| rule.name.starts_with("STF-")) {
+        assert!(cases.iter().any(|case| case.0 == rule.name), "{} has no test", rule.name);
+    }
+}
+
+#[test]
+fn container_rules() {
+    let config = WriteConfig { container: Container::Zstf, chunk: 10, ..WriteConfig::default() };
+    let good = rewrite(&busy_trace(100), config);
+    let zstf = |file: &[u8]| {
+        let found = findings(file);
+        found.into_iter().filter(|rule| rule.starts_with("ZSTF")).collect::<Vec<_>>()
+    };
+    assert_eq!(zstf(&good), [""; 0]);
+    let index_at = u64::from_le_bytes(good[12..20].try_into().unwrap()) as usize;
+    let mut bad = good.clone();
+    bad[index_at + 8 + 24 + 8] ^= 2; // address of the second chunk
+    assert_eq!(zstf(&bad), ["ZSTF-chunk-pc"]);
+    let mut bad = good;
+    bad[4] = 11; // instructions per chunk
+    assert_eq!(zstf(&bad), ["ZSTF-chunk-markers"; 9]);
+}
+
+#[test]
+fn names_are_unique() {
+    for (n, rule) in RULES.iter().enumerate() {
+        assert!(RULES[..n].iter().all(|other| other.name != rule.name), "{}", rule.name);
+    }
+}
+
+/// What we write from a real execution is legal.
+#[test]
+fn our_own_trace_is_legal() {
+    let found = findings(&std::fs::read(testdata("stf/sort/trace.stf")).unwrap());
+    assert_eq!(found, ["STF-process-id-dialect"], "only what no trace can avoid");
+}

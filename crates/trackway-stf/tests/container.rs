@@ -1,0 +1,287 @@
+//! Containers: chunks, index, seeking, threads, what damage does and does not take away.
+
+mod common;
+
+use common::*;
+use proptest::prelude::*;
+use trackway_core::*;
+use trackway_stf::{Config, Container, Trace, WriteConfig, Writer};
+
+fn zstf(chunk: u64, jobs: usize) -> WriteConfig {
+    WriteConfig { container: Container::Zstf, chunk, jobs, ..WriteConfig::default() }
+}
+
+/// The index of a ZSTF file: where it is, and its entries.
+fn index(file: &[u8]) -> (usize, Vec<[u64; 3]>) {
+    let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap());
+    let at = word(12) as usize;
+    let entry = |n: usize| [0, 8, 16].map(|field| word(at + 8 + 24 * n + field));
+    (at, (0..word(at) as usize).map(entry).collect())
+}
+
+fn put(file: &mut [u8], at: usize, word: u64) {
+    file[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
+#[test]
+fn plain_to_zstf_and_back_is_the_same_bytes() {
+    let plain_bytes = busy_trace(1000);
+    for (chunk, jobs) in [(1, 1), (7, 3), (100, 2), (1000, 1), (5000, 4)] {
+        let packed = rewrite(&plain_bytes, zstf(chunk, jobs));
+        assert_eq!(rewrite(&packed, plain()), plain_bytes, "chunks of {chunk}");
+        assert_eq!(rewrite(&plain_bytes, plain()), plain_bytes);
+        let (_, entries) = index(&packed);
+        assert_eq!(entries.len() as u64, 1000u64.div_ceil(chunk));
+        assert_eq!(entries[0][1], 0, "the first entry stores no address");
+        assert_eq!(entries.iter().map(|entry| entry[2]).sum::<u64>(), plain_bytes.len() as u64);
+    }
+}
+
+#[test]
+fn events_do_not_depend_on_container_chunks_or_threads() {
+    let plain_bytes = busy_trace(3000);
+    let wanted = lines(&plain_bytes, 1);
+    for (chunk, jobs) in [(100, 1), (100, 2), (999, 5), (3000, 2)] {
+        let packed = rewrite(&plain_bytes, zstf(chunk, 1));
+        assert!(lines(&packed, jobs) == wanted, "chunks of {chunk}, {jobs} threads");
+    }
+}
+
+#[test]
+fn seeking_gives_the_same_instructions() {
+    let packed = rewrite(&busy_trace(3000), zstf(100, 1));
+    let all: Vec<String> = lines(&packed, 1);
+    for jobs in [1, 2] {
+        for n in [0u64, 1, 99, 100, 1234, 2999, 3000, 1 << 40] {
+            let mut source = open(&packed, jobs).unwrap().source();
+            let first = source.seek(n).unwrap();
+            assert!(first <= n && n.min(2999) - first < 100);
+            let mut batch = Batch::default();
+            assert!(source.fill(&mut batch).unwrap());
+            assert_eq!(batch.first_instruction, first);
+            let step = |line: &&String| line.contains(" step ");
+            let wanted = all.iter().filter(step).nth(first as usize).unwrap();
+            let event = batch.events.iter().find(|event| matches!(event.kind, EventKind::Step(_))).unwrap();
+            let mut found = String::new();
+            batch.write_line(event, &mut found);
+            assert_eq!(&found, wanted);
+        }
+    }
+}
+
+/// stf_lib drops the whole chunk when a record follows the last instruction.
+#[test]
+fn what_follows_the_last_instruction_is_kept() {
+    let mut bytes = busy_trace(10);
+    bytes.extend(b"\x03\x04\0\0\0last");
+    for chunk in [3, 5, 10, 100] {
+        let packed = rewrite(&bytes, zstf(chunk, 1));
+        assert_eq!(index(&packed).1.len() as u64, 10u64.div_ceil(chunk), "no chunk without instructions");
+        assert_eq!(rewrite(&packed, plain()), bytes);
+        assert!(lines(&packed, 2).last().unwrap().contains("text='last"));
+    }
+}
+
+/// Killed after any write of a chunk, the file holds the chunks before.
+#[test]
+fn a_killed_writer_leaves_a_readable_file() {
+    let bytes = busy_trace(100);
+    let whole = rewrite(&bytes, zstf(10, 1));
+    let file = Memory::default();
+    let mut writer = Writer::new(file.output(), zstf(10, 1)).unwrap();
+    let mut seen = 0;
+    // Groups of the plain trace, one opcode each.
+    let layout = Default::default();
+    let (mut at, mut start) = (0, 0);
+    let mut pc = 0u64;
+    while at < bytes.len() {
+        let (record, len) = trackway_stf::read(&bytes[at..], &layout, 0).unwrap();
+        at += len;
+        match record {
+            trackway_stf::Record::EndHeader {} => writer.header(&bytes[start..at]),
+            _ if record.is_marker() => {
+                pc += 1;
+                writer.group(&bytes[start..at], pc).unwrap();
+            }
+            _ => continue,
+        }
+        start = at;
+        let left = file.bytes();
+        if left.len() > 20 {
+            // As if the process had been killed now.
+            let now = lines(&left, 1);
+            assert!(!now.iter().any(|line| line.starts_with("error")), "{now:?}");
+            let steps = now.iter().filter(|line| line.contains(" step ")).count();
+            assert_eq!(steps % 10, 0);
+            assert!(steps >= seen);
+            seen = steps;
+        }
+    }
+    assert_eq!(seen, 90);
+    writer.finish(&[]).unwrap();
+    assert_eq!(lines(&file.bytes(), 1).len(), lines(&whole, 1).len());
+}
+
+#[test]
+fn an_unusable_index_does_not_lose_the_records() {
+    let bytes = busy_trace(100);
+    let packed = rewrite(&bytes, zstf(10, 1));
+    let (at, entries) = index(&packed);
+    let wanted = lines(&packed, 1);
+    type Damage = Box<dyn Fn(&mut Vec<u8>)>;
+    let damages: Vec<(&str, Damage)> = vec![
+        ("index offset", Box::new(|file| put(file, 12, 0))),
+        ("index offset", Box::new(|file| put(file, 12, u64::MAX))),
+        ("index offset", Box::new(|file| put(file, 12, 3))),
+        ("chunk count", Box::new(move |file| put(file, at, 1 << 40))),
+        ("chunk count", Box::new(move |file| put(file, at, u64::MAX))),
+        ("chunk offset", Box::new(move |file| put(file, at + 8 + 24, 1 << 50))),
+        ("chunk offset", Box::new(move |file| put(file, at + 8 + 48, 0))),
+        ("uncompressed size", Box::new(move |file| put(file, at + 8 + 16, u64::MAX))),
+    ];
+    for (field, damage) in damages {
+        for jobs in [1, 2] {
+            let mut file = packed.clone();
+            damage(&mut file);
+            let found = lines(&file, jobs);
+            let error = found.iter().find(|line| line.starts_with("error")).expect("the damage is told");
+            assert!(error.contains(field) && error.contains("[ZSTF]"), "{error}");
+            let events = |lines: &[String]| -> Vec<String> {
+                lines.iter().filter(|line| !line.starts_with("error")).cloned().collect()
+            };
+            assert!(events(&found) == events(&wanted), "{field}: every record is still delivered");
+        }
+    }
+    // A chunk that is longer or shorter than the index says: the chunk is read, then the lie is told.
+    for size in [0, 1, entries[3][2] - 1, entries[3][2] + 1, 1 << 40] {
+        let mut file = packed.clone();
+        put(&mut file, at + 8 + 24 * 3 + 16, size);
+        let found = lines(&file, 1);
+        assert!(found.iter().any(|line| line.contains("ZSTF index.uncompressed size")), "{size}");
+        assert_eq!(found.iter().filter(|line| line.contains(" step ")).count(), 100, "{size}");
+        assert!(lines(&file, 3) == found);
+    }
+}
+
+#[test]
+fn a_damaged_chunk_costs_that_chunk_only() {
+    let packed = rewrite(&busy_trace(1000), zstf(100, 1));
+    let (_, entries) = index(&packed);
+    let count = |lines: &[String], word: &str| lines.iter().filter(|line| line.contains(word)).count();
+    // The frame cannot be read at all: its instructions are a gap.
+    let mut file = packed.clone();
+    file[entries[4][0] as usize..][..4].fill(0);
+    let found = lines(&file, 1);
+    assert_eq!((count(&found, "error "), count(&found, " step ")), (1, 900));
+    assert_eq!(count(&found, "gap reason=bad-input"), 1);
+    assert!(lines(&file, 2) == found);
+    // Its content is damaged: the checksum tells.
+    let mut file = packed;
+    let middle = (entries[4][0] + entries[5][0]) as usize / 2;
+    file[middle..middle + 8].fill(0xff);
+    let found = lines(&file, 1);
+    assert_eq!(count(&found, "error "), 1);
+    assert!((900..=1000).contains(&count(&found, " step ")));
+    assert!(lines(&file, 2) == found);
+}
+
+#[test]
+fn streams_and_files_give_the_same() {
+    let plain_bytes = busy_trace(500);
+    for file in [plain_bytes.clone(), rewrite(&plain_bytes, zstf(64, 1))] {
+        let stream = Input::Stream(Box::new(std::io::Cursor::new(file.clone())));
+        let trace = Trace::open(stream, Config::default()).unwrap();
+        assert_eq!(source_lines(&mut trace.source()), lines(&file, 1));
+    }
+}
+
+#[test]
+fn zstf_needs_an_output_that_seeks() {
+    let out = Output::Stream(Box::new(Vec::new()));
+    assert!(Writer::new(out, zstf(10, 1)).is_err());
+}
+
+/// All truncations and all corruptions of one byte: no panic, and what is before the place is delivered.
+#[test]
+fn every_truncation_and_every_corrupted_byte() {
+    let plain_bytes = busy_trace(12);
+    let packed = rewrite(&plain_bytes, zstf(4, 1));
+    let whole = lines(&plain_bytes, 1);
+    for cut in 0..plain_bytes.len() {
+        let found = lines(&plain_bytes[..cut], 1);
+        let good = found.iter().filter(|line| !line.starts_with("error")).count();
+        let same = found.iter().zip(&whole).take_while(|(found, whole)| found == whole).count();
+        // The last group may be open: its records come without their instruction.
+        assert!(same + 3 >= good, "cut at {cut}");
+    }
+    for (file, jobs) in [(&plain_bytes, 1), (&packed, 1), (&packed, 2)] {
+        for cut in 0..file.len() {
+            lines(&file[..cut], jobs);
+        }
+        for at in 0..file.len() {
+            for flip in [0x01, 0x80, 0xff] {
+                let mut damaged = file.clone();
+                damaged[at] ^= flip;
+                let events = lines(&damaged, jobs);
+                assert!(!events.is_empty());
+                if jobs == 1 {
+                    if let Ok(trace) = open(&damaged, 1) {
+                        let _ = trackway_stf::check(trace, &mut |_| {});
+                    }
+                    if let Ok(trace) = open(&damaged, 1) {
+                        let mut items = trace.items();
+                        let mut item = Item::default();
+                        while items.next(&mut item).unwrap_or(false) {}
+                    }
+                }
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn random_files_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), zstd: bool) {
+        let mut file = if zstd { b"ZSTF".to_vec() } else { b"\x01STF\x02\x01\0\0\0\x03\0\0\0".to_vec() };
+        file.extend(bytes);
+        lines(&file, 1);
+    }
+}
+
+#[test]
+fn a_group_that_never_ends_is_refused() {
+    let mut bytes = trackway_stf::example();
+    let access = [60, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1];
+    for _ in 0..70_000 {
+        bytes.extend(access);
+    }
+    bytes.extend([241, 1, 0]);
+    let found = lines(&bytes, 1);
+    assert!(found.last().unwrap().contains("instruction group"), "{:?}", found.last());
+}
+
+#[test]
+fn versions_that_are_not_supported_are_refused_unless_forced() {
+    for (major, minor, good) in
+        [(1, 2, true), (1, 6, true), (1, 1, false), (1, 0, false), (1, 7, false), (2, 0, false)]
+    {
+        let mut bytes = trackway_stf::example();
+        bytes[5] = major;
+        bytes[9] = minor;
+        let opened = open(&bytes, 1);
+        assert_eq!(opened.is_ok(), good, "{major}.{minor}");
+        if !good {
+            assert!(matches!(opened.unwrap_err().kind, ErrorKind::Unsupported { .. }));
+            let config = Config { force: true, ..Config::default() };
+            assert!(Trace::open(Input::from_vec(bytes), config).is_ok());
+        }
+    }
+}
+
+#[test]
+fn wrong_magic_is_told() {
+    for bytes in [&b"\x01STG\x02"[..], b"\x02\x01\0\0\0\x03\0\0\0", b"\xc8abc", b"ZSTD\0\0\0\0"] {
+        let error = open(bytes, 1).unwrap_err();
+        assert_eq!((error.item, error.offset), ("IDENTIFIER", 0), "{bytes:?}: {error}");
+    }
+}

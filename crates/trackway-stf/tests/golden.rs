@@ -1,0 +1,127 @@
+//! Golden cases in `testdata/stf`: events as reviewable text, the trace they lower to, and what comes back.
+//! `TRACKWAY_BLESS=1 cargo test -p trackway-stf` rewrites them.
+
+mod common;
+
+use common::*;
+use trackway_core::*;
+use trackway_stf::{Container, WriteConfig};
+
+fn bless() -> bool {
+    std::env::var_os("TRACKWAY_BLESS").is_some()
+}
+
+fn expect(name: &str, found: &[u8]) {
+    let path = testdata(name);
+    if bless() {
+        std::fs::write(&path, found).unwrap();
+    }
+    let wanted = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(wanted == found, "{name} differs; TRACKWAY_BLESS=1 rewrites it");
+}
+
+fn items(bytes: &[u8]) -> String {
+    let mut items = open(bytes, 1).unwrap().items();
+    let mut item = Item::default();
+    let mut out = String::new();
+    while items.next(&mut item).unwrap() {
+        out += format!("{:#06x} {} {}", item.offset, item.name, item.text).trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+fn case(name: &str, meta: Meta) {
+    let events = std::fs::read_to_string(testdata(&format!("stf/{name}/events.txt"))).unwrap();
+    let (bytes, losses) = lower(&batch(&events), meta.clone(), plain());
+    expect(&format!("stf/{name}/trace.stf"), &bytes);
+    expect(&format!("stf/{name}/items.txt"), items(&bytes).as_bytes());
+    expect(&format!("stf/{name}/ledger.txt"), losses.to_string().as_bytes());
+    // What comes back is what went in, but for the offsets.
+    let back = lines(&bytes, 1);
+    let (wanted, found): (Vec<_>, Vec<_>) =
+        (events.lines().map(sorted).collect(), back.iter().map(|line| sorted(line)).collect());
+    for (wanted, found) in wanted.iter().zip(&found) {
+        assert_eq!(wanted, found);
+    }
+    assert_eq!(wanted.len(), found.len());
+    // ZSTF holds the same records.
+    let config = WriteConfig { container: Container::Zstf, chunk: 50, ..WriteConfig::default() };
+    let (zstf, _) = lower(&batch(&events), meta, config);
+    assert_eq!(lines(&zstf, 1), back);
+    assert_eq!(lines(&zstf, 3), back, "more threads, the same events");
+}
+
+/// Fields in a fixed order, without the offset.
+fn sorted(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = without_offset(line).split(' ').map(str::to_string).collect();
+    words.sort();
+    words
+}
+
+#[test]
+fn sort() {
+    case("sort", Meta::new(FormatId::Stf, Isa::Rv64));
+}
+
+/// Everything that the model can say and STF can hold, and what it cannot.
+#[test]
+fn everything() {
+    let meta = Meta { vector_bits: Some(128), ..Meta::new(FormatId::Stf, Isa::Rv64) };
+    case("everything", meta);
+}
+
+#[test]
+fn what_stf_cannot_hold_is_in_the_ledger() {
+    let events = "\
+0x0 context privilege=vs security=realm mte=0x1
+0x0 time kind=timestamp value=0x10 clock=0x0
+0x0 step pc=0x1000 encoding=0x13 length=0x4 outcome=retired accesses=mem(kind:prefetch,address:0x10,size:0x8,attributes:0x0);reg(reg:x1,role:source,update:set);reg(reg:x2,role:destination,update:add,value:0x1)
+0x0 mark kind=halt
+0x0 gap reason=overflow from=0x1004
+0x0 step pc=0x2000 encoding=0x13 length=0x4 outcome=retired
+";
+    let (bytes, losses) = lower(&batch(events), Meta::new(FormatId::Ete, Isa::Rv64), plain());
+    assert!(losses.is_lossy());
+    assert_eq!(
+        losses.to_string(),
+        "\
+kept       2  instructions
+derived    1  gaps (as comments)
+dropped    1  MTE modes
+dropped    1  debug and virtual modes
+dropped    1  marks
+dropped    1  partly known registers
+dropped    1  prefetches
+dropped    1  registers without a value
+dropped    1  security states
+dropped    1  times
+"
+    );
+    // The gap moved the flow, and is not silent.
+    let back = lines(&bytes, 1);
+    assert!(back.iter().any(|line| line.contains("gap%3a%20reason%3doverflow")), "{back:#?}");
+    assert!(back.iter().any(|line| line.contains("step pc=0x2000")));
+}
+
+/// The oldest version that holds the content, and the one asked for.
+#[test]
+fn version_by_content() {
+    let version = |meta: Meta, config: WriteConfig| {
+        let (bytes, _) =
+            lower(&batch("0x0 step pc=0x0 encoding=0x13 length=0x4 outcome=retired"), meta, config);
+        open(&bytes, 1).unwrap().header.version.unwrap()
+    };
+    let meta = || Meta::new(FormatId::Stf, Isa::Rv64);
+    assert_eq!(version(meta(), plain()), (1, 3));
+    assert_eq!(version(Meta { vector_bits: Some(256), ..meta() }, plain()), (1, 4));
+    assert_eq!(version(Meta { isa_string: Some("rv64gc".into()), ..meta() }, plain()), (1, 6));
+    assert_eq!(version(meta(), WriteConfig { version: Some((1, 5)), ..plain() }), (1, 5));
+    assert_eq!(version(meta(), WriteConfig { version: Some((1, 2)), ..plain() }), (1, 2));
+    let refused = trackway_stf::Lower::new(
+        Memory::default().output(),
+        meta(),
+        WriteConfig { version: Some((1, 1)), ..plain() },
+    );
+    assert!(refused.is_err());
+}
