@@ -188,6 +188,18 @@ impl Feed {
         self.start += n;
     }
 
+    /// A window over a buffer that can be had back.
+    pub fn from_buffer(buffer: Vec<u8>) -> Self {
+        let input = Input::Stream(Box::new(std::io::empty()));
+        Feed { input, buffer, start: 0, consumed: 0, ended: true }
+    }
+
+    /// The buffer, to be filled again; its content is of no use.
+    pub fn take_buffer(&mut self) -> Vec<u8> {
+        self.start = 0;
+        std::mem::take(&mut self.buffer)
+    }
+
     /// Are all bytes at hand?
     pub fn is_whole(&self) -> bool {
         matches!(self.input, Input::Whole(_))

@@ -20,12 +20,20 @@ use crate::values::{MODE_CHANGE, access, features, generator, isa};
 pub fn check(trace: Trace, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let mut checker = Checker::new(report, &trace);
     let mut records = trace.records();
-    let scanned = records.scan(|offset, record, _, chunk_pc| {
-        checker.record(offset, record, chunk_pc);
-        ControlFlow::Continue(())
-    });
+    let scanned = (|| {
+        while let Some(pc) = records.enter()? {
+            if let Some(pc) = pc {
+                checker.chunk(pc);
+            }
+            records.scan_part(&mut |offset: u64, record: &Record<'_>, _: &[u8]| {
+                checker.record(offset, record);
+                ControlFlow::Continue(())
+            })?;
+        }
+        Ok(())
+    })();
     checker.end();
-    scanned.map(|_| checker.item)
+    scanned.map(|()| checker.item)
 }
 
 /// What has been seen, and the group that is being collected.
@@ -107,11 +115,8 @@ impl<'r> Checker<'r> {
         (self.report)(Finding { rule, offset: self.offset, item: self.item, message });
     }
 
-    fn record(&mut self, offset: u64, record: &Record<'_>, chunk_pc: Option<u64>) {
+    fn record(&mut self, offset: u64, record: &Record<'_>) {
         self.offset = offset;
-        if let Some(pc) = chunk_pc {
-            self.chunk(pc);
-        }
         if self.ended {
             self.found(&RESERVE_END_LAST, format!("{} follows it", record.name()));
         }

@@ -4,6 +4,7 @@
 //! file or a stream is one part; a mapped ZSTF file has one part per chunk.
 
 use std::io::{BufRead, Read};
+use std::sync::{Arc, Mutex};
 
 use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result, SharedBytes};
 
@@ -14,6 +15,8 @@ pub const PLAIN_MAGIC: &[u8; 4] = b"\x01STF";
 
 const HEADER: u64 = 20;
 const ENTRY: u64 = 24;
+/// Chunks up to this size are decompressed at once; usual ones have one or two MiB.
+const AT_ONCE: usize = 1 << 26;
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// A stretch of records that can be read by itself.
@@ -27,6 +30,33 @@ pub struct Part {
     pub start_pc: Option<u64>,
     /// Its place in the index, to report what is wrong with it.
     chunk: Option<(Chunk, u64)>,
+    /// Where its decoder goes when it is done.
+    pool: Option<(Pool, Box<Decoder>)>,
+}
+
+/// What decompresses a chunk at once; kept from chunk to chunk, for it is dear to make.
+struct Decoder {
+    zstd: zstd::bulk::Decompressor<'static>,
+    buffer: Vec<u8>,
+}
+
+impl std::fmt::Debug for Decoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Decoder({} bytes)", self.buffer.capacity())
+    }
+}
+
+type Pool = Arc<Mutex<Vec<Box<Decoder>>>>;
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if let Some((pool, mut decoder)) = self.pool.take()
+            && let Ok(mut pool) = pool.lock()
+        {
+            decoder.buffer = self.feed.take_buffer();
+            pool.push(decoder);
+        }
+    }
 }
 
 impl Part {
@@ -76,6 +106,7 @@ struct Zstf {
     per_chunk: u64,
     chunks: Vec<Chunk>,
     index_at: u64,
+    pool: Pool,
 }
 
 enum Plan {
@@ -124,7 +155,7 @@ impl Parts {
                 let all: &[u8] = (*bytes).as_ref();
                 match read_index(all, index_at) {
                     Ok(chunks) => {
-                        let zstf = Zstf { bytes, per_chunk, chunks, index_at };
+                        let zstf = Zstf { bytes, per_chunk, chunks, index_at, pool: Pool::default() };
                         Ok(Parts::new(Plan::Chunks(zstf), None, container))
                     }
                     Err(damage) => {
@@ -182,14 +213,16 @@ impl Parts {
         match &mut self.plan {
             Plan::Stream(feed) => Ok(Head::Stream(feed.as_mut())),
             Plan::Chunks(zstf) if zstf.chunks.is_empty() => Ok(Head::Stream(None)),
-            Plan::Chunks(zstf) => zstf.part(0).map(|part| Head::Chunk(part.feed)),
+            Plan::Chunks(zstf) => zstf.part(0).map(Head::Chunk),
         }
     }
 
     /// The next part; `None` at the end. Damage of the container is told last.
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
-            Plan::Stream(feed) => feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None }),
+            Plan::Stream(feed) => {
+                feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None, pool: None })
+            }
             Plan::Chunks(zstf) if self.next < zstf.chunks.len() => Some(zstf.part(self.next)?),
             Plan::Chunks(_) => None,
         };
@@ -223,7 +256,7 @@ impl Parts {
 /// Access to the first records.
 pub(crate) enum Head<'a> {
     Stream(Option<&'a mut Feed>),
-    Chunk(Feed),
+    Chunk(Part),
 }
 
 /// Opens chunks by number, from any thread.
@@ -247,14 +280,38 @@ impl ChunkReader {
 impl Zstf {
     fn part(&self, n: usize) -> Result<Part> {
         let chunk = self.chunks[n];
-        let slice = Slice { bytes: self.bytes.clone(), at: chunk.offset as usize, end: chunk.end as usize };
+        let (feed, decoder) = match self.decode(&chunk) {
+            Some((feed, decoder)) => (feed, Some(decoder)),
+            // Large, damaged, or not as long as the index says: piece by piece, as far as it goes.
+            None => {
+                let bytes = self.bytes.clone();
+                (decompress(Slice { bytes, at: chunk.offset as usize, end: chunk.end as usize })?, None)
+            }
+        };
         Ok(Part {
-            feed: decompress(slice)?,
+            feed,
             base: chunk.base,
             // The first entry stores no address; the header does.
             start_pc: (n > 0).then_some(chunk.start_pc),
             chunk: Some((chunk, self.index_at + 8 + ENTRY * n as u64)),
+            pool: decoder.map(|decoder| (self.pool.clone(), decoder)),
         })
+    }
+
+    /// Decompresses a chunk of ordinary size at once.
+    fn decode(&self, chunk: &Chunk) -> Option<(Feed, Box<Decoder>)> {
+        let size = usize::try_from(chunk.size).ok().filter(|&size| size <= AT_ONCE)?;
+        let frame = (*self.bytes).as_ref().get(chunk.offset as usize..chunk.end as usize)?;
+        let spare = self.pool.lock().ok()?.pop();
+        let mut decoder = match spare {
+            Some(decoder) => decoder,
+            None => Box::new(Decoder { zstd: zstd::bulk::Decompressor::new().ok()?, buffer: Vec::new() }),
+        };
+        let mut buffer = std::mem::take(&mut decoder.buffer);
+        buffer.clear();
+        buffer.reserve(size);
+        decoder.zstd.decompress_to_buffer(frame, &mut buffer).ok()?;
+        Some((Feed::from_buffer(buffer), decoder))
     }
 }
 

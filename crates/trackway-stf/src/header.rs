@@ -92,7 +92,7 @@ impl Header {
                 }
             }
             Head::Stream(None) => Ok(Header::default()),
-            Head::Chunk(mut feed) => Header::collect(&mut feed, config),
+            Head::Chunk(mut part) => Header::collect(&mut part.feed, config),
         }
     }
 
@@ -101,7 +101,7 @@ impl Header {
         let mut layout = Layout::default();
         let mut refused: Option<Error> = None;
         // Damage in the header is told when the records are read; here it only ends the header.
-        let scanned = scan(feed, 0, &mut layout, |offset, record, _| {
+        let mut visitor = |offset: u64, record: &Record<'_>, _: &[u8]| {
             if header.records == 0 && !matches!(record, Record::Identifier { magic: [b'S', b'T', b'F'] }) {
                 refused = Some(wrong_magic(record.descriptor().into()));
             }
@@ -120,7 +120,8 @@ impl Header {
             header.note(record);
             header.records += 1;
             if header.complete { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
+        };
+        let scanned = scan(feed, 0, &mut layout, &mut visitor);
         header.layout = layout;
         match (refused, scanned) {
             (Some(error), _) => Err(error),

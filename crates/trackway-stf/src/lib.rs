@@ -41,7 +41,7 @@ pub use header::Header;
 pub use layout::Layout;
 pub use lower::Lower;
 pub use open::{Lift, Records, Trace};
-pub use read::{Scan, read, scan};
+pub use read::{Scan, Visit, read, scan};
 pub use record::{RECORDS, Record};
 pub use rewrite::{Rewritten, rewrite};
 pub use rules::RULES;

@@ -8,7 +8,9 @@ use trackway_core::*;
 use crate::config::{Config, ProcessId, SizeUnit};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
-use crate::record::Record;
+use crate::layout::Layout;
+use crate::read::WINDOW;
+use crate::record::{Record, read_common};
 use crate::values::{MODE_CHANGE, access, isa};
 
 /// Turns records into events, group by group. All of its state is here.
@@ -18,6 +20,8 @@ pub(crate) struct Lifter {
     /// ISA number; encoding modes are read against it.
     isa_number: u16,
     isa: Isa,
+    traps_on: TrapsOn,
+    named_sizes: Box<NamedSizes>,
     /// Address of the next instruction, where known.
     next: Option<u64>,
     /// Target that a record of this group armed.
@@ -49,6 +53,8 @@ impl Lifter {
             config,
             isa_number: header.isa.unwrap_or(isa::RISCV),
             isa: header.instruction_set(),
+            traps_on: TrapsOn::new(header.instruction_set()),
+            named_sizes: Box::new(NamedSizes([(0, 0, 0); 64])),
             next: header.pc,
             target: None,
             accesses: Accesses::default(),
@@ -84,15 +90,15 @@ impl Lifter {
             && self.accesses.regs_start as usize == batch.regs.len()
     }
 
-    #[inline(always)]
     pub(crate) fn lift(&mut self, offset: u64, record: &Record<'_>, batch: &mut Batch) -> Result<()> {
         match *record {
             Record::InstOpcode32 { opcode } => self.step(offset, opcode, 4, batch),
             Record::InstOpcode16 { opcode } => self.step(offset, opcode.into(), 2, batch),
             Record::InstMemAccess { address, size, attributes, access } => {
-                let kind = mem_kind(access);
-                let access = MemAccess::new(kind, address, size.into(), Value::Unknown);
-                batch.mem.push(MemAccess { attributes: attributes.into(), ..access });
+                if batch.mem.len() - self.accesses.mem_start as usize > LARGEST_GROUP {
+                    return Err(endless(offset));
+                }
+                batch.mem.push(mem_access(address, size, attributes, access));
                 Ok(())
             }
             Record::InstMemContent { data } => self.content(offset, data, batch),
@@ -104,31 +110,176 @@ impl Lifter {
         }
     }
 
-    /// The common case: an instruction with at most plain accesses.
+    /// Lifts the common records at the front of `bytes` until the batch is full: gives their length.
+    ///
+    /// This is where the time goes. What the loop needs is kept in locals; anything out of the ordinary is
+    /// left to [`Lifter::lift`], with the state put back.
+    pub(crate) fn lift_common(
+        &mut self,
+        bytes: &[u8],
+        start: u64,
+        layout: &Layout,
+        batch: &mut Batch,
+        census: &mut [u64; 256],
+    ) -> (usize, Result<()>) {
+        let mut rest = bytes;
+        let mut lifted = Ok(());
+        let Some(mut pc) = self.next.filter(|_| !self.special && self.bus.is_none()) else {
+            return self.lift_one(bytes, start, layout, batch, census);
+        };
+        let mut accesses = self.accesses;
+        let mut target = None;
+        while let Some(window) = rest.first_chunk::<WINDOW>() {
+            let offset = start + (bytes.len() - rest.len()) as u64;
+            let len = read_common!(window, layout, |record, len| {
+                match record {
+                    Record::InstOpcode32 { .. } | Record::InstOpcode16 { .. } => {
+                        let opcode = match record {
+                            Record::InstOpcode32 { opcode } => opcode,
+                            Record::InstOpcode16 { opcode } => opcode.into(),
+                            _ => 0,
+                        };
+                        if self.traps_on.covers(opcode) {
+                            break;
+                        }
+                        let mut own = accesses;
+                        if batch.mem.len() != accesses.mem_start as usize
+                            || batch.regs.len() != accesses.regs_start as usize
+                        {
+                            match batch.end_accesses(accesses) {
+                                Some(ended) => own = ended,
+                                None => break,
+                            }
+                            self.sizes(opcode, own, batch);
+                            accesses = batch.begin_accesses();
+                        }
+                        let length = len as u8 - 1;
+                        let mut step = Step { accesses: own, ..Step::new(pc, opcode, length) };
+                        pc = pc.wrapping_add(length.into());
+                        if let Some(to) = target.take() {
+                            pc = to;
+                            step.taken = Some(true);
+                            step.extra = batch.add_extra(StepExtra { target: Some(to), ..StepExtra::default() });
+                        }
+                        batch.push(offset, EventKind::Step(step));
+                        census[usize::from(window[0])] += 1;
+                        if batch.events.len() >= Batch::FULL {
+                            rest = &rest[len..];
+                            break;
+                        }
+                        len
+                    }
+                    Record::InstMemAccess { address, size, attributes, access }
+                        if batch.mem.len() - accesses.mem_start as usize <= LARGEST_GROUP =>
+                    {
+                        batch.mem.push(mem_access(address, size, attributes, access));
+                        census[usize::from(window[0])] += 1;
+                        len
+                    }
+                    Record::InstMemContent { data } => {
+                        let in_group = batch.mem.len() > accesses.mem_start as usize;
+                        match batch.mem.last_mut() {
+                            Some(last) if in_group && last.data == Value::Unknown => last.data = Value::Word(data),
+                            _ => break,
+                        }
+                        census[usize::from(window[0])] += 1;
+                        len
+                    }
+                    Record::InstPcTarget { pc } => {
+                        target = Some(pc);
+                        census[usize::from(window[0])] += 1;
+                        len
+                    }
+                    _ => break,
+                }
+            }, else break);
+            rest = &rest[len..];
+        }
+        if target.is_some() {
+            (self.target, self.branch_target, self.special) = (target, target, true);
+        }
+        self.next = Some(pc);
+        self.accesses = accesses;
+        let mut at = bytes.len() - rest.len();
+        if batch.events.len() < Batch::FULL {
+            let (len, one) = self.lift_one(rest, start + at as u64, layout, batch, census);
+            at += len;
+            lifted = one;
+        }
+        (at, lifted)
+    }
+
+    /// One common record, by the general way.
+    fn lift_one(
+        &mut self,
+        bytes: &[u8],
+        offset: u64,
+        layout: &Layout,
+        batch: &mut Batch,
+        census: &mut [u64; 256],
+    ) -> (usize, Result<()>) {
+        let Some(window) = bytes.first_chunk::<WINDOW>() else { return (0, Ok(())) };
+        read_common!(window, layout, |record, len| {
+            census[usize::from(window[0])] += 1;
+            (len, self.lift(offset, &record, batch))
+        }, else (0, Ok(())))
+    }
+
+    /// Turns the sizes of a group's accesses into bytes.
     #[inline(always)]
+    fn sizes(&mut self, opcode: u32, accesses: Accesses, batch: &mut Batch) {
+        let start = accesses.mem_start as usize;
+        let group = &mut batch.mem[start..];
+        // The usual case first: one access with one content word, told by its size alone.
+        if let [access] = group
+            && let Value::Word(_) = access.data
+            && access.size != 8
+            && self.config.size_unit == SizeUnit::Auto
+        {
+            if access.size > 8 {
+                (access.size, access.inferred) = (access.size / 8, true);
+            }
+            return;
+        }
+        group.iter_mut().for_each(|access| self.size(opcode, access));
+    }
+
+    fn size(&mut self, opcode: u32, access: &mut MemAccess) {
+        let words = match access.data {
+            Value::Unknown => 0,
+            Value::Word(_) => 1,
+            Value::Bytes(span) => span.len / 8,
+        };
+        let size = access.size;
+        let bytes = match self.config.size_unit {
+            SizeUnit::Bytes => size,
+            SizeUnit::Bits => size / 8,
+            SizeUnit::Auto if size < 8 => size,
+            // One content word holds 8 bytes at most: more than 8 are bits.
+            SizeUnit::Auto if words == 1 && size > 8 => size / 8,
+            SizeUnit::Auto => self.named_sizes.get(self.isa, opcode, size),
+        };
+        access.inferred = bytes != size && self.config.size_unit == SizeUnit::Auto;
+        access.size = bytes;
+        if let Value::Bytes(span) = &mut access.data {
+            span.len = span.len.min(bytes.min(u64::from(u32::MAX)) as u32);
+        }
+    }
+
+    /// An opcode record completes the group.
     fn step(&mut self, offset: u64, opcode: u32, length: u8, batch: &mut Batch) -> Result<()> {
         if self.bus.is_some() {
             self.flush_bus(batch);
         }
         let Some(accesses) = batch.end_accesses(self.accesses) else { return Err(endless(offset)) };
-        if accesses.mem_len > 0 {
-            resolve_sizes(self.config.size_unit, self.isa, opcode, accesses, batch);
-        }
-        let mut step = Step { pc: self.next, accesses, ..Step::new(0, opcode, length) };
-        if self.special || never_retires(self.isa, opcode) {
-            return self.special_step(offset, step, batch);
-        }
-        step.outcome = Outcome::Retired;
-        batch.push(offset, EventKind::Step(step));
-        self.next = self.next.map(|pc| pc.wrapping_add(length.into()));
-        self.accesses = batch.begin_accesses();
-        Ok(())
+        self.sizes(opcode, accesses, batch);
+        let step = Step { pc: self.next, accesses, ..Step::new(0, opcode, length) };
+        self.special_step(offset, step, batch)
     }
 
-    /// An instruction whose group has a target, events or micro-ops.
+    /// The instruction of a group that may have a target, events and micro-ops.
     fn special_step(&mut self, offset: u64, mut step: Step, batch: &mut Batch) -> Result<()> {
-        let trapped = !self.traps.is_empty();
-        if trapped || never_retires(self.isa, step.encoding) {
+        if !self.traps.is_empty() || self.traps_on.covers(step.encoding) {
             step.outcome = Outcome::Attempted;
         }
         if self.branch_target.is_some() {
@@ -168,7 +319,6 @@ impl Lifter {
     }
 
     /// INST_MEM_CONTENT: the first word stays a word, more become bytes.
-    #[inline(always)]
     fn content(&mut self, offset: u64, data: u64, batch: &mut Batch) -> Result<()> {
         let in_group = batch.mem.len() > self.accesses.mem_start as usize;
         let Some(last) = batch.mem.last_mut().filter(|_| in_group) else { return Err(orphan(offset, 61)) };
@@ -192,6 +342,8 @@ impl Lifter {
                     batch.push_context(offset, Context { isa: Some(isa), ..Context::default() });
                 }
                 self.isa = isa;
+                self.traps_on = TrapsOn::new(isa);
+                *self.named_sizes = NamedSizes([(0, 0, 0); 64]);
             }
             Record::ProcessIdExt { first, second, third } => {
                 let [first, second, third] = [first, second, third].map(|word| Some(u64::from(word)));
@@ -325,7 +477,7 @@ impl Lifter {
         if let Some(accesses) = batch.end_accesses(self.accesses)
             && (accesses.mem_len > 0 || accesses.regs_len > 0)
         {
-            resolve_sizes(self.config.size_unit, self.isa, 0, accesses, batch);
+            self.sizes(0, accesses, batch);
             batch.push_state(offset, State::Contents(accesses));
         }
         for (offset, trap) in self.traps.drain(..) {
@@ -343,10 +495,52 @@ impl Lifter {
     }
 }
 
-/// ECALL, EBREAK and C.EBREAK trap and never retire, whether an EVENT says so or not.
+/// Access sizes that opcodes name, for those seen last: loops ask for the same ones again and again.
+#[derive(Clone, Debug)]
+struct NamedSizes([(u32, u64, u64); 64]);
+
+impl NamedSizes {
+    /// What `size` is in bytes; itself where the opcode does not tell.
+    fn get(&mut self, isa: Isa, opcode: u32, size: u64) -> u64 {
+        let slot = &mut self.0[(opcode ^ opcode >> 7) as usize % 64];
+        if (slot.0, slot.1) != (opcode, size) {
+            let bytes = crate::opcode::size_in_bytes(isa, opcode, size).unwrap_or(size);
+            *slot = (opcode, size, bytes);
+        }
+        slot.2
+    }
+}
+
+/// Encodings that trap and never retire, whether an EVENT says so or not.
+#[derive(Clone, Copy, Debug)]
+struct TrapsOn {
+    /// ECALL; EBREAK has one bit more.
+    call: u32,
+    /// C.EBREAK.
+    compressed: u32,
+}
+
+impl TrapsOn {
+    const EBREAK_BIT: u32 = 1 << 20;
+
+    /// For other instruction sets: values that no opcode has.
+    fn new(isa: Isa) -> Self {
+        match isa {
+            Isa::Rv32 | Isa::Rv64 => TrapsOn { call: 0x73, compressed: 0x9002 },
+            _ => TrapsOn { call: Self::EBREAK_BIT, compressed: Self::EBREAK_BIT },
+        }
+    }
+
+    #[inline(always)]
+    fn covers(self, opcode: u32) -> bool {
+        opcode & !Self::EBREAK_BIT == self.call || (opcode == self.compressed && opcode < 0x10000)
+    }
+}
+
 #[inline(always)]
-fn never_retires(isa: Isa, opcode: u32) -> bool {
-    matches!(isa, Isa::Rv64 | Isa::Rv32) && matches!(opcode, 0x0000_0073 | 0x0010_0073 | 0x9002)
+fn mem_access(address: u64, size: u16, attributes: u16, access: u8) -> MemAccess {
+    let access = MemAccess::new(mem_kind(access), address, size.into(), Value::Unknown);
+    MemAccess { attributes: attributes.into(), ..access }
 }
 
 fn mem_kind(access: u8) -> MemKind {
@@ -393,39 +587,6 @@ fn reg_access(register: Register<'_>, batch: &mut Batch) -> RegAccess {
         _ => Value::Bytes(batch.add_bytes(register.content)),
     };
     RegAccess { reg: Reg { class, number }, role, update: RegUpdate::Set, value, known: None }
-}
-
-/// Turns the sizes of a group's accesses into bytes.
-#[inline(always)]
-fn resolve_sizes(unit: SizeUnit, isa: Isa, opcode: u32, accesses: Accesses, batch: &mut Batch) {
-    let start = accesses.mem_start as usize;
-    for access in &mut batch.mem[start..start + usize::from(accesses.mem_len)] {
-        let words = match access.data {
-            Value::Unknown => 0,
-            Value::Word(_) => 1,
-            Value::Bytes(span) => span.len / 8,
-        };
-        if let Some((size, inferred)) = size_in_bytes(unit, isa, opcode, access.size, words) {
-            access.size = size;
-            access.inferred = inferred;
-        }
-        if let Value::Bytes(span) = &mut access.data {
-            span.len = span.len.min(access.size.min(u64::from(u32::MAX)) as u32);
-        }
-    }
-}
-
-/// The size in bytes if it is not `size` itself, and whether that had to be inferred.
-#[inline(always)]
-fn size_in_bytes(unit: SizeUnit, isa: Isa, opcode: u32, size: u64, words: u32) -> Option<(u64, bool)> {
-    match unit {
-        SizeUnit::Bytes => None,
-        SizeUnit::Bits => Some((size / 8, false)),
-        SizeUnit::Auto if size < 8 => None,
-        // One content word holds 8 bytes at most: more than 8 are bits.
-        SizeUnit::Auto if words == 1 && size > 8 => Some((size / 8, true)),
-        SizeUnit::Auto => crate::opcode::size_in_bytes(isa, opcode, size).map(|bytes| (bytes, bytes != size)),
-    }
 }
 
 #[cold]

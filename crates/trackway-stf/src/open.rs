@@ -10,7 +10,7 @@ use crate::header::Header;
 use crate::layout::Layout;
 use crate::lift::Lifter;
 use crate::parallel::Pool;
-use crate::read::{Scan, scan};
+use crate::read::{Scan, Visit, scan};
 use crate::record::Record;
 use crate::text::Text;
 
@@ -78,7 +78,7 @@ impl Trace {
 
     /// Records.
     pub fn records(self) -> Records {
-        Records { parts: self.parts, part: None, layout: Layout::default(), chunk_pc: None }
+        Records { parts: self.parts, part: None, layout: Layout::default() }
     }
 }
 
@@ -110,69 +110,78 @@ impl std::io::Read for Decompressed {
     }
 }
 
-/// The records of a trace, one by one or in a stretch.
+/// The records of a trace, one by one or all of them.
 #[derive(Debug)]
 pub struct Records {
     parts: Parts,
     part: Option<Part>,
     layout: Layout,
-    /// What the index says about the chunk that was just entered.
-    chunk_pc: Option<u64>,
 }
 
 impl Records {
     /// Shows the next record, its offset and its bytes to `visit`; false at the end.
     pub fn next(&mut self, visit: impl FnOnce(u64, &Record<'_>, &[u8])) -> Result<bool> {
         let mut visit = Some(visit);
-        self.scan(|offset, record, raw, _| {
+        let mut visitor = |offset: u64, record: &Record<'_>, raw: &[u8]| {
             if let Some(visit) = visit.take() {
                 visit(offset, record, raw);
             }
             ControlFlow::Break(())
-        })
-        .map(|scan| scan == Scan::Stopped)
-    }
-
-    /// Shows records to `visit` until it breaks. Its last argument is the address that the index gives
-    /// for a chunk, with the first record of that chunk.
-    #[inline]
-    pub fn scan(
-        &mut self,
-        mut visit: impl FnMut(u64, &Record<'_>, &[u8], Option<u64>) -> ControlFlow<()>,
-    ) -> Result<Scan> {
+        };
         loop {
-            let part = match &mut self.part {
-                Some(part) => part,
-                none => match self.parts.next_part()? {
-                    Some(part) => {
-                        self.chunk_pc = part.start_pc;
-                        none.insert(part)
-                    }
-                    None => return Ok(Scan::Ended),
-                },
-            };
-            let chunk_pc = &mut self.chunk_pc;
-            match scan(&mut part.feed, part.base, &mut self.layout, |offset, record, raw| {
-                visit(offset, record, raw, chunk_pc.take())
-            })? {
-                Scan::Stopped => return Ok(Scan::Stopped),
-                Scan::Ended => {
-                    part.finish()?;
-                    self.part = None;
-                }
+            if self.part.is_none() && self.enter()?.is_none() {
+                return Ok(false);
+            }
+            if self.scan_part(&mut visitor)? == Scan::Stopped {
+                return Ok(true);
             }
         }
     }
 
+    /// Shows all records to `visitor` until it breaks.
+    pub fn scan(&mut self, mut visitor: impl Visit) -> Result<Scan> {
+        loop {
+            if self.part.is_none() && self.enter()?.is_none() {
+                return Ok(Scan::Ended);
+            }
+            if self.scan_part(&mut visitor)? == Scan::Stopped {
+                return Ok(Scan::Stopped);
+            }
+        }
+    }
+
+    /// Goes into the next part. Gives the address that the index has for it, if it has one.
+    pub(crate) fn enter(&mut self) -> Result<Option<Option<u64>>> {
+        self.part = self.parts.next_part()?;
+        Ok(self.part.as_ref().map(|part| part.start_pc))
+    }
+
+    /// Shows the records of the part to `visitor`, to its end or until it breaks.
+    pub(crate) fn scan_part(&mut self, visitor: &mut impl Visit) -> Result<Scan> {
+        let Some(part) = &mut self.part else { return Ok(Scan::Ended) };
+        let scanned = scan(&mut part.feed, part.base, &mut self.layout, visitor)?;
+        if scanned == Scan::Ended {
+            let finished = part.finish();
+            self.part = None;
+            finished?;
+        }
+        Ok(scanned)
+    }
+
     /// After an error: leaves the part it is in; gives the bytes left there, if another part follows.
     pub fn skip_part(&mut self) -> Option<u64> {
-        let part = self.part.take()?;
-        (self.parts.len() > 1).then(|| part.left())
+        let left = self.part.take().map_or(0, |part| part.left());
+        (self.parts.len() > 1).then_some(left)
     }
 }
 
 /// Records by descriptor.
 pub(crate) type Census = [u64; 256];
+
+/// Opcode records counted.
+pub(crate) fn instructions(census: &Census) -> u64 {
+    census[240] + census[241]
+}
 
 /// Events of an STF trace.
 #[derive(Debug)]
@@ -184,6 +193,8 @@ pub struct Lift {
     state: State,
     /// Number of the next instruction.
     number: u64,
+    /// Instructions in the batch at hand.
+    filled: u64,
     /// Records read so far, by descriptor.
     census: Census,
     /// To be delivered with the next batch: what `resync` skipped.
@@ -210,6 +221,7 @@ impl Lift {
             parts: trace.parts,
             state: State::Start,
             number: 0,
+            filled: 0,
             census: [0; 256],
             gap: None,
             pending: None,
@@ -249,7 +261,6 @@ impl Lift {
 }
 
 /// Lifts records of a part until the batch is full; false when the part has ended.
-#[inline(always)]
 pub(crate) fn fill_from(
     part: &mut Part,
     lifter: &mut Lifter,
@@ -258,19 +269,9 @@ pub(crate) fn fill_from(
     census: &mut Census,
 ) -> Result<bool> {
     lifter.begin_batch(batch);
-    let mut failed = None;
-    let scanned = scan(&mut part.feed, part.base, layout, |offset, record, _| {
-        census[usize::from(record.descriptor())] += 1;
-        if let Err(error) = lifter.lift(offset, record, batch) {
-            failed = Some(error);
-            return ControlFlow::Break(());
-        }
-        if batch.is_full() && lifter.between_groups(batch) {
-            ControlFlow::Break(())
-        } else {
-            ControlFlow::Continue(())
-        }
-    });
+    let mut filling = Filling { lifter, batch, census, failed: None };
+    let scanned = scan(&mut part.feed, part.base, layout, &mut filling);
+    let failed = filling.failed;
     let offset = part.base + part.feed.offset();
     match (scanned, failed) {
         (_, Some(error)) | (Err(error), None) => {
@@ -282,6 +283,35 @@ pub(crate) fn fill_from(
             lifter.end_part(offset, batch);
             Ok(false)
         }
+    }
+}
+
+/// A batch being filled.
+struct Filling<'f> {
+    lifter: &'f mut Lifter,
+    batch: &'f mut Batch,
+    census: &'f mut Census,
+    failed: Option<Error>,
+}
+
+impl Filling<'_> {
+    fn flow(&mut self, lifted: Result<()>) -> ControlFlow<()> {
+        self.failed = lifted.err();
+        let full = self.batch.is_full() && self.lifter.between_groups(self.batch);
+        if full || self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Visit for Filling<'_> {
+    fn visit(&mut self, offset: u64, record: &Record<'_>, _: &[u8]) -> ControlFlow<()> {
+        self.census[usize::from(record.descriptor())] += 1;
+        let lifted = self.lifter.lift(offset, record, self.batch);
+        self.flow(lifted)
+    }
+
+    fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
+        let (len, lifted) = self.lifter.lift_common(bytes, start, layout, self.batch, self.census);
+        (len, self.flow(lifted))
     }
 }
 
@@ -302,10 +332,16 @@ impl Source for Lift {
             self.start();
         }
         // A part may end without an event: go on until there is one, or nothing more.
+        self.filled = 0;
         let result = loop {
             let more = match &mut self.state {
-                State::Parallel(pool) => pool.fill(batch, &mut self.census),
-                _ => self.fill_serial(batch),
+                State::Parallel(pool) => pool.fill(batch, &mut self.census, &mut self.filled),
+                _ => {
+                    let before = instructions(&self.census);
+                    let more = self.fill_serial(batch);
+                    self.filled += instructions(&self.census) - before;
+                    more
+                }
             };
             match more {
                 Ok(true) if batch.events.is_empty() => continue,
@@ -314,7 +350,7 @@ impl Source for Lift {
         };
         batch.source = 0;
         batch.first_instruction = self.number;
-        self.number += batch.instructions();
+        self.number += self.filled;
         match result {
             Err(error) if !batch.events.is_empty() => {
                 self.pending = Some(error);

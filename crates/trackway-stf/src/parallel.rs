@@ -14,11 +14,12 @@ use trackway_core::{Batch, Error, Result};
 use crate::container::ChunkReader;
 use crate::layout::Layout;
 use crate::lift::Lifter;
-use crate::open::{Census, fill_from};
+use crate::open::{Census, fill_from, instructions};
 
 /// What a chunk sends: batches, at the end its census, and an error if it met one.
 enum Message {
-    Batch(Batch),
+    /// With its number of instructions.
+    Batch(Batch, u64),
     Ended(Box<Census>),
     /// The error, where the chunk stopped, and the bytes it had left.
     Failed(Error, u64, u64),
@@ -94,10 +95,11 @@ impl Pool {
     }
 
     /// Puts the next batch in `batch`; false at the end. What is in `batch` stays in front.
-    pub(crate) fn fill(&mut self, batch: &mut Batch, census: &mut Census) -> Result<bool> {
+    pub(crate) fn fill(&mut self, batch: &mut Batch, census: &mut Census, count: &mut u64) -> Result<bool> {
         let Some(chunk) = self.under_way.front() else { return Ok(false) };
         match chunk.recv() {
-            Ok(Message::Batch(mut filled)) => {
+            Ok(Message::Batch(mut filled, instructions)) => {
+                *count += instructions;
                 if !batch.events.is_empty() {
                     // A gap from `resync` goes before what follows it.
                     filled.gaps.append(&mut batch.gaps);
@@ -162,8 +164,11 @@ fn lift_chunk(
     loop {
         let mut batch = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
         batch.clear();
+        let before = instructions(&census);
         let more = fill_from(&mut part, &mut lifter, &mut layout, &mut batch, &mut census);
-        if !batch.events.is_empty() && out.send(Message::Batch(batch)).is_err() {
+        if !batch.events.is_empty()
+            && out.send(Message::Batch(batch, instructions(&census) - before)).is_err()
+        {
             return;
         }
         // Where only the length is wrong nothing is left behind.

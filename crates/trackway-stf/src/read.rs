@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use trackway_core::{Bytes, Error, ErrorKind, Feed, Result};
 
 use crate::layout::Layout;
-use crate::record::{Fault, Record, describe};
+use crate::record::{Fault, Record, describe, read_common};
 
 /// No record is longer: a larger count is damage, and must not fill the memory.
 const LONGEST: usize = 1 << 28;
@@ -18,7 +18,7 @@ const LONGEST: usize = 1 << 28;
 /// assert_eq!((record, len), (Record::InstOpcode16 { opcode: 0x8082 }, 3));
 /// # Ok::<(), trackway_core::Error>(())
 /// ```
-#[inline(always)]
+#[inline]
 pub fn read<'a>(bytes: &'a [u8], layout: &Layout, offset: u64) -> Result<(Record<'a>, usize)> {
     let Some(&descriptor) = bytes.first() else { return Err(at_end(offset)) };
     let mut cursor = Bytes::new(&bytes[1..]);
@@ -54,19 +54,51 @@ pub enum Scan {
     Ended,
 }
 
-/// Reads records from `feed` and shows each to `visit`, with its offset and its bytes, until it breaks.
-#[inline(always)]
-pub fn scan(
-    feed: &mut Feed,
-    base: u64,
-    layout: &mut Layout,
-    mut visit: impl FnMut(u64, &Record<'_>, &[u8]) -> ControlFlow<()>,
-) -> Result<Scan> {
+/// Sees records one by one, with their offsets and bytes.
+pub trait Visit {
+    /// The next record; `Break` ends the scan behind it.
+    fn visit(&mut self, offset: u64, record: &Record<'_>, raw: &[u8]) -> ControlFlow<()>;
+
+    /// As many common records as stand at the front of `bytes`: gives their length, and whether to go on.
+    /// Those who need speed write this loop with their state at hand.
+    fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
+        let mut rest = bytes;
+        while let Some(window) = rest.first_chunk::<WINDOW>() {
+            let offset = start + (bytes.len() - rest.len()) as u64;
+            let (flow, len) = read_common!(window, layout, |record, len| {
+                (self.visit(offset, &record, &window[..len]), len)
+            }, else break);
+            rest = &rest[len..];
+            if flow.is_break() {
+                return (bytes.len() - rest.len(), flow);
+            }
+        }
+        (bytes.len() - rest.len(), ControlFlow::Continue(()))
+    }
+}
+
+impl<F: FnMut(u64, &Record<'_>, &[u8]) -> ControlFlow<()>> Visit for F {
+    #[inline(always)]
+    fn visit(&mut self, offset: u64, record: &Record<'_>, raw: &[u8]) -> ControlFlow<()> {
+        self(offset, record, raw)
+    }
+}
+
+/// Longer than any of the common records.
+pub(crate) const WINDOW: usize = 32;
+
+/// Reads records from `feed` and shows each to `visitor`, until it breaks.
+pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl Visit) -> Result<Scan> {
     loop {
         let bytes = feed.bytes();
         let start = base + feed.offset();
         let mut at = 0;
         let stop = loop {
+            let (len, flow) = visitor.visit_common(&bytes[at..], start + at as u64, layout);
+            at += len;
+            if flow.is_break() {
+                break Some(Ok(Scan::Stopped));
+            }
             if at == bytes.len() {
                 break None;
             }
@@ -75,9 +107,9 @@ pub fn scan(
                     if record.is_header() {
                         layout.note(&record);
                     }
-                    let raw = &bytes[at..at + len];
+                    let (offset, raw) = (start + at as u64, &bytes[at..at + len]);
                     at += len;
-                    if visit(start + (at - len) as u64, &record, raw).is_break() {
+                    if visitor.visit(offset, &record, raw).is_break() {
                         break Some(Ok(Scan::Stopped));
                     }
                 }

@@ -65,6 +65,33 @@ macro_rules! records {
     };
 }
 
+/// Expands to a `match` over the records that traces mostly consist of: reads the one at the front of a
+/// window that is longer than any of them, and hands it on in its own arm, so that what follows is compiled
+/// for that record. `$rare` is for all others, and for those that the window is too short for.
+macro_rules! read_common {
+    ($window:expr, $layout:expr, |$record:ident, $len:ident| $then:expr, else $rare:expr) => {
+        read_common!(@arms $window, $layout, |$record, $len| $then, else $rare,
+            240 241 60 61 31 40)
+    };
+    (@arms $window:expr, $layout:expr, |$record:ident, $len:ident| $then:expr, else $rare:expr,
+        $($descriptor:literal)*) => {
+        match $window[0] {
+            $($descriptor => {
+                let mut cursor = trackway_core::Bytes::new(&$window[1..]);
+                match $crate::record::Record::read_body($descriptor, &mut cursor, $layout) {
+                    Ok($record) => {
+                        let $len = 1 + cursor.position();
+                        $then
+                    }
+                    Err(_) => $rare,
+                }
+            })*
+            _ => $rare,
+        }
+    };
+}
+pub(crate) use read_common;
+
 /// Why a record could not be read, and at which field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {

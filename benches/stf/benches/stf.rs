@@ -1,0 +1,173 @@
+//! The record loop and lifting, beside decompressing the same chunks alone, in one run on one trace.
+//!
+//! `cargo bench -p trackway-bench-stf [-- TRACE.zstf]`; without an argument the largest trace of the corpus, or
+//! one made on the spot where there is none. The trace is repeated ten times.
+#![allow(missing_docs)]
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use trackway_core::{Batch, Input, Source};
+use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Writer};
+
+const REPEATS: usize = 10;
+const PASSES: usize = 9;
+
+fn main() {
+    let (name, file) = input();
+    let file: std::sync::Arc<Vec<u8>> = std::sync::Arc::new(file);
+    let open = |jobs| {
+        let config = Config { jobs, ..Config::default() };
+        Trace::open(Input::Whole(file.clone()), config).expect("a good trace")
+    };
+    println!("{name}, {REPEATS} times; median of {PASSES} passes");
+
+    let frames = frames(&file);
+    let mut jobs: Vec<(&str, Box<dyn FnMut() -> u64>)> = vec![
+        ("decompress alone", Box::new(|| (0..REPEATS).map(|_| decompress(&frames)).sum())),
+        ("record loop", Box::new(|| (0..REPEATS).map(|_| records(open(1))).sum())),
+        ("lift, 1 thread", Box::new(|| (0..REPEATS).map(|_| lift(open(1))).sum())),
+        ("lift, 2 threads", Box::new(|| (0..REPEATS).map(|_| lift(open(2))).sum())),
+    ];
+    // Interleaved, so that a change of the machine's mood hits all alike.
+    let mut times = vec![Vec::new(); jobs.len()];
+    let mut counts = vec![0; jobs.len()];
+    for _ in 0..PASSES {
+        for (n, (_, job)) in jobs.iter_mut().enumerate() {
+            let start = Instant::now();
+            counts[n] = std::hint::black_box(job());
+            times[n].push(start.elapsed());
+        }
+    }
+    let median = |times: &[Duration]| {
+        let mut sorted = times.to_vec();
+        sorted.sort();
+        sorted[sorted.len() / 2].as_secs_f64()
+    };
+    let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
+    let units = ["bytes", "records", "instructions", "instructions"];
+    for (n, (name, _)) in jobs.iter().enumerate() {
+        let rate = counts[n] as f64 / medians[n] / 1e6;
+        println!(
+            "{name:18} {:8.2} ms  {rate:8.1} M {}/s  {:5.2} x decompression",
+            medians[n] * 1e3,
+            units[n],
+            medians[n] / medians[0]
+        );
+    }
+    println!("record loop / decompression   {:.2}  (goal: at most 4)", medians[1] / medians[0]);
+    println!("lift / decompression          {:.2}  (goal: at most 8)", medians[2] / medians[0]);
+    println!("1 thread / 2 threads          {:.2}  (goal: at least 1.6)", medians[2] / medians[3]);
+}
+
+fn records(trace: Trace) -> u64 {
+    let mut records = trace.records();
+    let mut count = 0u64;
+    let mut sum = 0u64;
+    let scanned = records.scan(|_: u64, record: &Record<'_>, _: &[u8]| {
+        count += 1;
+        // Touch the fields, so that they are really read.
+        sum = sum.wrapping_add(match *record {
+            Record::InstOpcode32 { opcode } => opcode.into(),
+            Record::InstOpcode16 { opcode } => opcode.into(),
+            Record::InstPcTarget { pc } => pc,
+            Record::InstMemAccess { address, size, .. } => address ^ u64::from(size),
+            Record::InstMemContent { data } => data,
+            _ => 0,
+        });
+        ControlFlow::Continue(())
+    });
+    assert_eq!(scanned.expect("a good trace"), Scan::Ended);
+    std::hint::black_box(sum);
+    count
+}
+
+fn lift(trace: Trace) -> u64 {
+    let mut source = trace.source();
+    let mut batch = Batch::default();
+    let mut count = 0;
+    while source.fill(&mut batch).expect("a good trace") {
+        count += batch.instructions();
+    }
+    count
+}
+
+/// The compressed chunks and the size of the largest.
+fn frames(file: &[u8]) -> (Vec<Vec<u8>>, usize) {
+    let word = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().expect("8 bytes"));
+    let index = word(12) as usize;
+    let count = word(index) as usize;
+    let entry = |n: usize, field: usize| word(index + 8 + 24 * n + field) as usize;
+    let end = |n: usize| if n + 1 < count { entry(n + 1, 0) } else { index };
+    let frames = (0..count).map(|n| file[entry(n, 0)..end(n)].to_vec()).collect();
+    (frames, (0..count).map(|n| entry(n, 16)).max().unwrap_or(0))
+}
+
+fn decompress((frames, largest): &(Vec<Vec<u8>>, usize)) -> u64 {
+    let mut decompressor = zstd::bulk::Decompressor::new().expect("zstd works");
+    let mut out = Vec::with_capacity(*largest);
+    let mut bytes = 0;
+    for frame in frames {
+        out.clear();
+        bytes += decompressor.decompress_to_buffer(frame, &mut out).expect("a good frame") as u64;
+        std::hint::black_box(&out);
+    }
+    bytes
+}
+
+fn input() -> (String, Vec<u8>) {
+    let argument = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let corpus = std::env::var("TRACKWAY_CORPUS")
+        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").into());
+    let path = argument.map_or_else(|| PathBuf::from(corpus).join("stf/dhry_riscv.zstf"), PathBuf::from);
+    match std::fs::read(&path) {
+        Ok(bytes) => (path.file_name().unwrap_or_default().to_string_lossy().into(), bytes),
+        Err(_) => ("made on the spot".into(), made_up()),
+    }
+}
+
+/// A loop of loads, arithmetic and a branch, two million instructions long.
+fn made_up() -> Vec<u8> {
+    let layout = Layout::default();
+    let path = std::env::temp_dir().join(format!("trackway-bench-{}.zstf", std::process::id()));
+    let file = std::fs::File::create(&path).expect("a temporary file");
+    let out = trackway_core::Output::File(Box::new(file));
+    let mut writer = Writer::new(out, Default::default()).expect("a file");
+    let write = |records: &[Record<'_>]| {
+        let mut bytes = Vec::new();
+        records.iter().for_each(|record| record.write(&mut bytes, &layout));
+        bytes
+    };
+    writer.header(&write(&[
+        Record::Identifier { magic: *b"STF" },
+        Record::Version { major: 1, minor: 3 },
+        Record::Isa { isa: 1 },
+        Record::InstIem { mode: 2 },
+        Record::TraceInfo { generator: 0x54, major: 0, minor: 1, patch: 0, text: Text16(b"bench") },
+        Record::TraceInfoFeature { features: 0x20 },
+        Record::ForcePc { pc: 0x1000 },
+        Record::EndHeader {},
+    ]));
+    for n in 0..500_000u64 {
+        let address = 0x8000 + n * 8 % 4096;
+        let load = [
+            Record::InstMemAccess { address, size: 8, attributes: 0, access: 1 },
+            Record::InstMemContent { data: n },
+            Record::InstOpcode16 { opcode: 0x6108 },
+        ];
+        let groups: [&[Record<'_>]; 4] = [
+            &load,
+            &[Record::InstOpcode32 { opcode: 0x00b5_0533 }],
+            &[Record::InstOpcode16 { opcode: 0x0521 }],
+            &[Record::InstPcTarget { pc: 0x1000 }, Record::InstOpcode16 { opcode: 0xb7e5 }],
+        ];
+        for (records, next) in groups.iter().zip([0x1002, 0x1006, 0x1008, 0x1000]) {
+            writer.group(&write(records), next).expect("a file");
+        }
+    }
+    writer.finish(&[]).expect("a file");
+    let bytes = std::fs::read(&path).expect("the file just written");
+    let _ = std::fs::remove_file(path);
+    bytes
+}
