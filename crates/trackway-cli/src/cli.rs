@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use trackway::{ConfigFile, Options, Trace, WriteOptions};
-use trackway_core::FormatId;
+use trackway_core::{FormatId, Isa};
 
 use crate::exit::Failure;
 
@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Checks a trace against its specification, one named rule per finding
     Check(CheckArgs),
+    /// Looks at a program by itself: segments, disassembly, straight runs, symbols
+    Image(ImageArgs),
     /// Writes shell completions
     Completions(CompletionsArgs),
     /// Writes the manual page
@@ -255,6 +257,44 @@ pub(crate) struct CheckArgs {
     pub(crate) jsonl: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Arguments of `image`.
+#[derive(Args, Debug)]
+pub(crate) struct ImageArgs {
+    /// The program: an ELF file, moved to ADDR if given; raw bytes with --raw
+    #[arg(value_name = "FILE[@ADDR]")]
+    pub(crate) file: String,
+    /// One line per instruction: ADDRESS: ENCODING MNEMONIC OPERANDS
+    #[arg(long, group = "what")]
+    pub(crate) disasm: bool,
+    /// One line per straight run: START END COUNT EXIT, then target and function
+    #[arg(long, group = "what")]
+    pub(crate) blocks: bool,
+    /// One line per symbol of code: ADDRESS SIZE NAME
+    #[arg(long, group = "what")]
+    pub(crate) symbols: bool,
+    /// The file is raw bytes; needs ADDR and --isa
+    #[arg(long)]
+    pub(crate) raw: bool,
+    /// Instruction set [default: what the file says]
+    #[arg(long, value_name = "ISA", value_parser = isa)]
+    pub(crate) isa: Option<Isa>,
+    /// RISC-V: instructions as they are, not as pseudo-instructions
+    #[arg(long)]
+    pub(crate) no_aliases: bool,
+    /// Where to begin: an address or sym:NAME (a function then ends it)
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) from: Option<String>,
+    /// Where to end: an address or sym:NAME
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) to: Option<String>,
+}
+
+fn isa(word: &str) -> Result<Isa, String> {
+    Isa::from_word(word)
+        .filter(|isa| *isa != Isa::Other)
+        .ok_or_else(|| "instruction sets are rv32, rv64, a64, a32, t32".to_string())
 }
 
 /// Arguments of `completions`.

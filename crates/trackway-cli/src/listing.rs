@@ -4,8 +4,8 @@ use std::io::Write;
 use std::sync::Arc;
 
 use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Meta, Outcome, Run, Step, Value};
-use trackway_image::Image;
-use trackway_isa::Disassembler;
+use trackway_image::{Image, Listing as Columns};
+use trackway_isa::Style;
 
 use crate::dump::{Shower, Window};
 
@@ -13,9 +13,9 @@ use crate::dump::{Shower, Window};
 pub(crate) struct Listing<W> {
     out: W,
     isa: Isa,
-    image: Arc<Image>,
+    /// Text, function and line of each address.
+    columns: Columns,
     context: Context,
-    disassembler: Disassembler,
     sources: Vec<String>,
     source: Option<u16>,
 }
@@ -25,9 +25,8 @@ impl<W: Write> Listing<W> {
         Listing {
             out,
             isa: meta.isa,
-            image,
+            columns: Columns::new(image, Style::default()),
             context: Context::default(),
-            disassembler: Disassembler::default(),
             sources: meta.sources.clone(),
             source: None,
         }
@@ -48,6 +47,7 @@ impl<W: Write> Listing<W> {
         if let Some(index) = extra.and_then(|extra| extra.sme_index) {
             write!(self.out, "  i{{{index}}}")?;
         }
+        self.place(step.pc)?;
         writeln!(self.out)?;
         for micro_op in extra.map_or(&[][..], |extra| batch.bytes_of(extra.micro_ops).as_chunks::<5>().0) {
             let [size, op @ ..] = *micro_op;
@@ -77,13 +77,25 @@ impl<W: Write> Listing<W> {
             Some(pc) => write!(self.out, "{pc:016x}  ")?,
             None => write!(self.out, "{:16}  ", "?")?,
         }
-        match length {
-            0 => return write!(self.out, "{:8}  ?", "?"),
-            2 => write!(self.out, "    {:04x}  ", encoding as u16)?,
-            _ => write!(self.out, "{encoding:08x}  ")?,
+        if length == 0 {
+            return write!(self.out, "{:8}  ?", "?");
         }
-        let text = self.disassembler.text(self.isa, pc.unwrap_or(0), encoding);
+        write!(self.out, "{:>8}  ", Columns::encoding(self.isa, encoding, length))?;
+        let text = self.columns.text(self.isa, pc.unwrap_or(0), encoding);
         write!(self.out, "{text:<32}")
+    }
+
+    /// Function and source line, where the program tells them.
+    fn place(&mut self, pc: Option<u64>) -> std::io::Result<()> {
+        let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) else { return Ok(()) };
+        let row = self.columns.row(pc);
+        if !row.place.is_empty() {
+            write!(self.out, "  <{}>", row.place)?;
+        }
+        if !row.line.is_empty() {
+            write!(self.out, "  {}", row.line.rsplit('/').next().unwrap_or(&row.line))?;
+        }
+        Ok(())
     }
 
     fn memory(&mut self, batch: &Batch, access: &MemAccess) -> std::io::Result<()> {
@@ -107,13 +119,14 @@ impl<W: Write> Listing<W> {
 
     /// A run whose code is known is listed; else it is one line.
     fn run(&mut self, run: &Run, number: u64, window: Window) -> std::io::Result<()> {
-        let memory = self.image.memory(&self.context);
+        let memory = self.columns.image().memory(&self.context);
         let mut pc = run.start;
         if !run.withdrawn {
             for n in 0..u64::from(run.count) {
                 let Some((encoding, length)) = memory.fetch(run.isa, pc) else { break };
                 if (window.from..window.to).contains(&(number + n)) {
                     self.instruction(number + n, Some(pc), encoding, length)?;
+                    self.place(Some(pc))?;
                     writeln!(self.out)?;
                 }
                 pc = pc.wrapping_add(length.into());

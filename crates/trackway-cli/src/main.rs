@@ -7,6 +7,7 @@ mod convert;
 mod demo;
 mod dump;
 mod exit;
+mod image;
 mod info;
 mod listing;
 mod pages;
@@ -27,6 +28,7 @@ fn main() -> std::process::ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Image(args) => image::run(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
     };

@@ -2,8 +2,8 @@
 
 use object::elf;
 use object::read::elf::{ElfFile, FileHeader};
-use object::read::{FileKind, Object, ObjectSegment};
-use object::{Endianness, SegmentFlags};
+use object::read::{FileKind, Object, ObjectSection, ObjectSegment};
+use object::{Endianness, SectionKind, SegmentFlags};
 use trackway_core::{Isa, SharedBytes};
 
 use crate::error::Error;
@@ -20,6 +20,19 @@ pub struct Elf {
     pub bias: u64,
     /// What is loaded.
     pub segments: Vec<Segment>,
+    /// The sections of code, in order of address; none in a file without section headers.
+    pub code: Vec<Section>,
+}
+
+/// A section of code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name, like `.text`.
+    pub name: String,
+    /// Where it lies, as loaded.
+    pub address: u64,
+    /// How long it is.
+    pub length: u64,
 }
 
 impl Elf {
@@ -84,7 +97,16 @@ impl Elf {
         if !segments.iter().any(|segment| segment.executable) {
             segments.iter_mut().for_each(|segment| segment.executable = true);
         }
-        Ok(Elf { isa, entry: narrow(file.entry().wrapping_add(bias)), bias, segments })
+        let text = file.sections().filter(|section| section.kind() == SectionKind::Text);
+        let mut code: Vec<Section> = text
+            .map(|section| Section {
+                name: String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned(),
+                address: narrow(section.address().wrapping_add(bias)),
+                length: section.size(),
+            })
+            .collect();
+        code.sort_by_key(|section| section.address);
+        Ok(Elf { isa, entry: narrow(file.entry().wrapping_add(bias)), bias, segments, code })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program that ran: files and dumps, laid over each other, as each context sees them.
 
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -242,8 +243,18 @@ fn read_number(text: &str) -> Option<u64> {
     }
 }
 
+/// Reads a file, out of zstd or gzip if need be.
 fn read_file(path: &Path) -> Result<SharedBytes, Error> {
-    match std::fs::read(path) {
+    let bytes = std::fs::read(path).and_then(|bytes| match bytes.as_slice() {
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => zstd::decode_all(bytes.as_slice()),
+        [0x1f, 0x8b, ..] => {
+            let mut all = Vec::new();
+            flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut all)?;
+            Ok(all)
+        }
+        _ => Ok(bytes),
+    });
+    match bytes {
         Ok(bytes) => Ok(Arc::new(bytes)),
         Err(source) => Err(Error::Io { path: path.to_path_buf(), source }),
     }

@@ -42,7 +42,7 @@ mod space;
 mod symbols;
 
 pub use blocks::{Block, Blocks, Cursor, Waypoints};
-pub use elf::Elf;
+pub use elf::{Elf, Section};
 pub use error::Error;
 pub use image::{Image, Part, read_spec};
 pub use lines::{Line, Lines};

@@ -44,6 +44,21 @@ impl Listing {
         self.disassembler.text(isa, pc, encoding)
     }
 
+    /// The encoding in hex as its architecture writes it: 4 or 8 digits; T32 first halfword first.
+    ///
+    /// ```
+    /// use trackway_core::Isa;
+    /// assert_eq!(trackway_image::Listing::encoding(Isa::T32, 0xf001_e8df, 4), "e8dff001");
+    /// assert_eq!(trackway_image::Listing::encoding(Isa::Rv64, 0x8082, 2), "8082");
+    /// ```
+    pub fn encoding(isa: Isa, encoding: u32, length: u8) -> String {
+        match (isa, length) {
+            (_, 2) => format!("{:04x}", encoding & 0xffff),
+            (Isa::T32, _) => format!("{:08x}", encoding.rotate_left(16)),
+            _ => format!("{encoding:08x}"),
+        }
+    }
+
     /// Function and line.
     pub fn row(&mut self, pc: u64) -> &Row {
         if self.rows.len() >= CACHED {
