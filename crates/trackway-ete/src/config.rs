@@ -1,0 +1,354 @@
+//! What must be known from outside: the trace unit's ID and configuration registers.
+//!
+//! K10.5.1.3 names the fields; their bits are those of the register descriptions.
+
+use std::collections::BTreeMap;
+
+use crate::frames::Framing;
+
+/// The registers that decoding looks at, by name (TRCIDR3 to 7 and 9 to 13 are kept but decide nothing).
+pub const REGISTERS: [&str; 17] = [
+    "TRCIDR0",
+    "TRCIDR1",
+    "TRCIDR2",
+    "TRCIDR3",
+    "TRCIDR4",
+    "TRCIDR5",
+    "TRCIDR6",
+    "TRCIDR7",
+    "TRCIDR8",
+    "TRCIDR9",
+    "TRCIDR10",
+    "TRCIDR11",
+    "TRCIDR12",
+    "TRCIDR13",
+    "TRCCONFIGR",
+    "TRCTRACEIDR",
+    "TRCDEVARCH",
+];
+
+/// How packets look on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dialect {
+    /// ETE, else ETMv4.
+    pub ete: bool,
+    /// Minor version: ETE 1.x or ETMv4.x.
+    pub minor: u8,
+    /// TRCIDR0.COMMOPT: cycle counts carry no commits.
+    pub commopt: bool,
+    /// TRCIDR0.QSUPP: Q packets exist.
+    pub q: bool,
+    /// Bytes of a virtual context identifier; 0 where it is not traced.
+    pub vmid_bytes: u8,
+    /// Bytes of a context identifier; 0 where it is not traced.
+    pub context_id_bytes: u8,
+    /// Bits of a timestamp.
+    pub timestamp_bits: u8,
+}
+
+/// A configuration that cannot be decoded, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unusable {
+    /// What is wrong.
+    pub what: String,
+}
+
+impl std::fmt::Display for Unusable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+pub(crate) fn unusable<T>(what: impl Into<String>) -> Result<T, Unusable> {
+    Err(Unusable { what: what.into() })
+}
+
+/// One trace unit, as its registers describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Name of the source, for people.
+    pub name: String,
+    /// Name of the core that it traces.
+    pub core: String,
+    /// The registers as given, by upper-case name.
+    pub registers: BTreeMap<String, u64>,
+    /// How packets look.
+    pub dialect: Dialect,
+    /// TRCTRACEIDR: which bytes in frames are this unit's.
+    pub trace_id: u8,
+    /// TRCIDR8.MAXSPEC.
+    pub max_spec: u32,
+    /// TRCIDR0.COMMTRANS is 0: a transaction start is a P0 element.
+    pub start_is_p0: bool,
+    /// TRCIDR2.WFXMODE: WFI, WFE and their timed forms are P0 instructions.
+    pub wfx_is_p0: bool,
+    /// TRCCONFIGR.RS: the return stack is on.
+    pub return_stack: bool,
+    /// TRCCONFIGR.TS: timestamps are on.
+    pub timestamps: bool,
+    /// The core is of the M profile: function and exception returns are P0 elements.
+    pub m_profile: bool,
+}
+
+/// Register values of an ETE 1.3 unit with all sizes at their usual value and no speculation, used
+/// where TOML leaves a register out.
+const USUAL: [(&str, u64); 5] = [
+    ("TRCIDR0", 0x28c1_cea1),
+    ("TRCIDR1", 0x4100_fff0),
+    ("TRCIDR2", 0xd000_1088),
+    ("TRCIDR8", 0),
+    ("TRCCONFIGR", 1),
+];
+
+impl Config {
+    /// From registers; `ete` says which architecture the device claims where no register tells.
+    pub fn from_registers(
+        name: impl Into<String>,
+        registers: BTreeMap<String, u64>,
+        ete: Option<bool>,
+    ) -> Result<Self, Unusable> {
+        let name = name.into();
+        let get = |register: &str| registers.get(register).copied();
+        let usual = |register: &str| {
+            get(register).or_else(|| USUAL.iter().find(|row| row.0 == register).map(|row| row.1)).unwrap_or(0)
+        };
+        let idr0 = usual("TRCIDR0");
+        let idr2 = usual("TRCIDR2");
+        let configr = usual("TRCCONFIGR");
+        let field = |value: u64, high: u32, low: u32| value >> low & ((1 << (high - low + 1)) - 1);
+
+        let (ete, minor) = version(get("TRCDEVARCH"), get("TRCIDR1"), ete)?;
+        let instp0 = field(configr, 2, 1);
+        if !ete && field(idr0, 2, 1) == 3 && instp0 != 0 {
+            return unusable(format!("{name}: TRCCONFIGR.INSTP0 is {instp0}: load and store P0 is not decoded"));
+        }
+        if !ete && field(configr, 10, 8) != 0 {
+            return unusable(format!("{name}: TRCCONFIGR.COND: conditional instruction trace is not decoded"));
+        }
+        if !ete && field(configr, 17, 16) != 0 {
+            return unusable(format!("{name}: TRCCONFIGR.DA/DV: data trace is not decoded"));
+        }
+        let size = |bytes: u64| match bytes {
+            // ETE knows four bytes only; ETMv4 has what the register says.
+            0 => 0,
+            _ if ete => 4,
+            1 | 2 | 4 => bytes as u8,
+            _ => 4,
+        };
+        let vmid = field(idr2, 14, 10);
+        let dialect = Dialect {
+            ete,
+            minor,
+            commopt: field(idr0, 29, 29) == 1,
+            // An ETE unit that says it has none and sends some is believed by its packets.
+            q: ete || field(idr0, 16, 15) != 0,
+            vmid_bytes: if !ete && minor == 0 && vmid != 0 { 1 } else { size(vmid) },
+            context_id_bytes: size(field(idr2, 9, 5)),
+            timestamp_bits: if ete || field(idr0, 28, 24) == 8 { 64 } else { 48 },
+        };
+        Ok(Config {
+            dialect,
+            trace_id: (usual("TRCTRACEIDR") & 0x7f) as u8,
+            max_spec: usual("TRCIDR8") as u32,
+            start_is_p0: field(idr0, 30, 30) == 0,
+            wfx_is_p0: field(idr2, 31, 31) == 1 && (ete || minor >= 3),
+            return_stack: field(configr, 12, 12) == 1,
+            timestamps: field(configr, 11, 11) == 1,
+            m_profile: false,
+            core: String::new(),
+            name,
+            registers,
+        })
+    }
+
+    /// Version as text: `ETE 1.3`, `ETMv4.2`.
+    pub fn version(&self) -> String {
+        let Dialect { ete, minor, .. } = self.dialect;
+        if ete { format!("ETE 1.{minor}") } else { format!("ETMv4.{minor}") }
+    }
+}
+
+/// Is it ETE, and which minor version? TRCDEVARCH tells best, then TRCIDR1, then the device's claim.
+fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result<(bool, u8), Unusable> {
+    let of_idr1 = |idr1: u64| ((idr1 >> 8 & 0xf) as u8, (idr1 >> 4 & 0xf) as u8);
+    match (devarch.map(|value| (value >> 12 & 0xf, (value >> 16 & 0xf) as u8)), idr1.map(of_idr1)) {
+        (Some((5, revision)), _) => Ok((true, revision)),
+        (_, Some((4, minor))) => Ok((false, minor)),
+        (Some((4, revision)), _) => Ok((false, revision)),
+        (_, Some((0xf, _))) | (None, None) if ete != Some(false) => Ok((true, 3)),
+        (None, None) => Ok((false, 0)),
+        (_, Some((major, minor))) => {
+            unusable(format!("TRCIDR1: architecture {major}.{minor} is neither ETMv4 nor ETE"))
+        }
+        (Some((version, _)), None) => {
+            unusable(format!("TRCDEVARCH: architecture {version} is neither ETMv4 nor ETE"))
+        }
+    }
+}
+
+/// What a TOML file says: sources and how their bytes lie in the input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TomlConfig {
+    /// How the input is framed.
+    pub framing: Framing,
+    /// The trace units; one where the input is raw.
+    pub sources: Vec<Config>,
+}
+
+impl Default for TomlConfig {
+    /// A raw stream of an ETE 1.3 unit with the usual sizes.
+    fn default() -> Self {
+        let source = Config::from_registers("ete", BTreeMap::new(), Some(true));
+        TomlConfig {
+            framing: Framing::Raw,
+            sources: source.into_iter().collect(),
+        }
+    }
+}
+
+/// Reads the `[ete]` section: registers by name for one source, or `[[ete.sources]]` for several;
+/// `format` is `source_data` (raw bytes, the default), `coresight` or `dstream_coresight`.
+///
+/// ```
+/// let config = trackway_ete::read_toml("[ete]\nTRCIDR8 = 4\nTRCCONFIGR = 0x1001\n")?;
+/// assert_eq!((config.sources[0].max_spec, config.sources[0].return_stack), (4, true));
+/// # Ok::<(), trackway_ete::Unusable>(())
+/// ```
+pub fn read_toml(text: &str) -> Result<TomlConfig, Unusable> {
+    let root: toml::Table =
+        text.parse().map_err(|error: toml::de::Error| Unusable { what: error.to_string() })?;
+    let table = match root.get("ete") {
+        Some(toml::Value::Table(table)) => table,
+        Some(_) => return unusable("`ete` is not a section"),
+        None => &root,
+    };
+    let framing = match table.get("format").map(|value| value.as_str()) {
+        None => Framing::Raw,
+        Some(Some(word)) => match Framing::from_word(word) {
+            Some(framing) => framing,
+            None => {
+                return unusable(format!("format `{word}` is none of source_data, coresight, dstream_coresight"));
+            }
+        },
+        Some(None) => return unusable("`format` is not a string"),
+    };
+    let sources = match table.get("sources") {
+        None => vec![source_of(table, 0)?],
+        Some(toml::Value::Array(array)) => array
+            .iter()
+            .enumerate()
+            .map(|(index, value)| match value {
+                toml::Value::Table(table) => source_of(table, index),
+                _ => unusable("`sources` is not a list of sections"),
+            })
+            .collect::<Result<_, _>>()?,
+        Some(_) => return unusable("`sources` is not a list of sections"),
+    };
+    Ok(TomlConfig { framing, sources })
+}
+
+/// One source: registers, `name`, `core`, `profile`.
+fn source_of(table: &toml::Table, index: usize) -> Result<Config, Unusable> {
+    let mut registers = BTreeMap::new();
+    let word = |key: &str| table.get(key).and_then(|value| value.as_str()).map(str::to_string);
+    for (key, value) in table {
+        let upper = key.to_uppercase();
+        if !upper.starts_with("TRC") {
+            const KEYS: [&str; 5] = ["format", "sources", "name", "core", "profile"];
+            if KEYS.contains(&key.as_str()) || value.is_table() {
+                continue;
+            }
+            return unusable(format!("`{key}` is not a register or a key of [ete]"));
+        }
+        let number = match value {
+            toml::Value::Integer(number) => u64::try_from(*number).ok(),
+            toml::Value::String(text) => number(text),
+            _ => None,
+        };
+        match number {
+            Some(number) => registers.insert(upper, number),
+            None => return unusable(format!("{key}: `{value}` is not a register value")),
+        };
+    }
+    let name = word("name").unwrap_or_else(|| if index == 0 { "ete".into() } else { format!("ete{index}") });
+    let mut config = Config::from_registers(name, registers, None)?;
+    config.core = word("core").unwrap_or_default();
+    config.m_profile = word("profile").is_some_and(|profile| profile.eq_ignore_ascii_case("m"));
+    Ok(config)
+}
+
+/// A number in decimal or, after `0x`, in hex.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(hex) => u64::from_str_radix(hex, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(registers: &[(&str, u64)]) -> Config {
+        let registers = registers.iter().map(|&(name, value)| (name.to_string(), value)).collect();
+        Config::from_registers("x", registers, None).unwrap()
+    }
+
+    #[test]
+    fn k10_5_1_3_fields_of_an_ete_unit() {
+        let config = config(&[
+            ("TRCIDR0", 0x28c1_cea1),
+            ("TRCIDR1", 0x4100_fff0),
+            ("TRCIDR2", 0xd000_1088),
+            ("TRCIDR8", 15),
+            ("TRCCONFIGR", 0x18c1),
+            ("TRCDEVARCH", 0x4773_5a13),
+            ("TRCTRACEIDR", 0x11),
+        ]);
+        assert_eq!(config.version(), "ETE 1.3");
+        assert!(config.dialect.commopt && config.start_is_p0 && config.wfx_is_p0);
+        assert!(config.return_stack && config.timestamps);
+        assert_eq!((config.max_spec, config.trace_id), (15, 0x11));
+        assert_eq!((config.dialect.vmid_bytes, config.dialect.context_id_bytes), (4, 4));
+    }
+
+    #[test]
+    fn fields_of_an_etmv4_unit() {
+        let config = config(&[("TRCIDR0", 0x2800_0ea1), ("TRCIDR1", 0x4100_f403), ("TRCIDR2", 0x488)]);
+        assert_eq!(config.version(), "ETMv4.0");
+        assert_eq!((config.dialect.vmid_bytes, config.dialect.context_id_bytes), (1, 4));
+        assert!(!config.dialect.q && !config.wfx_is_p0);
+        assert_eq!(config.dialect.timestamp_bits, 64);
+    }
+
+    #[test]
+    fn refuses_what_it_does_not_decode() {
+        let try_config = |configr: u64| {
+            let registers = [("TRCIDR0", 0x2800_0ea7), ("TRCIDR1", 0x4100_f403), ("TRCCONFIGR", configr)];
+            Config::from_registers("x", registers.map(|(n, v)| (n.to_string(), v)).into(), None)
+        };
+        assert!(try_config(1).is_ok());
+        assert!(try_config(7).unwrap_err().what.contains("INSTP0"));
+        assert!(try_config(0x101).unwrap_err().what.contains("COND"));
+        assert!(try_config(0x1_0001).unwrap_err().what.contains("DA/DV"));
+        let five = Config::from_registers("x", [("TRCIDR1".to_string(), 0x300)].into(), None);
+        assert!(five.unwrap_err().what.contains("neither"));
+    }
+
+    #[test]
+    fn toml_with_several_sources() {
+        let text = "[ete]\nformat = \"coresight\"\n[[ete.sources]]\nname = \"a\"\nTRCTRACEIDR = 0x10\n\
+                    [[ete.sources]]\nTRCTRACEIDR = \"0x11\"\ntrcidr8 = 3\n";
+        let config = read_toml(text).unwrap();
+        assert_eq!(config.framing, Framing::Coresight);
+        assert_eq!(config.sources.len(), 2);
+        assert_eq!((config.sources[0].name.as_str(), config.sources[0].trace_id), ("a", 0x10));
+        assert_eq!((config.sources[1].trace_id, config.sources[1].max_spec), (0x11, 3));
+        assert!(read_toml("[ete]\nTRCIDR0 = \"zero\"").is_err());
+        assert!(read_toml("[ete]\nfoo = 1").is_err());
+        assert!(read_toml("[ete]\nformat = \"x\"").is_err());
+    }
+}

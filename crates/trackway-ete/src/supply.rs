@@ -1,0 +1,170 @@
+//! The bytes of one source, window by window.
+
+use std::sync::Arc;
+
+use trackway_core::{Feed, Input, Result, SharedBytes};
+
+use crate::decode::Window;
+use crate::frames::{Frames, Framing, Piece};
+
+/// Bytes of one source that a window of a framed buffer holds.
+const WINDOW: usize = 1 << 18;
+
+/// Gives the bytes of one source.
+pub(crate) struct Supply {
+    kind: Kind,
+    /// A buffer that was written round and round begins at `pointer`; offsets are those in the buffer.
+    pointer: u64,
+    length: u64,
+    ended: bool,
+}
+
+enum Kind {
+    /// As they are.
+    Raw(Feed),
+    /// Out of frames.
+    Framed { data: SharedBytes, frames: Frames, id: u8, piece: Piece, used: u64 },
+}
+
+impl Supply {
+    pub(crate) fn new(framing: Framing, input: Input, id: u8, write_pointer: Option<u64>) -> Result<Self> {
+        let (mut pointer, mut length) = (0, u64::MAX);
+        let input = match write_pointer {
+            Some(place) => {
+                let data = whole(input)?;
+                let bytes = (*data).as_ref();
+                length = bytes.len() as u64;
+                pointer = place.min(length);
+                let (new, old) = bytes.split_at(pointer as usize);
+                Input::from_vec([old, new].concat())
+            }
+            None => input,
+        };
+        let kind = match framing {
+            Framing::Raw => Kind::Raw(Feed::new(input)),
+            framing => {
+                let data = whole(input)?;
+                let frames = Frames::new(framing, (*data).as_ref());
+                Kind::Framed { data, frames, id, piece: Piece::default(), used: 0 }
+            }
+        };
+        let ended = matches!(&kind, Kind::Raw(feed) if feed.is_whole());
+        let mut supply = Supply { kind, pointer, length, ended };
+        if !supply.ended {
+            supply.more()?;
+        }
+        Ok(supply)
+    }
+
+    /// Out of frames, so that it ends where the buffer ended.
+    pub(crate) fn is_framed(&self) -> bool {
+        matches!(self.kind, Kind::Framed { .. })
+    }
+
+    /// Nothing comes behind the window.
+    pub(crate) fn ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Adds bytes to the window; false if there are none.
+    pub(crate) fn more(&mut self) -> Result<bool> {
+        if self.ended {
+            return Ok(false);
+        }
+        let more = match &mut self.kind {
+            Kind::Raw(feed) => feed.more()?,
+            Kind::Framed { data, frames, id, piece, .. } => {
+                let before = piece.bytes.len();
+                self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, piece);
+                return Ok(piece.bytes.len() > before || !self.ended);
+            }
+        };
+        self.ended = !more;
+        Ok(more)
+    }
+
+    /// Takes bytes off the front of the window.
+    pub(crate) fn consume(&mut self, count: usize) {
+        match &mut self.kind {
+            Kind::Raw(feed) => feed.consume(count),
+            Kind::Framed { piece, used, .. } => {
+                *used += count as u64;
+                piece.consume(count);
+            }
+        }
+    }
+
+    /// Bytes that were taken off the front.
+    pub(crate) fn position(&self) -> u64 {
+        match &self.kind {
+            Kind::Raw(feed) => feed.offset(),
+            Kind::Framed { used, .. } => *used,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match &self.kind {
+            Kind::Raw(feed) => feed.bytes(),
+            Kind::Framed { piece, .. } => &piece.bytes,
+        }
+    }
+
+    /// The window.
+    pub(crate) fn view(&self) -> View<'_> {
+        let (piece, base) = match &self.kind {
+            Kind::Raw(feed) => (None, feed.offset()),
+            Kind::Framed { piece, .. } => (Some(piece), 0),
+        };
+        View { bytes: self.bytes(), piece, base: base + self.pointer, length: self.length }
+    }
+
+    /// Offset in the buffer of the byte at `index` of the window.
+    pub(crate) fn offset(&self, index: usize) -> u64 {
+        self.view().offset(index, &mut 0)
+    }
+
+    /// Up to where bytes follow each other from `at` on, if that is not the end of the window.
+    pub(crate) fn next_break(&self, at: usize) -> Option<usize> {
+        match &self.kind {
+            Kind::Raw(_) => None,
+            Kind::Framed { piece, .. } => piece.breaks.iter().copied().find(|&place| place > at),
+        }
+    }
+}
+
+/// A look at the window, for decoders on any thread.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    bytes: &'a [u8],
+    /// Frames it came out of; else its first byte is at `base`.
+    piece: Option<&'a Piece>,
+    base: u64,
+    length: u64,
+}
+
+impl Window for View<'_> {
+    fn bytes(&self) -> &[u8] {
+        self.bytes
+    }
+
+    #[inline(always)]
+    fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
+        let place = match self.piece {
+            None => self.base + index as u64,
+            Some(piece) => self.base + piece.offset(index, cursor),
+        };
+        if place >= self.length { place - self.length } else { place }
+    }
+}
+
+/// All bytes of an input.
+fn whole(input: Input) -> Result<SharedBytes> {
+    match input {
+        Input::Whole(bytes) => Ok(bytes),
+        Input::Stream(mut stream) => {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes)?;
+            Ok(Arc::new(bytes))
+        }
+    }
+}

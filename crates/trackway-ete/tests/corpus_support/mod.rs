@@ -1,0 +1,192 @@
+//! Reading the corpus and OpenCSD's listings.
+#![allow(dead_code)]
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_core::{Batch, EventKind, Isa, Source};
+use trackway_ete::{Lift, Options, Snapshot};
+
+pub const SNAPSHOTS: &[&str] = &[
+    "001-ack_test", "002-ack_test_scr", "bugfix-exact-match", "ete-bc-instr", "ete-ite-instr", "ete-wfet",
+    "ete_ip", "ete_spec_1", "ete_spec_3", "event_test", "feat_cmpbr", "init-short-addr", "juno_r1_1",
+    "maxspec0_commopt1", "pauth_lr", "q_elem", "rme_test", "ss_ib_el1ns", "tme_simple", "tme_tcancel",
+    "trace_file_cid_vmid", "ts_marker",
+];
+
+pub fn corpus() -> Option<PathBuf> {
+    let root = std::env::var_os("TRACKWAY_CORPUS")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")), PathBuf::from)
+        .join("ete");
+    if !root.is_dir() {
+        eprintln!("skipped: no corpus at {}", root.display());
+        return None;
+    }
+    Some(root)
+}
+
+/// What one source gave.
+#[derive(Default, Debug)]
+pub struct Decoded {
+    pub name: String,
+    pub id: u8,
+    pub pcs: Vec<u64>,
+    pub runs: usize,
+    pub doubtful: usize,
+    pub gaps: Vec<String>,
+    pub traps: usize,
+    pub errors: Vec<String>,
+}
+
+pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
+    let mut snapshot = Snapshot::open(folder).unwrap();
+    let open = |path: &Path| -> std::io::Result<trackway_core::SharedBytes> { Ok(Arc::new(std::fs::read(path)?)) };
+    let traces = snapshot.traces(&open);
+    let images: Vec<_> = traces.iter().map(|trace| Arc::clone(&trace.image)).collect();
+    let mut decoded: Vec<Decoded> = traces
+        .iter()
+        .map(|trace| Decoded { name: trace.config.name.clone(), id: trace.config.trace_id, ..Decoded::default() })
+        .collect();
+    let mut lift = Lift::new(traces, Options { jobs, ..Options::default() });
+    let mut batch = Batch::default();
+    let mut context = trackway_core::Context::default();
+    loop {
+        match lift.fill(&mut batch) {
+            Ok(false) => break,
+            Ok(true) => {}
+            Err(error) => {
+                decoded.last_mut().unwrap().errors.push(error.to_string());
+                if !lift.resync().unwrap() {
+                    break;
+                }
+                continue;
+            }
+        }
+        let source = usize::from(batch.source);
+        let one = &mut decoded[source];
+        assert_eq!(batch.first_instruction, one.pcs.len() as u64);
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Run(run) => {
+                    one.runs += 1;
+                    one.doubtful += usize::from(run.doubtful);
+                    if run.isa == Isa::T32 {
+                        let memory = images[source].memory(&context);
+                        let mut pc = run.start;
+                        for _ in 0..run.count {
+                            one.pcs.push(pc);
+                            pc += u64::from(memory.fetch(run.isa, pc).unwrap().1);
+                        }
+                    } else {
+                        assert_eq!(run.end.wrapping_sub(run.start), 4 * u64::from(run.count));
+                        one.pcs.extend((0..u64::from(run.count)).map(|n| run.start.wrapping_add(4 * n)));
+                    }
+                }
+                EventKind::Context(index) => context = batch.contexts[index as usize],
+                EventKind::Trap(_) => one.traps += 1,
+                EventKind::Gap(index) => one.gaps.push(format!("{:#x} {:?}", event.offset, batch.gaps[index as usize])),
+                _ => {}
+            }
+        }
+    }
+    decoded
+}
+
+/// What OpenCSD said of one source.
+#[derive(Default, Debug)]
+pub struct Listed {
+    pub id: u8,
+    /// Packets: place, bytes, name.
+    pub packets: Vec<(u64, Vec<u8>, String)>,
+    pub pcs: Vec<u64>,
+    pub ranges: usize,
+    /// Elements that are no ranges, as text.
+    pub others: Vec<String>,
+}
+
+pub fn listing_text(folder: &Path) -> String {
+    let file = std::fs::read_dir(folder).unwrap().flatten()
+        .find(|entry| entry.file_name().to_string_lossy().starts_with("opencsd-1.7.1"))
+        .unwrap();
+    let bytes = std::fs::read(file.path()).unwrap();
+    let mut text = String::new();
+    liblzma::read::XzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+    text
+}
+
+/// The listing, cut into records at `Idx:`, by session and id. Idx restarts at each session.
+pub fn listing(folder: &Path) -> Vec<Listed> {
+    let text = listing_text(folder);
+    let mut sessions: Vec<Vec<Listed>> = vec![vec![]];
+    let mut over = false;
+    for record in text.split("Idx:").skip(1) {
+        let Some((place, rest)) = record.split_once("; ID:") else { continue };
+        let Ok(place) = place.trim().parse::<u64>() else { continue };
+        let Some((id, rest)) = rest.split_once(';') else { continue };
+        let id = u8::from_str_radix(id.trim(), 16).unwrap();
+        let rest = rest.trim();
+        let element = rest.starts_with("OCSD_GEN");
+        // A raw source's elements carry its id, its packets 0.
+        if over && place == 0 { sessions.push(vec![]); }
+        over = rest.contains("ELEM_EO_TRACE");
+        let session = sessions.last_mut().unwrap();
+        let index = session.iter().position(|one| one.id == id).unwrap_or_else(|| {
+            session.push(Listed { id, ..Listed::default() });
+            session.len() - 1
+        });
+        let one = &mut session[index];
+        if !element {
+            if let Some((bytes, text)) = rest.split_once("];") {
+                let bytes = bytes.trim_start_matches('[').split_whitespace()
+                    .map(|byte| u8::from_str_radix(&byte[2..], 16).unwrap()).collect();
+                let name = text.trim().split(|c: char| c == ' ' || c == ':').next().unwrap_or("").to_string();
+                one.packets.push((place, bytes, name));
+            }
+            continue;
+        }
+        if let Some(range) = rest.strip_prefix("OCSD_GEN_TRC_ELEM_INSTR_RANGE(exec range=0x") {
+            one.ranges += 1;
+            let (start, range) = range.split_once(":[0x").unwrap();
+            let (_end, range) = range.split_once("] num_i(").unwrap();
+            let (count, range) = range.split_once(')').unwrap();
+            let start = u64::from_str_radix(start, 16).unwrap();
+            let count: u64 = count.parse().unwrap();
+            assert!(!range.contains("ISA=T32"));
+            one.pcs.extend((0..count).map(|n| start + 4 * n));
+        } else {
+            one.others.push(format!("{place}: {}", rest.lines().next().unwrap()));
+        }
+    }
+    // Raw sessions: packets have id 0, elements their own.
+    sessions.into_iter().flat_map(|mut session| {
+        if session.len() == 2 && session[0].id == 0 {
+            let elements = session.pop().unwrap();
+            let packets = std::mem::take(&mut session[0].packets);
+            vec![Listed { packets, ..elements }]
+        } else {
+            session.sort_by_key(|one| one.id);
+            session
+        }
+    }).collect()
+}
+
+pub fn compare(name: &Path, ours: &[Decoded], theirs: &[Listed]) {
+    for one in ours {
+        println!("  ours {} id {:x}: {} pcs, {} runs, {} doubtful, {} traps, {} gaps, errors {:?}", one.name, one.id,
+            one.pcs.len(), one.runs, one.doubtful, one.traps, one.gaps.len(), one.errors);
+        for gap in one.gaps.iter().take(5) { println!("      {gap}"); }
+    }
+    for one in theirs {
+        println!("  theirs id {:x}: {} pcs {} ranges {} packets", one.id, one.pcs.len(), one.ranges, one.packets.len());
+    }
+    let ours: Vec<_> = ours.iter().filter(|one| !one.pcs.is_empty()).collect();
+    let theirs: Vec<_> = theirs.iter().filter(|one| !one.pcs.is_empty()).collect();
+    for (a, b) in ours.iter().zip(&theirs) {
+        if a.pcs != b.pcs {
+            let at = a.pcs.iter().zip(&b.pcs).position(|(x, y)| x != y).unwrap_or(a.pcs.len().min(b.pcs.len()));
+            println!("  DIFF {} {}: at {at}: ours {:x?} theirs {:x?}", name.display(), a.name,
+                &a.pcs[at.saturating_sub(3)..(at + 5).min(a.pcs.len())], &b.pcs[at.saturating_sub(3)..(at + 5).min(b.pcs.len())]);
+        }
+    }
+}
