@@ -122,10 +122,14 @@ impl Config {
         let (ete, minor) = version(get("TRCDEVARCH"), get("TRCIDR1"), ete)?;
         let instp0 = field(configr, 2, 1);
         if !ete && field(idr0, 2, 1) == 3 && instp0 != 0 {
-            return unusable(format!("{name}: TRCCONFIGR.INSTP0 is {instp0}: load and store P0 is not decoded"));
+            return unusable(format!(
+                "{name}: TRCCONFIGR.INSTP0 is {instp0}: load and store P0 is not decoded"
+            ));
         }
         if !ete && field(configr, 10, 8) != 0 {
-            return unusable(format!("{name}: TRCCONFIGR.COND: conditional instruction trace is not decoded"));
+            return unusable(format!(
+                "{name}: TRCCONFIGR.COND: conditional instruction trace is not decoded"
+            ));
         }
         if !ete && field(configr, 17, 16) != 0 {
             return unusable(format!("{name}: TRCCONFIGR.DA/DV: data trace is not decoded"));
@@ -201,10 +205,7 @@ impl Default for TomlConfig {
     /// A raw stream of an ETE 1.3 unit with the usual sizes.
     fn default() -> Self {
         let source = Config::from_registers("ete", BTreeMap::new(), Some(true));
-        TomlConfig {
-            framing: Framing::Raw,
-            sources: source.into_iter().collect(),
-        }
+        TomlConfig { framing: Framing::Raw, sources: source.into_iter().collect() }
     }
 }
 
@@ -229,7 +230,9 @@ pub fn read_toml(text: &str) -> Result<TomlConfig, Unusable> {
         Some(Some(word)) => match Framing::from_word(word) {
             Some(framing) => framing,
             None => {
-                return unusable(format!("format `{word}` is none of source_data, coresight, dstream_coresight"));
+                return unusable(format!(
+                    "format `{word}` is none of source_data, coresight, dstream_coresight"
+                ));
             }
         },
         Some(None) => return unusable("`format` is not a string"),

@@ -258,7 +258,8 @@ impl Decoder {
                 at += 1;
                 analyser.out.turn();
             } else {
-                if until == Some(at) || watch && unpacker.started && resolver.is_settled() && analyser.is_comparable()
+                if until == Some(at)
+                    || watch && unpacker.started && resolver.is_settled() && analyser.is_comparable()
                 {
                     break Some(Stop::Pause);
                 }
@@ -307,10 +308,7 @@ impl Decoder {
 
 /// Packets that say nothing which would need a Trace Info before it.
 fn packet_is_free(packet: &Packet) -> bool {
-    matches!(
-        packet,
-        Packet::TraceInfo(_) | Packet::Event(_) | Packet::AlignmentSync { .. } | Packet::Ignore
-    )
+    matches!(packet, Packet::TraceInfo(_) | Packet::Event(_) | Packet::AlignmentSync { .. } | Packet::Ignore)
 }
 
 fn is_zero(bytes: &[u8]) -> bool {

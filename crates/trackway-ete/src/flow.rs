@@ -175,7 +175,8 @@ impl Analyser {
         self.stale = false;
         let isa = self.flow.isa();
         let context = if self.spaces { self.flow.context } else { ContextState::default() };
-        if let Some(index) = self.tables.iter().position(|table| table.isa == isa && table.context == context) {
+        if let Some(index) = self.tables.iter().position(|table| table.isa == isa && table.context == context)
+        {
             self.table = index;
             return;
         }
@@ -428,7 +429,7 @@ impl Analyser {
     }
 
     /// If the last instruction of a run is a system call: its address, which one, and its number.
-    fn system_call(&mut self, run: &Run) -> Option<(u64, (Option<Syscall>, Option<u64>))> {
+    fn system_call(&mut self, run: &Run) -> Option<(u64, Call)> {
         let isa = self.flow.isa();
         let memory = Arc::clone(self.cursor().blocks().memory());
         let lengths: &[u64] = if isa == Isa::T32 { &[2, 4] } else { &[4] };
@@ -478,66 +479,82 @@ impl Analyser {
         }
     }
 
-    /// K10.5.5.15.1: so many instructions, as far as their path is certain.
+    /// K10.5.5.15.1: so many instructions, as far as their path is certain. If they do not lead to where
+    /// execution goes on, nothing of it is.
     fn q(&mut self, offset: u64, count: Option<u32>, next: Option<u64>) {
         self.settle();
         self.flow_pop();
         self.flow.last = None;
-        let mut left = count.unwrap_or(0);
-        let certain = self.flow.is_synchronised() && count.is_some();
-        let mut found = true;
-        while certain && found && left > 0 {
-            let pc = self.flow.pc;
-            match self.block(pc) {
-                None => found = false,
-                Some(block) if block.count > left => {
-                    let end = self.skip(pc, left);
-                    let run = Run { exit: Exit::Next, ..run_of(&block, self.flow.isa(), true) };
-                    self.run(offset, Run { end, count: left, taken: None, doubtful: false, ..run });
-                    left = 0;
-                }
-                Some(block) => {
-                    left -= block.count;
-                    found = self.q_block(offset, &block, left, next);
-                }
-            }
-        }
         let from = Some(self.flow.pc).filter(|_| self.flow.is_synchronised());
+        let begun = self.out.events();
+        let (followed, isa) = (self.flow.followed, self.flow.sub_isa);
+        let mut left = count.unwrap_or(0);
+        let certain = from.is_some() && count.is_some();
+        let mut path = Path::Open;
+        while certain && path == Path::Open && left > 0 {
+            path = self.q_block(offset, &mut left, next);
+        }
+        if path == Path::Wrong {
+            self.out.rewind(begun);
+            left = count.unwrap_or(0);
+            (self.flow.followed, self.flow.sub_isa, self.stale) = (followed, isa, true);
+        }
+        let here = match path {
+            Path::Wrong => from,
+            _ => Some(self.flow.pc).filter(|_| self.flow.is_synchronised()),
+        };
         self.settle();
         self.flow.last = None;
         self.flow.lose_address();
         if left > 0 || !certain {
             let instructions = count.map(|_| u64::from(left));
-            self.gap(offset, GapReason::NoPath, from, instructions);
+            self.gap(offset, GapReason::NoPath, here, instructions);
         }
     }
 
-    /// A block on the path of a Q element with `left` instructions behind it; is the path still certain?
-    fn q_block(&mut self, offset: u64, block: &Block, left: u32, next: Option<u64>) -> bool {
-        let certain = match block.control {
-            control if control.is_direct() => !block.conditional,
-            control if control.is_indirect() => left == 0 && !block.conditional,
-            _ => true,
-        };
-        if certain {
-            self.branch(offset, block, true);
-            return !block.control.is_indirect();
+    /// One block on the path of a Q element with `left` instructions.
+    fn q_block(&mut self, offset: u64, left: &mut u32, next: Option<u64>) -> Path {
+        let pc = self.flow.pc;
+        let Some(block) = self.block(pc) else { return Path::Closed };
+        let isa = self.flow.isa();
+        if block.count > *left {
+            let end = self.skip(pc, *left);
+            let run = Run { exit: Exit::Next, taken: None, doubtful: false, ..run_of(&block, isa, true) };
+            self.run(offset, Run { end, count: *left, ..run });
+            *left = 0;
+            return if next.is_none_or(|next| next == self.flow.wrap(end)) {
+                Path::Closed
+            } else {
+                Path::Wrong
+            };
         }
-        // The address behind the last instruction tells which way it went.
-        let target = block.target.map(|target| self.flow.wrap(target));
-        let end = self.flow.wrap(block.end);
-        let taken = match next {
-            Some(next) if left == 0 && Some(next) == target && next != end => Some(true),
-            Some(next) if left == 0 && next == end => Some(false),
-            Some(_) if left == 0 && target.is_none() => Some(true),
-            _ => None,
+        *left -= block.count;
+        let (target, end) = (block.target.map(|target| self.flow.wrap(target)), self.flow.wrap(block.end));
+        let (may_take, may_fall) = match block.control {
+            control if control.is_transfer() => (true, block.conditional),
+            _ => (false, true),
         };
-        let mut run = run_of(block, self.flow.isa(), taken.unwrap_or(true));
-        run.taken = taken;
-        run.doubtful = left == 0 && next.is_some() && taken.is_none();
+        // Behind the last instruction, the next address tells which way it went.
+        let next = next.filter(|_| *left == 0);
+        let leads = |way: Option<u64>| next.is_none() || way.is_none() || way == next;
+        let takes = may_take && leads(target);
+        let falls = may_fall && leads(Some(end));
+        let taken = match (takes, falls) {
+            (true, false) => Some(true),
+            (false, true) => Some(false),
+            (true, true) if next.is_some() && next == target && target != Some(end) => Some(true),
+            (true, true) if next == Some(end) => Some(false),
+            (true, true) => None,
+            (false, false) => return Path::Wrong,
+        };
+        let mut run = run_of(&block, isa, taken.unwrap_or(true));
+        run.taken = taken.filter(|_| may_take);
         self.run(offset, run);
-        self.flow.pc = end;
-        false
+        match taken {
+            Some(taken) => self.leave(&block, taken),
+            None => self.flow.lose_address(),
+        }
+        if self.flow.has_address { Path::Open } else { Path::Closed }
     }
 
     /// The address behind `count` instructions from `pc` on.
@@ -547,9 +564,8 @@ impl Analyser {
             return pc.wrapping_add(4 * u64::from(count));
         }
         let memory = Arc::clone(self.cursor().blocks().memory());
-        let step = |at: u64, _| {
-            at.wrapping_add(memory.fetch(isa, at).map_or(2, |(_, length)| u64::from(length)))
-        };
+        let step =
+            |at: u64, _| at.wrapping_add(memory.fetch(isa, at).map_or(2, |(_, length)| u64::from(length)));
         (0..count).fold(pc, step)
     }
 
@@ -751,6 +767,17 @@ enum Walk {
     Elsewhere,
 }
 
+/// Is the path of a Q element known?
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Path {
+    /// So far.
+    Open,
+    /// No further.
+    Closed,
+    /// It cannot be the one that the program has.
+    Wrong,
+}
+
 /// Clock of timestamps.
 const TIMESTAMP_CLOCK: u16 = 0;
 /// Clock of cycle counts: the core's.
@@ -787,8 +814,11 @@ fn run_of(block: &Block, isa: Isa, taken: bool) -> Run {
     }
 }
 
+/// Which instruction made a system call, and its immediate.
+type Call = (Option<Syscall>, Option<u64>);
+
 /// Which system call an instruction is, and its immediate.
-fn syscall_of(isa: Isa, word: u32, length: u64) -> (Option<Syscall>, Option<u64>) {
+fn syscall_of(isa: Isa, word: u32, length: u64) -> Call {
     match isa {
         Isa::A64 => {
             let call = match word & 3 {

@@ -331,7 +331,8 @@ pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
 /// assert_eq!(piece.bytes, [1, 2, 3, 6]);
 /// ```
 pub fn frame(pieces: &[(u8, &[u8])]) -> Vec<u8> {
-    let mut bytes = pieces.iter().flat_map(|&(id, bytes)| bytes.iter().map(move |&byte| (id, byte))).peekable();
+    let mut bytes =
+        pieces.iter().flat_map(|&(id, bytes)| bytes.iter().map(move |&byte| (id, byte))).peekable();
     let mut out = Vec::new();
     let mut frame = [0u8; 16];
     let (mut at, mut current) = (0, None);

@@ -144,7 +144,8 @@ impl Lift {
 
     /// With `strict`: cuts the batch behind the first doubtful run and keeps the error for the next call.
     fn doubt(&mut self, batch: &mut Batch) {
-        let doubtful = |kind: &EventKind| matches!(kind, EventKind::Run(run) if run.doubtful && !run.withdrawn);
+        let doubtful =
+            |kind: &EventKind| matches!(kind, EventKind::Run(run) if run.doubtful && !run.withdrawn);
         if let Some(index) = batch.events.iter().position(|event| doubtful(&event.kind))
             && let EventKind::Run(run) = batch.events[index].kind
         {
@@ -174,7 +175,8 @@ impl Source for Lift {
                 let Some(source) = self.sources.get_mut(self.current) else { return Ok(false) };
                 let Some((framing, input)) = source.input.take() else { return Ok(false) };
                 let supply = Supply::new(framing, input, source.config.trace_id, self.options.write_pointer)?;
-                self.engine = Some(Engine::new(&source.config, &source.image, supply, &self.options, &self.pool));
+                self.engine =
+                    Some(Engine::new(&source.config, &source.image, supply, &self.options, &self.pool));
                 self.instructions = 0;
             }
             let Some(engine) = &mut self.engine else { return Ok(false) };
@@ -206,7 +208,12 @@ impl Source for Lift {
     fn resync(&mut self) -> Result<bool> {
         self.broken = false;
         let more = self.current + 1 < self.sources.len();
-        Ok(more || self.engine.as_ref().is_some_and(|engine| !engine.is_over()))
+        let Some(engine) = &mut self.engine else { return Ok(more) };
+        let pending = !engine.decoder.analyser.out.done.is_empty();
+        while let Phase::Seek { from, bytes, reason } = engine.phase {
+            engine.seek(from, bytes, reason)?;
+        }
+        Ok(more || pending || engine.phase != Phase::Over)
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
@@ -278,11 +285,6 @@ impl Engine {
         }
     }
 
-    /// Nothing comes any more.
-    fn is_over(&self) -> bool {
-        self.phase == Phase::Over && self.decoder.analyser.out.done.is_empty()
-    }
-
     fn next(&mut self) -> Result<Option<Piece>> {
         loop {
             if let Some(piece) = self.decoder.analyser.out.take() {
@@ -334,7 +336,8 @@ impl Engine {
         }
         // The zeros may have begun: keep them.
         let length = self.supply.bytes().len();
-        let keep = self.supply.bytes().iter().rev().take_while(|&&byte| byte == 0).count().min(length - self.at);
+        let keep =
+            self.supply.bytes().iter().rev().take_while(|&&byte| byte == 0).count().min(length - self.at);
         let (skipped, place) = (bytes + (length - keep - self.at) as u64, self.at);
         self.at = length - keep;
         self.phase = Phase::Seek { from, bytes: skipped, reason };
@@ -411,7 +414,14 @@ impl Engine {
             return self.decode();
         }
         let make = || Decoder::new(&self.config, &self.image, self.options.show_withdrawn, &self.pool);
-        let stop = parallel::decode(&mut self.decoder, &make, &self.supply.view(), &mut self.at, &cuts, self.options.jobs);
+        let stop = parallel::decode(
+            &mut self.decoder,
+            &make,
+            &self.supply.view(),
+            &mut self.at,
+            &cuts,
+            self.options.jobs,
+        );
         self.after(stop)
     }
 }

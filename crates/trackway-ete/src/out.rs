@@ -95,6 +95,17 @@ impl Out {
         self.run = NONE;
     }
 
+    /// How many events are in the open batch.
+    pub(crate) fn events(&self) -> usize {
+        self.batch.events.len()
+    }
+
+    /// Takes back all but `count` events of the open batch, which were runs.
+    pub(crate) fn rewind(&mut self, count: usize) {
+        self.batch.events.truncate(count);
+        self.run = NONE;
+    }
+
     /// Offset of the last event in the open batch.
     pub(crate) fn last_offset(&self) -> u64 {
         self.batch.events.last().map_or(0, |event| event.offset)

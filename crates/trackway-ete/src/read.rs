@@ -121,10 +121,9 @@ impl Reader {
                 },
             },
             Kind::Commit => Packet::Commit(chain(bytes, width::COUNT, "COMMIT")?),
-            Kind::Cancel1 => Packet::Cancel1 {
-                mispredict: first & 1 == 1,
-                count: chain(bytes, width::COUNT, "CANCEL")?,
-            },
+            Kind::Cancel1 => {
+                Packet::Cancel1 { mispredict: first & 1 == 1, count: chain(bytes, width::COUNT, "CANCEL")? }
+            }
             Kind::Q => Packet::Q {
                 address: match first & 0xf {
                     0xc | 0xf => None,
@@ -135,7 +134,9 @@ impl Reader {
                     _ => Some(chain(bytes, width::COUNT, "COUNT")?),
                 },
             },
-            Kind::SourceAddress => Packet::SourceAddress(address(SOURCE_FORMS[usize::from(first & 0xf)], bytes)?),
+            Kind::SourceAddress => {
+                Packet::SourceAddress(address(SOURCE_FORMS[usize::from(first & 0xf)], bytes)?)
+            }
             Kind::Foreign => return Err((ErrorKind::Unsupported { found: first.into() }, "header")),
             _ => return Err((ErrorKind::Unknown { found: first.into() }, "header")),
         })

@@ -23,6 +23,24 @@ pub(crate) trait Analyse {
     fn unresolved(&mut self);
 }
 
+/// This stage, as stage 1 sees it.
+pub(crate) trait Resolve {
+    /// Nothing waits: an element that is committed at once can go straight on.
+    fn is_idle(&self) -> bool;
+    /// A Trace Info was met.
+    fn trace_info(&mut self, depth: u32, in_transaction: bool);
+    /// An element that is no P0 element: it goes on once no unresolved P0 element stands before it.
+    fn emit(&mut self, offset: u64, element: Element, analyse: &mut impl Analyse);
+    /// A P0 element; it waits.
+    fn emit_p0(&mut self, offset: u64, element: Element);
+    /// K10.5.3.3.1: the oldest `count` P0 elements happened.
+    fn commit(&mut self, count: u64, analyse: &mut impl Analyse);
+    /// K10.5.3.4.1: the youngest `count` P0 elements did not happen. What table K10-2 keeps stays queued.
+    fn cancel(&mut self, count: u64, analyse: &mut impl Analyse);
+    /// K10.5.3.5.1: nothing that is not resolved happened; an open transaction failed.
+    fn discard(&mut self, offset: u64, analyse: &mut impl Analyse);
+}
+
 /// An element that waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Waiting {
@@ -62,12 +80,6 @@ impl PartialEq for Resolver {
 const MOST: usize = 1 << 20;
 
 impl Resolver {
-    /// Nothing waits: an element that is committed at once can go straight on.
-    #[inline]
-    pub(crate) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.unseen == 0 && self.transaction.is_none()
-    }
-
     /// So much waits that the stream must be damaged.
     pub(crate) fn is_flooded(&self) -> bool {
         self.queue.len() > MOST || self.transaction.as_ref().is_some_and(|queue| queue.len() > MOST)
@@ -76,46 +88,6 @@ impl Resolver {
     /// No element waits and no transaction is open that began before the first Trace Info.
     pub(crate) fn is_settled(&self) -> bool {
         self.unseen == 0 && self.transaction.is_none()
-    }
-
-    /// K10.5.3.2.1: only the first Trace Info tells something new.
-    pub(crate) fn trace_info(&mut self, depth: u32, in_transaction: bool) {
-        if !self.started {
-            self.started = true;
-            self.unseen = depth;
-            if in_transaction {
-                self.transaction = Some(Vec::new());
-            }
-        }
-    }
-
-    /// An element that is no P0 element: it goes on once no unresolved P0 element stands before it.
-    pub(crate) fn emit(&mut self, offset: u64, element: Element, analyse: &mut impl Analyse) {
-        let waiting = Waiting { offset, element, p0: false, withdrawn: 0 };
-        if self.queue.is_empty() && self.unseen == 0 {
-            self.pass(waiting, analyse);
-        } else {
-            self.queue.push_back(waiting);
-        }
-    }
-
-    /// A P0 element; it waits.
-    pub(crate) fn emit_p0(&mut self, offset: u64, element: Element) {
-        self.queue.push_back(Waiting { offset, element, p0: true, withdrawn: 0 });
-    }
-
-    /// K10.5.3.3.1: the oldest `count` P0 elements happened.
-    pub(crate) fn commit(&mut self, mut count: u64, analyse: &mut impl Analyse) {
-        let unseen = count.min(u64::from(self.unseen));
-        self.unseen -= unseen as u32;
-        count -= unseen;
-        while count > 0
-            && let Some(waiting) = self.queue.pop_front()
-        {
-            count -= u64::from(waiting.p0);
-            self.pass(waiting, analyse);
-        }
-        self.drain(analyse);
     }
 
     /// Passes on what no P0 element holds back any more.
@@ -127,24 +99,6 @@ impl Resolver {
             self.queue.pop_front();
             self.pass(waiting, analyse);
         }
-    }
-
-    /// K10.5.3.4.1: the youngest `count` P0 elements did not happen. What table K10-2 keeps stays queued.
-    pub(crate) fn cancel(&mut self, count: u64, _start_is_p0: bool, analyse: &mut impl Analyse) {
-        if count == 0 {
-            return;
-        }
-        self.withdrawals += 1;
-        let mut left = count;
-        let mut first = self.queue.len();
-        while left > 0 && first > 0 {
-            first -= 1;
-            left -= u64::from(self.queue[first].p0);
-        }
-        // The youngest go first; what is left were P0 elements that were never seen.
-        self.unseen = u64::from(self.unseen).saturating_sub(left) as u32;
-        self.withdraw(first, analyse.wants_withdrawn());
-        self.drain(analyse);
     }
 
     /// Removes or marks what may not stay, from `first` on.
@@ -161,18 +115,6 @@ impl Resolver {
             }
             self.queue.push_back(waiting);
         }
-    }
-
-    /// K10.5.3.5.1: nothing that is not resolved happened; an open transaction failed.
-    pub(crate) fn discard(&mut self, offset: u64, analyse: &mut impl Analyse) {
-        self.withdrawals += 1;
-        self.unseen = 0;
-        self.withdraw(0, analyse.wants_withdrawn());
-        self.drain(analyse);
-        if self.transaction.is_some() {
-            self.fail(offset, analyse);
-        }
-        analyse.element(offset, &Element::Discard, 0);
     }
 
     /// The end of the stream: what is not resolved is dropped.
@@ -225,5 +167,76 @@ impl Resolver {
             }
         }
         analyse.element(offset, &Element::TransactionFailure, 0);
+    }
+}
+
+impl Resolve for Resolver {
+    #[inline]
+    fn is_idle(&self) -> bool {
+        self.queue.is_empty() && self.unseen == 0 && self.transaction.is_none()
+    }
+
+    fn trace_info(&mut self, depth: u32, in_transaction: bool) {
+        if !self.started {
+            self.started = true;
+            self.unseen = depth;
+            if in_transaction {
+                self.transaction = Some(Vec::new());
+            }
+        }
+    }
+
+    fn emit(&mut self, offset: u64, element: Element, analyse: &mut impl Analyse) {
+        let waiting = Waiting { offset, element, p0: false, withdrawn: 0 };
+        if self.queue.is_empty() && self.unseen == 0 {
+            self.pass(waiting, analyse);
+        } else {
+            self.queue.push_back(waiting);
+        }
+    }
+
+    fn emit_p0(&mut self, offset: u64, element: Element) {
+        self.queue.push_back(Waiting { offset, element, p0: true, withdrawn: 0 });
+    }
+
+    fn commit(&mut self, mut count: u64, analyse: &mut impl Analyse) {
+        let unseen = count.min(u64::from(self.unseen));
+        self.unseen -= unseen as u32;
+        count -= unseen;
+        while count > 0
+            && let Some(waiting) = self.queue.pop_front()
+        {
+            count -= u64::from(waiting.p0);
+            self.pass(waiting, analyse);
+        }
+        self.drain(analyse);
+    }
+
+    fn cancel(&mut self, count: u64, analyse: &mut impl Analyse) {
+        if count == 0 {
+            return;
+        }
+        self.withdrawals += 1;
+        let mut left = count;
+        let mut first = self.queue.len();
+        while left > 0 && first > 0 {
+            first -= 1;
+            left -= u64::from(self.queue[first].p0);
+        }
+        // The youngest go first; what is left were P0 elements that were never seen.
+        self.unseen = u64::from(self.unseen).saturating_sub(left) as u32;
+        self.withdraw(first, analyse.wants_withdrawn());
+        self.drain(analyse);
+    }
+
+    fn discard(&mut self, offset: u64, analyse: &mut impl Analyse) {
+        self.withdrawals += 1;
+        self.unseen = 0;
+        self.withdraw(0, analyse.wants_withdrawn());
+        self.drain(analyse);
+        if self.transaction.is_some() {
+            self.fail(offset, analyse);
+        }
+        analyse.element(offset, &Element::Discard, 0);
     }
 }

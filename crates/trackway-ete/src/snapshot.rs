@@ -143,7 +143,9 @@ impl Device {
                 match dump(folder, keys) {
                     Some(dump) if dump.file.is_file() => device.dumps.push(dump),
                     Some(dump) => notes.push(format!("{file}: [{name}]: {} is missing", dump.file.display())),
-                    None => notes.push(format!("{file}: [{name}] has no file, no address or an unknown space")),
+                    None => {
+                        notes.push(format!("{file}: [{name}] has no file, no address or an unknown space"))
+                    }
                 }
             }
         }
@@ -361,7 +363,8 @@ mod tests {
 
     #[test]
     fn ini_files_as_they_are() {
-        let ini = Ini::read("; comment\r\n[Trace_Buffers]\r\nBuffers = a,b, \r\n\r\n[a]\nfile=x = y\n= \nfoo\n");
+        let ini =
+            Ini::read("; comment\r\n[Trace_Buffers]\r\nBuffers = a,b, \r\n\r\n[a]\nfile=x = y\n= \nfoo\n");
         assert_eq!(ini.get("trace_buffers", "BUFFERS"), Some("a,b,"));
         assert_eq!(list("a,b, ").collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(ini.get("a", "file"), Some("x = y"));
@@ -372,8 +375,7 @@ mod tests {
     fn memory_spaces() {
         use trackway_core::Context;
         let sees = |word, el, security| {
-            let context =
-                Context { privilege: Some(el), security: Some(security), ..Context::default() };
+            let context = Context { privilege: Some(el), security: Some(security), ..Context::default() };
             space(word).unwrap().matches(&context)
         };
         assert!(sees("EL1S", Privilege::El0, Security::Secure));

@@ -5,7 +5,7 @@ use trackway_core::ErrorKind;
 use crate::config::Config;
 use crate::element::{ContextState, Element};
 use crate::packet::*;
-use crate::resolve::{Analyse, Resolver};
+use crate::resolve::{Analyse, Resolve};
 
 /// What is wrong, and in which field of the packet.
 pub(crate) type Fault = (ErrorKind, &'static str);
@@ -36,7 +36,7 @@ impl Unpacker {
         packet: &Packet,
         offset: u64,
         config: &Config,
-        resolver: &mut Resolver,
+        resolver: &mut impl Resolve,
         analyse: &mut impl Analyse,
     ) -> Result<(), Fault> {
         if !self.started && !matches!(packet, Packet::TraceInfo(_) | Packet::Event(_)) {
@@ -53,7 +53,7 @@ impl Unpacker {
         (count, bits): (u8, u32),
         offset: u64,
         config: &Config,
-        resolver: &mut Resolver,
+        resolver: &mut impl Resolve,
         analyse: &mut impl Analyse,
     ) {
         if !self.started {
@@ -71,15 +71,15 @@ impl Unpacker {
 }
 
 /// One packet being unpacked.
-struct On<'a, A> {
+struct On<'a, R, A> {
     unpacker: &'a mut Unpacker,
     offset: u64,
     config: &'a Config,
-    resolver: &'a mut Resolver,
+    resolver: &'a mut R,
     analyse: &'a mut A,
 }
 
-impl<A: Analyse> On<'_, A> {
+impl<R: Resolve, A: Analyse> On<'_, R, A> {
     fn packet(&mut self, packet: &Packet) -> Result<(), Fault> {
         match *packet {
             Packet::AlignmentSync { .. } | Packet::Ignore => {}
@@ -221,7 +221,7 @@ impl<A: Analyse> On<'_, A> {
 
     fn cancel(&mut self, count: u64, field: &'static str) -> Result<(), Fault> {
         self.lower_depth(count, field)?;
-        self.resolver.cancel(count, self.config.start_is_p0, self.analyse);
+        self.resolver.cancel(count, self.analyse);
         Ok(())
     }
 

@@ -1,29 +1,54 @@
 //! Reading the corpus and OpenCSD's listings.
-#![allow(dead_code)]
+#![allow(unreachable_pub)] // Each test crate that includes this uses a part of it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Batch, EventKind, Isa, Source};
-use trackway_ete::{Lift, Options, Snapshot};
+use trackway_core::{Batch, EventKind, Isa, SharedBytes, Source};
+use trackway_ete::{Lift, Options, PacketPiece, Packets, Snapshot};
 
 pub const SNAPSHOTS: &[&str] = &[
-    "001-ack_test", "002-ack_test_scr", "bugfix-exact-match", "ete-bc-instr", "ete-ite-instr", "ete-wfet",
-    "ete_ip", "ete_spec_1", "ete_spec_3", "event_test", "feat_cmpbr", "init-short-addr", "juno_r1_1",
-    "maxspec0_commopt1", "pauth_lr", "q_elem", "rme_test", "ss_ib_el1ns", "tme_simple", "tme_tcancel",
-    "trace_file_cid_vmid", "ts_marker",
+    "001-ack_test",
+    "002-ack_test_scr",
+    "bugfix-exact-match",
+    "ete-bc-instr",
+    "ete-ite-instr",
+    "ete-wfet",
+    "ete_ip",
+    "ete_spec_1",
+    "ete_spec_3",
+    "event_test",
+    "feat_cmpbr",
+    "init-short-addr",
+    "juno_r1_1",
+    "maxspec0_commopt1",
+    "pauth_lr",
+    "q_elem",
+    "rme_test",
+    "ss_ib_el1ns",
+    "tme_simple",
+    "tme_tcancel",
+    "trace_file_cid_vmid",
+    "ts_marker",
 ];
 
 pub fn corpus() -> Option<PathBuf> {
     let root = std::env::var_os("TRACKWAY_CORPUS")
-        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")), PathBuf::from)
+        .map_or_else(
+            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
+            PathBuf::from,
+        )
         .join("ete");
     if !root.is_dir() {
         eprintln!("skipped: no corpus at {}", root.display());
         return None;
     }
     Some(root)
+}
+
+pub fn open(path: &Path) -> std::io::Result<SharedBytes> {
+    Ok(Arc::new(std::fs::read(path)?))
 }
 
 /// What one source gave.
@@ -41,12 +66,15 @@ pub struct Decoded {
 
 pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
     let mut snapshot = Snapshot::open(folder).unwrap();
-    let open = |path: &Path| -> std::io::Result<trackway_core::SharedBytes> { Ok(Arc::new(std::fs::read(path)?)) };
     let traces = snapshot.traces(&open);
     let images: Vec<_> = traces.iter().map(|trace| Arc::clone(&trace.image)).collect();
     let mut decoded: Vec<Decoded> = traces
         .iter()
-        .map(|trace| Decoded { name: trace.config.name.clone(), id: trace.config.trace_id, ..Decoded::default() })
+        .map(|trace| Decoded {
+            name: trace.config.name.clone(),
+            id: trace.config.trace_id,
+            ..Decoded::default()
+        })
         .collect();
     let mut lift = Lift::new(traces, Options { jobs, ..Options::default() });
     let mut batch = Batch::default();
@@ -85,7 +113,9 @@ pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
                 }
                 EventKind::Context(index) => context = batch.contexts[index as usize],
                 EventKind::Trap(_) => one.traps += 1,
-                EventKind::Gap(index) => one.gaps.push(format!("{:#x} {:?}", event.offset, batch.gaps[index as usize])),
+                EventKind::Gap(index) => {
+                    one.gaps.push(format!("{:#x} {:?}", event.offset, batch.gaps[index as usize]))
+                }
                 _ => {}
             }
         }
@@ -106,7 +136,9 @@ pub struct Listed {
 }
 
 pub fn listing_text(folder: &Path) -> String {
-    let file = std::fs::read_dir(folder).unwrap().flatten()
+    let file = std::fs::read_dir(folder)
+        .unwrap()
+        .flatten()
         .find(|entry| entry.file_name().to_string_lossy().starts_with("opencsd-1.7.1"))
         .unwrap();
     let bytes = std::fs::read(file.path()).unwrap();
@@ -128,7 +160,9 @@ pub fn listing(folder: &Path) -> Vec<Listed> {
         let rest = rest.trim();
         let element = rest.starts_with("OCSD_GEN");
         // A raw source's elements carry its id, its packets 0.
-        if over && place == 0 { sessions.push(vec![]); }
+        if over && place == 0 {
+            sessions.push(vec![]);
+        }
         over = rest.contains("ELEM_EO_TRACE");
         let session = sessions.last_mut().unwrap();
         let index = session.iter().position(|one| one.id == id).unwrap_or_else(|| {
@@ -138,9 +172,12 @@ pub fn listing(folder: &Path) -> Vec<Listed> {
         let one = &mut session[index];
         if !element {
             if let Some((bytes, text)) = rest.split_once("];") {
-                let bytes = bytes.trim_start_matches('[').split_whitespace()
-                    .map(|byte| u8::from_str_radix(&byte[2..], 16).unwrap()).collect();
-                let name = text.trim().split(|c: char| c == ' ' || c == ':').next().unwrap_or("").to_string();
+                let bytes = bytes
+                    .trim_start_matches('[')
+                    .split_whitespace()
+                    .map(|byte| u8::from_str_radix(&byte[2..], 16).unwrap())
+                    .collect();
+                let name = text.trim().split([' ', ':']).next().unwrap_or("").to_string();
                 one.packets.push((place, bytes, name));
             }
             continue;
@@ -159,34 +196,114 @@ pub fn listing(folder: &Path) -> Vec<Listed> {
         }
     }
     // Raw sessions: packets have id 0, elements their own.
-    sessions.into_iter().flat_map(|mut session| {
-        if session.len() == 2 && session[0].id == 0 {
-            let elements = session.pop().unwrap();
-            let packets = std::mem::take(&mut session[0].packets);
-            vec![Listed { packets, ..elements }]
-        } else {
-            session.sort_by_key(|one| one.id);
-            session
-        }
-    }).collect()
+    sessions
+        .into_iter()
+        .flat_map(|mut session| {
+            if session.len() == 2 && session[0].id == 0 {
+                let elements = session.pop().unwrap();
+                let packets = std::mem::take(&mut session[0].packets);
+                vec![Listed { packets, ..elements }]
+            } else {
+                session.sort_by_key(|one| one.id);
+                session
+            }
+        })
+        .collect()
 }
 
-pub fn compare(name: &Path, ours: &[Decoded], theirs: &[Listed]) {
-    for one in ours {
-        println!("  ours {} id {:x}: {} pcs, {} runs, {} doubtful, {} traps, {} gaps, errors {:?}", one.name, one.id,
-            one.pcs.len(), one.runs, one.doubtful, one.traps, one.gaps.len(), one.errors);
-        for gap in one.gaps.iter().take(5) { println!("      {gap}"); }
-    }
-    for one in theirs {
-        println!("  theirs id {:x}: {} pcs {} ranges {} packets", one.id, one.pcs.len(), one.ranges, one.packets.len());
-    }
-    let ours: Vec<_> = ours.iter().filter(|one| !one.pcs.is_empty()).collect();
-    let theirs: Vec<_> = theirs.iter().filter(|one| !one.pcs.is_empty()).collect();
-    for (a, b) in ours.iter().zip(&theirs) {
-        if a.pcs != b.pcs {
-            let at = a.pcs.iter().zip(&b.pcs).position(|(x, y)| x != y).unwrap_or(a.pcs.len().min(b.pcs.len()));
-            println!("  DIFF {} {}: at {at}: ours {:x?} theirs {:x?}", name.display(), a.name,
-                &a.pcs[at.saturating_sub(3)..(at + 5).min(a.pcs.len())], &b.pcs[at.saturating_sub(3)..(at + 5).min(b.pcs.len())]);
+/// Bytes of a packet, and its name.
+pub type Named = (Vec<u8>, String);
+
+/// The packets of each source.
+pub fn packets(folder: &Path) -> Vec<(String, Vec<Named>)> {
+    let mut snapshot = Snapshot::open(folder).unwrap();
+    let mut packets = Packets::new(snapshot.traces(&open), Options::default());
+    let mut sources: Vec<(String, Vec<Named>)> = Vec::new();
+    while let Some(placed) = packets.next().unwrap() {
+        match placed.piece {
+            PacketPiece::Source(name) => sources.push((name, Vec::new())),
+            PacketPiece::Skipped => {}
+            PacketPiece::Packet(packet) => {
+                let mut written = Vec::new();
+                packet.write(&packets.config().unwrap().dialect, &mut written);
+                assert_eq!(written, placed.bytes, "{packet:?} is not written as it was read");
+                sources.last_mut().unwrap().1.push((placed.bytes, packet.name().to_string()));
+            }
         }
     }
+    sources
+}
+
+/// OpenCSD's packets, with an exception and its address as one, and without what it could not tell.
+pub fn joined(packets: &[(u64, Vec<u8>, String)]) -> Vec<Named> {
+    let mut out: Vec<Named> = Vec::new();
+    let mut exception = false;
+    for (_, bytes, name) in packets {
+        if matches!(name.as_str(), "I_NOT_SYNC" | "I_INCOMPLETE_EOT") {
+            continue;
+        }
+        if exception {
+            out.last_mut().unwrap().0.extend(bytes);
+            exception = false;
+            continue;
+        }
+        out.push((bytes.clone(), name.clone()));
+        exception = name == "I_EXCEPT";
+    }
+    out
+}
+
+/// Our name for a packet and OpenCSD's.
+pub fn names_agree(ours: &str, theirs: &str) -> bool {
+    let pairs = [
+        ("Alignment Sync", "I_ASYNC"),
+        ("Trace Info", "I_TRACE_INFO"),
+        ("Timestamp", "I_TIMESTAMP"),
+        ("Timestamp Marker", "I_TS_MARKER"),
+        ("Trace On", "I_TRACE_ON"),
+        ("Exception", "I_EXCEPT"),
+        ("Exception", "I_TRANS_FAIL"),
+        ("Exception Return", "I_EXCEPT_RTN"),
+        ("Instrumentation", "I_ITE"),
+        ("Transaction Start", "I_TRANS_ST"),
+        ("Transaction Commit", "I_TRANS_COMMIT"),
+        ("Cycle Count F1", "I_CCNT_F1"),
+        ("Cycle Count F2", "I_CCNT_F2"),
+        ("Cycle Count F3", "I_CCNT_F3"),
+        ("Commit", "I_COMMIT"),
+        ("Cancel F1", "I_CANCEL_F1"),
+        ("Cancel F1", "I_CANCEL_F1_MISPRED"),
+        ("Cancel F2", "I_CANCEL_F2"),
+        ("Mispredict", "I_MISPREDICT"),
+        ("Discard", "I_DISCARD"),
+        ("Overflow", "I_OVERFLOW"),
+        ("Ignore", "I_IGNORE"),
+        ("Event", "I_EVENT"),
+        ("Context", "I_CTXT"),
+        ("Q", "I_Q"),
+    ];
+    pairs.contains(&(ours, theirs))
+        || ours == "Atom" && theirs.starts_with("I_ATOM_F")
+        || ours == "Target Address" && (theirs.starts_with("I_ADDR_L") || theirs.starts_with("I_ADDR_S"))
+        || ours == "Target Address" && theirs == "I_ADDR_MATCH"
+        || ours == "Address with Context" && theirs.starts_with("I_ADDR_CTXT")
+        || ours == "Source Address" && (theirs.starts_with("I_SRC_ADDR") || theirs.starts_with("I_SCR_ADDR"))
+}
+
+/// All events as lines.
+pub fn events(folder: &Path, jobs: usize) -> Vec<String> {
+    let mut snapshot = Snapshot::open(folder).unwrap();
+    let mut lift = Lift::new(snapshot.traces(&open), Options { jobs, ..Options::default() });
+    let mut batch = Batch::default();
+    let mut lines = Vec::new();
+    while lift.fill(&mut batch).unwrap() {
+        let mut number = batch.first_instruction;
+        for event in &batch.events {
+            let mut line = format!("{} {number} ", batch.source);
+            batch.write_line(event, &mut line);
+            lines.push(line);
+            number += event.kind.instructions();
+        }
+    }
+    lines
 }
