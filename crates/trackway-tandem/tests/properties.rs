@@ -176,6 +176,28 @@ proptest! {
     }
 
     #[test]
+    fn items_come_the_same_one_by_one_and_in_groups((config, groups) in trace(), cut in any::<prop::sample::Index>()) {
+        let bytes = write(&groups, &config);
+        let bytes = &bytes[..bytes.len() - cut.index(bytes.len())];
+        let (singly, error) = records(Input::from_vec(bytes.to_vec()), &config);
+        let mut reader = Reader::new(Input::from_vec(bytes.to_vec()), &config).unwrap();
+        let (mut together, mut group) = (Vec::new(), Group::default());
+        let group_error = loop {
+            match reader.read_group(&mut group) {
+                Ok(true) => together.extend(group.wire()),
+                Ok(false) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        let singly: Vec<Record> = singly.into_iter().map(|(_, record)| record).collect();
+        prop_assert_eq!(&together[..], &singly[..together.len()]);
+        prop_assert_eq!(group_error.map(|e| (e.offset, e.kind)), error.map(|e| (e.offset, e.kind)));
+        if group_error.is_none() {
+            prop_assert_eq!(together.len(), singly.len());
+        }
+    }
+
+    #[test]
     fn a_stream_reads_like_the_whole((config, groups) in trace()) {
         let bytes = write(&groups, &config);
         let whole = records(Input::from_vec(bytes.clone()), &config);
