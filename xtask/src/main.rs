@@ -54,7 +54,9 @@ fn fuzz(seconds: &str) -> Vec<Step> {
     targets.sort();
     targets
         .iter()
-        .map(|target| step(target, &format!("fuzz run {target} -- -max_total_time={seconds} -rss_limit_mb=2048")))
+        .map(|target| {
+            step(target, &format!("fuzz run {target} -- -max_total_time={seconds} -rss_limit_mb=2048"))
+        })
         .collect()
 }
 
