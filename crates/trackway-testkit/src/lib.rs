@@ -16,6 +16,7 @@
 
 mod flow;
 pub mod qemu;
+pub mod random;
 
 use std::path::PathBuf;
 
