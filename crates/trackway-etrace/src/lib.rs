@@ -1,2 +1,87 @@
-//! RISC-V E-Trace: compressed branch and data trace.
+//! RISC-V E-Trace: compressed branch trace, decoder and encoder, in both dialects of the specification.
+//!
+//! A trace encoder beside the core watches what retires and sends packets that say only what the program
+//! text does not: outcomes of branches, targets of indirect jumps, traps. A decoder follows the program with
+//! them. What is on the wire depends on parameters of the encoder, which the trace does not carry: they come
+//! from a [`Config`].
+//!
+//! | step | here |
+//! |---|---|
+//! | bytes ⇄ packets | [`Reader`], [`Writer`]: [`frame`] (how packets are wrapped), [`packet`] (every field, declared once) |
+//! | packets → events | [`Lift`]: against the block table of the image, on many threads |
+//! | events → packets | [`Lower`]: a shaper forms the blocks of the [`port`], the [`Encoder`] decides |
+//! | rules | [`check()`] |
+//! | text | [`Text`] |
+//!
+//! The two dialects, draft 1.1.1 and the ratified version 2, differ in what [`Dialect`] says and in nothing
+//! else.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trackway_core::*;
+//! use trackway_etrace::{Config, Lift, Lower};
+//! use trackway_image::{Image, Space};
+//!
+//! // 1: c.addi a0, -1; bne a0, x0, 1b; c.nop
+//! let code = [0x7d, 0x15, 0xe3, 0x1f, 0x05, 0xfe, 0x01, 0x00];
+//! let mut image = Image::default();
+//! image.add_raw("loop", 0x8000, Arc::new(code), Space::default())?;
+//!
+//! // Three times round the loop.
+//! let mut batch = Batch::default();
+//! for round in 0..3 {
+//!     batch.push(0, EventKind::Step(Step::new(0x8000, 0x157d, 2)));
+//!     let branch = Step { taken: Some(round < 2), ..Step::new(0x8002, 0xfe05_1fe3, 4) };
+//!     batch.push(0, EventKind::Step(branch));
+//! }
+//! batch.push(0, EventKind::Step(Step::new(0x8006, 0x0001, 2)));
+//!
+//! let config = Config::from_toml("dialect = 'v2'\nframing = 'smi'")?;
+//! let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None)?;
+//! lower.put(&batch)?;
+//! lower.finish()?;
+//! let trace = lower.into_inner();
+//! assert_eq!(trace.len(), 11); // support, start, branches with the last address, support
+//!
+//! let mut lift = Lift::new(Input::from_vec(trace), &config, Arc::new(image), 1)?;
+//! let mut batch = Batch::default();
+//! assert!(lift.fill(&mut batch)?);
+//! assert_eq!(batch.instructions(), 7);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
+
+mod check;
+mod config;
+mod decode;
+mod dialect;
+mod encode;
+pub mod frame;
+mod lift;
+mod lower;
+mod options;
+pub mod packet;
+mod params;
+pub mod port;
+mod read;
+mod shape;
+mod split;
+mod state;
+mod text;
+mod walk;
+mod wire;
+mod write;
+
+pub use check::{RULES, check};
+pub use config::*;
+pub use dialect::Dialect;
+pub use encode::Encoder;
+pub use lift::{Lift, meta};
+pub use lower::Lower;
+pub use options::{Mode, Options, SupportLayout};
+pub use params::{Attribute, PARAMETERS, Parameter, Params};
+pub use read::{Item, Reader};
+pub use text::{Text, show_packet};
+pub use walk::Fault;
+pub use wire::Payload;
+pub use write::Writer;

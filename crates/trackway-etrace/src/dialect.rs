@@ -1,0 +1,76 @@
+//! What differs between the versions of the specification, in one place.
+//!
+//! A new dialect is a new value here and an arm in each of these functions; nothing else in the crate asks
+//! which version it is.
+
+/// A version of the E-Trace specification.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// Draft 1.1.1 of September 2020.
+    Draft,
+    /// The ratified version 2.
+    #[default]
+    V2,
+}
+
+impl Dialect {
+    /// All of them, oldest first.
+    pub const ALL: [Dialect; 2] = [Dialect::Draft, Dialect::V2];
+
+    /// Its name in configuration files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Dialect::Draft => "draft-1.1.1",
+            Dialect::V2 => "v2",
+        }
+    }
+
+    /// The dialect of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "draft" => Some(Dialect::Draft),
+            _ => Self::ALL.into_iter().find(|dialect| dialect.name() == name),
+        }
+    }
+
+    /// Do format 3 packets have a `time` field?
+    pub const fn has_time(self) -> bool {
+        matches!(self, Dialect::V2)
+    }
+
+    /// Do trap packets say with `thaddr` whether the address is the handler's?
+    pub const fn has_thaddr(self) -> bool {
+        matches!(self, Dialect::V2)
+    }
+
+    /// Does the last field of a trap packet hold the address of an illegal instruction, and is it there for
+    /// interrupts too (`tvalepc`)? Otherwise it is the trap value, of exceptions only (`tval`).
+    pub const fn has_tvalepc(self) -> bool {
+        matches!(self, Dialect::Draft)
+    }
+
+    /// Does the support packet go on with `denable`, `dloss` and `doptions`?
+    pub const fn has_data_status(self) -> bool {
+        matches!(self, Dialect::V2)
+    }
+
+    /// Is the context left out of the context packet too where `nocontext` is 1?
+    pub const fn nocontext_everywhere(self) -> bool {
+        matches!(self, Dialect::V2)
+    }
+
+    /// While walking to a 3/0 packet of another privilege, does only the target of a trap return count?
+    pub const fn privilege_gates_sync(self) -> bool {
+        matches!(self, Dialect::V2)
+    }
+
+    /// Is a discontinuous context change (ctype 3) told by a trap packet?
+    pub const fn discontinuity_is_trap(self) -> bool {
+        matches!(self, Dialect::Draft)
+    }
+
+    /// Must a branch since the last return be unreported, for the call depth to go without saying?
+    pub const fn depth_wants_unreported(self) -> bool {
+        matches!(self, Dialect::Draft)
+    }
+}

@@ -1,0 +1,77 @@
+//! The sink of events: the encoder behind a shaper.
+
+use std::io::Write;
+
+use trackway_core::*;
+use trackway_image::Image;
+
+use crate::config::{Config, ConfigError};
+use crate::encode::Encoder;
+use crate::shape::Shaper;
+
+/// Encodes events of a RISC-V execution.
+///
+/// ```
+/// use trackway_core::*;
+/// use trackway_etrace::{Config, Lower};
+///
+/// let mut lower = Lower::new(Vec::new(), &Config::default(), Isa::Rv64, None)?;
+/// let mut batch = Batch::default();
+/// batch.push(0, EventKind::Step(Step::new(0x8000_0000, 0x4501, 2))); // c.li a0, 0
+/// batch.push(0, EventKind::Step(Step::new(0x8000_0002, 0x8082, 2))); // c.jr ra
+/// lower.put(&batch)?;
+/// lower.finish()?;
+/// // Support, start, the last instruction, support.
+/// assert_eq!(lower.encoder().writer.packets, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Lower<W> {
+    out: W,
+    encoder: Encoder,
+    shaper: Shaper,
+}
+
+impl<W: Write> Lower<W> {
+    /// An encoder that writes to `out`. Runs need the image that they ran on; steps bring their encodings.
+    pub fn new(out: W, config: &Config, isa: Isa, image: Option<&Image>) -> Result<Self, ConfigError> {
+        Ok(Lower { out, encoder: Encoder::new(config)?, shaper: Shaper::new(config, isa, image) })
+    }
+
+    /// The encoder.
+    pub fn encoder(&self) -> &Encoder {
+        &self.encoder
+    }
+
+    /// Where it writes.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
+    fn drain(&mut self) -> Result<()> {
+        self.out.write_all(&self.encoder.writer.bytes)?;
+        self.encoder.writer.clear();
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for Lower<W> {
+    fn put(&mut self, batch: &Batch) -> Result<()> {
+        let retired = batch.instructions();
+        self.encoder.losses.add(Fate::Kept, "instructions", retired);
+        self.shaper.put(batch, &mut self.encoder);
+        self.encoder.check_error()?;
+        // Block padding looks at offsets, not at what was written before.
+        if self.encoder.writer.bytes.len() >= 1 << 16 {
+            self.drain()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<Losses> {
+        self.shaper.finish(&mut self.encoder)?;
+        self.drain()?;
+        self.out.flush()?;
+        Ok(self.encoder.losses.clone())
+    }
+}

@@ -1,0 +1,155 @@
+//! The optional modes (3.2, table 2.2) and where the support packet has their bits (6.5).
+
+/// An optional mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Sequentially inferable jumps are not reported (3.2.4).
+    Sijump,
+    /// Returns are not reported (3.2.5).
+    ImplicitReturn,
+    /// Handlers' addresses are not reported (3.2.3).
+    ImplicitException,
+    /// Branches are predicted (3.2.6).
+    BranchPrediction,
+    /// Jump targets are cached (3.2.7).
+    JumpTargetCache,
+    /// Addresses are sent in full (3.2.2).
+    FullAddress,
+    /// Addresses are sent as differences; what [`FullAddress`](Mode::FullAddress) is not. PULP has a bit for it.
+    DeltaAddress,
+    /// A bit without meaning.
+    Reserved,
+}
+
+impl Mode {
+    /// All modes that can be on by themselves.
+    pub const ALL: [Mode; 6] = [
+        Mode::Sijump,
+        Mode::ImplicitReturn,
+        Mode::ImplicitException,
+        Mode::BranchPrediction,
+        Mode::JumpTargetCache,
+        Mode::FullAddress,
+    ];
+
+    /// Its name in configuration files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mode::Sijump => "sijump",
+            Mode::ImplicitReturn => "implicit_return",
+            Mode::ImplicitException => "implicit_exception",
+            Mode::BranchPrediction => "branch_prediction",
+            Mode::JumpTargetCache => "jump_target_cache",
+            Mode::FullAddress => "full_address",
+            Mode::DeltaAddress => "delta_address",
+            Mode::Reserved => "reserved",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().chain([Mode::DeltaAddress, Mode::Reserved]).find(|mode| mode.name() == name)
+    }
+}
+
+/// Which modes are on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Options {
+    /// See [`Mode::Sijump`].
+    pub sijump: bool,
+    /// See [`Mode::ImplicitReturn`].
+    pub implicit_return: bool,
+    /// See [`Mode::ImplicitException`].
+    pub implicit_exception: bool,
+    /// See [`Mode::BranchPrediction`].
+    pub branch_prediction: bool,
+    /// See [`Mode::JumpTargetCache`].
+    pub jump_target_cache: bool,
+    /// See [`Mode::FullAddress`].
+    pub full_address: bool,
+}
+
+impl Options {
+    /// Is the mode on?
+    pub const fn get(&self, mode: Mode) -> bool {
+        match mode {
+            Mode::Sijump => self.sijump,
+            Mode::ImplicitReturn => self.implicit_return,
+            Mode::ImplicitException => self.implicit_exception,
+            Mode::BranchPrediction => self.branch_prediction,
+            Mode::JumpTargetCache => self.jump_target_cache,
+            Mode::FullAddress => self.full_address,
+            Mode::DeltaAddress => !self.full_address,
+            Mode::Reserved => false,
+        }
+    }
+
+    /// Switches a mode.
+    pub fn set(&mut self, mode: Mode, on: bool) {
+        match mode {
+            Mode::Sijump => self.sijump = on,
+            Mode::ImplicitReturn => self.implicit_return = on,
+            Mode::ImplicitException => self.implicit_exception = on,
+            Mode::BranchPrediction => self.branch_prediction = on,
+            Mode::JumpTargetCache => self.jump_target_cache = on,
+            Mode::FullAddress => self.full_address = on,
+            // A unit that has bits for both sets exactly one of them; the other bit decides.
+            Mode::DeltaAddress | Mode::Reserved => {}
+        }
+    }
+}
+
+/// Where the support packet has what: widths, and the modes' bits in wire order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SupportLayout {
+    /// Bits of `encoder_mode`.
+    pub encoder_mode_width: u32,
+    /// The mode of each bit of `ioptions`, bit 0 first.
+    pub ioptions: Vec<Mode>,
+    /// Bits of `doptions`.
+    pub doptions_width: u32,
+}
+
+impl SupportLayout {
+    /// Names of the layouts known.
+    pub const NAMES: [&str; 3] = ["reference", "pulp", "all"];
+
+    /// A known layout: `reference` (the public reference model), `pulp` (the PULP `rv_tracer`), or `all`
+    /// (the reference one, and a bit for sequentially inferable jumps).
+    pub fn named(name: &str) -> Option<Self> {
+        use Mode::*;
+        let reference = [ImplicitReturn, ImplicitException, FullAddress, JumpTargetCache, BranchPrediction];
+        let (ioptions, doptions_width) = match name {
+            "reference" => (reference.to_vec(), 4),
+            "all" => ([&reference[..], &[Sijump]].concat(), 4),
+            "pulp" => (
+                vec![
+                    JumpTargetCache,
+                    BranchPrediction,
+                    ImplicitReturn,
+                    Sijump,
+                    ImplicitException,
+                    FullAddress,
+                    DeltaAddress,
+                ],
+                0,
+            ),
+            _ => return None,
+        };
+        Some(SupportLayout { encoder_mode_width: 1, ioptions, doptions_width })
+    }
+
+    /// The bits for these options.
+    pub fn bits(&self, options: Options) -> u64 {
+        self.ioptions.iter().enumerate().map(|(n, mode)| u64::from(options.get(*mode)) << n).sum()
+    }
+
+    /// The options that the bits say; a mode without a bit stays as `known`.
+    pub fn options(&self, bits: u64, known: Options) -> Options {
+        let mut options = known;
+        for (n, mode) in self.ioptions.iter().enumerate() {
+            options.set(*mode, bits >> n & 1 == 1);
+        }
+        options
+    }
+}

@@ -1,0 +1,595 @@
+//! Instruction trace packets, chapter 6: every field, declared once.
+//!
+//! Fields hold what is on the wire: addresses are not shifted by `iaddress_lsb`, and differential where the
+//! wire is. The bits `notify`, `updiscon` and `irreport`, which say something by differing from the bit
+//! before them, are kept by what they say.
+
+use trackway_core::ErrorKind;
+
+use crate::config::Config;
+use crate::dialect::Dialect;
+use crate::options::Options;
+use crate::wire::{Payload, Put, Show, Take, Wire};
+
+/// What a packet's layout depends on: the parameters, and the modes that are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Version of the specification.
+    pub dialect: Dialect,
+    /// Bits of an address.
+    pub address: u32,
+    /// Bits of a trap value.
+    pub tval: u32,
+    /// Bits of the privilege.
+    pub privilege: u32,
+    /// Bits of the time; 0 without.
+    pub time: u32,
+    /// Bits of the context in 3/0 and 3/1; 0 without.
+    pub context: u32,
+    /// Bits of the context in 3/2.
+    pub context_3_2: u32,
+    /// Bits of the cause.
+    pub ecause: u32,
+    /// Bits of the call depth.
+    pub irdepth: u32,
+    /// Bits of the jump target cache index.
+    pub index: u32,
+    /// Bits of the subformat of format 0.
+    pub f0s: u32,
+    /// The only subformat of format 0 there can be, where the field has no bits.
+    pub f0_only: Option<u8>,
+    /// Trap packets leave the handler's address out.
+    pub implicit_exception: bool,
+    /// Bits of the encoder mode.
+    pub encoder_mode: u32,
+    /// Bits of the options.
+    pub ioptions: u32,
+    /// Bits of the data options.
+    pub doptions: u32,
+}
+
+impl Layout {
+    /// The layout for these parameters with these modes on.
+    pub fn new(config: &Config, options: Options) -> Self {
+        let params = &config.params;
+        let dialect = config.dialect;
+        let context = if params.nocontext == 1 { 0 } else { params.context_width };
+        Layout {
+            dialect,
+            address: params.address_bits(),
+            tval: params.iaddress_width,
+            privilege: params.privilege_width,
+            time: if dialect.has_time() && params.notime == 0 { params.time_width } else { 0 },
+            context,
+            context_3_2: if dialect.nocontext_everywhere() { context } else { params.context_width },
+            ecause: params.ecause_width,
+            irdepth: params.irdepth_bits(),
+            index: params.cache_size,
+            f0s: params.f0s_width,
+            f0_only: match (options.branch_prediction, options.jump_target_cache) {
+                (true, false) => Some(0),
+                (false, true) => Some(1),
+                // Which is on cannot be known before the first support packet: what there is decides.
+                _ if params.bpred_size > 0 && params.cache_size == 0 => Some(0),
+                _ if params.cache_size > 0 && params.bpred_size == 0 => Some(1),
+                _ => None,
+            },
+            implicit_exception: options.implicit_exception,
+            encoder_mode: config.support.encoder_mode_width,
+            ioptions: config.support.ioptions.len() as u32,
+            doptions: config.support.doptions_width,
+        }
+    }
+}
+
+/// An instruction trace packet, `te_inst`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Packet {
+    /// Format 0, subformat 0: a count of correctly predicted branches (tables 6.8, 6.9).
+    BranchCount(BranchCount),
+    /// Format 0, subformat 1: an index into the jump target cache (tables 6.10, 6.11).
+    JumpTarget(JumpTarget),
+    /// Format 1: branch outcomes, and an address or none (tables 6.6, 6.7).
+    Branches(Branches),
+    /// Format 2: an address (table 6.5).
+    Address(Reported),
+    /// Format 3, subformat 0: start of trace or resynchronisation (table 6.1).
+    Start(Start),
+    /// Format 3, subformat 1: exception or interrupt (table 6.2).
+    Trap(Trap),
+    /// Format 3, subformat 2: context change (table 6.3).
+    Context(Context),
+    /// Format 3, subformat 3: supporting information (table 6.4).
+    Support(Support),
+}
+
+/// An address with the bits behind it (table 6.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// The address, or the difference to the last one.
+    pub address: u64,
+    /// It was asked for by a trigger; it is not the target of an uninferable discontinuity.
+    pub notify: bool,
+    /// It follows an uninferable discontinuity, and a format 3 packet follows it.
+    pub updiscon: bool,
+    /// `irdepth` is meant.
+    pub irreport: bool,
+    /// Entries on the return stack, or nested calls; copies of the updiscon bit where not reported.
+    pub irdepth: u32,
+}
+
+/// Format 0, subformat 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BranchCount {
+    /// Correctly predicted branches, less 31.
+    pub branch_count: u32,
+    /// 0: no address, the next branch failed; 2: address; 3: address of a branch that failed.
+    pub branch_fmt: u32,
+    /// The address, unless `branch_fmt` is 0.
+    pub reported: Reported,
+}
+
+/// Format 0, subformat 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JumpTarget {
+    /// Entry of the cache.
+    pub index: u32,
+    /// Valid bits in the map.
+    pub branches: u32,
+    /// Outcomes, oldest in bit 0, 1 = not taken.
+    pub branch_map: u32,
+    /// `irdepth` is meant.
+    pub irreport: bool,
+    /// As in [`Reported`].
+    pub irdepth: u32,
+}
+
+/// Format 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Branches {
+    /// Valid bits in the map; 0: 31 and no address.
+    pub branches: u32,
+    /// Outcomes, oldest in bit 0, 1 = not taken. Bits above the valid ones are spare and kept.
+    pub branch_map: u32,
+    /// The address, unless `branches` is 0.
+    pub reported: Reported,
+}
+
+/// Format 3, subformat 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// False: the address is that of a branch that was taken.
+    pub branch: bool,
+    /// Privilege of the instruction.
+    pub privilege: u32,
+    /// Time (version 2).
+    pub time: u64,
+    /// Context.
+    pub context: u64,
+    /// Address.
+    pub address: u64,
+}
+
+/// Format 3, subformat 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trap {
+    /// False: the address is that of a branch that was taken.
+    pub branch: bool,
+    /// Privilege of the instruction reported; before the trap where `thaddr` is 0.
+    pub privilege: u32,
+    /// Time (version 2).
+    pub time: u64,
+    /// Context.
+    pub context: u64,
+    /// Cause.
+    pub ecause: u64,
+    /// An interrupt, not an exception.
+    pub interrupt: bool,
+    /// The address is the handler's (version 2; always so in the draft).
+    pub thaddr: bool,
+    /// Handler, or where the trap hit.
+    pub address: u64,
+    /// Trap value; in the draft the address of an illegal instruction.
+    pub tval: u64,
+}
+
+/// Format 3, subformat 2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    /// Privilege.
+    pub privilege: u32,
+    /// Time (version 2).
+    pub time: u64,
+    /// Context.
+    pub context: u64,
+}
+
+/// Why a support packet says that tracing stopped (6.5.1).
+pub mod qual_status {
+    /// No change.
+    pub const NO_CHANGE: u32 = 0;
+    /// Ended; the last packet was sent to tell the last instruction.
+    pub const ENDED_REP: u32 = 1;
+    /// Packets were lost.
+    pub const TRACE_LOST: u32 = 2;
+    /// Ended; the last packet was due anyway, to an uninferable discontinuity. Version 2 calls it `ended_ntr`.
+    pub const ENDED_UPD: u32 = 3;
+
+    /// The code's name.
+    pub const NAMES: [&str; 4] = ["no_change", "ended_rep", "trace_lost", "ended_upd"];
+}
+
+/// Format 3, subformat 3.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Support {
+    /// Instruction trace is on.
+    pub enable: bool,
+    /// Trace algorithm; 0 is branch trace.
+    pub encoder_mode: u64,
+    /// See [`qual_status`].
+    pub qual_status: u32,
+    /// Modes, in the order of the support layout.
+    pub ioptions: u64,
+    /// Data trace is on (version 2).
+    pub denable: bool,
+    /// Data trace was lost (version 2).
+    pub dloss: bool,
+    /// Data trace modes (version 2).
+    pub doptions: u64,
+}
+
+/// Bits of a map with `branches` valid bits (6.7.2).
+#[inline]
+pub const fn map_bits(branches: u32) -> u32 {
+    match branches {
+        0 => 0,
+        1 => 1,
+        2..=3 => 3,
+        4..=7 => 7,
+        8..=15 => 15,
+        _ => 31,
+    }
+}
+
+impl Reported {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.bits("address", &mut self.address, l.address);
+        let mut last = self.address >> (l.address - 1) & 1 == 1;
+        w.chained("notify", &mut self.notify, &mut last);
+        w.chained("updiscon", &mut self.updiscon, &mut last);
+        w.chained("irreport", &mut self.irreport, &mut last);
+        w.small("irdepth", &mut self.irdepth, l.irdepth);
+    }
+
+    /// Fills `irdepth` with copies of the updiscon bit, as it must be where no depth is reported.
+    pub fn without_depth(mut self, l: &Layout) -> Self {
+        let last = (self.address >> (l.address - 1) & 1 == 1) ^ self.notify ^ self.updiscon;
+        self.irdepth = if last { ones(l.irdepth) } else { 0 };
+        self
+    }
+}
+
+/// A field of `width` ones.
+pub(crate) const fn ones(width: u32) -> u32 {
+    if width == 0 { 0 } else { u32::MAX >> (32 - width) }
+}
+
+impl BranchCount {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.small("branch_count", &mut self.branch_count, 32);
+        w.small("branch_fmt", &mut self.branch_fmt, 2);
+        if self.branch_fmt != 0 {
+            self.reported.wire(w, l);
+        }
+    }
+}
+
+impl JumpTarget {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.small("index", &mut self.index, l.index);
+        w.small("branches", &mut self.branches, 5);
+        let width = map_bits(self.branches);
+        w.small("branch_map", &mut self.branch_map, width);
+        let mut last = self.last_bit();
+        w.chained("irreport", &mut self.irreport, &mut last);
+        w.small("irdepth", &mut self.irdepth, l.irdepth);
+    }
+
+    /// The bit before `irreport`: the map's highest, or that of `branches`.
+    fn last_bit(&self) -> bool {
+        match map_bits(self.branches) {
+            0 => self.branches >> 4 & 1 == 1,
+            width => self.branch_map >> (width - 1) & 1 == 1,
+        }
+    }
+
+    /// Fills `irdepth` with copies of the bit before, as it must be where no depth is reported.
+    pub fn without_depth(mut self, l: &Layout) -> Self {
+        self.irdepth = if self.last_bit() { ones(l.irdepth) } else { 0 };
+        self
+    }
+}
+
+impl Branches {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.small("branches", &mut self.branches, 5);
+        let width = if self.branches == 0 { 31 } else { map_bits(self.branches) };
+        w.small("branch_map", &mut self.branch_map, width);
+        if self.branches != 0 {
+            self.reported.wire(w, l);
+        }
+    }
+}
+
+impl Start {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.flag("branch", &mut self.branch);
+        w.small("privilege", &mut self.privilege, l.privilege);
+        w.bits("time", &mut self.time, l.time);
+        w.bits("context", &mut self.context, l.context);
+        w.bits("address", &mut self.address, l.address);
+    }
+}
+
+impl Trap {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.flag("branch", &mut self.branch);
+        w.small("privilege", &mut self.privilege, l.privilege);
+        w.bits("time", &mut self.time, l.time);
+        w.bits("context", &mut self.context, l.context);
+        w.bits("ecause", &mut self.ecause, l.ecause);
+        w.flag("interrupt", &mut self.interrupt);
+        if l.dialect.has_thaddr() {
+            w.flag("thaddr", &mut self.thaddr);
+        } else {
+            self.thaddr = true;
+        }
+        if !(l.implicit_exception && self.thaddr) {
+            w.bits("address", &mut self.address, l.address);
+        }
+        if l.dialect.has_tvalepc() {
+            w.bits("tvalepc", &mut self.tval, l.tval);
+        } else if !self.interrupt {
+            w.bits("tval", &mut self.tval, l.tval);
+        }
+    }
+}
+
+impl Context {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.small("privilege", &mut self.privilege, l.privilege);
+        w.bits("time", &mut self.time, l.time);
+        w.bits("context", &mut self.context, l.context_3_2);
+    }
+}
+
+impl Support {
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        w.flag(if l.dialect.has_data_status() { "ienable" } else { "enable" }, &mut self.enable);
+        w.bits("encoder_mode", &mut self.encoder_mode, l.encoder_mode);
+        w.small("qual_status", &mut self.qual_status, 2);
+        w.bits(
+            if l.dialect.has_data_status() { "ioptions" } else { "options" },
+            &mut self.ioptions,
+            l.ioptions,
+        );
+        if l.dialect.has_data_status() {
+            w.flag("denable", &mut self.denable);
+            w.flag("dloss", &mut self.dloss);
+            w.bits("doptions", &mut self.doptions, l.doptions);
+        }
+    }
+}
+
+impl Packet {
+    /// Format and subformat, as the specification names them.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Packet::BranchCount(_) => "0/0",
+            Packet::JumpTarget(_) => "0/1",
+            Packet::Branches(_) => "1",
+            Packet::Address(_) => "2",
+            Packet::Start(_) => "3/0",
+            Packet::Trap(_) => "3/1",
+            Packet::Context(_) => "3/2",
+            Packet::Support(_) => "3/3",
+        }
+    }
+
+    /// What errors call it.
+    pub const fn title(&self) -> &'static str {
+        match self {
+            Packet::BranchCount(_) => "format 0/0 packet",
+            Packet::JumpTarget(_) => "format 0/1 packet",
+            Packet::Branches(_) => "format 1 packet",
+            Packet::Address(_) => "format 2 packet",
+            Packet::Start(_) => "format 3/0 packet",
+            Packet::Trap(_) => "format 3/1 packet",
+            Packet::Context(_) => "format 3/2 packet",
+            Packet::Support(_) => "format 3/3 packet",
+        }
+    }
+
+    /// The section that describes it.
+    pub const fn section(&self) -> &'static str {
+        match self {
+            Packet::BranchCount(_) | Packet::JumpTarget(_) => "E-Trace 6.8",
+            Packet::Branches(_) => "E-Trace 6.7",
+            Packet::Address(_) => "E-Trace 6.6",
+            Packet::Start(_) => "E-Trace 6.2",
+            Packet::Trap(_) => "E-Trace 6.3",
+            Packet::Context(_) => "E-Trace 6.4",
+            Packet::Support(_) => "E-Trace 6.5",
+        }
+    }
+
+    /// A packet that the decoder can start from: 3/0 and 3/1 (6.1).
+    pub const fn is_sync(&self) -> bool {
+        matches!(self, Packet::Start(_) | Packet::Trap(_))
+    }
+
+    /// Format and subformat numbers.
+    const fn code(&self) -> (u32, u32) {
+        match self {
+            Packet::BranchCount(_) => (0, 0),
+            Packet::JumpTarget(_) => (0, 1),
+            Packet::Branches(_) => (1, 0),
+            Packet::Address(_) => (2, 0),
+            Packet::Start(_) => (3, 0),
+            Packet::Trap(_) => (3, 1),
+            Packet::Context(_) => (3, 2),
+            Packet::Support(_) => (3, 3),
+        }
+    }
+
+    #[inline(always)]
+    fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        match self {
+            Packet::BranchCount(packet) => packet.wire(w, l),
+            Packet::JumpTarget(packet) => packet.wire(w, l),
+            Packet::Branches(packet) => packet.wire(w, l),
+            Packet::Address(packet) => packet.wire(w, l),
+            Packet::Start(packet) => packet.wire(w, l),
+            Packet::Trap(packet) => packet.wire(w, l),
+            Packet::Context(packet) => packet.wire(w, l),
+            Packet::Support(packet) => packet.wire(w, l),
+        }
+    }
+
+    #[inline(always)]
+    fn wire_whole<W: Wire>(&mut self, w: &mut W, l: &Layout) {
+        let (mut format, mut subformat) = self.code();
+        w.small("format", &mut format, 2);
+        match format {
+            3 => w.small("subformat", &mut subformat, 2),
+            0 => w.small("subformat", &mut subformat, l.f0s),
+            _ => {}
+        }
+        self.wire(w, l);
+    }
+
+    /// Reads a payload; what its length and spare bits were is forgotten, see [`Exact`].
+    #[inline]
+    pub fn read(payload: &[u8], l: &Layout) -> Result<Packet, ErrorKind> {
+        Packet::take(&mut Take::new(payload), payload, l)
+    }
+
+    #[inline(always)]
+    fn take(take: &mut Take, payload: &[u8], l: &Layout) -> Result<Packet, ErrorKind> {
+        if payload.is_empty() {
+            return Err(ErrorKind::Truncated);
+        }
+        let mut format = 0;
+        take.small("format", &mut format, 2);
+        let mut subformat = 0;
+        match format {
+            3 => take.small("subformat", &mut subformat, 2),
+            0 => take.small("subformat", &mut subformat, l.f0s),
+            _ => {}
+        }
+        if format == 0 && l.f0s == 0 {
+            subformat = u32::from(l.f0_only.ok_or(ErrorKind::Impossible { found: 0 })?);
+        }
+        let mut packet = match (format, subformat) {
+            (0, 0) => Packet::BranchCount(BranchCount::default()),
+            (0, 1) => Packet::JumpTarget(JumpTarget::default()),
+            (0, _) => return Err(ErrorKind::Unknown { found: u64::from(subformat) }),
+            (1, _) => Packet::Branches(Branches::default()),
+            (2, _) => Packet::Address(Reported::default()),
+            (3, 0) => Packet::Start(Start::default()),
+            (3, 1) => Packet::Trap(Trap::default()),
+            (3, 2) => Packet::Context(Context::default()),
+            _ => Packet::Support(Support::default()),
+        };
+        packet.wire(take, l);
+        if let Packet::BranchCount(BranchCount { branch_fmt: 1, .. }) = packet {
+            return Err(ErrorKind::Illegal { found: 1 });
+        }
+        Ok(packet)
+    }
+
+    /// Writes the payload.
+    #[inline]
+    pub fn write(&self, l: &Layout, compress: bool) -> Payload {
+        let mut put = Put::default();
+        // The same walk as for reading; what is written does not change.
+        let mut packet = *self;
+        packet.wire_whole(&mut put, l);
+        put.finish(compress)
+    }
+
+    /// Calls `show` with each field's name, value and width, in wire order. Chained bits are raw.
+    pub fn fields(&self, l: &Layout, show: &mut dyn FnMut(&'static str, u64, u32)) {
+        let mut packet = *self;
+        packet.wire(&mut Show(show), l);
+    }
+}
+
+/// A packet with what its fields do not tell: the length it had, and bits that are not sign extension.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exact {
+    /// The packet.
+    pub packet: Packet,
+    /// Bits of the payload as received.
+    pub bits: u32,
+    /// Bits that all fields have together.
+    pub field_bits: u32,
+    /// Bits behind the last field, where they are not copies of its last bit.
+    pub spare: Vec<u8>,
+}
+
+impl Exact {
+    /// Reads a payload of `bits` bits; bits above them in the last byte are copies of the last one.
+    pub fn read(payload: &[u8], bits: u32, l: &Layout) -> Result<Exact, ErrorKind> {
+        let mut take = Take::new(payload);
+        let packet = Packet::take(&mut take, payload, l)?;
+        let field_bits = take.position();
+        let mut spare = Vec::new();
+        if bits > field_bits {
+            let bit = |n: u32| payload[(n / 8) as usize] >> (n % 8) & 1;
+            let sign = bit(field_bits - 1);
+            if (field_bits..bits).any(|n| bit(n) != sign) {
+                spare = vec![0; (bits - field_bits).div_ceil(8) as usize];
+                for n in field_bits..bits {
+                    spare[((n - field_bits) / 8) as usize] |= bit(n) << ((n - field_bits) % 8);
+                }
+            }
+        }
+        Ok(Exact { packet, bits, field_bits, spare })
+    }
+
+    /// Writes the payload as it was received.
+    pub fn write(&self, l: &Layout) -> Vec<u8> {
+        let full = self.packet.write(l, false);
+        let len = self.bits.div_ceil(8) as usize;
+        let sign = full.bytes().last().is_some_and(|byte| byte >> 7 == 1);
+        let mut bytes = full.bytes().to_vec();
+        bytes.resize(len, if sign { 0xff } else { 0 });
+        if !self.spare.is_empty() {
+            let last = self.bits - 1;
+            let mut sign = 0;
+            for n in self.field_bits..len as u32 * 8 {
+                let at = n - self.field_bits;
+                if n <= last {
+                    sign = self.spare[(at / 8) as usize] >> (at % 8) & 1;
+                }
+                let byte = &mut bytes[(n / 8) as usize];
+                *byte = *byte & !(1 << (n % 8)) | sign << (n % 8);
+            }
+        }
+        bytes
+    }
+
+    /// Bits that compression saved, or spent where the packet came longer than it had to be.
+    pub fn saved(&self) -> i64 {
+        i64::from(self.field_bits) - i64::from(self.bits)
+    }
+}

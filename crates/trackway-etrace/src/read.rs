@@ -1,0 +1,183 @@
+//! Bytes to frames and packets.
+
+use trackway_core::{Error, ErrorKind, Feed, Input, Result};
+
+use crate::config::Config;
+use crate::frame::{Frame, Kind, find_zero_run};
+use crate::options::Options;
+use crate::packet::{Exact, Layout, Packet};
+
+/// A frame, where it is, and the packet in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Byte offset of the frame.
+    pub offset: u64,
+    /// What stands around the payload.
+    pub frame: Frame,
+    /// The instruction trace packet, if it is one.
+    pub packet: Option<Exact>,
+    /// The payload of anything else.
+    pub payload: Vec<u8>,
+}
+
+/// Reads frame by frame.
+///
+/// ```
+/// use trackway_core::Input;
+/// use trackway_etrace::{Config, Reader, packet::Packet};
+/// let mut reader = Reader::new(Input::from_vec(vec![0x41, 0x0a]), &Config::default());
+/// let item = reader.read()?.unwrap();
+/// let Packet::Address(reported) = item.packet.unwrap().packet else { unreachable!() };
+/// assert_eq!(reported.address, 2);
+/// assert!(reader.read()?.is_none());
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader {
+    feed: Feed,
+    config: Config,
+    layout: Layout,
+    options: Options,
+    /// Number of the next frame.
+    index: u64,
+}
+
+impl Reader {
+    /// A reader at the start of `input`.
+    pub fn new(input: Input, config: &Config) -> Self {
+        Reader {
+            feed: Feed::new(input),
+            config: config.clone(),
+            layout: Layout::new(config, config.options),
+            options: config.options,
+            index: 0,
+        }
+    }
+
+    /// Offset of the next frame.
+    pub fn offset(&self) -> u64 {
+        self.feed.offset()
+    }
+
+    /// The layout in use.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The next frame, looked at where it lies; `None` at the end. Support packets are followed.
+    #[inline]
+    pub(crate) fn next_frame(&mut self) -> Result<Option<(u64, Frame)>> {
+        loop {
+            let bytes = self.feed.bytes();
+            let read = self.config.framing.read(bytes, self.index);
+            match read {
+                Ok(frame) => return Ok(Some((self.feed.offset(), frame))),
+                Err(ErrorKind::Truncated) => {
+                    let is_empty = bytes.is_empty();
+                    if !self.feed.more()? {
+                        if is_empty {
+                            return Ok(None);
+                        }
+                        return Err(ErrorKind::Truncated.at(self.offset(), "frame", "payload", "E-Trace 6"));
+                    }
+                }
+                Err(kind) => return Err(kind.at(self.offset(), "frame", "length", "E-Trace 6")),
+            }
+        }
+    }
+
+    /// The payload of the frame that `next_frame` gave.
+    #[inline]
+    pub(crate) fn payload<'a>(&'a self, frame: &Frame, scratch: &'a mut [u8; 64]) -> &'a [u8] {
+        frame.payload(self.feed.bytes(), scratch)
+    }
+
+    /// Steps over the frame.
+    #[inline]
+    pub(crate) fn advance(&mut self, frame: &Frame) {
+        self.feed.consume(frame.len as usize);
+        self.index += 1;
+    }
+
+    /// Follows the modes that a support packet tells.
+    pub(crate) fn note(&mut self, packet: &Packet) {
+        if let Packet::Support(support) = packet {
+            let options = self.config.support.options(support.ioptions, self.options);
+            if options != self.options {
+                self.options = options;
+                self.layout = Layout::new(&self.config, options);
+            }
+        }
+    }
+
+    /// The next frame with its packet; `None` at the end.
+    pub fn read(&mut self) -> Result<Option<Item>> {
+        let Some((offset, frame)) = self.next_frame()? else { return Ok(None) };
+        let mut scratch = [0; 64];
+        let payload = frame.payload(self.feed.bytes(), &mut scratch);
+        let mut item = Item { offset, frame, packet: None, payload: Vec::new() };
+        let mut failed = None;
+        match frame.kind {
+            Kind::Instruction => match Exact::read(payload, frame.payload_bits, &self.layout) {
+                Ok(exact) => item.packet = Some(exact),
+                Err(kind) => failed = Some(kind),
+            },
+            Kind::Null => {}
+            Kind::Data | Kind::Other(_) => item.payload = payload.to_vec(),
+        }
+        self.advance(&frame);
+        if let Some(kind) = failed {
+            return Err(bad_packet(kind, offset));
+        }
+        if let Some(exact) = &item.packet {
+            self.note(&exact.packet);
+        }
+        Ok(Some(item))
+    }
+
+    /// After an error: goes on at the next place where a packet must start (chapter 6). Gives the bytes
+    /// skipped, `None` at the end.
+    pub fn resync(&mut self) -> Result<Option<u64>> {
+        // A packet that makes no sense in a frame that does: the next frame follows it.
+        if self.next_frame().is_ok_and(|frame| frame.is_some()) {
+            return Ok(Some(0));
+        }
+        let start = self.offset();
+        let block = u64::from(self.config.block_size);
+        if block > 0 {
+            let skip = block - start % block;
+            let mut left = skip;
+            while left > 0 {
+                let here = left.min(self.feed.bytes().len() as u64);
+                self.feed.consume(here as usize);
+                left -= here;
+                if left > 0 && !self.feed.more()? {
+                    return Ok(None);
+                }
+            }
+            return Ok(Some(self.offset() - start));
+        }
+        loop {
+            match find_zero_run(self.feed.bytes()) {
+                Some(at) => {
+                    self.feed.consume(at);
+                    return Ok(Some(self.offset() - start));
+                }
+                None if !self.feed.more()? => {
+                    self.feed.consume(self.feed.bytes().len());
+                    return Ok(None);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn bad_packet(kind: ErrorKind, offset: u64) -> Error {
+    let field = match kind {
+        ErrorKind::Illegal { .. } => "branch_fmt",
+        ErrorKind::Unknown { .. } | ErrorKind::Impossible { .. } => "subformat",
+        _ => "payload",
+    };
+    kind.at(offset, "packet", field, "E-Trace 6.8")
+}

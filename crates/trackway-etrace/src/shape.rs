@@ -1,0 +1,483 @@
+//! From events to the port: forms retirement blocks and cycles out of any RISC-V execution.
+
+use trackway_core::*;
+use trackway_image::{Cursor, Image, Waypoints};
+use trackway_isa::{Control, Flow, flow};
+
+use crate::config::{Config, privilege_code};
+use crate::encode::{Encoder, TrapIn};
+use crate::port::{Block, Cycle, Itype, Trigger, control_of, sequential_target};
+
+/// An instruction that retired, or a straight run that ends with it; where it goes is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// First instruction of the run.
+    start: u64,
+    /// The last one.
+    address: u64,
+    flow: Flow,
+    control: Control,
+    taken: Option<bool>,
+    sijump: bool,
+    notify: bool,
+}
+
+impl Pending {
+    /// Where control goes, if that is known already.
+    fn successor(&self) -> Option<u64> {
+        let end = self.address.wrapping_add(u64::from(self.flow.length));
+        match self.control {
+            Control::Branch => self.taken.and_then(|taken| if taken { self.flow.target } else { Some(end) }),
+            _ if self.flow.control.is_direct() => self.flow.target,
+            _ if self.flow.control.is_indirect() => None,
+            _ => Some(end),
+        }
+    }
+}
+
+/// Forms blocks and cycles and hands them to the encoder.
+#[derive(Debug)]
+pub(crate) struct Shaper {
+    isa: Isa,
+    itype_width: u32,
+    x1_only: bool,
+    sijump: bool,
+    default_ctype: u8,
+    has_context: bool,
+    max_block: u32,
+    max_blocks: usize,
+    image: Option<Cursor>,
+    pending: Option<Pending>,
+    /// The block that is being formed, and the instructions in it.
+    block: Block,
+    count: u32,
+    blocks: Vec<Block>,
+    privilege: Privilege,
+    context: u64,
+    /// Reporting behaviour for the next block.
+    ctype: u8,
+    time: u64,
+    cycle: u64,
+    /// Attempted and not retired, and no trap told yet: address and encoding.
+    attempted: Option<(u64, u32)>,
+    /// Address and encoding of the instruction that retired last, for pairs.
+    last: Option<(u64, u32)>,
+    after_trap: bool,
+    /// Privilege, context and how to report it, from the next instruction on.
+    incoming: Option<(Privilege, u64, u8)>,
+}
+
+impl Shaper {
+    pub(crate) fn new(config: &Config, isa: Isa, image: Option<&Image>) -> Self {
+        Shaper {
+            isa,
+            itype_width: config.params.itype_width,
+            x1_only: config.calls_x1_only,
+            sijump: config.params.sijump == 1,
+            default_ctype: if config.params.ctype_width >= 2 { 2 } else { 1 },
+            has_context: config.params.nocontext == 0,
+            max_block: if config.encoder.block == 0 { 1 << 20 } else { config.encoder.block },
+            max_blocks: config.params.taken_branches.max(1) as usize,
+            image: image.map(|image| image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor()),
+            pending: None,
+            block: Block::default(),
+            count: 0,
+            blocks: Vec::new(),
+            privilege: config.encoder.privilege,
+            context: 0,
+            ctype: 0,
+            time: 0,
+            cycle: 0,
+            attempted: None,
+            last: None,
+            after_trap: false,
+            incoming: None,
+        }
+    }
+
+    pub(crate) fn put(&mut self, batch: &Batch, encoder: &mut Encoder) {
+        for event in &batch.events {
+            match &event.kind {
+                EventKind::Step(step) => self.step(step, batch, encoder),
+                EventKind::Run(run) if !run.withdrawn => self.run(run, encoder),
+                EventKind::Run(_) => encoder.losses.add(Fate::Dropped, "withdrawn runs", 1),
+                EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
+                EventKind::Context(n) => self.context(&batch.contexts[*n as usize], encoder),
+                EventKind::Time(time) => self.time(time, encoder),
+                EventKind::Mark(mark) => self.mark(mark, encoder),
+                EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], encoder),
+                EventKind::State(_) => encoder.losses.add(Fate::Dropped, "state outside instructions", 1),
+                EventKind::Foreign(_) => encoder.losses.add(Fate::Dropped, "foreign items", 1),
+            }
+        }
+    }
+
+    pub(crate) fn finish(&mut self, encoder: &mut Encoder) -> Result<()> {
+        self.settle(None, encoder);
+        self.invent_trap(encoder);
+        self.close(encoder);
+        self.flush(encoder);
+        encoder.finish(self.cycle)
+    }
+
+    #[inline]
+    fn step(&mut self, step: &Step, batch: &Batch, encoder: &mut Encoder) {
+        let Some(pc) = step.pc else {
+            encoder.losses.add(Fate::Dropped, "instructions without an address", 1);
+            return;
+        };
+        let accesses = step.accesses;
+        if accesses.mem_len > 0 || accesses.regs_len > 0 {
+            encoder.losses.add(Fate::Dropped, "memory accesses", u64::from(accesses.mem_len));
+            encoder.losses.add(Fate::Dropped, "register accesses", u64::from(accesses.regs_len));
+        }
+        if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
+            encoder.losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+            return;
+        }
+        let encoding = if step.length > 0 { Some(step.encoding) } else { self.fetch(pc) };
+        let Some(encoding) = encoding else {
+            encoder.losses.add(Fate::Dropped, "instructions without an encoding", 1);
+            self.interrupt_flow(encoder);
+            return;
+        };
+        self.instruction(pc, pc, encoding, step.taken, step.outcome == Outcome::Attempted, encoder);
+    }
+
+    /// A straight run, block by block.
+    fn run(&mut self, run: &Run, encoder: &mut Encoder) {
+        let mut at = run.start;
+        while at < run.end {
+            let Some(block) = self.image.as_mut().and_then(|image| image.at(at)) else {
+                encoder.losses.add(Fate::Dropped, "runs of code that is not known", 1);
+                return self.interrupt_flow(encoder);
+            };
+            let (mut last, mut end) = (block.last, block.end);
+            if block.end > run.end {
+                // The run ends inside the block: its last instruction has two bytes or four.
+                end = run.end;
+                let narrow = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(2)));
+                let wide = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(4)));
+                last = match (narrow, wide) {
+                    (Some(n), Some(w)) if n == w + 1 => end - 2,
+                    (_, Some(_)) => end - 4,
+                    _ => end.wrapping_sub(2),
+                };
+            }
+            let is_last = end == run.end;
+            let Some(encoding) = self.fetch(last) else { return self.interrupt_flow(encoder) };
+            let attempted = is_last && run.attempted;
+            if attempted && last > at {
+                // What comes before it retires.
+                let before = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(2)));
+                let wide = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(4)));
+                let previous = match (before, wide) {
+                    (Some(n), Some(w)) if n == w + 1 => last - 2,
+                    (_, Some(_)) => last - 4,
+                    _ => last.wrapping_sub(2),
+                };
+                if let Some(encoding) = self.fetch(previous) {
+                    self.instruction(at, previous, encoding, None, false, encoder);
+                }
+                at = last;
+            }
+            // Inside a run branches are not taken.
+            let taken = if is_last { run.taken } else { Some(false) };
+            self.instruction(at, last, encoding, taken, attempted, encoder);
+            at = end;
+        }
+    }
+
+    fn fetch(&self, pc: u64) -> Option<u32> {
+        let memory = self.image.as_ref()?.blocks().memory();
+        memory.fetch(self.isa, pc).map(|(encoding, _)| encoding).or_else(|| memory.word(pc))
+    }
+
+    /// One instruction, or a straight run from `start` that ends with it.
+    #[inline]
+    fn instruction(
+        &mut self,
+        start: u64,
+        pc: u64,
+        encoding: u32,
+        taken: Option<bool>,
+        attempted: bool,
+        encoder: &mut Encoder,
+    ) {
+        self.invent_trap(encoder);
+        self.settle(Some(start), encoder);
+        self.enter_context(encoder);
+        let flow = flow(self.isa, pc, encoding);
+        if attempted || !flow.retires() {
+            self.attempted = Some((pc, encoding));
+            self.last = None;
+            return;
+        }
+        let control = if self.x1_only { control_of(self.isa, pc, encoding, true) } else { flow.control };
+        let mut sijump = false;
+        if self.sijump {
+            if control.is_indirect() && control != Control::TrapReturn {
+                let before = if start == pc { self.last } else { self.before(start, pc) };
+                sijump = before
+                    .is_some_and(|(at, first)| sequential_target(self.isa, at, first, encoding).is_some());
+            }
+            self.last = Some((pc, encoding));
+        }
+        self.pending = Some(Pending { start, address: pc, flow, control, taken, sijump, notify: false });
+    }
+
+    /// The instruction before `pc` in a run from `start`.
+    fn before(&mut self, start: u64, pc: u64) -> Option<(u64, u32)> {
+        let image = self.image.as_mut()?;
+        let position = image.position(start, pc)?.checked_sub(1)?;
+        let narrow = image.position(start, pc.wrapping_sub(2)) == Some(position);
+        let at = pc.wrapping_sub(if narrow { 2 } else { 4 });
+        self.fetch(at).map(|encoding| (at, encoding))
+    }
+
+    /// Now that it is known where control went, the pending instruction joins a block.
+    #[inline]
+    fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
+        let Some(pending) = self.pending.take() else { return };
+        let Pending { start, address, flow, control, notify, .. } = pending;
+        let end = address.wrapping_add(u64::from(flow.length));
+        let mut taken = false;
+        if control == Control::Branch {
+            taken = match (pending.taken, next) {
+                // A branch to the next instruction is taken or not; only the recording knows.
+                (Some(taken), _) => taken,
+                (None, Some(next)) => next != end,
+                (None, None) => {
+                    encoder.losses.add(Fate::Invented, "outcome of the last branch", 1);
+                    false
+                }
+            };
+        }
+        let itype = Itype::of(control, taken, self.itype_width);
+        self.join(start, address, flow.length, itype, pending.sijump, notify, encoder);
+        if let Some(next) = next {
+            let expected = match control {
+                Control::Branch if taken => flow.target,
+                _ if flow.control.is_direct() && control != Control::Branch => flow.target,
+                _ if flow.control.is_indirect() => Some(next),
+                _ => Some(end),
+            };
+            if expected != Some(next) {
+                encoder.losses.add(Fate::Kept, "breaks in the flow", 1);
+                self.interrupt_flow(encoder);
+            } else if !control.is_indirect() && next != end && itype.0 == 0 {
+                self.close(encoder);
+            }
+        }
+    }
+
+    #[inline]
+    #[allow(clippy::too_many_arguments)] // the port's signals
+    fn join(
+        &mut self,
+        start: u64,
+        address: u64,
+        length: u8,
+        itype: Itype,
+        sijump: bool,
+        notify: bool,
+        encoder: &mut Encoder,
+    ) {
+        let halfwords = (address.wrapping_sub(start) / 2) as u32 + u32::from(length / 2);
+        let runs_on = self.count > 0
+            && start == self.block.iaddr.wrapping_add(u64::from(self.block.iretire) * 2)
+            && self.count < self.max_block;
+        if !runs_on {
+            self.close(encoder);
+            self.block.iaddr = start;
+        }
+        self.after_trap = false;
+        self.count += 1;
+        self.block.iretire += halfwords;
+        self.block.ilastsize = u8::from(length > 2);
+        if itype.0 != 0 || notify || length > 4 {
+            self.block.itype = itype;
+            self.block.sijump = sijump;
+            self.block.trigger = Trigger { notify, ..Trigger::default() };
+            self.close(encoder);
+        }
+    }
+
+    /// The block is complete.
+    #[inline]
+    fn close(&mut self, encoder: &mut Encoder) {
+        if self.count == 0 {
+            return;
+        }
+        let block = std::mem::take(&mut self.block);
+        self.count = 0;
+        if self.max_blocks == 1 {
+            let cycle = self.port();
+            encoder.block(&block, &cycle);
+            self.cycle += 1;
+            self.ctype = 0;
+        } else {
+            self.blocks.push(block);
+            if self.blocks.len() == self.max_blocks {
+                self.flush(encoder);
+            }
+        }
+    }
+
+    fn port(&self) -> Cycle<'static> {
+        Cycle {
+            privilege: privilege_code(self.privilege).unwrap_or(0),
+            context: self.context,
+            ctype: self.ctype,
+            time: self.time,
+            cycle: self.cycle,
+            ..Cycle::default()
+        }
+    }
+
+    /// The cycle is complete.
+    fn flush(&mut self, encoder: &mut Encoder) {
+        if self.blocks.is_empty() {
+            return;
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        let cycle = self.port();
+        for block in &blocks {
+            encoder.block(block, &cycle);
+        }
+        self.blocks = blocks;
+        self.blocks.clear();
+        self.cycle += 1;
+        self.ctype = 0;
+    }
+
+    /// What is known ends here, and what comes next does not follow from it.
+    fn interrupt_flow(&mut self, encoder: &mut Encoder) {
+        self.settle(None, encoder);
+        self.close(encoder);
+        self.flush(encoder);
+        encoder.stop(self.cycle);
+        self.last = None;
+    }
+
+    fn trap(&mut self, trap: &Trap, encoder: &mut Encoder) {
+        match trap.kind {
+            TrapKind::Exception | TrapKind::Interrupt | TrapKind::Unknown => {}
+            TrapKind::Return => return, // the return instruction tells
+            TrapKind::Reset => return self.interrupt_flow(encoder),
+        }
+        let attempted = self.attempted.take();
+        let known = attempted.map(|(pc, _)| pc).or(trap.from).or(trap.return_address);
+        let epc = known.or_else(|| self.pending.as_ref().and_then(Pending::successor));
+        self.settle(epc, encoder);
+        self.enter_context(encoder);
+        let interrupt = trap.kind == TrapKind::Interrupt;
+        let invented = attempted.map_or(0, |(_, encoding)| self.usual_cause(encoding));
+        if trap.cause.is_none() {
+            encoder.losses.add(Fate::Invented, "causes of traps", 1);
+        }
+        let trap =
+            TrapIn { interrupt, cause: trap.cause.unwrap_or(invented), tval: trap.value.unwrap_or(0), epc };
+        self.send_trap(trap, encoder);
+    }
+
+    fn send_trap(&mut self, trap: TrapIn, encoder: &mut Encoder) {
+        self.close(encoder);
+        self.flush(encoder);
+        let port = self.port();
+        encoder.trap(trap, port.privilege, port.context, port.time, port.cycle);
+        self.cycle += 1;
+        self.last = None;
+        self.after_trap = true;
+    }
+
+    /// An attempted instruction that no trap followed: it did trap, the recording just does not say.
+    #[inline]
+    fn invent_trap(&mut self, encoder: &mut Encoder) {
+        let Some((pc, encoding)) = self.attempted.take() else { return };
+        self.settle(Some(pc), encoder);
+        encoder.losses.add(Fate::Invented, "traps of attempted instructions", 1);
+        let cause = self.usual_cause(encoding);
+        self.send_trap(TrapIn { interrupt: false, cause, tval: 0, epc: Some(pc) }, encoder);
+    }
+
+    /// The cause of the exception that an instruction raises by itself (privileged, table of causes).
+    fn usual_cause(&self, encoding: u32) -> u64 {
+        match flow(self.isa, 0, encoding).control {
+            Control::SystemCall => match self.privilege {
+                Privilege::S | Privilege::H => 9,
+                Privilege::VS => 10,
+                Privilege::M => 11,
+                _ => 8,
+            },
+            Control::Breakpoint => 3,
+            Control::Undefined => 2,
+            _ => 13,
+        }
+    }
+
+    fn context(&mut self, context: &Context, encoder: &mut Encoder) {
+        let privilege = context.privilege.filter(|privilege| privilege_code(*privilege).is_some());
+        let id = context.context_id.filter(|_| self.has_context);
+        if id.is_none() && context.context_id.is_some() {
+            encoder.losses.add(Fate::Dropped, "context ids", 1);
+        }
+        let others = [context.vmid, context.asid, context.pid, context.tid, context.hw_thread];
+        encoder.losses.add(Fate::Dropped, "other ids", others.iter().flatten().count() as u64);
+        let now = self.incoming.map_or((self.privilege, self.context), |(p, c, _)| (p, c));
+        let changes_id = id.is_some_and(|id| id != now.1);
+        if privilege.is_none_or(|privilege| privilege == now.0) && !changes_id {
+            return;
+        }
+        // The instruction before still belongs to the old context; the next one tells where it went.
+        let (old, old_id, old_ctype) = self.incoming.unwrap_or((self.privilege, self.context, self.ctype));
+        let ctype = if changes_id { context.change.unwrap_or(self.default_ctype).min(3) } else { old_ctype };
+        self.incoming = Some((privilege.unwrap_or(old), id.unwrap_or(old_id), ctype));
+    }
+
+    /// A context that was announced begins here.
+    #[inline]
+    fn enter_context(&mut self, encoder: &mut Encoder) {
+        if let Some((privilege, context, ctype)) = self.incoming.take() {
+            self.close(encoder);
+            self.flush(encoder);
+            self.privilege = privilege;
+            self.context = context;
+            self.ctype = ctype;
+        }
+    }
+
+    fn time(&mut self, time: &Time, encoder: &mut Encoder) {
+        match (time.kind, time.value) {
+            (TimeKind::Timestamp, Some(value)) => {
+                self.time = value;
+                encoder.losses.add(Fate::Derived, "time stamps", 1);
+            }
+            (TimeKind::Cycles, Some(value)) => self.cycle += value,
+            _ => encoder.losses.add(Fate::Dropped, "times", 1),
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark, encoder: &mut Encoder) {
+        match mark.kind {
+            MarkKind::Notify => match &mut self.pending {
+                Some(pending) => pending.notify = true,
+                None => encoder.losses.add(Fate::Dropped, "marks", 1),
+            },
+            MarkKind::TraceOff | MarkKind::Halt | MarkKind::Suspended => self.interrupt_flow(encoder),
+            MarkKind::TraceOn => {}
+            _ => encoder.losses.add(Fate::Dropped, "marks", 1),
+        }
+    }
+
+    fn gap(&mut self, gap: &Gap, encoder: &mut Encoder) {
+        // After a trap the handler may be anywhere: nothing is missing.
+        if self.after_trap && matches!(gap.reason, GapReason::Unexplained | GapReason::Filtered) {
+            encoder.losses.add(Fate::Dropped, "gaps behind traps", 1);
+            return;
+        }
+        encoder.losses.add(Fate::Kept, "gaps", 1);
+        self.invent_trap(encoder);
+        self.interrupt_flow(encoder);
+    }
+}

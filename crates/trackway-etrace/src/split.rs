@@ -1,0 +1,293 @@
+//! Cutting a trace at synchronisation packets, for parallel decoding.
+//!
+//! Frames and modes are scanned in order first. A part runs to the next cut inclusive: the approach to that
+//! packet belongs to the part, its beginning to the next one. Cuts depend on the bytes alone.
+
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_image::{Cursor, Image, Waypoints};
+use trackway_isa::Control;
+
+use crate::config::Config;
+use crate::decode::{Carried, Decoder};
+use crate::frame::Kind;
+use crate::lift::{Census, Made, give_foreign};
+use crate::packet::{Layout, Packet};
+use crate::read::{Reader, bad_packet};
+use crate::walk::Progress;
+
+/// A part is at least this long, unless asked otherwise.
+pub(crate) const PART_BYTES: u64 = 16 << 10;
+
+/// A piece of the trace that can be decoded by itself.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// First frame; of the part's first packet unless it is the first part.
+    start: u64,
+    /// Number of that frame.
+    index: u64,
+    /// Behind the last frame.
+    end: u64,
+    /// Begins at a cut.
+    begins: bool,
+    /// Ends with a cut.
+    cut: bool,
+    carried: Carried,
+    /// Why the scan stopped here.
+    error: Option<Error>,
+    only: Option<u32>,
+}
+
+impl std::fmt::Debug for Scanner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Scanner({:#x})", self.reader.offset())
+    }
+}
+
+/// Scans frames and gives parts.
+pub(crate) struct Scanner {
+    bytes: SharedBytes,
+    config: Config,
+    reader: Reader,
+    only: Option<u32>,
+    part_bytes: u64,
+    carried: Carried,
+    cursor: Cursor,
+    /// Where the next part starts, and what is known there.
+    start: (u64, u64, bool, Carried),
+    index: u64,
+    done: bool,
+}
+
+impl Scanner {
+    pub(crate) fn new(
+        bytes: SharedBytes,
+        config: &Config,
+        image: &Image,
+        isa: Isa,
+        only: Option<u32>,
+        part_bytes: u64,
+    ) -> Self {
+        let carried = Carried { options: config.options, ..Carried::default() };
+        Scanner {
+            reader: Reader::new(Input::Whole(Arc::clone(&bytes)), config),
+            bytes,
+            config: config.clone(),
+            only,
+            part_bytes,
+            carried,
+            cursor: image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor(),
+            start: (0, 0, false, carried),
+            index: 0,
+            done: false,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> SharedBytes {
+        Arc::clone(&self.bytes)
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn part(&self, end: u64, cut: bool, error: Option<Error>) -> Part {
+        let (start, index, begins, carried) = self.start;
+        Part { start, index, end, begins, cut, carried, error, only: self.only }
+    }
+
+    /// Can a fresh decoder begin at this packet as well as one that comes by?
+    fn is_cut(&mut self, packet: &Packet) -> bool {
+        let field = match packet {
+            Packet::Start(start) => start.address,
+            Packet::Trap(trap) if trap.thaddr => return true,
+            _ => return false,
+        };
+        if !self.carried.options.sijump {
+            return true;
+        }
+        // A jump that the instruction before the packet could explain needs that instruction.
+        let params = &self.config.params;
+        let pc = mask(field << params.iaddress_lsb, params.iaddress_width);
+        let block = self.cursor.at(pc);
+        block.is_some_and(|block| {
+            block.last != pc || !block.control.is_indirect() || block.control == Control::TrapReturn
+        })
+    }
+
+    /// What the packet leaves for those after it.
+    fn note(&mut self, packet: &Packet) {
+        let everywhere = self.config.dialect.nocontext_everywhere();
+        let has_context = self.config.params.nocontext == 0;
+        let (privilege, context) = match packet {
+            Packet::Start(start) => (start.privilege, has_context.then_some(start.context)),
+            Packet::Trap(trap) => (trap.privilege, has_context.then_some(trap.context)),
+            Packet::Context(context) => {
+                (context.privilege, (has_context || !everywhere).then_some(context.context))
+            }
+            Packet::Support(support) => {
+                self.carried.options = self.config.support.options(support.ioptions, self.carried.options);
+                return;
+            }
+            _ => return,
+        };
+        self.carried.privilege = Some(privilege);
+        self.carried.context = context.or(self.carried.context);
+    }
+}
+
+impl Iterator for Scanner {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        while !self.done {
+            let (offset, frame) = match self.reader.next_frame() {
+                Ok(Some(next)) => next,
+                Ok(None) => {
+                    self.done = true;
+                    return Some(self.part(self.reader.offset(), false, None));
+                }
+                Err(error) => {
+                    let part = self.part(self.reader.offset(), false, Some(error));
+                    let went_on = matches!(self.reader.resync(), Ok(Some(_)));
+                    self.done = !went_on;
+                    self.start = (self.reader.offset(), self.index, false, self.carried);
+                    return Some(part);
+                }
+            };
+            let index = self.index;
+            self.index += 1;
+            let mut scratch = [0; 64];
+            let is_ours =
+                frame.kind == Kind::Instruction && self.only.is_none_or(|only| only == frame.source);
+            if is_ours
+                && let payload = self.reader.payload(&frame, &mut scratch)
+                && let is_format_3 = payload.first().is_some_and(|byte| byte & 3 == 3)
+                && is_format_3
+                && let Ok(packet) = Packet::read(payload, self.reader.layout())
+            {
+                self.reader.advance(&frame);
+                self.reader.note(&packet);
+                if offset - self.start.0 >= self.part_bytes && self.is_cut(&packet) {
+                    let part = self.part(self.reader.offset(), true, None);
+                    self.start = (offset, index, true, self.carried);
+                    self.note(&packet);
+                    return Some(part);
+                }
+                self.note(&packet);
+                continue;
+            }
+            self.reader.advance(&frame);
+        }
+        None
+    }
+}
+
+impl Part {
+    /// Decodes the part; counts its packets.
+    pub(crate) fn decode(
+        &self,
+        bytes: &SharedBytes,
+        config: &Arc<Config>,
+        image: &Arc<Image>,
+        isa: Isa,
+    ) -> (Vec<Made>, Census) {
+        let mut census = Census::default();
+        let mut run = Run { made: Vec::new(), batch: Batch::default() };
+        let mut decoder = if self.begins || self.start > 0 {
+            Decoder::resumed(config, image, isa, self.carried)
+        } else {
+            Decoder::new(config, image, isa)
+        };
+        let mut layout = Layout::new(config, self.carried.options);
+        let mut options = self.carried.options;
+        let all = (**bytes).as_ref();
+        let (mut at, mut index) = (self.start, self.index);
+        let mut first = self.begins;
+        while at < self.end {
+            let here = &all[at as usize..self.end as usize];
+            let Ok(frame) = config.framing.read(here, index) else { break };
+            let offset = at;
+            at += u64::from(frame.len);
+            index += 1;
+            if frame.kind == Kind::Null || self.only.is_some_and(|only| only != frame.source) {
+                continue;
+            }
+            let mut scratch = [0; 64];
+            let payload = frame.payload(here, &mut scratch);
+            if frame.kind != Kind::Instruction {
+                if !first {
+                    give_foreign(&mut run.batch, offset, &frame, payload);
+                }
+                continue;
+            }
+            let packet = match Packet::read(payload, &layout) {
+                Ok(packet) => packet,
+                Err(kind) => {
+                    decoder.lose(&mut run.batch);
+                    run.flush();
+                    run.made.push(Made::Failed(bad_packet(kind, offset), None));
+                    continue;
+                }
+            };
+            if let Packet::Support(support) = packet {
+                options = config.support.options(support.ioptions, options);
+                layout = Layout::new(config, options);
+            }
+            let is_last = self.cut && at == self.end;
+            if std::mem::take(&mut first) {
+                decoder.accept_begin(packet, offset, frame.time);
+            } else {
+                census.add(&packet);
+                decoder.accept(packet, offset, frame.len, frame.time);
+            }
+            run.go(&mut decoder, is_last);
+        }
+        if !self.cut {
+            decoder.finish(&mut run.batch);
+        }
+        run.flush();
+        if let Some(error) = self.error {
+            run.made.push(Made::Failed(error, None));
+        }
+        (run.made, census)
+    }
+}
+
+/// What a part made so far.
+struct Run {
+    made: Vec<Made>,
+    batch: Batch,
+}
+
+impl Run {
+    /// Runs the packet at hand to its end.
+    fn go(&mut self, decoder: &mut Decoder, approach: bool) {
+        loop {
+            let progress =
+                if approach { decoder.run_approach(&mut self.batch) } else { decoder.run(&mut self.batch) };
+            match progress {
+                Ok(Progress::Arrived) => break,
+                Ok(Progress::Full) => self.flush(),
+                Err(error) => {
+                    self.flush();
+                    self.made.push(Made::Failed(error, decoder.fault));
+                }
+            }
+        }
+        if self.batch.is_full() {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.batch.events.is_empty() {
+            self.made.push(Made::Events(Box::new(std::mem::take(&mut self.batch))));
+        }
+    }
+}

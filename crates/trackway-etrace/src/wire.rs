@@ -1,0 +1,216 @@
+//! Bits of a payload, in both directions and as text.
+//!
+//! A packet declares its fields once, as a function over a [`Wire`]; reading, writing and showing are three
+//! kinds of it. Fields go least significant bit first, and a payload that ends early goes on with copies of
+//! its last bit (chapter 6, sign-based compression).
+
+/// Longest payload that the fields of any packet can fill, in 64-bit words, and one to look ahead.
+const WORDS: usize = 8;
+/// Bytes of a payload that can matter to a field.
+pub(crate) const MAX_BYTES: usize = (WORDS - 1) * 8;
+
+/// One direction of the wire.
+pub(crate) trait Wire {
+    /// A field of `width` bits.
+    fn bits(&mut self, name: &'static str, value: &mut u64, width: u32);
+
+    /// A field of one bit.
+    #[inline(always)]
+    fn flag(&mut self, name: &'static str, value: &mut bool) {
+        let mut bit = u64::from(*value);
+        self.bits(name, &mut bit, 1);
+        *value = bit == 1;
+    }
+
+    /// A field that is narrower than 33 bits.
+    #[inline(always)]
+    fn small(&mut self, name: &'static str, value: &mut u32, width: u32) {
+        let mut wide = u64::from(*value);
+        self.bits(name, &mut wide, width);
+        *value = wide as u32;
+    }
+
+    /// A bit that says something by differing from the bit before it (6.6.1, 6.6.2).
+    #[inline(always)]
+    fn chained(&mut self, name: &'static str, value: &mut bool, last: &mut bool) {
+        let mut raw = *value != *last;
+        self.flag(name, &mut raw);
+        *value = raw != *last;
+        *last = raw;
+    }
+}
+
+/// Takes fields out of a payload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Take {
+    words: [u64; WORDS],
+    at: u32,
+}
+
+impl Take {
+    /// The payload, extended by copies of its last bit. Bytes beyond [`MAX_BYTES`] belong to no field.
+    #[inline]
+    pub(crate) fn new(payload: &[u8]) -> Self {
+        let sign = payload.last().is_some_and(|byte| byte >> 7 == 1);
+        let fill = if sign { u64::MAX } else { 0 };
+        let mut words = [fill; WORDS];
+        let mut rest = &payload[..payload.len().min(MAX_BYTES)];
+        let mut n = 0;
+        while let Some((word, tail)) = rest.split_first_chunk::<8>() {
+            words[n] = u64::from_le_bytes(*word);
+            rest = tail;
+            n += 1;
+        }
+        if !rest.is_empty() {
+            let mut word = fill.to_le_bytes();
+            word[..rest.len()].copy_from_slice(rest);
+            words[n] = u64::from_le_bytes(word);
+        }
+        Take { words, at: 0 }
+    }
+
+    /// Bits taken so far.
+    pub(crate) fn position(&self) -> u32 {
+        self.at
+    }
+}
+
+impl Wire for Take {
+    #[inline(always)]
+    fn bits(&mut self, _: &'static str, value: &mut u64, width: u32) {
+        let word = (self.at / 64) as usize;
+        let shift = self.at % 64;
+        let low = self.words[word.min(WORDS - 1)] >> shift;
+        let high = (self.words[(word + 1).min(WORDS - 1)] << 1) << (63 - shift);
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+        *value = (low | high) & mask;
+        self.at += width;
+    }
+}
+
+/// Puts fields into a payload.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Put {
+    words: [u64; WORDS],
+    at: u32,
+}
+
+impl Wire for Put {
+    #[inline(always)]
+    fn bits(&mut self, _: &'static str, value: &mut u64, width: u32) {
+        if width == 0 {
+            return;
+        }
+        let value = *value & (u64::MAX >> (64 - width));
+        let word = (self.at / 64) as usize;
+        let shift = self.at % 64;
+        self.words[word] |= value << shift;
+        self.words[word + 1] |= (value >> 1) >> (63 - shift);
+        self.at += width;
+    }
+}
+
+/// A written payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Payload {
+    bytes: [u8; WORDS * 8],
+    len: usize,
+    /// Bits that all fields have together, before compression.
+    pub field_bits: u32,
+}
+
+impl Payload {
+    /// Its bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Bits that compression saved.
+    pub fn saved(&self) -> u32 {
+        (self.field_bits.div_ceil(8) * 8).saturating_sub(self.len as u32 * 8)
+    }
+}
+
+impl Put {
+    /// The payload: all fields extended to a byte, without the bytes that sign extension brings back if
+    /// `compress`.
+    #[inline]
+    pub(crate) fn finish(mut self, compress: bool) -> Payload {
+        let last = self.at.max(1) - 1;
+        let sign = self.words[(last / 64) as usize] >> (last % 64) & 1 == 1;
+        let (word, bit) = ((self.at / 64) as usize, self.at % 64);
+        if sign {
+            self.words[word] |= u64::MAX << bit;
+            self.words[word + 1..].fill(u64::MAX);
+        }
+        let mut len = self.at.div_ceil(8).max(1) as usize;
+        if compress {
+            // The highest bit that differs from the sign must stay, and one copy of the sign above it.
+            let fill = if sign { u64::MAX } else { 0 };
+            let top = (0..=word).rev().find(|&n| self.words[n] != fill);
+            let bits = top.map_or(1, |n| n as u32 * 64 + 65 - (self.words[n] ^ fill).leading_zeros());
+            len = len.min(bits.div_ceil(8) as usize);
+        }
+        let mut bytes = [0; WORDS * 8];
+        for (chunk, word) in bytes.chunks_exact_mut(8).zip(self.words) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        Payload { bytes, len, field_bits: self.at }
+    }
+}
+
+/// Hands fields to a closure, by name.
+pub(crate) struct Show<'a>(pub(crate) &'a mut dyn FnMut(&'static str, u64, u32));
+
+impl Wire for Show<'_> {
+    fn bits(&mut self, name: &'static str, value: &mut u64, width: u32) {
+        (self.0)(name, *value, width);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use trackway_core::{BitReader, BitWriter};
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_plain_bit_cursors(
+            fields in prop::collection::vec((any::<u64>(), 1u32..=64), 1..6),
+            extreme: bool,
+            compress: bool,
+        ) {
+            let mut put = Put::default();
+            let mut plain = BitWriter::default();
+            for &(value, width) in &fields {
+                let mut value = if extreme { (value as i64 >> 63) as u64 } else { value };
+                put.bits("", &mut value, width);
+                plain.put(value, width);
+            }
+            let whole = plain.into_bytes_extended();
+            let payload = put.finish(compress);
+            if !compress {
+                prop_assert_eq!(payload.bytes(), &whole[..]);
+            }
+            prop_assert!(payload.bytes().len() <= whole.len() && !payload.bytes().is_empty());
+            let mut take = Take::new(payload.bytes());
+            let mut reader = BitReader::new(payload.bytes());
+            for &(value, width) in &fields {
+                let value = if extreme { (value as i64 >> 63) as u64 } else { value };
+                let mut got = 0;
+                take.bits("", &mut got, width);
+                prop_assert_eq!(got, trackway_core::mask(value, width));
+                prop_assert_eq!(got, reader.take_extended(width));
+            }
+            // One byte less would not bring the packet back.
+            if compress && payload.bytes().len() > 1 {
+                let less = &payload.bytes()[..payload.bytes().len() - 1];
+                let sign = less.last().unwrap() >> 7;
+                let gone = payload.bytes().last().unwrap();
+                prop_assert_ne!(*gone, if sign == 1 { 0xff } else { 0 });
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Packets to bytes: payload, frame, alignment, and a transport that can be slower than the encoder.
+
+use trackway_core::{Error, ErrorKind, Result};
+
+use crate::config::Config;
+use crate::frame::{Frame, Framing, Kind};
+use crate::options::Options;
+use crate::packet::{Exact, Layout, Packet};
+
+/// Writes packets.
+///
+/// ```
+/// use trackway_etrace::{Config, Writer, packet::{Packet, Reported}};
+/// let mut writer = Writer::new(&Config::default());
+/// writer.write(&Packet::Address(Reported { address: 2, ..Reported::default() }), None)?;
+/// assert_eq!(writer.bytes, [0x41, 0x0a]);
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// What was written and not yet taken away.
+    pub bytes: Vec<u8>,
+    /// Lengths of the payloads, for bare ones.
+    pub lengths: Vec<u32>,
+    /// Packets written.
+    pub packets: u64,
+    /// Bytes of payload written.
+    pub payload_bytes: u64,
+    /// Bits that compression saved.
+    pub saved_bits: u64,
+    layout: Layout,
+    config: Config,
+    /// Bytes taken away before `bytes`.
+    offset: u64,
+}
+
+impl Writer {
+    /// A writer for these parameters.
+    pub fn new(config: &Config) -> Self {
+        Writer {
+            bytes: Vec::new(),
+            lengths: Vec::new(),
+            packets: 0,
+            payload_bytes: 0,
+            saved_bits: 0,
+            layout: Layout::new(config, config.options),
+            config: config.clone(),
+            offset: 0,
+        }
+    }
+
+    /// The layout in use.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// From now on these modes are on.
+    pub fn set_options(&mut self, options: Options) {
+        self.layout = Layout::new(&self.config, options);
+    }
+
+    /// Follows the modes that a support packet tells.
+    pub fn note(&mut self, packet: &Packet) {
+        if let Packet::Support(support) = packet {
+            self.config.options = self.config.support.options(support.ioptions, self.config.options);
+            self.layout = Layout::new(&self.config, self.config.options);
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn position(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+
+    /// Takes the bytes away.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.offset += self.bytes.len() as u64;
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Forgets the bytes, which the caller has used.
+    pub fn clear(&mut self) {
+        self.offset += self.bytes.len() as u64;
+        self.bytes.clear();
+    }
+
+    /// Writes a packet, with a time stamp where the framing has one.
+    pub fn write(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
+        let payload = packet.write(&self.layout, self.config.encoder.compress);
+        let frame = self.config.framing.frame(Kind::Instruction, self.config.encoder.source, time);
+        self.saved_bits += u64::from(payload.saved());
+        self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, packet.section())
+    }
+
+    /// Writes a packet as it was read.
+    pub fn write_exact(&mut self, frame: &Frame, exact: &Exact) -> Result<()> {
+        let payload = exact.write(&self.layout);
+        self.put(frame, &payload, exact.bits, exact.packet.section())
+    }
+
+    /// Writes a frame around a payload that is not looked at: data trace, and null packets.
+    pub fn write_raw(&mut self, frame: &Frame, payload: &[u8]) -> Result<()> {
+        self.put(frame, payload, frame.payload_bits, "E-Trace 6")
+    }
+
+    fn put(&mut self, frame: &Frame, payload: &[u8], bits: u32, section: &'static str) -> Result<()> {
+        let start = self.bytes.len();
+        self.config
+            .framing
+            .write(frame, payload, bits, &mut self.bytes)
+            .map_err(|kind| kind.at(self.offset + start as u64, "packet", "length", section))?;
+        if frame.kind != Kind::Null {
+            self.pad(start)?;
+            self.packets += 1;
+            self.payload_bytes += payload.len() as u64;
+        }
+        if matches!(self.config.framing, Framing::Bare { .. }) {
+            self.lengths.push(payload.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// Moves the packet that starts at `start` behind a block's end it would cross, and aligns the next one.
+    fn pad(&mut self, start: usize) -> Result<()> {
+        let len = (self.bytes.len() - start) as u64;
+        let block = u64::from(self.config.block_size);
+        let at = self.offset + start as u64;
+        if block > 0 && at / block != (at + len - 1) / block {
+            if len > block {
+                return Err(ErrorKind::Illegal { found: len }.at(at, "packet", "length", "E-Trace 6"));
+            }
+            let zeros = (block - at % block) as usize;
+            self.bytes.splice(start..start, std::iter::repeat_n(0, zeros));
+        }
+        let align = u64::from(self.config.framing.align());
+        while align > 1 && !self.position().is_multiple_of(align) {
+            self.bytes.push(0);
+        }
+        Ok(())
+    }
+}
+
+/// A buffer between encoder and transport that fills and drains (8.3; table 2.1, stallEnable).
+#[derive(Clone, Debug)]
+pub(crate) struct Buffer {
+    /// Capacity in 1/256 bytes; 0: unlimited.
+    capacity: u64,
+    drain: u64,
+    level: u64,
+    cycle: u64,
+}
+
+impl Buffer {
+    pub(crate) fn new(config: &Config) -> Self {
+        let encoder = &config.encoder;
+        Buffer {
+            capacity: u64::from(encoder.buffer) * 256,
+            drain: u64::from(encoder.drain),
+            level: 0,
+            cycle: 0,
+        }
+    }
+
+    /// Lets transport work until `cycle`; then, is there room for `bytes`?
+    pub(crate) fn has_room(&mut self, cycle: u64, bytes: u64) -> bool {
+        if self.capacity == 0 {
+            return true;
+        }
+        let passed = cycle.saturating_sub(self.cycle);
+        self.level = self.level.saturating_sub(passed.saturating_mul(self.drain));
+        self.cycle = self.cycle.max(cycle);
+        self.level + bytes * 256 <= self.capacity.max(bytes * 256)
+    }
+
+    /// Puts bytes in.
+    pub(crate) fn put(&mut self, bytes: u64) {
+        self.level += bytes * 256;
+    }
+
+    /// Cycles until there is room for `bytes`.
+    pub(crate) fn wait(&self, bytes: u64) -> u64 {
+        let excess = (self.level + bytes * 256).saturating_sub(self.capacity.max(bytes * 256));
+        excess.div_ceil(self.drain.max(1))
+    }
+}
+
+impl From<crate::config::ConfigError> for Error {
+    fn from(_: crate::config::ConfigError) -> Self {
+        ErrorKind::Illegal { found: 0 }.at(0, "configuration", "", "E-Trace 9")
+    }
+}
