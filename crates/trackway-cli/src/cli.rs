@@ -121,6 +121,7 @@ impl Common {
     /// Opens a trace.
     pub(crate) fn open(&self, path: &Path) -> Result<(Trace, Options), Failure> {
         let options = self.options()?;
+        let options = options.with_sidecar(path).map_err(|error| Failure::input(path, error))?;
         let trace =
             trackway::open(path, &options).map_err(|error| crate::report::placed(self, path, error))?;
         Ok((trace, options))

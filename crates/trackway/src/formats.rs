@@ -9,6 +9,7 @@ use crate::input::File;
 use crate::options::Options;
 
 mod astf;
+pub(crate) mod etrace;
 mod stf;
 mod tandem;
 
@@ -93,7 +94,7 @@ impl Target {
 }
 
 /// All formats. Those with a mark in their first bytes come first.
-pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf, &tandem::Tandem];
+pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf, &etrace::Etrace, &tandem::Tandem];
 
 pub(crate) fn by_id(id: FormatId) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.id() == id)

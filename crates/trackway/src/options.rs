@@ -54,7 +54,20 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The program that ran, from the files named.
+    /// With the configuration that lies beside a trace (`TRACE.toml`), if there is one and none is given.
+    pub fn with_sidecar(mut self, trace: &Path) -> Result<Self> {
+        if self.config.is_none() {
+            let mut name = trace.as_os_str().to_os_string();
+            name.push(".toml");
+            let path = PathBuf::from(name);
+            if path.is_file() {
+                self.config = Some(ConfigFile::read(&path)?);
+            }
+        }
+        Ok(self)
+    }
+
+    /// The program that ran, from the files named; without any, those that the configuration names.
     pub fn program(&self) -> Result<Arc<Image>> {
         let mut image = Image::default();
         for spec in &self.elf {
@@ -62,6 +75,9 @@ impl Options {
         }
         for spec in &self.image {
             image.open_raw(spec)?;
+        }
+        if let Some(file) = &self.config {
+            crate::formats::etrace::add_programs(file, self.elf.is_empty(), &mut image)?;
         }
         Ok(Arc::new(image))
     }
@@ -101,6 +117,11 @@ impl ConfigFile {
         let text = std::fs::read_to_string(path).map_err(|error| Error::File { path: path.into(), error })?;
         let table = text.parse().map_err(|error| Error::Config(format!("{}: {error}", path.display())))?;
         Ok(ConfigFile { path: path.into(), table })
+    }
+
+    /// A path in it, relative to where it lies.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.path.parent().map_or_else(|| PathBuf::from(name), |folder| folder.join(name))
     }
 
     /// A section, as a typed value. A format's keys may also stand at top level where it says so.
