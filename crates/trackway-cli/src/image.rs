@@ -187,7 +187,7 @@ impl Program {
                     // A hole, or a last odd byte.
                     _ => break,
                 };
-                pc += length;
+                pc = pc.saturating_add(length);
                 shown += 1;
             }
         }
@@ -197,7 +197,7 @@ impl Program {
 
     /// Does the data at `pc` go on for a whole word?
     fn is_data_word(&self, place: Place, pc: u64) -> bool {
-        !place.is_data || self.at(pc + 2).is_data
+        !place.is_data || self.at(pc.saturating_add(2)).is_data
     }
 
     fn blocks(&self, mut out: impl Write, window: Window) -> Result<u64, Failure> {
@@ -206,6 +206,7 @@ impl Program {
         let cursor = |isa| self.image.blocks(&Context::default(), isa, waypoints).cursor();
         let mut cursors =
             [(self.isa, cursor(self.isa)), (Isa::A32, cursor(Isa::A32)), (Isa::T32, cursor(Isa::T32))];
+        let memory = self.image.memory(&Context::default());
         let mut shown = 0;
         for (start, end) in self.code() {
             let mut pc = start.max(window.from);
@@ -214,6 +215,9 @@ impl Program {
                 let cursor = cursors.iter_mut().find(|(isa, _)| *isa == place.isa).map(|(_, cursor)| cursor);
                 let block = cursor.filter(|_| !place.is_data).and_then(|cursor| cursor.at(pc));
                 let Some(block) = block else {
+                    if memory.halfword(pc).is_none() {
+                        break;
+                    }
                     pc += if is_riscv || place.isa == Isa::T32 || place.is_data { 2 } else { 4 };
                     continue;
                 };
@@ -227,7 +231,7 @@ impl Program {
                 writeln!(out)?;
                 shown += 1;
                 // A run may reach over the end of a section into the next: look there again.
-                pc = block.end.max(pc + 2);
+                pc = block.end.max(pc.saturating_add(2));
             }
         }
         out.flush()?;

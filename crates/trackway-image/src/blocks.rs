@@ -167,6 +167,8 @@ impl Blocks {
             base: 0,
             granule: granule(self.rules.isa),
             table: Arc::new(Table { entries: Box::default() }),
+            region: usize::MAX,
+            parked: vec![None; self.regions.len()],
         }
     }
 
@@ -181,11 +183,11 @@ impl Blocks {
         }
     }
 
-    /// The region that `pc` lies in.
-    fn region(&self, pc: u64) -> Option<&Region> {
+    /// The number of the region that `pc` lies in.
+    fn region(&self, pc: u64) -> Option<usize> {
         let at = self.regions.partition_point(|region| region.base <= pc).checked_sub(1)?;
         let region = &self.regions[at];
-        (pc - region.base < region.length).then_some(region)
+        (pc - region.base < region.length).then_some(at)
     }
 
     /// The region's table; `None` where the system has no memory for it.
@@ -243,6 +245,10 @@ pub struct Cursor {
     base: u64,
     granule: u32,
     table: Arc<Table>,
+    /// The region that `table` is of.
+    region: usize,
+    /// Tables of regions that were used before, by region: going back to one touches no shared counter.
+    parked: Vec<Option<Arc<Table>>>,
 }
 
 impl Cursor {
@@ -339,8 +345,9 @@ impl Cursor {
     #[inline(never)]
     fn find(&mut self, pc: u64) -> Option<Entry> {
         let region = self.blocks.region(pc)?;
-        let table = self.blocks.table(region)?;
-        (self.base, self.table) = (region.base, table);
+        if region != self.region {
+            self.change_region(region)?;
+        }
         let offset = pc - self.base;
         if !offset.is_multiple_of(1 << self.granule) {
             return None;
@@ -351,5 +358,18 @@ impl Cursor {
         }
         let entry = Entry(slot.load(Relaxed));
         (!entry.is_empty()).then_some(entry)
+    }
+
+    fn change_region(&mut self, region: usize) -> Option<()> {
+        let table = match self.parked[region].take() {
+            Some(table) => table,
+            None => self.blocks.table(&self.blocks.regions[region])?,
+        };
+        let before = std::mem::replace(&mut self.table, table);
+        if let Some(parked) = self.parked.get_mut(self.region) {
+            *parked = Some(before);
+        }
+        (self.base, self.region) = (self.blocks.regions[region].base, region);
+        Some(())
     }
 }

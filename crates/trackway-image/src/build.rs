@@ -188,13 +188,13 @@ fn is_in_it_block(memory: &Memory, pc: u64) -> bool {
         let Some(length) = memory.halfword(it).and_then(|word| t32::it_length(word.into())) else {
             return false;
         };
-        let mut at = it + 2;
+        let mut at = it.wrapping_add(2);
         for _ in 0..length {
             if at == pc {
                 return is_start(memory, it);
             }
             let Some(word) = memory.halfword(at) else { return false };
-            at += if t32::is_wide(word.into()) { 4 } else { 2 };
+            at = at.wrapping_add(if t32::is_wide(word.into()) { 4 } else { 2 });
         }
         false
     })

@@ -326,6 +326,26 @@ fn threads_share_a_table() {
 }
 
 #[test]
+fn a_cursor_goes_back_and_forth_between_files() {
+    // Two files far apart that jump to each other, as a program and its library do.
+    let there = (0x100_0000 / 4) as u32;
+    let segments = [
+        segment(0x1000, a64(&[0xd503_201f, 0x1400_0000 | (there - 1)])),
+        segment(0x100_1000, a64(&[0xd503_201f, 0x1400_0000 | ((1 << 26) - there - 1)])),
+        segment(0x4000_0000, a64(&[0xd65f_03c0])),
+    ];
+    let blocks = table(Memory::new(segments), Isa::A64, Waypoints::ete(true));
+    let (mut cursor, mut pc) = (blocks.cursor(), 0x1000);
+    for round in 0..100 {
+        let block = cursor.at(pc).expect("code");
+        assert_eq!((block.start, block.count), (if round % 2 == 0 { 0x1000 } else { 0x100_1000 }, 2));
+        pc = block.target.expect("direct");
+        assert_eq!(cursor.at(0x4000_0000).map(|block| block.control), Some(Control::Return));
+        assert_eq!(cursor.clone().at(0x2000_0000), None);
+    }
+}
+
+#[test]
 fn huge_dumps_cost_what_is_touched() {
     struct Huge(Vec<u8>);
     impl AsRef<[u8]> for Huge {

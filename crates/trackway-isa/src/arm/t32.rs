@@ -195,7 +195,7 @@ fn wide(pc: u64, word: u32) -> Flow {
 /// `register` is the one that BX and MOV go through.
 fn transfer(class: Class, pc: u64, offset: Option<i64>, register: u32) -> Flow {
     // The pc reads as 4 ahead, and BLX rounds it down to a word.
-    let base = if class == BranchExchange { (pc & !3) + 4 } else { pc.wrapping_add(4) };
+    let base = if class == BranchExchange { pc & !3 } else { pc }.wrapping_add(4);
     let target = offset.map(|offset| base.wrapping_add_signed(offset) & 0xffff_ffff);
     let through = if register == 14 { Control::Return } else { Control::IndirectJump };
     let (control, switch) = match class {
