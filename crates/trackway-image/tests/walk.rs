@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_core::{Context, Isa};
-use trackway_image::{Image, Space, Waypoints};
-use trackway_isa::Control;
+use trackway_image::{Image, Mapping, Space, Waypoints};
+use trackway_isa::{Control, Switch};
 use trackway_testkit::qemu::Run;
 
 const PROGRAMS: [&str; 6] = ["qsortmix", "fpmix", "sigmt", "lua", "minigzip", "bzip2"];
@@ -124,4 +124,62 @@ fn every_successor_is_what_the_table_allows() {
             assert_eq!((walk.cut, walk.elsewhere), expected(&run, waypoints), "{}: {waypoints:?}", run.name);
         }
     }
+}
+
+/// Our own Arm program as QEMU executes it, A32 and T32 by turns: each exit is followed in the set that
+/// the table says, and an indirect one in the set that the file's mapping symbols say.
+#[test]
+fn a32_and_t32_as_qemu_runs_them() {
+    let program = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/arm-mix/arm-mix.elf");
+    let log = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("arm-mix.log");
+    let mut qemu = std::process::Command::new("qemu-arm");
+    qemu.args(["-singlestep", "-d", "exec,nochain", "-D"]).arg(&log).arg(program);
+    match qemu.status() {
+        Ok(status) => assert!(status.success(), "the program found itself wrong"),
+        Err(_) => return eprintln!("SKIPPED: qemu-arm is not installed"),
+    }
+    let text = std::fs::read_to_string(log).expect("qemu wrote it");
+    let pc = |line: &str| u64::from_str_radix(line.split('/').nth(1)?, 16).ok();
+    let pcs: Vec<u64> = text.lines().filter(|line| line.starts_with("Trace")).filter_map(pc).collect();
+
+    let mut image = Image::default();
+    let bytes = std::fs::read(program).expect("in the repository");
+    image.add_elf("arm-mix", Arc::new(bytes), None, Space::default()).expect("a good file");
+    let cursor = |isa| image.blocks(&Context::default(), isa, Waypoints::ete(true)).cursor();
+    let (mut a32, mut t32) = (cursor(Isa::A32), cursor(Isa::T32));
+    let mapped = |pc| match image.mapping(pc) {
+        Some(Mapping::Code(Some(isa))) => isa,
+        other => panic!("{pc:#x}: {other:?}"),
+    };
+    let (mut at, mut isa) = (0, Isa::A32);
+    let (mut switches, mut conditional) = (0, 0);
+    while at < pcs.len() {
+        assert_eq!(isa, mapped(pcs[at]), "{:#x}", pcs[at]);
+        let cursor = if isa == Isa::A32 { &mut a32 } else { &mut t32 };
+        let block = cursor.at(pcs[at]).unwrap_or_else(|| panic!("no code at {:#x}", pcs[at]));
+        for n in 0..block.count {
+            // The last run ends with the system call that ends the program.
+            let Some(pc) = pcs.get(at + n as usize) else { break };
+            assert_eq!(cursor.position(block.start, *pc), Some(n), "{pc:#x} from {:#x}", block.start);
+        }
+        at += block.count as usize;
+        let Some(&next) = pcs.get(at) else { break };
+        let before = isa;
+        if next == block.end && (block.conditional || !block.control.is_transfer()) {
+            conditional += usize::from(block.conditional && block.control != Control::Branch);
+        } else if let Some(target) = block.target {
+            assert_eq!(next, target, "{block:x?}");
+            isa = match block.switch {
+                Switch::To(isa) => isa,
+                _ => isa,
+            };
+        } else {
+            assert!(block.control.is_indirect(), "{block:x?} went to {next:#x}");
+            isa = mapped(next);
+            assert!(block.switch == Switch::ByTarget || isa == before, "{block:x?}");
+        }
+        switches += usize::from(isa != before);
+    }
+    assert!(pcs.len() > 7000 && switches > 6, "{} instructions, {switches} switches", pcs.len());
+    eprintln!("{} instructions, {switches} switches, {conditional} conditional exits not taken", pcs.len());
 }
