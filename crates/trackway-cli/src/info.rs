@@ -217,7 +217,7 @@ fn print_fact(out: &mut impl Write, name: &str, value: &Json) -> std::io::Result
         }
         Json::Object(entries) => {
             writeln!(out, "{:<18}", format!("{name}:"))?;
-            entries.iter().try_for_each(|(name, n)| writeln!(out, "  {name:<22} {n:>12}"))
+            entries.iter().try_for_each(|(name, n)| writeln!(out, "  {name:<22} {:>12}", n.to_string()))
         }
         Json::String(text) => writeln!(out, "{:<18} {text}", format!("{name}:")),
         other => writeln!(out, "{:<18} {other}", format!("{name}:")),
