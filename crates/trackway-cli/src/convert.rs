@@ -57,10 +57,10 @@ fn through_events(
 ) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&args.common, &args.input, error);
     let meta = trace.meta().clone();
+    let programs = trace.programs(options).map_err(failed)?;
     let mut source = trace.source().map_err(failed)?;
-    let image = options.program().map_err(failed)?;
-    if !image.is_empty() {
-        source = Box::new(Expand::new(source, image));
+    if !programs.is_empty() {
+        source = Box::new(Expand::by_source(source, programs));
     }
     let written = |error: trackway::Error| Failure::input(&args.output, error);
     let mut sink = trackway::create(into, Target::new(&args.output), &meta, options).map_err(written)?;

@@ -20,19 +20,19 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         return items(trace, args);
     }
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
-    let image = options.program().map_err(failed)?;
+    let programs = trace.programs(&options).map_err(failed)?;
     let meta = trace.meta().clone();
     let mut source = trace.source().map_err(failed)?;
     let shape = args.shape;
-    if !image.is_empty() && matches!(shape, Shape::Text | Shape::Pcs) {
-        source = Box::new(Expand::new(source, image.clone()));
+    if !programs.is_empty() && matches!(shape, Shape::Text | Shape::Pcs) {
+        source = Box::new(Expand::by_source(source, programs.clone()));
     }
     let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let mut shower: Box<dyn Shower + '_> = match shape {
         _ if args.jsonl => Box::new(Lines { out, json: true, line: String::new() }),
         Shape::Events => Box::new(Lines { out, json: false, line: String::new() }),
-        Shape::Text => Box::new(Listing::new(out, &meta, image)),
-        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, image)),
+        Shape::Text => Box::new(Listing::new(out, &meta, programs)),
+        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, programs)),
         Shape::Runs => Box::new(Runs::new(out, &meta)),
     };
     let result = show(args, &mut *source, &mut *shower);

@@ -18,17 +18,19 @@ pub(crate) struct Listing<W> {
     context: Context,
     sources: Vec<String>,
     source: Option<u16>,
+    programs: Vec<Arc<Image>>,
 }
 
 impl<W: Write> Listing<W> {
-    pub(crate) fn new(out: W, meta: &Meta, image: Arc<Image>) -> Self {
+    pub(crate) fn new(out: W, meta: &Meta, programs: Vec<Arc<Image>>) -> Self {
         Listing {
             out,
             isa: meta.isa,
-            columns: Columns::new(image, Style::default()),
+            columns: Columns::new(trackway::program(&programs, 0), Style::default()),
             context: Context::default(),
             sources: meta.sources.clone(),
             source: None,
+            programs,
         }
     }
 
@@ -160,6 +162,10 @@ fn value(out: &mut impl Write, batch: &Batch, value: Value) -> std::io::Result<(
 impl<W: Write> Shower for Listing<W> {
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
         if self.source != Some(batch.source) {
+            if self.source.is_some() && self.programs.len() > 1 {
+                let program = trackway::program(&self.programs, batch.source);
+                self.columns = Columns::new(program, Style::default());
+            }
             self.source = Some(batch.source);
             self.context = Context::default();
             if self.sources.len() > 1

@@ -14,18 +14,23 @@ pub(crate) struct Pcs<W> {
     out: W,
     attempted: bool,
     isa: Isa,
-    image: Arc<Image>,
+    programs: Vec<Arc<Image>>,
+    source: u16,
     context: Context,
 }
 
 impl<W: Write> Pcs<W> {
-    pub(crate) fn new(out: W, attempted: bool, meta: &Meta, image: Arc<Image>) -> Self {
-        Pcs { out, attempted, isa: meta.isa, image, context: Context::default() }
+    pub(crate) fn new(out: W, attempted: bool, meta: &Meta, programs: Vec<Arc<Image>>) -> Self {
+        Pcs { out, attempted, isa: meta.isa, programs, source: 0, context: Context::default() }
     }
 }
 
 impl<W: Write> Shower for Pcs<W> {
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
+        if self.source != batch.source {
+            self.source = batch.source;
+            self.context = Context::default();
+        }
         match &event.kind {
             EventKind::Step(step) => {
                 if let Some(pc) = step.pc
@@ -36,7 +41,7 @@ impl<W: Write> Shower for Pcs<W> {
             }
             // A run that was not expanded: its code is not in an ELF file; the source's own program may have it.
             EventKind::Run(run) if !run.withdrawn => {
-                let memory = self.image.memory(&self.context);
+                let memory = trackway::program(&self.programs, self.source).memory(&self.context);
                 let mut pc = run.start;
                 for n in 0..u64::from(run.count) {
                     let length = match (memory.fetch(run.isa, pc), run.isa) {

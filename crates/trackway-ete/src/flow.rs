@@ -35,6 +35,8 @@ pub(crate) struct Flow {
     context: ContextState,
     /// The context that was told last; none since the last Trace Info.
     told: Option<ContextState>,
+    /// The instruction set that was told last.
+    told_isa: Option<Isa>,
     /// The return stack, oldest first.
     returns: Vec<Entry>,
     /// The last branch went where the return stack says, unless an address comes.
@@ -174,6 +176,11 @@ impl Analyser {
     fn select(&mut self) {
         self.stale = false;
         let isa = self.flow.isa();
+        if self.flow.told_isa != Some(isa) && !self.withdrawn {
+            self.flow.told_isa = Some(isa);
+            let offset = self.out.last_offset();
+            self.out.batch().push_context(offset, Context { isa: Some(isa), ..Context::default() });
+        }
         let context = if self.spaces { self.flow.context } else { ContextState::default() };
         if let Some(index) = self.tables.iter().position(|table| table.isa == isa && table.context == context)
         {
@@ -606,6 +613,7 @@ impl Analyser {
         if self.flow.told != Some(context) {
             self.flow.told = Some(context);
             if !self.withdrawn {
+                self.flow.told_isa = Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 });
                 self.out.batch().push_context(offset, event_context(&context));
             }
         }

@@ -410,6 +410,7 @@ fn thumb_code() {
     assert_eq!(
         stream.events(&code)[2..],
         [
+            "isa t32",
             "1000-1004 2 jump E",
             "1008-100c 1 call E",
             "1010-1016 2 return E",
@@ -419,11 +420,17 @@ fn thumb_code() {
     );
     // An exception address inside a wide instruction: the program is another.
     let stream = start(0x1010).raw("06 1d 9e 09 10 00 00 00 00 00 00");
-    assert_eq!(stream.events(&code)[2..], ["1010-1010 0 trap doubtful", "trap interrupt 14 1012->?"]);
+    assert_eq!(
+        stream.events(&code)[2..],
+        ["isa t32", "1010-1010 0 trap doubtful", "trap interrupt 14 1012->?"]
+    );
     // BLX from T32 to A32 and back by a return that the stack tells, with its instruction set.
     let code = Code::default().halves(0x1000, &[0xf000, 0xe806, 0xe7fe]).at(0x1010, &[0xe12f_ff1e]);
     let events = start(0x1000).atoms("EEE").events(&code).split_off(2);
-    assert_eq!(events, ["1000-1004 1 call E", "1010-1014 1 return E", "1004-1006 1 jump E"]);
+    assert_eq!(
+        events,
+        ["isa t32", "1000-1004 1 call E", "isa a32", "1010-1014 1 return E", "isa t32", "1004-1006 1 jump E"]
+    );
 }
 
 #[test]
@@ -431,12 +438,12 @@ fn is1_addresses() {
     // 96 short, 9b 32 bits, 9e 64 bits, 83 and 86 with context; a later exact match keeps the set.
     let code = Code::default().halves(0x1000, &[0xbf00, 0xe7fd]);
     let start = || Stream::new(config(&[])).on().context(0x20);
-    let expected = ["1000-1004 2 jump E"];
+    let expected = ["isa t32", "1000-1004 2 jump E"];
     for hex in ["96 80 10", "9b 00 10 00 00", "9e 00 10 00 00 00 00 00 00", "83 00 10 00 00 20"] {
         assert_eq!(start().raw(hex).atoms("E").events(&code)[2..], expected, "{hex}");
     }
     let stream = start().raw("86 00 10 00 00 00 00 00 00 20").atoms("E").raw("95 00 91").atoms("E");
-    assert_eq!(stream.events(&code)[2..], [expected[0], expected[0]]);
+    assert_eq!(stream.events(&code)[2..], ["isa t32", expected[1], expected[1]]);
 }
 
 #[test]

@@ -195,7 +195,7 @@ impl Out {
         let held = if held == 0 { self.batch.events.len() } else { held };
         let mut next = self.pool.take();
         append(&mut next, &self.batch, held..self.batch.events.len());
-        self.batch.events.truncate(held);
+        truncate(&mut self.batch, held);
         let full = std::mem::replace(&mut self.batch, next);
         self.done.push_back(Piece::Events(full));
         for index in [&mut self.run, &mut self.trap, &mut self.gap] {
@@ -227,7 +227,8 @@ impl Out {
 
     /// Cuts off what may still change and goes on with the output of `other`, from `place` there.
     pub(crate) fn splice(&mut self, mut other: Out, place: (usize, usize)) {
-        self.batch.events.truncate(self.held());
+        let held = self.held();
+        truncate(&mut self.batch, held);
         let (pieces, events) = place;
         other.done.drain(..pieces.saturating_sub(other.taken).min(other.done.len()));
         // The first piece is begun in the middle.
@@ -255,6 +256,24 @@ impl Out {
         self.batch = other.batch;
         (self.run, self.trap, self.gap) = (other.run, other.trap, other.gap);
     }
+}
+
+/// Keeps the first `count` events of a batch, and what they refer to.
+fn truncate(batch: &mut Batch, count: usize) {
+    batch.events.truncate(count);
+    // Side data is in the order of the events.
+    let (mut traps, mut contexts, mut gaps) = (0, 0, 0);
+    for event in &batch.events {
+        match event.kind {
+            EventKind::Trap(_) => traps += 1,
+            EventKind::Context(_) => contexts += 1,
+            EventKind::Gap(_) => gaps += 1,
+            _ => {}
+        }
+    }
+    batch.traps.truncate(traps);
+    batch.contexts.truncate(contexts);
+    batch.gaps.truncate(gaps);
 }
 
 /// Appends events of one batch, with their side data, to another.

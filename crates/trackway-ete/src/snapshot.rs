@@ -273,8 +273,13 @@ impl Snapshot {
     }
 
     /// Opens buffers and dumps with `open`. Sources that see the same dumps share one image. Dumps and buffers that
-    /// cannot be opened are added to the notes; a buffer that cannot be opened has no bytes.
-    pub fn traces(&mut self, open: &dyn Fn(&Path) -> std::io::Result<SharedBytes>) -> Vec<Trace> {
+    /// cannot be opened are added to the notes; a buffer that cannot be opened has no bytes. `base` gives what
+    /// lies under the dumps: an image with nothing in it, or programs that are known from elsewhere.
+    pub fn traces(
+        &mut self,
+        open: &dyn Fn(&Path) -> std::io::Result<SharedBytes>,
+        base: &dyn Fn() -> Image,
+    ) -> Vec<Trace> {
         let mut images: Vec<(Vec<Dump>, Arc<Image>)> = Vec::new();
         let mut buffers: BTreeMap<PathBuf, SharedBytes> = BTreeMap::new();
         let mut traces = Vec::new();
@@ -282,7 +287,7 @@ impl Snapshot {
             let image = match images.iter().find(|(dumps, _)| *dumps == source.dumps) {
                 Some((_, image)) => Arc::clone(image),
                 None => {
-                    let image = Arc::new(image_of(&source.dumps, open, &mut self.notes));
+                    let image = Arc::new(image_of(base(), &source.dumps, open, &mut self.notes));
                     images.push((source.dumps.clone(), Arc::clone(&image)));
                     image
                 }
@@ -318,11 +323,11 @@ fn read_source(unit: &Device, core: Option<&Device>) -> Result<Config, Unusable>
 }
 
 fn image_of(
+    mut image: Image,
     dumps: &[Dump],
     open: &dyn Fn(&Path) -> std::io::Result<SharedBytes>,
     notes: &mut Vec<String>,
 ) -> Image {
-    let mut image = Image::default();
     for dump in dumps {
         let name = dump.file.display().to_string();
         match open(&dump.file) {

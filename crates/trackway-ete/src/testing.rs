@@ -155,6 +155,9 @@ fn line(batch: &Batch, kind: &EventKind) -> String {
         }
         EventKind::Context(index) => {
             let context = &batch.contexts[*index as usize];
+            if context.privilege.is_none() {
+                return format!("isa {}", context.isa.unwrap().word());
+            }
             let word = |id: Option<u64>, name| id.map_or(String::new(), |id| format!(" {name}={id:x}"));
             format!(
                 "context {} {} {}{}{}",

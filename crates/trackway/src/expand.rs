@@ -10,7 +10,9 @@ use trackway_image::{Image, Memory};
 /// Formats that record single instructions can then take the events of flow formats.
 pub struct Expand {
     inner: Box<dyn Source>,
-    image: Arc<Image>,
+    /// The program of each source, or one for all.
+    programs: Vec<Arc<Image>>,
+    source: u16,
     /// Context so far: it chooses what the program looks like.
     context: Context,
     memory: Arc<Memory>,
@@ -19,16 +21,26 @@ pub struct Expand {
 
 impl std::fmt::Debug for Expand {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Expand({:?})", self.image)
+        write!(f, "Expand({:?})", self.programs)
     }
+}
+
+/// The program of a source; one program is for all.
+pub fn program(programs: &[Arc<Image>], source: u16) -> Arc<Image> {
+    programs.get(usize::from(source)).or(programs.last()).cloned().unwrap_or_default()
 }
 
 impl Expand {
     /// Expands the runs of `inner` by `image`.
     pub fn new(inner: Box<dyn Source>, image: Arc<Image>) -> Self {
+        Self::by_source(inner, vec![image])
+    }
+
+    /// Expands the runs of each source by its program; one program is for all.
+    pub fn by_source(inner: Box<dyn Source>, programs: Vec<Arc<Image>>) -> Self {
         let context = Context::default();
-        let memory = image.memory(&context);
-        Expand { inner, image, context, memory, events: Vec::new() }
+        let memory = program(&programs, 0).memory(&context);
+        Expand { inner, programs, source: 0, context, memory, events: Vec::new() }
     }
 
     fn run(&self, offset: u64, run: &Run, batch: &mut Batch) {
@@ -70,6 +82,11 @@ impl Source for Expand {
 
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let more = self.inner.fill(batch)?;
+        if batch.source != self.source {
+            self.source = batch.source;
+            self.context = Context::default();
+            self.memory = program(&self.programs, self.source).memory(&self.context);
+        }
         self.events.clear();
         std::mem::swap(&mut self.events, &mut batch.events);
         for n in 0..self.events.len() {
@@ -79,7 +96,7 @@ impl Source for Expand {
                 EventKind::Run(run) if !run.withdrawn => self.run(offset, &run, batch),
                 EventKind::Context(n) => {
                     self.context.update(&batch.contexts[n as usize]);
-                    self.memory = self.image.memory(&self.context);
+                    self.memory = program(&self.programs, self.source).memory(&self.context);
                     batch.push(offset, kind);
                 }
                 _ => batch.push(offset, kind),

@@ -1,14 +1,17 @@
 //! The one list of formats, and what each gives.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
+use trackway_image::Image;
 
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
 
 mod astf;
+mod ete;
 pub(crate) mod etrace;
 mod stf;
 mod tandem;
@@ -41,6 +44,11 @@ pub trait Opened {
 
     /// Facts about the file around it, by name.
     fn container(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// The programs that the trace brings along: one for each source, or one for all.
+    fn programs(&self) -> Vec<Arc<Image>> {
         Vec::new()
     }
 
@@ -94,7 +102,7 @@ impl Target {
 }
 
 /// All formats. Those with a mark in their first bytes come first.
-pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf, &etrace::Etrace, &tandem::Tandem];
+pub static FORMATS: &[&dyn Format] = &[&stf::Stf, &astf::Astf, &ete::Ete, &etrace::Etrace, &tandem::Tandem];
 
 pub(crate) fn by_id(id: FormatId) -> Option<&'static dyn Format> {
     FORMATS.iter().copied().find(|format| format.id() == id)

@@ -29,14 +29,16 @@ mod map;
 mod options;
 
 pub use error::{Error, Result};
-pub use expand::Expand;
+pub use expand::{Expand, program};
 pub use formats::{FORMATS, Format, Opened, Target, by_name, for_output};
 pub use input::{Compression, File};
 pub use options::{ConfigFile, Options, WriteOptions};
 
 use std::path::Path;
+use std::sync::Arc;
 
 use trackway_core::{Finding, Input, Items, Meta, Sink, Source};
+use trackway_image::Image;
 
 /// A trace, recognised and opened.
 pub struct Trace {
@@ -82,6 +84,17 @@ impl Trace {
     /// Facts about the file around it, by name: container, chunks …
     pub fn container(&self) -> Vec<(&'static str, String)> {
         self.opened.container()
+    }
+
+    /// The programs that ran, one for each source or one for all: what the trace brings along, else what the
+    /// options name.
+    pub fn programs(&self, options: &Options) -> Result<Vec<Arc<Image>>> {
+        let own = self.opened.programs();
+        if !own.is_empty() {
+            return Ok(own);
+        }
+        let named = options.program()?;
+        Ok(if named.is_empty() { Vec::new() } else { vec![named] })
     }
 
     /// Its events.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use trackway_core::{Batch, EventKind, Isa, SharedBytes, Source};
 use trackway_ete::{Lift, Options, PacketPiece, Packets, Snapshot};
+use trackway_image::Image;
 
 pub const SNAPSHOTS: &[&str] = &[
     "001-ack_test",
@@ -66,7 +67,7 @@ pub struct Decoded {
 
 pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
     let mut snapshot = Snapshot::open(folder).unwrap();
-    let traces = snapshot.traces(&open);
+    let traces = snapshot.traces(&open, &Image::default);
     let images: Vec<_> = traces.iter().map(|trace| Arc::clone(&trace.image)).collect();
     let mut decoded: Vec<Decoded> = traces
         .iter()
@@ -217,7 +218,7 @@ pub type Named = (Vec<u8>, String);
 /// The packets of each source.
 pub fn packets(folder: &Path) -> Vec<(String, Vec<Named>)> {
     let mut snapshot = Snapshot::open(folder).unwrap();
-    let mut packets = Packets::new(snapshot.traces(&open), Options::default());
+    let mut packets = Packets::new(snapshot.traces(&open, &Image::default), Options::default());
     let mut sources: Vec<(String, Vec<Named>)> = Vec::new();
     while let Some(placed) = packets.next().unwrap() {
         match placed.piece {
@@ -293,7 +294,7 @@ pub fn names_agree(ours: &str, theirs: &str) -> bool {
 /// All events as lines.
 pub fn events(folder: &Path, jobs: usize) -> Vec<String> {
     let mut snapshot = Snapshot::open(folder).unwrap();
-    let mut lift = Lift::new(snapshot.traces(&open), Options { jobs, ..Options::default() });
+    let mut lift = Lift::new(snapshot.traces(&open, &Image::default), Options { jobs, ..Options::default() });
     let mut batch = Batch::default();
     let mut lines = Vec::new();
     while lift.fill(&mut batch).unwrap() {

@@ -1,0 +1,207 @@
+//! ETE and ETMv4 in the list of formats.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trackway_core::{Finding, FormatId, Input, Items, Meta, SharedBytes, Sink, Source};
+use trackway_ete::{Framing, Lift, PacketPiece, Packets, SNAPSHOT_INI, Snapshot, Text, TomlConfig, Trace};
+use trackway_image::Image;
+
+use super::{Format, Opened, Target};
+use crate::error::{Error, Result};
+use crate::input::File;
+use crate::options::Options;
+
+/// ETE.
+pub(crate) struct Ete;
+
+impl Format for Ete {
+    fn id(&self) -> FormatId {
+        FormatId::Ete
+    }
+
+    fn title(&self) -> &'static str {
+        "ETE, Embedded Trace Extension (and ETMv4)"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["ete"]
+    }
+
+    /// A folder with `snapshot.ini`; a raw stream by its alignment synchronisation and Trace Info, or by the
+    /// configuration.
+    fn recognise(&self, file: &File, options: &Options) -> bool {
+        if file.is_folder {
+            return file.path.as_ref().is_some_and(|path| path.join(SNAPSHOT_INI).is_file());
+        }
+        options.config.as_ref().is_some_and(|config| config.table.contains_key("ete"))
+            || starts_like_a_stream(&file.head)
+    }
+
+    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>> {
+        let mut opened = match &file.path {
+            Some(path) if file.is_folder => open_snapshot(path, options)?,
+            // The `.ini` file itself names the folder as well.
+            Some(path) if path.file_name().is_some_and(|name| name == SNAPSHOT_INI) => {
+                open_snapshot(path.parent().unwrap_or(Path::new(".")), options)?
+            }
+            _ => open_stream(file.input, options)?,
+        };
+        if let Some(name) = &options.source {
+            let names: Vec<String> = opened.traces.iter().map(|trace| trace.config.name.clone()).collect();
+            opened.traces.retain(|trace| trace.config.name.eq_ignore_ascii_case(name));
+            if opened.traces.is_empty() {
+                return Err(Error::Config(format!("--source {name}: there are {}", names.join(", "))));
+            }
+        }
+        opened.meta = Lift::new(opened.traces.clone(), opened.options).meta().clone();
+        opened.meta.comments.append(&mut opened.notes);
+        Ok(Box::new(opened))
+    }
+
+    fn create(&self, _: Target, _: &Meta, _: &Options) -> Result<Box<dyn Sink>> {
+        Err(Error::Unsupported("ETE is read, not yet written".to_string()))
+    }
+}
+
+/// A synchronisation, which may be cut at the start, then a Trace Info or an event.
+fn starts_like_a_stream(head: &[u8]) -> bool {
+    let zeros = head.iter().take_while(|&&byte| byte == 0).count();
+    zeros >= 11 && head.get(zeros) == Some(&0x80) && matches!(head.get(zeros + 1), Some(0x01 | 0x71..=0x7f))
+}
+
+struct OpenedEte {
+    traces: Vec<Trace>,
+    options: trackway_ete::Options,
+    meta: Meta,
+    container: &'static str,
+    notes: Vec<String>,
+}
+
+fn decode_options(options: &Options) -> trackway_ete::Options {
+    trackway_ete::Options {
+        jobs: options.jobs,
+        strict: options.strict,
+        show_withdrawn: options.show_withdrawn,
+        write_pointer: options.write_pointer,
+    }
+}
+
+/// Maps a file; one that is empty has nothing to map.
+fn map(path: &Path) -> std::io::Result<SharedBytes> {
+    let file = std::fs::File::open(path)?;
+    if file.metadata()?.len() == 0 {
+        return Ok(Arc::new(Vec::new()));
+    }
+    crate::map::map(&file)
+}
+
+fn open_snapshot(folder: &Path, options: &Options) -> Result<OpenedEte> {
+    let mut snapshot = Snapshot::open(folder).map_err(|error| Error::Config(error.to_string()))?;
+    // Programs that are named lie under the dumps: they bring symbols, the dumps what was really there.
+    options.program()?;
+    let base = || options.program().ok().and_then(Arc::into_inner).unwrap_or_default();
+    let traces = snapshot.traces(&map, &base);
+    Ok(OpenedEte {
+        traces,
+        options: decode_options(options),
+        meta: Meta::new(FormatId::Ete, trackway_core::Isa::A64),
+        container: "snapshot folder",
+        notes: snapshot.notes,
+    })
+}
+
+fn open_stream(input: Input, options: &Options) -> Result<OpenedEte> {
+    let config = match &options.config {
+        Some(file) => trackway_ete::read_toml(&file.table.to_string())
+            .map_err(|error| Error::Config(format!("{}: {error}", file.path.display())))?,
+        None => TomlConfig::default(),
+    };
+    let image = options.program()?;
+    let data = match input {
+        Input::Whole(bytes) => bytes,
+        Input::Stream(mut stream) => {
+            let mut bytes = Vec::new();
+            stream.read_to_end(&mut bytes).map_err(|error| Error::Trace(error.into()))?;
+            Arc::new(bytes)
+        }
+    };
+    let trace =
+        |config| Trace { config, framing: Framing::Raw, data: Arc::clone(&data), image: Arc::clone(&image) };
+    let framing = config.framing;
+    let traces = config.sources.into_iter().map(|config| Trace { framing, ..trace(config) }).collect();
+    Ok(OpenedEte {
+        traces,
+        options: decode_options(options),
+        meta: Meta::new(FormatId::Ete, trackway_core::Isa::A64),
+        container: match framing {
+            Framing::Raw => "raw stream",
+            Framing::Coresight => "CoreSight frames",
+            Framing::Dstream => "CoreSight frames with synchronisations",
+        },
+        notes: Vec::new(),
+    })
+}
+
+impl Opened for OpenedEte {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn container(&self) -> Vec<(&'static str, String)> {
+        vec![("container", self.container.to_string())]
+    }
+
+    fn programs(&self) -> Vec<Arc<Image>> {
+        self.traces.iter().map(|trace| Arc::clone(&trace.image)).collect()
+    }
+
+    fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
+        Ok(Box::new(Lift::new(self.traces, self.options)))
+    }
+
+    /// Several buffers have no offsets in common: those of the first are given.
+    fn bytes(self: Box<Self>) -> Result<Input> {
+        let data = self.traces.into_iter().next().map(|trace| trace.data);
+        Ok(data.map_or_else(|| Input::from_vec(Vec::new()), Input::Whole))
+    }
+
+    fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
+        Ok(Box::new(Text::new(self.traces, self.options)))
+    }
+
+    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        Ok(trackway_ete::check(self.traces, self.options, report)?)
+    }
+
+    /// The packets of one source, byte for byte, as a raw stream.
+    fn rewrite(self: Box<Self>, target: Target, _: &Options) -> Result<u64> {
+        if self.traces.len() > 1 {
+            return Err(Error::Unsupported("several sources: choose one with --source".to_string()));
+        }
+        let mut output = target.create()?;
+        let mut packets = Packets::new(self.traces, self.options);
+        let mut count = 0;
+        let mut bytes = Vec::new();
+        while let Some(placed) = packets.next()? {
+            match (placed.piece, packets.config()) {
+                (PacketPiece::Packet(packet), Some(config)) => {
+                    packet.write(&config.dialect, &mut bytes);
+                    count += 1;
+                }
+                (PacketPiece::Skipped, _) => {
+                    let kind = trackway_core::ErrorKind::Trailing { count: placed.len };
+                    return Err(kind.at(placed.offset, "bytes outside packets", "", "").into());
+                }
+                _ => {}
+            }
+            if bytes.len() >= 1 << 16 {
+                output.as_write().write_all(&bytes).map_err(|error| Error::Trace(error.into()))?;
+                bytes.clear();
+            }
+        }
+        let written = output.as_write().write_all(&bytes).and_then(|()| output.as_write().flush());
+        written.map_err(|error| Error::Trace(error.into()))?;
+        Ok(count)
+    }
+}
