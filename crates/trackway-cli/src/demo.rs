@@ -81,7 +81,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     )?;
     let trace = trackway::open(&recorded, &options).map_err(failed)?;
     let meta = trace.meta().clone();
-    let mut listing = Listing::new(&mut out, &meta, options.program().map_err(failed)?);
+    let mut listing = Listing::new(&mut out, &meta, vec![options.program().map_err(failed)?]);
     let mut source = trace.source().map_err(failed)?;
     let mut batch = Batch::default();
     source.fill(&mut batch).map_err(|error| failed(error.into()))?;
