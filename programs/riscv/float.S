@@ -273,6 +273,8 @@ main:
 #endif
 
 // Loads and stores of all sizes, and the compressed ones.
+    .option push
+    .option norvc
     test 920
     li a0, 0x89abcdef
     sw a0, 0(s1)
@@ -290,6 +292,7 @@ main:
     fsh fa0, 30(s1)
     lhu a2, 30(s1)
     expect a2, 0x4567
+    .option pop
     .option push
     .option rvc
     test 921

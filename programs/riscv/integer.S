@@ -219,6 +219,10 @@ main:
     fence.i
     .4byte 0x0000a033               // slt x0,x1,x0: a hint
     lui x0, 1
+#ifdef EXTRA                        // Zawrs is newer than QEMU 7.2; without a reservation they do not wait
+    .4byte 0x00d00073               // wrs.nto
+    .4byte 0x01d00073               // wrs.sto
+#endif
     bnez x0, fail
 
 // Self-modifying code after fence.i.

@@ -23,6 +23,8 @@
 
 #define CLINT 0x2000000
 #define MTIMECMP (CLINT + 0x4000)
+#define PLIC 0xc000000
+#define UART 0x10000000
 #define NOWHERE 0x0a000000          // no memory and no device
 
 #if __riscv_xlen == 64

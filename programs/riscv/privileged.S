@@ -489,6 +489,47 @@ main:
     csrw mideleg, x0
     csrw mie, x0
 
+// External interrupts: the serial port has room to send, and says so through the interrupt controller.
+    test 49
+    csrci mstatus, MIE
+    li s0, PLIC
+    li s1, UART
+    li s2, PLIC + 0x200000          // threshold and claim
+    li a0, 1
+    sw a0, 4 * 10(s0)               // priority of input 10
+    li a0, 1 << 10
+    li a1, PLIC + 0x2000
+    sw a0, 0(a1)                    // enabled for machine mode
+    sw x0, 0(s2)
+    li a0, 2
+    sb a0, 1(s1)                    // room to send
+    li a0, 0x888
+    csrw mie, a0
+1:  csrr a1, mip
+    li a2, 0x800
+    and a1, a1, a2
+    beqz a1, 1b
+    resume 2f
+    csrsi mstatus, MIE
+    nop
+    nop
+    j fail
+2:  li a0, INTERRUPT | 11
+    bne s8, a0, fail
+    csrci mstatus, MIE
+    lw a0, 4(s2)                    // claim
+    expect a0, 10
+    csrr a1, mip                    // taken: no longer pending
+    li a2, 0x800
+    and a1, a1, a2
+    bnez a1, fail
+    lbu a1, 2(s1)
+    sb x0, 1(s1)
+    sw a0, 4(s2)                    // complete
+    lw a0, 4(s2)
+    bnez a0, fail
+    csrw mie, x0
+
 // Loads and stores as another level sees them: MPRV.
     test 50
     la s2, secret

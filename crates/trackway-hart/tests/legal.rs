@@ -1,0 +1,97 @@
+//! Any word as an instruction: the model never panics, traps on what the decoding table does not have, and
+//! changes nothing where it traps.
+
+use trackway_core::Isa;
+use trackway_hart::{Config, Hart, Level, Ram, cause};
+use trackway_isa::riscv::{COMPRESSED, Class, Extension, INSTRUCTIONS, Op, RV32_FORMS, decode};
+
+/// A small generator, so that every run sees the same words.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// Any word, or one of a declared instruction.
+    fn word(&mut self) -> u32 {
+        let any = self.next() as u32;
+        let tables = [INSTRUCTIONS, COMPRESSED, RV32_FORMS];
+        match self.next() % 4 {
+            0 => any,
+            _ => {
+                let table = tables[[0, 0, 0, 1, 2][self.next() as usize % 5]];
+                let e = &table[self.next() as usize % table.len()];
+                e.value | any & !e.mask
+            }
+        }
+    }
+}
+
+/// May a declared instruction be illegal all the same? By level, state of the registers, or its fields.
+fn may_be_refused(op: Op) -> bool {
+    let float = matches!(
+        op.extension(),
+        Extension::F | Extension::D | Extension::Zfh | Extension::Zfhmin // off, or a reserved rounding mode
+    );
+    float || matches!(op.class(), Class::Csr | Class::System) || op == Op::SfenceVma
+}
+
+#[test]
+fn any_word_executes_or_traps() {
+    const RAM: u64 = 0x8000_0000;
+    for isa in [Isa::Rv32, Isa::Rv64] {
+        let mut random = Random(11);
+        let mut ram = Ram::new(RAM, 1 << 16);
+        let mut hart = Hart::new(Config::new(isa));
+        let (mut executed, mut illegal) = (0, 0);
+        for n in 0..400_000u32 {
+            if n % 64 == 0 {
+                // Back to something sane, with addresses in most registers.
+                hart.reset();
+                for x in 1..32 {
+                    let value = random.next();
+                    hart.set_x(x, if value % 8 == 0 { value } else { RAM + (value & 0x7ff8) });
+                }
+                for f in 0..32 {
+                    hart.set_f(f, random.next());
+                }
+                let level = [Level::M, Level::S, Level::U][random.next() as usize % 3];
+                let mut state = hart.state().clone();
+                state.csr.mstatus |= (random.next() & 3) << 13;
+                hart.set_state(state);
+                hart.set_level(level);
+            }
+            hart.set_pc(RAM + (random.next() & 0x7ffc));
+            let word = random.word();
+            let before = hart.state().clone();
+            let result = hart.attempt_encoding(word, &mut ram, &mut ());
+            let inst = decode(isa, word);
+            let known = inst.is_some_and(|i| hart.config().extensions.has(i.op.extension()));
+            match result {
+                Ok(()) => {
+                    assert!(known, "{isa:?} {word:08x} executed");
+                    assert_eq!(hart.state().x[0], 0, "{isa:?} {word:08x}");
+                    executed += 1;
+                }
+                Err(exception) => {
+                    if exception.cause == cause::ILLEGAL {
+                        let op = inst.filter(|_| known).map(|i| i.op);
+                        assert!(op.is_none_or(may_be_refused), "{isa:?} {word:08x} {op:?} refused");
+                        illegal += 1;
+                    } else {
+                        assert!(known, "{isa:?} {word:08x} raised {exception:?}");
+                    }
+                    // Counters go on; nothing else does.
+                    let mut after = hart.state().clone();
+                    after.csr.mcycle = before.csr.mcycle;
+                    assert_eq!(after, before, "{isa:?} {word:08x} trapped and changed something");
+                }
+            }
+        }
+        assert!(executed > 100_000 && illegal > 50_000, "{executed} {illegal}");
+    }
+}
