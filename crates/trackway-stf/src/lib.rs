@@ -8,8 +8,8 @@
 //! | `record.rs`, `fields.rs`, `values.rs` | every record, declared once; its field types; named values |
 //! | `layout.rs`, `header.rs` | what the header settles and says |
 //! | `container.rs`, `read.rs`, `open.rs` | file → parts → records |
-//! | `lift.rs`, `opcode.rs`, `parallel.rs` | records → events, also on several threads; what the encoding tells |
-//! | `lower.rs` | events → records |
+//! | `lift.rs` and `lift/`, `opcode.rs`, `parallel.rs` | records → events, also on several threads; what the encoding tells |
+//! | `lower.rs` and `lower/` | events → records |
 //! | `write.rs`, `rewrite.rs` | groups → file; STF → STF |
 //! | `rules.rs`, `check.rs`, `text.rs` | named rules and their check; records as text |
 #![forbid(unsafe_code)]

@@ -3,14 +3,16 @@
 //! An opcode record completes a group: what stands before it since the last one belongs to that
 //! instruction. A group with a fault or interrupt is an attempt of its instruction, not a retirement.
 
+mod common;
+mod sizes;
+
 use trackway_core::*;
 
-use crate::config::{Config, ProcessId, SizeUnit};
+use self::sizes::NamedSizes;
+use crate::config::{Config, ProcessId};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
-use crate::layout::Layout;
-use crate::read::WINDOW;
-use crate::record::{Record, read_common};
+use crate::record::Record;
 use crate::values::{MODE_CHANGE, access, isa};
 
 /// Turns records into events, group by group. All of its state is here.
@@ -54,7 +56,7 @@ impl Lifter {
             isa_number: header.isa.unwrap_or(isa::RISCV),
             isa: header.instruction_set(),
             traps_on: TrapsOn::new(header.instruction_set()),
-            named_sizes: Box::new(NamedSizes([(0, 0, 0); 64])),
+            named_sizes: Box::default(),
             next: header.pc,
             target: None,
             accesses: Accesses::default(),
@@ -107,162 +109,6 @@ impl Lifter {
                 Ok(())
             }
             _ => self.lift_rare(offset, record, batch),
-        }
-    }
-
-    /// Lifts the common records at the front of `bytes` until the batch is full: gives their length.
-    ///
-    /// This is where the time goes. What the loop needs is kept in locals; anything out of the ordinary is
-    /// left to [`Lifter::lift`], with the state put back.
-    pub(crate) fn lift_common(
-        &mut self,
-        bytes: &[u8],
-        start: u64,
-        layout: &Layout,
-        batch: &mut Batch,
-        census: &mut [u64; 256],
-    ) -> (usize, Result<()>) {
-        let mut rest = bytes;
-        let mut lifted = Ok(());
-        let Some(mut pc) = self.next.filter(|_| !self.special && self.bus.is_none()) else {
-            return self.lift_one(bytes, start, layout, batch, census);
-        };
-        let mut accesses = self.accesses;
-        let mut target = None;
-        while let Some(window) = rest.first_chunk::<WINDOW>() {
-            let offset = start + (bytes.len() - rest.len()) as u64;
-            let len = read_common!(window, layout, |record, len| {
-                match record {
-                    Record::InstOpcode32 { .. } | Record::InstOpcode16 { .. } => {
-                        let opcode = match record {
-                            Record::InstOpcode32 { opcode } => opcode,
-                            Record::InstOpcode16 { opcode } => opcode.into(),
-                            _ => 0,
-                        };
-                        if self.traps_on.covers(opcode) {
-                            break;
-                        }
-                        let mut own = accesses;
-                        if batch.mem.len() != accesses.mem_start as usize
-                            || batch.regs.len() != accesses.regs_start as usize
-                        {
-                            match batch.end_accesses(accesses) {
-                                Some(ended) => own = ended,
-                                None => break,
-                            }
-                            self.sizes(opcode, own, batch);
-                            accesses = batch.begin_accesses();
-                        }
-                        let length = len as u8 - 1;
-                        let mut step = Step { accesses: own, ..Step::new(pc, opcode, length) };
-                        pc = pc.wrapping_add(length.into());
-                        if let Some(to) = target.take() {
-                            pc = to;
-                            step.taken = Some(true);
-                            step.extra = batch.add_extra(StepExtra { target: Some(to), ..StepExtra::default() });
-                        }
-                        batch.push(offset, EventKind::Step(step));
-                        census[usize::from(window[0])] += 1;
-                        if batch.events.len() >= Batch::FULL {
-                            rest = &rest[len..];
-                            break;
-                        }
-                        len
-                    }
-                    Record::InstMemAccess { address, size, attributes, access }
-                        if batch.mem.len() - accesses.mem_start as usize <= LARGEST_GROUP =>
-                    {
-                        batch.mem.push(mem_access(address, size, attributes, access));
-                        census[usize::from(window[0])] += 1;
-                        len
-                    }
-                    Record::InstMemContent { data } => {
-                        let in_group = batch.mem.len() > accesses.mem_start as usize;
-                        match batch.mem.last_mut() {
-                            Some(last) if in_group && last.data == Value::Unknown => last.data = Value::Word(data),
-                            _ => break,
-                        }
-                        census[usize::from(window[0])] += 1;
-                        len
-                    }
-                    Record::InstPcTarget { pc } => {
-                        target = Some(pc);
-                        census[usize::from(window[0])] += 1;
-                        len
-                    }
-                    _ => break,
-                }
-            }, else break);
-            rest = &rest[len..];
-        }
-        if target.is_some() {
-            (self.target, self.branch_target, self.special) = (target, target, true);
-        }
-        self.next = Some(pc);
-        self.accesses = accesses;
-        let mut at = bytes.len() - rest.len();
-        if batch.events.len() < Batch::FULL {
-            let (len, one) = self.lift_one(rest, start + at as u64, layout, batch, census);
-            at += len;
-            lifted = one;
-        }
-        (at, lifted)
-    }
-
-    /// One common record, by the general way.
-    fn lift_one(
-        &mut self,
-        bytes: &[u8],
-        offset: u64,
-        layout: &Layout,
-        batch: &mut Batch,
-        census: &mut [u64; 256],
-    ) -> (usize, Result<()>) {
-        let Some(window) = bytes.first_chunk::<WINDOW>() else { return (0, Ok(())) };
-        read_common!(window, layout, |record, len| {
-            census[usize::from(window[0])] += 1;
-            (len, self.lift(offset, &record, batch))
-        }, else (0, Ok(())))
-    }
-
-    /// Turns the sizes of a group's accesses into bytes.
-    #[inline(always)]
-    fn sizes(&mut self, opcode: u32, accesses: Accesses, batch: &mut Batch) {
-        let start = accesses.mem_start as usize;
-        let group = &mut batch.mem[start..];
-        // The usual case first: one access with one content word, told by its size alone.
-        if let [access] = group
-            && let Value::Word(_) = access.data
-            && access.size != 8
-            && self.config.size_unit == SizeUnit::Auto
-        {
-            if access.size > 8 {
-                (access.size, access.inferred) = (access.size / 8, true);
-            }
-            return;
-        }
-        group.iter_mut().for_each(|access| self.size(opcode, access));
-    }
-
-    fn size(&mut self, opcode: u32, access: &mut MemAccess) {
-        let words = match access.data {
-            Value::Unknown => 0,
-            Value::Word(_) => 1,
-            Value::Bytes(span) => span.len / 8,
-        };
-        let size = access.size;
-        let bytes = match self.config.size_unit {
-            SizeUnit::Bytes => size,
-            SizeUnit::Bits => size / 8,
-            SizeUnit::Auto if size < 8 => size,
-            // One content word holds 8 bytes at most: more than 8 are bits.
-            SizeUnit::Auto if words == 1 && size > 8 => size / 8,
-            SizeUnit::Auto => self.named_sizes.get(self.isa, opcode, size),
-        };
-        access.inferred = bytes != size && self.config.size_unit == SizeUnit::Auto;
-        access.size = bytes;
-        if let Value::Bytes(span) = &mut access.data {
-            span.len = span.len.min(bytes.min(u64::from(u32::MAX)) as u32);
         }
     }
 
@@ -343,7 +189,7 @@ impl Lifter {
                 }
                 self.isa = isa;
                 self.traps_on = TrapsOn::new(isa);
-                *self.named_sizes = NamedSizes([(0, 0, 0); 64]);
+                *self.named_sizes = NamedSizes::default();
             }
             Record::ProcessIdExt { first, second, third } => {
                 let [first, second, third] = [first, second, third].map(|word| Some(u64::from(word)));
@@ -492,22 +338,6 @@ impl Lifter {
         (self.special, self.branch_target) = (false, None);
         self.micro_ops.clear();
         self.accesses = batch.begin_accesses();
-    }
-}
-
-/// Access sizes that opcodes name, for those seen last: loops ask for the same ones again and again.
-#[derive(Clone, Debug)]
-struct NamedSizes([(u32, u64, u64); 64]);
-
-impl NamedSizes {
-    /// What `size` is in bytes; itself where the opcode does not tell.
-    fn get(&mut self, isa: Isa, opcode: u32, size: u64) -> u64 {
-        let slot = &mut self.0[(opcode ^ opcode >> 7) as usize % 64];
-        if (slot.0, slot.1) != (opcode, size) {
-            let bytes = crate::opcode::size_in_bytes(isa, opcode, size).unwrap_or(size);
-            *slot = (opcode, size, bytes);
-        }
-        slot.2
     }
 }
 

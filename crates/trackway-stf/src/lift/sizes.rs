@@ -1,0 +1,71 @@
+//! Sizes of accesses in bytes, whatever unit they were written in.
+
+use trackway_core::*;
+
+use super::Lifter;
+use crate::config::SizeUnit;
+
+impl Lifter {
+    /// Turns the sizes of a group's accesses into bytes.
+    #[inline(always)]
+    pub(super) fn sizes(&mut self, opcode: u32, accesses: Accesses, batch: &mut Batch) {
+        let start = accesses.mem_start as usize;
+        let group = &mut batch.mem[start..];
+        // The usual case first: one access with one content word, told by its size alone.
+        if let [access] = group
+            && let Value::Word(_) = access.data
+            && access.size != 8
+            && self.config.size_unit == SizeUnit::Auto
+        {
+            if access.size > 8 {
+                (access.size, access.inferred) = (access.size / 8, true);
+            }
+            return;
+        }
+        group.iter_mut().for_each(|access| self.size(opcode, access));
+    }
+
+    fn size(&mut self, opcode: u32, access: &mut MemAccess) {
+        let words = match access.data {
+            Value::Unknown => 0,
+            Value::Word(_) => 1,
+            Value::Bytes(span) => span.len / 8,
+        };
+        let size = access.size;
+        let bytes = match self.config.size_unit {
+            SizeUnit::Bytes => size,
+            SizeUnit::Bits => size / 8,
+            SizeUnit::Auto if size < 8 => size,
+            // One content word holds 8 bytes at most: more than 8 are bits.
+            SizeUnit::Auto if words == 1 && size > 8 => size / 8,
+            SizeUnit::Auto => self.named_sizes.get(self.isa, opcode, size),
+        };
+        access.inferred = bytes != size && self.config.size_unit == SizeUnit::Auto;
+        access.size = bytes;
+        if let Value::Bytes(span) = &mut access.data {
+            span.len = span.len.min(bytes.min(u64::from(u32::MAX)) as u32);
+        }
+    }
+}
+
+/// Access sizes that opcodes name, for those seen last: loops ask for the same ones again and again.
+#[derive(Clone, Debug)]
+pub(super) struct NamedSizes([(u32, u64, u64); 64]);
+
+impl Default for NamedSizes {
+    fn default() -> Self {
+        NamedSizes([(0, 0, 0); 64])
+    }
+}
+
+impl NamedSizes {
+    /// What `size` is in bytes; itself where the opcode does not tell.
+    fn get(&mut self, isa: Isa, opcode: u32, size: u64) -> u64 {
+        let slot = &mut self.0[(opcode ^ opcode >> 7) as usize % 64];
+        if (slot.0, slot.1) != (opcode, size) {
+            let bytes = crate::opcode::size_in_bytes(isa, opcode, size).unwrap_or(size);
+            *slot = (opcode, size, bytes);
+        }
+        slot.2
+    }
+}

@@ -1,0 +1,154 @@
+//! Traps and context changes to records.
+
+use trackway_core::*;
+
+use super::{Group, Lower, nop};
+use crate::config::ProcessId;
+use crate::fields::{Data, EventId};
+use crate::record::Record;
+use crate::values::{MODE_CHANGE, features, iem};
+
+impl Lower {
+    pub(super) fn trap(&mut self, trap: &Trap, batch: &Batch) -> Result<()> {
+        let interrupt = match trap.kind {
+            TrapKind::Exception => false,
+            TrapKind::Interrupt => true,
+            // The instruction and the jump tell it.
+            TrapKind::Return => {
+                self.losses.add(Fate::Derived, "returns from traps", 1);
+                return Ok(());
+            }
+            TrapKind::Reset | TrapKind::Unknown => {
+                self.losses.add(Fate::Dropped, "resets and unknown traps", 1);
+                return Ok(());
+            }
+        };
+        // The trap belongs to the attempt that waits; without one a no-op stands for it.
+        let is_its_own = |group: &Group| group.attempted && (trap.from.is_none() || trap.from == group.pc);
+        if !self.waiting.as_ref().is_some_and(is_its_own) {
+            self.losses.add(Fate::Invented, "placeholder instructions at traps", 1);
+            let group = std::mem::take(&mut self.coming);
+            let (encoding, length) = (nop(self.isa), 4);
+            let pc = trap.from.or(self.expected);
+            self.begin(Group { pc, encoding, length, attempted: true, ..group })?;
+        }
+        let Some(code) = trap.cause.or(trap.class.map(u64::from)) else {
+            self.losses.add(Fate::Dropped, "traps without a cause", 1);
+            return Ok(());
+        };
+        let width = if self.layout.event64 { 62 } else { 30 };
+        if mask(code, width) != code {
+            let error = ErrorKind::Unsupported { found: code };
+            return Err(error.at(0, "EVENT", "id", "EventRecord (100); version 1.5 holds it"));
+        }
+        self.losses.add(Fate::Kept, "traps", 1);
+        let words = match trap.words.len {
+            0 => event_words(trap, interrupt, self.waiting.as_ref()),
+            _ => batch.words_of(trap.words).flat_map(u64::to_le_bytes).collect(),
+        };
+        self.features |= features::EVENT;
+        let Some(group) = &mut self.waiting else { return Ok(()) };
+        let id = EventId { interrupt, special: false, code };
+        Record::Event { id, data: Data(&words) }.write(&mut group.events, &self.layout);
+        if let Some(pc) = trap.to {
+            Record::EventPcTarget { pc }.write(&mut group.events, &self.layout);
+            group.event_target = Some(pc);
+        }
+        Ok(())
+    }
+
+    pub(super) fn context(&mut self, context: &Context) {
+        let layout = self.layout;
+        if let Some(privilege) = context.privilege {
+            let mode = match privilege {
+                Privilege::U | Privilege::El0 => Some(0u64),
+                Privilege::S | Privilege::El1 => Some(1),
+                Privilege::H | Privilege::El2 => Some(2),
+                Privilege::M | Privilege::El3 => Some(3),
+                Privilege::D | Privilege::VU | Privilege::VS => None,
+            };
+            match mode {
+                Some(mode) => {
+                    let id = EventId { interrupt: false, special: true, code: MODE_CHANGE };
+                    let event = Record::Event { id, data: Data(&mode.to_le_bytes()) };
+                    // Before any trap of the group, so that it holds for the instruction.
+                    event.write(&mut self.coming.events, &layout);
+                    self.features |= features::EVENT;
+                    self.losses.add(Fate::Kept, "privilege changes", 1);
+                }
+                None => self.losses.add(Fate::Dropped, "debug and virtual modes", 1),
+            }
+        }
+        self.process_ids(context);
+        if let Some(isa) = context.isa.filter(|isa| *isa != self.isa) {
+            let mode = match isa {
+                Isa::Rv32 => Some(iem::RV32),
+                Isa::Rv64 => Some(iem::RV64),
+                Isa::A64 => Some(self.config.a64_iem),
+                _ => None,
+            };
+            match mode {
+                Some(mode) => Record::InstIem { mode }.write(&mut self.coming.front, &layout),
+                None => self.losses.add(Fate::Dropped, "changes of instruction set", 1),
+            }
+            self.isa = isa;
+        }
+        for (there, what) in [
+            (context.security.is_some(), "security states"),
+            (context.own_stack.is_some(), "stack pointer selections"),
+            (context.context_id.is_some(), "context ids"),
+            (context.vmid.is_some(), "virtual machine ids"),
+            (context.change.is_some(), "kinds of context change"),
+            (context.vector_bits.is_some(), "vector lengths"),
+            (context.streaming.is_some(), "streaming modes"),
+            (context.dit.is_some(), "DIT states"),
+            (context.ssbs.is_some(), "SSBS states"),
+            (context.mte.is_some(), "MTE modes"),
+            (context.unsupported.is_some(), "unsupported modes"),
+        ] {
+            self.losses.add(Fate::Dropped, what, u64::from(there));
+        }
+    }
+
+    fn process_ids(&mut self, context: &Context) {
+        let (words, other) = match self.config.process_id {
+            ProcessId::Library => ([context.hw_thread, context.pid, context.tid], context.asid),
+            ProcessId::Spec => ([context.pid, context.tid, context.asid], context.hw_thread),
+        };
+        let what = match self.config.process_id {
+            ProcessId::Library => "address space ids",
+            ProcessId::Spec => "hardware threads",
+        };
+        self.losses.add(Fate::Dropped, what, u64::from(other.is_some()));
+        if words.iter().all(Option::is_none) {
+            return;
+        }
+        for (id, word) in self.ids.iter_mut().zip(words) {
+            match word.map(u32::try_from) {
+                Some(Ok(word)) => *id = word,
+                Some(Err(_)) => self.losses.add(Fate::Dropped, "ids over 32 bits", 1),
+                None => {}
+            }
+        }
+        let [first, second, third] = self.ids;
+        self.features |= features::PROCESS_ID;
+        self.losses.add(Fate::Kept, "process ids", 1);
+        Record::ProcessIdExt { first, second, third }.write(&mut self.coming.front, &self.layout);
+    }
+}
+
+/// The metadata words that the table "STF Exception Event and Event Meta-Data" asks for.
+fn event_words(trap: &Trap, interrupt: bool, group: Option<&Group>) -> Vec<u8> {
+    let pc = trap.from.or(group.and_then(|group| group.pc)).unwrap_or(0);
+    let encoding = group.map_or(0, |group| group.encoding.into());
+    let value = trap.value.unwrap_or(0);
+    let words: &[u64] = match (interrupt, trap.cause) {
+        (true, _) => &[value],
+        (_, Some(0 | 1 | 3)) => &[pc],
+        (_, Some(2)) => &[pc, trap.value.unwrap_or(encoding), 0],
+        (_, Some(8..=11)) => &[trap.syscall_index.unwrap_or(0)],
+        (_, Some(12)) => &[pc, encoding],
+        _ => &[pc, encoding, value],
+    };
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
