@@ -182,6 +182,12 @@ pub(crate) struct DumpArgs {
     /// Show N instructions, or items, at most
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+    /// Begin here: an instruction number, pc:ADDRESS, sym:NAME or time:N
+    #[arg(long, value_name = "POSITION", conflicts_with_all = ["raw", "skip"])]
+    pub(crate) from: Option<String>,
+    /// End before the next instruction at this position
+    #[arg(long, value_name = "POSITION", conflicts_with = "raw")]
+    pub(crate) to: Option<String>,
     /// One JSON object per line
     #[arg(long)]
     pub(crate) jsonl: bool,

@@ -2,15 +2,18 @@
 
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 use trackway::{Expand, Trace};
 use trackway_core::{Batch, Event, EventKind, Item, Source};
+use trackway_image::Image;
 
 use crate::cli::{DumpArgs, Shape};
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
 use crate::pcs::{Pcs, Runs};
+use crate::position::Position;
 use crate::report::{self, Health, placed};
 use crate::walk::walk;
 
@@ -31,11 +34,11 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let mut shower: Box<dyn Shower + '_> = match shape {
         _ if args.jsonl => Box::new(Lines { out, json: true, line: String::new() }),
         Shape::Events => Box::new(Lines { out, json: false, line: String::new() }),
-        Shape::Text => Box::new(Listing::new(out, &meta, programs)),
-        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, programs)),
+        Shape::Text => Box::new(Listing::new(out, &meta, programs.clone())),
+        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, programs.clone())),
         Shape::Runs => Box::new(Runs::new(out, &meta)),
     };
-    let result = show(args, &mut *source, &mut *shower);
+    let result = show(args, &mut *source, &mut *shower, &programs);
     // What was read before an error is shown before it.
     shower.end()?;
     drop(shower);
@@ -65,28 +68,61 @@ pub(crate) struct Window {
     pub(crate) to: u64,
 }
 
-fn show(args: &DumpArgs, source: &mut dyn Source, shower: &mut dyn Shower) -> Result<Health, Failure> {
-    let window = Window { from: args.skip, to: args.skip.saturating_add(args.limit.unwrap_or(u64::MAX)) };
-    if args.skip > 0 {
-        source.seek(args.skip).map_err(|error| placed(&args.common, &args.file, error.into()))?;
+fn show(
+    args: &DumpArgs,
+    source: &mut dyn Source,
+    shower: &mut dyn Shower,
+    programs: &[Arc<Image>],
+) -> Result<Health, Failure> {
+    let read = |text: &Option<String>| text.as_deref().map(|text| Position::read(text, programs)).transpose();
+    let (from, to) = (read(&args.from)?, read(&args.to)?);
+    let skip = match from {
+        Some(Position::Number(n)) => n,
+        _ => args.skip,
+    };
+    if skip > 0 {
+        source.seek(skip).map_err(|error| placed(&args.common, &args.file, error.into()))?;
     }
+    let limit = args.limit.unwrap_or(u64::MAX);
+    // Where `--from` is searched for, the window begins when it is found.
+    let mut window = match from {
+        None | Some(Position::Number(_)) => Some(Window { from: skip, to: skip.saturating_add(limit) }),
+        Some(_) => None,
+    };
+    let mut begun = false;
+    let mut shown = 0;
     let health = walk(&args.common, &args.file, source, |batch| {
         let mut number = batch.first_instruction;
         for event in &batch.events {
+            if window.is_none() && from.is_some_and(|from| from.is_reached(event, number)) {
+                window = Some(Window { from: number, to: number.saturating_add(limit) });
+            }
             let instructions = event.kind.instructions();
-            let wanted = match instructions {
-                0 => number >= window.from && (number < window.to || number == 0),
-                n => number + n > window.from && number < window.to,
-            };
-            if wanted {
-                shower.event(batch, event, number, window)?;
+            if let Some(window) = window {
+                if begun && to.is_some_and(|to| to.is_reached(event, number)) {
+                    return Ok(ControlFlow::Break(()));
+                }
+                let wanted = match instructions {
+                    0 => number >= window.from && (number < window.to || number == 0),
+                    n => number + n > window.from && number < window.to,
+                };
+                if wanted {
+                    shower.event(batch, event, number, window)?;
+                    begun |= instructions > 0;
+                    shown += (number + instructions).min(window.to)
+                        - number.max(window.from).min(number + instructions);
+                }
             }
             number += instructions;
         }
-        Ok(if number >= window.to { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let ended = window.is_some_and(|window| number >= window.to);
+        Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    // Batches are read whole; the limit is what was asked about.
-    Ok(Health { instructions: health.instructions.min(window.to - window.from), ..health })
+    if let (None, Some(from)) = (window, &args.from) {
+        return Err(Failure::Usage(format!("{}: the trace never reaches {from}", args.file.display())));
+    }
+    // Batches are read whole; the health is that of what was asked about.
+    Ok(Health { instructions: shown, ..health })
 }
 
 /// One line per event: text or JSON.

@@ -12,6 +12,7 @@ mod info;
 mod listing;
 mod pages;
 mod pcs;
+mod position;
 mod progress;
 mod report;
 mod walk;

@@ -107,6 +107,26 @@ fn dump_shapes() {
 }
 
 #[test]
+fn dump_from_and_to() {
+    let trace = testdata("stf/sort/trace.stf");
+    let elf =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/riscv/sort.elf").display().to_string();
+    let pcs = |arguments: &[&str]| -> Vec<String> {
+        let mut all = vec!["dump", "--as", "pcs", "--elf", &elf, &trace];
+        all.extend_from_slice(arguments);
+        stdout(&run(&all)).lines().map(str::to_string).collect()
+    };
+    let all = pcs(&[]);
+    assert_eq!(pcs(&["--from", "100", "--to", "110"]), all[100..110]);
+    let sum = all.iter().position(|pc| pc == "0000000000010136").expect("it is called");
+    assert_eq!(pcs(&["--from", "sym:sum"]), all[sum..]);
+    assert_eq!(pcs(&["--from", "pc:0x10136", "--limit", "3"]), all[sum..sum + 3]);
+    assert_eq!(pcs(&["--from", "sym:sort", "--to", "sym:sum"]), all[4..sum]);
+    assert_eq!(run(&["dump", "--from", "sym:nothing", &trace]).status.code(), Some(2));
+    assert_eq!(run(&["dump", "--from", "pc:0x4", &trace]).status.code(), Some(2), "it is never reached");
+}
+
+#[test]
 fn events_are_re_readable_and_json_has_the_same() {
     let trace = testdata("stf/everything/trace.stf");
     let lines = stdout(&run(&["dump", "--as", "events", &trace]));

@@ -342,7 +342,8 @@ fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
     }
     let word = |at: u64| u64::from_le_bytes(all[at as usize..][..8].try_into().unwrap_or_default());
     let count = word(index_at);
-    if count > (len - index_at - 8) / ENTRY {
+    // An empty index is for an empty file.
+    if count > (len - index_at - 8) / ENTRY || (count == 0) != (index_at == HEADER) {
         return impossible(count, index_at, "chunk count");
     }
     let mut chunks: Vec<Chunk> = Vec::with_capacity(count as usize);
