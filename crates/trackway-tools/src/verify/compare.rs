@@ -1,0 +1,516 @@
+//! Comparing the state that the trace tells with the model's (step 4 of 3.1), and what a mismatch touches.
+
+use trackway_core::{MemKind, Reg, RegClass, TrapKind, mask};
+use trackway_hart::{Access, AccessKind, Csrs, Hart, Taken, csr};
+use trackway_isa::riscv::{csr_name, register_name};
+
+use super::info::Info;
+use super::report::{Class, Element};
+use super::suspects::{Root, canonical};
+use super::unit::{Unit, UnitAccess};
+use super::verifier::{Verifier, level_of, resolve};
+
+/// Name of a register for people.
+pub(super) fn name(reg: Reg) -> String {
+    match reg.class {
+        RegClass::Int => register_name(reg.number as u8).to_string(),
+        RegClass::Csr => csr_name(reg.number).map_or_else(|| reg.to_string(), str::to_string),
+        _ => reg.to_string(),
+    }
+}
+
+/// Registers whose state is stored, views left out.
+const STORED: [u16; 27] = [
+    csr::FFLAGS,
+    csr::FRM,
+    csr::MSTATUS,
+    csr::MEDELEG,
+    csr::MIDELEG,
+    csr::MIE,
+    csr::MTVEC,
+    csr::MCOUNTEREN,
+    csr::MCOUNTINHIBIT,
+    csr::MSCRATCH,
+    csr::MEPC,
+    csr::MCAUSE,
+    csr::MTVAL,
+    csr::MENVCFG,
+    csr::STVEC,
+    csr::SCOUNTEREN,
+    csr::SENVCFG,
+    csr::SSCRATCH,
+    csr::SEPC,
+    csr::SCAUSE,
+    csr::STVAL,
+    csr::SATP,
+    csr::MSTATUSH,
+    csr::MEDELEGH,
+    csr::MENVCFGH,
+    csr::MISA,
+    csr::MCONFIGPTR,
+];
+
+/// Equal but for what the environment decides: pending interrupts, counters, time.
+fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
+    // Names every field: a new one must be looked at here.
+    let Csrs {
+        fflags,
+        frm,
+        mstatus,
+        medeleg,
+        mideleg,
+        mie,
+        mip: _,
+        seip_line: _,
+        mtvec,
+        mcounteren,
+        mcountinhibit,
+        mscratch,
+        mepc,
+        mcause,
+        mtval,
+        menvcfg,
+        stvec,
+        scounteren,
+        senvcfg,
+        sscratch,
+        sepc,
+        scause,
+        stval,
+        satp,
+        pmpcfg,
+        pmpaddr,
+        mcycle: _,
+        minstret: _,
+        time: _,
+    } = a;
+    (*fflags, *frm, *mcounteren, *mcountinhibit, *scounteren)
+        == (b.fflags, b.frm, b.mcounteren, b.mcountinhibit, b.scounteren)
+        && (*mstatus, *medeleg, *mideleg, *mie, *mtvec) == (b.mstatus, b.medeleg, b.mideleg, b.mie, b.mtvec)
+        && (*mscratch, *mepc, *mcause, *mtval, *menvcfg) == (b.mscratch, b.mepc, b.mcause, b.mtval, b.menvcfg)
+        && (*stvec, *senvcfg, *sscratch, *sepc, *scause, *stval, *satp)
+            == (b.stvec, b.senvcfg, b.sscratch, b.sepc, b.scause, b.stval, b.satp)
+        && *pmpcfg == b.pmpcfg
+        && *pmpaddr == b.pmpaddr
+}
+
+impl Verifier {
+    /// Applies the trace to the shadow state and compares all of it with the model's.
+    pub(super) fn compare(&mut self, unit: &Unit, taken: Option<&Taken>) -> Vec<Element> {
+        let mut elements = Vec::new();
+        let mut told = 0;
+        self.apply(unit, &mut elements, &mut told);
+        let absent = self.options.absent;
+        if let Some((_, encoding, length)) = unit.step
+            && self.effects.length > 0
+        {
+            told += 1;
+            let bits = 8 * u32::from(length.min(self.effects.length));
+            let (expected, actual) = (u64::from(self.effects.encoding), u64::from(encoding));
+            if mask(expected, bits) != mask(actual, bits) || length != self.effects.length {
+                elements.push(element("instruction", Class::Instruction, Some(expected), Some(actual)));
+            }
+        }
+        self.compare_trap(unit, taken, &mut elements);
+        if !absent.memory {
+            self.compare_memory(unit, taken, &mut elements, &mut told);
+        }
+        if let Some(physical) = unit.physical_pc
+            && self.effects.length > 0
+            && self.suspects.pc == 0
+        {
+            told += 1;
+            if physical != self.effects.physical_pc {
+                let expected = Some(self.effects.physical_pc);
+                elements.push(element("physical pc", Class::Pc, expected, Some(physical)));
+            }
+        }
+        self.settle_views(unit);
+        let (model, shadow) = (self.model.state(), self.shadow.state());
+        if model.pc != shadow.pc {
+            elements.push(element("pc", Class::Pc, Some(model.pc), Some(shadow.pc)));
+        }
+        if model.level != shadow.level {
+            let (expected, actual) = (model.level as u64, shadow.level as u64);
+            elements.push(element("privilege", Class::Privilege, Some(expected), Some(actual)));
+        }
+        if model.x != shadow.x || model.f != shadow.f || !same_csrs(&model.csr, &shadow.csr) {
+            self.differences(unit, &mut elements);
+        }
+        self.report.checked += told;
+        elements
+    }
+
+    /// The trace's changes into the shadow state (step 1 of 3.1).
+    fn apply(&mut self, unit: &Unit, elements: &mut Vec<Element>, told: &mut u64) {
+        for write in &unit.writes {
+            let value = resolve(&self.shadow, write);
+            *told += 1;
+            match (write.reg.class, write.reg.number) {
+                (RegClass::Int, 0) => {
+                    if value != 0 {
+                        elements.push(element("zero", Class::Spurious, Some(0), Some(value)));
+                    }
+                }
+                (RegClass::Int, n @ 1..32) => self.shadow.set_x(n as u8, value),
+                (RegClass::Float, n @ 0..32) => self.shadow.set_f(n as u8, value),
+                (RegClass::Csr, n) => {
+                    self.shadow.set_csr(n, value);
+                    let expected = self.model.read_csr(n);
+                    let compared = self.options.masks.compared(n);
+                    let differ = expected.unwrap_or(0) ^ value;
+                    if expected.is_none() || differ & compared != 0 {
+                        // Where the model reads the same after writing it, only bits that it lacks differ.
+                        let lacks = self.shadow.read_csr(n) == expected && expected.is_some();
+                        let class = if lacks { Class::CsrMask } else { self.csr_class(unit, n) };
+                        elements.push(element(&name(write.reg), class, expected, Some(value)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        let absent = self.options.absent;
+        let model = self.model.state();
+        if absent.x && self.shadow.state().x != model.x {
+            (1..32).for_each(|n| self.shadow.set_x(n, model.x[usize::from(n)]));
+        }
+        if absent.f && self.shadow.state().f != model.f {
+            (0..32).for_each(|n| self.shadow.set_f(n, model.f[usize::from(n)]));
+        }
+        match unit.privilege.and_then(level_of) {
+            Some(level) if !absent.privilege => {
+                *told += 1;
+                if level != self.shadow.state().level {
+                    self.shadow.set_level(level);
+                }
+            }
+            _ if absent.privilege && self.shadow.state().level != model.level => {
+                self.shadow.set_level(model.level);
+            }
+            _ => {}
+        }
+        *told += u64::from(unit.next_pc.is_some());
+        self.shadow.set_pc(unit.next_pc.unwrap_or(self.model.state().pc));
+    }
+
+    /// Bits that are masked, and what a trace may leave out, are made equal.
+    fn settle_views(&mut self, unit: &Unit) {
+        if self.options.absent.csr {
+            if !same_csrs(&self.model.state().csr, &self.shadow.state().csr) {
+                let mut state = self.shadow.state().clone();
+                state.csr = self.model.state().csr.clone();
+                self.shadow.set_state(state);
+            }
+            return;
+        }
+        let (model, shadow) = (self.model.state().csr.mstatus, self.shadow.state().csr.mstatus);
+        let tells = |unit: &Unit| {
+            let status = |n| matches!(n, csr::MSTATUS | csr::SSTATUS);
+            unit.writes.iter().any(|write| write.reg.class == RegClass::Csr && status(write.reg.number))
+        };
+        if model != shadow && (model ^ shadow) & !csr::status::FS == 0 && !self.options.strict && !tells(unit)
+        {
+            let value = self.model.read_csr(csr::MSTATUS).unwrap_or(0);
+            self.shadow.set_csr(csr::MSTATUS, value);
+        }
+        let touched =
+            !self.effects.csrs.is_empty() || unit.writes.iter().any(|write| write.reg.class == RegClass::Csr);
+        if touched {
+            let special: Vec<_> = self.options.masks.special().collect();
+            for (number, bits) in special {
+                let (Some(model), Some(shadow)) = (self.model.read_csr(number), self.shadow.read_csr(number))
+                else {
+                    continue;
+                };
+                if bits.copy != 0 {
+                    self.model.set_csr(number, model & !bits.copy | shadow & bits.copy);
+                }
+                if bits.ignore != 0 {
+                    self.shadow.set_csr(number, shadow & !bits.ignore | model & bits.ignore);
+                }
+            }
+        }
+    }
+
+    /// Which registers differ, and how.
+    fn differences(&self, unit: &Unit, elements: &mut Vec<Element>) {
+        let (model, shadow) = (self.model.state(), self.shadow.state());
+        let wrote = |reg: Reg| unit.writes.iter().any(|write| write.reg == reg);
+        let files = [
+            (RegClass::Int, &model.x, &shadow.x, self.effects.x),
+            (RegClass::Float, &model.f, &shadow.f, self.effects.f),
+        ];
+        for (class, model, shadow, written) in files {
+            for n in 0..32u16 {
+                let (expected, actual) = (model[usize::from(n)], shadow[usize::from(n)]);
+                if expected == actual {
+                    continue;
+                }
+                let reg = Reg { class, number: n };
+                let class = match (written.is_some_and(|(rd, _)| u16::from(rd) == n), wrote(reg)) {
+                    (true, false) => Class::Missing,
+                    (false, true) => Class::Spurious,
+                    _ => Class::Value,
+                };
+                elements.push(element(&name(reg), class, Some(expected), Some(actual)));
+            }
+        }
+        let protection = (0x3a0..0x3b0).chain(0x3b0..0x3f0);
+        for number in STORED.into_iter().chain(protection) {
+            let read = |hart: &Hart| hart.read_csr(number).unwrap_or(0);
+            let (expected, actual) = (read(&self.model), read(&self.shadow));
+            let name = name(Reg { class: RegClass::Csr, number });
+            let compared = self.options.masks.compared(number);
+            if (expected ^ actual) & compared != 0 && elements.iter().all(|element| element.name != name) {
+                let class = self.csr_class(unit, number);
+                elements.push(element(&name, class, Some(expected), Some(actual)));
+            }
+        }
+    }
+
+    fn csr_class(&self, unit: &Unit, number: u16) -> Class {
+        let same = |other: u16| canonical(other) == canonical(number);
+        let model = self.effects.csrs.iter().any(|(number, _)| same(number));
+        let trace =
+            unit.writes.iter().any(|write| write.reg.class == RegClass::Csr && same(write.reg.number));
+        match (model, trace) {
+            (true, false) => Class::Missing,
+            (false, true) => Class::Spurious,
+            _ => Class::Value,
+        }
+    }
+
+    fn compare_trap(&self, unit: &Unit, taken: Option<&Taken>, elements: &mut Vec<Element>) {
+        let code = |taken: &Taken| {
+            u64::from(taken.cause) | u64::from(taken.interrupt) << (self.options.core.xlen() - 1)
+        };
+        let traced = unit.trap.and_then(|trap| {
+            let interrupt = u64::from(trap.kind == TrapKind::Interrupt) << (self.options.core.xlen() - 1);
+            Some(trap.cause? | interrupt)
+        });
+        let expected = taken.map(code);
+        match (expected, traced) {
+            // A trace without trap events may still tell the registers that the trap wrote.
+            (Some(_), None) if !unit.writes.is_empty() || unit.trap.is_some() => {}
+            (expected, traced) if expected == traced => {
+                if let Some(taken) = taken
+                    && taken.interrupt
+                    && !self.could_interrupt(taken)
+                {
+                    elements.push(element("interrupt", Class::Trap, None, traced));
+                }
+            }
+            (expected, traced) => elements.push(element("trap", Class::Trap, expected, traced)),
+        }
+    }
+
+    /// Was the interrupt enabled before it was taken? The status of before is where the trap put it.
+    fn could_interrupt(&self, taken: &Taken) -> bool {
+        use trackway_hart::Level;
+        let csr = &self.model.state().csr;
+        if taken.cause >= 16 {
+            return true;
+        }
+        let (level, was_enabled) = match taken.to_level {
+            Level::S => (Level::S, csr.mstatus & csr::status::SPIE != 0),
+            _ => (Level::M, csr.mstatus & csr::status::MPIE != 0),
+        };
+        csr.mie >> taken.cause & 1 != 0
+            && (taken.from_level < level || taken.from_level == level && was_enabled)
+    }
+
+    fn compare_memory(
+        &self,
+        unit: &Unit,
+        taken: Option<&Taken>,
+        elements: &mut Vec<Element>,
+        told: &mut u64,
+    ) {
+        let traced = joined(&unit.accesses);
+        let mut model = self.effects.memory.iter();
+        let mut traced = traced.iter().filter(|access| access.kind != MemKind::Faulting);
+        loop {
+            match (model.next(), traced.next()) {
+                (None, None) => return,
+                (Some(expected), Some(actual)) => self.compare_access(&expected, actual, elements, told),
+                (Some(expected), None) => {
+                    if taken.is_none() && unit.trap.is_none() {
+                        elements.push(element("address", Class::Missing, Some(expected.address), None));
+                    }
+                }
+                (None, Some(actual)) => {
+                    // A store-conditional that failed has an address and no access.
+                    if actual.kind != MemKind::Suppressed && taken.is_none() {
+                        elements.push(element("address", Class::Spurious, None, Some(actual.address)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn compare_access(
+        &self,
+        expected: &Access,
+        actual: &UnitAccess,
+        elements: &mut Vec<Element>,
+        told: &mut u64,
+    ) {
+        *told += 1;
+        let mut differ = |name: &str, expected: u64, actual: u64| {
+            if expected != actual {
+                elements.push(element(name, Class::Memory, Some(expected), Some(actual)));
+            }
+        };
+        differ("address", expected.address, actual.address);
+        if let Some(physical) = actual.physical {
+            differ("physical", expected.physical, physical);
+        }
+        if actual.size != 0 && !actual.inferred {
+            differ("size", expected.size.into(), actual.size);
+        }
+        let cut = |value: u64| mask(value, 8 * u32::from(expected.size));
+        match expected.kind {
+            AccessKind::Load => {
+                if let Some(data) = actual.data.filter(|_| !actual.inferred && !self.memory.blind) {
+                    differ("load data", expected.data, cut(data));
+                }
+            }
+            AccessKind::Store => {
+                if let Some(data) = actual.data {
+                    differ("store data", expected.data, cut(data));
+                }
+            }
+            AccessKind::Amo => {
+                if let Some(stored) = actual.stored {
+                    differ("store data", expected.stored, cut(stored));
+                }
+            }
+        }
+    }
+
+    /// The root cause that a mismatch follows from, if one of its sources is in doubt.
+    pub(super) fn root_of(&self, unit: &Unit, info: Option<&Info>, trapped: bool) -> Option<Root> {
+        let suspects = &self.suspects;
+        if !suspects.any {
+            return None;
+        }
+        let known = |root: Root| (root != 0).then_some(root);
+        if let Some(root) = known(suspects.pc).or(known(suspects.level)).or(suspects.environment()) {
+            return Some(root);
+        }
+        let any_csr = || suspects.csrs.values().next().copied();
+        let csr_of = |number: u16| suspects.csrs.get(&number).copied();
+        if trapped || unit.trap.is_some() {
+            if let Some(root) = any_csr() {
+                return Some(root);
+            }
+        }
+        let info = info?;
+        let in_file = |sources: u32, file: &[Root; 32]| {
+            (0..32).filter(|n| sources >> n & 1 != 0).find_map(|n: usize| known(file[n]))
+        };
+        let mut root = in_file(info.x_sources, &suspects.x).or(in_file(info.f_sources, &suspects.f));
+        if info.system {
+            root = root.or_else(any_csr);
+        }
+        if info.float || info.memory {
+            root = root.or(csr_of(csr::MSTATUS)).or(csr_of(csr::FFLAGS));
+        }
+        if info.memory {
+            let model = self.effects.memory.iter().map(|access| (access.physical, u64::from(access.size)));
+            let trace = unit.accesses.iter().map(|access| (self.physical(access), access.size));
+            root = root.or_else(|| model.chain(trace).find_map(|(at, size)| suspects.of_bytes(at, size)));
+        }
+        root.or_else(|| suspects.of_bytes(self.effects.physical_pc, self.effects.length.into()))
+    }
+
+    /// Puts the elements of a mismatch in doubt.
+    pub(super) fn suspect(&mut self, unit: &Unit, elements: &[Element], root: Root) {
+        let (model, shadow) = (self.model.state(), self.shadow.state());
+        for n in 0..32 {
+            if model.x[n] != shadow.x[n] {
+                self.suspects.x[n] = root;
+            }
+            if model.f[n] != shadow.f[n] {
+                self.suspects.f[n] = root;
+            }
+        }
+        if model.pc != shadow.pc {
+            self.suspects.pc = root;
+        }
+        if model.level != shadow.level {
+            self.suspects.level = root;
+        }
+        for element in elements {
+            match element.name.as_str() {
+                "instruction" => self.suspects.pc = root,
+                "address" | "physical" | "store data" | "size" => {
+                    let model: Vec<_> =
+                        self.effects.memory.iter().map(|a| (a.kind, a.physical, u64::from(a.size))).collect();
+                    for (kind, at, size) in model {
+                        if kind != AccessKind::Load {
+                            self.suspects.bytes(at, size, root);
+                        }
+                    }
+                    for access in &unit.accesses {
+                        if matches!(access.kind, MemKind::Write | MemKind::ReadWrite) {
+                            let at = self.physical(access);
+                            self.suspects.bytes(at, access.size, root);
+                        }
+                    }
+                }
+                name => {
+                    if let Some(number) = trackway_isa::riscv::csr_number(name) {
+                        self.suspects.csr(number, root);
+                    }
+                }
+            }
+        }
+        self.suspects.any = true;
+    }
+
+    /// What was written and agrees is no longer in doubt.
+    pub(super) fn agree(&mut self, unit: &Unit, info: Option<&Info>, trapped: bool) {
+        if !self.suspects.any {
+            return;
+        }
+        if let Some(info) = info {
+            for n in 0..32 {
+                if info.x_written >> n & 1 != 0 {
+                    self.suspects.x[n] = 0;
+                }
+                if info.f_written >> n & 1 != 0 {
+                    self.suspects.f[n] = 0;
+                }
+            }
+        }
+        let written: Vec<u16> = self.effects.csrs.iter().map(|(number, _)| number).collect();
+        written.into_iter().for_each(|number| self.suspects.clear_csr(number));
+        let stored: Vec<_> = self.effects.memory.iter().map(|a| (a.physical, u64::from(a.size))).collect();
+        // What was loaded and agrees with the trace is not in doubt either.
+        stored.into_iter().for_each(|(at, size)| self.suspects.clear_bytes(at, size));
+        self.suspects.pc = 0;
+        if trapped || unit.privilege.is_some() {
+            self.suspects.level = 0;
+        }
+        self.suspects.update_any();
+    }
+}
+
+/// A read and a write at one address are one access of an atomic.
+fn joined(accesses: &[UnitAccess]) -> Vec<UnitAccess> {
+    match accesses {
+        [read, write]
+            if read.kind == MemKind::Read
+                && write.kind == MemKind::Write
+                && read.address == write.address =>
+        {
+            vec![UnitAccess { kind: MemKind::ReadWrite, stored: write.data, ..*read }]
+        }
+        accesses => accesses.to_vec(),
+    }
+}
+
+fn element(name: &str, class: Class, expected: Option<u64>, actual: Option<u64>) -> Element {
+    Element { name: name.to_string(), class, expected, actual }
+}

@@ -1,0 +1,122 @@
+//! Which bits of control and status registers are compared, copied from the trace, or ignored.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use trackway_isa::riscv::csr_number;
+
+/// What is done with the bits of one register; bits in neither are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mask {
+    /// Taken from the trace: the core's environment decides them.
+    pub copy: u64,
+    /// Not looked at: the core may differ from the model.
+    pub ignore: u64,
+}
+
+/// Masks by register number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masks {
+    masks: BTreeMap<u16, Mask>,
+}
+
+/// One register in `[masks]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MaskSettings {
+    /// Bits to take from the trace.
+    pub copy: Option<Bits>,
+    /// Bits to leave out.
+    pub ignore: Option<Bits>,
+    /// Bits to compare after all.
+    pub compare: Option<Bits>,
+}
+
+/// Bits: a number, text for those beyond TOML's numbers, or `"all"`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Bits {
+    /// A number.
+    Number(i64),
+    /// `"all"` or a number in text.
+    Text(String),
+}
+
+impl Bits {
+    fn value(&self) -> Result<u64, String> {
+        match self {
+            Bits::Number(bits) => Ok(*bits as u64),
+            Bits::Text(text) if text == "all" => Ok(u64::MAX),
+            Bits::Text(text) => {
+                let digits = text.replace('_', "");
+                let value = match digits.strip_prefix("0x") {
+                    Some(hex) => u64::from_str_radix(hex, 16),
+                    None => digits.parse(),
+                };
+                value.map_err(|_| format!("{text:?} is neither a number nor \"all\""))
+            }
+        }
+    }
+}
+
+impl Default for Masks {
+    /// Interrupts pending, counters and time come from outside the core.
+    fn default() -> Self {
+        let all = Mask { copy: u64::MAX, ignore: 0 };
+        let mut masks = BTreeMap::new();
+        for number in [0x044, 0x144, 0x344] {
+            masks.insert(number, all);
+        }
+        for first in [0xb00, 0xb80, 0xc00, 0xc80] {
+            masks.extend((first..first + 0x20).map(|number| (number, all)));
+        }
+        Masks { masks }
+    }
+}
+
+impl Masks {
+    /// The mask of a register.
+    pub fn of(&self, number: u16) -> Mask {
+        self.masks.get(&number).copied().unwrap_or_default()
+    }
+
+    /// Bits that are compared.
+    pub fn compared(&self, number: u16) -> u64 {
+        let mask = self.of(number);
+        !(mask.copy | mask.ignore)
+    }
+
+    /// Registers whose masks were set beyond the defaults, which are handled without looking here.
+    pub(crate) fn special(&self) -> impl Iterator<Item = (u16, Mask)> + '_ {
+        let usual = |number: u16| matches!(number, 0x044 | 0x144 | 0x344 | 0xb00..0xba0 | 0xc00..0xca0);
+        self.masks.iter().map(|(number, mask)| (*number, *mask)).filter(move |(number, _)| !usual(*number))
+    }
+
+    /// Sets the mask of a register.
+    pub fn set(&mut self, number: u16, mask: Mask) {
+        self.masks.insert(number, mask);
+    }
+
+    /// Applies a `[masks]` section: registers by name or number.
+    pub fn apply(&mut self, settings: &BTreeMap<String, MaskSettings>) -> Result<(), String> {
+        for (name, setting) in settings {
+            let number = csr_number(name)
+                .or_else(|| u16::from_str_radix(name.strip_prefix("0x")?, 16).ok())
+                .filter(|number| *number < 0x1000)
+                .ok_or_else(|| format!("[masks] {name}: no such register"))?;
+            let bits = |bits: &Option<Bits>| match bits {
+                Some(bits) => bits.value().map_err(|error| format!("[masks] {name}: {error}")),
+                None => Ok(0),
+            };
+            let (copy, ignore, compare) =
+                (bits(&setting.copy)?, bits(&setting.ignore)?, bits(&setting.compare)?);
+            let old = self.of(number);
+            let mask = Mask {
+                copy: (old.copy & !ignore | copy) & !compare,
+                ignore: (old.ignore & !copy | ignore) & !compare,
+            };
+            self.set(number, mask);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,273 @@
+//! Memory of the golden model: what is known of it, byte by byte, and what a step changed.
+
+use std::collections::HashMap;
+
+use trackway_hart::Bus;
+
+const PAGE: usize = 4096;
+
+/// A page: its bytes and which of them are known.
+struct Page {
+    bytes: [u8; PAGE],
+    known: [u64; PAGE / 64],
+}
+
+impl std::fmt::Debug for Page {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Page({} bytes known)", self.known.iter().map(|word| word.count_ones()).sum::<u32>())
+    }
+}
+
+/// An address range, `[start, end)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First address.
+    pub start: u64,
+    /// Address behind the last.
+    pub end: u64,
+}
+
+impl Range {
+    /// Is the address in it?
+    pub fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+/// Memory that is known in part. What a load finds unknown it learns from the trace.
+#[derive(Debug, Default)]
+pub struct Memory {
+    pages: Vec<Page>,
+    index: HashMap<u64, u32>,
+    /// The page used last: most accesses stay there.
+    recent: (u64, u32),
+    /// Devices: what the trace says is taken as it is.
+    pub mmio: Vec<Range>,
+    /// Where memory is; everything else faults. Empty: the trace tells what faults.
+    pub map: Vec<Range>,
+    /// What the trace says was loaded, for unknown memory and devices.
+    pub(crate) loaded: Option<u64>,
+    /// The traced instruction, for unknown memory at the pc: halves still to be fetched.
+    pub(crate) fetched: Option<(u32, u8)>,
+    /// The trace says that the fetch of this step faults.
+    pub(crate) fault_fetch: bool,
+    /// The trace says that the access of this step faults.
+    pub(crate) fault_data: bool,
+    /// A load found memory that neither program nor trace tells.
+    pub(crate) blind: bool,
+    /// What the step overwrote: address and the byte, if it was known.
+    journal: Vec<(u64, Option<u8>)>,
+    /// Bytes that the step read, where asked for.
+    pub(crate) reads: Option<Vec<(u64, u8)>>,
+}
+
+impl Memory {
+    /// A new step: forgets what the last one left.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        self.journal.clear();
+        (self.loaded, self.fetched, self.blind) = (None, None, false);
+        (self.fault_fetch, self.fault_data) = (false, false);
+    }
+
+    /// Puts back what the step overwrote.
+    pub(crate) fn revert(&mut self) {
+        for (address, old) in std::mem::take(&mut self.journal).into_iter().rev() {
+            match old {
+                Some(byte) => self.set(address, byte),
+                None => self.forget(address),
+            }
+        }
+    }
+
+    fn page(&mut self, address: u64) -> Option<u32> {
+        let number = address / PAGE as u64;
+        if self.recent.0 == number && !self.pages.is_empty() {
+            return Some(self.recent.1);
+        }
+        let found = *self.index.get(&number)?;
+        self.recent = (number, found);
+        Some(found)
+    }
+
+    fn page_or_new(&mut self, address: u64) -> &mut Page {
+        let n = match self.page(address) {
+            Some(n) => n,
+            None => {
+                let n = self.pages.len() as u32;
+                self.pages.push(Page { bytes: [0; PAGE], known: [0; PAGE / 64] });
+                self.index.insert(address / PAGE as u64, n);
+                self.recent = (address / PAGE as u64, n);
+                n
+            }
+        };
+        &mut self.pages[n as usize]
+    }
+
+    /// A byte, where known.
+    pub fn get(&mut self, address: u64) -> Option<u8> {
+        let n = self.page(address)?;
+        let (page, at) = (&self.pages[n as usize], address as usize % PAGE);
+        (page.known[at / 64] >> (at % 64) & 1 != 0).then_some(page.bytes[at])
+    }
+
+    /// Sets a byte.
+    pub fn set(&mut self, address: u64, byte: u8) {
+        let page = self.page_or_new(address);
+        let at = address as usize % PAGE;
+        page.bytes[at] = byte;
+        page.known[at / 64] |= 1 << (at % 64);
+    }
+
+    fn forget(&mut self, address: u64) {
+        let page = self.page_or_new(address);
+        let at = address as usize % PAGE;
+        page.known[at / 64] &= !(1 << (at % 64));
+    }
+
+    /// Makes everything unknown: somebody who is not in the trace may have written it.
+    pub fn forget_all(&mut self) {
+        self.pages.clear();
+        self.index.clear();
+        self.recent = (0, 0);
+    }
+
+    /// Sets up to 8 bytes.
+    pub fn set_word(&mut self, address: u64, size: u64, value: u64) {
+        for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size as usize) {
+            self.set(address.wrapping_add(n as u64), byte);
+        }
+    }
+
+    /// Makes up to 8 bytes unknown.
+    pub fn forget_word(&mut self, address: u64, size: u64) {
+        (0..size.min(8)).for_each(|n| self.forget(address.wrapping_add(n)));
+    }
+
+    /// Up to 8 bytes, where all are known.
+    pub fn word(&mut self, address: u64, size: u64) -> Option<u64> {
+        let mut le = [0; 8];
+        for n in 0..size.min(8) {
+            le[n as usize] = self.get(address.wrapping_add(n))?;
+        }
+        Some(u64::from_le_bytes(le))
+    }
+
+    /// Sets what is unknown of up to 8 bytes.
+    pub fn learn(&mut self, address: u64, size: u64, value: u64) {
+        for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size as usize) {
+            let at = address.wrapping_add(n as u64);
+            if self.get(at).is_none() {
+                self.set(at, byte);
+            }
+        }
+    }
+
+    /// Loads a program's bytes.
+    pub fn load(&mut self, address: u64, bytes: &[u8]) {
+        for (n, byte) in bytes.iter().enumerate() {
+            self.set(address.wrapping_add(n as u64), *byte);
+        }
+    }
+
+    /// Is it a device?
+    pub fn is_mmio(&self, address: u64) -> bool {
+        self.mmio.iter().any(|range| range.contains(address))
+    }
+
+    fn exists(&self, address: u64) -> bool {
+        self.map.is_empty() || self.map.iter().any(|range| range.contains(address)) || self.is_mmio(address)
+    }
+
+    /// All of an aligned word in a known page, without a look at each byte.
+    #[inline]
+    fn quick(&mut self, address: u64, size: usize) -> Option<u64> {
+        let n = self.page(address)?;
+        let (page, at) = (&self.pages[n as usize], address as usize % PAGE);
+        let wanted = ((1u128 << size) - 1) as u64;
+        if at % size != 0 || page.known[at / 64] >> (at % 64) & wanted != wanted {
+            return None;
+        }
+        trackway_hart::load(&page.bytes, at, size)
+    }
+}
+
+impl Bus for Memory {
+    fn read(&mut self, address: u64, size: usize) -> Option<u64> {
+        if self.fault_data || !self.exists(address) {
+            return None;
+        }
+        if self.is_mmio(address) {
+            self.blind |= self.loaded.is_none();
+            return Some(self.loaded.unwrap_or(0));
+        }
+        let value = match self.quick(address, size) {
+            Some(value) => value,
+            None => match self.word(address, size as u64) {
+                Some(value) => value,
+                None => {
+                    match self.loaded {
+                        Some(value) => self.learn(address, size as u64, value),
+                        None => self.blind = true,
+                    }
+                    self.word(address, size as u64).unwrap_or(0)
+                }
+            },
+        };
+        if let Some(reads) = &mut self.reads {
+            let bytes = value.to_le_bytes();
+            reads.extend((0..size).map(|n| (address.wrapping_add(n as u64), bytes[n])));
+        }
+        Some(value)
+    }
+
+    fn write(&mut self, address: u64, size: usize, value: u64) -> bool {
+        if self.fault_data || !self.exists(address) {
+            return false;
+        }
+        if self.is_mmio(address) {
+            return true;
+        }
+        for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size) {
+            let at = address.wrapping_add(n as u64);
+            let old = self.get(at);
+            self.journal.push((at, old));
+            self.set(at, byte);
+        }
+        true
+    }
+
+    fn fetch(&mut self, address: u64) -> Option<u16> {
+        if self.fault_fetch || !self.exists(address) {
+            return None;
+        }
+        let known = self.word(address, 2);
+        let half = match (known, &mut self.fetched) {
+            (Some(half), fetched) => {
+                if let Some((encoding, left)) = fetched {
+                    (*encoding, *left) = (*encoding >> 16, left.saturating_sub(2));
+                }
+                half as u16
+            }
+            (None, Some((encoding, left @ 2..))) => {
+                let half = *encoding as u16;
+                (*encoding, *left) = (*encoding >> 16, *left - 2);
+                self.learn(address, 2, half.into());
+                half
+            }
+            _ => {
+                self.blind = true;
+                return None;
+            }
+        };
+        if let Some(reads) = &mut self.reads {
+            let bytes = half.to_le_bytes();
+            reads.extend([(address, bytes[0]), (address.wrapping_add(1), bytes[1])]);
+        }
+        Some(half)
+    }
+
+    fn writable(&mut self, address: u64, _: usize) -> bool {
+        !self.fault_data && self.exists(address)
+    }
+}

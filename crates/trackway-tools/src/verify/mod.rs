@@ -1,0 +1,80 @@
+//! Tandem verification: a trace beside the golden model (tandem spec 3.1 and 3.2).
+//!
+//! The trace's changes go into a *shadow state*; what the model cannot know (interrupts, time, devices) is
+//! copied to it; the model makes one step; and all state is compared. After a mismatch the model takes the
+//! shadow state and goes on. What follows from a mismatch is folded into it: an element that differed stays
+//! *suspect* until it is written and agrees, and mismatches with suspect sources are not reported again.
+//!
+//! Any format can be verified: what the trace carries is checked, what it does not is not.
+
+mod compare;
+pub mod coverage;
+mod info;
+mod masks;
+mod memory;
+mod report;
+mod suspects;
+mod unit;
+mod verifier;
+
+pub use coverage::Coverage;
+pub use masks::{Bits, Mask, MaskSettings, Masks};
+pub use memory::{Memory, Range};
+pub use report::{Class, Element, Mismatch, Past, Report};
+pub use unit::{Gather, Init, Piece, Unit, UnitAccess, UnitWrite};
+pub use verifier::{Absent, Options, Verifier};
+
+use trackway_core::{Batch, Result, Source};
+
+/// Verifies a trace to its end, or until enough is found. Bad input is stepped over and counted as a gap;
+/// `memory` is filled with the program beforehand (see [`Verifier::memory`]).
+pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
+    let mut gather = Gather::default();
+    let mut batch = Batch::default();
+    loop {
+        match source.fill(&mut batch) {
+            Ok(false) => break,
+            Ok(true) => {
+                for event in &batch.events {
+                    gather.event(event, &batch, &mut |piece| verifier.piece(&piece));
+                }
+            }
+            Err(error) => {
+                if !source.resync()? {
+                    gather.finish(&mut |piece| verifier.piece(&piece));
+                    return Err(error);
+                }
+            }
+        }
+        if verifier.stopped() {
+            return Ok(());
+        }
+    }
+    gather.finish(&mut |piece| verifier.piece(&piece));
+    Ok(())
+}
+
+/// What a trace carries at all, for [`Options::absent`].
+pub fn absent(source: &mut dyn Source) -> Result<Absent> {
+    use trackway_core::{EventKind, RegClass, RegRole};
+    let mut absent = Absent { x: true, f: true, csr: true, privilege: true, memory: true };
+    let mut batch = Batch::default();
+    while source.fill(&mut batch)? {
+        for event in &batch.events {
+            let EventKind::Step(step) = event.kind else { continue };
+            for access in batch.regs_of(step.accesses) {
+                if access.role == RegRole::Destination {
+                    match access.reg.class {
+                        RegClass::Int => absent.x = false,
+                        RegClass::Float => absent.f = false,
+                        RegClass::Csr => absent.csr = false,
+                        _ => {}
+                    }
+                }
+            }
+            absent.memory &= step.accesses.mem_len == 0;
+        }
+        absent.privilege &= batch.contexts.iter().all(|context| context.privilege.is_none());
+    }
+    Ok(absent)
+}

@@ -1,0 +1,266 @@
+//! What verification found.
+
+use serde::Serialize;
+
+/// What kind of mismatch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Class {
+    /// Another instruction than memory holds.
+    Instruction,
+    /// A trap that the model does not take, or takes another way.
+    Trap,
+    /// Control goes elsewhere.
+    Pc,
+    /// Another privilege.
+    Privilege,
+    /// Both wrote it, with different values.
+    Value,
+    /// The model wrote it, the trace did not.
+    Missing,
+    /// The trace wrote it, the model did not.
+    Spurious,
+    /// Another address or other data in memory.
+    Memory,
+    /// Bits of a control register that the model does not have.
+    CsrMask,
+}
+
+impl Class {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Class::Instruction => "instruction",
+            Class::Trap => "trap",
+            Class::Pc => "wrong pc",
+            Class::Privilege => "privilege",
+            Class::Value => "wrong value",
+            Class::Missing => "missing",
+            Class::Spurious => "spurious",
+            Class::Memory => "memory",
+            Class::CsrMask => "CSR mask",
+        }
+    }
+}
+
+/// One element of state that differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Element {
+    /// Its name: `a0`, `mstatus`, `pc`, `address` …
+    pub name: String,
+    /// What kind of mismatch.
+    pub class: Class,
+    /// What the model has; none where it has nothing.
+    pub expected: Option<u64>,
+    /// What the trace has; none where it has nothing.
+    pub actual: Option<u64>,
+}
+
+impl Element {
+    /// Bits that differ.
+    pub fn differing(&self) -> u64 {
+        self.expected.unwrap_or(0) ^ self.actual.unwrap_or(0)
+    }
+}
+
+/// An instruction of the past.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Past {
+    /// Its number.
+    pub instruction: u64,
+    /// Its group.
+    pub group: u64,
+    /// Its address.
+    pub pc: u64,
+    /// Its encoding.
+    pub encoding: u32,
+    /// Its text.
+    pub text: String,
+    /// For a writer: the register it wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub register: Option<String>,
+}
+
+/// A root cause, and what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Mismatch {
+    /// What kind, the gravest of its elements.
+    pub class: Class,
+    /// Number of the group.
+    pub group: u64,
+    /// Byte offset of the group.
+    pub offset: u64,
+    /// Number of the instruction.
+    pub instruction: u64,
+    /// Address of the instruction.
+    pub pc: u64,
+    /// Encoding; 0 where there is none (an interrupt).
+    pub encoding: u32,
+    /// Its text.
+    pub text: String,
+    /// Privilege before it.
+    pub privilege: &'static str,
+    /// What differs.
+    pub elements: Vec<Element>,
+    /// Instructions before it, oldest first.
+    pub history: Vec<Past>,
+    /// Who wrote its source registers last.
+    pub writers: Vec<Past>,
+    /// Mismatches folded into it, because their sources are.
+    pub folded: u64,
+    /// Group of the last of these.
+    pub last_folded: Option<u64>,
+}
+
+/// The result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// Of this shape.
+    pub version: u32,
+    /// Instructions verified.
+    pub instructions: u64,
+    /// Interrupts taken because the trace says so.
+    pub interrupts: u64,
+    /// Exceptions.
+    pub exceptions: u64,
+    /// Facts of the trace that were compared.
+    pub checked: u64,
+    /// Instructions whose results were taken from the trace, because their sources are not known.
+    pub adopted: u64,
+    /// Gaps in the trace.
+    pub gaps: u64,
+    /// Root causes.
+    pub mismatches: Vec<Mismatch>,
+    /// It stopped after enough of them.
+    pub stopped: bool,
+}
+
+impl Report {
+    /// Something was verified, and nothing differs.
+    pub fn passed(&self) -> bool {
+        self.mismatches.is_empty() && self.checked > 0
+    }
+
+    /// As text, for people.
+    pub fn text(&self) -> String {
+        use std::fmt::Write;
+        let mut out = String::new();
+        // Writing to a String cannot fail.
+        for (n, mismatch) in self.mismatches.iter().enumerate() {
+            let _ = writeln!(
+                out,
+                "mismatch {}: {} at group {} (offset {:#x}), instruction {}, {}-mode",
+                n + 1,
+                mismatch.class.word(),
+                mismatch.group,
+                mismatch.offset,
+                mismatch.instruction,
+                mismatch.privilege,
+            );
+            for past in &mismatch.history {
+                let _ = writeln!(
+                    out,
+                    "    {:>8}  {:016x}  {:08x}  {}",
+                    past.instruction, past.pc, past.encoding, past.text
+                );
+            }
+            let _ = writeln!(
+                out,
+                "  > {:>8}  {:016x}  {:08x}  {}",
+                mismatch.instruction, mismatch.pc, mismatch.encoding, mismatch.text
+            );
+            for element in &mismatch.elements {
+                let show = |value: Option<u64>| value.map_or("-".to_string(), |value| format!("{value:#x}"));
+                let _ = writeln!(
+                    out,
+                    "      {:<12} {:<11} expected {:<18} actual {:<18} differing {:#x}",
+                    element.name,
+                    element.class.word(),
+                    show(element.expected),
+                    show(element.actual),
+                    element.differing()
+                );
+            }
+            for past in &mismatch.writers {
+                let register = past.register.as_deref().unwrap_or("");
+                let _ = writeln!(
+                    out,
+                    "      {register} was last written by instruction {} at {:#x}: {}",
+                    past.instruction, past.pc, past.text
+                );
+            }
+            if let Some(last) = mismatch.last_folded {
+                let _ = writeln!(out, "      {} follow-ups, the last at group {last}", mismatch.folded);
+            }
+        }
+        let _ = writeln!(
+            out,
+            "{}: {} instructions, {} exceptions, {} interrupts, {} facts checked, {} adopted, {} gaps, {} mismatches{}",
+            if self.passed() { "verified" } else { "NOT verified" },
+            self.instructions,
+            self.exceptions,
+            self.interrupts,
+            self.checked,
+            self.adopted,
+            self.gaps,
+            self.mismatches.len(),
+            if self.stopped { " (stopped)" } else { "" },
+        );
+        if self.checked == 0 {
+            out.push_str("nothing was verified: the trace tells nothing that the model can compare\n");
+        }
+        out
+    }
+
+    /// As JSON, one object.
+    pub fn json(&self) -> String {
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// As JUnit XML: one test case for the trace, or one for each root cause.
+    pub fn junit(&self, name: &str) -> String {
+        use std::fmt::Write;
+        let failures = self.mismatches.len().max(usize::from(!self.passed()));
+        let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        let name = escape(name);
+        let tests = self.mismatches.len().max(1);
+        let _ = writeln!(out, "<testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\">");
+        for mismatch in &self.mismatches {
+            let elements: Vec<&str> = mismatch.elements.iter().map(|element| &*element.name).collect();
+            let _ = writeln!(
+                out,
+                "  <testcase classname=\"{name}\" name=\"group {}\"><failure type=\"{}\" message=\"{}\">{}</failure></testcase>",
+                mismatch.group,
+                mismatch.class.word(),
+                escape(&format!("{} at {:#x}: {}", mismatch.text, mismatch.pc, elements.join(", "))),
+                escape(&Report { mismatches: vec![mismatch.clone()], ..self.clone() }.text()),
+            );
+        }
+        if self.mismatches.is_empty() {
+            let _ = match self.passed() {
+                true => writeln!(out, "  <testcase classname=\"{name}\" name=\"trace\"/>"),
+                false => writeln!(
+                    out,
+                    "  <testcase classname=\"{name}\" name=\"trace\"><failure type=\"nothing\" message=\"nothing was verified\"/></testcase>"
+                ),
+            };
+        }
+        out.push_str("</testsuite>\n");
+        out
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => out.push('?'),
+            c => out.push(c),
+        }
+        out
+    })
+}

@@ -1,0 +1,79 @@
+//! What follows from a mismatch: elements that hold a doubtful value, and of which root cause.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trackway_hart::csr;
+
+/// A root cause: its place in the report, plus 1.
+pub(crate) type Root = u32;
+
+/// Doubtful elements. Each stays so until it is written and agrees.
+#[derive(Debug, Default)]
+pub(crate) struct Suspects {
+    pub(crate) x: [Root; 32],
+    pub(crate) f: [Root; 32],
+    pub(crate) csrs: BTreeMap<u16, Root>,
+    pub(crate) memory: HashMap<u64, Root>,
+    pub(crate) pc: Root,
+    pub(crate) level: Root,
+    /// Anything at all?
+    pub(crate) any: bool,
+}
+
+/// The register that holds the state that this one shows.
+pub(crate) fn canonical(number: u16) -> u16 {
+    match number {
+        csr::SSTATUS => csr::MSTATUS,
+        csr::SIE => csr::MIE,
+        csr::SIP => csr::MIP,
+        csr::FRM | csr::FCSR => csr::FFLAGS,
+        number => number,
+    }
+}
+
+impl Suspects {
+    pub(crate) fn csr(&mut self, number: u16, root: Root) {
+        self.csrs.insert(canonical(number), root);
+        self.any = true;
+    }
+
+    pub(crate) fn bytes(&mut self, address: u64, size: u64, root: Root) {
+        for n in 0..size.min(16) {
+            self.memory.insert(address.wrapping_add(n), root);
+        }
+        self.any = true;
+    }
+
+    pub(crate) fn clear_csr(&mut self, number: u16) {
+        self.csrs.remove(&canonical(number));
+    }
+
+    pub(crate) fn clear_bytes(&mut self, address: u64, size: u64) {
+        if !self.memory.is_empty() {
+            (0..size).for_each(|n| {
+                self.memory.remove(&address.wrapping_add(n));
+            });
+        }
+    }
+
+    pub(crate) fn of_bytes(&self, address: u64, size: u64) -> Option<Root> {
+        if self.memory.is_empty() {
+            return None;
+        }
+        (0..size).find_map(|n| self.memory.get(&address.wrapping_add(n)).copied())
+    }
+
+    /// Translation and protection decide about every access.
+    pub(crate) fn environment(&self) -> Option<Root> {
+        let decides = |number: &u16| matches!(*number, csr::SATP | 0x3a0..=0x3ef);
+        self.csrs.iter().find(|(number, _)| decides(number)).map(|(_, root)| *root)
+    }
+
+    pub(crate) fn update_any(&mut self) {
+        self.any = self.pc != 0
+            || self.level != 0
+            || self.x.iter().chain(&self.f).any(|root| *root != 0)
+            || !self.csrs.is_empty()
+            || !self.memory.is_empty();
+    }
+}
