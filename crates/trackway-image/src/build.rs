@@ -110,7 +110,10 @@ impl Rules {
         // Runs that begin behind the page, where the last instructions of the page fall into them: one slot
         // on is `next[0]`, two slots on is `next[1]`.
         let behind = address.wrapping_add(length);
-        let mut next = [self.walk(memory, behind), self.walk(memory, behind.wrapping_add(2))];
+        let mut next = [self.walk::<S>(memory, behind), Entry::HOLE];
+        if S::GRANULE == 1 {
+            next[1] = self.walk::<S>(memory, behind.wrapping_add(2));
+        }
         for slot in (0..slots).rev() {
             let at = slot << S::GRANULE;
             let front = bytes.get(at..).unwrap_or_default();
@@ -132,20 +135,47 @@ impl Rules {
     }
 
     /// The run that begins at `pc`, by walking it. Only for the edges of pages.
-    fn walk(self, memory: &Memory, pc: u64) -> Entry {
-        let mut flows = Vec::new();
-        let mut at = pc;
-        while flows.len() < LONGEST as usize {
-            let mut bytes = [0; 4];
-            let known = memory.read(at, &mut bytes);
-            let Some(flow) = self.decode(memory, at, &bytes[..known]) else { break };
-            flows.push((at, flow));
-            if self.ends(&flow) {
-                break;
+    fn walk<S: Set>(self, memory: &Memory, pc: u64) -> Entry {
+        let (mut at, mut count, mut halfwords) = (pc, 0, 0);
+        let (mut first, mut last) = (0, 0);
+        // What is left of the segment that `at` is in.
+        let mut rest: &[u8] = &[];
+        while count < LONGEST {
+            let mut edge = [0; 4];
+            if rest.len() < edge.len() {
+                rest = memory.bytes_at(at).unwrap_or_default();
             }
-            at = at.wrapping_add(flow.length.into());
+            let front = if rest.len() < edge.len() {
+                let known = memory.read(at, &mut edge);
+                &edge[..known]
+            } else {
+                rest
+            };
+            let length = match front.first_chunk().map(|word| u32::from_le_bytes(*word)) {
+                Some(word) if S::is_plain(word) => 2 + 2 * u8::from(S::is_wide(word)),
+                _ => match self.decode(memory, at, front) {
+                    None => break,
+                    Some(flow) if self.ends(&flow) => {
+                        let end = Entry::last(at, &flow);
+                        return if count == 0 { end } else { end.after_many(count, halfwords, first) };
+                    }
+                    Some(flow) => flow.length,
+                },
+            };
+            if count == 0 {
+                first = length;
+            }
+            last = length;
+            count += 1;
+            halfwords += u32::from(length) / 2;
+            at = at.wrapping_add(length.into());
+            rest = rest.get(usize::from(length)..).unwrap_or_default();
         }
-        flows.iter().rev().fold(Entry::HOLE, |follower, (at, flow)| self.join(*at, flow, follower))
+        match count {
+            0 => Entry::HOLE,
+            1 => Entry::alone(last),
+            _ => Entry::alone(last).after_many(count - 1, halfwords - u32::from(last) / 2, first),
+        }
     }
 
     /// The instruction at the front of `bytes`.

@@ -123,12 +123,20 @@ impl Entry {
         Entry(FIRST_WIDE.put(wide) | LAST_WIDE.put(wide) | COUNT.put(1) | HALFWORDS.put(1 + wide))
     }
 
-    /// The run with an instruction of `length` bytes before it; there must be one, and room for it.
+    /// The run with an instruction of `length` bytes before it; there must be room for it.
     #[inline]
     pub(crate) fn after(self, length: u8) -> Entry {
-        let wide = u64::from(length == 4);
-        let grown = COUNT.put(1) + HALFWORDS.put(1 + wide) + DISTANCE.put(1 + wide);
-        Entry((self.0 & !FIRST_WIDE.put(1) | FIRST_WIDE.put(wide)).wrapping_add(grown))
+        self.after_many(1, u32::from(length) / 2, length)
+    }
+
+    /// The run with `count` instructions before it, of so many halfwords in all and the first of `length`
+    /// bytes; there must be one at least, and room for them.
+    #[inline]
+    pub(crate) fn after_many(self, count: u32, halfwords: u32, length: u8) -> Entry {
+        let (count, halfwords) = (u64::from(count), u64::from(halfwords));
+        let grown = COUNT.put(count) + HALFWORDS.put(halfwords) + DISTANCE.put(halfwords);
+        let first = FIRST_WIDE.put((length == 4).into());
+        Entry((self.0 & !FIRST_WIDE.put(1) | first).wrapping_add(grown))
     }
 
     #[inline]
