@@ -49,12 +49,12 @@ fn any_word_executes_or_traps() {
         let mut hart = Hart::new(Config::new(isa));
         let (mut executed, mut illegal) = (0, 0);
         for n in 0..400_000u32 {
-            if n % 64 == 0 {
+            if n.is_multiple_of(64) {
                 // Back to something sane, with addresses in most registers.
                 hart.reset();
                 for x in 1..32 {
                     let value = random.next();
-                    hart.set_x(x, if value % 8 == 0 { value } else { RAM + (value & 0x7ff8) });
+                    hart.set_x(x, if value.is_multiple_of(8) { value } else { RAM + (value & 0x7ff8) });
                 }
                 for f in 0..32 {
                     hart.set_f(f, random.next());

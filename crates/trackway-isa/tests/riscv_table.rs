@@ -275,3 +275,17 @@ fn registers_of_an_instruction() {
     assert_eq!(names(Isa::Rv64, 0xb005_5057), "<v0 <f10 <v0 <v0 >v0"); // vfmacc.vf v0,fa0,v0,v0.t
     assert_eq!(names(Isa::Rv64, 0x0205_0427), "<v8 <x10"); // vse8.v v8,(a0)
 }
+
+/// The table of docs/isa.md.
+#[test]
+fn documented_texts() {
+    for (word, usual, plain) in [
+        (0x8082, "ret", "c.jr ra"),
+        (0x60e2, "ld ra,24(sp)", "c.ldsp ra,24(sp)"),
+        (0x0005_1463, "bnez a0,0x1008", "bne a0,zero,0x1008"),
+        (0x0410_7057, "vsetvli zero,zero,e8,m2,ta,mu", "vsetvli zero,zero,e8,m2,ta,mu"),
+    ] {
+        assert_eq!(text(Isa::Rv64, 0x1000, word, Style::default()), usual);
+        assert_eq!(text(Isa::Rv64, 0x1000, word, Style { aliases: false, abi_names: true }), plain);
+    }
+}
