@@ -1,9 +1,7 @@
 //! ELF files: what is loaded where.
 
-use object::elf;
-use object::read::elf::{ElfFile, FileHeader};
-use object::read::{FileKind, Object, ObjectSection, ObjectSegment};
-use object::{Endianness, SectionKind, SegmentFlags};
+use object::read::{File, FileKind, Object, ObjectSection, ObjectSegment};
+use object::{Architecture, FileFlags, ObjectKind, SectionKind, SegmentFlags, elf};
 use trackway_core::{Isa, SharedBytes};
 
 use crate::error::Error;
@@ -39,35 +37,20 @@ impl Elf {
     /// Reads the loaded segments. `address` moves the file so that its lowest segment's page lies there; it
     /// is for position-independent files, and for others that ran elsewhere than linked.
     pub fn read(bytes: &SharedBytes, address: Option<u64>) -> Result<Self, Error> {
-        let data = (**bytes).as_ref();
-        match FileKind::parse(data) {
-            Ok(FileKind::Elf32) => Self::read_class::<elf::FileHeader32<Endianness>>(bytes, address),
-            Ok(FileKind::Elf64) => Self::read_class::<elf::FileHeader64<Endianness>>(bytes, address),
-            _ => Err(Error::NotElf),
-        }
-    }
-
-    fn read_class<H: FileHeader<Endian = Endianness>>(
-        bytes: &SharedBytes,
-        address: Option<u64>,
-    ) -> Result<Self, Error> {
-        let data = (**bytes).as_ref();
-        let file = ElfFile::<H>::parse(data).map_err(damaged)?;
-        let header = file.elf_header();
-        let endian = file.endian();
-        if header.e_type(endian) == elf::ET_REL {
+        let file = parse((**bytes).as_ref())?;
+        if file.kind() == ObjectKind::Relocatable {
             return Err(Error::Unlinked);
         }
-        let machine = header.e_machine(endian);
-        let isa = match (machine, file.is_64()) {
-            (elf::EM_RISCV, true) => Isa::Rv64,
-            (elf::EM_RISCV, false) => Isa::Rv32,
-            (elf::EM_AARCH64, _) => Isa::A64,
-            (elf::EM_ARM, _) => Isa::A32,
+        let isa = match file.architecture() {
+            Architecture::Riscv64 => Isa::Rv64,
+            Architecture::Riscv32 => Isa::Rv32,
+            Architecture::Aarch64 | Architecture::Aarch64_Ilp32 => Isa::A64,
+            Architecture::Arm => Isa::A32,
             _ => Isa::Other,
         };
-        let be8 = header.e_flags(endian).0 & elf::EF_ARM_BE8.0 != 0;
-        if isa == Isa::A32 && endian == Endianness::Big && !be8 {
+        let be8 =
+            matches!(file.flags(), FileFlags::Elf { e_flags, .. } if e_flags.0 & elf::EF_ARM_BE8.0 != 0);
+        if isa == Isa::A32 && !file.is_little_endian() && !be8 {
             return Err(Error::BigEndianCode);
         }
 
@@ -121,6 +104,14 @@ fn check_overlap(segments: &[Segment]) -> Result<(), Error> {
     match spans.windows(2).find(|pair| pair[0].1 >= pair[1].0) {
         Some(pair) => Err(Error::Overlap { first: pair[0].0, second: pair[1].0 }),
         None => Ok(()),
+    }
+}
+
+/// The file as `object` sees it.
+pub(crate) fn parse(bytes: &[u8]) -> Result<File<'_>, Error> {
+    match FileKind::parse(bytes) {
+        Ok(FileKind::Elf32 | FileKind::Elf64) => File::parse(bytes).map_err(damaged),
+        _ => Err(Error::NotElf),
     }
 }
 

@@ -3,11 +3,9 @@
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use object::read::elf::{ElfFile, FileHeader};
-use object::read::{CompressedData, CompressionFormat, FileKind, Object, ObjectSection};
-use object::{Endianness, elf};
+use object::read::{CompressedData, CompressionFormat, Object, ObjectSection};
 
-use crate::elf::damaged;
+use crate::elf::{damaged, parse};
 use crate::error::Error;
 
 type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
@@ -45,19 +43,9 @@ impl Lines {
     /// Reads the debug sections of an ELF file loaded with `bias`. A file without them has no lines; that
     /// is no error. Debug sections that are damaged are one.
     pub fn read(bytes: &[u8], bias: u64) -> Result<Self, Error> {
-        match FileKind::parse(bytes) {
-            Ok(FileKind::Elf32) => Self::read_class::<elf::FileHeader32<Endianness>>(bytes, bias),
-            Ok(FileKind::Elf64) => Self::read_class::<elf::FileHeader64<Endianness>>(bytes, bias),
-            _ => Err(Error::NotElf),
-        }
-    }
-
-    fn read_class<H: FileHeader<Endian = Endianness>>(bytes: &[u8], bias: u64) -> Result<Self, Error> {
-        let file = ElfFile::<H>::parse(bytes).map_err(damaged)?;
-        let endian = match file.endian() {
-            Endianness::Little => gimli::RunTimeEndian::Little,
-            Endianness::Big => gimli::RunTimeEndian::Big,
-        };
+        let file = parse(bytes)?;
+        let endian =
+            if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
         let load = |id: gimli::SectionId| -> Result<Reader, Error> {
             let data = match file.section_by_name(id.name()) {
                 Some(section) => decompress(&section.compressed_data().map_err(damaged)?)?,

@@ -2,14 +2,11 @@
 
 use std::borrow::Cow;
 
-use object::read::elf::{ElfFile, FileHeader};
-use object::read::{
-    FileKind, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolKind, SymbolSection,
-};
-use object::{Endianness, SectionIndex, SectionKind, elf};
+use object::read::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, SymbolKind, SymbolSection};
+use object::{Architecture, SectionIndex, SectionKind};
 use trackway_core::Isa;
 
-use crate::elf::damaged;
+use crate::elf::parse;
 use crate::error::Error;
 
 /// A named place in the program.
@@ -56,16 +53,8 @@ impl Symbols {
     /// Reads the symbol table of an ELF file, or the dynamic one of a stripped file. `bias` is added to
     /// every address.
     pub fn read(bytes: &[u8], bias: u64) -> Result<Self, Error> {
-        match FileKind::parse(bytes) {
-            Ok(FileKind::Elf32) => Self::read_class::<elf::FileHeader32<Endianness>>(bytes, bias),
-            Ok(FileKind::Elf64) => Self::read_class::<elf::FileHeader64<Endianness>>(bytes, bias),
-            _ => Err(Error::NotElf),
-        }
-    }
-
-    fn read_class<H: FileHeader<Endian = Endianness>>(bytes: &[u8], bias: u64) -> Result<Self, Error> {
-        let file = ElfFile::<H>::parse(bytes).map_err(damaged)?;
-        let is_arm = file.elf_header().e_machine(file.endian()) == elf::EM_ARM;
+        let file = parse(bytes)?;
+        let is_arm = file.architecture() == Architecture::Arm;
         let has_symbols = file.symbol_table().is_some_and(|table| table.symbols().next().is_some());
         let table = if has_symbols { file.symbols() } else { file.dynamic_symbols() };
         let is_code = |index: SectionIndex| {
