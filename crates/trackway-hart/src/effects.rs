@@ -132,9 +132,9 @@ pub trait Observe {
     /// An encoding without meaning was fetched; it is about to trap.
     fn illegal(&mut self, pc: u64, physical: u64, encoding: u32, length: u8);
     /// An integer register other than `x0` was written.
-    fn x(&mut self, number: u8, value: u64);
+    fn x(&mut self, number: u8, old: u64, value: u64);
     /// A floating-point register was written.
-    fn f(&mut self, number: u8, value: u64);
+    fn f(&mut self, number: u8, old: u64, value: u64);
     /// A CSR was written: by an instruction that names it, by a trap or return, or by accruing flags.
     fn csr(&mut self, number: u16, value: u64);
     /// Memory was accessed.
@@ -151,9 +151,9 @@ impl Observe for () {
     #[inline(always)]
     fn illegal(&mut self, _: u64, _: u64, _: u32, _: u8) {}
     #[inline(always)]
-    fn x(&mut self, _: u8, _: u64) {}
+    fn x(&mut self, _: u8, _: u64, _: u64) {}
     #[inline(always)]
-    fn f(&mut self, _: u8, _: u64) {}
+    fn f(&mut self, _: u8, _: u64, _: u64) {}
     #[inline(always)]
     fn csr(&mut self, _: u16, _: u64) {}
     #[inline(always)]
@@ -181,6 +181,10 @@ pub struct Effects {
     pub x: Option<(u8, u64)>,
     /// Floating-point register written.
     pub f: Option<(u8, u64)>,
+    /// What that integer register held before.
+    pub old_x: u64,
+    /// What that floating-point register held before.
+    pub old_f: u64,
     /// CSRs written.
     pub csrs: List<(u16, u64), 6>,
     /// Memory accesses; one that crosses a page is still one.
@@ -232,12 +236,14 @@ impl Observe for Effects {
         self.length = length;
     }
     #[inline]
-    fn x(&mut self, number: u8, value: u64) {
+    fn x(&mut self, number: u8, old: u64, value: u64) {
         self.x = Some((number, value));
+        self.old_x = old;
     }
     #[inline]
-    fn f(&mut self, number: u8, value: u64) {
+    fn f(&mut self, number: u8, old: u64, value: u64) {
         self.f = Some((number, value));
+        self.old_f = old;
     }
     fn csr(&mut self, number: u16, value: u64) {
         self.csrs.push((number, value));

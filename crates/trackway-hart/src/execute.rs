@@ -21,8 +21,8 @@ impl Hart {
     pub(crate) fn write_x<const RV64: bool, E: Observe>(&mut self, rd: u8, value: u64, fx: &mut E) {
         let value = if RV64 { value } else { value & 0xffff_ffff };
         if rd != 0 {
-            self.state.x[usize::from(rd & 31)] = value;
-            fx.x(rd, value);
+            let old = std::mem::replace(&mut self.state.x[usize::from(rd & 31)], value);
+            fx.x(rd, old, value);
         }
     }
 

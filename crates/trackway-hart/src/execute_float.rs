@@ -66,8 +66,8 @@ macro_rules! by_kind {
 impl Hart {
     fn write_f<E: Observe>(&mut self, rd: u8, kind: Kind, value: u64, fx: &mut E) {
         let value = kind.boxed(value);
-        self.state.f[usize::from(rd & 31)] = value;
-        fx.f(rd, value);
+        let old = std::mem::replace(&mut self.state.f[usize::from(rd & 31)], value);
+        fx.f(rd, old, value);
         self.dirty_float(fx);
     }
 

@@ -31,3 +31,7 @@ mod elf;
 pub mod linux;
 pub use elf::{LoadError, Program, Segment};
 pub mod machine;
+mod record;
+pub use record::{End, Position, RecordOptions, Recorder, Target};
+mod settings;
+pub use settings::Settings;

@@ -111,6 +111,8 @@ pub struct Process {
     brk: u64,
     random: u64,
     status: Status,
+    /// Trap value of the last exception that was not a call.
+    fault: u64,
     /// Memory that the kernel wrote for the last call: address and length.
     written: Vec<(u64, u64)>,
 }
@@ -163,6 +165,7 @@ impl Process {
             options,
             random,
             status: Status::Running,
+            fault: 0,
             written: Vec::new(),
         })
     }
@@ -175,6 +178,11 @@ impl Process {
     /// What it wrote to standard output and standard error since the last call.
     pub fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
         self.files.take_output()
+    }
+
+    /// Trap value of the last exception that was not a system call: a faulting address, or instruction bits.
+    pub fn fault_address(&self) -> u64 {
+        self.fault
     }
 
     /// Memory that the kernel wrote in the last step: address and length of each piece.
@@ -235,6 +243,7 @@ impl Process {
                     }
                     _ => (signal::SIGSEGV, 1),
                 };
+                self.fault = exception.value;
                 self.signals.force(signal, code, exception.value);
                 Kernel::End
             }

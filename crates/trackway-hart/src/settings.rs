@@ -1,0 +1,108 @@
+//! The `[machine]` section of a configuration file: a core and its machine in words.
+
+use serde::Deserialize;
+
+use crate::config::{AdUpdate, Config, Extensions, Misaligned, Paging};
+use crate::machine::MachineConfig;
+
+/// What can be said about a machine; what is left out stays as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// ISA string, such as `rv64gc_zba_zbb`.
+    pub isa: Option<String>,
+    /// Is there a supervisor level?
+    pub supervisor: Option<bool>,
+    /// Is there a user level?
+    pub user: Option<bool>,
+    /// Largest translation mode: `bare`, `sv32`, `sv39`, `sv48`, `sv57`.
+    pub paging: Option<String>,
+    /// Memory protection entries.
+    pub pmp_entries: Option<u8>,
+    /// Memory protection granularity.
+    pub pmp_grain: Option<u8>,
+    /// Misaligned loads and stores: `hardware` or `trap`.
+    pub misaligned: Option<String>,
+    /// Accessed and dirty bits: `hardware` or `trap`.
+    pub ad_update: Option<String>,
+    /// Where execution begins.
+    pub reset_pc: Option<u64>,
+    /// `mhartid`.
+    pub hart_id: Option<u64>,
+    /// `mvendorid`.
+    pub vendor_id: Option<u64>,
+    /// `marchid`.
+    pub arch_id: Option<u64>,
+    /// `mimpid`.
+    pub imp_id: Option<u64>,
+    /// Does an illegal instruction put its bits into `xtval`?
+    pub tval_instruction: Option<bool>,
+    /// Does a breakpoint put its address into `xtval`?
+    pub tval_breakpoint: Option<bool>,
+    /// Bytes of RAM.
+    pub ram: Option<usize>,
+    /// Instructions per unit of `mtime`.
+    pub instructions_per_tick: Option<u64>,
+}
+
+fn word<T: Copy>(name: &str, value: Option<&str>, words: &[(&str, T)], to: &mut T) -> Result<(), String> {
+    let Some(value) = value else { return Ok(()) };
+    match words.iter().find(|(word, _)| *word == value) {
+        Some((_, found)) => *to = *found,
+        None => {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            return Err(format!("{name}: {value:?} is not one of {}", known.join(", ")));
+        }
+    }
+    Ok(())
+}
+
+impl Settings {
+    /// A core with these settings instead of `core`'s.
+    pub fn core(&self, mut core: Config) -> Result<Config, String> {
+        if let Some(isa) = &self.isa {
+            let read = Extensions::read(isa);
+            let (isa, extensions) =
+                read.ok_or_else(|| format!("isa: {isa:?} does not begin with rv32 or rv64"))?;
+            (core.isa, core.extensions) = (isa, extensions);
+        }
+        let paging = [
+            ("bare", Paging::Bare),
+            ("sv32", Paging::Sv39),
+            ("sv39", Paging::Sv39),
+            ("sv48", Paging::Sv48),
+            ("sv57", Paging::Sv57),
+        ];
+        word("paging", self.paging.as_deref(), &paging, &mut core.paging)?;
+        let misaligned = [("hardware", Misaligned::Hardware), ("trap", Misaligned::Trap)];
+        word("misaligned", self.misaligned.as_deref(), &misaligned, &mut core.misaligned)?;
+        let ad_update = [("hardware", AdUpdate::Hardware), ("trap", AdUpdate::Trap)];
+        word("ad_update", self.ad_update.as_deref(), &ad_update, &mut core.ad_update)?;
+        if self.pmp_entries.is_some_and(|n| n > 64) {
+            return Err("pmp_entries: at most 64".to_string());
+        }
+        Ok(Config {
+            supervisor: self.supervisor.unwrap_or(core.supervisor),
+            user: self.user.unwrap_or(core.user),
+            pmp_entries: self.pmp_entries.unwrap_or(core.pmp_entries),
+            pmp_grain: self.pmp_grain.unwrap_or(core.pmp_grain),
+            reset_pc: self.reset_pc.unwrap_or(core.reset_pc),
+            hart_id: self.hart_id.unwrap_or(core.hart_id),
+            vendor_id: self.vendor_id.unwrap_or(core.vendor_id),
+            arch_id: self.arch_id.unwrap_or(core.arch_id),
+            imp_id: self.imp_id.unwrap_or(core.imp_id),
+            tval_instruction: self.tval_instruction.unwrap_or(core.tval_instruction),
+            tval_breakpoint: self.tval_breakpoint.unwrap_or(core.tval_breakpoint),
+            ..core
+        })
+    }
+
+    /// A machine with these settings instead of `machine`'s.
+    pub fn machine(&self, machine: MachineConfig) -> Result<MachineConfig, String> {
+        Ok(MachineConfig {
+            core: self.core(machine.core)?,
+            ram: self.ram.unwrap_or(machine.ram),
+            instructions_per_tick: self.instructions_per_tick.unwrap_or(machine.instructions_per_tick),
+        })
+    }
+}
