@@ -33,6 +33,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Looks at a program by itself: segments, disassembly, straight runs, symbols
     Image(ImageArgs),
+    /// Runs a RISC-V program on the golden model and records it
+    Record(RecordArgs),
     /// Writes shell completions
     Completions(CompletionsArgs),
     /// Writes the manual page
@@ -302,6 +304,76 @@ fn isa(word: &str) -> Result<Isa, String> {
     Isa::from_word(word)
         .filter(|isa| *isa != Isa::Other)
         .ok_or_else(|| "instruction sets are rv32, rv64, a64, a32, t32".to_string())
+}
+
+/// What a program runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Platform {
+    /// Linux user mode
+    Linux,
+    /// Bare metal
+    Bare,
+}
+
+/// Arguments of `record`.
+#[derive(Args, Debug)]
+pub(crate) struct RecordArgs {
+    /// The program, an ELF file
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: PathBuf,
+    /// Where to write; `-` is stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: PathBuf,
+    /// Output format [default: by the extension of OUT]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    pub(crate) into: Option<FormatId>,
+    /// What it runs on [default: bare where it is linked at 0x80000000 or above]
+    #[arg(long, value_name = "WORD")]
+    pub(crate) platform: Option<Platform>,
+    /// First instruction to record: a number, pc:0x… or sym:NAME
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) from: Option<String>,
+    /// First instruction not to record any more
+    #[arg(long, value_name = "WHERE")]
+    pub(crate) to: Option<String>,
+    /// Execute N instructions at most
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<u64>,
+    /// Leave registers out
+    #[arg(long)]
+    pub(crate) no_regs: bool,
+    /// Leave memory accesses out
+    #[arg(long)]
+    pub(crate) no_mem: bool,
+    /// What the program reads from its standard input; `-` is stdin [default: nothing]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stdin: Option<PathBuf>,
+    /// A variable of the program's environment, which is empty otherwise
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// Where the program's random bytes come from [default: 1]
+    #[arg(long, value_name = "N", value_parser = number)]
+    pub(crate) seed: Option<u64>,
+    /// Time at the start, in seconds since 1970 [default: 1000000000]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) time: Option<u64>,
+    /// Let the program write, create and remove files
+    #[arg(long)]
+    pub(crate) write_files: bool,
+    /// The file around the items, a word of the format
+    #[arg(long, value_name = "WORD")]
+    pub(crate) container: Option<String>,
+    /// Compression level
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub(crate) level: Option<i32>,
+    /// Profile or dialect, a word of the format
+    #[arg(long, value_name = "WORD")]
+    pub(crate) profile: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Arguments of the program
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) arguments: Vec<String>,
 }
 
 /// Arguments of `completions`.

@@ -14,6 +14,7 @@ mod pages;
 mod pcs;
 mod position;
 mod progress;
+mod record;
 mod report;
 mod walk;
 
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         Command::Convert(args) => convert::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Image(args) => image::run(&args),
+        Command::Record(args) => record::run(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
     };

@@ -135,6 +135,8 @@ pub trait Observe {
     fn x(&mut self, number: u8, old: u64, value: u64);
     /// A floating-point register was written.
     fn f(&mut self, number: u8, old: u64, value: u64);
+    /// A CSR instruction read this.
+    fn csr_read(&mut self, number: u16, value: u64);
     /// A CSR was written: by an instruction that names it, by a trap or return, or by accruing flags.
     fn csr(&mut self, number: u16, value: u64);
     /// Memory was accessed.
@@ -154,6 +156,8 @@ impl Observe for () {
     fn x(&mut self, _: u8, _: u64, _: u64) {}
     #[inline(always)]
     fn f(&mut self, _: u8, _: u64, _: u64) {}
+    #[inline(always)]
+    fn csr_read(&mut self, _: u16, _: u64) {}
     #[inline(always)]
     fn csr(&mut self, _: u16, _: u64) {}
     #[inline(always)]
@@ -185,6 +189,8 @@ pub struct Effects {
     pub old_x: u64,
     /// What that floating-point register held before.
     pub old_f: u64,
+    /// CSR that a CSR instruction read.
+    pub csr_read: Option<(u16, u64)>,
     /// CSRs written.
     pub csrs: List<(u16, u64), 6>,
     /// Memory accesses; one that crosses a page is still one.
@@ -213,6 +219,7 @@ impl Effects {
         self.inst = None;
         self.x = None;
         self.f = None;
+        self.csr_read = None;
         self.csrs.clear();
         self.memory.clear();
         self.walks.clear();
@@ -244,6 +251,9 @@ impl Observe for Effects {
     fn f(&mut self, number: u8, old: u64, value: u64) {
         self.f = Some((number, value));
         self.old_f = old;
+    }
+    fn csr_read(&mut self, number: u16, value: u64) {
+        self.csr_read = Some((number, value));
     }
     fn csr(&mut self, number: u16, value: u64) {
         self.csrs.push((number, value));

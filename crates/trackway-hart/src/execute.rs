@@ -298,6 +298,9 @@ impl Hart {
             return Err(self.illegal(inst.word));
         }
         let old = self.read_csr(number).ok_or(self.illegal(inst.word))?;
+        if inst.csr_access().0 {
+            fx.csr_read(number, old);
+        }
         if writes {
             let immediate = matches!(inst.op, Op::Csrrwi | Op::Csrrsi | Op::Csrrci);
             let operand = match immediate {

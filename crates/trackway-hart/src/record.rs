@@ -282,23 +282,23 @@ impl Recorder {
     fn step(&mut self, batch: &mut Batch) {
         match &mut self.target {
             Target::Process(process) => {
+                let pc = process.hart.state().pc;
                 let kernel = process.step(&mut self.effects);
-                self.instruction(batch, kernel.is_some());
+                self.instruction(batch, pc, kernel.is_some());
                 if let Some(kernel) = kernel {
-                    self.kernel(batch, kernel);
+                    self.kernel(batch, pc, kernel);
                 }
             }
             Target::Machine(machine) => {
-                let level = machine.hart.state().level;
+                let (pc, level) = (machine.hart.state().pc, machine.hart.state().level);
                 let taken = machine.step(&mut self.effects);
                 match taken {
                     Some(taken) if taken.interrupt => self.trap(batch, taken, true),
                     taken => {
-                        let pc = self.effects.pc;
-                        self.instruction(batch, taken.is_some());
+                        self.instruction(batch, pc, taken.is_some());
                         if let Some(taken) = taken {
-                            self.trap(batch, taken, pc.is_none());
-                        } else if self.effects.csrs.len() > 0 {
+                            self.trap(batch, taken, false);
+                        } else if !self.effects.csrs.is_empty() {
                             self.follow(batch, level);
                         }
                     }
@@ -309,17 +309,16 @@ impl Recorder {
 
     /// The step of an instruction that was fetched.
     #[inline]
-    fn instruction(&mut self, batch: &mut Batch, trapped: bool) {
+    fn instruction(&mut self, batch: &mut Batch, before: u64, trapped: bool) {
         let number = self.recorded;
         self.executed += 1;
         let fx = &self.effects;
         for walk in fx.walks.iter() {
             push_walk(batch, &walk, number);
         }
-        let Some(pc) = fx.pc else {
-            // A fetch that faulted: counted as attempted by the model, with no instruction to show.
-            return;
-        };
+        // A fetch that faulted is a step without an encoding.
+        let fetched = fx.pc.is_some();
+        let pc = fx.pc.unwrap_or(before);
         self.recorded += 1;
         let begun = batch.begin_accesses();
         let mut step = Step::new(pc, fx.encoding, fx.length);
@@ -331,7 +330,7 @@ impl Recorder {
         let state = self.target.hart().state();
         if let Some(inst) = &fx.inst {
             let roles = &self.roles[inst.op as usize];
-            let before = |class: RegClass, number: u8| match class {
+            let old = |class: RegClass, number: u8| match class {
                 RegClass::Int => match fx.x {
                     Some((written, _)) if written == number => fx.old_x,
                     _ => state.x[usize::from(number & 31)],
@@ -347,25 +346,23 @@ impl Recorder {
                     if class == RegClass::Int && number == 0 {
                         continue;
                     }
-                    let value = Value::Word(before(class, number));
+                    let value = Value::Word(old(class, number));
                     batch.regs.push(register(class, number.into(), RegRole::Source, value));
                 }
             }
             match inst.op.class() {
                 Class::Branch if !trapped => {
-                    let values = (before(RegClass::Int, inst.rs1), before(RegClass::Int, inst.rs2));
+                    let values = (old(RegClass::Int, inst.rs1), old(RegClass::Int, inst.rs2));
                     step.taken = Some(branch_taken(inst, values, self.meta.isa == Isa::Rv32));
                 }
                 Class::Jal | Class::Jalr if !trapped => step.taken = Some(true),
-                Class::Csr if self.options.registers && !trapped && inst.csr_access().0 => {
-                    let old = match fx.x {
-                        Some((_, value)) => Value::Word(value),
-                        None => Value::Unknown,
-                    };
-                    batch.regs.push(register(RegClass::Csr, inst.imm as u16, RegRole::Source, old));
-                }
                 _ => {}
             }
+        }
+        if let Some((number, value)) = fx.csr_read
+            && self.options.registers
+        {
+            batch.regs.push(register(RegClass::Csr, number, RegRole::Source, Value::Word(value)));
         }
         if self.options.registers {
             if let Some((number, value)) = fx.x {
@@ -384,11 +381,12 @@ impl Recorder {
         if trapped {
             step.outcome = Outcome::Attempted;
         }
-        let translated = fx.physical_pc != pc;
+        let translated = fetched && fx.physical_pc != pc;
         let target = if step.taken == Some(true) { Some(fx.next_pc) } else { None };
-        if translated || target.is_some() {
+        if translated || target.is_some() || !fetched {
             let physical_pc = translated.then_some(fx.physical_pc);
-            step.extra = batch.add_extra(StepExtra { target, physical_pc, ..StepExtra::default() });
+            let extra = StepExtra { target, physical_pc, placeholder: !fetched, ..StepExtra::default() };
+            step.extra = batch.add_extra(extra);
         }
         step.accesses = batch.end_accesses(begun).unwrap_or(begun);
         batch.push(8 * number, EventKind::Step(step));
@@ -452,10 +450,10 @@ impl Recorder {
 
     /// What the Linux kernel did.
     #[cold]
-    fn kernel(&mut self, batch: &mut Batch, kernel: Kernel) {
+    fn kernel(&mut self, batch: &mut Batch, pc: u64, kernel: Kernel) {
         let offset = 8 * self.recorded;
         let Target::Process(process) = &mut self.target else { return };
-        let pc = self.effects.pc;
+        let pc = Some(pc);
         let call = self.effects.inst.is_some_and(|inst| inst.op == Op::Ecall);
         let number = process.hart.state().x[17];
         let (cause, value) = match self.effects.inst.map(|inst| inst.op) {

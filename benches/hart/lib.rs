@@ -1,0 +1,1 @@
+//! Benchmark of the golden model; see `benches/hart.rs`.

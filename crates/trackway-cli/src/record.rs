@@ -1,0 +1,182 @@
+//! `trackway record`: runs a RISC-V program on the golden model and writes what it does.
+
+use std::io::Write;
+use std::path::Path;
+
+use anstream::eprintln;
+use trackway::{Target as Output, WriteOptions};
+use trackway_core::{Batch, Source};
+use trackway_hart::linux::{Options as LinuxOptions, Process};
+use trackway_hart::machine::{Machine, MachineConfig, RAM_BASE};
+use trackway_hart::{
+    Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Settings, Target,
+};
+
+use crate::cli::{Platform, RecordArgs};
+use crate::exit::{Exit, Failure};
+
+pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
+    let path = &args.program;
+    let file = |error| Failure::input(path, trackway::Error::File { path: path.clone(), error });
+    let bytes = std::fs::read(path).map_err(file)?;
+    let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
+    let program = Program::read(&bytes).map_err(loaded)?;
+    let mut options = args.common.options()?;
+    let settings = match &options.config {
+        Some(config) => config.section("machine").map_err(|error| Failure::input(&config.path, error))?,
+        None => None,
+    };
+    let settings: Settings = settings.unwrap_or_default();
+    let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
+    let target = match platform(args, &program) {
+        Platform::Linux => {
+            let bare = Config { paging: Paging::Bare, pmp_entries: 0, ..Config::new(program.isa) };
+            let core = settings.core(Config { reset_pc: program.entry, ..bare }).map_err(wrong)?;
+            let process = Process::with_config(&program, linux_options(args)?, core).map_err(loaded)?;
+            Target::Process(Box::new(process))
+        }
+        Platform::Bare => {
+            if !args.arguments.is_empty() {
+                return Err(Failure::Usage("a bare-metal program takes no arguments".into()));
+            }
+            let config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
+            Target::Machine(Box::new(Machine::new(config, &program).map_err(loaded)?))
+        }
+    };
+    let mut recorder = Recorder::new(
+        target,
+        RecordOptions {
+            registers: !args.no_regs,
+            memory: !args.no_mem,
+            from: args.from.as_deref().map(|text| position(text, &program)).transpose()?,
+            to: args.to.as_deref().map(|text| position(text, &program)).transpose()?,
+            limit: args.limit.unwrap_or(u64::MAX),
+        },
+    );
+
+    options.elf.push(path.display().to_string());
+    options.write = WriteOptions {
+        container: args.container.clone(),
+        level: args.level,
+        profile: args.profile.clone(),
+        ..WriteOptions::default()
+    };
+    let into = match args.into {
+        Some(id) => trackway::by_name(id.word()),
+        None => trackway::for_output(&args.output),
+    };
+    let Some(into) = into else {
+        let text = format!("{}: which format? Say --into FORMAT", args.output.display());
+        return Err(Failure::Usage(text));
+    };
+    let written = |error: trackway::Error| Failure::input(&args.output, error);
+    let meta = recorder.meta().clone();
+    let mut sink = trackway::create(into, Output::new(&args.output), &meta, &options).map_err(written)?;
+    let mut batch = Batch::default();
+    // The trace may be on stdout; the program's own words then go to stderr.
+    let to_stdout = args.output != Path::new("-");
+    while recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
+        sink.put(&batch).map_err(|error| written(error.into()))?;
+        show(&mut recorder, to_stdout)?;
+    }
+    let losses = sink.finish().map_err(|error| written(error.into()))?;
+    if args.common.verbose {
+        eprint!("{losses}");
+    }
+    let end = recorder.run_out();
+    show(&mut recorder, to_stdout)?;
+    conclude(args, &recorder, end)
+}
+
+/// Says how it went.
+fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Failure> {
+    let ended = match end {
+        End::Passed => "ended well, exit code 0".to_string(),
+        End::Failed(code) => format!("reported failure, exit code {code}"),
+        End::Killed(signal) => format!("was ended by signal {signal}"),
+        End::Unfinished => format!("was stopped after {} instructions", recorder.executed()),
+    };
+    if !args.common.quiet {
+        eprintln!("{}: {ended}", args.program.display());
+        eprintln!(
+            "{}: {} instructions recorded, {} executed",
+            args.output.display(),
+            recorder.recorded(),
+            recorder.executed()
+        );
+    }
+    if recorder.recorded() == 0 {
+        return Err(Failure::Usage("the window holds no instruction".into()));
+    }
+    Ok(match end {
+        End::Passed | End::Unfinished => Exit::Fine,
+        End::Failed(_) | End::Killed(_) => Exit::Found,
+    })
+}
+
+/// A program that is linked into the machine's RAM is bare-metal.
+fn platform(args: &RecordArgs, program: &Program) -> Platform {
+    args.platform.unwrap_or(if program.entry >= RAM_BASE && !program.dynamic {
+        Platform::Bare
+    } else {
+        Platform::Linux
+    })
+}
+
+fn linux_options(args: &RecordArgs) -> Result<LinuxOptions, Failure> {
+    let name = args.program.display().to_string();
+    let mut options = LinuxOptions::new(std::iter::once(name.clone()).chain(args.arguments.clone()));
+    options.environment = args.env.clone();
+    options.executable = match std::path::absolute(&args.program) {
+        Ok(path) => path.display().to_string(),
+        Err(_) => name,
+    };
+    if let Some(path) = &args.stdin {
+        let file = |error| Failure::input(path, trackway::Error::File { path: path.clone(), error });
+        options.stdin = match path.as_os_str() == "-" {
+            true => {
+                let mut bytes = Vec::new();
+                std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map_err(file)?;
+                bytes
+            }
+            false => std::fs::read(path).map_err(file)?,
+        };
+    }
+    if let Some(seed) = args.seed {
+        options.seed = seed;
+    }
+    if let Some(time) = args.time {
+        options.start_time = time;
+    }
+    options.write_files = args.write_files;
+    Ok(options)
+}
+
+/// An instruction number, `pc:0x…` or `sym:NAME`.
+fn position(text: &str, program: &Program) -> Result<Position, Failure> {
+    let wrong = |why: &str| Failure::Usage(format!("{text}: {why}"));
+    if let Some(name) = text.strip_prefix("sym:") {
+        let address = program.symbol(name).ok_or_else(|| wrong("the program has no such symbol"))?;
+        return Ok(Position::Pc(address));
+    }
+    if let Some(pc) = text.strip_prefix("pc:") {
+        let digits = pc.strip_prefix("0x").unwrap_or(pc);
+        let pc = u64::from_str_radix(digits, 16).map_err(|_| wrong("not an address in hex"))?;
+        return Ok(Position::Pc(pc));
+    }
+    let number = text.parse().map_err(|_| wrong("not an instruction number, pc:0x… or sym:NAME"))?;
+    Ok(Position::Instruction(number))
+}
+
+/// Passes on what the program printed.
+fn show(recorder: &mut Recorder, to_stdout: bool) -> Result<(), Failure> {
+    let (out, err) = recorder.target.take_output();
+    if to_stdout {
+        std::io::stdout().write_all(&out)?;
+        std::io::stdout().flush()?;
+    } else {
+        std::io::stderr().write_all(&out)?;
+    }
+    std::io::stderr().write_all(&err)?;
+    Ok(())
+}
