@@ -1,5 +1,5 @@
 //! Instructions per second of the golden model on one core: without effects, with effects, and while recording
-//! STF to a file that is thrown away. All three run interleaved; the median of several passes is printed.
+//! plain STF that is thrown away. All three run interleaved; the median of several passes is printed.
 //!
 //! Programs: the C program of `programs/riscv` on bare metal, and where the corpus is there, bzip2 in Linux
 //! user mode. Aim: 50, 25 and 15 million per second.
@@ -85,7 +85,9 @@ fn recording(target: Target) -> u64 {
     let format = trackway::by_name("stf").expect("STF is in the list");
     let output = Output::new(Path::new("/dev/null"));
     let meta = recorder.meta().clone();
-    let mut sink = trackway::create(format, output, &meta, &Options::default()).expect("it opens");
+    let mut options = Options::default();
+    options.write.container = Some("plain".to_string());
+    let mut sink = trackway::create(format, output, &meta, &options).expect("it opens");
     let mut batch = Batch::default();
     while recorder.fill(&mut batch).expect("the model gives no errors") {
         sink.put(&batch).expect("it is written");

@@ -574,7 +574,7 @@ fn push_kernel_write(batch: &mut Batch, process: &mut Process, address: u64, len
     let mut at = address;
     while at < end {
         let mut size = 8;
-        while at % size != 0 || at + size > end {
+        while !at.is_multiple_of(size) || at + size > end {
             size /= 2;
         }
         let mut bytes = [0; 8];
