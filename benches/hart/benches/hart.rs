@@ -34,9 +34,12 @@ fn main() {
     }
 }
 
+/// Runs a program to its end; gives the instructions.
+type Way = fn(Target) -> u64;
+
 /// The three ways, interleaved.
 fn measure(name: &str, times: u32, start: &dyn Fn() -> Target) {
-    let ways: [(&str, fn(Target) -> u64); 3] =
+    let ways: [(&str, Way); 3] =
         [("without effects", plainly), ("with effects", with_effects), ("recording STF", recording)];
     let mut rates = [const { Vec::new() }; 3];
     for _ in 0..PASSES {
