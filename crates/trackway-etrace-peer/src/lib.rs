@@ -1,0 +1,1 @@
+//! Tests only: `tests/both_ways.rs`.
