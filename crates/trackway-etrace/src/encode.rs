@@ -151,6 +151,14 @@ struct Stretch {
     transfer: Option<u64>,
 }
 
+impl Stretch {
+    /// Was `address` passed, now that the run going on has come to `here`?
+    fn has_passed(&self, address: u64, here: u64) -> bool {
+        let within = |&(first, last): &(u64, u64)| first <= address && address <= last;
+        within(&(self.start, here)) || self.runs.iter().any(within)
+    }
+}
+
 /// More runs than this without a branch are cut by a report.
 const MAX_RUNS: usize = 32;
 
@@ -465,6 +473,12 @@ impl Encoder {
             !restart && (next.what == What::Trap || (next.what == What::Retire && next.changes()) || due);
         // For an Off the codes of the support packet tell the same.
         let after_updiscon = self.past.updiscon();
+        // Chapter 11 takes a depth in the packet after a twofold report for that of the first place.
+        let twofold_next = exact
+            && self.options.implicit_return
+            && matches!(leave, Leave::Updiscon | Leave::Mispredicted)
+            && next.what == What::Retire
+            && self.stretch.has_passed(next.from, cur.address);
         if !reported {
             let pending = self.branches > 0;
             let gate = self.config.dialect.privilege_gates_sync() && next.privilege_changed;
@@ -476,6 +490,7 @@ impl Encoder {
                 || (next.what == What::Retire && next.discontinuous)
                 || (next.changes() && pending)
                 || (exact && self.twofold && (due || next.changes()))
+                || twofold_next
                 || (exact && next.changes() && leave == Leave::Updiscon && !gate)
                 || (exact && leave == Leave::Mispredicted);
             let full = is_branch && self.predicted >= 31 && self.count_is_full();
@@ -485,6 +500,7 @@ impl Encoder {
                 let asked = cur.notify
                     || full
                     || (exact && odd)
+                    || (twofold_next && !format_3 && !restart)
                     || (exact
                         && leave == Leave::Mispredicted
                         && !format_3
@@ -644,10 +660,8 @@ impl Encoder {
         match leave {
             Leave::Plain => {}
             Leave::Branch | Leave::Updiscon | Leave::Mispredicted => {
-                let to = self.next.from;
-                let passed = |&(first, last): &(u64, u64)| first <= to && to <= last;
-                self.past.target_passed = leave != Leave::Branch
-                    && (passed(&(stretch.start, cur.address)) || stretch.runs.iter().any(passed));
+                self.past.target_passed =
+                    leave != Leave::Branch && stretch.has_passed(self.next.from, cur.address);
                 stretch.runs.clear();
                 stretch.transfer = None;
                 stretch.start = self.next.from;

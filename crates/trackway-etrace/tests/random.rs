@@ -150,7 +150,6 @@ fn v2_exact_is_the_identity() {
             let blurred = walk.contexts.get(n + 1).is_some_and(|next| next.2 == 1 && next.0 == at + 1);
             assert!(change == 1 || blurred || found.contexts[at as usize] == id, "seed {seed}: {id} at {at}");
         }
-        // Every watchpoint is told, or its instruction is reported anyway as the target of a jump.
         let many = decode(&bytes, &config, &image, 3);
         if many.lines != found.lines {
             let at = many.lines.iter().zip(&found.lines).take_while(|(a, b)| a == b).count();
@@ -276,24 +275,5 @@ fn blocks_give_the_packets_of_single_retirement() {
                 }
             }
         }
-    }
-}
-
-#[test]
-#[ignore]
-fn show() {
-    let seed: u64 = std::env::var("SEED").unwrap().parse().unwrap();
-    let Case { config, program, walk } = case(seed, Dialect::V2);
-    let (bytes, _) = encode(&walk.batch, &config);
-    let found = decode(&bytes, &config, &image_of(&program), 1);
-    println!("{:?}\n{:?}\n{:?}", config.options, config.encoder, walk.contexts);
-    println!("{}", common::raw(&bytes, &config));
-    println!("{}", found.lines.join("\n"));
-    let mut n = 0;
-    for event in &walk.batch.events {
-        let mut line = String::new();
-        walk.batch.write_line(event, &mut line);
-        println!("{n} {line}");
-        n += u32::from(matches!(event.kind, EventKind::Step(step) if step.outcome == Outcome::Retired));
     }
 }
