@@ -200,7 +200,8 @@ fn compression_by_mode() {
         eprintln!("SKIPPED: the table is made with TRACKWAY_SWEEP=1");
         return;
     }
-    let modes: [(&str, fn(&mut Config)); 11] = [
+    type Set = fn(&mut Config);
+    let modes: [(&str, Set); 11] = [
         ("delta address", |_| {}),
         ("full address", |config| config.options.full_address = true),
         ("sijump", |config| config.options.sijump = true),

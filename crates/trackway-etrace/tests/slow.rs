@@ -374,7 +374,10 @@ fn chapter_11_follows_our_encoder() {
                 found => panic!(
                     "seed {seed} {dialect:?} {:?}: {:?} wanted {:x?}\n{}",
                     config.options,
-                    found.map(|pcs| (pcs.iter().zip(&wanted).take_while(|(a, b)| a == b).count(), format!("{pcs:x?}"))),
+                    found.map(|pcs| (
+                        pcs.iter().zip(&wanted).take_while(|(a, b)| a == b).count(),
+                        format!("{pcs:x?}")
+                    )),
                     wanted,
                     common::raw(&bytes, &config)
                 ),
