@@ -62,7 +62,7 @@
     float1 \load, \op, \number, \table
 .endm
 
-.macro float2 load, op, number, table
+.macro plain2 load, op, number, table
     rows \number, \table
     begin
     \load fa0, 0(s0)
@@ -70,6 +70,10 @@
     \op fa3, fa0, fa1
     same_float
     end
+.endm
+
+.macro float2 load, op, number, table
+    plain2 \load, \op, \number, \table
 // The modes in the encoding, against frm set to something else.
     rows \number, \table
     begin
@@ -108,16 +112,6 @@
     end
 .endm
 
-.macro plain2 load, op, number, table
-    rows \number, \table
-    begin
-    \load fa0, 0(s0)
-    \load fa1, 8(s0)
-    \op fa3, fa0, fa1
-    same_float
-    end
-.endm
-
 .macro compare2 load, op, number, table
     rows \number, \table
     begin
@@ -138,12 +132,7 @@
 .endm
 
 .macro to_int load, op, number, table
-    rows \number, \table
-    begin
-    \load fa0, 0(s0)
-    \op a0, fa0
-    same_int
-    end
+    compare1 \load, \op, \number, \table
 .endm
 
 .macro from_int load, op, number, table
