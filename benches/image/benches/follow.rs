@@ -36,12 +36,25 @@ fn time(calls: u32, mut run: impl FnMut()) -> f64 {
     (now(begin) - start) / f64::from(calls)
 }
 
+/// One row: instructions, runs, seconds with the table, seconds without.
+fn print(name: &str, [instructions, runs, ours, plain]: [f64; 4]) {
+    println!(
+        "{name:<18} {:>7.2} {:>12.1} {:>14.1} {:>14.1} {:>7.1}",
+        instructions / runs,
+        runs / ours / 1e6,
+        instructions / ours / 1e6,
+        instructions / plain / 1e6,
+        plain / ours,
+    );
+}
+
 fn main() {
     println!("following, {PASSES} passes, median, one thread, table warm");
     println!(
         "{:<18} {:>7} {:>12} {:>14} {:>14} {:>7}",
         "execution", "i/run", "M runs/s", "M instr/s", "decoding", "ratio"
     );
+    let mut all = [0.0; 4];
     for (folder, waypoints) in [("aarch64", Waypoints::ete(true)), ("rv64gc", Waypoints::ETRACE)] {
         for name in ["qsortmix", "fpmix", "lua", "minigzip", "bzip2"] {
             let Some(sequence) = Sequence::new(folder, name, waypoints) else { return };
@@ -56,26 +69,18 @@ fn main() {
             }
             let (ours, plain) = (median(ours), median(plain));
             let (instructions, runs) = (sequence.instructions as f64, sequence.runs as f64);
-            println!(
-                "{:<18} {:>7.2} {:>12.1} {:>14.1} {:>14.1} {:>7.1}",
-                sequence.name,
-                instructions / runs,
-                runs / ours / 1e6,
-                instructions / ours / 1e6,
-                instructions / plain / 1e6,
-                plain / ours,
-            );
+            print(&sequence.name, [instructions, runs, ours, plain]);
+            all = std::array::from_fn(|n| all[n] + [instructions, runs, ours, plain][n]);
         }
     }
+    print("all", all);
 
     println!("\nbuilding the table for 1 MiB of real code, {PASSES} passes, median");
     for (folder, isa, waypoints) in
         [("aarch64", Isa::A64, Waypoints::ete(true)), ("rv64gc", Isa::Rv64, Waypoints::ETRACE)]
     {
         let Some(sequence) = Sequence::new(folder, "lua", waypoints) else { return };
-        let code = sequence.blocks.memory().segments().iter().find(|segment| segment.executable);
-        let code = code.expect("a program has code").bytes();
-        let megabyte: Vec<u8> = code.iter().copied().cycle().take(1 << 20).collect();
+        let megabyte: Vec<u8> = sequence.text.iter().copied().cycle().take(1 << 20).collect();
         let memory = Segment::new(0x10000, Arc::new(megabyte)).expect("it fits");
         let memory = Arc::new(Memory::new([memory]));
         let seconds = (0..PASSES).map(|_| {

@@ -13,6 +13,8 @@ pub struct Sequence {
     pub name: String,
     /// The program.
     pub blocks: Arc<Blocks>,
+    /// Its section `.text`.
+    pub text: Vec<u8>,
     /// First instruction.
     pub start: u64,
     /// Outcome of each conditional branch.
@@ -32,10 +34,15 @@ impl Sequence {
         let mut image = Image::default();
         image.add_elf(name, Arc::new(run.elf.clone()), None, Space::default()).ok()?;
         let blocks = image.blocks(&Context::default(), run.isa, waypoints);
+        let sections = &image.parts()[0].elf.as_ref()?.code;
+        let section = sections.iter().find(|section| section.name == ".text")?;
+        let mut text = vec![0; usize::try_from(section.length).ok()?];
+        blocks.memory().read(section.address, &mut text);
         let mut cursor = blocks.cursor();
         let mut sequence = Sequence {
             name: run.name.clone(),
             blocks,
+            text,
             start: run.pcs[0],
             taken: Vec::new(),
             targets: Vec::new(),
