@@ -268,7 +268,12 @@ impl Analyser {
     #[inline]
     fn run(&mut self, offset: u64, run: Run) {
         self.flow.followed = true;
-        self.out.run(offset, Run { withdrawn: self.withdrawn, ..run });
+        if self.withdrawn {
+            // The run before it is still the one that a mispredict corrects.
+            self.out.push(offset, EventKind::Run(Run { withdrawn: true, ..run }));
+        } else {
+            self.out.run(offset, run);
+        }
     }
 
     /// A block was executed and its last instruction taken or not (K10.5.5.18.3, K10.5.5.18.4).
@@ -322,7 +327,8 @@ impl Analyser {
         self.flow.last = Some(Last { taken, ..last });
         let isa = self.flow.isa();
         let corrected = run_of(&block, isa, taken);
-        if let Some(run) = self.out.last_run()
+        if !self.withdrawn
+            && let Some(run) = self.out.last_run()
             && run.end == corrected.end
         {
             (run.taken, run.doubtful) = (corrected.taken, corrected.doubtful);
@@ -584,7 +590,9 @@ impl Analyser {
 
     /// The exit of the last run is final.
     fn settle(&mut self) {
-        self.out.settle();
+        if !self.withdrawn {
+            self.out.settle();
+        }
     }
 
     fn target_address(&mut self, entry: Entry) {

@@ -108,6 +108,9 @@ fn what_is_cancelled_is_shown_if_asked_for() {
     let expected =
         [N, "1008-1010 2 call E withdrawn", "1200-1208 2 return E withdrawn", "1008-1010 2 call N doubtful"];
     assert_eq!(stream.events_with(&code(), options).split_off(2), expected);
+    let stream = deep().atoms("NE").raw("34").commit(1);
+    let expected = [E, "1008-1010 2 call E withdrawn"];
+    assert_eq!(stream.events_with(&code(), options).split_off(2), expected);
     // One within another: the inner starts from where the outer was.
     let stream = deep().atoms("EE").cancel(1).atoms("E").cancel(2).atoms("N").commit(1);
     let expected =

@@ -103,7 +103,9 @@ impl Out {
     /// Takes back all but `count` events of the open batch, which were runs.
     pub(crate) fn rewind(&mut self, count: usize) {
         self.batch.events.truncate(count);
-        self.run = NONE;
+        if self.run >= count {
+            self.run = NONE;
+        }
     }
 
     /// Offset of the last event in the open batch.

@@ -1,0 +1,136 @@
+//! ETE snapshots, as a user opens them: our own small one, and those of the corpus where it is.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn trackway(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
+}
+
+fn stdout(args: &[&str]) -> String {
+    let output = trackway(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+const COUNT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ete/count");
+
+/// Compares with a file beside the snapshot, or writes it.
+fn golden(name: &str, args: &[&str]) {
+    let path = Path::new(COUNT).join(name);
+    let found = stdout(&[args, &[COUNT]].concat());
+    if std::env::var_os("TRACKWAY_BLESS").is_some() {
+        std::fs::write(&path, &found).expect("the file can be written");
+    }
+    let expected = std::fs::read_to_string(&path).expect("the expected file");
+    assert_eq!(found, expected, "{}", path.display());
+}
+
+#[test]
+fn our_snapshot_in_every_shape() {
+    golden("expected.raw", &["dump", "--raw"]);
+    golden("expected.events", &["dump", "--as", "events", "--show-withdrawn"]);
+    golden("expected.runs", &["dump", "--as", "runs"]);
+    golden("expected.pcs", &["dump", "--as", "pcs"]);
+}
+
+#[test]
+fn instructions_with_their_text() {
+    let text = stdout(&["dump", COUNT]);
+    for line in ["== source ETE_0", "== source ETE_1", "bl #0x80018", "svc #7", "syscall_index=0x7"] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn one_source_of_several() {
+    let one = stdout(&["dump", "--as", "pcs", "--source", "ETE_1", COUNT]);
+    assert_eq!(one.lines().count(), 9, "{one}");
+    let output = trackway(&["dump", "--source", "ETE_9", COUNT]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("there are ETE_0, ETE_1"), "{error}");
+}
+
+#[test]
+fn info_names_the_sources() {
+    let text = stdout(&["info", COUNT]);
+    for line in ["ETE 1.3", "ETE_0", "ETE_1", "snapshot folder"] {
+        assert!(text.contains(line), "{line} in\n{text}");
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let one = stdout(&["dump", "--as", "events", "-j", "1", COUNT]);
+    assert_eq!(stdout(&["dump", "--as", "events", "-j", "4", COUNT]), one);
+}
+
+#[test]
+fn a_raw_stream_with_its_registers_in_toml() {
+    let folder = std::env::temp_dir().join(format!("trackway-ete-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let config = folder.join("ete.toml");
+    std::fs::write(&config, "[ete]\nTRCCONFIGR = 0x1801\nTRCDEVARCH = 0x47735a13\n")
+        .expect("it can be written");
+    let config = config.display().to_string();
+    let (stream, image) = (format!("{COUNT}/core0.bin"), format!("{COUNT}/count.bin@0x80000"));
+    let with = |args: &[&str]| stdout(&[args, &["--config", &config, "--image", &image, &stream]].concat());
+    let all = stdout(&["dump", "--as", "pcs", "--source", "ETE_0", COUNT]);
+    assert_eq!(with(&["dump", "--as", "pcs"]), all);
+    // Cut inside a packet: what came before is shown, and the exit code tells.
+    let bytes = std::fs::read(&stream).expect("the stream");
+    let cut = folder.join("cut.bin").display().to_string();
+    std::fs::write(&cut, &bytes[..bytes.len() - 3]).expect("it can be written");
+    let output = trackway(&["dump", "--as", "pcs", "--config", &config, "--image", &image, &cut]);
+    assert_eq!(
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
+        (Some(3), all.as_str())
+    );
+    // The same packets, byte for byte.
+    let copy = folder.join("copy.ete").display().to_string();
+    stdout(&["convert", "--config", &config, &stream, &copy]);
+    assert_eq!(std::fs::read(&copy).expect("the copy"), bytes);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn check_finds_nothing_wrong() {
+    let text = stdout(&["check", COUNT]);
+    assert!(!text.contains("error"), "{text}");
+}
+
+fn corpus(name: &str) -> Option<PathBuf> {
+    let root = std::env::var_os("TRACKWAY_CORPUS").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
+        PathBuf::from,
+    );
+    let folder = root.join("ete").join(name);
+    if !folder.is_dir() {
+        eprintln!("skipped: {} is not there", folder.display());
+        return None;
+    }
+    Some(folder)
+}
+
+#[test]
+fn snapshots_of_the_corpus() {
+    // Snapshot, instructions attempted, of which retired.
+    let numbers = [("002-ack_test_scr", 5146), ("feat_cmpbr", 110), ("tme_tcancel", 0), ("ete-wfet", 718)];
+    for (name, attempted) in numbers {
+        let Some(folder) = corpus(name) else { return };
+        let folder = folder.display().to_string();
+        let pcs = stdout(&["dump", "--as", "pcs", "--attempted", &folder]);
+        assert_eq!(pcs.lines().count(), attempted, "{name}");
+    }
+}
+
+#[test]
+fn strict_stops_where_the_program_contradicts() {
+    let Some(folder) = corpus("juno_r1_1") else { return };
+    let folder = folder.display().to_string();
+    let output = trackway(&["dump", "--as", "runs", "--strict", "--source", "ETM_0", &folder]);
+    assert_eq!(output.status.code(), Some(4));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(error.contains("contradicts"), "{error}");
+}
