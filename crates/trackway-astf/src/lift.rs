@@ -5,8 +5,8 @@ use trackway_core::*;
 use crate::layout::{Words, from_bytes};
 use crate::read::{RECORD, Records};
 use crate::record::{
-    Access, Attribute, ExtraEa, Instruction, Level, PLAIN_MASK, Record, StringContinuation, StringRecord,
-    Timestamp, TrapType,
+    Access, Attribute, ExtraEa, Instruction, Level, Record, StringContinuation, StringRecord, Timestamp,
+    TrapType,
 };
 use crate::word::{self, Memory};
 
@@ -35,19 +35,20 @@ struct State {
     level: Level,
     /// The last instruction, or 0.
     last_pc: u64,
-    /// Where the flow goes on, if `known`.
+    /// Where the flow goes on, or [`UNKNOWN`].
     expected: u64,
-    known: bool,
     /// The last instruction waits for Extra EAs.
     open: bool,
-    /// The last instruction.
-    last: Instruction,
+    /// The first word of the last instruction's record: flags and instruction word.
+    last: u64,
     /// A vector length other than 128 bits was seen: 0 is then a length too.
     scalable: bool,
     unsupported: bool,
     /// Timestamps since the last instruction, and the last one.
     times: u32,
     time: u64,
+    /// Instructions so far.
+    instructions: u64,
     /// Records other than instructions, by kind.
     others: [u64; 7],
     /// A string that is not complete: offset of its first record, size, bytes.
@@ -70,7 +71,7 @@ impl Lift {
     }
 
     fn fill_records(&mut self, batch: &mut Batch) -> Result<()> {
-        while !batch.is_full() || self.state.open {
+        while batch.events.len() < ENOUGH || self.state.open {
             let Some((offset, chunk)) = self.records.chunk()? else {
                 self.state.end_string(batch);
                 return Ok(());
@@ -101,7 +102,7 @@ impl Source for Lift {
             self.state.context(offset, &words, batch);
         }
         let result = self.fill_records(batch);
-        self.number += batch.instructions();
+        self.number = self.state.instructions;
         match result {
             Err(error) if !batch.events.is_empty() => self.pending = Some(error),
             result => result?,
@@ -112,7 +113,7 @@ impl Source for Lift {
     fn resync(&mut self) -> Result<bool> {
         let from = self.records.offset();
         let Some(skipped) = self.records.resync() else { return Ok(false) };
-        self.state.known = false;
+        self.state.expected = UNKNOWN;
         self.state.open = false;
         self.state.string = None;
         let from_pc = Some(self.state.last_pc).filter(|pc| *pc != 0);
@@ -140,6 +141,7 @@ impl Source for Lift {
             self.records.consume(count);
         }
         self.context = context;
+        self.state.instructions = self.number;
         Ok(self.number)
     }
 
@@ -160,19 +162,62 @@ impl Source for Lift {
 const NAMES: [&str; 7] =
     ["Extra EA", "Context", "Trap", "String", "String continuation", "Timestamp", "Unknown"];
 
+/// No instruction has this address: it is not known where the flow goes on.
+const UNKNOWN: u64 = 1;
+/// `trap` in the first word of an Instruction.
+const TRAP_FLAG: u64 = 1 << 18;
+/// `trap`, and the `xattr_mode` of an SME index.
+const RARE_FLAGS: u64 = TRAP_FLAG | 1 << 9;
+
+/// Events after which a batch is handed on: few enough to stay in the first-level cache.
+const ENOUGH: usize = 256;
+
+/// Records that are lifted together: as many as a mask has bits.
+const BLOCK: usize = 64;
+
+/// By bits 23:16 of an Instruction with `xattr_mode` 0: it has no access or one that reads or writes, or it is
+/// a branch; it did not trap.
+const COMMON: [bool; 256] = {
+    let mut common = [false; 256];
+    let mut flags = 0;
+    while flags < 256 {
+        let (tagged, branch, valid) = (flags & 2 != 0, flags & 8 != 0, flags & 0x40 != 0);
+        let moves = flags & 0x30 != 0;
+        let rare = flags & 0x84 != 0;
+        common[flags] =
+            !rare && if branch { !tagged && !moves } else { valid == moves && (valid || !tagged) };
+        flags += 1;
+    }
+    common
+};
+
+/// The places of the ones in a mask.
+fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = mask.trailing_zeros() as usize;
+        (mask != 0).then(|| {
+            mask &= mask - 1;
+            at
+        })
+    })
+}
+
+/// By `is_read` and `is_write`.
+const MEM_KINDS: [MemKind; 4] = [MemKind::Unknown, MemKind::Read, MemKind::Write, MemKind::ReadWrite];
+
 impl State {
     fn new(level: Level) -> Self {
         State {
             level,
             last_pc: 0,
-            expected: 0,
-            known: false,
+            expected: UNKNOWN,
             open: false,
-            last: Instruction::default(),
+            last: 0,
             scalable: false,
             unsupported: false,
             times: 0,
             time: 0,
+            instructions: 0,
             others: [0; 7],
             string: None,
         }
@@ -192,83 +237,139 @@ impl State {
     }
 
     /// Lifts records until the batch is full; gives how many.
-    #[inline]
-    fn lift(&mut self, mut offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
-        let mut used = 0;
-        for record in chunk {
-            let words = from_bytes(record);
-            let word = (words[0] >> 32) as u32;
-            // Most instructions access nothing and go nowhere.
-            let plain = words[0] & PLAIN_MASK == u64::from(Instruction::ID) && word >> 24 != 0xd4;
-            if plain && self.expected == words[1] && self.known {
-                batch.push(offset, EventKind::Step(Step::new(words[1], word, 4)));
-                self.last_pc = words[1];
-                self.expected = words[1].wrapping_add(4);
-                self.last.iword = word;
-                self.last.trap = false;
-            } else if words[0] as u8 == Instruction::ID {
-                self.instruction(offset, &Instruction::read(&words), batch);
-            } else {
-                self.other(offset, &words, batch);
+    fn lift(&mut self, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
+        let room = ENOUGH.saturating_sub(batch.events.len()).max(1);
+        let chunk = &chunk[..room.min(chunk.len())];
+        let mut at = offset;
+        for block in chunk.chunks(BLOCK) {
+            if !self.block(at, block, batch) {
+                for (record, n) in block.iter().zip(0..) {
+                    self.record(at + n * RECORD as u64, record, batch);
+                }
             }
-            offset += RECORD as u64;
-            used += 1;
-            if batch.is_full() && !self.open {
-                break;
-            }
+            at += block.as_flattened().len() as u64;
         }
-        used
+        chunk.len()
     }
 
-    #[inline]
-    fn instruction(&mut self, offset: u64, record: &Instruction, batch: &mut Batch) {
-        if (self.known && self.expected != record.pc) || self.string.is_some() || self.open {
+    /// Lifts a block of common instructions that follow each other; false, and nothing done, if there is
+    /// anything else in it.
+    ///
+    /// What a record is cannot be predicted, and a wrong guess costs more than lifting a record. So the
+    /// first loop has no jump that depends on the data, and finds out whether it was right to do it.
+    fn block(&mut self, offset: u64, block: &[[u8; RECORD]], batch: &mut Batch) -> bool {
+        if self.open || self.string.is_some() {
+            return false;
+        }
+        let before = batch.events.len();
+        let (mut mem, mut extra) = (batch.mem.len() as u32, batch.extras.len());
+        let (mut common, mut accesses, mut taken) = (true, 0u64, 0u64);
+        let (mut expected, mut at) = (self.expected, offset);
+        batch.events.extend(block.iter().map(|record| {
+            let [first, pc, ea, _] = from_bytes(record);
+            let (branch, valid) = (first >> 19 & 1, first >> 22 & 1);
+            let (has, goes) = (valid & !branch, valid & branch);
+            common &= first & 0x3ff == 1 && COMMON[(first >> 16 & 0xff) as usize];
+            common &= pc == expected && first >> 56 != 0xd4;
+            accesses = accesses >> 1 | has << 63;
+            taken = taken >> 1 | goes << 63;
+            expected = if goes == 1 { ea } else { pc.wrapping_add(4) };
+            let mut step = Step::new(pc, (first >> 32) as u32, 4);
+            step.accesses.mem_start = mem;
+            step.accesses.mem_len = has as u16;
+            step.taken = if branch == 1 { Some(valid == 1) } else { None };
+            step.extra = if goes == 1 { Batch::extra_at(extra) } else { None };
+            mem += has as u32;
+            extra += goes as usize;
+            at += RECORD as u64;
+            Event { offset: at - RECORD as u64, kind: EventKind::Step(step) }
+        }));
+        if !common {
+            batch.events.truncate(before);
+            return false;
+        }
+        let unused = 64 - block.len().min(64);
+        (accesses, taken) = (accesses >> unused, taken >> unused);
+        for n in ones(accesses) {
+            let [first, _, ea, _] = from_bytes(&block[n]);
+            let kind = MEM_KINDS[(first >> 20 & 3) as usize];
+            let mut access = MemAccess::new(kind, ea, (first >> 24 & 0xff) + 1, Value::Unknown);
+            access.tagged = first >> 17 & 1 == 1;
+            batch.mem.push(access);
+        }
+        for n in ones(taken) {
+            let [_, _, ea, _] = from_bytes(&block[n]);
+            batch.extras.push(StepExtra { target: Some(ea), ..StepExtra::default() });
+        }
+        if let Some(record) = block.last() {
+            let [first, pc, ..] = from_bytes(record);
+            (self.expected, self.last_pc, self.last, self.times) = (expected, pc, first, 0);
+        }
+        self.instructions += block.len() as u64;
+        true
+    }
+
+    /// Any record.
+    fn record(&mut self, offset: u64, record: &[u8; RECORD], batch: &mut Batch) {
+        let words = from_bytes(record);
+        if words[0] as u8 == Instruction::ID {
+            self.instruction(offset, &words, batch);
+        } else {
+            self.other(offset, &words, batch);
+        }
+    }
+
+    fn instruction(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
+        let record = Instruction::read(words);
+        if (self.expected != record.pc && self.expected != UNKNOWN) || self.string.is_some() || self.open {
             self.interruption(offset, record.pc, batch);
         }
         let mut step = Step::new(record.pc, record.iword, 4);
-        // Exception-generating instructions never retire, whatever the flag says.
-        if record.trap || never_retires(record.iword) {
-            step.outcome = Outcome::Attempted;
-        }
         self.expected = record.pc.wrapping_add(4);
-        self.known = true;
         if record.is_branch {
-            let taken = record.ea_valid;
-            step.taken = (!record.trap).then_some(taken);
-            if taken {
+            step.taken = Some(record.ea_valid);
+            if record.ea_valid {
                 self.expected = record.ea;
                 step.extra = batch.add_extra(StepExtra { target: Some(record.ea), ..StepExtra::default() });
             }
         } else if record.ea_valid {
-            let mut accesses = batch.begin_accesses();
-            push_access(record, &access_of(record), batch);
-            accesses.mem_len = 1;
-            step.accesses = accesses;
+            step.accesses = Accesses { mem_len: 1, ..batch.begin_accesses() };
+            push_access(words[0], &access_of(&record), batch);
         }
-        if let Attribute::Sme(index, _) = record.attribute() {
-            let target = step.taken.filter(|taken| *taken).map(|_| record.ea);
-            let extra = StepExtra { sme_index: Some(index.into()), target, ..StepExtra::default() };
-            step.extra = batch.add_extra(extra);
+        // Rare: traps, SME indices, exception-generating instructions and exception returns.
+        let rare = words[0] & RARE_FLAGS != 0 || matches!(words[0] >> 56, 0xd4 | 0xd6);
+        if rare {
+            self.rare(&record, &mut step, batch);
         }
         batch.push(offset, EventKind::Step(step));
-        if step.outcome == Outcome::Attempted || record.iword & 0xfe00_0000 == 0xd600_0000 {
-            self.leave(record);
-        }
+        self.instructions += 1;
         self.open = record.extra_eas;
         self.last_pc = record.pc;
-        self.last = *record;
+        self.last = words[0];
         self.times = 0;
     }
 
-    /// An instruction behind which the flow may go where no record but a Trap says.
-    #[cold]
-    fn leave(&mut self, record: &Instruction) {
+    /// What few instructions have.
+    fn rare(&mut self, record: &Instruction, step: &mut Step, batch: &mut Batch) {
+        if let Attribute::Sme(index, _) = record.attribute() {
+            let target = (step.taken == Some(true)).then_some(record.ea);
+            let extra = StepExtra { sme_index: Some(index.into()), target, ..StepExtra::default() };
+            step.extra = batch.add_extra(extra);
+        }
+        // Exception-generating instructions never retire, whatever the flag says.
+        let calls = never_retires(record.iword);
+        if record.trap || calls {
+            step.outcome = Outcome::Attempted;
+        }
+        if record.trap {
+            step.taken = None;
+        }
         let returns = record.iword & 0xffc0_0000 == 0xd680_0000;
         match self.level {
             // The handler is not in the trace; execution resumes behind a call, at anything else that trapped.
-            Level::Basic if record.trap && !never_retires(record.iword) => self.expected = record.pc,
-            Level::BasicPlus if record.trap => self.known = false,
-            _ if returns => self.known = false,
+            Level::Basic if record.trap && !calls => self.expected = record.pc,
+            Level::BasicPlus if record.trap => self.expected = UNKNOWN,
+            _ if returns => self.expected = UNKNOWN,
             _ => {}
         }
     }
@@ -278,7 +379,7 @@ impl State {
     fn interruption(&mut self, offset: u64, pc: u64, batch: &mut Batch) {
         self.end_string(batch);
         self.open = false;
-        if self.known && self.expected != pc {
+        if self.expected != UNKNOWN && self.expected != pc {
             let reason = match self.level {
                 Level::Basic => GapReason::Filtered,
                 Level::BasicPlus => GapReason::Unexplained,
@@ -335,9 +436,9 @@ impl State {
                 step.accesses = begun;
             }
         }
-        push_access(&self.last, &first, batch);
+        push_access(self.last, &first, batch);
         if let Some(second) = second {
-            push_access(&self.last, &second, batch);
+            push_access(self.last, &second, batch);
         }
         if let Some(Event { kind: EventKind::Step(step), .. }) = batch.events.last_mut() {
             step.accesses.mem_len = mem_len;
@@ -353,7 +454,7 @@ impl State {
         let unsupported = (record.unsupported != self.unsupported).then_some(record.unsupported);
         self.unsupported = record.unsupported;
         if record.unsupported {
-            self.known = false;
+            self.expected = UNKNOWN;
         }
         let context = Context {
             privilege: Some(LEVELS[usize::from(record.el)]),
@@ -389,7 +490,7 @@ impl State {
         };
         let classed = kind == TrapKind::Exception || record.trap_type == TrapType::SERROR.0;
         let from_last = match kind {
-            TrapKind::Exception => self.last.trap,
+            TrapKind::Exception => self.last & TRAP_FLAG != 0,
             TrapKind::Return => true,
             _ => false,
         };
@@ -405,8 +506,7 @@ impl State {
             ..Trap::new(kind)
         };
         self.expected = record.target_pc;
-        self.known = true;
-        self.last.trap = false;
+        self.last &= !TRAP_FLAG;
         batch.push_trap(offset, trap);
     }
 
@@ -467,13 +567,13 @@ fn access_of(record: &Instruction) -> Access {
 }
 
 #[inline]
-fn push_access(record: &Instruction, access: &Access, batch: &mut Batch) {
+fn push_access(word: u64, access: &Access, batch: &mut Batch) {
     let mut size = u64::from(access.size) + 1;
     let kind = match (access.read, access.write) {
         (true, false) => MemKind::Read,
         (false, true) => MemKind::Write,
         (true, true) => MemKind::ReadWrite,
-        (false, false) => bare_kind(record, &mut size),
+        (false, false) => bare_kind(word, &mut size),
     };
     let mut lifted = MemAccess::new(kind, access.address, size, Value::Unknown);
     lifted.tagged = access.tagged;
@@ -485,12 +585,12 @@ fn push_access(record: &Instruction, access: &Access, batch: &mut Batch) {
 
 /// An access that neither read nor wrote: the instruction word says what it is.
 #[cold]
-fn bare_kind(record: &Instruction, size: &mut u64) -> MemKind {
-    let memory = word::memory(record.iword);
-    if record.trap {
+fn bare_kind(word: u64, size: &mut u64) -> MemKind {
+    if word & TRAP_FLAG != 0 {
         return MemKind::Faulting;
     }
-    match memory {
+    let iword = (word >> 32) as u32;
+    match word::memory(iword) {
         Some(Memory::VectorPrefetch) => MemKind::Prefetch,
         Some(Memory::Prefetch) => {
             *size = 0;
@@ -502,7 +602,73 @@ fn bare_kind(record: &Instruction, size: &mut u64) -> MemKind {
             *size = 0;
             MemKind::Maintenance
         }
-        Some(Memory::VectorLoad) => MemKind::Suppressed,
+        Some(Memory::VectorLoad) if word::suppresses_faults(iword) => MemKind::Suppressed,
         _ => MemKind::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::to_bytes;
+    use proptest::prelude::*;
+
+    /// Lifts with blocks, or record by record.
+    fn lines(records: &[[u8; RECORD]], level: Level, blocks: bool) -> Vec<String> {
+        let (mut state, mut batch) = (State::new(level), Batch::default());
+        let mut offset = 0;
+        while let Some(rest) = records.get(offset..).filter(|rest| !rest.is_empty()) {
+            if blocks {
+                // As `fill` does it: a batch that is full is handed on.
+                batch.events.reserve(rest.len());
+                offset += state.lift((offset * RECORD) as u64, rest, &mut batch);
+            } else {
+                state.record((offset * RECORD) as u64, &rest[0], &mut batch);
+                offset += 1;
+            }
+        }
+        state.end_string(&mut batch);
+        let line = |event: &Event| {
+            let mut line = String::new();
+            batch.write_line(event, &mut line);
+            line
+        };
+        batch.events.iter().map(line).collect()
+    }
+
+    /// Records that mostly follow each other: common instructions, and now and then anything.
+    fn trace() -> impl Strategy<Value = Vec<[u8; RECORD]>> {
+        let record = (0u8..20, any::<[u8; 32]>());
+        prop::collection::vec(record, 0..200).prop_map(|choices| {
+            let mut pc = 0x1000u64;
+            choices
+                .into_iter()
+                .map(|(choice, noise)| {
+                    let ea = u64::from_le_bytes([noise[0] & !3, noise[1], 0, 0, 0, 0, 0, 0]);
+                    let plain = Instruction { pc, iword: 0xd503_201f, ..Instruction::default() };
+                    let access = Instruction { ea_valid: true, ea, ea_size: noise[2], ..plain };
+                    let branch = Instruction { is_branch: true, ..plain };
+                    let record = match choice {
+                        0..=6 => plain,
+                        7..=10 => Instruction { is_read: true, ea_tagged: noise[3] > 200, ..access },
+                        11..=13 => Instruction { is_write: true, ..access },
+                        14 => branch,
+                        15..=17 => Instruction { ea_valid: true, ea, ..branch },
+                        18 => Instruction { trap: true, iword: 0xd400_0001, ..plain },
+                        _ => return noise,
+                    };
+                    pc = if record.is_branch && record.ea_valid { ea } else { pc + 4 };
+                    to_bytes(&record.write())
+                })
+                .collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_lift_as_single_records_do(records in trace(), plus: bool) {
+            let level = if plus { Level::BasicPlus } else { Level::Basic };
+            prop_assert_eq!(lines(&records, level, true), lines(&records, level, false));
+        }
     }
 }

@@ -10,10 +10,10 @@ use trackway_core::*;
 
 use crate::check::rules::*;
 use crate::config::WriteConfig;
-use crate::normal::{merge, wanted_record};
+use crate::normal::{arm_level, merge, wanted_record};
 use crate::produce::{Done, Producer};
 use crate::record::{Level, StringRecord, Trap as TrapRecord, TrapType};
-use crate::word::{Class, classify};
+use crate::word::{Class, Tracked, classify, tracked};
 
 /// Batches that are looked at to tell the level.
 const EARLY: usize = 32;
@@ -167,7 +167,7 @@ impl Lower {
     /// Does this batch need more than the Basic level? Only what has a target counts as a trap: what left
     /// a user program for a kernel that is not in the trace does not.
     fn needs_plus(&mut self, batch: &Batch) -> bool {
-        let levels = batch.contexts.iter().filter_map(|context| context.privilege);
+        let levels = batch.contexts.iter().filter_map(|context| context.privilege.map(arm_level));
         let mut first = self.state.only;
         let changes = levels.fold(false, |changes, level| changes | (*first.get_or_insert(level) != level));
         self.state.only = first;
@@ -382,7 +382,27 @@ impl Lower {
         self.state.count += 1;
         self.losses.add(Fate::Kept, "instructions", 1);
         self.losses.add(Fate::Kept, "memory accesses", accesses);
-        Ok(())
+        match tracked(step.word).filter(|_| !step.attempted && self.meta.format != FormatId::Astf) {
+            Some(written) => self.follow_write(written),
+            None => Ok(()),
+        }
+    }
+
+    /// An instruction whose encoding tells the new state, of a source that may not.
+    fn follow_write(&mut self, written: Tracked) -> Result<()> {
+        let context = &mut self.state.context;
+        let (field, set) = match written {
+            Tracked::Streaming(set) => (&mut context.streaming, set),
+            Tracked::Dit(set) => (&mut context.dit, set),
+            Tracked::Ssbs(set) => (&mut context.ssbs, set),
+            Tracked::StackPointer(set) => (&mut context.own_stack, set),
+            Tracked::Register => return Ok(()),
+        };
+        if field.replace(set) != Some(set) {
+            self.losses.add(Fate::Derived, "PSTATE changes", 1);
+        }
+        let record = self.record_of_context();
+        Ok(self.producer()?.context(record)?)
     }
 
     /// How an instruction ended; `None` where a target is demanded and not known.
@@ -419,6 +439,9 @@ impl Lower {
             self.losses.add(Fate::Invented, "exception level (EL0)", 1);
             self.state.context.privilege = Some(Privilege::El0);
             self.state.only = Some(Privilege::El0);
+        }
+        if self.state.context.security.is_none() {
+            self.losses.add(Fate::Invented, "security state (non-secure)", 1);
         }
         let context = self.record_of_context();
         Ok(self.producer()?.context(context)?)
@@ -523,8 +546,12 @@ impl Lower {
             None => self.state.foreign_isa,
             Some(isa) => isa != Isa::A64,
         };
+        let change = &Context { privilege: change.privilege.map(arm_level), ..*change };
         apply(&mut self.state.context, change);
         self.losses.add(Fate::Kept, "contexts", 1);
+        if change.privilege.is_some() && self.state.context.own_stack.is_none() {
+            self.losses.add(Fate::Invented, "stack pointer selections (SP_ELx)", 1);
+        }
         let other = self.state.only.filter(|_| self.level == Level::Basic);
         if self.state.context.privilege.is_none()
             || other.is_some_and(|only| self.state.context.privilege != Some(only))
@@ -592,8 +619,12 @@ fn apply(context: &mut Context, change: &Context) {
     }
     context.privilege = change.privilege.or(context.privilege);
     context.security = change.security.or(context.security);
-    context.own_stack =
-        change.own_stack.or(if change.privilege == user { Some(false) } else { context.own_stack });
+    // What is not said with a new level is not known of it.
+    context.own_stack = match change.privilege {
+        Some(Privilege::El0) => change.own_stack.or(Some(false)),
+        Some(_) => change.own_stack,
+        None => change.own_stack.or(context.own_stack),
+    };
     context.pid = change.pid.or(context.pid);
     context.tid = change.tid.or(context.tid);
     context.vector_bits = change.vector_bits.or(context.vector_bits);

@@ -13,12 +13,16 @@ const PAGE: u64 = 4096;
 /// - a read and a write of the same place by an atomic become one read-modify-write;
 /// - a store-exclusive only writes, and one that did not write only has an address.
 pub(crate) fn merge(class: Class, accesses: &mut Vec<MemAccess>, losses: &mut Losses) {
-    let before = accesses.len();
     match class {
         Class::Memory(Memory::ConditionalStore) => exclusive(accesses, losses),
         Class::Memory(Memory::ReadWrite | Memory::CompareSwap) => atomic(accesses),
+        Class::Memory(Memory::Copy | Memory::Set { .. } | Memory::TlbRange) => ranges(accesses, losses),
         _ => {}
     }
+    let whole = accesses.len();
+    accesses.retain(|access| access.size > 0 || access.range || is_sizeless(access.kind));
+    losses.add(Fate::Dropped, "accesses of 0 bytes", (whole - accesses.len()) as u64);
+    let before = accesses.len();
     accesses.dedup_by(|next, last| {
         let joins = next.kind == last.kind
             && next.tagged == last.tagged
@@ -49,6 +53,18 @@ fn exclusive(accesses: &mut Vec<MemAccess>, losses: &mut Losses) {
     }
 }
 
+fn is_sizeless(kind: MemKind) -> bool {
+    matches!(kind, MemKind::Prefetch | MemKind::Maintenance | MemKind::Faulting)
+}
+
+/// The instruction word says that these are ranges.
+fn ranges(accesses: &mut [MemAccess], losses: &mut Losses) {
+    for access in accesses.iter_mut().filter(|access| !access.range && access.kind != MemKind::Faulting) {
+        access.range = true;
+        losses.add(Fate::Derived, "ranges", 1);
+    }
+}
+
 fn atomic(accesses: &mut Vec<MemAccess>) {
     // The reads come first, then the writes, each in as many parts.
     let half = accesses.len() / 2;
@@ -66,13 +82,23 @@ fn atomic(accesses: &mut Vec<MemAccess>) {
     }
 }
 
+/// The Arm level for a level of either architecture: some formats have one set of numbers for both.
+pub(crate) fn arm_level(privilege: Privilege) -> Privilege {
+    match privilege {
+        Privilege::El0 | Privilege::U | Privilege::VU => Privilege::El0,
+        Privilege::El1 | Privilege::S | Privilege::VS => Privilege::El1,
+        Privilege::El2 | Privilege::H => Privilege::El2,
+        Privilege::El3 | Privilege::M | Privilege::D => Privilege::El3,
+    }
+}
+
 /// The Context record for what is known of the context.
 pub(crate) fn wanted_record(context: &Context) -> record::Context {
     let el = match context.privilege {
-        Some(Privilege::El1 | Privilege::S | Privilege::VS) => 1,
-        Some(Privilege::El2 | Privilege::H) => 2,
-        Some(Privilege::El3 | Privilege::M | Privilege::D) => 3,
-        Some(Privilege::El0 | Privilege::U | Privilege::VU) | None => 0,
+        Some(Privilege::El1) => 1,
+        Some(Privilege::El2) => 2,
+        Some(Privilege::El3) => 3,
+        _ => 0,
     };
     let pid_valid = context.pid.is_some();
     // A thread id needs a process id.

@@ -381,10 +381,6 @@ impl Header {
     }
 }
 
-/// Instructions that take the given words on a record's first word are told apart by this mask alone:
-/// type and flags of an Instruction that accesses nothing, branches nowhere and did not trap.
-pub(crate) const PLAIN_MASK: u64 = 0x00ff_03ff;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -401,23 +397,6 @@ mod tests {
         let trap = Trap::read(&[0x0000_1234_9110_0005, 1, 0, 0]);
         assert_eq!((trap.trap_type, trap.syscall_type, trap.is_virtual), (0, 1, true));
         assert_eq!((trap.ec, trap.syscall_index, trap.target_pc), (0x24, 0x1234, 1));
-    }
-
-    #[test]
-    fn plain_mask_is_the_flags_and_the_type() {
-        let all = Instruction {
-            xattr_mode: 3,
-            reserved1: true,
-            ea_tagged: true,
-            trap: true,
-            is_branch: true,
-            is_read: true,
-            is_write: true,
-            ea_valid: true,
-            extra_eas: true,
-            ..Instruction::default()
-        };
-        assert_eq!(all.write()[0] | 0xff, PLAIN_MASK);
     }
 
     proptest! {

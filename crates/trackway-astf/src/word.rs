@@ -232,6 +232,13 @@ fn scalable(word: u32) -> Option<Memory> {
     })
 }
 
+/// LDFF1* and LDNF1*: loads that suppress faults.
+pub fn suppresses_faults(word: u32) -> bool {
+    let contiguous = word & 0xfe00_e000 == 0xa400_6000 || word & 0xfe10_e000 == 0xa410_a000;
+    let gather = matches!(word >> 25, 0x42 | 0x62) && word >> 13 & 1 == 1;
+    contiguous || gather
+}
+
 /// SME, and the multi-vector loads and stores that share its space.
 fn streaming(word: u32) -> Option<Memory> {
     let store = if word >> 21 & 1 == 1 { Memory::VectorStore } else { Memory::VectorLoad };
@@ -417,6 +424,13 @@ mod tests {
         for (word, text) in [(0xd508_751f, "ic iallu"), (0xd508_871f, "tlbi vmalle1"), (0xd503_201f, "nop")] {
             assert_eq!(memory(word), None, "{text}");
         }
+    }
+
+    #[test]
+    fn first_faulting_and_non_faulting_loads() {
+        // LDFF1B contiguous, LDNF1B, LDFF1B gather; LD1B, LDR ZA.
+        assert!([0xa400_6020, 0xa410_a020, 0x8400_6020].into_iter().all(suppresses_faults));
+        assert!(![0xa400_4020, 0xe100_0004].into_iter().any(suppresses_faults));
     }
 
     #[test]

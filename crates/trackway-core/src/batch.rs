@@ -111,6 +111,12 @@ impl Batch {
         NonZeroU32::new(self.extras.len() as u32).map(ExtraRef)
     }
 
+    /// The reference to `extras[index]`, for those who fill the side arrays themselves.
+    #[inline]
+    pub fn extra_at(index: usize) -> Option<ExtraRef> {
+        NonZeroU32::new(index as u32 + 1).map(ExtraRef)
+    }
+
     /// Keeps rare attributes of an access; put the result into `MemAccess::extra`.
     #[inline]
     pub fn add_mem_extra(&mut self, extra: MemExtra) -> Option<MemExtraRef> {

@@ -3,7 +3,7 @@
 use super::rules::*;
 use super::state::Checker;
 use crate::record::{Access, Attribute, Instruction, Level};
-use crate::word::{Class, Memory, Tracked, classify, sme_index, tracked};
+use crate::word::{Class, Memory, Tracked, classify, sme_index, suppresses_faults, tracked};
 
 use trackway_core::{Rule, Syscall};
 
@@ -74,7 +74,7 @@ impl Group {
     fn judge(&mut self, memory: Memory, access: &Access) {
         use Memory::*;
         let Access { read, write, tagged, size, range, address } = *access;
-        let trap = self.record.trap;
+        let (trap, word) = (self.record.trap, self.record.iword);
         let mut demand = |legal: bool, rule: &'static Rule| {
             if !legal {
                 self.broke(rule);
@@ -82,7 +82,7 @@ impl Group {
         };
         match memory {
             Load | VectorLoad => {
-                demand(read || trap || memory == VectorLoad, &READ_FLAG);
+                demand(read || trap || suppresses_faults(word), &READ_FLAG);
                 demand(!write, &LOAD_WRITES);
             }
             Store | ZeroBlock | TagDataStore | VectorStore => {

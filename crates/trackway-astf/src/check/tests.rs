@@ -1,1 +1,512 @@
+//! One case per rule: a minimal bad trace on which it fires, and a good twin on which nothing does.
 
+use trackway_core::{Finding, Rule};
+
+use super::rules::*;
+use super::{Checker, RULES};
+use crate::config::Config;
+use crate::record::*;
+
+const NOP: u32 = 0xd503_201f;
+const LDR: u32 = 0xf940_0020;
+const STR: u32 = 0xf900_0020;
+const SVC: u32 = 0xd400_0001;
+const ERET: u32 = 0xd69f_03e0;
+const B: u32 = 0x1400_0002;
+const BEQ: u32 = 0x5400_0040;
+const PRFM: u32 = 0xf980_0020;
+const DC_CVAC: u32 = 0xd50b_7a20;
+const TLBI: u32 = 0xd508_8720;
+const LDADD: u32 = 0xf820_0022;
+const STG: u32 = 0xd920_0820;
+const LD1B: u32 = 0xa400_4020;
+const ST1B: u32 = 0xe400_4020;
+const CPYFP: u32 = 0x1902_0440;
+const SETP: u32 = 0x19c2_0440;
+const LDR_ZA: u32 = 0xe100_0004;
+const SMSTART: u32 = 0xd503_437f;
+const MSR_SCTLR: u32 = 0xd518_1000;
+
+/// The kernel's vectors.
+const VECTOR: u64 = 0xffff_8000_0000_0400;
+
+fn findings(records: &[Record]) -> Vec<Finding> {
+    let mut checker = Checker::new(Config::default());
+    for (record, n) in records.iter().zip(0..) {
+        checker.record(n * 32, &record.write());
+    }
+    checker.end(records.len() as u64 * 32);
+    checker.take()
+}
+
+fn header(level: Level, timestamps: bool) -> Record {
+    Header::new(level, timestamps).into()
+}
+
+fn trace(level: Level, records: &[Record]) -> Vec<Record> {
+    [&[header(level, false), Context::default().into()], records].concat()
+}
+
+fn plus(records: &[Record]) -> Vec<Record> {
+    trace(Level::BasicPlus, records)
+}
+
+fn basic(records: &[Record]) -> Vec<Record> {
+    trace(Level::Basic, records)
+}
+
+/// With timestamps, and one at the start.
+fn timed(records: &[Record]) -> Vec<Record> {
+    let start = [header(Level::BasicPlus, true), time(10), Context::default().into()];
+    [&start, records].concat()
+}
+
+fn ins(pc: u64, iword: u32) -> Instruction {
+    Instruction { pc, iword, ..Instruction::default() }
+}
+
+fn nop(pc: u64) -> Record {
+    ins(pc, NOP).into()
+}
+
+/// An access of 8 bytes.
+fn mem(iword: u32, is_read: bool, is_write: bool) -> Instruction {
+    Instruction { is_read, is_write, ea_valid: true, ea_size: 7, ea: 0x9000, ..ins(0x1000, iword) }
+}
+
+fn range(iword: u32, is_read: bool, is_write: bool) -> Instruction {
+    Instruction { xattr_mode: 1, xattr: 64, ea_size: 0, ..mem(iword, is_read, is_write) }
+}
+
+fn extra(is_read: bool, is_write: bool) -> ExtraEa {
+    let access = ExtraEa { mem0_is_read: is_read, mem0_is_write: is_write, ..ExtraEa::default() };
+    ExtraEa { mem0_size: 7, mem0_addr: 0xa000, ..access }
+}
+
+fn extra_range(is_read: bool, is_write: bool) -> ExtraEa {
+    ExtraEa { mem0_size: 0, mem1_addr_range: true, mem1_addr: 64, ..extra(is_read, is_write) }
+}
+
+fn trap(trap_type: TrapType, ec: u8) -> Trap {
+    Trap { trap_type: trap_type.0, ec, target_pc: VECTOR, ..Trap::default() }
+}
+
+fn svc_trap() -> Trap {
+    Trap { syscall_type: 1, ..trap(TrapType::SYNCHRONOUS, 0x15) }
+}
+
+fn kernel() -> Record {
+    Context { el: 1, handler: true, ..Context::default() }.into()
+}
+
+fn time(value0: u64) -> Record {
+    Timestamp { unit: 1, value0, ..Timestamp::default() }.into()
+}
+
+fn string(size: u16) -> StringRecord {
+    let mut string = [0; 28];
+    string[..usize::from(size.min(28))].fill(b'x');
+    StringRecord { size, string, ..StringRecord::default() }
+}
+
+/// An instruction that traps, its Trap, and the handler.
+fn trapped(instruction: Instruction, trap: Trap) -> Vec<Record> {
+    plus(&[Instruction { trap: true, ..instruction }.into(), trap.into(), kernel(), nop(VECTOR)])
+}
+
+struct Case {
+    rule: &'static Rule,
+    bad: Vec<Record>,
+    good: Vec<Record>,
+}
+
+fn case(rule: &'static Rule, bad: Vec<Record>, good: Vec<Record>) -> Case {
+    Case { rule, bad, good }
+}
+
+/// A single instruction in a BasicPlus trace.
+fn one(rule: &'static Rule, bad: Instruction, good: Instruction) -> Case {
+    case(rule, plus(&[bad.into()]), plus(&[good.into()]))
+}
+
+/// Chapter 3 and the start of chapter 4.
+fn cases_of_levels_and_header() -> Vec<Case> {
+    let el = |el| Record::from(Context { el, handler: el > 0, ..Context::default() });
+    let versioned = |version_minor| {
+        let header = Header { version_minor, ..Header::new(Level::Basic, false) };
+        vec![header.into(), el(0), nop(0x1000)]
+    };
+    let flagged = |pseudo, use_zlib| {
+        let header = Header { pseudo, use_zlib, ..Header::new(Level::Basic, false) };
+        vec![header.into(), el(0), nop(0x1000)]
+    };
+    let magic = |magic_header| {
+        let header = Header { magic_header, ..Header::new(Level::Basic, false) };
+        vec![header.into(), el(0), nop(0x1000)]
+    };
+    let abort = trap(TrapType::SYNCHRONOUS, 0x24);
+    vec![
+        case(
+            &SINGLE_EL,
+            basic(&[nop(0x1000), el(1), nop(0x1004)]),
+            basic(&[nop(0x1000), el(0), nop(0x1004)]),
+        ),
+        case(
+            &DISCONTINUITY,
+            basic(&[nop(0x1000), nop(0x2000)]),
+            basic(&[nop(0x1000), Context::default().into(), nop(0x2000)]),
+        ),
+        case(&NO_INSTRUCTIONS, basic(&[]), basic(&[nop(0x1000)])),
+        case(&CONTINUITY, plus(&[nop(0x1000), nop(0x2000)]), plus(&[nop(0x1000), nop(0x1004)])),
+        case(
+            &NOT_ATTEMPTED,
+            plus(&[nop(0x1000), abort.into(), kernel(), nop(VECTOR)]),
+            trapped(mem(LDR, false, false), abort),
+        ),
+        case(
+            &RECORD_TYPE,
+            plus(&[Record::Unknown([0x99, 0, 0, 0]), nop(0x1000)]),
+            plus(&[string(3).into(), nop(0x1000)]),
+        ),
+        case(&HEADER_FIRST, vec![el(0), nop(0x1000)], plus(&[nop(0x1000)])),
+        case(
+            &HEADER_ONCE,
+            plus(&[header(Level::BasicPlus, false), nop(0x1000)]),
+            plus(&[string(1).into(), nop(0x1000)]),
+        ),
+        case(&MAGIC, magic(0), magic(Header::MAGIC)),
+        case(&VERSION, versioned(12), versioned(10)),
+        case(&FUTURE_FLAGS, flagged(true, false), flagged(false, false)),
+        case(&ZLIB_UNUSED, flagged(false, true), flagged(false, false)),
+        one(&RESERVED, Instruction { reserved6: 1, ..ins(0x1000, NOP) }, ins(0x1000, NOP)),
+        one(&SANITISED, ins(0xb400_0000_0000_1000, NOP), ins(0xffff_8000_0000_1000, NOP)),
+    ]
+}
+
+fn cases_of_contexts() -> Vec<Case> {
+    let with = |context: Context| vec![header(Level::BasicPlus, false), context.into(), nop(0x1000)];
+    let default = Context::default();
+    let streaming: Record = Context { pstate_sm: true, ..default }.into();
+    let unsupported: Record = Context { unsupported: true, ..default }.into();
+    let sleep = |inside: &[Record]| {
+        let enter = [nop(0x1000), time(11), unsupported];
+        let leave = [default.into(), nop(0x3000)];
+        timed(&[&enter, inside, &leave].concat())
+    };
+    vec![
+        case(&CONTEXT_FIRST, vec![header(Level::BasicPlus, false), nop(0x1000)], with(default)),
+        case(
+            &STACK_AT_EL0,
+            with(Context { handler: true, ..default }),
+            with(Context { el: 1, handler: true, ..default }),
+        ),
+        case(
+            &TID_NEEDS_PID,
+            with(Context { tid_valid: true, tid: 2, ..default }),
+            with(Context { tid_valid: true, tid: 2, pid_valid: true, pid: 1, ..default }),
+        ),
+        case(
+            &ID_NOT_VALID,
+            with(Context { pid: 1, ..default }),
+            with(Context { pid: 1, pid_valid: true, ..default }),
+        ),
+        case(
+            &CONTEXT_MISSING,
+            plus(&[ins(0x1000, SMSTART).into(), nop(0x1004)]),
+            plus(&[ins(0x1000, SMSTART).into(), streaming, nop(0x1004)]),
+        ),
+        case(
+            &CONTEXT_UNCHANGED,
+            plus(&[ins(0x1000, MSR_SCTLR).into(), default.into(), nop(0x1004)]),
+            plus(&[ins(0x1000, MSR_SCTLR).into(), nop(0x1004)]),
+        ),
+        case(
+            &UNSUPPORTED_BASIC,
+            basic(&[nop(0x1000), unsupported, default.into(), nop(0x1004)]),
+            plus(&[nop(0x1000), unsupported, default.into(), nop(0x1004)]),
+        ),
+        case(&UNSUPPORTED_RECORDS, sleep(&[nop(0x2000)]), sleep(&[time(12)])),
+        case(&UNSUPPORTED_TIMES, sleep(&[time(12), time(13), time(14)]), sleep(&[time(12)])),
+    ]
+}
+
+fn cases_of_instructions() -> Vec<Case> {
+    let taken = |iword, ea| Instruction { is_branch: true, ea_valid: true, ea, ..ins(0x1000, iword) };
+    let not_taken = |iword| Instruction { is_branch: true, ..ins(0x1000, iword) };
+    let index = |iword| Instruction { xattr_mode: 2, xattr: 5, ..mem(iword, true, false) };
+    vec![
+        one(&PC_ALIGNED, ins(0x1002, NOP), ins(0x1004, NOP)),
+        one(&SME_INDEX, mem(LDR_ZA, true, false), index(LDR_ZA)),
+        one(&SME_NO_INDEX, index(LDR), mem(LDR, true, false)),
+        one(&BRANCH_FLAG, ins(0x1000, BEQ), not_taken(BEQ)),
+        case(
+            &NOT_A_BRANCH,
+            plus(&[not_taken(ERET).into(), Trap { target_pc: 0x2000, ..trap(TrapType::RETURN, 0) }.into()]),
+            plus(&[ins(0x1000, ERET).into(), Trap { target_pc: 0x2000, ..trap(TrapType::RETURN, 0) }.into()]),
+        ),
+        one(&TAKEN_EA, not_taken(B), taken(B, 0x1008)),
+        one(&BRANCH_TARGET, taken(B, 0x100c), taken(B, 0x1008)),
+        one(&NOT_TAKEN_EA, Instruction { ea: 8, ..not_taken(BEQ) }, not_taken(BEQ)),
+        one(&BRANCH_MEMORY, Instruction { is_read: true, ..taken(B, 0x1008) }, taken(B, 0x1008)),
+    ]
+}
+
+fn cases_of_accesses() -> Vec<Case> {
+    let size = |ea_size, instruction: Instruction| Instruction { ea_size, ..instruction };
+    let tagged = |instruction: Instruction| Instruction { ea_tagged: true, ..instruction };
+    let trapping = |instruction: Instruction| Instruction { trap: true, ..instruction };
+    let abort = trap(TrapType::SYNCHRONOUS, 0x24);
+    let more = |instruction: Instruction| Instruction { extra_eas: true, ..instruction };
+    let two = |first: Instruction, second: ExtraEa| {
+        plus(&[trapping(more(first)).into(), second.into(), abort.into(), kernel(), nop(VECTOR)])
+    };
+    vec![
+        one(&EA_MISSING, ins(0x1000, LDR), mem(LDR, true, false)),
+        one(&EA_UNEXPECTED, mem(NOP, false, false), ins(0x1000, NOP)),
+        one(&NO_ACCESS_ZERO, Instruction { ea_size: 7, ..ins(0x1000, LD1B) }, ins(0x1000, LD1B)),
+        one(&READ_FLAG, mem(LDR, false, false), mem(LDR, true, false)),
+        one(&LOAD_WRITES, mem(LDR, true, true), mem(LDR, true, false)),
+        one(&WRITE_FLAG, mem(STR, false, false), mem(STR, false, true)),
+        one(&STORE_READS, mem(STR, true, true), mem(STR, false, true)),
+        one(&READ_WRITE_FLAGS, mem(LDADD, true, false), mem(LDADD, true, true)),
+        one(&PREFETCH_FLAGS, size(0, mem(PRFM, true, false)), size(0, mem(PRFM, false, false))),
+        one(&SPECIAL_FLAGS, size(0, mem(DC_CVAC, false, true)), size(0, mem(DC_CVAC, false, false))),
+        one(&SPECIAL_SIZE, mem(TLBI, false, false), size(0, mem(TLBI, false, false))),
+        one(
+            &SPECIAL_TAGGED,
+            tagged(size(0, mem(TLBI, false, false))),
+            // Maintenance of data may be Tag Checked.
+            tagged(size(0, mem(DC_CVAC, false, false))),
+        ),
+        one(
+            &TAG_GRANULE,
+            tagged(Instruction { ea: 0x9008, ..size(15, mem(STG, false, true)) }),
+            tagged(size(15, mem(STG, false, true))),
+        ),
+        one(&UNTAGGED_TAGS, size(15, mem(STG, false, true)), ins(0x1000, STG)),
+        case(
+            &SUPPRESSED_TRAP,
+            two(mem(LD1B, false, false), extra(false, false)),
+            two(mem(LD1B, true, false), extra(false, false)),
+        ),
+        case(&TRAPPED_FLAGS, trapped(mem(STR, false, true), abort), trapped(mem(STR, false, false), abort)),
+        case(
+            &FAULT_LAST,
+            two(mem(ST1B, false, true), extra(false, true)),
+            two(mem(ST1B, false, true), extra(false, false)),
+        ),
+        case(
+            &ABORT_EA,
+            trapped(mem(STR, false, false), trap(TrapType::SYNCHRONOUS, 0x26)),
+            trapped(ins(0x1000, STR), trap(TrapType::SYNCHRONOUS, 0x26)),
+        ),
+        case(
+            &TRAPPED_BRANCH,
+            trapped(
+                Instruction { is_branch: true, ea_valid: true, ea: 0x1008, ..ins(0x1000, B) },
+                trap(TrapType::SYNCHRONOUS, 0x0e),
+            ),
+            trapped(Instruction { is_branch: true, ..ins(0x1000, B) }, trap(TrapType::SYNCHRONOUS, 0x0e)),
+        ),
+    ]
+}
+
+fn cases_of_ranges() -> Vec<Case> {
+    let set = range(SETP, false, true);
+    let empty = |ea_tagged| Instruction { xattr: 0, ea_tagged, ..set };
+    let copy = |first: Instruction, second: ExtraEa| {
+        plus(&[Instruction { extra_eas: true, ..first }.into(), second.into()])
+    };
+    let legal = copy(range(CPYFP, true, false), extra_range(false, true));
+    let second = |extra: ExtraEa| copy(range(CPYFP, true, false), extra);
+    vec![
+        one(&RANGE_NEEDS_EA, Instruction { ea_valid: false, is_write: false, ea: 0, ..set }, set),
+        one(&RANGE_MISSING, ins(0x1000, SETP), set),
+        one(&RANGE_UNEXPECTED, range(STR, false, true), mem(STR, false, true)),
+        one(&RANGE_SIZE, Instruction { ea_size: 7, ..set }, set),
+        one(&RANGE_DIRECTION, range(SETP, false, false), set),
+        case(&RANGE_ORDER, copy(range(CPYFP, false, true), extra_range(true, false)), legal.clone()),
+        one(&MOPS_RANGES, range(CPYFP, true, false), set),
+        one(&MOPS_ZERO_TAG, empty(true), empty(false)),
+        case(
+            &EXTRA_ORPHAN,
+            plus(&[mem(LDR, true, false).into(), extra(true, false).into()]),
+            copy(mem(LDR, true, false), extra(true, false)),
+        ),
+        case(
+            &EXTRA_MISSING,
+            plus(&[Instruction { extra_eas: true, ..mem(LDR, true, false) }.into(), nop(0x1004)]),
+            copy(mem(LDR, true, false), extra(true, false)),
+        ),
+        case(
+            &EXTRA_UNUSED,
+            copy(mem(LDR, true, false), ExtraEa { mem1_size: 3, ..extra(true, false) }),
+            copy(
+                mem(LDR, true, false),
+                ExtraEa { mem1_size: 3, mem1_valid: true, mem1_is_read: true, ..extra(true, false) },
+            ),
+        ),
+        case(&EXTRA_RANGE, second(ExtraEa { mem1_valid: true, ..extra_range(false, true) }), legal.clone()),
+        case(&EXTRA_RANGE_SIZE, second(ExtraEa { mem0_size: 7, ..extra_range(false, true) }), legal),
+    ]
+}
+
+fn cases_of_traps() -> Vec<Case> {
+    let svc = Instruction { trap: true, ..ins(0x1000, SVC) };
+    let call = |trap: Trap| plus(&[svc.into(), trap.into(), kernel(), nop(VECTOR)]);
+    let from_nop = |trap: Trap| plus(&[nop(0x1000), trap.into(), kernel(), nop(VECTOR)]);
+    // Behind an exception, at EL1.
+    let back = |eret: Instruction, trap: Option<Trap>| {
+        let mut records = call(svc_trap());
+        records.pop();
+        records.push(Instruction { pc: VECTOR, ..eret }.into());
+        records.extend(trap.map(Record::from));
+        records.extend([Record::from(Context::default()), nop(0x1004)]);
+        records
+    };
+    let returns = Trap { target_pc: 0x1004, ..trap(TrapType::RETURN, 0) };
+    let eret = ins(0, ERET);
+    vec![
+        case(
+            &SVC_TRAP,
+            basic(&[ins(0x1000, SVC).into(), Context::default().into(), nop(0x1004)]),
+            basic(&[svc.into(), Context::default().into(), nop(0x1004)]),
+        ),
+        case(
+            &SVC_CONTEXT,
+            basic(&[svc.into(), nop(0x1004)]),
+            basic(&[svc.into(), Context::default().into(), nop(0x1004)]),
+        ),
+        case(&TRAP_FLAG, plus(&[ins(0x1000, SVC).into(), svc_trap().into(), kernel()]), call(svc_trap())),
+        case(&TRAP_MISSING, plus(&[svc.into(), kernel(), nop(VECTOR)]), call(svc_trap())),
+        case(
+            &BASIC_TRAP,
+            basic(&[svc.into(), svc_trap().into(), Context::default().into(), nop(0x1004)]),
+            basic(&[svc.into(), Context::default().into(), nop(0x1004)]),
+        ),
+        case(&TRAP_TYPE_RESERVED, from_nop(trap(TrapType(6), 0)), from_nop(trap(TrapType::IRQ, 0))),
+        case(
+            &TRAP_BEFORE_CONTEXT,
+            plus(&[nop(0x1000), kernel(), nop(0x1004)]),
+            from_nop(trap(TrapType::IRQ, 0)),
+        ),
+        case(
+            &TRAP_LEVEL,
+            plus(&[nop(0x1000), trap(TrapType::SYNCHRONOUS, 0x20).into(), nop(VECTOR)]),
+            from_nop(trap(TrapType::SYNCHRONOUS, 0x20)),
+        ),
+        case(&SYSCALL_TYPE, call(Trap { syscall_type: 2, ..svc_trap() }), call(svc_trap())),
+        case(&SYSCALL_INDEX, call(Trap { syscall_index: 7, ..svc_trap() }), call(svc_trap())),
+        case(&SYSCALL_CLASS, call(Trap { ec: 0x16, ..svc_trap() }), call(svc_trap())),
+        case(&TRAP_SYNCHRONOUS, call(trap(TrapType::IRQ, 0)), call(svc_trap())),
+        case(&SERROR_CLASS, from_nop(trap(TrapType::SERROR, 0)), from_nop(trap(TrapType::SERROR, 0x2f))),
+        case(&INTERRUPT_CLASS, from_nop(trap(TrapType::FIQ, 1)), from_nop(trap(TrapType::FIQ, 0))),
+        case(
+            &VIRTUAL,
+            from_nop(Trap { is_virtual: true, ..trap(TrapType::SYNCHRONOUS, 0x20) }),
+            from_nop(Trap { is_virtual: true, ..trap(TrapType::IRQ, 0) }),
+        ),
+        case(&RETURN_ORPHAN, from_nop(trap(TrapType::RETURN, 0)), back(eret, Some(returns))),
+        case(&RETURN_MISSING, back(eret, None), back(eret, Some(returns))),
+        case(&RETURN_FIELDS, back(eret, Some(Trap { ec: 1, ..returns })), back(eret, Some(returns))),
+        case(
+            &RESET_FIELDS,
+            from_nop(Trap { is_virtual: true, ..trap(TrapType::RESET, 0) }),
+            from_nop(trap(TrapType::RESET, 0)),
+        ),
+    ]
+}
+
+fn cases_of_strings_and_times() -> Vec<Case> {
+    let part = |bytes: usize| {
+        let mut string = [0; 31];
+        string[..bytes].fill(b'y');
+        Record::from(StringContinuation { string })
+    };
+    let with = |records: &[Record]| plus(&[records, &[nop(0x1000)]].concat());
+    let times = |records: &[Record]| timed(&[&[nop(0x1000)], records, &[nop(0x1004)]].concat());
+    let of_unit = |unit| Record::from(Timestamp { unit, value0: 11, ..Timestamp::default() });
+    let long = Instruction { extra_eas: true, ..mem(LDR, true, false) };
+    vec![
+        case(&STRING_ORPHAN, with(&[part(1)]), with(&[string(29).into(), part(1)])),
+        case(&STRING_CUT, with(&[string(40).into()]), with(&[string(40).into(), part(12)])),
+        case(&STRING_PADDING, with(&[string(29).into(), part(2)]), with(&[string(29).into(), part(1)])),
+        case(&TIME_FLAG, with(&[time(11)]), times(&[time(11)])),
+        case(&TIME_UNIT, times(&[of_unit(0)]), times(&[of_unit(1)])),
+        case(
+            &TIME_FIRST,
+            vec![header(Level::BasicPlus, true), Context::default().into(), nop(0x1000)],
+            timed(&[nop(0x1000)]),
+        ),
+        case(
+            &TIME_INTERLEAVED,
+            timed(&[long.into(), time(11), nop(0x1004)]),
+            timed(&[long.into(), extra(true, false).into(), time(11), nop(0x1004)]),
+        ),
+        case(&TIME_INCREASING, times(&[time(10)]), times(&[time(11)])),
+        case(&TIME_MAXIMUM, times(&[time(u64::MAX)]), times(&[time(u64::MAX - 1)])),
+        case(&TIME_SUSPENDED, times(&[time(11), time(12), time(13)]), times(&[time(11), time(12)])),
+    ]
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = cases_of_levels_and_header();
+    cases.extend(cases_of_contexts());
+    cases.extend(cases_of_instructions());
+    cases.extend(cases_of_accesses());
+    cases.extend(cases_of_ranges());
+    cases.extend(cases_of_traps());
+    cases.extend(cases_of_strings_and_times());
+    cases
+}
+
+#[test]
+fn every_rule_fires_on_its_bad_trace_and_nothing_on_the_twin() {
+    let mut wrong = Vec::new();
+    for Case { rule, bad, good } in cases() {
+        let found = findings(&bad);
+        if !found.iter().any(|finding| finding.rule.name == rule.name) {
+            wrong.push(format!("{} does not fire: {found:?}", rule.name));
+        }
+        for finding in found.iter().filter(|finding| finding.rule.name == rule.name) {
+            assert_eq!(finding.offset % 32, 0);
+            assert!(finding.offset <= bad.len() as u64 * 32);
+        }
+        for finding in findings(&good) {
+            wrong.push(format!("good twin of {}: {finding}", rule.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_rule_has_a_case_and_a_name_of_its_own() {
+    let cases = cases();
+    for rule in RULES {
+        assert!(cases.iter().any(|case| case.rule.name == rule.name), "no case for {}", rule.name);
+        assert_eq!(RULES.iter().filter(|other| other.name == rule.name).count(), 1, "{}", rule.name);
+        assert!(rule.name.starts_with("ASTF-"));
+    }
+}
+
+#[test]
+fn a_waived_rule_is_silent() {
+    for Case { rule, bad, .. } in cases() {
+        let mut checker = Checker::new(Config::default());
+        checker.waive(rule);
+        for (record, n) in bad.iter().zip(0..) {
+            checker.record(n * 32, &record.write());
+        }
+        checker.end(bad.len() as u64 * 32);
+        assert!(checker.take().iter().all(|finding| finding.rule.name != rule.name), "{}", rule.name);
+    }
+}
+
+#[test]
+fn findings_have_number_and_offset_of_their_record() {
+    // The instruction is judged when its last Extra EA has come; the finding is at the instruction.
+    let store = Instruction { extra_eas: true, ..mem(STR, true, true) };
+    let found = findings(&plus(&[nop(0xffc), store.into(), extra(false, true).into()]));
+    let [finding] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((finding.rule.name, finding.item, finding.offset), (STORE_READS.name, 3, 96));
+}

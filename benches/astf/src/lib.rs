@@ -1,0 +1,66 @@
+//! What the benchmark measures with: a trace of realistic content, and medians.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use trackway_astf::{Lower, Storage, WriteConfig, example};
+use trackway_core::{Batch, Sink, Source};
+use trackway_testkit::qemu::Run;
+
+/// Output that stays at hand.
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().map_err(|_| std::io::ErrorKind::Other)?.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A real execution as a raw trace (bzip2 of the corpus), or the spec's example over and over.
+pub fn trace() -> trackway_core::Result<Vec<u8>> {
+    let Some(run) = Run::corpus("aarch64", "bzip2") else {
+        let one = example(Storage::Raw);
+        let mut bytes = one.clone();
+        while bytes.len() < 64 << 20 {
+            // Behind the Header and the strings.
+            bytes.extend_from_slice(&one[3 * 32..]);
+        }
+        return Ok(bytes);
+    };
+    let out = Shared::default();
+    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
+    let (mut source, mut batch) = (run.events(), Batch::default());
+    let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config)?;
+    while source.fill(&mut batch)? {
+        sink.put(&batch)?;
+    }
+    sink.finish()?;
+    drop(sink);
+    let bytes = std::mem::take(&mut *out.0.lock().expect("nobody else holds it"));
+    Ok(bytes)
+}
+
+/// Runs the contestants in turn, `passes` times, and gives the median of each.
+pub fn medians(passes: usize, contestants: &mut [&mut dyn FnMut()]) -> Vec<Duration> {
+    let mut times = vec![Vec::new(); contestants.len()];
+    for _ in 0..passes {
+        for (contestant, times) in contestants.iter_mut().zip(&mut times) {
+            let start = Instant::now();
+            contestant();
+            times.push(start.elapsed());
+        }
+    }
+    times
+        .into_iter()
+        .map(|mut times| {
+            times.sort_unstable();
+            times[times.len() / 2]
+        })
+        .collect()
+}

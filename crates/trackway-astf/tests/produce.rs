@@ -1,0 +1,257 @@
+//! The producer: whatever it is asked, what it writes is legal.
+
+use proptest::prelude::*;
+
+use trackway_astf::{
+    Config, Context, Done, Level, Producer, Refusal, Storage, Trace, Trap, TrapType, WriteConfig,
+};
+use trackway_core::{Finding, Input, MemAccess, MemKind, Severity, Value};
+
+fn config() -> WriteConfig {
+    WriteConfig { storage: Storage::Raw, ..WriteConfig::default() }
+}
+
+fn findings(bytes: Vec<u8>) -> Vec<Finding> {
+    let mut check = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().check();
+    std::iter::from_fn(|| check.next_finding().unwrap()).collect()
+}
+
+fn rule(refusal: Refusal) -> &'static str {
+    match refusal {
+        Refusal::Rule(finding) => finding.rule.name,
+        Refusal::Error(error) => panic!("{error}"),
+    }
+}
+
+const KERNEL: u64 = 0xffff_8000_0000_0400;
+const NOP: u32 = 0xd503_201f;
+const SVC: u32 = 0xd400_0001;
+
+#[test]
+fn long_accesses_are_split_and_chained() {
+    let mut trace = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
+    trace.context(Context::default()).unwrap();
+    let wide = MemAccess::read(0x9000, 700, Value::Unknown);
+    let tail = MemAccess::read(0xa000, 16, Value::Unknown);
+    trace.instruction(0x1000, 0xa400_4020, Done::Next, &[wide, tail]).unwrap(); // ld1b
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    assert_eq!(findings(bytes.clone()), []);
+    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+    records.seek(2).unwrap();
+    let mut texts = Vec::new();
+    while let Some((_, record)) = records.next_record().unwrap() {
+        let mut text = String::new();
+        trackway_astf::show(&record, &mut text);
+        texts.push(text);
+    }
+    assert_eq!(
+        texts,
+        [
+            "is_read=1 ea_valid=1 extra_eas=1 ea_size=255 iword=0xa4004020 pc=0x1000 ea=0x9000",
+            "mem0_is_read=1 mem0_size=255 mem0_addr=0x9100 mem1_valid=1 extra_eas=1 mem1_is_read=1 mem1_size=187 mem1_addr=0x9200",
+            "mem0_is_read=1 mem0_size=15 mem0_addr=0xa000",
+        ]
+    );
+}
+
+#[test]
+fn trap_and_context_are_put_in_order() {
+    let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
+    let kernel = Context { el: 1, handler: true, ..Context::default() };
+    trace.timestamp(1).unwrap();
+    trace.context(Context::default()).unwrap();
+    trace.instruction(0x1000, SVC, Done::Trapped, &[]).unwrap();
+    // Told in the wrong order: the context and the time first.
+    trace.context(kernel).unwrap();
+    trace.timestamp(2).unwrap();
+    let call = Trap { syscall_type: 1, ec: 0x15, target_pc: KERNEL, ..Trap::default() };
+    trace.trap(call).unwrap();
+    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    let kinds: Vec<u8> = bytes.as_chunks::<32>().0.iter().map(|record| record[0]).collect();
+    assert_eq!(kinds, [0x41, 0x45, 8, 1, 5, 0x45, 8, 1]);
+    assert_eq!(findings(bytes), []);
+}
+
+#[test]
+fn what_the_level_does_not_allow_is_refused() {
+    let mut basic = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
+    assert_eq!(rule(basic.instruction(0x1000, NOP, Done::Next, &[]).unwrap_err()), "ASTF-4.4-context-first");
+    basic.context(Context::default()).unwrap();
+    basic.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    assert_eq!(rule(basic.trap(Trap::default()).unwrap_err()), "ASTF-4.7-trap-in-basic");
+    assert_eq!(rule(basic.timestamp(7).unwrap_err()), "ASTF-4.9-timestamps-flag");
+    let unsupported = Context { unsupported: true, ..Context::default() };
+    assert_eq!(rule(basic.context(unsupported).unwrap_err()), "ASTF-4.4.2-unsupported-in-basic");
+    basic.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
+    assert_eq!(rule(basic.instruction(0x1004, NOP, Done::Next, &[]).unwrap_err()), "ASTF-3.1-single-el");
+    // After a refusal the trace goes on.
+    basic.context(Context::default()).unwrap();
+    basic.instruction(0x2000, NOP, Done::Next, &[]).unwrap();
+    let bytes: Vec<u8> = basic.finish().unwrap();
+    assert_eq!(findings(bytes), [], "a Context stands at the break");
+
+    let mut plus = Producer::create(Vec::new(), Level::BasicPlus, false, &config()).unwrap();
+    plus.context(Context::default()).unwrap();
+    plus.instruction(0x1000, SVC, Done::Trapped, &[]).unwrap();
+    assert_eq!(
+        rule(plus.instruction(0x1004, NOP, Done::Next, &[]).unwrap_err()),
+        "ASTF-4.5.3.2-trap-record-missing"
+    );
+    assert_eq!(rule(plus.finish().unwrap_err()), "ASTF-4.5.3.2-trap-record-missing");
+}
+
+#[test]
+fn a_suspension_is_two_timestamps_where_both_differ() {
+    let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
+    trace.timestamp(10).unwrap();
+    trace.context(Context::default()).unwrap();
+    trace.instruction(0x1000, 0xd503_207f, Done::Next, &[]).unwrap(); // wfi
+    trace.suspend(10, 20).unwrap(); // begins at a time that is recorded already: the next one stands for it
+    trace.instruction(0x1004, NOP, Done::Next, &[]).unwrap();
+    trace.suspend(20, 20).unwrap(); // too short to be seen
+    trace.instruction(0x1008, NOP, Done::Next, &[]).unwrap();
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    let times: Vec<u64> = bytes
+        .as_chunks::<32>()
+        .0
+        .iter()
+        .filter(|record| record[0] == 0x45)
+        .map(|record| u64::from_le_bytes(record[8..16].try_into().unwrap()))
+        .collect();
+    assert_eq!(times, [10, 11, 20]);
+    assert_eq!(findings(bytes), []);
+}
+
+/// Anything that somebody may ask of the producer.
+#[derive(Clone, Debug)]
+enum Call {
+    String(Vec<u8>),
+    Time(u64),
+    Suspend(u64, u64),
+    Context(Context),
+    Step { jump: bool, word: u32, done: u8, target: u64, accesses: Vec<MemAccess>, index: Option<u8> },
+    Trap(Trap),
+    Break,
+}
+
+fn words() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        Just(NOP),
+        Just(SVC),
+        Just(0xf940_0020u32), // ldr
+        Just(0xf900_0020),    // str
+        Just(0xf820_0022),    // ldadd
+        Just(0xc802_7c20),    // stxr
+        Just(0x5400_0040),    // b.eq
+        Just(0x1400_0002),    // b
+        Just(0xd65f_03c0),    // ret
+        Just(0xd69f_03e0),    // eret
+        Just(0xf980_0020),    // prfm
+        Just(0x1902_0440),    // cpyfp
+        Just(0x19c2_0440),    // setp
+        Just(0xa400_6020),    // ldff1b
+        Just(0xe100_0004),    // ldr za
+        Just(0xd503_437f),    // smstart sm
+        Just(0xd508_8620),    // tlbi rvae1
+        any::<u32>(),
+    ]
+}
+
+fn access() -> impl Strategy<Value = MemAccess> {
+    let kinds = prop::sample::select(MemKind::ALL.to_vec());
+    let sizes = prop_oneof![0u64..600, Just(8u64), Just(16)];
+    (kinds, any::<u64>(), sizes, any::<bool>(), any::<bool>()).prop_map(
+        |(kind, address, size, tagged, range)| MemAccess {
+            tagged,
+            range,
+            ..MemAccess::new(kind, address, size, Value::Unknown)
+        },
+    )
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let context =
+        (0u8..4, any::<[bool; 7]>(), 0u8..16, any::<u64>()).prop_map(|(el, flags, evl, id)| Context {
+            el,
+            handler: flags[0],
+            secure: flags[1],
+            pstate_sm: flags[2],
+            pstate_dit: flags[3],
+            pid_valid: flags[4],
+            tid_valid: flags[5],
+            unsupported: flags[6] && evl > 12,
+            evl,
+            pid: if flags[4] { id } else { 0 },
+            ..Context::default()
+        });
+    let trap =
+        (0u8..8, 0u8..64, 0u8..4, any::<bool>(), any::<u64>()).prop_map(|(kind, ec, call, virt, to)| Trap {
+            trap_type: kind,
+            ec: if kind == TrapType::SERROR.0 { 0x2f } else { ec },
+            syscall_type: call,
+            is_virtual: virt,
+            target_pc: to & !3,
+            ..Trap::default()
+        });
+    let step = (
+        any::<bool>(),
+        words(),
+        0u8..4,
+        any::<u64>(),
+        prop::collection::vec(access(), 0..4),
+        any::<Option<u8>>(),
+    );
+    prop_oneof![
+        1 => prop::collection::vec(any::<u8>(), 0..100).prop_map(Call::String),
+        2 => any::<u16>().prop_map(|time| Call::Time(time.into())),
+        1 => (any::<u16>(), any::<u16>()).prop_map(|(from, to)| Call::Suspend(from.into(), to.into())),
+        3 => context.prop_map(Call::Context),
+        12 => step.prop_map(|(jump, word, done, target, accesses, index)| Call::Step {
+            jump, word, done, target: target & !3, accesses, index
+        }),
+        3 => trap.prop_map(Call::Trap),
+        1 => Just(Call::Break),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Calls are obeyed or refused; what was written has no error, whatever was asked.
+    #[test]
+    fn nothing_illegal_is_written(calls in prop::collection::vec(call(), 0..60), plus: bool, timed: bool) {
+        let level = if plus { Level::BasicPlus } else { Level::Basic };
+        let mut trace = Producer::create(Vec::new(), level, timed, &config()).unwrap();
+        let mut pc = 0x1000;
+        if timed {
+            trace.timestamp(0).unwrap();
+        }
+        let _ = trace.context(Context::default());
+        for call in calls {
+            let _ = match call {
+                Call::String(bytes) => trace.string(&bytes),
+                Call::Time(time) => trace.timestamp(time),
+                Call::Suspend(from, to) => trace.suspend(from, to),
+                Call::Context(context) => trace.context(context),
+                Call::Step { jump, word, done, target, accesses, index } => {
+                    let done = [Done::Next, Done::NotTaken, Done::Taken(target), Done::Trapped][usize::from(done)];
+                    let at = if jump { target } else { pc };
+                    let result = trace.indexed(at, word, done, &accesses, index);
+                    if result.is_ok() {
+                        pc = if let Done::Taken(to) = done { to } else { at.wrapping_add(4) };
+                    }
+                    result
+                }
+                Call::Trap(trap) => trace.trap(trap).inspect(|()| pc = trap.target_pc),
+                Call::Break => { trace.discontinuity(); Ok(()) }
+            };
+        }
+        // A trace may only end where nothing is owed.
+        if let Ok(bytes) = trace.finish() {
+            let errors: Vec<_> =
+                findings(bytes).into_iter().filter(|found| found.rule.severity == Severity::Error).collect();
+            prop_assert_eq!(errors, []);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Storage: every form in and out, from memory and from a stream, in blocks, sought, damaged.
+
+use std::io::{Read, Write};
+
+use trackway_astf::{Config, Instruction, RECORD, Record, Storage, Trace, WriteConfig, Writer, recompress};
+use trackway_astf::{Header, Level, example};
+use trackway_core::{Batch, ErrorKind, EventKind, Input, Source};
+
+/// A trace of `count` instructions that does not compress to nothing.
+fn trace(count: u64, config: &WriteConfig) -> Vec<u8> {
+    let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), config).unwrap();
+    writer.put(&Record::Context(Default::default())).unwrap();
+    let mut noise = 1u64;
+    for n in 0..count {
+        noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let ea = 0x9000 + (noise >> 40);
+        let access = Instruction { is_read: true, ea_valid: true, ea_size: 7, ea, ..Instruction::default() };
+        writer.put(&Instruction { pc: 0x1000 + 4 * n, iword: 0xf940_0020, ..access }.into()).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn config(storage: Storage) -> WriteConfig {
+    WriteConfig { storage, preset: 1, block: 1 << 16, ..WriteConfig::default() }
+}
+
+/// A stream that gives a few bytes at a time.
+struct Drip(std::io::Cursor<Vec<u8>>, usize);
+
+impl Read for Drip {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = out.len().min(self.1);
+        self.0.read(&mut out[..n])
+    }
+}
+
+fn pcs(input: Input, jobs: usize) -> trackway_core::Result<Vec<u64>> {
+    let mut source = Trace::open(input, Config { jobs, ..Config::default() })?.source();
+    let (mut batch, mut pcs) = (Batch::default(), Vec::new());
+    while source.fill(&mut batch)? {
+        pcs.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Step(step) => step.pc,
+            _ => None,
+        }));
+    }
+    Ok(pcs)
+}
+
+const ALL: [Storage; 4] = [Storage::Raw, Storage::Xz, Storage::LzmaAlone, Storage::Zlib];
+
+#[test]
+fn every_form_reads_back_from_memory_and_from_a_stream() {
+    let count = 10_000;
+    let expected: Vec<u64> = (0..count).map(|n| 0x1000 + 4 * n).collect();
+    for storage in ALL {
+        let bytes = trace(count, &config(storage));
+        for jobs in [1, 3] {
+            assert_eq!(pcs(Input::from_vec(bytes.clone()), jobs).unwrap(), expected, "{storage:?}");
+            let stream = Drip(std::io::Cursor::new(bytes.clone()), 1000);
+            assert_eq!(pcs(Input::Stream(Box::new(stream)), jobs).unwrap(), expected, "{storage:?}");
+        }
+    }
+}
+
+#[test]
+fn several_streams_and_a_gzip_wrapper_are_read() {
+    let raw = example(Storage::Raw);
+    let (head, body) = raw.split_at(RECORD);
+    let (first, second) = body.split_at(10 * RECORD);
+    let xz = |bytes: &[u8]| {
+        let mut out = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let gzip = |bytes: &[u8]| {
+        let mut out = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        out.write_all(bytes).unwrap();
+        out.finish().unwrap()
+    };
+    let expected = pcs(Input::from_vec(raw.clone()), 1).unwrap();
+    let mut header = head.to_vec();
+    header[8] = 1;
+    let padded = [&header[..], &xz(first), &[0; 8], &xz(second), &[0; 4]].concat();
+    for jobs in [1, 2] {
+        assert_eq!(pcs(Input::from_vec(padded.clone()), jobs).unwrap(), expected);
+    }
+    header[8] = 3;
+    let wrapped = [&header[..], &gzip(first), &gzip(second)].concat();
+    let trace = Trace::open(Input::from_vec(wrapped.clone()), Config::default()).unwrap();
+    assert_eq!(trace.storage, Storage::Gzip);
+    assert_eq!(pcs(Input::from_vec(wrapped), 1).unwrap(), expected);
+}
+
+#[test]
+fn flags_that_are_not_true_are_told() {
+    let mut bytes = example(Storage::Zlib);
+    bytes[8] = 1;
+    let error = Trace::open(Input::from_vec(bytes), Config::default()).unwrap_err();
+    assert_eq!((error.offset, error.item, error.field), (8, "Header", "use_zlib"));
+    let mut bytes = example(Storage::Xz);
+    bytes[8] = 3;
+    assert!(Trace::open(Input::from_vec(bytes), Config::default()).is_err());
+}
+
+#[test]
+fn recompression_keeps_every_bit_and_makes_the_flags_true() {
+    let mut raw = example(Storage::Raw);
+    raw[6] = 0x5a; // reserved16 of the Header
+    raw[5 * RECORD + 1] = 0xfc; // reserved bits of the first instruction
+    for storage in ALL {
+        let mut records = Trace::open(Input::from_vec(raw.clone()), Config::default()).unwrap().records();
+        let mut stored = Vec::new();
+        assert_eq!(recompress(&mut records, &mut stored, &config(storage)).unwrap(), 21);
+        let trace = Trace::open(Input::from_vec(stored), Config::default()).unwrap();
+        assert_eq!((trace.header.compressed, trace.header.use_zlib), storage.flags());
+        let mut back = Vec::new();
+        recompress(&mut trace.records(), &mut back, &config(Storage::Raw)).unwrap();
+        assert_eq!(back, raw, "{storage:?}");
+    }
+}
+
+#[test]
+fn xz_bytes_do_not_depend_on_the_number_of_threads() {
+    let one = trace(20_000, &config(Storage::Xz));
+    let four = trace(20_000, &WriteConfig { jobs: 4, ..config(Storage::Xz) });
+    assert_eq!(one, four);
+    let opened = Trace::open(Input::from_vec(one), Config::default()).unwrap();
+    assert_eq!(opened.blocks, (20_001 * RECORD).div_ceil(1 << 16));
+}
+
+#[test]
+fn records_are_sought_through_the_index() {
+    let count = 20_000u64;
+    for storage in ALL {
+        let bytes = trace(count, &config(storage));
+        for wanted in [0, 1, 2, 2048, 2049, 2050, 9_999, 20_000, 20_001] {
+            let opened = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap();
+            let mut records = opened.records();
+            assert_eq!(records.seek(wanted).unwrap(), wanted);
+            let found = records.next_record().unwrap();
+            match found {
+                Some((offset, Record::Instruction(record))) => {
+                    assert_eq!(offset, wanted * 32);
+                    assert_eq!(record.pc, 0x1000 + 4 * (wanted - 2), "{storage:?} {wanted}");
+                }
+                Some((offset, _)) => assert_eq!((offset, wanted < 2), (wanted * 32, true)),
+                None => panic!("{storage:?}: record {wanted} is missing"),
+            }
+        }
+        let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+        assert_eq!(records.seek(1 << 40).unwrap(), count + 2);
+        assert!(records.next_record().unwrap().is_none());
+    }
+}
+
+#[test]
+fn events_are_sought_and_begin_with_their_context() {
+    for storage in ALL {
+        let bytes = trace(20_000, &config(storage));
+        let mut source = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().source();
+        assert_eq!(source.seek(12_345).unwrap(), 12_345);
+        let mut batch = Batch::default();
+        assert!(source.fill(&mut batch).unwrap());
+        assert_eq!(batch.first_instruction, 12_345);
+        assert!(matches!(batch.events[0].kind, EventKind::Context(_)), "{storage:?}");
+        let EventKind::Step(step) = batch.events[1].kind else { panic!("{storage:?}") };
+        assert_eq!(step.pc, Some(0x1000 + 4 * 12_345));
+    }
+}
+
+#[test]
+fn a_damaged_block_is_stepped_over() {
+    let mut bytes = trace(20_000, &config(Storage::Xz));
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    for jobs in [1, 2] {
+        let config = Config { jobs, ..Config::default() };
+        let mut source = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().source();
+        let (mut batch, mut steps, mut gaps, mut last) = (Batch::default(), 0, 0, None);
+        loop {
+            match source.fill(&mut batch) {
+                Ok(true) => {
+                    steps += batch.instructions();
+                    gaps += batch.gaps.iter().filter(|gap| gap.bytes.is_some()).count();
+                    last = batch.events.iter().rev().find_map(|event| match event.kind {
+                        EventKind::Step(step) => step.pc,
+                        _ => None,
+                    });
+                }
+                Ok(false) => break,
+                Err(error) => {
+                    assert_eq!(error.kind, ErrorKind::Compression);
+                    assert!(source.resync().unwrap());
+                }
+            }
+        }
+        assert_eq!(gaps, 1);
+        assert!((17_000..20_000).contains(&steps), "{steps}");
+        assert_eq!(last, Some(0x1000 + 4 * 19_999), "the blocks behind it are there");
+    }
+}
+
+#[test]
+fn a_dictionary_that_asks_for_the_world_is_refused() {
+    // A legacy stream whose header asks for a dictionary of 4 GiB.
+    let mut bytes = example(Storage::LzmaAlone);
+    bytes[RECORD + 1..RECORD + 5].fill(0xff);
+    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+    assert!(records.seek(5).is_err());
+}
