@@ -136,7 +136,7 @@ fn corruptions_of_the_raw_example_are_noticed_or_hit_a_free_field() {
     let expected = example_records();
     let mut unnoticed = Vec::new();
     for at in 0..whole.len() {
-        for value in [0x01, 0x80, 0xff, 0x10] {
+        for value in [0x01u8, 0x80, 0xff, 0x10] {
             let mut bytes = whole.clone();
             bytes[at] ^= value;
             let (found, error) = records(&bytes);
@@ -166,7 +166,7 @@ fn corruptions_of_the_raw_example_are_noticed_or_hit_a_free_field() {
             Record::StringContinuation(_) => trackway_astf::StringContinuation::FIELDS,
             _ => trackway_astf::Timestamp::FIELDS,
         };
-        let bit = (at % RECORD * 8) as u32 + u32::from(*value as u8).trailing_zeros();
+        let bit = (at % RECORD * 8) as u32 + u32::from(*value).trailing_zeros();
         let field = fields.iter().find(|field| (field.low..=field.high).contains(&bit));
         let name = field.map_or("type", |field| field.name);
         // The word of an instruction that accesses nothing may be that of another such one.
