@@ -22,7 +22,7 @@ fn every_halfword() {
     let dir = scratch("halfwords");
     for isa in [Isa::Rv32, Isa::Rv64] {
         let object = assemble(&dir, isa.word(), isa, (0..0x1_0000).filter(|w| w & 3 != 3));
-        for style in STYLES {
+        for style in [STYLES[0], STYLES[1]] {
             let lines = objdump(&object, style);
             assert_eq!(lines.len(), 0xc000);
             agree(isa, style, &lines);
@@ -44,9 +44,9 @@ fn every_instruction() {
             .chain(RV32_FORMS)
             .flat_map(|e| {
                 let mut words = vec![e.value, e.value | !e.mask];
-                words.extend((0..60).map(|_| e.value | random.next() & !e.mask));
+                words.extend((0..40).map(|_| e.value | random.next() & !e.mask));
                 // Registers 0 and 1, equal registers and small immediates make pseudo-instructions.
-                words.extend((0..60).map(|_| {
+                words.extend((0..30).map(|_| {
                     let (a, b) = (random.next() & 3, random.next() & 1);
                     let word = a << 7
                         | [a, b][random.next() as usize & 1] << 15
