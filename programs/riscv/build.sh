@@ -40,3 +40,16 @@ build 64 sv48 vm.S -DMODE=9
 build 64 sv57 vm.S -DMODE=10
 build 32 sv32-extra vm.S -DEXTRA
 build 64 sv39-extra vm.S -DMODE=8 -DEXTRA
+
+# The Linux program needs no library: it makes its system calls itself.
+mkdir -p linux
+for xlen in 32 64; do
+    case $xlen in
+        32) abi=ilp32d ;;
+        64) abi=lp64d ;;
+    esac
+    $CC -march=rv${xlen}gc -mabi=$abi -nostdlib -nostartfiles -static -no-pie -fno-pic -O2 -g0 -ffreestanding \
+        -fno-asynchronous-unwind-tables -fno-stack-protector -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
+        -Wl,--no-warn-rwx-segments linux.c -o "linux/rv$xlen-linux.elf"
+    riscv64-linux-gnu-strip --strip-debug "linux/rv$xlen-linux.elf"
+done

@@ -1,7 +1,7 @@
 //! A core: its state, and one step of it.
 
 use trackway_core::Isa;
-use trackway_isa::riscv::{Extension, Inst, Op, decode, length};
+use trackway_isa::riscv::{Extension, Inst, Op, decode};
 
 use crate::bus::Bus;
 use crate::config::Config;
@@ -310,7 +310,8 @@ impl Hart {
             present && (inst.length == 4 || extensions.has(Extension::C))
         });
         inst.ok_or_else(|| {
-            let length = length(encoding as u16).min(4);
+            // Of an encoding that is longer only these bits were fetched.
+            let length = if encoding & 3 == 3 { 4 } else { 2 };
             let encoding = if length == 2 { encoding & 0xffff } else { encoding };
             fx.illegal(self.state.pc, physical, encoding, length);
             self.illegal(encoding)
