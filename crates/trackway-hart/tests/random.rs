@@ -85,7 +85,7 @@ fn run(isa: Isa, core: Config, seed: u64, rounds: u32) {
         }
         assert_eq!(hart.state().x[0], 0, "{word:#010x}");
         // The trap itself must not panic either.
-        if random.next() % 8 == 0 {
+        if random.next().is_multiple_of(8) {
             hart.set_pc(random.next());
             hart.step(&mut ram, &mut effects);
         }
