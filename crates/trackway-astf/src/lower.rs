@@ -265,7 +265,10 @@ impl Lower {
             pc,
             word: step.encoding,
             class,
-            attempted: step.outcome == Outcome::Attempted,
+            // These never retire, whatever the source says of them.
+            attempted: step.outcome == Outcome::Attempted
+                || matches!(class, Class::Syscall(..) | Class::Undefined)
+                || (class == Class::Breakpoint && step.encoding & 0xffe0_001f == 0xd420_0000),
             taken: step.taken,
             target: extra.target,
             index: extra.sme_index.and_then(|index| u8::try_from(index).ok()),
