@@ -461,10 +461,11 @@ impl Lifter {
     fn operand(&self, inst: Option<Inst>, view: &View) -> Option<RegAccess> {
         let inst = inst.filter(|_| self.profile == Profile::Bluespec)?;
         let (_, operand) = view.store?;
-        matches!(inst.op.class(), Class::Amo(_)).then(|| {
-            let reg = Reg { class: RegClass::Int, number: inst.rs2.into() };
-            set(reg, RegRole::Source, sign_extend_to(operand, inst, self.xlen))
-        })
+        let Class::Amo(size) = inst.op.class() else { return None };
+        let reg = Reg { class: RegClass::Int, number: inst.rs2.into() };
+        // Only as many bits as the access has are sent.
+        let known = (size < self.xlen).then_some(mask(u64::MAX, 8 * u32::from(size)));
+        Some(RegAccess { known, ..set(reg, RegRole::Source, operand) })
     }
 
     /// The memory access of the instruction.
@@ -584,11 +585,6 @@ fn flush(group: &Group, begun: Accesses, batch: &mut Batch) {
 
 fn set(reg: Reg, role: RegRole, value: u64) -> RegAccess {
     RegAccess { reg, role, update: RegUpdate::Set, value: Value::Word(value), known: None }
-}
-
-fn sign_extend_to(value: u64, inst: Inst, xlen: u8) -> u64 {
-    let bits = inst.op.class().memory().and_then(|memory| memory.size).map_or(64, |n| 8 * u32::from(n));
-    mask(sign_extend(value, bits), 8 * u32::from(xlen))
 }
 
 pub(crate) fn kind_of(op: MemOp) -> MemKind {

@@ -139,6 +139,8 @@ impl<W: Write> Lower<W> {
         for access in batch.regs_of(step.accesses) {
             match access.role {
                 RegRole::Destination => continue,
+                // The operand of an atomic: it goes into the store data.
+                RegRole::Source if access.known.is_some() => continue,
                 RegRole::Ready => {
                     self.losses.add(Fate::Dropped, "ready registers", 1);
                     continue;

@@ -141,6 +141,35 @@ impl Verifier {
         elements
     }
 
+    /// Registers that the trace says were read: they teach what is unknown, heal what is in doubt, and the rest
+    /// has to agree.
+    pub(super) fn compare_reads(&mut self, unit: &Unit) -> Vec<Element> {
+        let mut elements = Vec::new();
+        for read in &unit.reads {
+            let n = usize::from(read.reg.number & 31);
+            let held = match read.reg.class {
+                RegClass::Int => self.model.state().x[n],
+                RegClass::Float => self.model.state().f[n],
+                _ => continue,
+            };
+            self.report.checked += 1;
+            if (held ^ read.value) & read.known == 0 {
+                continue;
+            }
+            let whole = read.known == u64::MAX;
+            let file = if read.reg.class == RegClass::Int { &self.suspects.x } else { &self.suspects.f };
+            if self.is_unknown(read.reg) || file[n] != 0 {
+                if whole {
+                    self.write_both(read);
+                }
+            } else {
+                let name = format!("{} (read)", name(read.reg));
+                elements.push(element(&name, Class::Value, Some(held), Some(read.value)));
+            }
+        }
+        elements
+    }
+
     /// The trace's changes into the shadow state (step 1 of 3.1).
     fn apply(&mut self, unit: &Unit, elements: &mut Vec<Element>, told: &mut u64) {
         for write in &unit.writes {
@@ -308,9 +337,6 @@ impl Verifier {
     fn could_interrupt(&self, taken: &Taken) -> bool {
         use trackway_hart::Level;
         let csr = &self.model.state().csr;
-        if taken.cause >= 16 {
-            return true;
-        }
         let (level, was_enabled) = match taken.to_level {
             Level::S => (Level::S, csr.mstatus & csr::status::SPIE != 0),
             _ => (Level::M, csr.mstatus & csr::status::MPIE != 0),
@@ -389,13 +415,32 @@ impl Verifier {
     }
 
     /// The root cause that a mismatch follows from, if one of its sources is in doubt.
-    pub(super) fn root_of(&self, unit: &Unit, info: Option<&Info>, trapped: bool) -> Option<Root> {
+    pub(super) fn root_of(
+        &self,
+        unit: &Unit,
+        info: Option<&Info>,
+        trapped: bool,
+        elements: &[Element],
+    ) -> Option<Root> {
         let suspects = &self.suspects;
+        // Bits that only page walks set, after walks in the wrong level or place.
+        let accessed_dirty = elements.iter().all(|element| element.differing() & !0xc0 == 0);
+        if suspects.pages != 0 && accessed_dirty {
+            return Some(suspects.pages);
+        }
+        if suspects.stray != 0 && info.is_some_and(|info| info.memory) {
+            return Some(suspects.stray);
+        }
         if !suspects.any {
             return None;
         }
         let known = |root: Root| (root != 0).then_some(root);
         if let Some(root) = known(suspects.pc).or(known(suspects.level)).or(suspects.environment()) {
+            return Some(root);
+        }
+        // A translation rests on the entries that it read.
+        let entries = self.effects.walks.iter().flat_map(|walk| walk.entries.iter().collect::<Vec<_>>());
+        if let Some(root) = entries.into_iter().find_map(|(at, _)| suspects.of_bytes(at, 8)) {
             return Some(root);
         }
         let any_csr = || suspects.csrs.values().next().copied();
@@ -414,7 +459,7 @@ impl Verifier {
             root = root.or_else(any_csr);
         }
         if info.float || info.memory {
-            root = root.or(csr_of(csr::MSTATUS)).or(csr_of(csr::FFLAGS));
+            root = root.or(csr_of(csr::MSTATUS)).or(csr_of(csr::FFLAGS)).or(csr_of(csr::FRM));
         }
         if info.memory {
             let model = self.effects.memory.iter().map(|access| (access.physical, u64::from(access.size)));
@@ -436,28 +481,21 @@ impl Verifier {
             }
         }
         if model.pc != shadow.pc {
-            self.suspects.pc = root;
+            (self.suspects.pc, self.suspects.pc_on_trial) = (root, false);
         }
         if model.level != shadow.level {
             self.suspects.level = root;
         }
+        // Accessed and dirty bits may have been set for the wrong reason, or not at all.
+        let walks: Vec<_> =
+            self.effects.walks.iter().flat_map(|w| w.entries.iter().collect::<Vec<_>>()).collect();
+        walks.into_iter().for_each(|(at, _)| self.suspects.bytes(at, 8, root));
         for element in elements {
             match element.name.as_str() {
-                "instruction" => self.suspects.pc = root,
-                "address" | "physical" | "store data" | "size" => {
-                    let model: Vec<_> =
-                        self.effects.memory.iter().map(|a| (a.kind, a.physical, u64::from(a.size))).collect();
-                    for (kind, at, size) in model {
-                        if kind != AccessKind::Load {
-                            self.suspects.bytes(at, size, root);
-                        }
-                    }
-                    for access in &unit.accesses {
-                        if matches!(access.kind, MemKind::Write | MemKind::ReadWrite) {
-                            let at = self.physical(access);
-                            self.suspects.bytes(at, access.size, root);
-                        }
-                    }
+                "instruction" => (self.suspects.pc, self.suspects.pc_on_trial) = (root, false),
+                "interrupt" | "trap" => {
+                    self.suspects.csr(csr::MCAUSE, root);
+                    self.suspects.csr(csr::SCAUSE, root);
                 }
                 name => {
                     if let Some(number) = trackway_isa::riscv::csr_number(name) {
@@ -466,30 +504,51 @@ impl Verifier {
                 }
             }
         }
+        self.suspect_stores(unit, root);
         self.suspects.any = true;
     }
 
+    /// Stores that only one of the two made, or that differ.
+    fn suspect_stores(&mut self, unit: &Unit, root: Root) {
+        let model = self.effects.memory.iter().filter_map(|access| match access.kind {
+            AccessKind::Load => None,
+            AccessKind::Store => Some((access.physical, u64::from(access.size), Some(access.data))),
+            AccessKind::Amo => Some((access.physical, u64::from(access.size), Some(access.stored))),
+        });
+        let trace = unit.accesses.iter().filter_map(|access| match access.kind {
+            MemKind::Write => Some((self.physical(access), access.size, access.data)),
+            MemKind::ReadWrite => Some((self.physical(access), access.size, access.stored)),
+            _ => None,
+        });
+        let (model, trace): (Vec<_>, Vec<_>) = (model.collect(), trace.collect());
+        let differ: Vec<_> = model
+            .iter()
+            .chain(&trace)
+            .copied()
+            .filter(|s| !model.contains(s) || !trace.contains(s))
+            .collect();
+        differ.into_iter().for_each(|(at, size, _)| self.suspects.bytes(at, size, root));
+    }
+
     /// What was written and agrees is no longer in doubt.
-    pub(super) fn agree(&mut self, unit: &Unit, info: Option<&Info>, trapped: bool) {
+    pub(super) fn agree(&mut self, unit: &Unit, trapped: bool) {
         if !self.suspects.any {
             return;
         }
-        if let Some(info) = info {
-            for n in 0..32 {
-                if info.x_written >> n & 1 != 0 {
-                    self.suspects.x[n] = 0;
-                }
-                if info.f_written >> n & 1 != 0 {
-                    self.suspects.f[n] = 0;
-                }
-            }
+        if let Some((rd, _)) = self.effects.x {
+            self.suspects.x[usize::from(rd & 31)] = 0;
+        }
+        if let Some((rd, _)) = self.effects.f {
+            self.suspects.f[usize::from(rd & 31)] = 0;
         }
         let written: Vec<u16> = self.effects.csrs.iter().map(|(number, _)| number).collect();
         written.into_iter().for_each(|number| self.suspects.clear_csr(number));
         let stored: Vec<_> = self.effects.memory.iter().map(|a| (a.physical, u64::from(a.size))).collect();
         // What was loaded and agrees with the trace is not in doubt either.
         stored.into_iter().for_each(|(at, size)| self.suspects.clear_bytes(at, size));
-        self.suspects.pc = 0;
+        if std::mem::replace(&mut self.suspects.pc_on_trial, true) {
+            self.suspects.pc = 0;
+        }
         if trapped || unit.privilege.is_some() {
             self.suspects.level = 0;
         }

@@ -70,9 +70,13 @@ impl Memory {
         (self.fault_fetch, self.fault_data) = (false, false);
     }
 
-    /// Puts back what the step overwrote.
-    pub(crate) fn revert(&mut self) {
+    /// Puts back what the step overwrote in these places, address and bytes; everywhere if there are none.
+    pub(crate) fn revert(&mut self, places: &[(u64, u64)]) {
+        let within = |address: u64| places.iter().any(|(at, size)| address.wrapping_sub(*at) < *size);
         for (address, old) in std::mem::take(&mut self.journal).into_iter().rev() {
+            if !places.is_empty() && !within(address) {
+                continue;
+            }
             match old {
                 Some(byte) => self.set(address, byte),
                 None => self.forget(address),

@@ -15,7 +15,13 @@ pub(crate) struct Suspects {
     pub(crate) csrs: BTreeMap<u16, Root>,
     pub(crate) memory: HashMap<u64, Root>,
     pub(crate) pc: Root,
+    /// The pc agreed once: what memory holds there counts again, but its mismatches are still follow-ups.
+    pub(crate) pc_on_trial: bool,
     pub(crate) level: Root,
+    /// Instructions ran in the wrong level or place: accessed and dirty bits of pages may be wrong for good.
+    pub(crate) pages: Root,
+    /// The trace stored somewhere, and where that is in physical memory is not known.
+    pub(crate) stray: Root,
     /// Anything at all?
     pub(crate) any: bool,
 }
@@ -26,7 +32,7 @@ pub(crate) fn canonical(number: u16) -> u16 {
         csr::SSTATUS => csr::MSTATUS,
         csr::SIE => csr::MIE,
         csr::SIP => csr::MIP,
-        csr::FRM | csr::FCSR => csr::FFLAGS,
+        csr::FCSR => csr::FFLAGS,
         number => number,
     }
 }
@@ -34,6 +40,9 @@ pub(crate) fn canonical(number: u16) -> u16 {
 impl Suspects {
     pub(crate) fn csr(&mut self, number: u16, root: Root) {
         self.csrs.insert(canonical(number), root);
+        if number == csr::FCSR {
+            self.csrs.insert(csr::FRM, root);
+        }
         self.any = true;
     }
 
@@ -46,6 +55,9 @@ impl Suspects {
 
     pub(crate) fn clear_csr(&mut self, number: u16) {
         self.csrs.remove(&canonical(number));
+        if number == csr::FCSR {
+            self.csrs.remove(&csr::FRM);
+        }
     }
 
     pub(crate) fn clear_bytes(&mut self, address: u64, size: u64) {

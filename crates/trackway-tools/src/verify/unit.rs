@@ -30,6 +30,8 @@ pub struct UnitWrite {
     pub update: RegUpdate,
     /// Value or operand.
     pub value: u64,
+    /// Which of its bits are told.
+    pub known: u64,
 }
 
 /// One instruction or trap.
@@ -49,6 +51,8 @@ pub struct Unit {
     pub trap: Option<Trap>,
     /// Registers written.
     pub writes: Vec<UnitWrite>,
+    /// Registers read, with the values that they had.
+    pub reads: Vec<UnitWrite>,
     /// Memory accessed.
     pub accesses: Vec<UnitAccess>,
     /// Privilege after it.
@@ -169,11 +173,13 @@ impl Gather {
         self.number += 1;
         let mut before = Vec::new();
         for access in batch.regs_of(step.accesses) {
-            let Some(write) = write_of(access) else { continue };
+            let Some(write) = read_of(access) else { continue };
             match access.role {
-                RegRole::Destination => unit.writes.push(write),
-                RegRole::State => before.push(write),
-                RegRole::Source | RegRole::Ready => {}
+                RegRole::Destination if write.known == u64::MAX => unit.writes.push(write),
+                RegRole::State if write.known == u64::MAX => before.push(write),
+                RegRole::Destination | RegRole::State => {}
+                RegRole::Source => unit.reads.push(write),
+                RegRole::Ready => {}
             }
         }
         if !before.is_empty() {
@@ -240,8 +246,13 @@ impl Gather {
 }
 
 fn write_of(access: &RegAccess) -> Option<UnitWrite> {
+    read_of(access).filter(|write| write.known == u64::MAX)
+}
+
+fn read_of(access: &RegAccess) -> Option<UnitWrite> {
     let Value::Word(value) = access.value else { return None };
-    access.known.is_none().then_some(UnitWrite { reg: access.reg, update: access.update, value })
+    let known = access.known.unwrap_or(u64::MAX);
+    Some(UnitWrite { reg: access.reg, update: access.update, value, known })
 }
 
 fn access_of(access: &MemAccess, batch: &Batch) -> UnitAccess {

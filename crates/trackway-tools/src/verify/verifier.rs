@@ -112,8 +112,8 @@ impl Verifier {
         (memory.mmio, memory.map) = (options.mmio.clone(), options.map.clone());
         let isa = if options.core.is_rv32() { Isa::Rv32 } else { Isa::Rv64 };
         Verifier {
-            model: Hart::new(options.core),
-            shadow: Hart::new(options.core),
+            model: running(options.core),
+            shadow: running(options.core),
             memory,
             effects: Effects::new(),
             unknown: Unknown { x: !1, f: !0, csr: true, pc: true },
@@ -176,7 +176,8 @@ impl Verifier {
         for write in &init.writes {
             self.write_both(write);
             if write.reg.class == RegClass::Csr {
-                self.unknown.csr = false;
+                // Pending interrupts alone say nothing about the rest.
+                self.unknown.csr &= write.reg.number == csr::MIP;
             }
         }
         for (address, size, value) in &init.memory {
@@ -196,8 +197,16 @@ impl Verifier {
         }
     }
 
+    pub(super) fn is_unknown(&self, reg: Reg) -> bool {
+        match reg.class {
+            RegClass::Int => self.unknown.x >> (reg.number & 31) & 1 != 0,
+            RegClass::Float => self.unknown.f >> (reg.number & 31) & 1 != 0,
+            _ => false,
+        }
+    }
+
     /// Sets a register in both.
-    fn write_both(&mut self, write: &UnitWrite) {
+    pub(super) fn write_both(&mut self, write: &UnitWrite) {
         let value = resolve(&self.shadow, write);
         match (write.reg.class, write.reg.number) {
             (RegClass::Int, n @ 0..32) => {
@@ -242,24 +251,31 @@ impl Verifier {
         self.memory.begin();
         let info = unit.step.map(|(_, encoding, _)| self.infos.of(encoding));
         self.report.instructions += u64::from(unit.step.is_some());
-        if self.must_adopt(unit, info.as_ref()) {
+        let doubtful_reads = self.compare_reads(unit);
+        let blind = self.must_adopt(unit, info.as_ref());
+        let pc = self.model.state().pc;
+        let level = self.model.state().level;
+        if blind && !self.traps_anyhow(unit) {
             self.adopt(unit, info.as_ref());
             self.remember(unit, info.as_ref(), told_pc.unwrap_or(0));
             return;
         }
-        let pc = self.model.state().pc;
-        let level = self.model.state().level;
         if let Some(info) = &info {
             self.copy_in(unit, info);
+        }
+        if self.suspects.any {
+            let doubt = [self.suspects.pc, self.suspects.level, self.suspects.environment().unwrap_or(0)];
+            self.suspects.pages = doubt.into_iter().find(|root| *root != 0).unwrap_or(self.suspects.pages);
         }
         let taken = self.execute(unit);
         if self.options.coverage {
             self.coverage.observe(&self.effects, taken.as_ref(), &self.shadow, level);
         }
         self.settle(unit, info.as_ref());
-        let elements = self.compare(unit, taken.as_ref());
+        let mut elements = self.compare(unit, taken.as_ref());
+        elements.extend(doubtful_reads);
         if elements.is_empty() {
-            self.agree(unit, info.as_ref(), taken.is_some());
+            self.agree(unit, taken.is_some());
         } else {
             self.mismatch(unit, info.as_ref(), pc, level, taken.is_some(), elements);
         }
@@ -269,15 +285,28 @@ impl Verifier {
     /// Are the sources unknown, so that the model cannot execute it?
     fn must_adopt(&self, unit: &Unit, info: Option<&Info>) -> bool {
         let Some(info) = info else {
-            return self.unknown.pc
-                || self.unknown.csr
-                || unit.trap.is_none_or(|trap| trap.kind == TrapKind::Unknown);
+            let untold = unit.trap.is_none_or(|trap| trap.kind == TrapKind::Unknown);
+            return self.unknown.pc || self.unknown.csr || untold && self.options.absent.csr;
         };
         let Unknown { x, f, csr, pc } = self.unknown;
-        let absent = self.options.absent;
+        let rounds = info.float && info.inst.is_some_and(|inst| inst.rm == 7);
         pc || info.x_sources & x != 0
             || info.f_sources & f != 0
-            || (csr || absent.csr) && (info.system || unit.trap.is_some())
+            || csr && (info.system || unit.trap.is_some() || rounds)
+    }
+
+    /// Does it trap whatever its sources hold: illegal, a breakpoint, a call?
+    fn traps_anyhow(&mut self, unit: &Unit) -> bool {
+        if unit.trap.is_none() || unit.step.is_none() || self.unknown.pc || self.unknown.csr {
+            return false;
+        }
+        let (saved, counted) = (self.model.state().clone(), self.report.exceptions);
+        let taken = self.execute(unit);
+        self.report.exceptions = counted;
+        self.memory.revert(&[]);
+        self.memory.begin();
+        self.model.set_state(saved);
+        taken.is_some_and(|taken| matches!(taken.cause, 2 | 3 | 8 | 9 | 11))
     }
 
     /// Takes what the trace says for both.
@@ -296,18 +325,13 @@ impl Verifier {
         }
         for write in &unit.writes {
             let relative = write.update != RegUpdate::Set;
-            let unknown = match write.reg.class {
-                RegClass::Int => self.unknown.x >> (write.reg.number & 31) & 1 != 0,
-                RegClass::Float => self.unknown.f >> (write.reg.number & 31) & 1 != 0,
-                _ => false,
-            };
-            if !(relative && unknown) {
+            if !(relative && self.is_unknown(write.reg)) {
                 self.write_both(write);
             }
         }
-        self.apply_stores(unit);
+        self.apply_stores(unit, 0);
         let system_call = unit.step.is_some_and(|(_, encoding, _)| encoding == 0x73);
-        if system_call && (self.unknown.csr || self.options.absent.csr) {
+        if system_call && self.unknown.csr {
             // A kernel that is not in the trace may have written anything; what it tells comes as state.
             self.memory.forget_all();
             self.unknown.x |= 1 << 10;
@@ -327,7 +351,10 @@ impl Verifier {
     }
 
     /// What the trace stores, into memory.
-    pub(super) fn apply_stores(&mut self, unit: &Unit) {
+    pub(super) fn apply_stores(&mut self, unit: &Unit, root: Root) {
+        let translates = self.model.config().supervisor
+            && self.model.read_csr(csr::SATP).is_some_and(|satp| satp >> (self.options.core.xlen() - 4) != 0)
+            && self.model.state().level.min(self.shadow.state().level) != Level::M;
         for access in &unit.accesses {
             let data = match access.kind {
                 MemKind::Write => access.data,
@@ -336,6 +363,11 @@ impl Verifier {
             };
             let address = self.physical(access);
             if self.memory.is_mmio(address) {
+                continue;
+            }
+            let translated = self.effects.memory.iter().any(|model| model.address == access.address);
+            if translates && access.physical.is_none() && !translated {
+                self.suspects.stray = root;
                 continue;
             }
             match data {
@@ -382,7 +414,11 @@ impl Verifier {
             trackway_isa::riscv::Class::StoreConditional(_) => {
                 // A core may fail where it likes, and may reserve more than the model does; success without any
                 // reservation is wrong.
-                let outcome = written(inst.rd).map(|write| resolve(&self.shadow, write) == 0);
+                let outcome = written(inst.rd).and_then(|write| match resolve(&self.shadow, write) {
+                    0 => Some(true),
+                    1 => Some(false),
+                    _ => None,
+                });
                 let reserved = self.model.state().reservation.is_some();
                 self.model.set_conditional(outcome.filter(|success| !success || reserved));
             }
@@ -398,11 +434,16 @@ impl Verifier {
             self.memory.fault_fetch = unit.step.is_none() && cause == Some(1);
             self.memory.fault_data = unit.step.is_some() && matches!(cause, Some(5 | 7));
         }
-        if let (None, Some(trap)) = (unit.step, unit.trap)
-            && trap.kind == TrapKind::Interrupt
-        {
+        let interrupt = match (unit.step, unit.trap) {
+            (None, Some(trap)) if trap.kind == TrapKind::Interrupt => {
+                trap.cause.map(|cause| cause as u8 & 63)
+            }
+            // The cause is missing: then it is what is pending.
+            (None, Some(trap)) if trap.kind == TrapKind::Unknown => self.model.pending_interrupt(),
+            _ => None,
+        };
+        if let Some(cause) = interrupt {
             self.report.interrupts += 1;
-            let cause = trap.cause.unwrap_or(0) as u8 & 63;
             self.effects.begin();
             self.model.set_interrupts(1 << cause, 1 << cause);
             let taken = self.model.interrupt(cause, &mut self.effects);
@@ -414,7 +455,7 @@ impl Verifier {
             _ => None,
         });
         let taken = match unit.step {
-            Some((_, encoding, _)) if self.suspects.pc != 0 => {
+            Some((_, encoding, _)) if self.suspects.pc != 0 && !self.suspects.pc_on_trial => {
                 // The address is in doubt: what stands there says nothing.
                 self.effects.begin();
                 let attempt = self.model.attempt_encoding(encoding, &mut self.memory, &mut self.effects);
@@ -503,7 +544,7 @@ impl Verifier {
         trapped: bool,
         elements: Vec<super::report::Element>,
     ) {
-        let root = match self.root_of(unit, info, trapped) {
+        let root = match self.root_of(unit, info, trapped, &elements) {
             Some(root) => {
                 let mismatch = &mut self.report.mismatches[root as usize - 1];
                 mismatch.folded += 1;
@@ -519,7 +560,7 @@ impl Verifier {
             }
         };
         self.suspect(unit, &elements, root);
-        self.resynchronise(unit);
+        self.resynchronise(unit, root);
     }
 
     fn describe(
@@ -580,9 +621,11 @@ impl Verifier {
     }
 
     /// The model takes the state of the trace.
-    fn resynchronise(&mut self, unit: &Unit) {
-        self.memory.revert();
-        self.apply_stores(unit);
+    fn resynchronise(&mut self, unit: &Unit, root: Root) {
+        // What page walks wrote stays: only the instruction's own stores are in question.
+        let stored: Vec<_> = self.effects.memory.iter().map(|a| (a.physical, u64::from(a.size))).collect();
+        self.memory.revert(&stored);
+        self.apply_stores(unit, root);
         let mut state = self.shadow.state().clone();
         let model = &self.model.state().csr;
         (state.csr.mcycle, state.csr.minstret, state.csr.time) = (model.mcycle, model.minstret, model.time);
@@ -590,6 +633,13 @@ impl Verifier {
         state.reservation = self.model.state().reservation;
         self.model.set_state(state);
     }
+}
+
+/// A core of which nothing is known but that it runs: floating point is on.
+fn running(core: Config) -> Hart {
+    let mut hart = Hart::new(core);
+    hart.set_csr(csr::MSTATUS, csr::status::FS);
+    hart
 }
 
 /// The value that a write leads to.
