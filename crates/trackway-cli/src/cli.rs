@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Convert(ConvertArgs),
     /// Checks a trace against its specification, one named rule per finding
     Check(CheckArgs),
+    /// Verifies a trace against the golden model: registers, memory, control flow, traps
+    Verify(VerifyArgs),
     /// Looks at a program by itself: segments, disassembly, straight runs, symbols
     Image(ImageArgs),
     /// Runs a RISC-V program on the golden model and records it
@@ -264,6 +266,31 @@ pub(crate) struct CheckArgs {
     /// Every finding as one JSON object per line
     #[arg(long)]
     pub(crate) jsonl: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Arguments of `verify`.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// The trace; `-` is stdin
+    #[arg(value_name = "TRACE")]
+    pub(crate) file: PathBuf,
+    /// Stop after this many root causes
+    #[arg(long, value_name = "N")]
+    pub(crate) stop_after: Option<usize>,
+    /// Instructions shown before a mismatch
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) history: usize,
+    /// The result as one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Writes the result as JUnit XML
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Also tells what the trace exercised
+    #[arg(long)]
+    pub(crate) coverage: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -16,6 +16,7 @@ mod position;
 mod progress;
 mod record;
 mod report;
+mod verify;
 mod walk;
 
 use clap::Parser;
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         Command::Dump(args) => dump::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Verify(args) => verify::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Completions(args) => pages::completions(&args),

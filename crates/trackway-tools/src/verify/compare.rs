@@ -176,10 +176,8 @@ impl Verifier {
             let value = resolve(&self.shadow, write);
             *told += 1;
             match (write.reg.class, write.reg.number) {
-                (RegClass::Int, 0) => {
-                    if value != 0 {
-                        elements.push(element("zero", Class::Spurious, Some(0), Some(value)));
-                    }
+                (RegClass::Int, 0) if value != 0 => {
+                    elements.push(element("zero", Class::Spurious, Some(0), Some(value)));
                 }
                 (RegClass::Int, n @ 1..32) => self.shadow.set_x(n as u8, value),
                 (RegClass::Float, n @ 0..32) => self.shadow.set_f(n as u8, value),
@@ -445,10 +443,10 @@ impl Verifier {
         }
         let any_csr = || suspects.csrs.values().next().copied();
         let csr_of = |number: u16| suspects.csrs.get(&number).copied();
-        if trapped || unit.trap.is_some() {
-            if let Some(root) = any_csr() {
-                return Some(root);
-            }
+        if (trapped || unit.trap.is_some())
+            && let Some(root) = any_csr()
+        {
+            return Some(root);
         }
         let info = info?;
         let in_file = |sources: u32, file: &[Root; 32]| {

@@ -54,12 +54,18 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
     Ok(())
 }
 
-/// What a trace carries at all, for [`Options::absent`].
-pub fn absent(source: &mut dyn Source) -> Result<Absent> {
+/// What a trace leaves out altogether, for [`Options::absent`]. Bad input is stepped over.
+pub fn absent(source: &mut dyn Source) -> Absent {
     use trackway_core::{EventKind, RegClass, RegRole};
     let mut absent = Absent { x: true, f: true, csr: true, privilege: true, memory: true };
     let mut batch = Batch::default();
-    while source.fill(&mut batch)? {
+    loop {
+        match source.fill(&mut batch) {
+            Ok(false) => return absent,
+            Ok(true) => {}
+            Err(_) if matches!(source.resync(), Ok(true)) => continue,
+            Err(_) => return absent,
+        }
         for event in &batch.events {
             let EventKind::Step(step) = event.kind else { continue };
             for access in batch.regs_of(step.accesses) {
@@ -76,5 +82,4 @@ pub fn absent(source: &mut dyn Source) -> Result<Absent> {
         }
         absent.privilege &= batch.contexts.iter().all(|context| context.privilege.is_none());
     }
-    Ok(absent)
 }

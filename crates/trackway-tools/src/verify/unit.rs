@@ -45,6 +45,10 @@ pub struct Unit {
     pub number: u64,
     /// Address, encoding and length of the instruction.
     pub step: Option<(Option<u64>, u32, u8)>,
+    /// Where it is, also where there is no instruction.
+    pub pc: Option<u64>,
+    /// It did not complete.
+    pub attempted: bool,
     /// Physical address of the instruction.
     pub physical_pc: Option<u64>,
     /// The trap it took.
@@ -74,6 +78,7 @@ pub struct Init {
 
 /// What comes out of the events.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // nearly all are units, and boxing each would cost an allocation
 pub enum Piece {
     /// An instruction or trap.
     Unit(Unit),
@@ -157,6 +162,7 @@ impl Gather {
     }
 
     fn step(&mut self, event: &Event, step: &Step, batch: &Batch, put: &mut impl FnMut(Piece)) {
+        self.adopt_state(step, batch);
         self.flush(step.pc, put);
         let extra = batch.extra_of(step).copied().unwrap_or_default();
         let encoding =
@@ -166,6 +172,8 @@ impl Gather {
             group: self.group,
             number: self.number,
             step: encoding,
+            pc: step.pc,
+            attempted: step.outcome == Outcome::Attempted,
             physical_pc: extra.physical_pc,
             next_pc: extra.target,
             ..Unit::default()
@@ -189,6 +197,19 @@ impl Gather {
         self.waiting = Some(unit);
     }
 
+    /// Formats that tell state only with the next instruction: what a trap without an instruction wrote.
+    fn adopt_state(&mut self, step: &Step, batch: &Batch) {
+        if let Some(unit) = &mut self.waiting
+            && unit.step.is_none()
+            && unit.trap.is_some()
+            && unit.writes.is_empty()
+        {
+            let state = batch.regs_of(step.accesses).iter();
+            let state = state.filter(|a| a.role == RegRole::State && a.reg.class == RegClass::Csr);
+            unit.writes.extend(state.filter_map(write_of));
+        }
+    }
+
     fn trap(&mut self, event: &Event, trap: &Trap, put: &mut impl FnMut(Piece)) {
         match trap.kind {
             TrapKind::Reset => {
@@ -204,20 +225,35 @@ impl Gather {
             }
             _ => {}
         }
+        let there = |unit: &Unit| trap.from.is_some() && trap.from == unit.pc;
+        // Some formats have an attempt, or a no-op, of the instruction that an interrupt came before.
+        if let Some(unit) = &mut self.waiting
+            && trap.kind == TrapKind::Interrupt
+            && unit.offset != event.offset
+            && unit.attempted
+            && unit.trap.is_none()
+            && unit.writes.is_empty()
+            && self.behind.is_empty()
+            && there(unit)
+        {
+            unit.step = None;
+            unit.trap = Some(*trap);
+            return;
+        }
         let own = self.waiting.as_ref().is_some_and(|unit| {
-            let pc = unit.step.and_then(|step| step.0);
             self.behind.is_empty()
                 && unit.trap.is_none()
                 && trap.kind != TrapKind::Interrupt
-                && (unit.offset == event.offset || trap.from.is_some() && trap.from == pc)
+                && (unit.offset == event.offset || there(unit))
         });
         let same_group = self.waiting.as_ref().is_some_and(|unit| unit.offset == event.offset);
-        if !own && !(same_group && self.behind.is_empty()) {
+        if !(own || same_group && self.behind.is_empty()) {
             self.flush(trap.from, put);
             self.waiting = Some(Unit {
                 offset: event.offset,
                 group: self.group,
                 number: self.number,
+                pc: trap.from,
                 ..Unit::default()
             });
         }

@@ -238,7 +238,7 @@ impl Verifier {
         if self.report.stopped {
             return;
         }
-        let told_pc = unit.step.and_then(|step| step.0).or(unit.trap.and_then(|trap| trap.from));
+        let told_pc = unit.pc.or(unit.trap.and_then(|trap| trap.from));
         if let Some(pc) = told_pc
             && (self.unknown.pc || self.model.state().pc != pc)
         {

@@ -1,0 +1,172 @@
+//! `trackway verify`: a trace beside the golden model.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use serde::Deserialize;
+use serde_json::json;
+use trackway_core::Isa;
+use trackway_hart::{Config, Program, Settings};
+use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options, Range, Verifier};
+
+use crate::cli::VerifyArgs;
+use crate::exit::{Exit, Failure};
+
+/// `[verify]` in the configuration.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Section {
+    /// Where memory is: pairs of first address and size. Left out: the trace tells what faults.
+    memory: Vec<(u64, u64)>,
+    /// Devices: pairs of first address and size. Left out: those of the machine that `record` has.
+    mmio: Option<Vec<(u64, u64)>>,
+    /// Elements that the trace leaves out: `x`, `f`, `csr`, `privilege`, `memory`.
+    absent: Option<Vec<String>>,
+    /// Compare `mstatus.FS` also where the trace does not tell `mstatus`.
+    strict: bool,
+}
+
+/// Test finisher, CLINT, PLIC and UART of QEMU's `virt` and of `record`.
+const VIRT: [(u64, u64); 4] =
+    [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
+
+pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
+    let (trace, options) = args.common.open(&args.file)?;
+    let isa = trace.meta().isa;
+    if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
+        return Err(Failure::Usage("the golden model is RISC-V only".to_string()));
+    }
+    let config = options.config.clone().unwrap_or_default();
+    let in_config = |error: trackway::Error| Failure::input(&config.path, error);
+    let settings: Settings = config.section("machine").map_err(in_config)?.unwrap_or_default();
+    let section: Section = config.section("verify").map_err(in_config)?.unwrap_or_default();
+    let masks: BTreeMap<String, MaskSettings> =
+        config.section("masks").map_err(in_config)?.unwrap_or_default();
+    let core = settings.core(Config::new(isa)).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
+    if core.isa != isa {
+        return Err(Failure::Usage("[machine] isa: the trace has another width".to_string()));
+    }
+    let mut verify_options = Options {
+        reset_pc: settings.reset_pc.or(trace.meta().start_pc),
+        mmio: ranges(section.mmio.as_deref().unwrap_or(&VIRT)),
+        map: ranges(&section.memory),
+        strict: section.strict || args.common.strict,
+        stop_after: args.stop_after,
+        history: args.history,
+        coverage: args.coverage,
+        masks: Masks::default(),
+        ..Options::new(core)
+    };
+    verify_options.masks.apply(&masks).map_err(Failure::Usage)?;
+    verify_options.absent = match &section.absent {
+        Some(words) => absent(words)?,
+        // A stream is read once only: then everything is expected.
+        None if args.file.as_os_str() == "-" => Absent::default(),
+        None => {
+            let (trace, _) = args.common.open(&args.file)?;
+            let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
+            verify::absent(&mut *source)
+        }
+    };
+
+    let mut verifier = Verifier::new(verify_options);
+    for (paths, raw) in [(&options.elf, false), (&options.image, true)] {
+        for spec in paths {
+            load(spec, raw, &mut verifier.memory)?;
+        }
+    }
+    let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
+    let ended = verify::verify(&mut *source, &mut verifier);
+    tell(args, &verifier, source.census().iter().map(|(_, n)| n).sum())?;
+    match ended {
+        Err(error) => Err(crate::report::placed(&args.common, &args.file, error.into())),
+        Ok(()) if !verifier.report.passed() => Ok(Exit::Found),
+        Ok(()) if verifier.report.gaps > 0 && args.common.strict => Ok(Exit::Gaps),
+        Ok(()) => Ok(Exit::Fine),
+    }
+}
+
+fn ranges(pairs: &[(u64, u64)]) -> Vec<Range> {
+    pairs.iter().map(|&(start, size)| Range { start, end: start.saturating_add(size) }).collect()
+}
+
+fn absent(words: &[String]) -> Result<Absent, Failure> {
+    let mut absent = Absent::default();
+    for word in words {
+        match word.as_str() {
+            "x" => absent.x = true,
+            "f" => absent.f = true,
+            "csr" => absent.csr = true,
+            "privilege" => absent.privilege = true,
+            "memory" => absent.memory = true,
+            _ => {
+                let text = format!("[verify] absent: {word:?} is not one of x, f, csr, privilege, memory");
+                return Err(Failure::Usage(text));
+            }
+        }
+    }
+    Ok(absent)
+}
+
+/// Loads a program, or raw bytes, at its address or at the one given.
+fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
+    let number = |text: &str| match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    };
+    let placed = spec.rsplit_once('@').and_then(|(path, text)| Some((path, Some(number(text)?))));
+    let (path, address) = placed.unwrap_or((spec, None));
+    let path = std::path::Path::new(path);
+    let failed = |error| Failure::input(path, trackway::Error::File { path: path.into(), error });
+    let bytes = std::fs::read(path).map_err(failed)?;
+    if raw {
+        let address =
+            address.ok_or_else(|| Failure::Usage(format!("--image {spec}: where? Say PATH@ADDR")))?;
+        memory.load(address, &bytes);
+        return Ok(());
+    }
+    let program = Program::read(&bytes)
+        .map_err(|error| Failure::input(path, trackway::Error::Unsupported(error.to_string())))?;
+    let lowest = program.segments.iter().map(|segment| segment.physical).min().unwrap_or(0);
+    let moved = address.map_or(0, |address| address.wrapping_sub(lowest));
+    for segment in &program.segments {
+        let start = segment.physical.wrapping_add(moved);
+        memory.load(start, &segment.bytes);
+        let zeros = segment.size.saturating_sub(segment.bytes.len() as u64);
+        memory.load(start.wrapping_add(segment.bytes.len() as u64), &vec![0; zeros as usize]);
+    }
+    Ok(())
+}
+
+fn tell(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failure> {
+    let report = &verifier.report;
+    if let Some(path) = &args.junit {
+        let name = args.file.display().to_string();
+        let failed = |error| Failure::input(path, trackway::Error::File { path: path.clone(), error });
+        std::fs::write(path, report.junit(&name)).map_err(failed)?;
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let coverage = args.coverage.then_some(&verifier.coverage);
+        let object = json!({
+            "trackway": { "schema": 1, "kind": "verify" },
+            "file": args.file.display().to_string(),
+            "passed": report.passed(),
+            "report": report,
+            "coverage": coverage,
+        });
+        writeln!(out, "{object}")?;
+        return Ok(());
+    }
+    write!(out, "{}", report.text())?;
+    if args.coverage {
+        write!(out, "{}", verifier.coverage.text())?;
+    }
+    let skipped = if report.gaps > 0 { "some" } else { "0" };
+    writeln!(
+        out,
+        "health: {items} items, {} instructions, {} gaps, {skipped} bytes skipped",
+        report.instructions, report.gaps
+    )?;
+    Ok(())
+}
