@@ -10,7 +10,7 @@ use crate::flow::{Analyser, Flow};
 use crate::out::Pool;
 use crate::packet::{Atoms, Kind, Packet, header};
 use crate::read::{MIN_ZEROS, Reader};
-use crate::resolve::Resolver;
+use crate::resolve::{Resolve, Resolver};
 use crate::unpack::Unpacker;
 
 /// Bytes of a window, and where they lie in the input.
@@ -277,6 +277,15 @@ impl Decoder {
                     }
                     Err(error) => break Some(Stop::Bad(error)),
                 };
+                if let Packet::Address(address) = &packet
+                    && !waiting
+                    && resolver.is_idle()
+                    && let Some(entry) = unpacker.target(address)
+                {
+                    analyser.target_address(entry);
+                    at += length;
+                    continue;
+                }
                 if waiting && !packet_is_free(&packet) {
                     let idle = self.idle.get_or_insert((offset, 0));
                     idle.1 += length as u64;

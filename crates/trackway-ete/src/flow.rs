@@ -130,6 +130,8 @@ pub(crate) struct Analyser {
     /// The table in use, and whether the context or instruction set changed since it was chosen.
     table: usize,
     stale: bool,
+    /// The instruction set of the table in use.
+    isa: Isa,
     return_stack: bool,
     show_withdrawn: bool,
     /// A withdrawn element is being followed.
@@ -148,6 +150,7 @@ impl Analyser {
             tables: Vec::new(),
             table: 0,
             stale: true,
+            isa: Isa::A64,
             return_stack: config.return_stack,
             show_withdrawn,
             withdrawn: false,
@@ -176,6 +179,7 @@ impl Analyser {
     fn select(&mut self) {
         self.stale = false;
         let isa = self.flow.isa();
+        self.isa = isa;
         if self.flow.told_isa != Some(isa) && !self.withdrawn {
             self.flow.told_isa = Some(isa);
             let offset = self.out.last_offset();
@@ -211,6 +215,22 @@ impl Analyser {
             self.select();
         }
         &mut self.tables[self.table].cursor
+    }
+
+    /// An atom where the block is in pieces, or where code is missing.
+    #[cold]
+    #[inline(never)]
+    fn long_atom(&mut self, offset: u64, taken: bool) {
+        let pc = self.flow.pc;
+        match self.block(pc) {
+            Some(block) if block.control != Control::Sequential => self.branch(offset, &block, taken),
+            Some(block) => {
+                self.run(offset, run_of(&block, self.flow.isa(), false));
+                self.settle();
+                self.no_code(offset, block.end);
+            }
+            None => self.no_code(offset, pc),
+        }
     }
 
     /// A block of more than one piece; it stays sequential if code is missing at its end.
@@ -277,10 +297,9 @@ impl Analyser {
     }
 
     /// A block was executed and its last instruction taken or not (K10.5.5.18.3, K10.5.5.18.4).
-    #[inline]
+    #[inline(always)]
     fn branch(&mut self, offset: u64, block: &Block, taken: bool) {
-        let isa = self.flow.isa();
-        let run = run_of(block, isa, taken);
+        let run = run_of(block, self.isa, taken);
         self.run(offset, run);
         self.flow.last = Some(Last { start: block.start, sub_isa: self.flow.sub_isa, taken });
         if taken && self.return_stack && block.control.is_call() && !self.flow.no_push {
@@ -595,7 +614,8 @@ impl Analyser {
         }
     }
 
-    fn target_address(&mut self, entry: Entry) {
+    #[inline]
+    pub(crate) fn target_address(&mut self, entry: Entry) {
         self.stale |= self.flow.sub_isa != entry.sub_isa;
         let address = self.flow.wrap(entry.address);
         (self.flow.pc, self.flow.sub_isa, self.flow.has_address) = (address, entry.sub_isa, true);
@@ -723,14 +743,9 @@ impl Analyse for Analyser {
             return;
         }
         let pc = self.flow.pc;
-        match self.block(pc) {
+        match self.cursor().at(pc) {
             Some(block) if block.control != Control::Sequential => self.branch(offset, &block, taken),
-            Some(block) => {
-                self.run(offset, run_of(&block, self.flow.isa(), false));
-                self.settle();
-                self.no_code(offset, block.end);
-            }
-            None => self.no_code(offset, pc),
+            _ => self.long_atom(offset, taken),
         }
     }
 

@@ -43,35 +43,60 @@ const FOOTER: usize = 8;
 pub struct Piece {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Stretches that are contiguous in the buffer: first index in `bytes`, offset in the buffer.
-    pub map: Vec<(usize, u64)>,
+    /// Where the bytes lie in the buffer.
+    map: Vec<Stretch>,
     /// Indexes in `bytes` before which some are missing: the buffer was overwritten there.
     pub breaks: Vec<usize>,
+}
+
+/// Bytes that lie one after the other in the buffer, or in whole frames one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    /// Index of the first; before the piece's start once bytes were taken off it.
+    start: i64,
+    /// Its offset in the buffer.
+    offset: u64,
+    /// Bytes before one is left out: 15 in whole frames.
+    every: u64,
+}
+
+impl Stretch {
+    #[inline(always)]
+    fn offset(&self, index: usize) -> u64 {
+        let ahead = (index as i64 - self.start) as u64;
+        // Dividing by a constant is cheap.
+        let skipped = if self.every == 15 { ahead / 15 } else { 0 };
+        self.offset + ahead + skipped
+    }
 }
 
 impl Piece {
     #[inline]
     fn push(&mut self, byte: u8, offset: u64) {
-        match self.map.last() {
-            Some(&(start, at)) if at + (self.bytes.len() - start) as u64 == offset => {}
-            _ => self.map.push((self.bytes.len(), offset)),
-        }
+        self.stretch(offset, u64::MAX);
         self.bytes.push(byte);
+    }
+
+    /// The next byte lies at `offset`.
+    #[inline]
+    fn stretch(&mut self, offset: u64, every: u64) {
+        let index = self.bytes.len();
+        match self.map.last() {
+            Some(last) if last.every == every && last.offset(index) == offset => {}
+            _ => self.map.push(Stretch { start: index as i64, offset, every }),
+        }
     }
 
     /// Offset in the buffer of the byte at `index`; `cursor` is a hint that moves along.
     #[inline]
     pub fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
         while let Some(next) = self.map.get(*cursor + 1) {
-            if next.0 > index {
+            if next.start > index as i64 {
                 break;
             }
             *cursor += 1;
         }
-        match self.map.get(*cursor) {
-            Some(&(start, at)) => at + index.saturating_sub(start) as u64,
-            None => 0,
-        }
+        self.map.get(*cursor).map_or(0, |stretch| stretch.offset(index))
     }
 
     /// Forgets the first `count` bytes.
@@ -80,13 +105,10 @@ impl Piece {
             return;
         }
         self.bytes.drain(..count);
-        let keep = self.map.partition_point(|&(start, _)| start <= count).saturating_sub(1);
+        let keep = self.map.partition_point(|stretch| stretch.start <= count as i64).saturating_sub(1);
         self.map.drain(..keep);
-        for entry in &mut self.map {
-            if entry.0 < count {
-                entry.1 += (count - entry.0) as u64;
-            }
-            entry.0 = entry.0.saturating_sub(count);
+        for stretch in &mut self.map {
+            stretch.start -= count as i64;
         }
         self.breaks.retain(|&at| at > count);
         for at in &mut self.breaks {
@@ -189,7 +211,7 @@ impl Frames {
             }
             if wanted {
                 let data = frame | FLAGS[usize::from(chunk[15])];
-                piece.map.push((piece.bytes.len(), self.at as u64));
+                piece.stretch(self.at as u64, 15);
                 piece.bytes.extend_from_slice(&data.to_le_bytes()[..15]);
             }
             self.at += 16;

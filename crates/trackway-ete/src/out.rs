@@ -260,22 +260,17 @@ impl Out {
     }
 }
 
-/// Keeps the first `count` events of a batch, and what they refer to.
+/// Keeps the first `count` events of a batch, and what they refer to. Side data is in the order of the
+/// events.
 fn truncate(batch: &mut Batch, count: usize) {
-    batch.events.truncate(count);
-    // Side data is in the order of the events.
-    let (mut traps, mut contexts, mut gaps) = (0, 0, 0);
-    for event in &batch.events {
-        match event.kind {
-            EventKind::Trap(_) => traps += 1,
-            EventKind::Context(_) => contexts += 1,
-            EventKind::Gap(_) => gaps += 1,
+    while batch.events.len() > count {
+        match batch.events.pop().map(|event| event.kind) {
+            Some(EventKind::Trap(_)) => drop(batch.traps.pop()),
+            Some(EventKind::Context(_)) => drop(batch.contexts.pop()),
+            Some(EventKind::Gap(_)) => drop(batch.gaps.pop()),
             _ => {}
         }
     }
-    batch.traps.truncate(traps);
-    batch.contexts.truncate(contexts);
-    batch.gaps.truncate(gaps);
 }
 
 /// Appends events of one batch, with their side data, to another.

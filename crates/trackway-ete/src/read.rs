@@ -64,6 +64,12 @@ impl Reader {
 
     #[inline(always)]
     fn payload(&self, first: u8, bytes: &mut Bytes<'_>) -> Field<Packet> {
+        // Most packets that are no atoms are one of these two, in every dialect.
+        match first {
+            0x95 => return address(5, bytes).map(Packet::Address),
+            0x9a => return address(0xa, bytes).map(Packet::Address),
+            _ => {}
+        }
         Ok(match self.kind(first) {
             Kind::Atom => Packet::Atom(Atoms { header: first }),
             Kind::Address => Packet::Address(address(first & 0xf, bytes)?),

@@ -70,6 +70,14 @@ impl Unpacker {
     }
 }
 
+impl Unpacker {
+    /// A target address, the packet that is met most after atoms, if nothing waits: where it leads.
+    #[inline]
+    pub(crate) fn target(&mut self, address: &Address) -> Option<Entry> {
+        self.started.then(|| self.history.apply(address))
+    }
+}
+
 /// One packet being unpacked.
 struct On<'a, R, A> {
     unpacker: &'a mut Unpacker,
