@@ -106,14 +106,18 @@ fn threads(trace: &Trace) {
     let data = (*trace.data).as_ref().repeat(8);
     let trace = Trace { data: Arc::new(data), ..trace.clone() };
     let mut times = [Vec::new(), Vec::new()];
+    let mut cpus = [Vec::new(), Vec::new()];
     for _ in 0..PASSES {
         for jobs in [1, 2] {
-            let start = Instant::now();
+            let (start, cpu) = (Instant::now(), cpu_seconds());
             std::hint::black_box(full(&trace, jobs));
             times[jobs - 1].push(start.elapsed().as_secs_f64());
+            cpus[jobs - 1].push(cpu_seconds() - cpu);
         }
     }
     let [one, two] = times.map(|times| median(&times));
+    let [cpu_one, cpu_two] = cpus.map(|cpus| median(&cpus));
+    println!("CPU time: one thread {:.2} ms, two {:.2} ms in all", cpu_one * 1e3, cpu_two * 1e3);
     println!("two threads: {:.2} ms, one {:.2} ms: {:.2} x (goal: 1.6)", two * 1e3, one * 1e3, one / two);
 }
 
@@ -182,8 +186,9 @@ fn packets(trace: &Trace) -> (u64, u64) {
             begun = found.is_some();
         }
         while piece.bytes.len() - at > 64 || !more {
-            let Ok((packet, length)) = reader.read(&piece.bytes[at..], 0) else { break };
-            std::hint::black_box(&packet);
+            let read = reader.read(&piece.bytes[at..], 0);
+            let Ok((packet, length)) = &read else { break };
+            std::hint::black_box(packet);
             at += length;
             count += 1;
         }

@@ -266,18 +266,20 @@ impl Decoder {
                 if short && bytes.len() - at < LONGEST {
                     break Some(Stop::Hungry);
                 }
-                let (packet, length) = match reader.read(&bytes[at..], offset) {
-                    Ok(read) => read,
+                // Looked at where it is: moving it would cost more than reading it.
+                let read = reader.read(&bytes[at..], offset);
+                let (packet, length) = match &read {
+                    Ok((packet, length)) => (packet, *length),
                     // The zeros of a synchronisation begin before its last twelve bytes.
                     Err(error) if error.is_truncated() && first == 0 && is_zero(&bytes[at..]) => break None,
                     Err(error) if error.is_truncated() && short => break Some(Stop::Hungry),
                     // Bytes are lost before a synchronisation; at the end of the input they are only cut off.
                     Err(error) if error.is_truncated() && cut => {
-                        break Some(Stop::Bad(Error { kind: ErrorKind::Missing, ..error }));
+                        break Some(Stop::Bad(Error { kind: ErrorKind::Missing, ..*error }));
                     }
-                    Err(error) => break Some(Stop::Bad(error)),
+                    Err(error) => break Some(Stop::Bad(*error)),
                 };
-                if let Packet::Address(address) = &packet
+                if let Packet::Address(address) = packet
                     && !waiting
                     && resolver.is_idle()
                     && let Some(entry) = unpacker.target(address)
@@ -286,7 +288,7 @@ impl Decoder {
                     at += length;
                     continue;
                 }
-                if waiting && !packet_is_free(&packet) {
+                if waiting && !packet_is_free(packet) {
                     let idle = self.idle.get_or_insert((offset, 0));
                     idle.1 += length as u64;
                 }
@@ -296,7 +298,7 @@ impl Decoder {
                     }
                     waiting = false;
                 }
-                if let Err((kind, field)) = unpacker.unpack(&packet, offset, config, resolver, analyser) {
+                if let Err((kind, field)) = unpacker.unpack(packet, offset, config, resolver, analyser) {
                     break Some(Stop::Bad(fault(first, kind, field, offset)));
                 }
                 if resolver.is_flooded() {

@@ -185,8 +185,8 @@ impl Source for Lift {
                     std::mem::swap(batch, &mut events);
                     self.pool.give(events);
                     batch.source = self.current as u16;
-                    batch.first_instruction = self.instructions;
-                    self.instructions += batch.instructions();
+                    // Until here it holds the number of instructions in the batch.
+                    self.instructions += std::mem::replace(&mut batch.first_instruction, self.instructions);
                     if self.options.strict {
                         self.doubt(batch);
                     }
@@ -407,6 +407,12 @@ impl Engine {
     /// Decodes as many parts at once as there are threads, or goes on alone where there is but one.
     fn decode_parallel(&mut self) -> Result<()> {
         let want = parallel::wanted(self.options.jobs);
+        if self.supply.is_framed() {
+            // What is done goes out of the window, so that it does not grow.
+            self.supply.consume(self.at);
+            self.at = 0;
+            self.decoder.moved();
+        }
         while !self.supply.ended() && self.supply.bytes().len() - self.at < want && self.supply.more()? {}
         let end = self.supply.next_break(self.at).unwrap_or(self.supply.bytes().len());
         let cuts = parallel::cuts(&self.supply.bytes()[..end], self.at, self.options.jobs);

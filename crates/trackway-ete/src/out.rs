@@ -28,6 +28,8 @@ pub(crate) struct Out {
     /// Indexes of the trap and the gap that want to know where they lead.
     trap: usize,
     gap: usize,
+    /// Instructions in the open batch.
+    instructions: u64,
     /// Batches to use again.
     pool: Pool,
 }
@@ -70,6 +72,7 @@ impl Out {
             run: NONE,
             trap: NONE,
             gap: NONE,
+            instructions: 0,
             pool: pool.clone(),
         }
     }
@@ -78,6 +81,7 @@ impl Out {
     #[inline(always)]
     pub(crate) fn run(&mut self, offset: u64, run: Run) {
         self.run = self.batch.events.len();
+        self.instructions += u64::from(run.count);
         self.batch.push(offset, EventKind::Run(run));
     }
 
@@ -103,6 +107,7 @@ impl Out {
     /// Takes back all but `count` events of the open batch, which were runs.
     pub(crate) fn rewind(&mut self, count: usize) {
         self.batch.events.truncate(count);
+        self.instructions = self.batch.instructions();
         if self.run >= count {
             self.run = NONE;
         }
@@ -198,7 +203,10 @@ impl Out {
         let mut next = self.pool.take();
         append(&mut next, &self.batch, held..self.batch.events.len());
         truncate(&mut self.batch, held);
-        let full = std::mem::replace(&mut self.batch, next);
+        let mut full = std::mem::replace(&mut self.batch, next);
+        let moved = self.batch.instructions();
+        full.first_instruction = self.instructions - moved;
+        self.instructions = moved;
         self.done.push_back(Piece::Events(full));
         for index in [&mut self.run, &mut self.trap, &mut self.gap] {
             *index = if *index == NONE || *index < held { NONE } else { *index - held };
@@ -209,8 +217,9 @@ impl Out {
     pub(crate) fn close(&mut self) {
         (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
         if !self.batch.events.is_empty() {
-            let next = self.pool.take();
-            self.done.push_back(Piece::Events(std::mem::replace(&mut self.batch, next)));
+            let mut full = std::mem::replace(&mut self.batch, self.pool.take());
+            full.first_instruction = std::mem::take(&mut self.instructions);
+            self.done.push_back(Piece::Events(full));
         }
     }
 
@@ -237,11 +246,13 @@ impl Out {
         match other.done.pop_front() {
             Some(Piece::Events(batch)) => {
                 append(&mut self.batch, &batch, events.min(batch.events.len())..batch.events.len());
+                self.instructions = self.batch.instructions();
                 (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
                 self.close();
                 self.pool.give(batch);
             }
             Some(broken) => {
+                self.instructions = self.batch.instructions();
                 self.close();
                 self.done.push_back(broken);
             }
@@ -249,6 +260,7 @@ impl Out {
                 let begin = events.min(other.batch.events.len());
                 let shift = self.batch.events.len();
                 append(&mut self.batch, &other.batch, begin..other.batch.events.len());
+                self.instructions = self.batch.instructions();
                 let moved = |index: usize| if index == NONE { NONE } else { index - begin + shift };
                 (self.run, self.trap, self.gap) = (moved(other.run), moved(other.trap), moved(other.gap));
                 return;
@@ -256,6 +268,7 @@ impl Out {
         }
         self.done.append(&mut other.done);
         self.batch = other.batch;
+        self.instructions = other.instructions;
         (self.run, self.trap, self.gap) = (other.run, other.trap, other.gap);
     }
 }

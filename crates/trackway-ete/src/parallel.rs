@@ -15,9 +15,9 @@ use trackway_core::GapReason;
 use crate::decode::{Decoder, SYNC_LEN, State, Stop, Stretch, Window, find_sync};
 
 /// Bytes that a part has at the least.
-const PART: usize = 1 << 15;
+const PART: usize = 1 << 13;
 /// Parts per thread and round: more even out the load, fewer keep less in memory.
-const ROUND: usize = 4;
+const ROUND: usize = 8;
 
 /// Bytes that a round works on.
 pub(crate) fn wanted(jobs: usize) -> usize {
