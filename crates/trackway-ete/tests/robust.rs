@@ -1,0 +1,220 @@
+//! Damaged input: bits flipped, bytes cut off, anything at all. Nothing panics, nothing hangs, decoding resumes,
+//! and what came before the damage stays. And many synchronisations: any number of threads gives the same.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use trackway_core::{Batch, Source};
+use trackway_ete::*;
+use trackway_image::{Image, Space};
+
+/// 0x1000: a small program with calls, loops and indirect branches.
+fn image() -> Arc<Image> {
+    let words: [u32; 12] = [
+        0xd503_201f, // 1000 nop
+        0x5400_0080, // 1004 b.eq 1014
+        0xd503_201f, // 1008 nop
+        0x9400_0005, // 100c bl 1020
+        0x17ff_fffc, // 1010 b 1000
+        0xd503_3fdf, // 1014 isb
+        0xd400_0001, // 1018 svc
+        0xd61f_0000, // 101c br x0
+        0xd503_201f, // 1020 nop
+        0xd65f_03c0, // 1024 ret
+        0xd523_3060, // 1028 tstart
+        0xd69f_03e0, // 102c eret
+    ];
+    let mut image = Image::default();
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    image.add_raw("code", 0x1000, Arc::new(bytes), Space::default()).unwrap();
+    Arc::new(image)
+}
+
+fn config(max_spec: u64, configr: u64) -> Config {
+    let registers = [("TRCIDR0", 0x08c1_cea1), ("TRCIDR8", max_spec), ("TRCCONFIGR", configr)];
+    let registers = registers.map(|(name, value)| (name.to_string(), value));
+    Config::from_registers("core", registers.into(), Some(true)).unwrap()
+}
+
+/// One packet of those that a unit sends, from a few random bits.
+fn packet(kind: u8, a: u8, b: u16) -> Packet {
+    let target = 0x1000 + u64::from(b % 12) * 4;
+    let address = |form| Address::new(form, target);
+    let count = |value: u64| Chain::shortest(value, width::COUNT);
+    match kind {
+        0..90 => Packet::Atom(Atoms { header: 0xc0 | a & 0x3f }),
+        90..120 => Packet::Address(address(AddressForm::Long64Is0)),
+        120..130 => Packet::Address(address(AddressForm::Short2Is0)),
+        130..135 => Packet::Address(Address::new(AddressForm::Exact(a % 3), 0)),
+        135..150 => {
+            let context = Context { info: 0xb1, vmid: 0, context_id: u32::from(a % 3) };
+            Packet::AddressContext(address(AddressForm::Long64Is0), context)
+        }
+        150..160 => Packet::Exception(Exception {
+            info: (a % 16) << 1 | 1,
+            info2: None,
+            address: ExceptionAddress::Address(address(AddressForm::Long64Is0)),
+        }),
+        160..165 => Packet::TraceOn,
+        165..175 => Packet::Timestamp { value: Chain::shortest(u64::from(b), 64), count: None },
+        175..180 => Packet::Event(a % 15 + 1),
+        180..185 => Packet::SourceAddress(address(AddressForm::Long32Is0)),
+        185..190 => {
+            Packet::Q { address: Some(address(AddressForm::Long32Is0)), count: Some(count(u64::from(a % 9))) }
+        }
+        190..205 => Packet::Commit(count(u64::from(a % 4))),
+        205..212 => Packet::Cancel1 { mispredict: a & 1 == 1, count: count(u64::from(a % 3)) },
+        212..218 => Packet::Mispredict(a % 4),
+        218..222 => Packet::TransactionStart,
+        222..226 => Packet::TransactionCommit,
+        226..230 => Packet::Discard,
+        230..232 => Packet::Overflow,
+        232..250 => Packet::AlignmentSync { zeros: 11 },
+        _ => Packet::CycleCount3(a & 0xf),
+    }
+}
+
+/// A stream with a synchronisation and Trace Info every now and then.
+fn stream(config: &Config, parts: &[(u8, u8, u16)]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut put = |packet: Packet| packet.write(&config.dialect, &mut bytes);
+    let start = |put: &mut dyn FnMut(Packet)| {
+        put(Packet::AlignmentSync { zeros: 11 });
+        put(Packet::TraceInfo(TraceInfo::new(1, 0, 4)));
+    };
+    start(&mut put);
+    for &(kind, a, b) in parts {
+        match packet(kind, a, b) {
+            Packet::AlignmentSync { .. } => start(&mut put),
+            packet => put(packet),
+        }
+    }
+    bytes
+}
+
+fn trace(config: &Config, bytes: Vec<u8>, framing: Framing) -> Trace {
+    Trace { config: config.clone(), framing, data: Arc::new(bytes), image: image() }
+}
+
+/// All events and errors as lines.
+fn lines(trace: Trace, options: Options) -> Vec<String> {
+    let mut lift = Lift::new(vec![trace], options);
+    let mut batch = Batch::default();
+    let mut lines = Vec::new();
+    loop {
+        match lift.fill(&mut batch) {
+            Ok(false) => return lines,
+            Ok(true) => {
+                let mut number = batch.first_instruction;
+                for event in &batch.events {
+                    let mut line = format!("{number} ");
+                    batch.write_line(event, &mut line);
+                    lines.push(line);
+                    number += event.kind.instructions();
+                }
+            }
+            Err(error) => {
+                lines.push(error.to_string());
+                if !lift.resync().unwrap() {
+                    return lines;
+                }
+            }
+        }
+    }
+}
+
+fn parts(most: usize) -> impl Strategy<Value = Vec<(u8, u8, u16)>> {
+    proptest::collection::vec((any::<u8>(), any::<u8>(), any::<u16>()), 1..most)
+}
+
+fn units() -> impl Strategy<Value = Config> {
+    (prop_oneof![Just(0u64), Just(2), Just(9)], prop_oneof![Just(1u64), Just(0x1001)])
+        .prop_map(|(max_spec, configr)| config(max_spec, configr))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn flipped_bits(unit in units(), parts in parts(200), flips in proptest::collection::vec((any::<u16>(), 0..8u8), 1..8)) {
+        let mut bytes = stream(&unit, &parts);
+        for (place, bit) in flips {
+            let place = usize::from(place) % bytes.len();
+            bytes[place] ^= 1 << bit;
+        }
+        for show_withdrawn in [false, true] {
+            let options = Options { show_withdrawn, ..Options::default() };
+            let events = lines(trace(&unit, bytes.clone(), Framing::Raw), options);
+            prop_assert!(events.len() < 40 * bytes.len() + 100);
+        }
+        let framed = frame(&[(unit.trace_id, &bytes)]);
+        lines(trace(&unit, framed, Framing::Coresight), Options::default());
+        let strict = Options { strict: true, ..Options::default() };
+        lines(trace(&unit, bytes, Framing::Raw), strict);
+    }
+
+    #[test]
+    fn any_bytes(unit in units(), bytes: Vec<u8>, cut in 0usize..20) {
+        let mut stream = stream(&unit, &[]);
+        stream.truncate(stream.len().saturating_sub(cut));
+        stream.extend(&bytes);
+        for framing in [Framing::Raw, Framing::Coresight, Framing::Dstream] {
+            lines(trace(&unit, stream.clone(), framing), Options::default());
+            let mut found = 0;
+            check(vec![trace(&unit, stream.clone(), framing)], Options::default(), &mut |_| found += 1).unwrap();
+            prop_assert!(found <= 20 * stream.len() + 20);
+        }
+    }
+
+    /// What came before the cut is as it was, but for what the rest would have corrected or completed.
+    #[test]
+    fn cut_off(unit in units(), parts in parts(60), cut: prop::sample::Index) {
+        let bytes = stream(&unit, &parts);
+        let whole = lines(trace(&unit, bytes.clone(), Framing::Raw), Options::default());
+        let cut = cut.index(bytes.len());
+        let some = lines(trace(&unit, bytes[..cut].to_vec(), Framing::Raw), Options::default());
+        let same = some.iter().zip(&whole).take_while(|(a, b)| a == b).count();
+        let open = some.iter().skip(same).filter(|line| line.contains(" run ")).count();
+        prop_assert!(open <= 1, "{:#?}\n{:#?}", &some[same..], &whole[same..(same + 5).min(whole.len())]);
+    }
+}
+
+/// Long streams with many synchronisations, damaged and whole, on any number of threads.
+#[test]
+fn the_number_of_threads_does_not_matter() {
+    let mut seed = 1u64;
+    let mut random = move || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as u32
+    };
+    for (max_spec, configr, damage) in [(0, 1, 0), (0, 0x1001, 3), (2, 0x1001, 0), (9, 1, 3), (0, 0x1001, 40)]
+    {
+        let unit = config(max_spec, configr);
+        let parts: Vec<(u8, u8, u16)> = (0..60_000)
+            .map(|_| (random() as u8, random() as u8, random() as u16))
+            // Atoms and addresses for the most part, or the depth is soon wrong.
+            .map(
+                |(kind, a, b)| {
+                    if damage < 10 && (kind > 190 && kind < 232) { (a % 150, a, b) } else { (kind, a, b) }
+                },
+            )
+            .collect();
+        let mut bytes = stream(&unit, &parts);
+        for _ in 0..damage {
+            let place = random() as usize % bytes.len();
+            bytes[place] ^= 1 << (random() % 8);
+        }
+        let framed = frame(&[(5, &bytes[..7]), (unit.trace_id, &bytes)]);
+        let one = lines(trace(&unit, bytes.clone(), Framing::Raw), Options::default());
+        assert!(one.len() > 10_000, "{}", one.len());
+        for jobs in [2, 3, 5] {
+            let options = Options { jobs, ..Options::default() };
+            let many = lines(trace(&unit, bytes.clone(), Framing::Raw), options);
+            let differs = one.iter().zip(&many).position(|(a, b)| a != b);
+            assert_eq!(differs.map(|n| (&one[n], &many[n])), None, "{jobs} threads, MAXSPEC {max_spec}");
+            assert_eq!(one.len(), many.len());
+            let same = lines(trace(&unit, framed.clone(), Framing::Coresight), Options::default());
+            assert_eq!(lines(trace(&unit, framed.clone(), Framing::Coresight), options), same);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Full decoding of any bytes with a program: it ends, and any number of threads gives the same.
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use trackway_core::{Batch, Source};
+use trackway_ete::{Config, Framing, Lift, Options, Trace};
+use trackway_image::{Image, Space};
+
+fn lines(trace: Trace, options: Options) -> Vec<String> {
+    let mut lift = Lift::new(vec![trace], options);
+    let (mut batch, mut lines) = (Batch::default(), Vec::new());
+    loop {
+        match lift.fill(&mut batch) {
+            Ok(false) => return lines,
+            Ok(true) => {
+                for event in &batch.events {
+                    let mut line = String::new();
+                    batch.write_line(event, &mut line);
+                    lines.push(line);
+                }
+            }
+            Err(error) => {
+                lines.push(error.to_string());
+                if !lift.resync().expect("nothing to read can fail") {
+                    return lines;
+                }
+            }
+        }
+    }
+}
+
+fuzz_target!(|data: &[u8]| {
+    let [unit, framing, packets @ ..] = data else { return };
+    // A64 at 0x1000, A32 at 0x2000, T32 at 0x3000; some of each kind of branch.
+    let a64 = [0xd503_201f_u32, 0x5400_0080, 0x9400_0003, 0x17ff_fffd, 0xd65f_03c0, 0xd503_3fdf, 0xd400_0001, 0xd61f_0000];
+    let a32 = [0xe320_f000_u32, 0x0b00_0000, 0xeaff_fffc, 0xe12f_ff1e, 0xfa00_03ff, 0xef00_0000];
+    let t32 = [0xbf00_u16, 0xd0fd, 0xf000, 0xf802, 0x4770, 0xdf05, 0xf000, 0xe802, 0xbf08, 0x4770];
+    let mut image = Image::default();
+    let bytes = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let thumb: Vec<u8> = t32.iter().flat_map(|half| half.to_le_bytes()).collect();
+    for (address, code) in [(0x1000, bytes(&a64)), (0x2000, bytes(&a32)), (0x3000, thumb)] {
+        image.add_raw("code", address, Arc::new(code), Space::default()).expect("good code");
+    }
+    let registers = [
+        ("TRCIDR0", if unit & 1 == 0 { 0x28c1_cea1 } else { 0x08c1_cea1 }),
+        ("TRCIDR8", u64::from(unit >> 1 & 7)),
+        ("TRCCONFIGR", if unit & 0x10 == 0 { 1 } else { 0x1001 }),
+        ("TRCIDR1", if unit & 0x20 == 0 { 0x4100_fff0 } else { 0x4100_f463 }),
+    ];
+    let registers = registers.map(|(name, value)| (name.to_string(), value)).into();
+    let config = Config::from_registers("fuzz", registers, None).expect("good registers");
+    let framing = [Framing::Raw, Framing::Coresight, Framing::Dstream][usize::from(framing % 3)];
+    // A start, so that most inputs get somewhere.
+    let mut stream = vec![0; 11];
+    stream.extend([0x80, 0x01, 0x00, 0x04, 0x82, 0x00, 0x08, 0x00, 0x00, 0x31]);
+    stream.extend(packets);
+    let trace = Trace { config, framing, data: Arc::new(stream), image: Arc::new(image) };
+    let one = lines(trace.clone(), Options::default());
+    assert_eq!(lines(trace.clone(), Options { jobs: 2, ..Options::default() }), one);
+    lines(trace, Options { show_withdrawn: true, strict: true, ..Options::default() });
+});
