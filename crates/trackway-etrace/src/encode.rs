@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::packet::{
     BranchCount, Branches, Context, JumpTarget, Packet, Reported, Start, Support, Trap, map_bits, qual_status,
 };
-use crate::port::{Block, Cycle, Itype};
+use crate::port::{Block, Cycle, Itype, Trigger};
 use crate::state::{JumpCache, Predictor, ReturnStack};
 use crate::write::{Buffer, Writer};
 
@@ -46,6 +46,8 @@ enum What {
 /// One row of the pipeline.
 #[derive(Clone, Copy, Debug, Default)]
 struct Inst {
+    /// Nothing that any decision looks at.
+    plain: bool,
     what: What,
     itype: Itype,
     sijump: bool,
@@ -69,12 +71,15 @@ struct Inst {
     context: u64,
     time: u64,
     cycle: u64,
-    trap: TrapIn,
 }
 
 impl Inst {
-    /// Nothing that any decision looks at.
     #[inline(always)]
+    fn settle_plain(mut self) -> Self {
+        self.plain = self.is_plain();
+        self
+    }
+
     fn is_plain(&self) -> bool {
         self.what == What::Retire
             && self.itype.0 == 0
@@ -174,6 +179,10 @@ pub struct Encoder {
     past: Past,
     cur: Inst,
     next: Inst,
+    /// The traps of `cur` and `next`, and of what comes in, where those are traps.
+    cur_trap: TrapIn,
+    next_trap: TrapIn,
+    coming_trap: TrapIn,
     /// Nothing was traced yet since tracing went on.
     first: bool,
     /// The next instruction gets a 3/0 for resynchronisation.
@@ -222,6 +231,9 @@ impl Encoder {
             past: Past::default(),
             cur: Inst::default(),
             next: Inst::default(),
+            cur_trap: TrapIn::default(),
+            next_trap: TrapIn::default(),
+            coming_trap: TrapIn::default(),
             first: true,
             sync_next: false,
             restart: false,
@@ -265,6 +277,26 @@ impl Encoder {
     /// Takes one block.
     #[inline]
     pub(crate) fn block(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        // The hot way: one more plain block behind plain ones.
+        if self.next.plain
+            && self.cur.plain
+            && block.itype.0 == 0
+            && block.iretire > 0
+            && block.iaddr == self.next.address.wrapping_add(u64::from(self.next.size))
+            && self.next.size > 0
+            && block.trigger == Trigger::default()
+            && self.port == Some((cycle.privilege, cycle.context))
+        {
+            self.next.address = block.last();
+            self.next.size = 2 << block.ilastsize;
+            self.next.halfwords += block.iretire;
+            self.next.cycle = cycle.cycle;
+            return;
+        }
+        self.block_slow(block, cycle);
+    }
+
+    fn block_slow(&mut self, block: &Block, cycle: &Cycle<'_>) {
         if block.trigger.on {
             self.off = false;
         }
@@ -322,7 +354,8 @@ impl Encoder {
 
     /// A trap, of which nothing retires.
     pub(crate) fn trap(&mut self, trap: TrapIn, privilege: u32, context: u64, time: u64, cycle: u64) {
-        self.push(Inst { what: What::Trap, privilege, context, time, cycle, trap, ..Inst::default() });
+        self.coming_trap = trap;
+        self.push(Inst { what: What::Trap, privilege, context, time, cycle, ..Inst::default() });
     }
 
     /// Tracing stops: filter, trigger, halt, reset, end.
@@ -386,10 +419,11 @@ impl Encoder {
 
     #[inline]
     fn push(&mut self, inst: Inst) {
+        let inst = inst.settle_plain();
         // A run of plain instructions goes on as one.
-        if inst.is_plain()
-            && self.next.is_plain()
-            && self.cur.is_plain()
+        if inst.plain
+            && self.next.plain
+            && self.cur.plain
             && inst.from == self.next.address.wrapping_add(u64::from(self.next.size.max(2)))
         {
             self.next.address = inst.address;
@@ -400,6 +434,12 @@ impl Encoder {
         }
         self.cur = self.next;
         self.next = inst;
+        if self.cur.what == What::Trap {
+            self.cur_trap = self.next_trap;
+        }
+        if inst.what == What::Trap {
+            self.next_trap = self.coming_trap;
+        }
         match self.cur.what {
             What::Empty => {}
             What::Retire => self.pass(),
@@ -576,7 +616,7 @@ impl Encoder {
             let checked = self.config.encoder.exact || self.config.params.return_stack_size > 0;
             let to = match self.next.what {
                 What::Retire => Some(self.next.from),
-                What::Trap => self.next.trap.epc,
+                What::Trap => self.next_trap.epc,
                 _ => None,
             };
             return match to {
@@ -938,7 +978,7 @@ impl Encoder {
         let cur = self.cur;
         let v2 = self.config.dialect.has_thaddr();
         let past = self.past;
-        let mut now = Past { trap: Some(cur.trap), privilege: cur.privilege, ..Past::default() };
+        let mut now = Past { trap: Some(self.cur_trap), privilege: cur.privilege, ..Past::default() };
         if let Some(before) = past.trap {
             now.trap_chained = true;
             if !past.trap_reported {
@@ -948,8 +988,8 @@ impl Encoder {
                     self.losses.add(Fate::Dropped, "traps followed by another at once", 1);
                 }
             }
-        } else if v2 && (self.first || past.updiscon()) && cur.trap.epc.is_some() {
-            self.report_trap_only(cur.trap, cur.privilege, &cur);
+        } else if v2 && (self.first || past.updiscon()) && self.cur_trap.epc.is_some() {
+            self.report_trap_only(self.cur_trap, cur.privilege, &cur);
             now.trap_reported = true;
             now.leave = past.leave;
         }

@@ -9,7 +9,7 @@ use trackway_core::ErrorKind;
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::options::Options;
-use crate::wire::{Payload, Put, Show, Take, Wire};
+use crate::wire::{Payload, Put, Show, Take, TakeShort, Wire};
 
 /// What a packet's layout depends on: the parameters, and the modes that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -479,14 +479,15 @@ impl Packet {
     /// Reads a payload; what its length and spare bits were is forgotten, see [`Exact`].
     #[inline]
     pub fn read(payload: &[u8], l: &Layout) -> Result<Packet, ErrorKind> {
-        Packet::take(&mut Take::new(payload), payload, l)
+        match payload.len() {
+            0 => Err(ErrorKind::Truncated),
+            1..=TakeShort::MAX => Packet::take(&mut TakeShort::new(payload), l),
+            _ => Packet::take(&mut Take::new(payload), l),
+        }
     }
 
     #[inline(always)]
-    fn take(take: &mut Take, payload: &[u8], l: &Layout) -> Result<Packet, ErrorKind> {
-        if payload.is_empty() {
-            return Err(ErrorKind::Truncated);
-        }
+    fn take<W: Wire>(take: &mut W, l: &Layout) -> Result<Packet, ErrorKind> {
         let mut format = 0;
         take.small("format", &mut format, 2);
         let mut subformat = 0;
@@ -498,22 +499,30 @@ impl Packet {
         if format == 0 && l.f0s == 0 {
             subformat = u32::from(l.f0_only.ok_or(ErrorKind::Impossible { found: 0 })?);
         }
-        let mut packet = match (format, subformat) {
-            (0, 0) => Packet::BranchCount(BranchCount::default()),
-            (0, 1) => Packet::JumpTarget(JumpTarget::default()),
-            (0, _) => return Err(ErrorKind::Unknown { found: u64::from(subformat) }),
-            (1, _) => Packet::Branches(Branches::default()),
-            (2, _) => Packet::Address(Reported::default()),
-            (3, 0) => Packet::Start(Start::default()),
-            (3, 1) => Packet::Trap(Trap::default()),
-            (3, 2) => Packet::Context(Context::default()),
-            _ => Packet::Support(Support::default()),
-        };
-        packet.wire(take, l);
-        if let Packet::BranchCount(BranchCount { branch_fmt: 1, .. }) = packet {
-            return Err(ErrorKind::Illegal { found: 1 });
+        // Each packet is made where its fields are read: one test of the format, not two.
+        macro_rules! take {
+            ($packet:ident, $fields:ident) => {{
+                let mut fields = $fields::default();
+                fields.wire(take, l);
+                Packet::$packet(fields)
+            }};
         }
-        Ok(packet)
+        Ok(match (format, subformat) {
+            (1, _) => take!(Branches, Branches),
+            (2, _) => take!(Address, Reported),
+            (0, 0) => match take!(BranchCount, BranchCount) {
+                Packet::BranchCount(BranchCount { branch_fmt: 1, .. }) => {
+                    return Err(ErrorKind::Illegal { found: 1 });
+                }
+                packet => packet,
+            },
+            (0, 1) => take!(JumpTarget, JumpTarget),
+            (0, _) => return Err(ErrorKind::Unknown { found: u64::from(subformat) }),
+            (3, 0) => take!(Start, Start),
+            (3, 1) => take!(Trap, Trap),
+            (3, 2) => take!(Context, Context),
+            _ => take!(Support, Support),
+        })
     }
 
     /// Writes the payload.
@@ -549,8 +558,11 @@ pub struct Exact {
 impl Exact {
     /// Reads a payload of `bits` bits; bits above them in the last byte are copies of the last one.
     pub fn read(payload: &[u8], bits: u32, l: &Layout) -> Result<Exact, ErrorKind> {
+        if payload.is_empty() {
+            return Err(ErrorKind::Truncated);
+        }
         let mut take = Take::new(payload);
-        let packet = Packet::take(&mut take, payload, l)?;
+        let packet = Packet::take(&mut take, l)?;
         let field_bits = take.position();
         let mut spare = Vec::new();
         if bits > field_bits {

@@ -63,6 +63,8 @@ pub(crate) struct Shaper {
     /// Address and encoding of the instruction that retired last, for pairs.
     last: Option<(u64, u32)>,
     after_trap: bool,
+    /// Memory and register accesses that came by.
+    accesses: (u64, u64),
     /// Privilege, context and how to report it, from the next instruction on.
     incoming: Option<(Privilege, u64, u8)>,
 }
@@ -91,6 +93,7 @@ impl Shaper {
             attempted: None,
             last: None,
             after_trap: false,
+            accesses: (0, 0),
             incoming: None,
         }
     }
@@ -117,6 +120,8 @@ impl Shaper {
         self.invent_trap(encoder);
         self.close(encoder);
         self.flush(encoder);
+        encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
+        encoder.losses.add(Fate::Dropped, "register accesses", self.accesses.1);
         encoder.finish(self.cycle)
     }
 
@@ -127,10 +132,8 @@ impl Shaper {
             return;
         };
         let accesses = step.accesses;
-        if accesses.mem_len > 0 || accesses.regs_len > 0 {
-            encoder.losses.add(Fate::Dropped, "memory accesses", u64::from(accesses.mem_len));
-            encoder.losses.add(Fate::Dropped, "register accesses", u64::from(accesses.regs_len));
-        }
+        self.accesses.0 += u64::from(accesses.mem_len);
+        self.accesses.1 += u64::from(accesses.regs_len);
         if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
             encoder.losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
             return;

@@ -88,6 +88,49 @@ impl Wire for Take {
     }
 }
 
+/// Takes fields out of a payload of at most 16 bytes, which almost all have: shifting right repeats the last
+/// bit by itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TakeShort {
+    bits: i128,
+}
+
+impl TakeShort {
+    /// Longest payload.
+    pub(crate) const MAX: usize = 16;
+
+    /// The payload; its length is between 1 and [`MAX`](Self::MAX).
+    #[inline(always)]
+    pub(crate) fn new(payload: &[u8]) -> Self {
+        let unused = 128 - 8 * payload.len() as u32;
+        let bits = match payload.split_first_chunk::<8>() {
+            Some((low, high)) => u128::from(u64::from_le_bytes(*low)) | u128::from(load(high)) << 64,
+            None => u128::from(load(payload)),
+        };
+        TakeShort { bits: ((bits << unused) as i128) >> unused }
+    }
+}
+
+/// Up to 8 bytes, little-endian.
+#[inline(always)]
+fn load(bytes: &[u8]) -> u64 {
+    let len = bytes.len();
+    if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let high = u64::from(u32::from_le_bytes(*high)) << (8 * (len - 4));
+        return u64::from(u32::from_le_bytes(*low)) | high;
+    }
+    bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
+}
+
+impl Wire for TakeShort {
+    #[inline(always)]
+    fn bits(&mut self, _: &'static str, value: &mut u64, width: u32) {
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+        *value = self.bits as u64 & mask;
+        self.bits >>= width;
+    }
+}
+
 /// Puts fields into a payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Put {
@@ -196,6 +239,7 @@ mod tests {
             }
             prop_assert!(payload.bytes().len() <= whole.len() && !payload.bytes().is_empty());
             let mut take = Take::new(payload.bytes());
+            let mut short = (payload.bytes().len() <= TakeShort::MAX).then(|| TakeShort::new(payload.bytes()));
             let mut reader = BitReader::new(payload.bytes());
             for &(value, width) in &fields {
                 let value = if extreme { (value as i64 >> 63) as u64 } else { value };
@@ -203,6 +247,11 @@ mod tests {
                 take.bits("", &mut got, width);
                 prop_assert_eq!(got, trackway_core::mask(value, width));
                 prop_assert_eq!(got, reader.take_extended(width));
+                if let Some(short) = &mut short {
+                    let mut same = 0;
+                    short.bits("", &mut same, width);
+                    prop_assert_eq!(got, same);
+                }
             }
             // One byte less would not bring the packet back.
             if compress && payload.bytes().len() > 1 {
