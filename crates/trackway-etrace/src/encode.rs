@@ -271,7 +271,10 @@ impl Encoder {
         for block in cycle.blocks {
             self.block(block, cycle);
         }
-        self.error
+        match &self.error {
+            Ok(()) => Ok(()),
+            Err(error) => Err(*error),
+        }
     }
 
     /// Takes one block.

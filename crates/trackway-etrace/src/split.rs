@@ -34,6 +34,8 @@ pub(crate) struct Part {
     /// Ends with a cut.
     cut: bool,
     carried: Carried,
+    /// Bytes that were stepped over before it, to find a frame again.
+    skipped: u64,
     /// Why the scan stopped here.
     error: Option<Error>,
     only: Option<u32>,
@@ -56,6 +58,8 @@ pub(crate) struct Scanner {
     cursor: Cursor,
     /// Where the next part starts, and what is known there.
     start: (u64, u64, bool, Carried),
+    /// Bytes stepped over before it.
+    skipped: u64,
     index: u64,
     done: bool,
 }
@@ -79,6 +83,7 @@ impl Scanner {
             carried,
             cursor: image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor(),
             start: (0, 0, false, carried),
+            skipped: 0,
             index: 0,
             done: false,
         }
@@ -96,9 +101,10 @@ impl Scanner {
         self.done
     }
 
-    fn part(&self, end: u64, cut: bool, error: Option<Error>) -> Part {
+    fn part(&mut self, end: u64, cut: bool, error: Option<Error>) -> Part {
         let (start, index, begins, carried) = self.start;
-        Part { start, index, end, begins, cut, carried, error, only: self.only }
+        let skipped = std::mem::take(&mut self.skipped);
+        Part { start, index, end, begins, cut, carried, skipped, error, only: self.only }
     }
 
     /// Can a fresh decoder begin at this packet as well as one that comes by?
@@ -154,8 +160,10 @@ impl Iterator for Scanner {
                 }
                 Err(error) => {
                     let part = self.part(self.reader.offset(), false, Some(error));
-                    let went_on = matches!(self.reader.resync(), Ok(Some(_)));
-                    self.done = !went_on;
+                    match self.reader.resync() {
+                        Ok(Some(skipped)) => self.skipped = skipped,
+                        _ => self.done = true,
+                    }
                     self.start = (self.reader.offset(), self.index, false, self.carried);
                     return Some(part);
                 }
@@ -204,6 +212,9 @@ impl Part {
         } else {
             Decoder::new(config, image, isa)
         };
+        if self.skipped > 0 {
+            decoder.skip(self.skipped);
+        }
         let mut layout = Layout::new(config, self.carried.options);
         let mut options = self.carried.options;
         let all = (**bytes).as_ref();
