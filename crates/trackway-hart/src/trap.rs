@@ -77,12 +77,17 @@ const PRIORITY: [u8; 6] = [11, 3, 7, 9, 1, 5];
 
 impl Hart {
     /// The interrupt that would be taken before the next instruction.
+    #[inline]
     pub fn pending_interrupt(&self) -> Option<u8> {
-        let csr = &self.state.csr;
-        let pending = self.mip() & csr.mie;
-        if pending == 0 {
-            return None;
+        match self.mip() & self.state.csr.mie {
+            0 => None,
+            pending => self.enabled_interrupt(pending),
         }
+    }
+
+    /// The first of the pending interrupts that is enabled.
+    fn enabled_interrupt(&self, pending: u64) -> Option<u8> {
+        let csr = &self.state.csr;
         let level = self.state.level;
         let machine = level < Level::M || csr.mstatus & status::MIE != 0;
         let supervisor = level < Level::S || level == Level::S && csr.mstatus & status::SIE != 0;
