@@ -39,6 +39,8 @@ pub struct Lower {
     waiting: Option<Group>,
     /// What has come since, for the next group.
     coming: Group,
+    /// A written group: empty, but its buffers have their size.
+    spare: Group,
     /// Address that the reader will compute for the next group.
     expected: Option<u64>,
     /// Process ids in force.
@@ -114,6 +116,7 @@ impl Lower {
             first_pc: None,
             waiting: None,
             coming: Group::default(),
+            spare: Group::default(),
             expected: None,
             ids: [0; 3],
             scratch: Vec::new(),
@@ -131,7 +134,8 @@ impl Lower {
             _ => (step.encoding, 4),
         };
         let extra = batch.extra_of(step).copied().unwrap_or_default();
-        let mut group = std::mem::take(&mut self.coming);
+        let spare = std::mem::take(&mut self.spare);
+        let mut group = std::mem::replace(&mut self.coming, spare);
         for access in batch.regs_of(step.accesses) {
             self.register(access, batch, &mut group);
         }
@@ -215,6 +219,9 @@ impl Lower {
         opcode.write(&mut out, &self.layout);
         let written = self.write_group(&out);
         self.scratch = out;
+        // What its buffers held was moved out above.
+        let Group { front, body, events, micro_ops, .. } = group;
+        self.spare = Group { front, body, events, micro_ops, ..Group::default() };
         written
     }
 

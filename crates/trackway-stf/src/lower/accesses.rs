@@ -30,8 +30,14 @@ impl Lower {
         if access.update != RegUpdate::Set || access.known.is_some() {
             return self.losses.add(Fate::Dropped, "partly known registers", 1);
         }
-        let words = if class == Register::VECTOR { usize::from(self.layout.vector_words).max(1) } else { 1 };
-        let mut content = vec![0; 8 * words];
+        let (mut word, mut wide) = ([0; 8], Vec::new());
+        let content = match class {
+            Register::VECTOR => {
+                wide.resize(8 * usize::from(self.layout.vector_words).max(1), 0);
+                &mut wide[..]
+            }
+            _ => &mut word[..],
+        };
         match access.value {
             Value::Unknown => return self.losses.add(Fate::Dropped, "registers without a value", 1),
             Value::Word(word) => content[..8].copy_from_slice(&word.to_le_bytes()),
@@ -45,7 +51,7 @@ impl Lower {
         }
         self.losses.add(Fate::Kept, "registers", 1);
         self.features |= if role == 1 { features::REGISTER_STATE } else { features::OPERAND_VALUE };
-        let register = Register { number, meta: role << 4 | class, content: &content };
+        let register = Register { number, meta: role << 4 | class, content };
         Record::InstReg { register }.write(&mut group.body[REGS], &self.layout);
     }
 
