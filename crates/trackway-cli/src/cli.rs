@@ -291,6 +291,9 @@ pub(crate) struct VerifyArgs {
     /// Also tells what the trace exercised
     #[arg(long)]
     pub(crate) coverage: bool,
+    /// Writes a short tandem trace that fails in the same way: a snapshot and a few groups
+    #[arg(long, value_name = "OUT.tv")]
+    pub(crate) minimise: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -69,15 +69,14 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
         }
     };
 
-    let mut verifier = Verifier::new(verify_options);
-    for (paths, raw) in [(&options.elf, false), (&options.image, true)] {
-        for spec in paths {
-            load(spec, raw, &mut verifier.memory)?;
-        }
-    }
+    let mut verifier = Verifier::new(verify_options.clone());
+    load_all(&options, &mut verifier.memory)?;
     let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
     let ended = verify::verify(&mut *source, &mut verifier);
     tell(args, &verifier, source.census().iter().map(|(_, n)| n).sum())?;
+    if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
+        minimise(args, &options, &verify_options, out)?;
+    }
     match ended {
         Err(error) => Err(crate::report::placed(&args.common, &args.file, error.into())),
         Ok(()) if !verifier.report.passed() => Ok(Exit::Found),
@@ -106,6 +105,56 @@ fn absent(words: &[String]) -> Result<Absent, Failure> {
         }
     }
     Ok(absent)
+}
+
+fn load_all(options: &trackway::Options, memory: &mut Memory) -> Result<(), Failure> {
+    options.elf.iter().try_for_each(|spec| load(spec, false, memory))?;
+    options.image.iter().try_for_each(|spec| load(spec, true, memory))
+}
+
+/// Writes the shortest trace that still fails, if there is one.
+fn minimise(
+    args: &VerifyArgs,
+    options: &trackway::Options,
+    verify_options: &Options,
+    out: &std::path::Path,
+) -> Result<(), Failure> {
+    if args.file.as_os_str() == "-" {
+        return Err(Failure::Usage(
+            "--minimise reads the trace several times: it cannot be stdin".to_string(),
+        ));
+    }
+    let mut failed = None;
+    let mut open = || {
+        let opened = args
+            .common
+            .open(&args.file)
+            .and_then(|(trace, _)| trace.source().map_err(|error| Failure::input(&args.file, error)));
+        opened.map_err(|failure| {
+            failed = Some(failure);
+            trackway_core::ErrorKind::Missing.at(0, "trace", "", "")
+        })
+    };
+    // It was loaded once already: a failure would have been told then.
+    let mut prepare = |verifier: &mut Verifier| drop(load_all(options, &mut verifier.memory));
+    let minimal = verify::minimise(&mut open, verify_options, &mut prepare);
+    if let Some(failure) = failed {
+        return Err(failure);
+    }
+    match minimal.map_err(|error| Failure::input(&args.file, error))? {
+        Some(minimal) => {
+            let wrong = |error| Failure::input(out, trackway::Error::File { path: out.into(), error });
+            std::fs::write(out, &minimal.trace).map_err(wrong)?;
+            anstream::eprintln!(
+                "{}: a snapshot and {} groups, {} bytes, fail in the same way",
+                out.display(),
+                minimal.groups,
+                minimal.trace.len()
+            );
+        }
+        None => anstream::eprintln!("no shorter trace fails in the same way"),
+    }
+    Ok(())
 }
 
 /// Loads a program, or raw bytes, at its address or at the one given.

@@ -67,6 +67,14 @@ fn a_damaged_trace_is_told_as_text_json_and_junit() {
     assert_eq!(object["report"]["mismatches"][0]["group"], 7);
     assert_eq!(object["report"]["mismatches"][0]["elements"][0]["name"], "s0");
     assert_eq!(object["coverage"]["traps"]["interrupt 3 M>M"], 1);
+    // The short trace fails by itself, without the program.
+    let short = folder.join("short.tv");
+    let output = trackway(&[&args[..], &["--minimise", text(&short)]].concat());
+    assert_eq!(output.status.code(), Some(1));
+    let output = trackway(&["verify", text(&short), "--json", "--config", text(&config)]);
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["report"]["mismatches"][0]["elements"][0]["expected"], 0xc000_2006u64, "{object}");
+    assert_eq!(object["report"]["instructions"], 1);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -20,7 +20,7 @@ pub(super) fn name(reg: Reg) -> String {
 }
 
 /// Registers whose state is stored, views left out.
-const STORED: [u16; 27] = [
+pub(super) const STORED: [u16; 27] = [
     csr::FFLAGS,
     csr::FRM,
     csr::MSTATUS,

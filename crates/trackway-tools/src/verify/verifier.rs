@@ -197,6 +197,19 @@ impl Verifier {
         }
     }
 
+    pub(super) fn unknown_x(&self) -> u32 {
+        self.unknown.x
+    }
+
+    pub(super) fn unknown_f(&self) -> u32 {
+        self.unknown.f
+    }
+
+    /// Forgets translations and decoded instructions, so that memory is asked again.
+    pub(super) fn forget_derived(&mut self) {
+        self.model.flush();
+    }
+
     pub(super) fn is_unknown(&self, reg: Reg) -> bool {
         match reg.class {
             RegClass::Int => self.unknown.x >> (reg.number & 31) & 1 != 0,
