@@ -2,6 +2,7 @@
 //! and what is lowered again lifts to the same instructions.
 #![no_main]
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
@@ -23,19 +24,24 @@ impl Write for Shared {
     }
 }
 
+thread_local! {
+    /// Its disassembler is dear to make.
+    static LINES: RefCell<Lines> = RefCell::new(Lines::new(Storage::Raw));
+}
+
 fuzz_target!(|data: &[u8]| {
     let level = if data.first().is_some_and(|byte| byte & 1 == 1) { Level::Basic } else { Level::BasicPlus };
     let mut file = to_bytes(&Header::new(level, true).write()).to_vec();
     file.extend_from_slice(data.get(1..).unwrap_or_default());
 
-    let (mut checker, mut lines) = (Checker::new(Config::default()), Lines::new(Storage::Raw));
+    let mut checker = Checker::new(Config::default());
     for (bytes, n) in file.as_chunks::<32>().0.iter().zip(0..) {
         let words = from_bytes(bytes);
         let record = Record::read(&words);
         assert_eq!(to_bytes(&record.write()), *bytes);
         let mut text = String::new();
         show(&record, &mut text);
-        lines.line(&words, &mut text);
+        LINES.with_borrow_mut(|lines| lines.line(&words, &mut text));
         checker.record(n * 32, &words);
     }
     checker.end(file.len() as u64);

@@ -1,14 +1,14 @@
 //! `cargo bench -p trackway-bench-astf`
 //!
 //! In one run, over the same warm bytes: summing all u64 (the memory's own speed), scanning records (count
-//! by type, sum of pcs), lifting to events. Then LZMA decoding of a file that we wrote, on one thread and two.
+//! by type, sum of pcs), lifting to events; `-- --cpu` counts time on a core, for a busy machine. Then LZMA decoding of a file that we wrote, on one thread and two.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
 use trackway_astf::{Config, Instruction, Storage, Trace, WriteConfig, from_bytes, recompress};
-use trackway_bench_astf::{medians, trace};
+use trackway_bench_astf::{Clock, medians, trace};
 use trackway_core::{Batch, Input, SharedBytes, Source};
 
 fn sum(bytes: &[u8]) -> u64 {
@@ -104,8 +104,10 @@ fn main() {
     let bytes: SharedBytes = Arc::new(bytes);
     let compressed: SharedBytes = Arc::new(compressed);
     let mut batch = Batch::default();
+    let clock = if std::env::args().any(|arg| arg == "--cpu") { Clock::Thread } else { Clock::Wall };
     let times = medians(
-        15,
+        clock,
+        31,
         &mut [
             &mut || {
                 black_box(sum((*bytes).as_ref()));
@@ -126,6 +128,7 @@ fn main() {
     println!("lift / scan: {:.0} %", 100.0 * lifted / scanned);
 
     let times = medians(
+        Clock::Wall,
         5,
         &mut [
             &mut || {

@@ -46,14 +46,40 @@ pub fn trace() -> trackway_core::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A clock: time passed, or time that this thread had a core where the system tells (`--cpu`). The latter is
+/// for machines that are busy with other things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Time passed.
+    Wall,
+    /// Time on a core.
+    Thread,
+}
+
+impl Clock {
+    fn measure(self, work: &mut dyn FnMut()) -> Duration {
+        let before = self.on_core();
+        let start = Instant::now();
+        work();
+        match (before, self.on_core()) {
+            (Some(before), Some(after)) => after - before,
+            _ => start.elapsed(),
+        }
+    }
+
+    fn on_core(self) -> Option<Duration> {
+        let text =
+            (self == Clock::Thread).then(|| std::fs::read_to_string("/proc/thread-self/schedstat"))?.ok()?;
+        text.split_whitespace().next()?.parse().ok().map(Duration::from_nanos)
+    }
+}
+
 /// Runs the contestants in turn, `passes` times, and gives the median of each.
-pub fn medians(passes: usize, contestants: &mut [&mut dyn FnMut()]) -> Vec<Duration> {
+pub fn medians(clock: Clock, passes: usize, contestants: &mut [&mut dyn FnMut()]) -> Vec<Duration> {
     let mut times = vec![Vec::new(); contestants.len()];
     for _ in 0..passes {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {
-            let start = Instant::now();
-            contestant();
-            times.push(start.elapsed());
+            times.push(clock.measure(*contestant));
         }
     }
     times

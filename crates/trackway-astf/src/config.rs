@@ -7,7 +7,7 @@ use crate::record::Level;
 pub struct Config {
     /// Threads that decode LZMA blocks.
     pub jobs: usize,
-    /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not tell; [`crate::check()`] judges
+    /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not tell; [`crate::check`] judges
     /// addresses by it (ASTF 4.3).
     pub va_bits: u8,
 }
