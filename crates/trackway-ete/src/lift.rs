@@ -407,8 +407,8 @@ impl Engine {
     /// Decodes as many parts at once as there are threads, or goes on alone where there is but one.
     fn decode_parallel(&mut self) -> Result<()> {
         let want = parallel::wanted(self.options.jobs);
-        if self.supply.is_framed() {
-            // What is done goes out of the window, so that it does not grow.
+        if self.supply.is_framed() && 2 * self.at > self.supply.bytes().len() {
+            // What is done goes out of the window, so that it does not grow; not too often, as the rest moves.
             self.supply.consume(self.at);
             self.at = 0;
             self.decoder.moved();

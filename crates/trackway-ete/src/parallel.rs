@@ -17,7 +17,7 @@ use crate::decode::{Decoder, SYNC_LEN, State, Stop, Stretch, Window, find_sync};
 /// Bytes that a part has at the least.
 const PART: usize = 1 << 13;
 /// Parts per thread and round: more even out the load, fewer keep less in memory.
-const ROUND: usize = 8;
+const ROUND: usize = 2;
 
 /// Bytes that a round works on.
 pub(crate) fn wanted(jobs: usize) -> usize {
