@@ -185,6 +185,8 @@ pub struct Encoder {
     coming_trap: TrapIn,
     /// Nothing was traced yet since tracing went on.
     first: bool,
+    /// Whatever is in `next` now, if plain, its pass sends nothing: it can be joined to what follows it.
+    calm: bool,
     /// The next instruction gets a 3/0 for resynchronisation.
     sync_next: bool,
     /// Tracing ends and starts again before the next instruction.
@@ -235,6 +237,7 @@ impl Encoder {
             next_trap: TrapIn::default(),
             coming_trap: TrapIn::default(),
             first: true,
+            calm: false,
             sync_next: false,
             restart: false,
             ended_by_updiscon: false,
@@ -282,7 +285,7 @@ impl Encoder {
     pub(crate) fn block(&mut self, block: &Block, cycle: &Cycle<'_>) {
         // The hot way: one more plain block behind plain ones.
         if self.next.plain
-            && self.cur.plain
+            && self.calm
             && block.itype.0 == 0
             && block.iretire > 0
             && block.iaddr == self.next.address.wrapping_add(u64::from(self.next.size))
@@ -399,6 +402,7 @@ impl Encoder {
         }
         self.cur = Inst::default();
         self.next = Inst::default();
+        self.calm = false;
     }
 
     /// Compares with what the port showed before (table 4.4).
@@ -426,7 +430,7 @@ impl Encoder {
         // A run of plain instructions goes on as one.
         if inst.plain
             && self.next.plain
-            && self.cur.plain
+            && self.calm
             && inst.from == self.next.address.wrapping_add(u64::from(self.next.size.max(2)))
         {
             self.next.address = inst.address;
@@ -468,6 +472,7 @@ impl Encoder {
     /// Forgets what was going on: the next instruction is the first.
     fn begin(&mut self) {
         self.first = true;
+        self.calm = false;
         self.past = Past::default();
         self.sync_next = false;
         self.restart = false;
@@ -566,6 +571,7 @@ impl Encoder {
         self.restart = restart && next.what == What::Retire;
         self.count_resync(&cur, synced);
         self.follow(&cur, leave, reported);
+        self.calm = !(self.sync_next || self.restart || self.past.updiscon());
     }
 
     /// Adds an outcome to the map; was the prediction wrong?
@@ -997,6 +1003,7 @@ impl Encoder {
             now.leave = past.leave;
         }
         self.first = false;
+        self.calm = false;
         self.past = now;
         self.stretch.runs.clear();
         self.stretch.transfer = None;
