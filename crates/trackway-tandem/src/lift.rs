@@ -182,7 +182,12 @@ pub(crate) struct Lifter {
     registers: Registers,
     /// Address of the next instruction, where known.
     pub(crate) pc: Option<u64>,
+    /// Decoded instructions by encoding: loops come back to few of them.
+    decoded: Vec<Option<(u32, Option<Inst>)>>,
 }
+
+/// Decoded instructions remembered: a power of two.
+const DECODED: usize = 1 << 10;
 
 /// The response that follows a request, if any.
 fn response(records: &[Record], request: usize) -> Option<(u8, Option<u64>)> {
@@ -201,6 +206,19 @@ impl Lifter {
             xlen: widths.xlen,
             registers: Registers::new(widths),
             pc: config.reset_pc,
+            decoded: vec![None; DECODED],
+        }
+    }
+
+    fn decode(&mut self, encoding: u32) -> Option<Inst> {
+        let slot = (encoding.wrapping_mul(0x9e37_79b1) >> 22) as usize & (DECODED - 1);
+        match self.decoded[slot] {
+            Some((found, inst)) if found == encoding => inst,
+            _ => {
+                let inst = riscv::decode(self.isa, encoding);
+                self.decoded[slot] = Some((encoding, inst));
+                inst
+            }
         }
     }
 
@@ -238,7 +256,7 @@ impl Lifter {
         };
         self.compare_pcs(group, view, after)?;
         let inst = if view.effective.is_some() || view.physical.is_some() || view.bus {
-            riscv::decode(self.isa, encoding)
+            self.decode(encoding)
         } else {
             None
         };

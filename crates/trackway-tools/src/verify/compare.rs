@@ -350,7 +350,8 @@ impl Verifier {
         elements: &mut Vec<Element>,
         told: &mut u64,
     ) {
-        let traced = joined(&unit.accesses);
+        let joined = joined(&unit.accesses);
+        let traced = joined.as_ref().map_or(&unit.accesses[..], std::slice::from_ref);
         let mut model = self.effects.memory.iter();
         let mut traced = traced.iter().filter(|access| access.kind != MemKind::Faulting);
         loop {
@@ -555,16 +556,16 @@ impl Verifier {
 }
 
 /// A read and a write at one address are one access of an atomic.
-fn joined(accesses: &[UnitAccess]) -> Vec<UnitAccess> {
+fn joined(accesses: &[UnitAccess]) -> Option<UnitAccess> {
     match accesses {
         [read, write]
             if read.kind == MemKind::Read
                 && write.kind == MemKind::Write
                 && read.address == write.address =>
         {
-            vec![UnitAccess { kind: MemKind::ReadWrite, stored: write.data, ..*read }]
+            Some(UnitAccess { kind: MemKind::ReadWrite, stored: write.data, ..*read })
         }
-        accesses => accesses.to_vec(),
+        _ => None,
     }
 }
 

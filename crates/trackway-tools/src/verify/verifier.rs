@@ -537,13 +537,12 @@ impl Verifier {
             self.history.push_back(entry);
         }
         let Some(info) = info else { return };
-        for n in 0..32 {
-            if info.x_written >> n & 1 != 0 {
-                self.writers[n] = Some(entry);
-            }
-            if info.f_written >> n & 1 != 0 {
-                self.writers[32 + n] = Some(entry);
-            }
+        // At most one register of each file.
+        if info.x_written != 0 {
+            self.writers[info.x_written.trailing_zeros() as usize] = Some(entry);
+        }
+        if info.f_written != 0 {
+            self.writers[32 + info.f_written.trailing_zeros() as usize] = Some(entry);
         }
     }
 
