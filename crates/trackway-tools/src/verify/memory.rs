@@ -55,8 +55,8 @@ pub struct Memory {
     pub(crate) fault_data: bool,
     /// A load found memory that neither program nor trace tells.
     pub(crate) blind: bool,
-    /// What the step overwrote: address and the byte, if it was known.
-    journal: Vec<(u64, Option<u8>)>,
+    /// What the step overwrote: address, bytes, and what they were, if known (byte by byte if not all were).
+    journal: Vec<(u64, u8, Option<u64>)>,
     /// Bytes that the step read, where asked for.
     pub(crate) reads: Option<Vec<(u64, u8)>>,
 }
@@ -73,12 +73,12 @@ impl Memory {
     /// Puts back what the step overwrote in these places, address and bytes; everywhere if there are none.
     pub(crate) fn revert(&mut self, places: &[(u64, u64)]) {
         let within = |address: u64| places.iter().any(|(at, size)| address.wrapping_sub(*at) < *size);
-        for (address, old) in std::mem::take(&mut self.journal).into_iter().rev() {
+        for (address, size, old) in std::mem::take(&mut self.journal).into_iter().rev() {
             if !places.is_empty() && !within(address) {
                 continue;
             }
             match old {
-                Some(byte) => self.set(address, byte),
+                Some(word) => self.set_word(address, size.into(), word),
                 None => self.forget(address),
             }
         }
@@ -232,10 +232,20 @@ impl Bus for Memory {
         if self.is_mmio(address) {
             return true;
         }
+        if let Some(old) = self.quick(address, size) {
+            self.journal.push((address, size as u8, Some(old)));
+            let (_, n) = self.recent;
+            return trackway_hart::store(
+                &mut self.pages[n as usize].bytes,
+                address as usize % PAGE,
+                size,
+                value,
+            );
+        }
         for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size) {
             let at = address.wrapping_add(n as u64);
             let old = self.get(at);
-            self.journal.push((at, old));
+            self.journal.push((at, 1, old.map(u64::from)));
             self.set(at, byte);
         }
         true
