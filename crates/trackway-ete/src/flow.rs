@@ -749,6 +749,46 @@ impl Analyse for Analyser {
         }
     }
 
+    /// Most blocks end in a direct branch: from one to the next, the address stays in a register.
+    #[inline]
+    fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
+        let mut index = 0;
+        while index < count {
+            if !self.synchronise(offset) {
+                index += 1;
+                continue;
+            }
+            if self.stale {
+                self.select();
+            }
+            let (isa, returns) = (self.isa, self.return_stack);
+            let mut pc = self.flow.pc;
+            let mut last = None;
+            let cursor = &mut self.tables[self.table].cursor;
+            while index < count
+                && let Some(block) = cursor.at(pc)
+                && block.control.is_direct()
+                && block.switch == Switch::Stay
+                && !(returns && block.control.is_call())
+            {
+                let taken = bits >> index & 1 == 1;
+                self.out.run(offset, run_of(&block, isa, taken));
+                last = Some(Last { start: pc, sub_isa: self.flow.sub_isa, taken });
+                let next = if taken { block.target.unwrap_or(block.end) } else { block.end };
+                pc = self.flow.wrap(next);
+                index += 1;
+            }
+            if last.is_some() {
+                self.flow.last = last;
+                (self.flow.pc, self.flow.pop, self.flow.followed) = (pc, false, true);
+            }
+            if index < count {
+                self.atom(offset, bits >> index & 1 == 1);
+                index += 1;
+            }
+        }
+    }
+
     fn element(&mut self, offset: u64, element: &Element, withdrawn: u32) {
         if withdrawn == 0 {
             if !element.is_kept() {

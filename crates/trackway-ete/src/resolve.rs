@@ -16,6 +16,13 @@ pub(crate) trait Analyse {
     /// An atom that happened.
     fn atom(&mut self, offset: u64, taken: bool);
 
+    /// Atoms that happened, one bit each, the first in bit 0.
+    fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
+        for index in 0..count {
+            self.atom(offset, bits >> index & 1 == 1);
+        }
+    }
+
     /// Are withdrawn elements wanted?
     fn wants_withdrawn(&self) -> bool;
 

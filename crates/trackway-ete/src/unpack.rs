@@ -61,9 +61,7 @@ impl Unpacker {
         }
         if config.max_spec == 0 && resolver.is_idle() {
             // Each is committed as it comes, and nothing stands before it.
-            for index in 0..count {
-                analyse.atom(offset, bits >> index & 1 == 1);
-            }
+            analyse.atoms(offset, count, bits);
         } else {
             On { unpacker: self, offset, config, resolver, analyse }.atoms((count, bits));
         }
