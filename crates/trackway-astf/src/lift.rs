@@ -49,6 +49,8 @@ struct State {
     time: u64,
     /// Instructions so far.
     instructions: u64,
+    /// The events of the block in hand: a place of its own lets the loop keep all else in registers.
+    scratch: Box<[Event; BLOCK]>,
     /// Records other than instructions, by kind.
     others: [u64; 7],
     /// A string that is not complete: offset of its first record, size, bytes.
@@ -218,6 +220,7 @@ impl State {
             times: 0,
             time: 0,
             instructions: 0,
+            scratch: Box::new([Event { offset: 0, kind: EventKind::Step(Step::new(0, 0, 0)) }; BLOCK]),
             others: [0; 7],
             string: None,
         }
@@ -261,16 +264,15 @@ impl State {
         if self.open || self.string.is_some() {
             return false;
         }
-        let before = batch.events.len();
         let (mut mem, mut extra) = (batch.mem.len() as u32, batch.extras.len());
         let (mut common, mut accesses, mut taken) = (true, 0u64, 0u64);
         let (mut expected, mut at) = (self.expected, offset);
-        batch.events.extend(block.iter().map(|record| {
+        for (event, record) in self.scratch.iter_mut().zip(block) {
             let [first, pc, ea, _] = from_bytes(record);
             let (branch, valid) = (first >> 19 & 1, first >> 22 & 1);
             let (has, goes) = (valid & !branch, valid & branch);
-            common &= first & 0x3ff == 1 && COMMON[(first >> 16 & 0xff) as usize];
-            common &= pc == expected && first >> 56 != 0xd4;
+            common &= (first & 0x3ff == 1) & COMMON[(first >> 16 & 0xff) as usize];
+            common &= (pc == expected) & (first >> 56 != 0xd4);
             accesses = accesses >> 1 | has << 63;
             taken = taken >> 1 | goes << 63;
             expected = if goes == 1 { ea } else { pc.wrapping_add(4) };
@@ -279,15 +281,15 @@ impl State {
             step.accesses.mem_len = has as u16;
             step.taken = if branch == 1 { Some(valid == 1) } else { None };
             step.extra = if goes == 1 { Batch::extra_at(extra) } else { None };
+            *event = Event { offset: at, kind: EventKind::Step(step) };
             mem += has as u32;
             extra += goes as usize;
             at += RECORD as u64;
-            Event { offset: at - RECORD as u64, kind: EventKind::Step(step) }
-        }));
+        }
         if !common {
-            batch.events.truncate(before);
             return false;
         }
+        batch.events.extend_from_slice(&self.scratch[..block.len()]);
         let unused = 64 - block.len().min(64);
         (accesses, taken) = (accesses >> unused, taken >> unused);
         for n in ones(accesses) {
