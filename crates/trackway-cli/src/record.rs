@@ -40,7 +40,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
                 return Err(Failure::Usage("a bare-metal program takes no arguments".into()));
             }
             let config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
-            Target::Machine(Box::new(Machine::new(config, &program).map_err(loaded)?))
+            let mut machine = Machine::new(config, &program).map_err(loaded)?;
+            // The reset ROM is not in the ELF, and flow formats could not follow it.
+            machine.leave_rom();
+            Target::Machine(Box::new(machine))
         }
     };
     let mut recorder = Recorder::new(

@@ -93,6 +93,15 @@ impl Machine {
         Ok(Self { hart: Hart::new(config.core), system, per_tick, until_tick: per_tick })
     }
 
+    /// Goes through the reset ROM, which is not in the program's ELF, up to the program's entry.
+    pub fn leave_rom(&mut self) {
+        while (ROM_BASE..ROM_BASE + 24).contains(&self.hart.state.pc) && self.status() == Status::Running {
+            if self.step_observed(&mut ()).is_some() {
+                break;
+            }
+        }
+    }
+
     /// How it stands.
     pub fn status(&self) -> Status {
         self.system.status
