@@ -5,7 +5,7 @@ cd "$(dirname "$0")"
 CC=${CC:-riscv64-linux-gnu-gcc}
 tables=$(mktemp -d)
 trap 'rm -rf "$tables"' EXIT
-cargo run --quiet --package trackway-hart --example program_tables -- "$tables"
+cargo run --quiet --package trackway-oracle-softfloat --example program_tables -- "$tables"
 mkdir -p elf
 
 # build XLEN NAME SOURCE [OPTION…]

@@ -1,7 +1,7 @@
 //! Writes the tables of operands and expected results that the test programs in `programs/riscv` include.
 //!
 //! Nothing here comes from the model: integers are computed with Rust's own arithmetic, floating point with
-//! Berkeley SoftFloat. `programs/riscv/build.sh` runs it: `cargo run -p trackway-hart --example program_tables -- DIR`.
+//! Berkeley SoftFloat. `programs/riscv/build.sh` runs it: `cargo run -p trackway-oracle-softfloat --example program_tables -- DIR`.
 
 use std::fmt::Write;
 
@@ -178,7 +178,7 @@ fn find(name: &str) -> Binary {
 }
 
 fn integers(xlen: u32) -> String {
-    let mut out = String::from("// Written by crates/trackway-hart/examples/program_tables.rs.\n");
+    let mut out = String::from("// Written by oracles/softfloat/examples/program_tables.rs.\n");
     let values = values(xlen);
     let pairs: Vec<(u64, u64)> = values.iter().flat_map(|&a| values.iter().map(move |&b| (a, b))).collect();
     let flat: Vec<u64> = pairs.iter().flat_map(|p| [p.0, p.1]).collect();
@@ -342,7 +342,7 @@ fn run(out: &mut String, number: &mut u32, kind: &str, load: &str, op: &str, row
 }
 
 fn floats(xlen: u32) -> String {
-    let mut out = String::from("// Written by crates/trackway-hart/examples/program_tables.rs.\n");
+    let mut out = String::from("// Written by oracles/softfloat/examples/program_tables.rs.\n");
     let mut number = 0;
     format::<F32>(&mut out, &mut number, xlen);
     format::<F64>(&mut out, &mut number, xlen);
