@@ -28,7 +28,7 @@ fn test() -> Vec<Step> {
     vec![
         step("format", "fmt --all --check"),
         step("lints", "clippy --locked --all-targets -- -D warnings"),
-        step("docs", "doc --locked --no-deps --document-private-items --quiet"),
+        step("docs", "doc --locked --no-deps --quiet"),
         step("tests", "test --locked"),
     ]
 }
