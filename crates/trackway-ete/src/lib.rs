@@ -34,6 +34,8 @@ mod flow;
 mod frames;
 #[cfg(test)]
 mod handmade;
+#[cfg(test)]
+mod handmade_more;
 mod lift;
 mod out;
 mod packet;
