@@ -246,8 +246,11 @@ impl Framing {
         if length > MAX_PAYLOAD || length == 0 {
             return Err(ErrorKind::Illegal { found: u64::from(length) });
         }
-        let mut header = frame.header & !31 & !(1 << shape.stamp_bit) | length as u8;
-        header |= u8::from(stamp > 0) << shape.stamp_bit;
+        let mut header = frame.header & !31 | length as u8;
+        // Without stamps the bit means nothing, and is kept.
+        if shape.stamp_bytes > 0 {
+            header = header & !(1 << shape.stamp_bit) | u8::from(stamp > 0) << shape.stamp_bit;
+        }
         if shape.kind_in_header {
             header = header & !0x60 | (frame.code & 3) << 5;
         }
@@ -327,4 +330,21 @@ pub fn find_zero_run(bytes: &[u8]) -> Option<usize> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An extend bit where there are no time stamps comes back as it was.
+    #[test]
+    fn a_bit_without_meaning_is_kept() {
+        let framing = Framing::Encap { srcid_width: 3, type_width: 0, timestamp_bytes: 0 };
+        let bytes = [0x81, 0x00];
+        let frame = framing.read(&bytes, 0).unwrap();
+        let (mut scratch, mut out) = ([0; 64], Vec::new());
+        let payload = frame.payload(&bytes, &mut scratch);
+        framing.write(&frame, payload, frame.payload_bits, &mut out).unwrap();
+        assert_eq!(out, bytes);
+    }
 }
