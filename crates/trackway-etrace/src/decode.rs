@@ -186,6 +186,11 @@ impl Decoder {
         }
     }
 
+    /// Is the last packet done?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.stage == Stage::Idle
+    }
+
     /// The input ends.
     pub(crate) fn finish(&mut self, out: &mut Batch) {
         if self.trail == Trail::On {

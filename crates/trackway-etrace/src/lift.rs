@@ -49,6 +49,8 @@ struct Serial {
     decoder: Decoder,
     only: Option<u32>,
     ended: bool,
+    /// The last error was one of framing: where the next frame starts is not known.
+    astray: bool,
 }
 
 #[derive(Debug)]
@@ -265,7 +267,7 @@ impl Source for Lift {
         self.failed = false;
         match self.ways.get_mut(self.source) {
             None => Ok(false),
-            Some(Way::Serial(serial)) => serial.resync(),
+            Some(Way::Serial(serial)) => Ok(serial.resync()? || self.source + 1 < self.ways.len()),
             Some(Way::Parallel(parallel)) => Ok(parallel.has_more() || self.source + 1 < self.ways.len()),
         }
     }
@@ -289,6 +291,7 @@ impl Serial {
             decoder: Decoder::new(config, image, isa),
             only,
             ended: false,
+            astray: false,
         }
     }
 
@@ -309,6 +312,7 @@ impl Serial {
                 Ok(next) => next,
                 Err(error) => {
                     self.decoder.finish(batch);
+                    self.astray = true;
                     return Err(error);
                 }
             };
@@ -346,8 +350,12 @@ impl Serial {
     }
 
     fn resync(&mut self) -> Result<bool> {
-        if self.ended {
-            return Ok(false);
+        // A synchronisation packet that could not be reached is a place to go on by itself.
+        if !self.decoder.is_idle() {
+            return Ok(true);
+        }
+        if self.ended || !std::mem::take(&mut self.astray) {
+            return Ok(!self.ended);
         }
         Ok(match self.reader.resync()? {
             None => {

@@ -9,7 +9,7 @@ use trackway_core::*;
 use trackway_image::{Cursor, Image, Waypoints};
 use trackway_isa::Control;
 
-use crate::config::Config;
+use crate::config::{Config, privilege_of};
 use crate::decode::{Carried, Decoder};
 use crate::frame::Kind;
 use crate::lift::{Census, Made, give_foreign};
@@ -111,7 +111,11 @@ impl Scanner {
     fn is_cut(&mut self, packet: &Packet) -> bool {
         let field = match packet {
             Packet::Start(start) => start.address,
-            Packet::Trap(trap) if trap.thaddr => return true,
+            Packet::Trap(trap) if trap.thaddr => {
+                let privilege = privilege_of(trap.privilege);
+                return !self.carried.options.implicit_exception
+                    || self.config.handler(privilege, trap.interrupt, trap.ecause).is_some();
+            }
             _ => return false,
         };
         if !self.carried.options.sijump {
