@@ -41,7 +41,7 @@ impl<W: Write> Listing<W> {
             write!(self.out, "  (attempted)")?;
         }
         match (step.taken, extra.and_then(|extra| extra.target)) {
-            (_, Some(target)) => write!(self.out, "  -> {target:016x}")?,
+            (_, Some(target)) => write!(self.out, "  T -> {target:016x}")?,
             (Some(true), None) => write!(self.out, "  T")?,
             (Some(false), None) => write!(self.out, "  NT")?,
             (None, None) => {}
@@ -187,6 +187,11 @@ impl<W: Write> Shower for Listing<W> {
         // Everything else is rare: its fields as they are.
         let mut line = String::new();
         let kind = batch.event_fields(event, &mut |name, value| line += &format!(" {name}={value}"));
+        if let EventKind::Trap(n) = event.kind
+            && let Some(class) = batch.traps[n as usize].class
+        {
+            line += &format!(" ({})", trackway::exception_class(class));
+        }
         writeln!(self.out, "       --  {kind}{line}")
     }
 

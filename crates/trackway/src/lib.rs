@@ -34,6 +34,9 @@ pub use formats::{FORMATS, Format, Opened, Target, by_name, for_output};
 pub use input::{Compression, File};
 pub use options::{ConfigFile, Options, WriteOptions};
 
+/// Names of Arm exception classes, for those who show traps.
+pub use trackway_astf::exception_class;
+
 use std::path::Path;
 use std::sync::Arc;
 
