@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::*;
+use trackway_core::{Batch, Context, Error, Input, Isa, SharedBytes, mask};
 use trackway_image::{Cursor, Image, Waypoints};
 use trackway_isa::Control;
 
@@ -13,7 +13,7 @@ use crate::config::{Config, privilege_of};
 use crate::decode::{Carried, Decoder};
 use crate::frame::Kind;
 use crate::lift::{Census, Made, give_foreign};
-use crate::packet::{Layout, Packet};
+use crate::packet::{Layout, Packet, Trap};
 use crate::read::{Reader, bad_packet};
 use crate::walk::Progress;
 
@@ -107,15 +107,18 @@ impl Scanner {
         Part { start, index, end, begins, cut, carried, skipped, error, only: self.only }
     }
 
+    /// Is it known where the trap went? Otherwise the decoder cannot use the packet.
+    fn has_handler(&self, trap: &Trap) -> bool {
+        let privilege = privilege_of(trap.privilege);
+        !self.carried.options.implicit_exception
+            || self.config.handler(privilege, trap.interrupt, trap.ecause).is_some()
+    }
+
     /// Can a fresh decoder begin at this packet as well as one that comes by?
     fn is_cut(&mut self, packet: &Packet) -> bool {
         let field = match packet {
             Packet::Start(start) => start.address,
-            Packet::Trap(trap) if trap.thaddr => {
-                let privilege = privilege_of(trap.privilege);
-                return !self.carried.options.implicit_exception
-                    || self.config.handler(privilege, trap.interrupt, trap.ecause).is_some();
-            }
+            Packet::Trap(trap) if trap.thaddr => return self.has_handler(trap),
             _ => return false,
         };
         if !self.carried.options.sijump {
@@ -136,6 +139,7 @@ impl Scanner {
         let has_context = self.config.params.nocontext == 0;
         let (privilege, context) = match packet {
             Packet::Start(start) => (start.privilege, has_context.then_some(start.context)),
+            Packet::Trap(trap) if trap.thaddr && !self.has_handler(trap) => return,
             Packet::Trap(trap) => (trap.privilege, has_context.then_some(trap.context)),
             Packet::Context(context) => {
                 (context.privilege, (has_context || !everywhere).then_some(context.context))
