@@ -53,6 +53,15 @@ impl Batch {
     /// Side bytes after which a source should hand the batch on.
     const FULL_BYTES: usize = 1 << 20;
 
+    /// An empty batch with room for all that a full one holds: growing bit by bit would copy it several times.
+    pub fn with_room() -> Self {
+        Batch {
+            events: Vec::with_capacity(Self::FULL + 64),
+            mem: Vec::with_capacity(Self::FULL),
+            ..Batch::default()
+        }
+    }
+
     /// Forgets all events, keeps the memory.
     pub fn clear(&mut self) {
         self.events.clear();

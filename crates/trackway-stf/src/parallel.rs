@@ -162,7 +162,7 @@ fn lift_chunk(
     let mut layout = if part.start_pc.is_some() { header_layout } else { Layout::default() };
     let mut census = Box::new([0; 256]);
     loop {
-        let mut batch = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
+        let mut batch = spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_else(Batch::with_room);
         batch.clear();
         let before = instructions(&census);
         let more = fill_from(&mut part, &mut lifter, &mut layout, &mut batch, &mut census);
