@@ -318,7 +318,7 @@ impl State {
             say(&TRACE_ON, "a P0 element without a Trace On before it".to_string());
             self.traced = true;
         }
-        self.depth = (self.depth + count).min(u64::from(config.max_spec));
+        self.depth = self.depth.saturating_add(count).min(u64::from(config.max_spec));
     }
 
     fn resolve(&mut self, count: u64, what: &str, say: &mut dyn FnMut(&'static Rule, String)) {

@@ -250,6 +250,22 @@ fn trace_info_with_all_sections() {
 }
 
 #[test]
+fn trace_info_with_numbers_that_cannot_be() {
+    // Depth and threshold of 64 bits: nothing overflows.
+    let stream = Stream { config: config(&[]), bytes: Vec::new() }
+        .raw("00 80 01 0d 01 ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff 13")
+        .start(0x1000)
+        .atoms("EE");
+    let mut findings = 0;
+    crate::check(vec![stream.trace(&code())], Options::default(), &mut |_| findings += 1).unwrap();
+    assert!(findings > 0);
+    // With MAXSPEC 0 the first P0 element commits all that went before.
+    let expected =
+        ["cycles 4294967295", "mark trace-on", "context el1 non-secure a64", E, "1100-1108 2 jump E"];
+    assert_eq!(stream.events(&code()), expected);
+}
+
+#[test]
 fn missing_code_is_a_gap() {
     let stream = plain().atoms("N").address(0x5000).atoms("EN").address(0x1100).atoms("E");
     assert_eq!(rest(&stream), [N, "gap no-code 5000->1100", "1100-1108 2 jump E"]);

@@ -242,7 +242,8 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
     }
 
     fn cycles(&mut self, count: Option<u64>) {
-        let count = count.map(|count| (count + self.unpacker.threshold).min(u64::from(u32::MAX)) as u32);
+        let count =
+            count.map(|count| count.saturating_add(self.unpacker.threshold).min(u64::from(u32::MAX)) as u32);
         self.emit(Element::CycleCount(count));
     }
 
@@ -267,14 +268,14 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
 
     /// K10.5.2.6.2.
     fn trace_info(&mut self, info: &TraceInfo) {
+        let depth = u32::try_from(info.depth()).unwrap_or(u32::MAX);
         *self.unpacker = Unpacker {
-            depth: info.depth(),
+            depth: depth.into(),
             in_transaction: info.in_transaction(),
             threshold: info.threshold(),
             started: true,
             ..Unpacker::default()
         };
-        let depth = u32::try_from(info.depth()).unwrap_or(u32::MAX);
         self.resolver.trace_info(depth, info.in_transaction());
         self.emit(Element::TraceInfo { in_transaction: info.in_transaction(), depth });
     }
