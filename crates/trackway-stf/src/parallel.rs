@@ -80,7 +80,7 @@ impl Pool {
             failed: None,
             _threads: threads,
         };
-        for _ in 0..pool._threads.len() + 1 {
+        for _ in 0..pool._threads.len() {
             pool.start_next();
         }
         pool
