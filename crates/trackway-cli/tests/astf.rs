@@ -1,8 +1,12 @@
 //! ASTF as a user meets it: info, dump, check and convert on the golden files, from files and from stdin.
 
+mod common;
+
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use common::Folder;
 
 fn testdata(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/astf").join(name).display().to_string()
@@ -35,25 +39,6 @@ fn holds_exactly(ledger: &str, expected: &[&str]) {
     }
     for line in ledger.lines().filter(|line| line.starts_with("dropped") || line.starts_with("invented")) {
         assert!(expected.contains(&line), "{line} is not expected");
-    }
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("trackway-astf-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Folder(path)
-    }
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,7 +1,11 @@
 //! E-Trace as a user meets it: encode an STF trace, look at it, decode it, go back.
 
-use std::path::{Path, PathBuf};
+mod common;
+
+use std::path::Path;
 use std::process::{Command, Output};
+
+use common::Folder;
 
 fn repository(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name).display().to_string()
@@ -15,26 +19,6 @@ fn run(arguments: &[&str]) -> Output {
 
 fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(run(arguments).stdout).expect("text")
-}
-
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("trackway-etrace-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&path).expect("a temporary folder");
-        Folder(path)
-    }
-
-    fn file(&self, name: &str) -> String {
-        self.0.join(name).display().to_string()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[test]
