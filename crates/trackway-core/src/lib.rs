@@ -75,6 +75,7 @@ mod event;
 mod losses;
 mod meta;
 mod model;
+mod observe;
 mod source;
 mod text;
 
@@ -86,4 +87,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::*;
 pub use losses::{Fate, Losses};
 pub use meta::{Meta, Producer};
+pub use observe::{Observer, in_order};
 pub use source::{Feed, Input, Item, Items, Output, SharedBytes, Sink, Source, WriteSeek};

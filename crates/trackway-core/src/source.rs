@@ -7,6 +7,7 @@ use crate::batch::Batch;
 use crate::error::{Error, Result};
 use crate::losses::Losses;
 use crate::meta::Meta;
+use crate::observe::Observer;
 
 /// Gives events: the `lift` side of a format.
 pub trait Source {
@@ -18,6 +19,21 @@ pub trait Source {
     /// What came before bad input is delivered first; the error comes with the next call. After it the
     /// caller either stops or calls [`resync`](Source::resync).
     fn fill(&mut self, batch: &mut Batch) -> Result<bool>;
+
+    /// Shows the next stretch of the trace to `observer`, on as many threads as the source was opened with;
+    /// false at the end. Errors and what comes after them are as with [`fill`](Source::fill), and both see the
+    /// same events, whatever the number of threads.
+    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
+        let mut batch = Batch::default();
+        // Enough for one batch to be used many times, few enough for progress to be seen.
+        for _ in 0..256 {
+            if !self.fill(&mut batch)? {
+                return Ok(false);
+            }
+            observer.observe(&batch);
+        }
+        Ok(true)
+    }
 
     /// After an error: finds the next place where decoding can go on. True if there is one; the next
     /// batch then begins with a `Gap`.
