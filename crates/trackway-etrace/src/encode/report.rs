@@ -1,0 +1,123 @@
+//! Formats 0, 1 and 2: branches and addresses (8.1).
+
+use super::Encoder;
+use super::row::{Leave, Why};
+use crate::packet::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
+
+impl Encoder {
+    /// Format 0, 1 or 2 with an address (8.1).
+    pub(super) fn report(&mut self, address: u64, why: Why, format_3: bool, failed: bool) {
+        let layout = *self.writer.layout();
+        let lsb = self.config.params.iaddress_lsb;
+        let difference =
+            if self.options.full_address { address } else { address.wrapping_sub(self.last_address) };
+        let after_updiscon = self.past.updiscon();
+        let mispredicted = self.past.leave == Leave::Mispredicted;
+        let mut reported = Reported {
+            address: trackway_core::mask(difference >> lsb, layout.address),
+            notify: why == Why::Notify && !after_updiscon,
+            updiscon: after_updiscon && format_3,
+            ..Reported::default()
+        }
+        .without_depth(&layout);
+        let depth = if mispredicted { Some(self.past.depth) } else { self.depth_report(format_3) };
+        if let Some(depth) = depth {
+            reported.irreport = true;
+            reported.irdepth = depth & ones(layout.irdepth);
+        }
+        let packet = if self.predicted >= 31 {
+            Packet::BranchCount(BranchCount {
+                branch_count: (self.predicted - 31) as u32,
+                branch_fmt: if failed { 3 } else { 2 },
+                reported,
+            })
+        } else {
+            let branches = self.branches as u32;
+            let plain = match branches {
+                0 => Packet::Address(reported),
+                _ => Packet::Branches(Branches { branches, branch_map: self.spare_map(branches), reported }),
+            };
+            self.cached(address, plain, reported)
+        };
+        if after_updiscon && self.options.jump_target_cache {
+            self.cache.insert(address);
+        }
+        self.ended_by_updiscon = after_updiscon && !reported.updiscon;
+        self.twofold = self.ended_by_updiscon && self.past.target_passed;
+        self.last_address = address;
+        self.clear_branches();
+        self.send(&packet);
+    }
+
+    /// Format 0/1 instead, where the target is in the cache and nothing is lost by it.
+    pub(super) fn cached(&self, address: u64, plain: Packet, reported: Reported) -> Packet {
+        let index = self.cache.index(address);
+        if !self.options.jump_target_cache
+            || !self.past.updiscon()
+            || reported.updiscon
+            || self.cache.get(index) != Some(address)
+        {
+            return plain;
+        }
+        let layout = self.writer.layout();
+        let branches = self.branches as u32;
+        let mut jump = JumpTarget { index, branches, branch_map: 0, irreport: false, irdepth: 0 };
+        // The spare bits of a map that ends a packet go with its highest valid one.
+        let width = map_bits(branches);
+        let top = branches > 0 && self.map >> (branches - 1) & 1 == 1;
+        jump.branch_map = self.map;
+        if top && width > branches {
+            jump.branch_map |= ones(width) & !ones(branches);
+        }
+        let mut jump = jump.without_depth(layout);
+        if reported.irreport {
+            jump.irreport = true;
+            jump.irdepth = reported.irdepth;
+        }
+        let jump = Packet::JumpTarget(jump);
+        let compress = self.config.encoder.compress;
+        let length = |packet: &Packet| packet.write(layout, compress).bytes().len();
+        if self.config.encoder.shortest && length(&plain) < length(&jump) { plain } else { jump }
+    }
+
+    /// Spare bits of a map in front of an address are zero.
+    pub(super) fn spare_map(&self, branches: u32) -> u32 {
+        self.map & ones(branches)
+    }
+
+    /// Hardware-like mode: must the call depth be told (6.6.3)? In exact mode nothing is ambiguous.
+    pub(super) fn depth_report(&self, format_3: bool) -> Option<u32> {
+        if self.config.encoder.exact || !format_3 || !self.options.implicit_return {
+            return None;
+        }
+        let depth = self.stack.depth();
+        if self.past.leave == Leave::InferredReturn {
+            return (depth > 0).then_some(depth);
+        }
+        let branched = if self.config.dialect.depth_wants_unreported() {
+            self.branched && self.branches > 0
+        } else {
+            self.branched
+        };
+        (self.returned && !branched).then_some(depth)
+    }
+
+    /// Branches without an address: a full map, or a prediction that failed (8.1).
+    pub(super) fn report_branches(&mut self, failed: bool) -> bool {
+        let packet = if self.predicted >= 31 {
+            if !failed {
+                return false;
+            }
+            let branch_count = (self.predicted - 31) as u32;
+            Packet::BranchCount(BranchCount { branch_count, ..BranchCount::default() })
+        } else if self.branches >= 31 {
+            Packet::Branches(Branches { branches: 0, branch_map: self.map, ..Branches::default() })
+        } else {
+            return false;
+        };
+        self.twofold = false;
+        self.clear_branches();
+        self.send(&packet);
+        true
+    }
+}

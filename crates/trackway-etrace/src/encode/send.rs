@@ -1,0 +1,119 @@
+//! The way out: support and context packets, trace start and end, and a buffer that may be full.
+
+use trackway_core::Fate;
+
+use super::Encoder;
+use super::row::{Inst, Past};
+use super::stretch::Stretch;
+use crate::packet::{Context, Packet, Support, qual_status};
+
+impl Encoder {
+    /// Room again after trace was lost? Then says so and starts over.
+    pub(super) fn recover(&mut self) -> bool {
+        if !self.lost {
+            return true;
+        }
+        if !self.buffer.has_room(self.cur.cycle + self.stalled, 48) {
+            return false;
+        }
+        self.lost = false;
+        self.send_support(true, qual_status::TRACE_LOST);
+        self.begin();
+        true
+    }
+
+    /// Forgets what was going on: the next instruction is the first.
+    pub(super) fn begin(&mut self) {
+        self.first = true;
+        self.calm = false;
+        self.past = Past::default();
+        self.sync_next = false;
+        self.restart = false;
+        self.clear_branches();
+    }
+
+    /// The support packet before the first of a trace, or after a change of modes.
+    pub(super) fn enable(&mut self) {
+        if !self.enabled {
+            self.enabled = true;
+            self.writer.set_options(self.options);
+            self.send_support(true, qual_status::NO_CHANGE);
+        }
+    }
+
+    /// Tracing stops here.
+    pub(super) fn off_pass(&mut self) {
+        if !self.recover() {
+            return;
+        }
+        if let Some(trap) = self.past.trap.filter(|_| !self.past.trap_reported) {
+            if self.config.dialect.has_thaddr() {
+                let at = self.cur;
+                self.report_trap_only(trap, self.past.privilege, &at);
+            } else {
+                self.losses.add(Fate::Dropped, "traps at the end of tracing", 1);
+            }
+        }
+        if self.enabled && !self.first {
+            self.send_end(false);
+        }
+        self.begin();
+        self.stretch = Stretch::default();
+    }
+
+    pub(super) fn send_end(&mut self, enable: bool) {
+        let code = if self.ended_by_updiscon { qual_status::ENDED_UPD } else { qual_status::ENDED_REP };
+        self.send_support(enable, code);
+        self.ended_by_updiscon = false;
+    }
+
+    pub(super) fn send_support(&mut self, enable: bool, qual_status: u32) {
+        let ioptions = self.config.support.bits(self.options);
+        let packet = Support { enable, qual_status, ioptions, ..Support::default() };
+        self.send(&Packet::Support(packet));
+    }
+
+    pub(super) fn send_context(&mut self, cur: &Inst) {
+        let packet = Context { privilege: cur.privilege, time: cur.time, context: cur.context };
+        self.context_pending = false;
+        self.send(&Packet::Context(packet));
+    }
+
+    /// Sends a packet, or loses it.
+    pub(super) fn send(&mut self, packet: &Packet) {
+        if self.lost || self.error.is_err() {
+            return;
+        }
+        let encoder = &self.config.encoder;
+        if encoder.buffer > 0 {
+            let bytes = packet.write(self.writer.layout(), encoder.compress).bytes().len() as u64 + 1;
+            if !self.admit(bytes) {
+                return;
+            }
+        }
+        let time = self.config.encoder.stamps.then_some(self.cur.time);
+        if let Err(error) = self.writer.write(packet, time) {
+            self.error = Err(error);
+        }
+    }
+
+    /// Room in the buffer for a packet of so many bytes, of whatever kind? If not, the core waits or trace is
+    /// lost.
+    pub(super) fn admit(&mut self, bytes: u64) -> bool {
+        let cycle = self.cur.cycle + self.stalled;
+        if !self.buffer.has_room(cycle, bytes) {
+            if !self.config.encoder.stall {
+                self.lost = true;
+                self.losses.add(Fate::Dropped, "stretches lost to back-pressure", 1);
+                self.begin();
+                self.stretch = Stretch::default();
+                return false;
+            }
+            let wait = self.buffer.wait(bytes);
+            self.stalled += wait;
+            self.buffer.has_room(cycle + wait, bytes);
+        }
+        self.buffer.put(bytes);
+        true
+    }
+}

@@ -1,0 +1,155 @@
+//! Formats 3/0 and 3/1: starts, synchronisations and traps.
+
+use trackway_core::Fate;
+
+use super::Encoder;
+use super::row::{Inst, Leave, Past, TrapIn};
+use crate::config::privilege_of;
+use crate::packet::{Packet, Start, Trap};
+use crate::port::Itype;
+
+impl Encoder {
+    /// Format 3/0 for this instruction.
+    pub(super) fn report_start(&mut self, cur: &Inst) {
+        self.enable();
+        if self.restart {
+            self.send_end(true);
+        }
+        if cur.discontinuous
+            && !self.first
+            && !self.restart
+            && cur.context_changed
+            && self.config.dialect.discontinuity_is_trap()
+        {
+            // Like an exception, without one (table 4.4).
+            let packet = self.trap_packet(cur, TrapIn::default(), true, cur.address);
+            self.synchronise(cur, &packet);
+            return;
+        }
+        let packet = Packet::Start(Start {
+            branch: cur.itype != Itype::TAKEN_BRANCH,
+            privilege: cur.privilege,
+            time: cur.time,
+            context: cur.context,
+            address: self.address_field(cur.address),
+        });
+        self.synchronise(cur, &packet);
+    }
+
+    pub(super) fn address_field(&self, address: u64) -> u64 {
+        trackway_core::mask(address >> self.config.params.iaddress_lsb, self.writer.layout().address)
+    }
+
+    /// Sends a synchronisation packet and clears what it clears.
+    pub(super) fn synchronise(&mut self, cur: &Inst, packet: &Packet) {
+        self.send(packet);
+        self.first = false;
+        self.sync_next = false;
+        self.restart = false;
+        self.context_pending = false;
+        self.ended_by_updiscon = false;
+        self.twofold = false;
+        self.last_address = cur.address;
+        self.clear_branches();
+        self.predictor.reset();
+        self.cache.reset();
+        self.stack.reset();
+        self.returned = false;
+        self.branched = false;
+    }
+
+    /// The first instruction of a handler (2 of the figure).
+    pub(super) fn report_handler(&mut self, cur: &Inst) {
+        self.enable();
+        let past = self.past;
+        let Some(trap) = past.trap else { return };
+        let v2 = self.config.dialect.has_thaddr();
+        if past.trap_reported {
+            if past.leave == Leave::Mispredicted && self.config.encoder.exact {
+                // A decoder that walks from the return would follow the stack.
+                self.send_end(true);
+            }
+            return self.report_start(cur);
+        }
+        let implied = !self.options.implicit_exception
+            || self.config.handler(privilege_of(cur.privilege), trap.interrupt, trap.cause)
+                == Some(cur.address);
+        if v2 && (!implied || (past.trap_chained && self.config.encoder.exact)) {
+            self.report_trap_only(trap, past.privilege, cur);
+            self.send_end(true);
+            if !self.lost {
+                self.report_start(cur);
+            }
+            return;
+        }
+        if !implied {
+            // The draft cannot say it: what is left is where the handler is.
+            self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
+            self.send_end(true);
+            return self.report_start(cur);
+        }
+        let packet = self.trap_packet(cur, trap, true, cur.address);
+        self.synchronise(cur, &packet);
+    }
+
+    pub(super) fn trap_packet(&self, at: &Inst, trap: TrapIn, thaddr: bool, address: u64) -> Packet {
+        let is_illegal = trap.cause == 2 && !trap.interrupt;
+        let epc_instead = self.config.dialect.has_tvalepc() && is_illegal;
+        Packet::Trap(Trap {
+            branch: !(thaddr && at.itype == Itype::TAKEN_BRANCH),
+            privilege: at.privilege,
+            time: at.time,
+            context: at.context,
+            ecause: trackway_core::mask(trap.cause, self.config.params.ecause_width),
+            interrupt: trap.interrupt,
+            thaddr,
+            address: self.address_field(address),
+            tval: trackway_core::mask(
+                if epc_instead { trap.epc.unwrap_or(0) } else { trap.tval },
+                self.config.params.iaddress_width,
+            ),
+        })
+    }
+
+    /// A trap packet that moves nothing (version 2).
+    pub(super) fn report_trap_only(&mut self, trap: TrapIn, privilege: u32, at: &Inst) {
+        self.enable();
+        let at = Inst { privilege, ..*at };
+        let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
+        self.send(&packet);
+        self.predictor.reset();
+        self.cache.reset();
+        self.stack.reset();
+        self.ended_by_updiscon = false;
+    }
+
+    /// A trap without retirement. It never gets to the decisions below those on traps (hole H1).
+    pub(super) fn trap_pass(&mut self) {
+        if !self.recover() {
+            return;
+        }
+        let cur = self.cur;
+        let v2 = self.config.dialect.has_thaddr();
+        let past = self.past;
+        let mut now = Past { trap: Some(self.cur_trap), privilege: cur.privilege, ..Past::default() };
+        if let Some(before) = past.trap {
+            now.trap_chained = true;
+            if !past.trap_reported {
+                if v2 {
+                    self.report_trap_only(before, past.privilege, &cur);
+                } else {
+                    self.losses.add(Fate::Dropped, "traps followed by another at once", 1);
+                }
+            }
+        } else if v2 && (self.first || past.updiscon()) && self.cur_trap.epc.is_some() {
+            self.report_trap_only(self.cur_trap, cur.privilege, &cur);
+            now.trap_reported = true;
+            now.leave = past.leave;
+        }
+        self.first = false;
+        self.calm = false;
+        self.past = now;
+        self.stretch.runs.clear();
+        self.stretch.transfer = None;
+    }
+}
