@@ -83,7 +83,12 @@ fn through_events(
     if args.common.strict && losses.is_lossy() {
         if args.output.as_os_str() != "-" {
             // A file that --strict refuses must not be taken for a good one.
-            let _ = std::fs::remove_file(&args.output);
+            let folder = args.output.is_dir();
+            let _ = std::fs::remove_file(if folder {
+                args.output.join("snapshot.ini")
+            } else {
+                args.output.clone()
+            });
         }
         return Err(Failure::Strict(format!("{}: the conversion loses information", args.output.display())));
     }

@@ -28,6 +28,15 @@ impl Framing {
             _ => return None,
         })
     }
+
+    /// The word that a snapshot uses for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Framing::Raw => "source_data",
+            Framing::Coresight => "coresight",
+            Framing::Dstream => "dstream_coresight",
+        }
+    }
 }
 
 /// The word of a frame synchronisation.
@@ -342,58 +351,10 @@ pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
     (1..128u8).map(|id| (id, counts[usize::from(id)])).filter(|&(_, count)| count > 0).collect()
 }
 
-/// Puts bytes of several trace ids into frames: the mirror of [`Frames`], aligned and without
-/// synchronisations. Padding fills the last frame.
-///
-/// ```
-/// use trackway_ete::{Frames, Framing, Piece, frame};
-/// let buffer = frame(&[(0x10, &[1, 2, 3]), (0x11, &[4, 5]), (0x10, &[6])]);
-/// let mut piece = Piece::default();
-/// Frames::new(Framing::Coresight, &buffer).pull(&buffer, 0x10, usize::MAX, &mut piece);
-/// assert_eq!(piece.bytes, [1, 2, 3, 6]);
-/// ```
-pub fn frame(pieces: &[(u8, &[u8])]) -> Vec<u8> {
-    let mut bytes =
-        pieces.iter().flat_map(|&(id, bytes)| bytes.iter().map(move |&byte| (id, byte))).peekable();
-    let mut out = Vec::new();
-    let mut frame = [0u8; 16];
-    let (mut at, mut current) = (0, None);
-    while at > 0 || bytes.peek().is_some() {
-        let (id, byte) = bytes.peek().copied().unwrap_or((0, 0));
-        if at % 2 == 0 && current != Some(id) {
-            (frame[at], current) = (id << 1 | 1, Some(id));
-            at += 1;
-        } else if at % 2 == 1 {
-            bytes.next();
-            frame[at] = byte;
-            at += 1;
-        } else {
-            bytes.next();
-            let next = bytes.peek().map_or(0, |next| next.0);
-            if next != id && at < 14 {
-                // The odd byte behind an id change can still be the old id's.
-                frame[at] = next << 1 | 1;
-                frame[15] |= 1 << (at / 2);
-                frame[at + 1] = byte;
-                (at, current) = (at + 2, Some(next));
-            } else {
-                frame[at] = byte & !1;
-                frame[15] |= (byte & 1) << (at / 2);
-                at += 1;
-            }
-        }
-        if at == 15 {
-            out.extend(frame);
-            frame = [0; 16];
-            at = 0;
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frames_write::frame;
     use proptest::prelude::*;
 
     fn pull(framing: Framing, buffer: &[u8], id: u8, limit: usize) -> Piece {

@@ -24,6 +24,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod check;
 mod config;
 mod decode;
@@ -32,11 +33,13 @@ mod element;
 mod examples;
 mod flow;
 mod frames;
+mod frames_write;
 #[cfg(test)]
 mod handmade;
 #[cfg(test)]
 mod handmade_more;
 mod lift;
+mod lower;
 mod out;
 mod packet;
 mod packets;
@@ -44,20 +47,26 @@ mod parallel;
 mod read;
 mod resolve;
 mod snapshot;
+mod snapshot_write;
 mod supply;
 #[cfg(test)]
 mod testing;
 mod text;
+pub mod unit;
 mod unpack;
 mod write;
 
+pub use buffer::{BufferStatus, Mode, TraceBuffer, TriggerMode};
 pub use check::{RULES, check};
 pub use config::{Config, Dialect, REGISTERS, TomlConfig, Unusable, read_toml};
 pub use element::{ContextState, Element};
-pub use frames::{Frames, Framing, Piece, frame, ids};
+pub use frames::{Frames, Framing, Piece, ids};
+pub use frames_write::{FrameWriter, frame};
 pub use lift::{Lift, Options, Trace};
+pub use lower::{Deliver, Lower, Written};
 pub use packet::*;
 pub use packets::{Packets, Piece as PacketPiece, Placed};
 pub use read::Reader;
 pub use snapshot::{Dump, SNAPSHOT_INI, Snapshot, SnapshotSource};
+pub use snapshot_write::SnapshotWriter;
 pub use text::Text;

@@ -3,8 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_core::{Finding, FormatId, Input, Items, Meta, SharedBytes, Sink, Source};
-use trackway_ete::{Framing, Lift, PacketPiece, Packets, SNAPSHOT_INI, Snapshot, Text, TomlConfig, Trace};
+use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, SharedBytes, Sink, Source};
+use trackway_ete::unit::Settings;
+use trackway_ete::{
+    Deliver, Framing, Lift, Lower, PacketPiece, Packets, SNAPSHOT_INI, Snapshot, SnapshotWriter, Text,
+    TomlConfig, Trace, Written,
+};
 use trackway_image::Image;
 
 use super::{Format, Opened, Target};
@@ -59,8 +63,46 @@ impl Format for Ete {
         Ok(Box::new(opened))
     }
 
-    fn create(&self, _: Target, _: &Meta, _: &Options) -> Result<Box<dyn Sink>> {
-        Err(Error::Unsupported("ETE is read, not yet written".to_string()))
+    /// A snapshot folder with the program in it; to stdout, the bytes of one trace unit.
+    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
+        let refused = |error: trackway_ete::Unusable| Error::Config(error.to_string());
+        let settings = match &options.config {
+            Some(file) => Settings::from_toml(&file.table.to_string())
+                .map_err(|error| Error::Config(format!("{}: {error}", file.path.display())))?,
+            None => Settings::default(),
+        };
+        let programs = vec![options.program()?];
+        let sources = meta.sources.len().max(1);
+        let Some(path) = &target.path else {
+            if sources > 1 || settings.framing != Framing::Raw || settings.buffer.is_some() {
+                let text = "several sources, frames and buffers are written into a snapshot folder";
+                return Err(Error::Unsupported(text.to_string()));
+            }
+            let output = Stream(target.create()?);
+            return Ok(Box::new(Lower::new(meta, &settings, programs, output).map_err(refused)?));
+        };
+        if path.exists() && !path.is_dir() {
+            let text =
+                format!("{}: a snapshot is a folder, and a file of this name is there", path.display());
+            return Err(Error::Unsupported(text));
+        }
+        let ids = (0..sources).map(|n| settings.unit(n).registers.get("TRCTRACEIDR") as u8 & 0x7f).collect();
+        let writer = SnapshotWriter::create(path, settings.framing, settings.buffer, ids)
+            .map_err(|error| Error::File { path: path.clone(), error })?;
+        Ok(Box::new(Lower::new(meta, &settings, programs, writer).map_err(refused)?))
+    }
+}
+
+/// The bytes of the one trace unit, as they come.
+struct Stream(Output);
+
+impl Deliver for Stream {
+    fn deliver(&mut self, _: usize, bytes: &[u8]) -> trackway_core::Result<()> {
+        Ok(self.0.as_write().write_all(bytes)?)
+    }
+
+    fn close(&mut self, _: &[Written]) -> trackway_core::Result<()> {
+        Ok(self.0.as_write().flush()?)
     }
 }
 

@@ -1,0 +1,608 @@
+//! Events to packets: a trace unit for each source, told what its core executes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_image::{Image, Memory, Space};
+use trackway_isa::Control;
+
+use crate::config::{Config, Unusable};
+use crate::element::ContextState;
+use crate::unit::{Instruction, Registers, Settings, Unit, exception};
+
+/// TSB CSYNC and TCOMMIT.
+const TSB_CSYNC: u32 = 0xd503_225f;
+const TCOMMIT: u32 = 0xd503_307f;
+
+/// Takes the bytes of trace units.
+pub trait Deliver {
+    /// Further bytes of source `n`.
+    fn deliver(&mut self, n: usize, bytes: &[u8]) -> Result<()>;
+
+    /// All bytes are there.
+    fn close(&mut self, written: &[Written]) -> Result<()> {
+        let _ = written;
+        Ok(())
+    }
+}
+
+/// The bytes of each source, one after the other.
+impl Deliver for Vec<Vec<u8>> {
+    fn deliver(&mut self, n: usize, bytes: &[u8]) -> Result<()> {
+        if self.len() <= n {
+            self.resize(n + 1, Vec::new());
+        }
+        self[n].extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// A source that was written.
+#[derive(Clone, Debug)]
+pub struct Written {
+    /// What its registers say.
+    pub config: Config,
+    /// The program that ran on its core: as given, and what the events brought beyond it.
+    pub image: Arc<Image>,
+}
+
+/// What is known of the address of the next instruction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Expected {
+    /// It may be anywhere.
+    Any,
+    /// This one, unless execution breaks.
+    At(u64),
+}
+
+/// What came behind a branch of which it is not known yet where it went.
+#[derive(Clone, Copy, Debug)]
+enum Late {
+    Context(ContextState),
+    Time(Time),
+    Mark(MarkKind, Option<u64>),
+}
+
+/// One source.
+#[derive(Debug)]
+struct Lane {
+    unit: Unit,
+    name: String,
+    core: String,
+    image: Arc<Image>,
+    memory: Arc<Memory>,
+    /// All that is known of the context.
+    context: Context,
+    isa: Isa,
+    expected: Expected,
+    /// A branch of which it is not known yet where it went.
+    pending: Option<Instruction>,
+    late: Vec<Late>,
+    /// An instruction that was attempted, and not executed.
+    attempted: Option<u64>,
+    /// The last instruction, if it was a system call: the address behind it.
+    call: Option<u64>,
+    /// Transactions within each other.
+    transactions: u32,
+    counts_cycles: bool,
+    /// Code that the image does not have, by address.
+    code: BTreeMap<u64, (u32, u8)>,
+}
+
+/// Encodes events of an Arm execution.
+///
+/// ```
+/// use trackway_core::*;
+/// use trackway_ete::{Lower, unit::Settings};
+///
+/// let meta = Meta::new(FormatId::Astf, Isa::A64);
+/// let mut lower = Lower::new(&meta, &Settings::default(), vec![], Vec::new())?;
+/// let mut batch = Batch::default();
+/// batch.push(0, EventKind::Step(Step::new(0x1000, 0xd503_201f, 4))); // nop
+/// batch.push(0, EventKind::Step(Step::new(0x1004, 0x17ff_ffff, 4))); // b .-4
+/// lower.put(&batch)?;
+/// let losses = lower.finish()?;
+/// assert!(!losses.is_lossy());
+/// let bytes = &lower.into_inner()[0];
+/// assert_eq!(bytes.last(), Some(&0xf7)); // one branch, taken
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Lower<D> {
+    out: D,
+    lanes: Vec<Lane>,
+    settings: Settings,
+    images: Vec<Arc<Image>>,
+    format: FormatId,
+    isa: Isa,
+    losses: Losses,
+}
+
+impl<D: Deliver> Lower<D> {
+    /// Trace units that give their bytes to `out`. `images` has the program of each source, or one for all.
+    pub fn new(
+        meta: &Meta,
+        settings: &Settings,
+        images: Vec<Arc<Image>>,
+        out: D,
+    ) -> std::result::Result<Self, Unusable> {
+        if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
+            let what = format!("ETE is for Arm; this trace is of {}", meta.isa.word());
+            return Err(Unusable { what });
+        }
+        let mut lower = Lower {
+            out,
+            lanes: Vec::new(),
+            settings: settings.clone(),
+            images,
+            format: meta.format,
+            isa: meta.isa,
+            losses: Losses::default(),
+        };
+        for n in 0..meta.sources.len().max(1) {
+            lower.lane(n)?;
+        }
+        Ok(lower)
+    }
+
+    /// Where the bytes went.
+    pub fn into_inner(self) -> D {
+        self.out
+    }
+
+    /// The unit of source `n`.
+    pub fn unit(&self, n: usize) -> Option<&Unit> {
+        self.lanes.get(n).map(|lane| &lane.unit)
+    }
+
+    /// Makes the lanes up to `n`.
+    fn lane(&mut self, n: usize) -> std::result::Result<(), Unusable> {
+        while self.lanes.len() <= n {
+            let n = self.lanes.len();
+            let image = self.images.get(n).or(self.images.last()).cloned().unwrap_or_default();
+            let settings = self.settings.unit(n);
+            let mut model = self.settings.model;
+            model.seed = model.seed.wrapping_add(n as u64);
+            let program = (!image.is_empty()).then(|| Arc::clone(&image));
+            let mut unit = Unit::new(settings.registers, model, program)?;
+            unit.enable()?;
+            let mut lane = Lane {
+                unit,
+                name: settings.name,
+                core: settings.core,
+                memory: image.memory(&Context::default()),
+                image,
+                context: Context::default(),
+                isa: self.isa,
+                expected: Expected::Any,
+                pending: None,
+                late: Vec::new(),
+                attempted: None,
+                call: None,
+                transactions: 0,
+                counts_cycles: false,
+                code: BTreeMap::new(),
+            };
+            lane.unit.set_context(lane.state());
+            self.lanes.push(lane);
+        }
+        Ok(())
+    }
+}
+
+impl<D: Deliver> Sink for Lower<D> {
+    fn put(&mut self, batch: &Batch) -> Result<()> {
+        let n = usize::from(batch.source);
+        if self.lane(n).is_err() {
+            return Err(ErrorKind::Unsupported { found: n as u64 }.at(
+                0,
+                "trace unit",
+                "registers",
+                "K10.5.7",
+            ));
+        }
+        let lane = &mut self.lanes[n];
+        for event in &batch.events {
+            lane.event(&event.kind, batch, self.format, &mut self.losses);
+        }
+        let bytes = lane.unit.take();
+        self.out.deliver(n, &bytes)
+    }
+
+    fn finish(&mut self) -> Result<Losses> {
+        let mut written = Vec::new();
+        for (n, lane) in self.lanes.iter_mut().enumerate() {
+            lane.end(&mut self.losses);
+            let stuck = ErrorKind::Impossible { found: n as u64 };
+            lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
+            self.out.deliver(n, &lane.unit.take())?;
+            written.push(lane.written()?);
+        }
+        self.out.close(&written)?;
+        Ok(self.losses.clone())
+    }
+}
+
+impl Lane {
+    fn event(&mut self, kind: &EventKind, batch: &Batch, format: FormatId, losses: &mut Losses) {
+        match kind {
+            EventKind::Step(step) => self.step(step, batch, losses),
+            EventKind::Run(run) if !run.withdrawn => self.run(run, losses),
+            EventKind::Run(_) => losses.add(Fate::Dropped, "withdrawn runs", 1),
+            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], format, losses),
+            EventKind::Context(n) => self.change_context(&batch.contexts[*n as usize], losses),
+            EventKind::Time(time) => self.late(Late::Time(*time), losses),
+            EventKind::Mark(mark) => self.late(Late::Mark(mark.kind, mark.value), losses),
+            EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], losses),
+            EventKind::State(_) => losses.add(Fate::Dropped, "state outside instructions", 1),
+            EventKind::Foreign(_) => losses.add(Fate::Dropped, "foreign items", 1),
+        }
+    }
+
+    fn step(&mut self, step: &Step, batch: &Batch, losses: &mut Losses) {
+        losses.add(Fate::Dropped, "memory accesses", step.accesses.mem_len.into());
+        losses.add(Fate::Dropped, "register accesses", step.accesses.regs_len.into());
+        let Some(pc) = step.pc else {
+            return losses.add(Fate::Dropped, "instructions without an address", 1);
+        };
+        if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
+            return losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+        }
+        let known = if step.length > 0 {
+            Some((step.encoding, step.length))
+        } else {
+            self.memory.fetch(self.isa, pc)
+        };
+        let Some((encoding, length)) = known else {
+            losses.add(Fate::Dropped, "instructions without an encoding", 1);
+            return self.interrupt(losses);
+        };
+        // A32 and T32 are told apart by length where the source does not say it.
+        if length == 2 && self.isa == Isa::A32 {
+            self.isa = Isa::T32;
+        }
+        self.keep_code(pc, encoding, length);
+        self.one(pc, encoding, step.taken, step.outcome == Outcome::Attempted, losses);
+    }
+
+    /// A run, instruction by instruction.
+    fn run(&mut self, run: &Run, losses: &mut Losses) {
+        self.isa = run.isa;
+        let mut pc = run.start;
+        for n in 0..run.count {
+            let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else {
+                losses.add(Fate::Dropped, "instructions of code that is not known", (run.count - n).into());
+                return self.interrupt(losses);
+            };
+            let last = n + 1 == run.count;
+            let taken = if last { run.taken } else { Some(false) };
+            self.one(pc, encoding, taken, last && run.attempted, losses);
+            pc = pc.wrapping_add(length.into());
+        }
+    }
+
+    /// Code that the program does not have is written beside it.
+    fn keep_code(&mut self, pc: u64, encoding: u32, length: u8) {
+        if self.memory.fetch(self.isa, pc) != Some((encoding, length)) {
+            self.code.insert(pc, (encoding, length));
+        }
+    }
+
+    /// One instruction.
+    fn one(&mut self, pc: u64, encoding: u32, taken: Option<bool>, attempted: bool, losses: &mut Losses) {
+        self.settle(Some(pc), losses);
+        let mut instruction = Instruction::new(self.isa, pc, encoding, true);
+        let flow = instruction.flow;
+        self.call = None;
+        if flow.control == Control::SystemCall {
+            self.call = Some(instruction.end());
+        } else if attempted || !flow.retires() {
+            // It is known by the exception that it takes.
+            losses.add(Fate::Derived, "instructions that were only attempted", 1);
+            self.attempted = Some(pc);
+            self.expected = Expected::At(pc);
+            return;
+        }
+        losses.add(Fate::Kept, "instructions", 1);
+        // What stands in an IT block does not know that it is conditional.
+        let certain = !flow.control.is_transfer() || !flow.conditional && self.isa != Isa::T32;
+        match taken {
+            Some(taken) => instruction.taken = taken || certain,
+            None if certain => {}
+            None => {
+                self.pending = Some(instruction);
+                return;
+            }
+        }
+        self.execute(instruction);
+        match encoding {
+            TSB_CSYNC if self.isa == Isa::A64 => self.unit.tsb_csync(),
+            TCOMMIT if self.isa == Isa::A64 && self.transactions > 0 => {
+                self.transactions -= 1;
+                if self.transactions == 0 {
+                    self.unit.transaction_commit();
+                }
+            }
+            _ if flow.control == Control::TransactionStart => {
+                self.transactions += 1;
+                self.unit.transaction_start();
+            }
+            _ => {}
+        }
+    }
+
+    fn execute(&mut self, instruction: Instruction) {
+        self.unit.instruction(&instruction);
+        let flow = &instruction.flow;
+        self.expected = match flow.target {
+            _ if !(instruction.taken && flow.control.is_transfer()) => Expected::At(instruction.end()),
+            Some(target) => {
+                if let trackway_isa::Switch::To(isa) = flow.switch {
+                    self.isa = isa;
+                }
+                Expected::At(if self.isa == Isa::A64 { target } else { target & 0xffff_ffff })
+            }
+            None => Expected::Any,
+        };
+    }
+
+    /// Now that it is known where execution goes on: where the last branch went, and whether execution breaks here.
+    fn settle(&mut self, next: Option<u64>, losses: &mut Losses) {
+        if let Some(mut instruction) = self.pending.take() {
+            let end = instruction.end();
+            instruction.taken = match next {
+                Some(next) => next != end,
+                None => {
+                    losses.add(Fate::Invented, "outcome of the last branch", 1);
+                    false
+                }
+            };
+            self.execute(instruction);
+            for late in std::mem::take(&mut self.late) {
+                self.apply(late, losses);
+            }
+        }
+        if let (Some(next), Expected::At(expected)) = (next, self.expected)
+            && next != expected
+        {
+            losses.add(Fate::Kept, "breaks in the flow", 1);
+            self.unit.break_flow(Some((expected, self.isa)));
+        }
+        self.attempted = None;
+    }
+
+    /// What comes between instructions; it waits for a branch that is still open.
+    fn late(&mut self, late: Late, losses: &mut Losses) {
+        if self.pending.is_some() {
+            self.late.push(late);
+        } else {
+            self.apply(late, losses);
+        }
+    }
+
+    fn apply(&mut self, late: Late, losses: &mut Losses) {
+        match late {
+            Late::Context(context) => self.unit.set_context(context),
+            Late::Time(time) => self.time(&time, losses),
+            Late::Mark(kind, value) => self.mark(kind, value, losses),
+        }
+    }
+
+    fn time(&mut self, time: &Time, losses: &mut Losses) {
+        match (time.kind, time.value) {
+            (TimeKind::Timestamp, Some(value)) => {
+                losses.add(Fate::Kept, "timestamps", 1);
+                self.unit.set_timestamp(value);
+            }
+            (TimeKind::Cycles, Some(cycles)) => {
+                if !std::mem::replace(&mut self.counts_cycles, true) {
+                    self.unit.set_cycles_per_instruction(0);
+                }
+                losses.add(Fate::Kept, "cycle counts", 1);
+                self.unit.elapse(cycles);
+            }
+            (TimeKind::Offset, _) => losses.add(Fate::Derived, "cycle offsets of timestamps", 1),
+            _ => losses.add(Fate::Dropped, "times that are not known", 1),
+        }
+    }
+
+    fn mark(&mut self, kind: MarkKind, value: Option<u64>, losses: &mut Losses) {
+        match (kind, value) {
+            (MarkKind::TraceEvent, Some(number @ 0..=3)) => self.unit.events(1 << number),
+            (MarkKind::Instrumentation, Some(value)) => self.unit.instrumentation(value),
+            (MarkKind::TransactionStart, _) => {
+                self.transactions = self.transactions.max(1);
+                self.unit.transaction_start();
+            }
+            (MarkKind::TransactionCommit, _) => {
+                self.transactions = 0;
+                self.unit.transaction_commit();
+            }
+            (MarkKind::TransactionFail, _) => {
+                self.transactions = 0;
+                self.unit.transaction_fail();
+                self.expected = Expected::Any;
+            }
+            (MarkKind::TraceOn | MarkKind::TimestampMarker, _) => {
+                return losses.add(Fate::Derived, "marks of the trace unit", 1);
+            }
+            _ => return losses.add(Fate::Dropped, "marks of other kinds", 1),
+        }
+        losses.add(Fate::Kept, "marks", 1);
+    }
+
+    /// The context in the terms of packets; what is not known is as in a user program.
+    fn state(&self) -> ContextState {
+        ContextState {
+            context_id: self.context.context_id.map(|id| id as u32),
+            vmid: self.context.vmid.map(|id| id as u32),
+            el: match self.context.privilege {
+                Some(Privilege::El1) => 1,
+                Some(Privilege::El2) => 2,
+                Some(Privilege::El3) => 3,
+                _ => 0,
+            },
+            security: match self.context.security {
+                Some(Security::Secure) => 0,
+                Some(Security::Root) => 2,
+                Some(Security::Realm) => 3,
+                _ => 1,
+            },
+            sixty_four_bit: self.isa == Isa::A64,
+        }
+    }
+
+    fn change_context(&mut self, change: &Context, losses: &mut Losses) {
+        self.context.update(change);
+        if let Some(isa) = change.isa.filter(|isa| matches!(isa, Isa::A64 | Isa::A32 | Isa::T32)) {
+            self.isa = isa;
+        }
+        losses.add(Fate::Kept, "contexts", 1);
+        self.memory = self.image.memory(&self.context);
+        self.late(Late::Context(self.state()), losses);
+    }
+
+    /// K10.5.2.13: which type of exception it is.
+    fn exception_type(trap: &Trap, format: FormatId) -> u8 {
+        // The numbers of the trace that is written here.
+        if let (FormatId::Ete, Some(cause @ 0..=31)) = (format, trap.cause) {
+            return cause as u8;
+        }
+        match (trap.kind, trap.class) {
+            (TrapKind::Reset, _) => exception::RESET,
+            (TrapKind::Interrupt, Some(0x2f)) => exception::SYSTEM_ERROR,
+            (TrapKind::Interrupt, _) => exception::IRQ,
+            _ if trap.syscall.is_some() => exception::CALL,
+            (_, Some(class)) => match class {
+                0x11..=0x13 | 0x15..=0x17 => exception::CALL,
+                0x20 | 0x21 => exception::INSTRUCTION_FAULT,
+                0x22 | 0x26 => exception::ALIGNMENT,
+                0x24 | 0x25 => exception::DATA_FAULT,
+                0x2f => exception::SYSTEM_ERROR,
+                0x30..=0x33 | 0x38 | 0x3c => exception::INSTRUCTION_DEBUG,
+                0x34 | 0x35 => exception::DATA_DEBUG,
+                _ => exception::TRAP,
+            },
+            _ => exception::TRAP,
+        }
+    }
+
+    fn trap(&mut self, trap: &Trap, format: FormatId, losses: &mut Losses) {
+        if trap.kind == TrapKind::Return {
+            return losses.add(Fate::Derived, "returns from exceptions", 1);
+        }
+        let number = Self::exception_type(trap, format);
+        let here = match self.expected {
+            Expected::At(address) => Some(address),
+            Expected::Any => None,
+        };
+        let behind = if number == exception::CALL { self.call } else { None };
+        let return_address = trap.return_address.or(behind).or(self.attempted).or(match trap.kind {
+            TrapKind::Interrupt => here,
+            _ => here.or(trap.from),
+        });
+        let attempted = self.attempted;
+        if self.pending.is_some() {
+            self.settle(return_address, losses);
+        }
+        match (return_address, number) {
+            (_, exception::RESET) => self.unit.exception(number, None),
+            (Some(address), _) => {
+                if let Expected::At(expected) = self.expected
+                    && expected != address
+                    && attempted.is_none()
+                {
+                    losses.add(Fate::Kept, "breaks in the flow", 1);
+                    self.unit.break_flow(Some((expected, self.isa)));
+                }
+                self.unit.exception(number, Some((address, self.isa)));
+            }
+            (None, _) => {
+                losses.add(Fate::Dropped, "exceptions without a place", 1);
+                self.unit.break_flow(None);
+            }
+        }
+        losses.add(Fate::Kept, "exceptions", 1);
+        (self.attempted, self.call) = (None, None);
+        self.expected = match trap.to {
+            Some(to) => Expected::At(to),
+            None => {
+                // The handler is not in the events: tracing was off there.
+                self.unit.break_flow(None);
+                Expected::Any
+            }
+        };
+    }
+
+    fn gap(&mut self, gap: &Gap, losses: &mut Losses) {
+        self.settle_open(losses);
+        match gap.reason {
+            GapReason::Overflow => self.unit.overflow(),
+            GapReason::Discarded => self.unit.discard(),
+            _ => self.interrupt(losses),
+        }
+        self.expected = Expected::Any;
+        losses.add(Fate::Kept, "gaps", 1);
+    }
+
+    /// A branch whose outcome nothing tells any more.
+    fn settle_open(&mut self, losses: &mut Losses) {
+        if self.pending.is_some() {
+            self.settle(None, losses);
+        }
+    }
+
+    /// Execution does not go on from here.
+    fn interrupt(&mut self, losses: &mut Losses) {
+        self.settle_open(losses);
+        let next = match self.expected {
+            Expected::At(address) => Some((address, self.isa)),
+            Expected::Any => None,
+        };
+        self.unit.break_flow(next);
+        self.expected = Expected::Any;
+    }
+
+    fn end(&mut self, losses: &mut Losses) {
+        let unresolved = self.attempted.take().is_some();
+        self.interrupt(losses);
+        losses.add(Fate::Dropped, "attempted instructions at the end", u64::from(unresolved));
+        self.call = None;
+    }
+
+    fn written(&self) -> Result<Written> {
+        let mut config = self.unit.config().clone();
+        (config.name, config.core) = (self.name.clone(), self.core.clone());
+        config.registers = Registers::clone(self.unit.registers()).0;
+        let image =
+            if self.code.is_empty() { Arc::clone(&self.image) } else { Arc::new(self.whole_image()?) };
+        Ok(Written { config, image })
+    }
+
+    /// The program, and what was executed beyond it.
+    fn whole_image(&self) -> Result<Image> {
+        let mut image = Image::default();
+        let bad = |_| ErrorKind::Impossible { found: 0 }.at(0, "program", "", "");
+        for part in self.image.parts() {
+            for segment in part.segments.iter().filter(|segment| segment.executable) {
+                let bytes = Arc::new(segment.bytes().to_vec());
+                image.add_raw(&part.name, segment.address, bytes, part.space.clone()).map_err(bad)?;
+            }
+        }
+        let mut stretch: Option<(u64, Vec<u8>)> = None;
+        let mut stretches = Vec::new();
+        for (&address, &(encoding, length)) in &self.code {
+            let bytes = &encoding.to_le_bytes()[..usize::from(length.min(4))];
+            match &mut stretch {
+                Some((start, code)) if *start + code.len() as u64 == address => code.extend_from_slice(bytes),
+                _ => stretches.extend(stretch.replace((address, bytes.to_vec()))),
+            }
+        }
+        stretches.extend(stretch);
+        for (address, code) in stretches {
+            image.add_raw("executed", address, Arc::new(code), Space::default()).map_err(bad)?;
+        }
+        Ok(image)
+    }
+}

@@ -1,0 +1,156 @@
+//! For tests of the trace unit: runs as events, what a decoder has to find, and decoding.
+#![allow(dead_code)] // each test uses a part of it
+
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_ete::unit::Settings;
+use trackway_ete::{Config, Framing, Lift, Lower, Options, Trace};
+use trackway_image::{Image, Space};
+use trackway_isa::Control;
+use trackway_testkit::qemu::Run;
+
+/// The program of a run, with the code that its ELF file does not have.
+pub(crate) fn image_of(run: &Run) -> Image {
+    let mut image = Image::default();
+    image.add_elf("elf", Arc::new(run.elf.clone()), None, Space::default()).unwrap();
+    let memory = image.memory(&Context::default());
+    let mut extra: Vec<_> = run.code.iter().filter(|(pc, _)| memory.word(**pc).is_none()).collect();
+    extra.sort();
+    for (&pc, &(word, _)) in extra {
+        image.add_raw("extra", pc, Arc::new(word.to_le_bytes()), Space::default()).unwrap();
+    }
+    image
+}
+
+/// All batches of a source.
+pub(crate) fn batches(source: &mut dyn Source) -> Vec<Batch> {
+    let mut batches = Vec::new();
+    let mut batch = Batch::default();
+    while source.fill(&mut batch).unwrap() {
+        batches.push(batch.clone());
+    }
+    batches
+}
+
+/// The instructions that a flow trace can show: those that retired, and system calls.
+pub(crate) fn shown(batches: &[Batch], isa: Isa) -> Vec<u64> {
+    let mut pcs = Vec::new();
+    for batch in batches {
+        for event in &batch.events {
+            if let EventKind::Step(step) = event.kind {
+                let pc = step.pc.unwrap();
+                let control = trackway_isa::flow(isa, pc, step.encoding).control;
+                let call = control == Control::SystemCall;
+                if call || step.outcome == Outcome::Retired && control.retires() {
+                    pcs.push(pc);
+                }
+            }
+        }
+    }
+    pcs
+}
+
+/// What came out of trace units.
+pub(crate) struct Encoded {
+    pub(crate) bytes: Vec<Vec<u8>>,
+    pub(crate) losses: Losses,
+    pub(crate) counts: trackway_ete::unit::Counts,
+    pub(crate) config: Config,
+}
+
+/// Batches of one core through a trace unit.
+pub(crate) fn encode(batches: &[Batch], meta: &Meta, settings: &Settings, image: &Arc<Image>) -> Encoded {
+    let mut lower = Lower::new(meta, settings, vec![Arc::clone(image)], Vec::new()).unwrap();
+    for batch in batches {
+        lower.put(batch).unwrap();
+    }
+    let losses = lower.finish().unwrap();
+    let unit = lower.unit(0).unwrap();
+    let (counts, config) = (unit.counts, unit.config().clone());
+    Encoded { bytes: lower.into_inner(), losses, counts, config }
+}
+
+/// A decoder of one raw stream.
+pub(crate) fn lift(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> Lift {
+    let trace = Trace {
+        config: config.clone(),
+        framing: Framing::Raw,
+        data: Arc::new(bytes.to_vec()),
+        image: Arc::clone(image),
+    };
+    Lift::new(vec![trace], options)
+}
+
+/// Instructions decoded, and gaps between them: index of the next instruction, and why.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Decoded {
+    pub(crate) pcs: Vec<u64>,
+    pub(crate) gaps: Vec<(usize, Gap)>,
+    pub(crate) doubtful: usize,
+}
+
+pub(crate) fn decode(lift: &mut Lift, image: &Image) -> Decoded {
+    let mut decoded = Decoded::default();
+    let mut batch = Batch::default();
+    let mut context = Context::default();
+    let mut memory = image.memory(&context);
+    while lift.fill(&mut batch).unwrap_or_else(|error| panic!("{error}")) {
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Run(run) => {
+                    assert!(!run.withdrawn);
+                    decoded.doubtful += usize::from(run.doubtful);
+                    let mut pc = run.start;
+                    for _ in 0..run.count {
+                        decoded.pcs.push(pc);
+                        let length = match run.isa {
+                            Isa::T32 => memory.fetch(run.isa, pc).unwrap().1,
+                            _ => 4,
+                        };
+                        pc = pc.wrapping_add(length.into());
+                    }
+                }
+                EventKind::Gap(n) => decoded.gaps.push((decoded.pcs.len(), batch.gaps[n as usize])),
+                EventKind::Context(n) => {
+                    context.update(&batch.contexts[n as usize]);
+                    memory = image.memory(&context);
+                }
+                _ => {}
+            }
+        }
+    }
+    decoded
+}
+
+/// Compares two streams of instructions, and shows where they part.
+pub(crate) fn same(found: &[u64], expected: &[u64], what: &str) {
+    let at = found.iter().zip(expected).position(|(a, b)| a != b).unwrap_or(found.len().min(expected.len()));
+    if found.len() != expected.len() || at < found.len() {
+        let near =
+            |pcs: &[u64]| format!("{:x?}", &pcs[at.saturating_sub(4).min(pcs.len())..pcs.len().min(at + 4)]);
+        panic!(
+            "{what}: instruction {at}: found {}, expected {}; {} and {} in all",
+            near(found),
+            near(expected),
+            found.len(),
+            expected.len()
+        );
+    }
+}
+
+/// Findings of the checker, but for what a trace may well do.
+pub(crate) fn findings(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<String> {
+    let trace = Trace {
+        config: config.clone(),
+        framing: Framing::Raw,
+        data: Arc::new(bytes.to_vec()),
+        image: Arc::clone(image),
+    };
+    let mut findings = Vec::new();
+    let report = &mut |finding: Finding| {
+        findings.push(format!("{:#x} {}: {}", finding.offset, finding.rule.name, finding.message));
+    };
+    trackway_ete::check(vec![trace], Options::default(), report).unwrap();
+    findings
+}
