@@ -175,7 +175,7 @@ impl Point {
             seed,
             mispredict: if self.max_spec > 0 { 96 } else { 0 },
             source_addresses: self.source_addresses,
-            late_mispredict: seed % 3 == 0,
+            late_mispredict: seed.is_multiple_of(3),
             commit_every: [0, 1, 16][seed as usize % 3],
             ..Model::default()
         };
