@@ -5,12 +5,13 @@
 //! with a block table that was used before, *cold* with one that is built in the pass.
 #![allow(missing_docs)]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
 use trackway_bench_ete::cpu_seconds;
-use trackway_core::{Batch, EventKind, SharedBytes, Source};
+use trackway_core::{Batch, EventKind, Observer, SharedBytes, Source};
 use trackway_ete::{Frames, Framing, Lift, Options, Piece, Reader, Snapshot, Trace};
 use trackway_image::Image;
 
@@ -35,22 +36,28 @@ fn main() {
         trace.config.name
     );
 
-    let cold = || Trace { image: self::trace(&folder).image, ..trace.clone() };
+    // A new image of the same bytes, so that its block table is empty.
+    let files: BTreeMap<PathBuf, SharedBytes> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .flatten()
+        .filter_map(|entry| Some((entry.path(), open(&entry.path()).ok()?)))
+        .collect();
+    let at_hand = |path: &Path| Ok(Arc::clone(&files[path]));
+    let mut snapshot = Snapshot::open(&folder).expect("a snapshot");
+    let id = trace.config.trace_id;
+    let mut cold = || pick(snapshot.traces(&at_hand, &Image::default), id);
     let mut jobs: Vec<Job<'_>> = vec![
         Job::new("ours, full, warm", Box::new(|| full(&trace, 1))),
         Job::new("ours, full, cold", Box::new(|| full(&cold(), 1))),
         Job::new("ours, packets", Box::new(|| packets(&trace))),
     ];
     #[cfg(opencsd)]
-    let snapshot = Snapshot::open(&folder).expect("a snapshot");
+    let peer = Snapshot::open(&folder).expect("a snapshot");
     #[cfg(opencsd)]
     {
         use trackway_bench_ete::opencsd::Decoder;
-        let source = snapshot
-            .sources
-            .iter()
-            .find(|source| source.config.name == trace.config.name)
-            .expect("the source");
+        let source =
+            peer.sources.iter().find(|source| source.config.name == trace.config.name).expect("the source");
         let register = |name: &str| source.config.registers.get(name).copied().unwrap_or(0);
         let program: Vec<(&Path, u64)> =
             source.dumps.iter().map(|dump| (dump.file.as_path(), dump.address)).collect();
@@ -101,24 +108,29 @@ fn main() {
     threads(&trace);
 }
 
-/// Wall time with one and two threads; a longer stream, so that starting them does not count.
+/// Wall time with one and two threads, of the trace as it is and of eight of it in a row.
 fn threads(trace: &Trace) {
-    let data = (*trace.data).as_ref().repeat(8);
-    let trace = Trace { data: Arc::new(data), ..trace.clone() };
-    let mut times = [Vec::new(), Vec::new()];
-    let mut cpus = [Vec::new(), Vec::new()];
-    for _ in 0..PASSES {
-        for jobs in [1, 2] {
-            let (start, cpu) = (Instant::now(), cpu_seconds());
-            std::hint::black_box(full(&trace, jobs));
-            times[jobs - 1].push(start.elapsed().as_secs_f64());
-            cpus[jobs - 1].push(cpu_seconds() - cpu);
+    for times in [1, 8] {
+        let data = (*trace.data).as_ref().repeat(times);
+        let trace = Trace { data: Arc::new(data), ..trace.clone() };
+        let mut wall = [Vec::new(), Vec::new()];
+        let mut cpu = [Vec::new(), Vec::new()];
+        for _ in 0..PASSES {
+            for jobs in [1, 2] {
+                let (start, before) = (Instant::now(), cpu_seconds());
+                std::hint::black_box(full(&trace, jobs));
+                wall[jobs - 1].push(start.elapsed().as_secs_f64());
+                cpu[jobs - 1].push(cpu_seconds() - before);
+            }
         }
+        let [one, two] = wall.map(|times| median(&times) * 1e3);
+        let [cpu_one, cpu_two] = cpu.map(|times| median(&times) * 1e3);
+        println!(
+            "{times} x the trace, warm: one thread {one:.2} ms ({cpu_one:.2} of CPU), two {two:.2} ms \
+             ({cpu_two:.2} of CPU): {:.2} x (goal: 1.6)",
+            one / two
+        );
     }
-    let [one, two] = times.map(|times| median(&times));
-    let [cpu_one, cpu_two] = cpus.map(|cpus| median(&cpus));
-    println!("CPU time: one thread {:.2} ms, two {:.2} ms in all", cpu_one * 1e3, cpu_two * 1e3);
-    println!("two threads: {:.2} ms, one {:.2} ms: {:.2} x (goal: 1.6)", two * 1e3, one * 1e3, one / two);
 }
 
 /// Something to measure.
@@ -151,23 +163,47 @@ fn trace(folder: &Path) -> Trace {
     let traces = snapshot.traces(&open, &Image::default);
     let ids = trackway_ete::ids(traces[0].framing, (*traces[0].data).as_ref());
     let busiest = ids.iter().max_by_key(|id| id.1).expect("an id").0;
-    traces.into_iter().find(|trace| trace.config.trace_id == busiest).expect("its source")
+    pick(traces, busiest)
+}
+
+fn pick(traces: Vec<Trace>, id: u8) -> Trace {
+    traces.into_iter().find(|trace| trace.config.trace_id == id).expect("its source")
+}
+
+/// Counts runs and instructions.
+#[derive(Default)]
+struct Count {
+    runs: u64,
+    instructions: u64,
+}
+
+impl Observer for Count {
+    fn observe(&mut self, batch: &Batch) {
+        for event in &batch.events {
+            if let EventKind::Run(run) = &event.kind {
+                self.runs += 1;
+                self.instructions += u64::from(run.count);
+            }
+        }
+    }
+
+    fn another(&self) -> Box<dyn Observer> {
+        Box::<Count>::default()
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let later = later.same::<Self>();
+        self.runs += later.runs;
+        self.instructions += later.instructions;
+    }
 }
 
 /// Runs and instructions.
 fn full(trace: &Trace, jobs: usize) -> (u64, u64) {
     let mut lift = Lift::new(vec![trace.clone()], Options { jobs, ..Options::default() });
-    let mut batch = Batch::default();
-    let (mut runs, mut instructions) = (0, 0);
-    while lift.fill(&mut batch).expect("a good trace") {
-        for event in &batch.events {
-            if let EventKind::Run(run) = &event.kind {
-                runs += 1;
-                instructions += u64::from(run.count);
-            }
-        }
-    }
-    (runs, instructions)
+    let mut count = Count::default();
+    while lift.observe(&mut count).expect("a good trace") {}
+    (count.runs, count.instructions)
 }
 
 /// Frames taken apart and packets read.

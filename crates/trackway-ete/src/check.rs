@@ -97,7 +97,11 @@ pub static RULES: &[&Rule] = &[
 
 /// Checks all packets of `traces`; gives their number.
 pub fn check(traces: Vec<Trace>, options: Options, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-    let mut packets = Packets::new(traces, options);
+    check_packets(Packets::new(traces, options), report)
+}
+
+/// Checks all of `packets`; gives their number.
+pub fn check_packets(mut packets: Packets, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let mut state = State::default();
     let mut item = 0;
     loop {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use trackway_core::{Error, ErrorKind, GapReason};
 use trackway_image::Image;
 
+use crate::census::Census;
 use crate::config::Config;
 use crate::flow::{Analyser, Flow};
-use crate::out::Pool;
 use crate::packet::{Atoms, Kind, Packet, header};
 use crate::read::{MIN_ZEROS, Reader};
 use crate::resolve::{Resolve, Resolver};
@@ -19,6 +19,8 @@ pub(crate) trait Window {
     fn bytes(&self) -> &[u8];
     /// Offset in the input of the byte at `index`; `cursor` is a hint that moves along.
     fn offset(&self, index: usize, cursor: &mut usize) -> u64;
+    /// The hint for `index`.
+    fn cursor(&self, index: usize) -> usize;
 }
 
 /// Behind the first alignment synchronisation that ends in `bytes[from..]` (its zeros may begin before).
@@ -51,11 +53,13 @@ pub(crate) fn find_sync(bytes: &[u8], from: usize) -> Option<usize> {
 pub(crate) const SYNC_LEN: usize = MIN_ZEROS as usize + 1;
 
 /// All that a decoder knows: two that are equal give the same from now on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     unpacker: Unpacker,
     resolver: Resolver,
     flow: Flow,
+    /// Withdrawn elements that are being followed.
+    shadows: Vec<(u32, Flow)>,
 }
 
 /// What stopped [`Decoder::run`].
@@ -63,8 +67,10 @@ pub(crate) struct State {
 pub(crate) enum Stop {
     /// The end of the stretch.
     End,
-    /// A piece of output is complete, or the place asked for is reached.
+    /// A piece of output is complete.
     Pause,
+    /// The place asked for is reached.
+    There,
     /// More bytes are needed to tell what comes next.
     Hungry,
     /// A bad packet.
@@ -104,20 +110,41 @@ pub(crate) struct Decoder {
     sync: Option<usize>,
     /// Hint for offsets.
     cursor: usize,
+    /// Packets read.
+    pub(crate) census: Census,
+}
+
+/// Where [`Decoder::run`] stops early.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Until {
+    /// Nowhere.
+    End,
+    /// At this place, if a packet that is no atom begins there.
+    Place(usize),
+    /// At the first place where [`Decoder::snapshot`] gives something.
+    Known,
 }
 
 impl Decoder {
-    pub(crate) fn new(config: &Arc<Config>, image: &Arc<Image>, show_withdrawn: bool, pool: &Pool) -> Self {
+    pub(crate) fn new(config: &Arc<Config>, image: &Arc<Image>, show_withdrawn: bool) -> Self {
         Decoder {
             config: Arc::clone(config),
             reader: Reader::new(&config.dialect),
             unpacker: Unpacker::default(),
             resolver: Resolver::default(),
-            analyser: Analyser::new(config, image, show_withdrawn, pool),
+            analyser: Analyser::new(config, image, show_withdrawn),
             idle: None,
             sync: None,
             cursor: 0,
+            census: Census::default(),
         }
+    }
+
+    /// As new, with the memory and tables that it has.
+    pub(crate) fn reset(&mut self) {
+        self.set_state(State::default());
+        self.analyser.out.clear();
+        self.census = Census::default();
     }
 
     /// A copy of all that it knows, if another decoder could come to the same.
@@ -128,28 +155,41 @@ impl Decoder {
         Some(self.state())
     }
 
+    /// Does it know `state` and nothing else?
+    pub(crate) fn knows(&self, state: &State) -> bool {
+        self.unpacker == state.unpacker
+            && self.resolver == state.resolver
+            && self.analyser.flow == state.flow
+            && self.analyser.is_comparable()
+    }
+
+    /// A copy of all that it knows.
     pub(crate) fn state(&self) -> State {
         State {
             unpacker: self.unpacker.clone(),
             resolver: self.resolver.clone(),
             flow: self.analyser.flow.clone(),
+            shadows: self.analyser.shadows.clone(),
         }
     }
 
-    /// Goes on as `other`, with its output from `place` on behind its own.
-    pub(crate) fn adopt(&mut self, mut other: Decoder, place: (usize, usize)) {
-        std::mem::swap(&mut self.analyser.out, &mut other.analyser.out);
-        let out = std::mem::replace(&mut self.analyser, other.analyser);
-        // `out` is the analyser with the output of the part.
-        self.analyser.out.splice(out.out, place);
-        (self.unpacker, self.resolver) = (other.unpacker, other.resolver);
-        self.idle = other.idle;
+    /// Goes on with what another decoder knew.
+    pub(crate) fn set_state(&mut self, state: State) {
+        (self.unpacker, self.resolver) = (state.unpacker, state.resolver);
+        self.analyser.set_flow(state.flow, state.shadows);
+        self.idle = None;
     }
 
     /// Another window, or another place in it: indexes are new.
     pub(crate) fn moved(&mut self) {
         self.sync = None;
         self.cursor = 0;
+    }
+
+    /// Goes on at another place of the same window.
+    pub(crate) fn jump<W: Window>(&mut self, window: &W, at: usize) {
+        self.sync = None;
+        self.cursor = window.cursor(at);
     }
 
     /// Forgets all that depends on what came before: `bytes` were skipped from `offset` on.
@@ -177,21 +217,21 @@ impl Decoder {
     }
 
     /// Decodes from `at` to the end of `stretch`, or to `until`, or until a piece of output is complete.
-    ///
-    /// With `watch`, stops at the first place where [`snapshot`](Decoder::snapshot) gives something.
     pub(crate) fn run<W: Window>(
         &mut self,
         window: &W,
         stretch: Stretch,
         at: &mut usize,
-        until: Option<usize>,
-        watch: bool,
+        until: Until,
     ) -> Stop {
         let bytes = &window.bytes()[..stretch.end];
         let pieces = self.analyser.out.done.len();
         let mut cursor = self.cursor;
         let stop = loop {
-            if until == Some(*at) || self.analyser.out.done.len() > pieces {
+            if until == Until::Place(*at) {
+                break Stop::There;
+            }
+            if self.analyser.out.done.len() > pieces {
                 break Stop::Pause;
             }
             let sync = match self.sync {
@@ -206,7 +246,7 @@ impl Decoder {
             let limit = if sync == usize::MAX { bytes.len() } else { sync - SYNC_LEN };
             let short = sync == usize::MAX && !stretch.last;
             let ends = Ends { short, cut: sync != usize::MAX };
-            let stop = self.packets(window, &bytes[..limit], ends, at, &mut cursor, until, watch, pieces);
+            let stop = self.packets(window, &bytes[..limit], ends, at, &mut cursor, until, pieces);
             match stop {
                 Some(stop) => break stop,
                 None if *at == bytes.len() => break Stop::End,
@@ -221,7 +261,10 @@ impl Decoder {
             }
             let rest = &bytes[*at..sync];
             match self.reader.read(rest, window.offset(*at, &mut cursor)) {
-                Ok((Packet::AlignmentSync { .. }, length)) if length == rest.len() => *at = sync,
+                Ok((Packet::AlignmentSync { .. }, length)) if length == rest.len() => {
+                    self.census.add(0);
+                    *at = sync;
+                }
                 Ok((packet, _)) => {
                     debug_assert!(!matches!(packet, Packet::AlignmentSync { .. }));
                     break Stop::Bad(overrun(bytes[*at], window.offset(*at, &mut cursor)));
@@ -243,25 +286,28 @@ impl Decoder {
         Ends { short, cut }: Ends,
         place: &mut usize,
         cursor: &mut usize,
-        until: Option<usize>,
-        watch: bool,
+        until: Until,
         pieces: usize,
     ) -> Option<Stop> {
-        let Decoder { config, reader, unpacker, resolver, analyser, .. } = self;
+        let Decoder { config, reader, unpacker, resolver, analyser, census, .. } = self;
         let mut at = *place;
         let mut waiting = !unpacker.started;
         let stop = loop {
             let Some(&first) = bytes.get(at) else { break None };
             let offset = window.offset(at, cursor);
             if first >= 0xc0 && !waiting {
+                census.add(first);
                 unpacker.atoms(Atoms { header: first }.get(), offset, config, resolver, analyser);
                 at += 1;
                 analyser.out.turn();
             } else {
-                if until == Some(at)
-                    || watch && unpacker.started && resolver.is_settled() && analyser.is_comparable()
-                {
-                    break Some(Stop::Pause);
+                let there = match until {
+                    Until::End => false,
+                    Until::Place(place) => place == at,
+                    Until::Known => unpacker.started && resolver.is_settled() && analyser.is_comparable(),
+                };
+                if there {
+                    break Some(Stop::There);
                 }
                 if short && bytes.len() - at < LONGEST {
                     break Some(Stop::Hungry);
@@ -279,6 +325,11 @@ impl Decoder {
                     }
                     Err(error) => break Some(Stop::Bad(*error)),
                 };
+                match packet {
+                    Packet::Discard => census.add_discard(),
+                    Packet::Overflow => census.add_overflow(),
+                    _ => census.add(first),
+                }
                 if let Packet::Address(address) = packet
                     && !waiting
                     && resolver.is_idle()

@@ -8,12 +8,12 @@ use trackway_core::{
     Context, EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Privilege, Run, Security, Time, TimeKind,
     Trap, TrapKind,
 };
-use trackway_image::{Block, Cursor, Image, Waypoints};
+use trackway_image::{Block, Cursor, Image, Near, Waypoints};
 use trackway_isa::{Control, Switch};
 
 use crate::config::Config;
 use crate::element::{ContextState, Element};
-use crate::out::{Out, Pool};
+use crate::out::Out;
 use crate::packet::{Entry, SubIsa};
 use crate::resolve::Analyse;
 
@@ -123,7 +123,7 @@ pub(crate) struct Analyser {
     pub(crate) flow: Flow,
     pub(crate) out: Out,
     /// Copies of `flow` on which withdrawn elements are followed, with the number of the withdrawal.
-    shadows: Vec<(u32, Flow)>,
+    pub(crate) shadows: Vec<(u32, Flow)>,
     image: Arc<Image>,
     waypoints: Waypoints,
     /// The image looks different to different contexts.
@@ -141,10 +141,10 @@ pub(crate) struct Analyser {
 }
 
 impl Analyser {
-    pub(crate) fn new(config: &Config, image: &Arc<Image>, show_withdrawn: bool, pool: &Pool) -> Self {
+    pub(crate) fn new(config: &Config, image: &Arc<Image>, show_withdrawn: bool) -> Self {
         Analyser {
             flow: Flow::default(),
-            out: Out::new(pool),
+            out: Out::new(),
             shadows: Vec::new(),
             image: Arc::clone(image),
             waypoints: Waypoints::ete(config.wfx_is_p0),
@@ -157,6 +157,11 @@ impl Analyser {
             show_withdrawn,
             withdrawn: false,
         }
+    }
+
+    /// Goes on from what another knew.
+    pub(crate) fn set_flow(&mut self, flow: Flow, shadows: Vec<(u32, Flow)>) {
+        (self.flow, self.shadows, self.stale) = (flow, shadows, true);
     }
 
     /// Synchronisation is lost: nothing is known any more.
@@ -518,24 +523,23 @@ impl Analyse for Analyser {
                 self.select();
             }
             let (isa, returns) = (self.isa, self.return_stack);
-            let mut pc = self.flow.pc;
-            let mut last = None;
-            let cursor = &mut self.tables[self.table].cursor;
+            let mask = self.flow.wrap(u64::MAX);
+            let cursor = &self.tables[self.table].cursor;
+            let mut runs = self.out.runs();
+            let (mut pc, mut start) = (self.flow.pc, self.flow.pc);
             while index < count
-                && let Some(block) = cursor.at(pc)
-                && block.control.is_direct()
-                && block.switch == Switch::Stay
-                && !(returns && block.control.is_call())
+                && let Some(near) = cursor.near(pc)
+                && !(returns && near.control() == Control::Call)
             {
                 let taken = bits >> index & 1 == 1;
-                self.out.run(offset, run_of(&block, isa, taken));
-                last = Some(Last { start: pc, sub_isa: self.flow.sub_isa, taken });
-                let next = if taken { block.target.unwrap_or(block.end) } else { block.end };
-                pc = self.flow.wrap(next);
+                runs.push(offset, run_near(near, pc, isa, taken));
+                start = pc;
+                pc = if taken { near.target() } else { near.end() } & mask;
                 index += 1;
             }
-            if last.is_some() {
-                self.flow.last = last;
+            if runs.end() {
+                let taken = bits >> (index - 1) & 1 == 1;
+                self.flow.last = Some(Last { start, sub_isa: self.flow.sub_isa, taken });
                 (self.flow.pc, self.flow.pop, self.flow.followed) = (pc, false, true);
             }
             if index < count {
@@ -611,6 +615,24 @@ fn run_of(block: &Block, isa: Isa, taken: bool) -> Run {
         taken: if block.control.is_transfer() { Some(taken) } else { None },
         attempted: false,
         doubtful: !taken && !block.conditional && !sequential && block.target != Some(block.end),
+        withdrawn: false,
+    }
+}
+
+/// The same for what most blocks are.
+#[inline(always)]
+fn run_near(near: Near, start: u64, isa: Isa, taken: bool) -> Run {
+    let end = near.end();
+    Run {
+        start,
+        end,
+        count: near.count(),
+        accesses: None,
+        isa,
+        exit: near.control().exit(),
+        taken: Some(taken),
+        attempted: false,
+        doubtful: !taken & !near.conditional() & (near.target() != end),
         withdrawn: false,
     }
 }

@@ -108,13 +108,18 @@ impl Piece {
         self.map.get(*cursor).map_or(0, |stretch| stretch.offset(index))
     }
 
+    /// The hint for [`offset`](Piece::offset) at `index`.
+    pub fn cursor(&self, index: usize) -> usize {
+        self.map.partition_point(|stretch| stretch.start <= index as i64).saturating_sub(1)
+    }
+
     /// Forgets the first `count` bytes.
     pub fn consume(&mut self, count: usize) {
         if count == 0 {
             return;
         }
         self.bytes.drain(..count);
-        let keep = self.map.partition_point(|stretch| stretch.start <= count as i64).saturating_sub(1);
+        let keep = self.cursor(count);
         self.map.drain(..keep);
         for stretch in &mut self.map {
             stretch.start -= count as i64;

@@ -330,12 +330,16 @@ fn a_wrong_program_is_doubted() {
         "100c-1010 1 return E",
     ];
     assert_eq!(stream.events(&code)[2..], expected);
+    // Strict: an error behind each; who steps over it misses nothing.
     let strict = stream.events_with(&code, Options { strict: true, ..Options::default() });
     assert_eq!(
         strict[3..],
         [
             "1004-1008 1 jump N doubtful",
-            "error 0x1b: Atom.program at: 0x1004 contradicts what came before [K10.5.5.4]"
+            "error 0x1b: Atom.program at: 0x1004 contradicts what came before [K10.5.5.4]",
+            "1008-100c 1 return N doubtful",
+            "error 0x1c: Atom.program at: 0x1008 contradicts what came before [K10.5.5.4]",
+            "100c-1010 1 return E"
         ]
     );
 }

@@ -25,10 +25,12 @@
 #![forbid(unsafe_code)]
 
 mod buffer;
+mod census;
 mod check;
 mod config;
 mod decode;
 mod element;
+mod engine;
 #[cfg(test)]
 mod examples;
 mod flow;
@@ -57,7 +59,7 @@ mod unpack;
 mod write;
 
 pub use buffer::{BufferStatus, Mode, TraceBuffer, TriggerMode};
-pub use check::{RULES, check};
+pub use check::{RULES, check, check_packets};
 pub use config::{Config, Dialect, REGISTERS, TomlConfig, Unusable, read_toml};
 pub use element::{ContextState, Element};
 pub use frames::{Frames, Framing, Piece, ids};

@@ -1,7 +1,6 @@
 //! Where events go, and what in them may still change.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_core::{Batch, Error, Event, EventKind, Gap, Run, Trap};
 
@@ -20,8 +19,6 @@ pub(crate) enum Piece {
 pub(crate) struct Out {
     /// Complete pieces, oldest first.
     pub(crate) done: VecDeque<Piece>,
-    /// Pieces before those in `done` that were taken away.
-    pub(crate) taken: usize,
     batch: Batch,
     /// Index of the run whose exit is provisional.
     run: usize,
@@ -30,33 +27,33 @@ pub(crate) struct Out {
     gap: usize,
     /// Instructions in the open batch.
     instructions: u64,
-    /// Batches to use again.
-    pool: Pool,
+    /// Batches to use again: taking memory from the system would cost more than filling it.
+    spare: Vec<Batch>,
 }
 
-/// Batches to use again, shared by all decoders of a source: giving memory back to the system and
-/// taking it again would cost more than filling it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pool(Arc<Mutex<Vec<Batch>>>);
+/// Events at the end of the output that may still change, taken out of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    batch: Batch,
+    run: usize,
+    trap: usize,
+    gap: usize,
+}
 
-impl Pool {
-    fn take(&self) -> Batch {
-        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut batch = pool.pop().unwrap_or_default();
-        batch.clear();
-        batch
-    }
-
-    pub(crate) fn give(&self, batch: Batch) {
-        let mut pool = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if pool.len() < POOLED {
-            pool.push(batch);
-        }
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        let (a, b) = (&self.batch, &other.batch);
+        (self.run, self.trap, self.gap) == (other.run, other.trap, other.gap)
+            && a.events == b.events
+            && a.traps == b.traps
+            && a.contexts == b.contexts
+            && a.gaps == b.gaps
+            && a.bytes == b.bytes
     }
 }
 
-/// Batches that a pool keeps at the most.
-const POOLED: usize = 256;
+/// Batches that are kept to be used again.
+const SPARE: usize = 2;
 
 const NONE: usize = usize::MAX;
 
@@ -64,17 +61,33 @@ const NONE: usize = usize::MAX;
 const LONGEST: usize = 64 * Batch::FULL;
 
 impl Out {
-    pub(crate) fn new(pool: &Pool) -> Self {
+    pub(crate) fn new() -> Self {
         Out {
             done: VecDeque::new(),
-            taken: 0,
-            batch: pool.take(),
+            batch: Self::room(),
             run: NONE,
             trap: NONE,
             gap: NONE,
             instructions: 0,
-            pool: pool.clone(),
+            spare: Vec::new(),
         }
+    }
+
+    /// A batch with room for all events of a full one.
+    fn room() -> Batch {
+        Batch { events: Vec::with_capacity(Batch::FULL + 64), ..Batch::default() }
+    }
+
+    /// Takes a batch back that is not needed any more.
+    pub(crate) fn give(&mut self, mut batch: Batch) {
+        if self.spare.len() < SPARE {
+            batch.clear();
+            self.spare.push(batch);
+        }
+    }
+
+    fn fresh(&mut self) -> Batch {
+        self.spare.pop().unwrap_or_else(Self::room)
     }
 
     /// A run whose exit can still be corrected.
@@ -83,6 +96,12 @@ impl Out {
         self.run = self.batch.events.len();
         self.instructions += u64::from(run.count);
         self.batch.push(offset, EventKind::Run(run));
+    }
+
+    /// Runs in a row, of which the last one's exit can still be corrected.
+    #[inline(always)]
+    pub(crate) fn runs(&mut self) -> Runs<'_> {
+        Runs { begun: self.batch.events.len(), out: self, instructions: 0 }
     }
 
     /// The run whose exit can still be corrected.
@@ -176,11 +195,6 @@ impl Out {
         self.trap == NONE && self.gap == NONE
     }
 
-    /// Place of the first event that may still change: pieces, then events of the open batch.
-    pub(crate) fn place(&self) -> (usize, usize) {
-        (self.taken + self.done.len(), self.held().min(self.batch.events.len()))
-    }
-
     fn held(&self) -> usize {
         self.run.min(self.trap).min(self.gap)
     }
@@ -200,7 +214,7 @@ impl Out {
             return;
         }
         let held = if held == 0 { self.batch.events.len() } else { held };
-        let mut next = self.pool.take();
+        let mut next = self.fresh();
         append(&mut next, &self.batch, held..self.batch.events.len());
         truncate(&mut self.batch, held);
         let mut full = std::mem::replace(&mut self.batch, next);
@@ -217,7 +231,8 @@ impl Out {
     pub(crate) fn close(&mut self) {
         (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
         if !self.batch.events.is_empty() {
-            let mut full = std::mem::replace(&mut self.batch, self.pool.take());
+            let next = self.fresh();
+            let mut full = std::mem::replace(&mut self.batch, next);
             full.first_instruction = std::mem::take(&mut self.instructions);
             self.done.push_back(Piece::Events(full));
         }
@@ -231,46 +246,86 @@ impl Out {
 
     /// Takes the oldest piece away.
     pub(crate) fn take(&mut self) -> Option<Piece> {
-        let piece = self.done.pop_front()?;
-        self.taken += 1;
-        Some(piece)
+        self.done.pop_front()
     }
 
-    /// Cuts off what may still change and goes on with the output of `other`, from `place` there.
-    pub(crate) fn splice(&mut self, mut other: Out, place: (usize, usize)) {
-        let held = self.held();
-        truncate(&mut self.batch, held);
-        let (pieces, events) = place;
-        other.done.drain(..pieces.saturating_sub(other.taken).min(other.done.len()));
-        // The first piece is begun in the middle.
-        match other.done.pop_front() {
-            Some(Piece::Events(batch)) => {
-                append(&mut self.batch, &batch, events.min(batch.events.len())..batch.events.len());
-                self.instructions = self.batch.instructions();
-                (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
-                self.close();
-                self.pool.give(batch);
-            }
-            Some(broken) => {
-                self.instructions = self.batch.instructions();
-                self.close();
-                self.done.push_back(broken);
-            }
-            None => {
-                let begin = events.min(other.batch.events.len());
-                let shift = self.batch.events.len();
-                append(&mut self.batch, &other.batch, begin..other.batch.events.len());
-                self.instructions = self.batch.instructions();
-                let moved = |index: usize| if index == NONE { NONE } else { index - begin + shift };
-                (self.run, self.trap, self.gap) = (moved(other.run), moved(other.trap), moved(other.gap));
-                return;
+    /// Takes what may still change out of the open batch.
+    pub(crate) fn hold(&mut self) -> Held {
+        let from = self.held().min(self.batch.events.len());
+        let mut batch = Batch::default();
+        append(&mut batch, &self.batch, from..self.batch.events.len());
+        truncate(&mut self.batch, from);
+        self.instructions -= batch.instructions();
+        let moved = |index: &mut usize| std::mem::replace(index, NONE).checked_sub(from).unwrap_or(NONE);
+        let (run, trap, gap) = (moved(&mut self.run), moved(&mut self.trap), moved(&mut self.gap));
+        let of = |index: usize| if index < batch.events.len() { index } else { NONE };
+        Held { run: of(run), trap: of(trap), gap: of(gap), batch }
+    }
+
+    /// Puts back what may still change, behind all else.
+    pub(crate) fn resume(&mut self, held: &Held) {
+        let shift = self.batch.events.len();
+        append(&mut self.batch, &held.batch, 0..held.batch.events.len());
+        self.instructions += held.batch.instructions();
+        let moved = |index: usize| if index == NONE { NONE } else { index + shift };
+        (self.run, self.trap, self.gap) = (moved(held.run), moved(held.trap), moved(held.gap));
+    }
+
+    /// Forgets all output.
+    pub(crate) fn clear(&mut self) {
+        (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
+        self.batch.clear();
+        self.instructions = 0;
+        self.clear_done();
+    }
+
+    /// Forgets the pieces that are complete.
+    pub(crate) fn clear_done(&mut self) {
+        while let Some(piece) = self.done.pop_front() {
+            if let Piece::Events(batch) = piece {
+                self.give(batch);
             }
         }
-        self.done.append(&mut other.done);
-        self.batch = other.batch;
-        self.instructions = other.instructions;
-        (self.run, self.trap, self.gap) = (other.run, other.trap, other.gap);
     }
+}
+
+/// Runs that are being pushed: what is known of all is noted at the end.
+pub(crate) struct Runs<'o> {
+    out: &'o mut Out,
+    begun: usize,
+    instructions: u64,
+}
+
+impl Runs<'_> {
+    #[inline(always)]
+    pub(crate) fn push(&mut self, offset: u64, run: Run) {
+        self.instructions += u64::from(run.count);
+        self.out.batch.push(offset, EventKind::Run(run));
+    }
+
+    /// Were there any?
+    #[inline(always)]
+    pub(crate) fn end(self) -> bool {
+        let count = self.out.batch.events.len();
+        if count == self.begun {
+            return false;
+        }
+        self.out.run = count - 1;
+        self.out.instructions += self.instructions;
+        true
+    }
+}
+
+/// Takes what is behind the first `count` events off a batch; none if there is nothing.
+pub(crate) fn split(batch: &mut Batch, count: usize) -> Option<Batch> {
+    if count >= batch.events.len() {
+        return None;
+    }
+    let mut rest = Batch { source: batch.source, ..Batch::default() };
+    append(&mut rest, batch, count..batch.events.len());
+    truncate(batch, count);
+    rest.first_instruction = batch.first_instruction + batch.instructions();
+    Some(rest)
 }
 
 /// Keeps the first `count` events of a batch, and what they refer to. Side data is in the order of the

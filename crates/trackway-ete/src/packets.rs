@@ -11,7 +11,7 @@ use crate::decode::{SYNC_LEN, find_sync};
 use crate::lift::{Options, Trace};
 use crate::packet::Packet;
 use crate::read::Reader;
-use crate::supply::Supply;
+use crate::supply::{Pending, Supply};
 
 /// What [`Packets::next`] gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,14 +39,14 @@ pub struct Placed {
 
 /// Gives packets.
 pub struct Packets {
-    traces: VecDeque<Trace>,
+    sources: VecDeque<Pending>,
     options: Options,
     current: Option<One>,
 }
 
 impl std::fmt::Debug for Packets {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Packets({} sources left)", self.traces.len())
+        write!(f, "Packets({} sources left)", self.sources.len())
     }
 }
 
@@ -66,7 +66,14 @@ struct One {
 impl Packets {
     /// The packets of `traces`.
     pub fn new(traces: Vec<Trace>, options: Options) -> Self {
-        Packets { traces: traces.into(), options, current: None }
+        let sources = traces.into_iter().map(Pending::from).collect();
+        Packets { sources, options, current: None }
+    }
+
+    /// The packets of one raw stream, as it comes.
+    pub fn from_input(config: Config, input: Input, options: Options) -> Self {
+        let sources = [Pending::raw(config, input, Arc::default())].into();
+        Packets { sources, options, current: None }
     }
 
     /// The registers of the source that is being read.
@@ -83,10 +90,9 @@ impl Packets {
             }
             self.current = None;
         }
-        let Some(trace) = self.traces.pop_front() else { return Ok(None) };
-        let config = Arc::new(trace.config);
-        let input = Input::Whole(trace.data);
-        let supply = Supply::new(trace.framing, input, config.trace_id, self.options.write_pointer)?;
+        let Some(mut source) = self.sources.pop_front() else { return Ok(None) };
+        let Some(supply) = source.supply(&self.options)? else { return Ok(None) };
+        let config = source.config;
         let placed = Placed {
             piece: Piece::Source(config.name.clone()),
             offset: supply.offset(0),
@@ -104,7 +110,7 @@ impl Packets {
         let Some(one) = &mut self.current else { return Ok(Some(0)) };
         one.synchronised = false;
         let skipped = one.seek()?;
-        let more = one.synchronised || !self.traces.is_empty();
+        let more = one.synchronised || !self.sources.is_empty();
         Ok(more.then_some(skipped))
     }
 }

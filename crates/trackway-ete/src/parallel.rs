@@ -1,149 +1,235 @@
 //! Many decoders on one source, with the output of one.
 //!
-//! The source is cut behind alignment synchronisations. The first part goes on from what is known; each
-//! other part is decoded by a fresh decoder, which notes the first place where all that it knows could also
-//! be known to a decoder that came from before. Then the parts are joined: the decoder that came from
-//! before goes on over the cut to that place. If both know the same there, the rest of the part is taken
+//! The source is cut behind alignment synchronisations. Each part is decoded by a fresh decoder, which notes
+//! the first place where all that it knows could also be known to a decoder that came from before, and shows
+//! what it finds from there on to an observer of its own. Then the parts are joined: the decoder that came
+//! from before goes on over the cut to that place. If both know the same there, the rest of the part is taken
 //! as it is; if not, the part is decoded again. So the result never depends on the number of threads.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use trackway_core::GapReason;
+use trackway_core::{Batch, Observer, in_order};
+use trackway_image::Image;
 
-use crate::decode::{Decoder, SYNC_LEN, State, Stop, Stretch, Window, find_sync};
+use crate::census::Census;
+use crate::config::Config;
+use crate::decode::{Decoder, SYNC_LEN, State, Stop, Stretch, Until, Window, find_sync};
+use crate::lift::Options;
+use crate::out::{Held, Out, Piece};
 
-/// Bytes that a part has at the least.
-const PART: usize = 1 << 13;
-/// Parts per thread and round: more even out the load, fewer keep less in memory.
-const ROUND: usize = 2;
+/// Bytes per thread that are looked at in one go, and at the most where synchronisations are rare.
+pub(crate) const WINDOW: usize = 1 << 18;
+pub(crate) const LARGEST: usize = 1 << 24;
 
-/// Bytes that a round works on.
-pub(crate) fn wanted(jobs: usize) -> usize {
-    PART * jobs * ROUND * 2
+/// Bytes that a part has at the least, in a window of so many bytes: some parts for each thread even out
+/// the load.
+pub(crate) fn part(window: usize, jobs: usize) -> usize {
+    (window / (jobs * 32)).clamp(1 << 12, 1 << 16)
 }
 
-/// Where the parts of a round end: behind synchronisations.
-pub(crate) fn cuts(bytes: &[u8], from: usize, jobs: usize) -> Vec<usize> {
+/// Where parts end: behind synchronisations.
+pub(crate) fn cuts(bytes: &[u8], from: usize, part: usize) -> Vec<usize> {
     let mut cuts = Vec::new();
     let mut at = from;
-    while cuts.len() < jobs * ROUND
-        && let Some(cut) = find_sync(bytes, at.saturating_add(PART).saturating_sub(SYNC_LEN).max(from))
-    {
+    while let Some(cut) = find_sync(bytes, (at + part).saturating_sub(SYNC_LEN).max(from)) {
         cuts.push(cut);
         at = cut;
     }
     cuts
 }
 
+/// An observer, and what its next batch is told.
+pub(crate) struct Shown<'o> {
+    pub(crate) observer: &'o mut dyn Observer,
+    /// The source.
+    pub(crate) source: u16,
+    /// Instructions so far.
+    pub(crate) instructions: &'o mut u64,
+}
+
+impl Shown<'_> {
+    /// Shows a batch, which holds the number of its instructions where the number of the first goes.
+    pub(crate) fn show(&mut self, batch: &mut Batch) {
+        batch.source = self.source;
+        *self.instructions += std::mem::replace(&mut batch.first_instruction, *self.instructions);
+        self.observer.observe(batch);
+    }
+
+    /// Shows all pieces that are complete; there is no error among them.
+    fn show_all(&mut self, out: &mut Out) {
+        while let Some(Piece::Events(mut batch)) = out.take() {
+            self.show(&mut batch);
+            out.give(batch);
+        }
+    }
+}
+
+/// Decoders to use again.
+#[derive(Default)]
+pub(crate) struct Spare(Mutex<Vec<Decoder>>);
+
+/// What is the same for all parts.
+pub(crate) struct Parts<'p, W> {
+    pub(crate) config: &'p Arc<Config>,
+    pub(crate) image: &'p Arc<Image>,
+    pub(crate) options: &'p Options,
+    pub(crate) spare: &'p Spare,
+    pub(crate) window: &'p W,
+}
+
 /// A part that was decoded by itself.
 struct Part {
-    decoder: Decoder,
-    /// Where it could be joined: place in the window, what was known, place in its output.
-    join: Option<(usize, State, (usize, usize))>,
-}
-
-/// Decodes up to the last of `cuts`.
-pub(crate) fn decode<W: Window + Sync>(
-    decoder: &mut Decoder,
-    make: &(impl Fn() -> Decoder + Sync),
-    window: &W,
-    at: &mut usize,
-    cuts: &[usize],
-    jobs: usize,
-) -> Stop {
-    let parts: Vec<Mutex<Option<Part>>> = (1..cuts.len()).map(|_| Mutex::new(None)).collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let index = next.fetch_add(1, Relaxed)
-            && index < parts.len()
-        {
-            let part = alone(make(), window, cuts[index], cuts[index + 1]);
-            *parts[index].lock().unwrap_or_else(PoisonError::into_inner) = Some(part);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..jobs.min(cuts.len()) {
-            scope.spawn(work);
-        }
-        through(decoder, window, at, cuts[0]);
-        work();
-    });
-    for (index, part) in parts.into_iter().enumerate() {
-        let end = cuts[index + 1];
-        let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-        if !part.is_some_and(|part| join(decoder, window, at, end, part)) {
-            through(decoder, window, at, end);
-        }
-    }
-    Stop::Pause
-}
-
-/// A part by itself.
-fn alone<W: Window>(mut decoder: Decoder, window: &W, start: usize, end: usize) -> Part {
-    let mut at = start;
-    let stretch = Stretch { end, last: false };
-    let mut join = None;
-    loop {
-        match decoder.run(window, stretch, &mut at, None, join.is_none()) {
-            Stop::Pause => {
-                if join.is_none()
-                    && let Some(state) = decoder.snapshot()
-                {
-                    join = Some((at, state, decoder.analyser.out.place()));
-                }
-            }
-            Stop::Bad(error) => broken(&mut decoder, window, &mut at, end, error),
-            Stop::End | Stop::Hungry => return Part { decoder, join },
-        }
-    }
-}
-
-/// Goes on to `end`.
-fn through<W: Window>(decoder: &mut Decoder, window: &W, at: &mut usize, end: usize) {
-    decoder.moved();
-    loop {
-        match decoder.run(window, Stretch { end, last: false }, at, None, false) {
-            Stop::Pause => {}
-            Stop::Bad(error) => broken(decoder, window, at, end, error),
-            Stop::End | Stop::Hungry => break,
-        }
-    }
-    decoder.moved();
-}
-
-/// After a bad packet: on behind the next synchronisation, of which there is one at `end`.
-fn broken<W: Window>(
-    decoder: &mut Decoder,
-    window: &W,
-    at: &mut usize,
+    /// Where it ends.
     end: usize,
-    error: trackway_core::Error,
-) {
-    decoder.analyser.out.broken(error);
-    let next = find_sync(&window.bytes()[..end], *at).unwrap_or(end);
-    let skipped = next.saturating_sub(SYNC_LEN).saturating_sub(*at) as u64;
-    decoder.lose_sync(GapReason::BadInput, window.offset(*at, &mut 0), skipped);
-    *at = next;
+    known: Option<Known>,
 }
 
-/// Goes on to where `part` can be joined, and joins it if both know the same.
-fn join<W: Window>(decoder: &mut Decoder, window: &W, at: &mut usize, end: usize, part: Part) -> bool {
-    let Some((place, state, output)) = part.join else { return false };
-    decoder.moved();
-    while *at < place {
-        match decoder.run(window, Stretch { end, last: false }, at, Some(place), false) {
-            Stop::Pause => {}
-            Stop::Bad(error) => broken(decoder, window, at, end, error),
-            Stop::End | Stop::Hungry => return false,
+/// What a part gave.
+struct Known {
+    /// Where it can be joined, and what was known there.
+    place: usize,
+    state: State,
+    held: Held,
+    /// Who saw what came behind that place, and how much it was.
+    observer: Box<dyn Observer>,
+    instructions: u64,
+    census: Census,
+    /// Where it stopped and why, and what was known then.
+    at: usize,
+    stop: Stop,
+    last_state: State,
+    last_held: Held,
+}
+
+impl<W: Window + Sync> Parts<'_, W> {
+    /// Shows what is before the last of `cuts`; an error is what stopped it.
+    pub(crate) fn observe(
+        &self,
+        decoder: &mut Decoder,
+        at: &mut usize,
+        behind_sync: bool,
+        cuts: &[usize],
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Stop> {
+        let mut starts = cuts;
+        let mut first = None;
+        if behind_sync {
+            first = cuts.first().map(|&cut| (*at, cut));
+        } else if let Some(&cut) = cuts.first() {
+            self.go(decoder, at, cut, Until::End, shown)?;
+        }
+        let seed = Mutex::new(shown.observer.another());
+        let source = shown.source;
+        let ranges = first.into_iter().chain(std::iter::from_fn(move || match *starts {
+            [start, end, ..] => {
+                starts = &starts[1..];
+                Some((start, end))
+            }
+            _ => None,
+        }));
+        in_order(
+            self.options.jobs,
+            ranges,
+            |(start, end)| {
+                let observer = lock(&seed).another();
+                self.alone(start, end, observer, source)
+            },
+            |part| self.join(decoder, at, part, shown),
+        )
+    }
+
+    /// A part by itself.
+    fn alone(&self, start: usize, end: usize, mut observer: Box<dyn Observer>, source: u16) -> Part {
+        let make = || Decoder::new(self.config, self.image, self.options.show_withdrawn);
+        let spare = lock(&self.spare.0).pop();
+        let mut decoder = spare.unwrap_or_else(make);
+        decoder.reset();
+        decoder.jump(self.window, start);
+        let mut at = start;
+        let stretch = Stretch { end, last: false };
+        let known = loop {
+            match decoder.run(self.window, stretch, &mut at, Until::Known) {
+                Stop::Pause => decoder.analyser.out.clear_done(),
+                Stop::There => break decoder.snapshot(),
+                _ => break None,
+            }
+        };
+        let known = known.map(|state| {
+            let place = at;
+            let held = decoder.analyser.out.hold();
+            decoder.analyser.out.clear();
+            decoder.analyser.out.resume(&held);
+            decoder.census = Census::default();
+            let mut instructions = 0;
+            let mut shown = Shown { observer: &mut *observer, source, instructions: &mut instructions };
+            let stop = loop {
+                match decoder.run(self.window, stretch, &mut at, Until::End) {
+                    Stop::Pause => shown.show_all(&mut decoder.analyser.out),
+                    stop => break stop,
+                }
+            };
+            let last_held = decoder.analyser.out.hold();
+            decoder.analyser.out.close();
+            shown.show_all(&mut decoder.analyser.out);
+            let (census, last_state) = (std::mem::take(&mut decoder.census), decoder.state());
+            Known { place, state, held, observer, instructions, census, at, stop, last_state, last_held }
+        });
+        lock(&self.spare.0).push(decoder);
+        Part { end, known }
+    }
+
+    /// Goes on to where `part` can be joined, and joins it if both know the same; else decodes it again.
+    fn join(
+        &self,
+        decoder: &mut Decoder,
+        at: &mut usize,
+        part: Part,
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Stop> {
+        if let Some(known) = part.known {
+            self.go(decoder, at, part.end, Until::Place(known.place), shown)?;
+            if *at == known.place && decoder.knows(&known.state) {
+                let held = decoder.analyser.out.hold();
+                if held == known.held {
+                    decoder.analyser.out.close();
+                    shown.show_all(&mut decoder.analyser.out);
+                    shown.observer.merge(known.observer);
+                    *shown.instructions += known.instructions;
+                    decoder.census.merge(&known.census);
+                    decoder.set_state(known.last_state);
+                    decoder.analyser.out.resume(&known.last_held);
+                    *at = known.at;
+                    return match known.stop {
+                        Stop::Bad(_) => Err(known.stop),
+                        _ => Ok(()),
+                    };
+                }
+                decoder.analyser.out.resume(&held);
+            }
+        }
+        self.go(decoder, at, part.end, Until::End, shown)
+    }
+
+    /// Decodes from `at` to `end` or `until`.
+    fn go(
+        &self,
+        decoder: &mut Decoder,
+        at: &mut usize,
+        end: usize,
+        until: Until,
+        shown: &mut Shown<'_>,
+    ) -> Result<(), Stop> {
+        decoder.jump(self.window, *at);
+        loop {
+            match decoder.run(self.window, Stretch { end, last: false }, at, until) {
+                Stop::Pause => shown.show_all(&mut decoder.analyser.out),
+                stop @ Stop::Bad(_) => return Err(stop),
+                Stop::There | Stop::End | Stop::Hungry => return Ok(()),
+            }
         }
     }
-    if *at != place || !decoder.analyser.is_comparable() || decoder.state() != state {
-        return false;
-    }
-    decoder.adopt(part.decoder, output);
-    *at = end;
-    decoder.moved();
-    true
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

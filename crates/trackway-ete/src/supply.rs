@@ -3,12 +3,45 @@
 use std::sync::Arc;
 
 use trackway_core::{Feed, Input, Result, SharedBytes};
+use trackway_image::Image;
 
+use crate::config::Config;
 use crate::decode::Window;
 use crate::frames::{Frames, Framing, Piece};
+use crate::lift::{Options, Trace};
 
 /// Bytes of one source that a window of a framed buffer holds.
 const WINDOW: usize = 1 << 18;
+
+/// Bytes that a frame may add to a window that is all but full.
+const FRAME: usize = 16;
+
+/// A source that waits for its turn.
+pub(crate) struct Pending {
+    pub(crate) config: Arc<Config>,
+    pub(crate) image: Arc<Image>,
+    pub(crate) input: Option<(Framing, Input)>,
+}
+
+impl From<Trace> for Pending {
+    fn from(trace: Trace) -> Self {
+        let input = Some((trace.framing, Input::Whole(trace.data)));
+        Pending { config: Arc::new(trace.config), image: trace.image, input }
+    }
+}
+
+impl Pending {
+    /// A raw stream.
+    pub(crate) fn raw(config: Config, input: Input, image: Arc<Image>) -> Self {
+        Pending { config: Arc::new(config), image, input: Some((Framing::Raw, input)) }
+    }
+
+    /// Its bytes, once.
+    pub(crate) fn supply(&mut self, options: &Options) -> Result<Option<Supply>> {
+        let Some((framing, input)) = self.input.take() else { return Ok(None) };
+        Supply::new(framing, input, self.config.trace_id, options.write_pointer).map(Some)
+    }
+}
 
 /// Gives the bytes of one source.
 pub(crate) struct Supply {
@@ -27,7 +60,7 @@ enum Kind {
 }
 
 impl Supply {
-    pub(crate) fn new(framing: Framing, input: Input, id: u8, write_pointer: Option<u64>) -> Result<Self> {
+    fn new(framing: Framing, input: Input, id: u8, write_pointer: Option<u64>) -> Result<Self> {
         let (mut pointer, mut length) = (0, u64::MAX);
         let input = match write_pointer {
             Some(place) => {
@@ -75,6 +108,7 @@ impl Supply {
             Kind::Raw(feed) => feed.more()?,
             Kind::Framed { data, frames, id, piece, .. } => {
                 let before = piece.bytes.len();
+                piece.bytes.reserve(WINDOW + FRAME);
                 self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, piece);
                 return Ok(piece.bytes.len() > before || !self.ended);
             }
@@ -154,6 +188,10 @@ impl Window for View<'_> {
             Some(piece) => self.base + piece.offset(index, cursor),
         };
         if place >= self.length { place - self.length } else { place }
+    }
+
+    fn cursor(&self, index: usize) -> usize {
+        self.piece.map_or(0, |piece| piece.cursor(index))
     }
 }
 

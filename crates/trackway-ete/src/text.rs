@@ -31,6 +31,11 @@ impl Text {
         let several = traces.len() > 1;
         Text { packets: Packets::new(traces, options), state: Shown { several, ..Shown::default() } }
     }
+
+    /// All of `packets`, of one source.
+    pub fn of(packets: Packets) -> Self {
+        Text { packets, state: Shown::default() }
+    }
 }
 
 impl Items for Text {

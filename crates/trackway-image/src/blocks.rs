@@ -89,6 +89,45 @@ impl Block {
     }
 }
 
+/// A run that ends in a direct transfer within its instruction set; what is not asked for is not unpacked.
+#[derive(Clone, Copy, Debug)]
+pub struct Near {
+    pc: u64,
+    entry: Entry,
+}
+
+impl Near {
+    /// Address behind the last instruction.
+    #[inline(always)]
+    pub fn end(self) -> u64 {
+        self.pc.wrapping_add(self.entry.length())
+    }
+
+    /// Where the transfer goes.
+    #[inline(always)]
+    pub fn target(self) -> u64 {
+        self.pc.wrapping_add_signed(self.entry.distance())
+    }
+
+    /// How many instructions.
+    #[inline(always)]
+    pub fn count(self) -> u32 {
+        self.entry.count()
+    }
+
+    /// What the last one does.
+    #[inline(always)]
+    pub fn control(self) -> Control {
+        self.entry.control()
+    }
+
+    /// Can it fall through?
+    #[inline(always)]
+    pub fn conditional(self) -> bool {
+        self.entry.conditional()
+    }
+}
+
 /// Code that is at most this long has one table; the table is made when first asked for.
 const REGION: u64 = 1 << 24;
 
@@ -273,6 +312,15 @@ impl Cursor {
         };
         let conditional = entry.conditional();
         Some(Block { start: pc, end, count: entry.count(), last, control, conditional, target, switch })
+    }
+
+    /// The run that starts at `pc` if it is like most: it ends in a direct transfer that stays in its instruction
+    /// set. `None` also where the table was not asked before; [`at`](Cursor::at) tells.
+    #[inline(always)]
+    pub fn near(&self, pc: u64) -> Option<Near> {
+        let index = pc.wrapping_sub(self.base).rotate_right(self.granule);
+        let entry = Entry(self.table.entries.get(index as usize)?.load(Relaxed));
+        entry.is_near().then_some(Near { pc, entry })
     }
 
     /// How many instructions of the run from `pc` come before the one at `address`; `None` if no instruction

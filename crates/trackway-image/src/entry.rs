@@ -190,6 +190,22 @@ impl Entry {
         2 + 2 * FIRST_WIDE.get(self.0)
     }
 
+    /// Does the run end in a direct transfer that stays in its instruction set, to a target that is not far?
+    /// All that says so is compared at once: the direct controls are numbered in a row.
+    #[inline]
+    pub(crate) fn is_near(self) -> bool {
+        const MASK: u64 = CONTROL.put(u64::MAX) | EXCHANGE.put(u64::MAX);
+        const FIRST: u64 = CONTROL.put(Control::Branch as u64);
+        const BEHIND: u64 = CONTROL.put(Control::OtherJump as u64 + 1);
+        const {
+            assert!(Exchange::Stay as u64 == 0 && EXCHANGE.low > CONTROL.low);
+            assert!(Control::Branch as u64 + 1 == Control::Jump as u64);
+            assert!(Control::Jump as u64 + 1 == Control::Call as u64);
+            assert!(Control::Call as u64 + 1 == Control::OtherJump as u64);
+        }
+        (self.0 & MASK).wrapping_sub(FIRST) < BEHIND - FIRST
+    }
+
     /// Bytes from the start to the target, for a direct transfer that is not far.
     #[inline]
     pub(crate) fn distance(self) -> i64 {

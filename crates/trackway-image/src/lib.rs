@@ -41,7 +41,7 @@ mod memory;
 mod space;
 mod symbols;
 
-pub use blocks::{Block, Blocks, Cursor, Waypoints};
+pub use blocks::{Block, Blocks, Cursor, Near, Waypoints};
 pub use elf::{Elf, Section};
 pub use error::Error;
 pub use image::{Image, Part, read_spec};

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use trackway_core::{Context, Isa};
 use trackway_image::{Block, Blocks, Image, Mapping, Memory, Segment, Space, Waypoints};
 use trackway_isa::arm::t32;
-use trackway_isa::{Control, Flow, flow};
+use trackway_isa::{Control, Flow, Switch, flow};
 
 const SETS: [Isa; 5] = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64];
 
@@ -96,6 +96,19 @@ fn compare(memory: Memory, isa: Isa, waypoints: Waypoints, addresses: impl Itera
             assert_eq!(block.control, Control::Sequential, "{isa} {pc:#x}");
         }
         let first = cursor.at(pc).expect("it was there");
+        let usual = first.control.is_direct() && first.switch == Switch::Stay;
+        match cursor.near(pc) {
+            Some(near) => {
+                let told =
+                    (near.end(), near.count(), near.control(), near.conditional(), Some(near.target()));
+                assert!(usual, "{isa} {pc:#x}");
+                assert_eq!(told, (first.end, first.count, first.control, first.conditional, first.target));
+            }
+            None => {
+                let far = first.target.is_some_and(|target| target.abs_diff(pc) > 1 << 27);
+                assert!(!usual || far, "{isa} {pc:#x}");
+            }
+        }
         for address in (pc..first.end.min(pc + 64)).chain([first.last, first.end]) {
             let expected = starts.iter().position(|start| *start == address && *start < first.end);
             let found = cursor.position(pc, address).map(|n| n as usize);
