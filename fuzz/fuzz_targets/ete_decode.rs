@@ -1,35 +1,14 @@
-//! Full decoding of any bytes with a program: it ends, and any number of threads gives the same.
+//! Full decoding of any bytes with a program: it ends, and any number of threads and bytes as they come give
+//! the same.
 #![no_main]
 
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use trackway_core::{Batch, Source};
+use trackway_core::Input;
 use trackway_ete::{Config, Framing, Lift, Options, Trace};
 use trackway_image::{Image, Space};
-
-fn lines(trace: Trace, options: Options) -> Vec<String> {
-    let mut lift = Lift::new(vec![trace], options);
-    let (mut batch, mut lines) = (Batch::default(), Vec::new());
-    loop {
-        match lift.fill(&mut batch) {
-            Ok(false) => return lines,
-            Ok(true) => {
-                for event in &batch.events {
-                    let mut line = String::new();
-                    batch.write_line(event, &mut line);
-                    lines.push(line);
-                }
-            }
-            Err(error) => {
-                lines.push(error.to_string());
-                if !lift.resync().expect("nothing to read can fail") {
-                    return lines;
-                }
-            }
-        }
-    }
-}
+use trackway_testkit::lines::{filled, observed};
 
 fuzz_target!(|data: &[u8]| {
     let [unit, framing, packets @ ..] = data else { return };
@@ -57,7 +36,16 @@ fuzz_target!(|data: &[u8]| {
     stream.extend([0x80, 0x01, 0x00, 0x04, 0x82, 0x00, 0x08, 0x00, 0x00, 0x31]);
     stream.extend(packets);
     let trace = Trace { config, framing, data: Arc::new(stream), image: Arc::new(image) };
-    let one = lines(trace.clone(), Options::default());
-    assert_eq!(lines(trace.clone(), Options { jobs: 2, ..Options::default() }), one);
-    lines(trace, Options { show_withdrawn: true, strict: true, ..Options::default() });
+    let lift = |options| Lift::new(vec![trace.clone()], options).with_parts_of(1);
+    for show_withdrawn in [false, true] {
+        let options = Options { show_withdrawn, ..Options::default() };
+        let one = filled(&mut lift(options));
+        assert_eq!(observed(&mut lift(Options { jobs: 2, ..options })), one);
+    }
+    let stream = Input::Stream(Box::new(std::io::Cursor::new((*trace.data).as_ref().to_vec())));
+    if framing == Framing::Raw {
+        let mut as_it_comes = Lift::from_input(trace.config.clone(), stream, Arc::clone(&trace.image), Options::default());
+        assert_eq!(filled(&mut as_it_comes), filled(&mut lift(Options::default())));
+    }
+    filled(&mut lift(Options { show_withdrawn: true, strict: true, ..Options::default() }));
 });

@@ -11,6 +11,7 @@ use crate::decode::{Decoder, SYNC_LEN, Stop, Stretch, Until, find_sync};
 use crate::lift::Options;
 use crate::out::Piece;
 use crate::parallel::{self, Shown, Spare};
+use crate::read::MIN_ZEROS;
 use crate::supply::Supply;
 
 /// Decodes one source.
@@ -131,7 +132,13 @@ impl Engine {
 
     /// At the start of a source a synchronisation may be cut: any number of zeros counts.
     fn begin(&mut self) -> Result<()> {
-        while self.supply.bytes().iter().all(|&byte| byte == 0) && self.supply.more()? {}
+        while self.supply.bytes().iter().all(|&byte| byte == 0) {
+            // One zero is enough; they may go on for ever.
+            self.supply.consume(self.supply.bytes().len().saturating_sub(1));
+            if !self.supply.more()? {
+                break;
+            }
+        }
         let bytes = self.supply.bytes();
         let zeros = bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len());
         if bytes.is_empty() {
@@ -162,8 +169,8 @@ impl Engine {
         }
         // The zeros may have begun: keep them.
         let length = self.supply.bytes().len();
-        let keep =
-            self.supply.bytes().iter().rev().take_while(|&&byte| byte == 0).count().min(length - self.at);
+        let zeros = self.supply.bytes()[self.at..].iter().rev().take_while(|&&byte| byte == 0).count();
+        let keep = zeros.min(MIN_ZEROS as usize);
         let (skipped, place) = (bytes + (length - keep - self.at) as u64, self.at);
         self.at = length - keep;
         self.phase = Phase::Seek { from, bytes: skipped, reason };
@@ -217,6 +224,7 @@ impl Engine {
         match stop {
             Stop::Pause | Stop::There => {}
             Stop::Hungry | Stop::End => {
+                self.at += endless_zeros(&self.supply.bytes()[self.at..]);
                 if !self.more()? && stop == Stop::End {
                     self.over();
                 }
@@ -281,6 +289,82 @@ impl Engine {
                 self.after(stop)?;
                 Ok(true)
             }
+        }
+    }
+}
+
+/// How many bytes can go if `bytes` are nothing but zeros and there are too many of them to wait for their end: a
+/// synchronisation may be of any length.
+pub(crate) fn endless_zeros(bytes: &[u8]) -> usize {
+    const MANY: usize = 1 << 20;
+    if bytes.len() > MANY && bytes.iter().all(|&byte| byte == 0) {
+        bytes.len() - MIN_ZEROS as usize
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use trackway_core::Input;
+
+    use super::*;
+    use crate::handmade::{code, plain};
+    use crate::supply::Pending;
+
+    /// `head`, then `body` again and again, `length` bytes in all: the most bytes in the window at any time.
+    fn window(head: &[u8], body: &[u8], length: u64) -> usize {
+        let bytes = std::io::Cursor::new(head.to_vec()).chain(Again(body.to_vec(), 0)).take(length);
+        let input = Input::Stream(Box::new(bytes));
+        let image = Arc::new(code().image());
+        let options = Options::default();
+        let mut source = Pending::raw(plain().config, input, image);
+        let supply = source.supply(&options).unwrap().unwrap();
+        let mut engine = Engine::new(&source.config, &source.image, supply, &options, None);
+        let mut most = 0;
+        loop {
+            while let Some(piece) = engine.take() {
+                if let Piece::Events(batch) = piece {
+                    engine.give(batch);
+                }
+            }
+            if !engine.step().unwrap() {
+                assert!(length - engine.position() < 16);
+                return most;
+            }
+            most = most.max(engine.supply.bytes().len());
+        }
+    }
+
+    struct Again(Vec<u8>, usize);
+
+    impl Read for Again {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            for byte in &mut *buffer {
+                *byte = self.0[self.1];
+                self.1 = (self.1 + 1) % self.0.len();
+            }
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn streams_of_any_length_are_read_in_a_small_window() {
+        const LENGTH: u64 = 20 << 20;
+        let start = plain().bytes;
+        // Good packets; zeros from the start, behind packets, and where a synchronisation is looked for.
+        let cases: [(&[u8], &[u8]); 5] = [
+            (&start, &[0x95, 0x00, 0xf7]),
+            (&[], &[0]),
+            (&start, &[0]),
+            (&[start.clone(), vec![0x08]].concat(), &[0]),
+            (&[1], &[1, 0]),
+        ];
+        for (head, body) in cases {
+            let most = window(head, body, LENGTH);
+            assert!(most <= 3 << 20, "{body:x?}: {most} bytes");
         }
     }
 }

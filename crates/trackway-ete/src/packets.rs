@@ -8,9 +8,10 @@ use trackway_core::{Error, ErrorKind, Input, Result};
 
 use crate::config::Config;
 use crate::decode::{SYNC_LEN, find_sync};
+use crate::engine::endless_zeros;
 use crate::lift::{Options, Trace};
 use crate::packet::Packet;
-use crate::read::Reader;
+use crate::read::{MIN_ZEROS, Reader};
 use crate::supply::{Pending, Supply};
 
 /// What [`Packets::next`] gives.
@@ -137,6 +138,7 @@ impl One {
                 return Ok(skipped);
             }
             let zeros = bytes[self.at..].iter().rev().take_while(|&&byte| byte == 0).count();
+            let zeros = zeros.min(MIN_ZEROS as usize);
             skipped += (bytes.len() - zeros - self.at) as u64;
             self.at = bytes.len() - zeros;
             if !self.more()? {
@@ -150,7 +152,9 @@ impl One {
     fn next(&mut self) -> Result<Option<Placed>> {
         if !self.begun {
             self.begun = true;
-            while self.supply.bytes().iter().all(|&byte| byte == 0) && self.supply.more()? {}
+            while self.supply.bytes().iter().all(|&byte| byte == 0) && self.supply.more()? {
+                self.supply.consume(endless_zeros(self.supply.bytes()));
+            }
             let bytes = self.supply.bytes();
             let zeros = bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len());
             if zeros > 0 && bytes.get(zeros) == Some(&0x80) {
@@ -193,6 +197,12 @@ impl One {
             match read {
                 Ok((packet, length)) => return Ok(Some(self.take(packet, length))),
                 Err(error) if error.is_truncated() && !self.supply.ended() => {
+                    let zeros = endless_zeros(&bytes[self.at..]);
+                    if zeros > 0 {
+                        self.at += zeros;
+                        let len = zeros as u64;
+                        return Ok(Some(Placed { piece: Piece::Skipped, offset, bytes: Vec::new(), len }));
+                    }
                     self.more()?;
                 }
                 Err(error) if error.is_truncated() && self.supply.is_framed() => {

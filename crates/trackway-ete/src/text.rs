@@ -28,13 +28,13 @@ struct Shown {
 impl Text {
     /// The packets of `traces`.
     pub fn new(traces: Vec<Trace>, options: Options) -> Self {
-        let several = traces.len() > 1;
-        Text { packets: Packets::new(traces, options), state: Shown { several, ..Shown::default() } }
+        let sources = traces.len();
+        Text::of(Packets::new(traces, options), sources)
     }
 
-    /// All of `packets`, of one source.
-    pub fn of(packets: Packets) -> Self {
-        Text { packets, state: Shown::default() }
+    /// All of `packets`, which come from so many sources.
+    pub fn of(packets: Packets, sources: usize) -> Self {
+        Text { packets, state: Shown { several: sources > 1, ..Shown::default() } }
     }
 }
 

@@ -5,6 +5,10 @@
 mod corpus_support;
 
 use corpus_support::*;
+use trackway_core::Source;
+use trackway_ete::{Lift, Options, Snapshot};
+use trackway_image::Image;
+use trackway_testkit::lines::{Lines, filled, observed};
 
 /// Where ours differ from OpenCSD's, for each source: at which instruction of theirs, how many of theirs
 /// are not in ours, what ours has in their place.
@@ -171,22 +175,49 @@ fn packets_are_those_of_opencsd() {
     assert!(compared > 45_000, "{compared}");
 }
 
+/// All snapshots, each source by itself: parts of any size, on any number of threads, give what one gives.
 #[test]
 fn the_number_of_threads_does_not_matter() {
     let Some(root) = corpus() else { return };
-    for name in ["bugfix-exact-match", "juno_r1_1", "001-ack_test"] {
-        let one = events(&root.join(name), 1);
-        assert!(!one.is_empty());
-        for jobs in [2, 3, 8] {
-            let many = events(&root.join(name), jobs);
-            let at = one.iter().zip(&many).position(|(a, b)| a != b);
-            assert!(
-                at.is_none(),
-                "{name} with {jobs} threads, event {at:?}: {} is not {}",
-                many[at.unwrap_or(0)],
-                one[at.unwrap_or(0)]
-            );
-            assert_eq!(one.len(), many.len(), "{name} with {jobs} threads");
+    for name in SNAPSHOTS {
+        let mut snapshot = Snapshot::open(&root.join(name)).unwrap();
+        for trace in snapshot.traces(&open, &Image::default) {
+            let lift = |jobs| Lift::new(vec![trace.clone()], Options { jobs, ..Options::default() });
+            let one = filled(&mut lift(1));
+            let large = (*trace.data).as_ref().len() > 100_000;
+            let ways: &[(usize, usize)] =
+                if large { &[(2, 1), (3, 20_000)] } else { &[(1, 1), (2, 1), (4, 900)] };
+            for &(jobs, part) in ways {
+                let many = observed(&mut lift(jobs).with_parts_of(part));
+                let at = one.iter().zip(&many).position(|(a, b)| a != b);
+                assert_eq!(at.map(|n| (&one[n], &many[n])), None, "{name} with {jobs} threads, event {at:?}");
+                assert_eq!(one.len(), many.len(), "{name} with {jobs} threads");
+            }
+        }
+    }
+}
+
+/// Packets by name are those that `Packets` gives, on any number of threads.
+#[test]
+fn packets_are_counted_by_name() {
+    let Some(root) = corpus() else { return };
+    for name in SNAPSHOTS {
+        let folder = root.join(name);
+        let mut expected = std::collections::BTreeMap::new();
+        for (_, packets) in packets(&folder) {
+            for (_, name) in packets {
+                *expected.entry(name).or_insert(0u64) += 1;
+            }
+        }
+        for jobs in [1, 3] {
+            let mut snapshot = Snapshot::open(&folder).unwrap();
+            let traces = snapshot.traces(&open, &Image::default);
+            let mut lift = Lift::new(traces, Options { jobs, ..Options::default() });
+            let mut lines = Lines::default();
+            while lift.observe(&mut lines).unwrap() {}
+            let census: std::collections::BTreeMap<String, u64> =
+                lift.census().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
+            assert_eq!(census, expected, "{name}");
         }
     }
 }

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use trackway_core::{Batch, Source};
+use trackway_core::{Batch, Input, Observer, Source};
 use trackway_ete::*;
 use trackway_image::{Image, Space};
+use trackway_testkit::lines::{Lines, filled, observed};
 
 /// 0x1000: a small program with calls, loops and indirect branches.
 fn image() -> Arc<Image> {
@@ -98,29 +99,7 @@ fn trace(config: &Config, bytes: Vec<u8>, framing: Framing) -> Trace {
 
 /// All events and errors as lines.
 fn lines(trace: Trace, options: Options) -> Vec<String> {
-    let mut lift = Lift::new(vec![trace], options);
-    let mut batch = Batch::default();
-    let mut lines = Vec::new();
-    loop {
-        match lift.fill(&mut batch) {
-            Ok(false) => return lines,
-            Ok(true) => {
-                let mut number = batch.first_instruction;
-                for event in &batch.events {
-                    let mut line = format!("{number} ");
-                    batch.write_line(event, &mut line);
-                    lines.push(line);
-                    number += event.kind.instructions();
-                }
-            }
-            Err(error) => {
-                lines.push(error.to_string());
-                if !lift.resync().unwrap() {
-                    return lines;
-                }
-            }
-        }
-    }
+    filled(&mut Lift::new(vec![trace], options))
 }
 
 fn parts(most: usize) -> impl Strategy<Value = Vec<(u8, u8, u16)>> {
@@ -179,7 +158,21 @@ proptest! {
     }
 }
 
-/// Long streams with many synchronisations, damaged and whole, on any number of threads.
+/// A stream that is read in pieces of one size.
+struct Pieces(Vec<u8>, usize, usize);
+
+impl std::io::Read for Pieces {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let rest = &self.0[self.1..];
+        let count = rest.len().min(self.2).min(buffer.len());
+        buffer[..count].copy_from_slice(&rest[..count]);
+        self.1 += count;
+        Ok(count)
+    }
+}
+
+/// Long streams with many synchronisations, damaged and whole: any number of threads, parts of any size, and
+/// bytes as they come give the same.
 #[test]
 fn the_number_of_threads_does_not_matter() {
     let mut seed = 1u64;
@@ -187,17 +180,14 @@ fn the_number_of_threads_does_not_matter() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (seed >> 33) as u32
     };
-    for (max_spec, configr, damage) in [(0, 1, 0), (0, 0x1001, 3), (2, 0x1001, 0), (9, 1, 3), (0, 0x1001, 40)]
-    {
+    let kinds = [(0, 1, 0), (0, 0x1001, 3), (2, 0x1001, 0), (9, 1, 3), (0, 0x1001, 40)];
+    for (max_spec, configr, damage) in kinds {
         let unit = config(max_spec, configr);
-        let parts: Vec<(u8, u8, u16)> = (0..60_000)
+        // Atoms and addresses for the most part, or the depth is soon wrong.
+        let tame = |kind: u8, a: u8| if damage < 10 && (191..232).contains(&kind) { a % 150 } else { kind };
+        let parts: Vec<(u8, u8, u16)> = (0..20_000)
             .map(|_| (random() as u8, random() as u8, random() as u16))
-            // Atoms and addresses for the most part, or the depth is soon wrong.
-            .map(
-                |(kind, a, b)| {
-                    if damage < 10 && (kind > 190 && kind < 232) { (a % 150, a, b) } else { (kind, a, b) }
-                },
-            )
+            .map(|(kind, a, b)| (tame(kind, a), a, b))
             .collect();
         let mut bytes = stream(&unit, &parts);
         for _ in 0..damage {
@@ -205,16 +195,52 @@ fn the_number_of_threads_does_not_matter() {
             bytes[place] ^= 1 << (random() % 8);
         }
         let framed = frame(&[(5, &bytes[..7]), (unit.trace_id, &bytes)]);
-        let one = lines(trace(&unit, bytes.clone(), Framing::Raw), Options::default());
-        assert!(one.len() > 10_000, "{}", one.len());
-        for jobs in [2, 3, 5] {
-            let options = Options { jobs, ..Options::default() };
-            let many = lines(trace(&unit, bytes.clone(), Framing::Raw), options);
-            let differs = one.iter().zip(&many).position(|(a, b)| a != b);
-            assert_eq!(differs.map(|n| (&one[n], &many[n])), None, "{jobs} threads, MAXSPEC {max_spec}");
-            assert_eq!(one.len(), many.len());
-            let same = lines(trace(&unit, framed.clone(), Framing::Coresight), Options::default());
-            assert_eq!(lines(trace(&unit, framed.clone(), Framing::Coresight), options), same);
+        for show_withdrawn in [false, true] {
+            let options = |jobs| Options { jobs, show_withdrawn, ..Options::default() };
+            for (data, framing) in [(&bytes, Framing::Raw), (&framed, Framing::Coresight)] {
+                let trace = trace(&unit, data.clone(), framing);
+                let one = lines(trace.clone(), options(1));
+                assert!(one.len() > 5_000, "{}", one.len());
+                for (jobs, part) in [(1, 1), (2, 1), (2, 500), (3, 4096), (5, 50)] {
+                    let mut lift = Lift::new(vec![trace.clone()], options(jobs)).with_parts_of(part);
+                    let many = observed(&mut lift);
+                    let at = one.iter().zip(&many).position(|(a, b)| a != b);
+                    let case = format!("{jobs} threads, parts of {part}, MAXSPEC {max_spec}, {framing:?}");
+                    assert_eq!(at.map(|n| (&one[n], &many[n])), None, "{case}");
+                    assert_eq!(one.len(), many.len(), "{case}");
+                    let mut serial = Lift::new(vec![trace.clone()], options(1));
+                    filled(&mut serial);
+                    assert_eq!(lift.census(), serial.census(), "{case}");
+                }
+            }
         }
+        let one = lines(trace(&unit, bytes.clone(), Framing::Raw), Options::default());
+        for (jobs, size) in [(1, 1 << 16), (1, 7), (2, 1000)] {
+            let input = Input::Stream(Box::new(Pieces(bytes.clone(), 0, size)));
+            let options = Options { jobs, ..Options::default() };
+            let mut lift = Lift::from_input(unit.clone(), input, image(), options).with_parts_of(100);
+            assert_eq!(observed(&mut lift), one, "in pieces of {size}");
+        }
+    }
+}
+
+/// Both ways can be mixed: what was filled is not observed again.
+#[test]
+fn observing_goes_on_where_filling_ended() {
+    let unit = config(0, 1);
+    let kind = |n: u32| if n.is_multiple_of(50) { 240 } else { (n * 7 % 150) as u8 };
+    let parts: Vec<_> = (0..40_000u32).map(|n| (kind(n), (n % 251) as u8, n as u16)).collect();
+    let trace = trace(&unit, stream(&unit, &parts), Framing::Raw);
+    let one = lines(trace.clone(), Options::default());
+    for before in 0..4 {
+        let mut lift =
+            Lift::new(vec![trace.clone()], Options { jobs: 2, ..Options::default() }).with_parts_of(1);
+        let (mut batch, mut seen) = (Batch::default(), Lines::default());
+        for _ in 0..before {
+            assert!(lift.fill(&mut batch).unwrap());
+            seen.observe(&batch);
+        }
+        while lift.observe(&mut seen).unwrap() {}
+        assert_eq!(seen.0, one);
     }
 }

@@ -1,4 +1,4 @@
-//! Test support: where the corpus is, and its real executions as events.
+//! Test support: where the corpus is, its real executions as events, and events as lines.
 //!
 //! Not published; format crates name it under `[dev-dependencies]`.
 //!
@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod flow;
+pub mod lines;
 pub mod qemu;
 pub mod random;
 

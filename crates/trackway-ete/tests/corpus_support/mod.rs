@@ -290,21 +290,3 @@ pub fn names_agree(ours: &str, theirs: &str) -> bool {
         || ours == "Address with Context" && theirs.starts_with("I_ADDR_CTXT")
         || ours == "Source Address" && (theirs.starts_with("I_SRC_ADDR") || theirs.starts_with("I_SCR_ADDR"))
 }
-
-/// All events as lines.
-pub fn events(folder: &Path, jobs: usize) -> Vec<String> {
-    let mut snapshot = Snapshot::open(folder).unwrap();
-    let mut lift = Lift::new(snapshot.traces(&open, &Image::default), Options { jobs, ..Options::default() });
-    let mut batch = Batch::default();
-    let mut lines = Vec::new();
-    while lift.fill(&mut batch).unwrap() {
-        let mut number = batch.first_instruction;
-        for event in &batch.events {
-            let mut line = format!("{} {number} ", batch.source);
-            batch.write_line(event, &mut line);
-            lines.push(line);
-            number += event.kind.instructions();
-        }
-    }
-    lines
-}

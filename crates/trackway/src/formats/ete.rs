@@ -114,6 +114,8 @@ fn starts_like_a_stream(head: &[u8]) -> bool {
 
 struct OpenedEte {
     traces: Vec<Trace>,
+    /// The bytes of the only trace, which is raw, as they come; its own are none.
+    stream: Option<Input>,
     options: trackway_ete::Options,
     meta: Meta,
     container: &'static str,
@@ -146,6 +148,7 @@ fn open_snapshot(folder: &Path, options: &Options) -> Result<OpenedEte> {
     let traces = snapshot.traces(&map, &base);
     Ok(OpenedEte {
         traces,
+        stream: None,
         options: decode_options(options),
         meta: Meta::new(FormatId::Ete, trackway_core::Isa::A64),
         container: "snapshot folder",
@@ -160,8 +163,15 @@ fn open_stream(input: Input, options: &Options) -> Result<OpenedEte> {
         None => TomlConfig::default(),
     };
     let image = options.program()?;
-    let data = match input {
+    let as_it_comes =
+        config.framing == Framing::Raw && config.sources.len() == 1 && options.write_pointer.is_none();
+    let mut stream = None;
+    let data: SharedBytes = match input {
         Input::Whole(bytes) => bytes,
+        input @ Input::Stream(_) if as_it_comes => {
+            stream = Some(input);
+            Arc::new(Vec::new())
+        }
         Input::Stream(mut stream) => {
             let mut bytes = Vec::new();
             stream.read_to_end(&mut bytes).map_err(|error| Error::Trace(error.into()))?;
@@ -174,6 +184,7 @@ fn open_stream(input: Input, options: &Options) -> Result<OpenedEte> {
     let traces = config.sources.into_iter().map(|config| Trace { framing, ..trace(config) }).collect();
     Ok(OpenedEte {
         traces,
+        stream,
         options: decode_options(options),
         meta: Meta::new(FormatId::Ete, trackway_core::Isa::A64),
         container: match framing {
@@ -183,6 +194,16 @@ fn open_stream(input: Input, options: &Options) -> Result<OpenedEte> {
         },
         notes: Vec::new(),
     })
+}
+
+impl OpenedEte {
+    /// The packets of all sources.
+    fn packets(self) -> Packets {
+        match (self.stream, self.traces.first()) {
+            (Some(input), Some(trace)) => Packets::from_input(trace.config.clone(), input, self.options),
+            _ => Packets::new(self.traces, self.options),
+        }
+    }
 }
 
 impl Opened for OpenedEte {
@@ -199,21 +220,31 @@ impl Opened for OpenedEte {
     }
 
     fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
-        Ok(Box::new(Lift::new(self.traces, self.options)))
+        Ok(Box::new(match (self.stream, self.traces.first()) {
+            (Some(input), Some(trace)) => {
+                let image = Arc::clone(&trace.image);
+                Lift::from_input(trace.config.clone(), input, image, self.options)
+            }
+            _ => Lift::new(self.traces, self.options),
+        }))
     }
 
     /// Several buffers have no offsets in common: those of the first are given.
     fn bytes(self: Box<Self>) -> Result<Input> {
+        if let Some(input) = self.stream {
+            return Ok(input);
+        }
         let data = self.traces.into_iter().next().map(|trace| trace.data);
         Ok(data.map_or_else(|| Input::from_vec(Vec::new()), Input::Whole))
     }
 
     fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
-        Ok(Box::new(Text::new(self.traces, self.options)))
+        let sources = self.traces.len();
+        Ok(Box::new(Text::of(self.packets(), sources)))
     }
 
     fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_ete::check(self.traces, self.options, report)?)
+        Ok(trackway_ete::check_packets(self.packets(), report)?)
     }
 
     /// The packets of one source, byte for byte, as a raw stream.
@@ -222,7 +253,7 @@ impl Opened for OpenedEte {
             return Err(Error::Unsupported("several sources: choose one with --source".to_string()));
         }
         let mut output = target.create()?;
-        let mut packets = Packets::new(self.traces, self.options);
+        let mut packets = self.packets();
         let mut count = 0;
         let mut bytes = Vec::new();
         while let Some(placed) = packets.next()? {
