@@ -160,7 +160,7 @@ impl State {
                 if support.qual_status != qual_status::NO_CHANGE {
                     self.synced = false;
                 }
-                let options = config.support.options(support.ioptions, config.options);
+                let options = config.options_after(&support, config.options);
                 if let Err(error) = (Config { options, ..config.clone() }).check() {
                     tell(&MODES, error.to_string());
                 }

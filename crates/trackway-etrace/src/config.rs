@@ -11,6 +11,7 @@
 //! encoder_mode_width = 1
 //! ioptions = ["implicit_return", "implicit_exception", "full_address", "jump_target_cache", "branch_prediction"]
 //! doptions_width = 4
+//! doptions = ["no_address", "no_data"]   # where its low bits mean something
 //! options = ["implicit_return"]  # modes that are on
 //! srcid_width = 0                # encap: bits of the source id; ultrasoc: bits of the index
 //! type_width = 0                 # encap: bits of the packet type
@@ -31,6 +32,9 @@
 //! base = 0x80000100
 //! vectored = false
 //!
+//! [data]                         # there is a data trace: see `DataConfig`
+//! split = false
+//!
 //! [encoder]                      # see `EncoderConfig`
 //! exact = true
 //! resync_mode = "packets"
@@ -42,9 +46,12 @@ use std::fmt;
 use toml::{Table, Value};
 use trackway_core::Privilege;
 
+use crate::data::DataConfig;
 use crate::dialect::Dialect;
+use crate::filter::FilterConfig;
 use crate::frame::Framing;
 use crate::options::{Mode, Options, SupportLayout};
+use crate::packet::Support;
 use crate::params::{PARAMETERS, Params};
 
 /// What must be known from outside.
@@ -76,6 +83,10 @@ pub struct Config {
     pub lengths_file: Option<String>,
     /// Settings of the encoder.
     pub encoder: EncoderConfig,
+    /// Data trace.
+    pub data: DataConfig,
+    /// What is traced.
+    pub filters: FilterConfig,
 }
 
 /// Code that only some contexts see.
@@ -201,7 +212,7 @@ pub struct ConfigError {
 }
 
 impl ConfigError {
-    fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
+    pub(crate) fn new(key: impl Into<String>, reason: impl Into<String>) -> Self {
         ConfigError { key: key.into(), reason: reason.into() }
     }
 }
@@ -260,7 +271,30 @@ impl Config {
             calls_x1_only: false,
             lengths_file: None,
             encoder: EncoderConfig::default(),
+            data: DataConfig::default(),
+            filters: FilterConfig::default(),
         }
+    }
+
+    /// Are atomics traced as such?
+    pub fn has_atomics(&self) -> bool {
+        self.data.atomics && self.params.dtype_width >= 4
+    }
+
+    /// Are CSR accesses traced?
+    pub fn has_csrs(&self) -> bool {
+        self.data.csrs && self.params.dtype_width >= 3
+    }
+
+    /// Are data accesses filtered at their own instruction, and not with their block (4.4)?
+    pub fn is_precise(&self) -> bool {
+        self.params.retires == 1 || self.params.iaddr_lsbs_width > 0
+    }
+
+    /// The modes after a support packet; one without a bit there stays as `known`.
+    pub fn options_after(&self, support: &Support, known: Options) -> Options {
+        let doptions = self.dialect.has_data_status().then_some(support.doptions);
+        self.support.options(support.ioptions, doptions, known)
     }
 
     /// Where a trap goes, if the vectors tell.
@@ -334,6 +368,8 @@ impl Config {
             return err("block_size", "a block has to hold the longest packet: at least 64");
         }
         self.framing.check().map_err(|(key, reason)| ConfigError::new(key, reason))?;
+        self.check_data()?;
+        self.filters.check(params)?;
         if self.encoder.resync_max > 15 {
             return err("encoder.resync_max", "it has 4 bits");
         }
@@ -342,6 +378,24 @@ impl Config {
         }
         if self.encoder.drain == 0 && self.encoder.buffer > 0 {
             return err("encoder.drain", "a buffer that is never drained stays full");
+        }
+        Ok(())
+    }
+
+    fn check_data(&self) -> Result<(), ConfigError> {
+        let err = |key: &str, reason: &str| Err(ConfigError::new(key, reason));
+        self.data.check().map_err(|(key, reason)| ConfigError::new(key, reason))?;
+        if !matches!(self.params.data_width, 8 | 16 | 32 | 64 | 128) {
+            return err("data_width", "there are 8, 16, 32, 64 and 128");
+        }
+        if self.options.no_address && self.options.no_data {
+            return err("options", "no_address and no_data together leave nothing to say");
+        }
+        if self.data.enable && !self.framing.tells_data() && self.data.source.is_none() {
+            return err(
+                "framing",
+                "a data trace needs smi, encap with type_width of 2 or more, or a source id of its own (data.source)",
+            );
         }
         Ok(())
     }
@@ -386,11 +440,16 @@ impl Config {
                 parameter.set(&mut config.params, number(key, value)?);
                 continue;
             }
+            if config.filters.read(key, value)? {
+                continue;
+            }
             match key.as_str() {
                 "dialect" | "support_layout" => {}
                 "program" => config.program = strings(key, value)?,
                 "encoder_mode_width" => config.support.encoder_mode_width = number(key, value)?,
                 "doptions_width" => config.support.doptions_width = number(key, value)?,
+                "doptions" => config.support.doptions = modes(key, value)?,
+                "data" => config.data.read(table_of(key, value)?)?,
                 "ioptions" => config.support.ioptions = modes(key, value)?,
                 "options" => {
                     for mode in modes(key, value)? {
@@ -455,10 +514,12 @@ impl Config {
             writeln!(out, "encoder_mode_width = {}", self.support.encoder_mode_width)?;
             writeln!(out, "ioptions = [{}]", list(&mut self.support.ioptions.iter().copied()))?;
             writeln!(out, "doptions_width = {}", self.support.doptions_width)?;
+            writeln!(out, "doptions = [{}]", list(&mut self.support.doptions.iter().copied()))?;
             let on = &mut Mode::ALL.into_iter().filter(|mode| self.options.get(*mode));
             writeln!(out, "options = [{}]", list(on))?;
             writeln!(out, "call_counter_full = {}", self.call_counter_full)?;
             writeln!(out, "calls = \"{}\"", if self.calls_x1_only { "x1" } else { "x1-x5" })?;
+            self.filters.write_keys(&mut out)?;
             for rule in &self.images {
                 writeln!(out, "\n[[image]]\npath = {}", quoted(&rule.path))?;
                 if let Some(address) = rule.address {
@@ -485,6 +546,8 @@ impl Config {
                 }
                 writeln!(out, "vectored = {}", vector.vectored)?;
             }
+            self.data.write(&mut out)?;
+            self.filters.write_tables(&mut out)?;
             let e = &self.encoder;
             writeln!(out, "\n[encoder]\nexact = {}", e.exact)?;
             let mode =
@@ -592,7 +655,7 @@ fn read_encoder(encoder: &mut EncoderConfig, table: &Table) -> Result<(), Config
     Ok(())
 }
 
-fn number(key: &str, value: &Value) -> Result<u32, ConfigError> {
+pub(crate) fn number(key: &str, value: &Value) -> Result<u32, ConfigError> {
     match value {
         Value::Integer(n) => {
             u32::try_from(*n).map_err(|_| ConfigError::new(key, format!("{n} is out of range")))
@@ -602,7 +665,7 @@ fn number(key: &str, value: &Value) -> Result<u32, ConfigError> {
     }
 }
 
-fn wide(key: &str, value: &Value) -> Result<u64, ConfigError> {
+pub(crate) fn wide(key: &str, value: &Value) -> Result<u64, ConfigError> {
     match value {
         Value::Integer(n) => Ok(*n as u64),
         // TOML's integers are signed; higher addresses come as text.
@@ -612,7 +675,7 @@ fn wide(key: &str, value: &Value) -> Result<u64, ConfigError> {
     }
 }
 
-fn boolean(key: &str, value: &Value) -> Result<bool, ConfigError> {
+pub(crate) fn boolean(key: &str, value: &Value) -> Result<bool, ConfigError> {
     match value {
         Value::Boolean(on) => Ok(*on),
         Value::Integer(n @ (0 | 1)) => Ok(*n == 1),
@@ -620,15 +683,15 @@ fn boolean(key: &str, value: &Value) -> Result<bool, ConfigError> {
     }
 }
 
-fn string<'a>(key: &str, value: &'a Value) -> Result<&'a str, ConfigError> {
+pub(crate) fn string<'a>(key: &str, value: &'a Value) -> Result<&'a str, ConfigError> {
     value.as_str().ok_or_else(|| ConfigError::new(key, "text is wanted"))
 }
 
-fn array<'a>(key: &str, value: &'a Value) -> Result<&'a [Value], ConfigError> {
+pub(crate) fn array<'a>(key: &str, value: &'a Value) -> Result<&'a [Value], ConfigError> {
     value.as_array().map(Vec::as_slice).ok_or_else(|| ConfigError::new(key, "a list is wanted"))
 }
 
-fn strings(key: &str, value: &Value) -> Result<Vec<String>, ConfigError> {
+pub(crate) fn strings(key: &str, value: &Value) -> Result<Vec<String>, ConfigError> {
     if let Value::String(one) = value {
         return Ok(vec![one.clone()]);
     }
@@ -647,7 +710,10 @@ fn modes(key: &str, value: &Value) -> Result<Vec<Mode>, ConfigError> {
         .collect()
 }
 
-fn tables<'a>(key: &str, value: &'a Value) -> Result<impl Iterator<Item = &'a Table>, ConfigError> {
+pub(crate) fn tables<'a>(
+    key: &str,
+    value: &'a Value,
+) -> Result<impl Iterator<Item = &'a Table>, ConfigError> {
     let items = array(key, value)?;
     if !items.iter().all(Value::is_table) {
         return Err(ConfigError::new(key, "a list of tables is wanted"));
@@ -655,11 +721,11 @@ fn tables<'a>(key: &str, value: &'a Value) -> Result<impl Iterator<Item = &'a Ta
     Ok(items.iter().filter_map(Value::as_table))
 }
 
-fn table_of<'a>(key: &str, value: &'a Value) -> Result<&'a Table, ConfigError> {
+pub(crate) fn table_of<'a>(key: &str, value: &'a Value) -> Result<&'a Table, ConfigError> {
     value.as_table().ok_or_else(|| ConfigError::new(key, "a table is wanted"))
 }
 
-fn privilege(key: &str, word: &str) -> Result<Privilege, ConfigError> {
+pub(crate) fn privilege(key: &str, word: &str) -> Result<Privilege, ConfigError> {
     PRIVILEGES
         .iter()
         .map(|(_, privilege)| *privilege)

@@ -461,7 +461,7 @@ impl Decoder {
 
     fn support(&mut self, support: &Support, out: &mut Batch) {
         self.stage = Stage::Idle;
-        self.walker.options = self.config.support.options(support.ioptions, self.walker.options);
+        self.walker.options = self.config.options_after(support, self.walker.options);
         if support.qual_status == qual_status::NO_CHANGE {
             return;
         }

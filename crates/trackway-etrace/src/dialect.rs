@@ -73,4 +73,14 @@ impl Dialect {
     pub const fn depth_wants_unreported(self) -> bool {
         matches!(self, Dialect::Draft)
     }
+
+    /// Are addresses in data packets as wide as instruction addresses, as the draft's tables print it?
+    pub const fn data_address_is_iaddress(self) -> bool {
+        matches!(self, Dialect::Draft)
+    }
+
+    /// Is the size field of data packets just wide enough for the logarithms of the sizes, and the same for atomics?
+    pub const fn data_size_is_logarithm(self) -> bool {
+        matches!(self, Dialect::V2)
+    }
 }

@@ -102,6 +102,15 @@ impl Framing {
         }
     }
 
+    /// Does a frame say whether it holds instruction or data trace?
+    pub const fn tells_data(&self) -> bool {
+        match self {
+            Framing::Smi => true,
+            Framing::Encap { type_width, .. } => *type_width >= 2,
+            Framing::Ultrasoc { .. } | Framing::Atb { .. } | Framing::Bare { .. } => false,
+        }
+    }
+
     /// Its keys and values for configuration files.
     pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
         let mut settings = vec![("framing", format!("\"{}\"", self.name()))];

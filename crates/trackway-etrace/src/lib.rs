@@ -53,9 +53,11 @@
 
 mod check;
 mod config;
+pub mod data;
 mod decode;
 mod dialect;
 mod encode;
+pub mod filter;
 pub mod frame;
 mod lift;
 mod lower;
@@ -64,6 +66,7 @@ pub mod packet;
 mod params;
 pub mod port;
 mod read;
+pub mod register;
 mod shape;
 mod split;
 mod state;

@@ -15,6 +15,14 @@ pub enum Mode {
     JumpTargetCache,
     /// Addresses are sent in full (3.2.2).
     FullAddress,
+    /// Data packets have no address (table 2.2).
+    NoAddress,
+    /// Data packets have no data (table 2.2).
+    NoData,
+    /// Data packets have addresses in full only; they say so themselves.
+    DataFullAddress,
+    /// Data packets have data in full only; they say so themselves.
+    DataFullData,
     /// Addresses are sent as differences; what [`FullAddress`](Mode::FullAddress) is not. PULP has a bit for it.
     DeltaAddress,
     /// A bit without meaning.
@@ -23,14 +31,19 @@ pub enum Mode {
 
 impl Mode {
     /// All modes that can be on by themselves.
-    pub const ALL: [Mode; 6] = [
+    pub const ALL: [Mode; 8] = [
         Mode::Sijump,
         Mode::ImplicitReturn,
         Mode::ImplicitException,
         Mode::BranchPrediction,
         Mode::JumpTargetCache,
         Mode::FullAddress,
+        Mode::NoAddress,
+        Mode::NoData,
     ];
+
+    /// Modes that only stand in a support packet.
+    const OTHERS: [Mode; 4] = [Mode::DeltaAddress, Mode::DataFullAddress, Mode::DataFullData, Mode::Reserved];
 
     /// Its name in configuration files.
     pub const fn name(self) -> &'static str {
@@ -41,6 +54,10 @@ impl Mode {
             Mode::BranchPrediction => "branch_prediction",
             Mode::JumpTargetCache => "jump_target_cache",
             Mode::FullAddress => "full_address",
+            Mode::NoAddress => "no_address",
+            Mode::NoData => "no_data",
+            Mode::DataFullAddress => "data_full_address",
+            Mode::DataFullData => "data_full_data",
             Mode::DeltaAddress => "delta_address",
             Mode::Reserved => "reserved",
         }
@@ -48,7 +65,7 @@ impl Mode {
 
     /// The mode of that name.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().chain([Mode::DeltaAddress, Mode::Reserved]).find(|mode| mode.name() == name)
+        Self::ALL.into_iter().chain(Self::OTHERS).find(|mode| mode.name() == name)
     }
 }
 
@@ -67,6 +84,10 @@ pub struct Options {
     pub jump_target_cache: bool,
     /// See [`Mode::FullAddress`].
     pub full_address: bool,
+    /// See [`Mode::NoAddress`].
+    pub no_address: bool,
+    /// See [`Mode::NoData`].
+    pub no_data: bool,
 }
 
 impl Options {
@@ -79,8 +100,10 @@ impl Options {
             Mode::BranchPrediction => self.branch_prediction,
             Mode::JumpTargetCache => self.jump_target_cache,
             Mode::FullAddress => self.full_address,
+            Mode::NoAddress => self.no_address,
+            Mode::NoData => self.no_data,
             Mode::DeltaAddress => !self.full_address,
-            Mode::Reserved => false,
+            Mode::DataFullAddress | Mode::DataFullData | Mode::Reserved => false,
         }
     }
 
@@ -93,8 +116,10 @@ impl Options {
             Mode::BranchPrediction => self.branch_prediction = on,
             Mode::JumpTargetCache => self.jump_target_cache = on,
             Mode::FullAddress => self.full_address = on,
+            Mode::NoAddress => self.no_address = on,
+            Mode::NoData => self.no_data = on,
             // A unit that has bits for both sets exactly one of them; the other bit decides.
-            Mode::DeltaAddress | Mode::Reserved => {}
+            Mode::DeltaAddress | Mode::DataFullAddress | Mode::DataFullData | Mode::Reserved => {}
         }
     }
 }
@@ -108,6 +133,8 @@ pub struct SupportLayout {
     pub ioptions: Vec<Mode>,
     /// Bits of `doptions`.
     pub doptions_width: u32,
+    /// The mode of each bit of `doptions`, bit 0 first; bits above have no meaning.
+    pub doptions: Vec<Mode>,
 }
 
 impl SupportLayout {
@@ -136,19 +163,29 @@ impl SupportLayout {
             ),
             _ => return None,
         };
-        Some(SupportLayout { encoder_mode_width: 1, ioptions, doptions_width })
+        let mut doptions = vec![NoAddress, NoData, DataFullAddress, DataFullData];
+        doptions.truncate(doptions_width as usize);
+        Some(SupportLayout { encoder_mode_width: 1, ioptions, doptions_width, doptions })
     }
 
-    /// The bits for these options.
-    pub fn bits(&self, options: Options) -> u64 {
-        self.ioptions.iter().enumerate().map(|(n, mode)| u64::from(options.get(*mode)) << n).sum()
+    /// The bits for these options: `ioptions` and `doptions`.
+    pub fn bits(&self, options: Options) -> (u64, u64) {
+        let bits = |modes: &[Mode]| -> u64 {
+            modes.iter().enumerate().map(|(n, mode)| u64::from(options.get(*mode)) << n).sum()
+        };
+        (bits(&self.ioptions), bits(&self.doptions))
     }
 
-    /// The options that the bits say; a mode without a bit stays as `known`.
-    pub fn options(&self, bits: u64, known: Options) -> Options {
+    /// The options that the bits of `ioptions` say, and of `doptions` where there are any; a mode without a bit stays
+    /// as `known`.
+    pub fn options(&self, ioptions: u64, doptions: Option<u64>, known: Options) -> Options {
         let mut options = known;
-        for (n, mode) in self.ioptions.iter().enumerate() {
-            options.set(*mode, bits >> n & 1 == 1);
+        for (modes, bits) in [(&self.ioptions, Some(ioptions)), (&self.doptions, doptions)] {
+            for (n, mode) in modes.iter().enumerate() {
+                if let Some(bits) = bits {
+                    options.set(*mode, bits >> n & 1 == 1);
+                }
+            }
         }
         options
     }

@@ -564,44 +564,51 @@ impl Exact {
         let mut take = Take::new(payload);
         let packet = Packet::take(&mut take, l)?;
         let field_bits = take.position();
-        let mut spare = Vec::new();
-        if bits > field_bits {
-            let bit = |n: u32| payload[(n / 8) as usize] >> (n % 8) & 1;
-            let sign = bit(field_bits - 1);
-            if (field_bits..bits).any(|n| bit(n) != sign) {
-                spare = vec![0; (bits - field_bits).div_ceil(8) as usize];
-                for n in field_bits..bits {
-                    spare[((n - field_bits) / 8) as usize] |= bit(n) << ((n - field_bits) % 8);
-                }
-            }
-        }
+        let spare = spare_bits(payload, bits, field_bits);
         Ok(Exact { packet, bits, field_bits, spare })
     }
 
     /// Writes the payload as it was received.
     pub fn write(&self, l: &Layout) -> Vec<u8> {
-        let full = self.packet.write(l, false);
-        let len = self.bits.div_ceil(8) as usize;
-        let sign = full.bytes().last().is_some_and(|byte| byte >> 7 == 1);
-        let mut bytes = full.bytes().to_vec();
-        bytes.resize(len, if sign { 0xff } else { 0 });
-        if !self.spare.is_empty() {
-            let last = self.bits - 1;
-            let mut sign = 0;
-            for n in self.field_bits..len as u32 * 8 {
-                let at = n - self.field_bits;
-                if n <= last {
-                    sign = self.spare[(at / 8) as usize] >> (at % 8) & 1;
-                }
-                let byte = &mut bytes[(n / 8) as usize];
-                *byte = *byte & !(1 << (n % 8)) | sign << (n % 8);
-            }
-        }
-        bytes
+        with_spare_bits(self.packet.write(l, false).bytes(), self.bits, self.field_bits, &self.spare)
     }
 
     /// Bits that compression saved, or spent where the packet came longer than it had to be.
     pub fn saved(&self) -> i64 {
         i64::from(self.field_bits) - i64::from(self.bits)
     }
+}
+
+/// The bits behind the last field, where they are not copies of its last bit; else nothing.
+pub(crate) fn spare_bits(payload: &[u8], bits: u32, field_bits: u32) -> Vec<u8> {
+    let bit = |n: u32| payload[(n / 8) as usize] >> (n % 8) & 1;
+    if bits <= field_bits || (field_bits..bits).all(|n| bit(n) == bit(field_bits - 1)) {
+        return Vec::new();
+    }
+    let mut spare = vec![0; (bits - field_bits).div_ceil(8) as usize];
+    for n in field_bits..bits {
+        spare[((n - field_bits) / 8) as usize] |= bit(n) << ((n - field_bits) % 8);
+    }
+    spare
+}
+
+/// A payload as it was received, from its fields in full.
+pub(crate) fn with_spare_bits(full: &[u8], bits: u32, field_bits: u32, spare: &[u8]) -> Vec<u8> {
+    let len = bits.div_ceil(8) as usize;
+    let sign = full.last().is_some_and(|byte| byte >> 7 == 1);
+    let mut bytes = full.to_vec();
+    bytes.resize(len, if sign { 0xff } else { 0 });
+    if !spare.is_empty() {
+        let last = bits - 1;
+        let mut sign = 0;
+        for n in field_bits..len as u32 * 8 {
+            let at = n - field_bits;
+            if n <= last {
+                sign = spare[(at / 8) as usize] >> (at % 8) & 1;
+            }
+            let byte = &mut bytes[(n / 8) as usize];
+            *byte = *byte & !(1 << (n % 8)) | sign << (n % 8);
+        }
+    }
+    bytes
 }

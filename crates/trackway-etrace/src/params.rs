@@ -151,6 +151,18 @@ params! {
     time_width: 1..=64, 1, 1;
     /// Packets carry no time (version 2).
     notime: 0..=1, 1, 1;
+    /// Bits of the data address; 0: as many as of the instruction address.
+    daddress_width: 0..=64, 0, 0;
+    /// Bits of the data bus.
+    data_width: 8..=128, 64, 64;
+    /// Bits of `dtype`: 1 for loads and stores, 3 with CSR accesses, 4 with atomics.
+    dtype_width: 1..=4, 4, 4;
+    /// Bits of the id of split loads.
+    lrid_width: 0..=8, 0, 0;
+    /// Bits of the instruction address that the data interface tells; 0: none, and filters look at whole blocks.
+    iaddr_lsbs_width: 0..=32, 0, 0;
+    /// Bits that tell the block of a data access.
+    dblock_width: 0..=4, 0, 0;
 }
 
 impl Params {

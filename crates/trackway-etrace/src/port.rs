@@ -195,6 +195,8 @@ pub struct Cycle<'a> {
     pub time: u64,
     /// Number of the cycle.
     pub cycle: u64,
+    /// Implementation-defined inputs.
+    pub impdef: u32,
     /// The core is halted.
     pub halted: bool,
     /// The core is in reset.

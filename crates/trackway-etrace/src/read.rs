@@ -102,7 +102,7 @@ impl Reader {
     /// Follows the modes that a support packet tells.
     pub(crate) fn note(&mut self, packet: &Packet) {
         if let Packet::Support(support) = packet {
-            let options = self.config.support.options(support.ioptions, self.options);
+            let options = self.config.options_after(support, self.options);
             if options != self.options {
                 self.options = options;
                 self.layout = Layout::new(&self.config, options);

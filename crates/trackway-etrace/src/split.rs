@@ -145,7 +145,7 @@ impl Scanner {
                 (context.privilege, (has_context || !everywhere).then_some(context.context))
             }
             Packet::Support(support) => {
-                self.carried.options = self.config.support.options(support.ioptions, self.carried.options);
+                self.carried.options = self.config.options_after(support, self.carried.options);
                 return;
             }
             _ => return,
@@ -255,7 +255,7 @@ impl Part {
                 }
             };
             if let Packet::Support(support) = packet {
-                options = config.support.options(support.ioptions, options);
+                options = config.options_after(&support, options);
                 layout = Layout::new(config, options);
             }
             let is_last = self.cut && at == self.end;

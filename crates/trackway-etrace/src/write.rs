@@ -62,7 +62,7 @@ impl Writer {
     /// Follows the modes that a support packet tells.
     pub fn note(&mut self, packet: &Packet) {
         if let Packet::Support(support) = packet {
-            self.config.options = self.config.support.options(support.ioptions, self.config.options);
+            self.config.options = self.config.options_after(support, self.config.options);
             self.layout = Layout::new(&self.config, self.config.options);
         }
     }

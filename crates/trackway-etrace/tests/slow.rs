@@ -236,7 +236,7 @@ impl Slow {
     }
 
     fn process_support(&mut self, support: &trackway_etrace::packet::Support) -> Outcome<()> {
-        self.options = self.config.support.options(support.ioptions, self.options);
+        self.options = self.config.options_after(support, self.options);
         if support.qual_status != qual_status::NO_CHANGE {
             self.start_of_trace = true;
         }

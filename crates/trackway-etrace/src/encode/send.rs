@@ -68,8 +68,8 @@ impl Encoder {
     }
 
     pub(super) fn send_support(&mut self, enable: bool, qual_status: u32) {
-        let ioptions = self.config.support.bits(self.options);
-        let packet = Support { enable, qual_status, ioptions, ..Support::default() };
+        let (ioptions, doptions) = self.config.support.bits(self.options);
+        let packet = Support { enable, qual_status, ioptions, doptions, ..Support::default() };
         self.send(&Packet::Support(packet));
     }
 
