@@ -270,6 +270,7 @@ impl MemAccess {
             tagged: false,
             range: false,
             inferred: false,
+            unplaced: false,
         }
     }
 

@@ -168,7 +168,8 @@ fields! {
         pub end: u64,
         /// How many instructions, attempted ones included.
         pub count: u32,
-        /// Accesses that a data trace attached, see [`Batch::accesses_of`](crate::Batch::accesses_of).
+        /// Accesses of its last instruction, see [`Batch::accesses_of`](crate::Batch::accesses_of). A data trace
+        /// cuts runs behind every instruction whose accesses it tells.
         pub accesses: Option<AccessesRef>,
         /// Instruction set.
         pub isa: Isa,
@@ -250,6 +251,8 @@ fields! {
         pub range: bool,
         /// Size or kind was inferred, not recorded.
         pub inferred: bool,
+        /// The address was not recorded, and `address` means nothing.
+        pub unplaced: bool,
     }
 }
 

@@ -35,7 +35,7 @@ impl std::fmt::Debug for Put {
 
 fn accesses() -> impl Strategy<Value = Put> {
     let mem =
-        (word(MemKind::ALL), any::<u64>(), any::<u64>(), value(), any::<[bool; 3]>(), any::<Option<u64>>());
+        (word(MemKind::ALL), any::<u64>(), any::<u64>(), value(), any::<[bool; 4]>(), any::<Option<u64>>());
     let reg = (
         word(RegClass::ALL),
         any::<u16>(),
@@ -46,7 +46,7 @@ fn accesses() -> impl Strategy<Value = Put> {
     );
     (prop::collection::vec(mem, 0..4), prop::collection::vec(reg, 0..4)).prop_map(|(mem, regs)| {
         Put(Box::new(move |batch: &mut Batch| {
-            for (kind, address, size, data, [tagged, range, inferred], physical) in mem.clone() {
+            for (kind, address, size, data, [tagged, range, inferred, unplaced], physical) in mem.clone() {
                 let data = put_value(batch, data);
                 let extra =
                     physical.and_then(|_| batch.add_mem_extra(MemExtra { physical, ..MemExtra::default() }));
@@ -55,6 +55,7 @@ fn accesses() -> impl Strategy<Value = Put> {
                     tagged,
                     range,
                     inferred,
+                    unplaced,
                     ..MemAccess::new(kind, address, size, data)
                 });
             }
@@ -94,7 +95,7 @@ fn other() -> impl Strategy<Value = Put> {
     (
         0usize..9,
         numbers,
-        any::<[bool; 3]>(),
+        any::<[bool; 4]>(),
         prop::collection::vec(any::<u8>(), 0..30),
         any::<u8>(),
         accesses(),

@@ -218,6 +218,9 @@ impl<W: Write> Lower<W> {
         if accesses.is_empty() {
             return;
         }
+        if accesses.iter().any(|access| access.unplaced) {
+            return self.losses.add(Fate::Dropped, "accesses without an address", accesses.len() as u64);
+        }
         let inst = riscv::decode(self.config.isa(), step.encoding).filter(|_| step.length > 0);
         let is_amo = inst.is_some_and(|inst| matches!(inst.op.class(), Class::Amo(_)));
         let first = &accesses[0];

@@ -57,10 +57,8 @@ impl Expand {
                 }
             };
             let mut step = Step { pc: Some(pc), ..Step::new(pc, encoding, length) };
-            if n == 0 {
-                step.accesses = batch.accesses_of(run);
-            }
             if n == last {
+                step.accesses = batch.accesses_of(run);
                 step.taken = run.taken;
                 if run.attempted {
                     step.outcome = Outcome::Attempted;

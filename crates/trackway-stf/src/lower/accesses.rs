@@ -57,6 +57,9 @@ impl Lower {
 
     pub(super) fn memory(&mut self, access: &MemAccess, batch: &Batch, group: &mut Group) {
         let extra = batch.mem_extra_of(access).copied().unwrap_or_default();
+        if access.unplaced {
+            return self.losses.add(Fate::Dropped, "accesses without an address", 1);
+        }
         let (read, write) = match access.kind {
             MemKind::Read => (true, false),
             MemKind::Write => (false, true),
