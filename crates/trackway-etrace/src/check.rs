@@ -3,6 +3,7 @@
 use trackway_core::{Finding, Input, Result, Rule, Severity};
 
 use crate::config::{Config, privilege_of};
+use crate::data::check::DataState;
 use crate::packet::{Exact, Layout, Packet, Reported, ones, qual_status};
 use crate::read::Reader;
 
@@ -44,6 +45,14 @@ rules! {
     SPARE_BITS = "spare-bits", Warning, "E-Trace 6";
     /// Time does not go back.
     TIME = "time", Warning, "E-Trace 6.2";
+    /// After a synchronisation the first data packet of a size has address and data in full.
+    DATA_FULL = "data-full", Error, "E-Trace 7.1.3";
+    /// Codes of data packets are not reserved.
+    DATA_CODES = "data-codes", Error, "E-Trace 7";
+    /// The data of a split load follow its request, and no id is used twice at once.
+    SPLIT_LOADS = "split-loads", Error, "E-Trace 4.4";
+    /// Data packets come while data trace is on.
+    DATA_ENABLED = "data-enabled", Warning, "E-Trace 6.5";
 }
 
 /// What the packets so far demand of the next.
@@ -54,6 +63,7 @@ struct State {
     updiscon: bool,
     trapped: bool,
     time: Option<u64>,
+    data: DataState,
 }
 
 /// Checks a trace; gives the number of packets.
@@ -62,7 +72,7 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
     let mut state = State::default();
     let mut items = 0;
     loop {
-        let layout = *reader.layout();
+        let (layout, data_layout) = (*reader.layout(), *reader.data_layout());
         let offset = reader.offset();
         let mut tell =
             |rule: &'static Rule, message: String| report(Finding { rule, offset, item: items, message });
@@ -71,6 +81,10 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
             Ok(Some(item)) => {
                 if let Some(exact) = &item.packet {
                     state.check(exact, &layout, config, &mut tell);
+                    state.data.follow(&exact.packet, config);
+                }
+                if let Some(exact) = &item.data {
+                    state.data.check(exact, &data_layout, &mut tell);
                 }
             }
             Err(error) => {
@@ -160,7 +174,7 @@ impl State {
                 if support.qual_status != qual_status::NO_CHANGE {
                     self.synced = false;
                 }
-                let options = config.options_after(&support, config.options);
+                let options = config.options_after(support, config.options);
                 if let Err(error) = (Config { options, ..config.clone() }).check() {
                     tell(&MODES, error.to_string());
                 }

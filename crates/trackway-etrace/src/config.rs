@@ -44,12 +44,12 @@
 use std::fmt;
 
 use toml::{Table, Value};
-use trackway_core::Privilege;
+use trackway_core::{ErrorKind, Privilege};
 
 use crate::data::DataConfig;
 use crate::dialect::Dialect;
 use crate::filter::FilterConfig;
-use crate::frame::Framing;
+use crate::frame::{Frame, Framing, Kind};
 use crate::options::{Mode, Options, SupportLayout};
 use crate::packet::Support;
 use crate::params::{PARAMETERS, Params};
@@ -291,6 +291,16 @@ impl Config {
         self.params.retires == 1 || self.params.iaddr_lsbs_width > 0
     }
 
+    /// The frame at the start of `bytes`; a source id of its own makes it a data packet.
+    #[inline]
+    pub(crate) fn read_frame(&self, bytes: &[u8], index: u64) -> Result<Frame, ErrorKind> {
+        let mut frame = self.framing.read(bytes, index)?;
+        if self.data.source == Some(frame.source) && frame.kind == Kind::Instruction {
+            (frame.kind, frame.source) = (Kind::Data, self.encoder.source);
+        }
+        Ok(frame)
+    }
+
     /// The modes after a support packet; one without a bit there stays as `known`.
     pub fn options_after(&self, support: &Support, known: Options) -> Options {
         let doptions = self.dialect.has_data_status().then_some(support.doptions);
@@ -391,7 +401,11 @@ impl Config {
         if self.options.no_address && self.options.no_data {
             return err("options", "no_address and no_data together leave nothing to say");
         }
-        if self.data.enable && !self.framing.tells_data() && self.data.source.is_none() {
+        let has_source = self.data.source.is_some() && self.framing.source_bits() > 0;
+        if has_source && self.data.source == Some(self.encoder.source) {
+            return err("data.source", "it is that of the instruction packets");
+        }
+        if self.data.enable && !self.framing.tells_data() && !has_source {
             return err(
                 "framing",
                 "a data trace needs smi, encap with type_width of 2 or more, or a source id of its own (data.source)",
@@ -479,6 +493,7 @@ impl Config {
                 _ => return Err(ConfigError::new(key, "no such key; see the list of E-Trace parameters")),
             }
         }
+        config.support.doptions.truncate(config.support.doptions_width as usize);
         config.framing = read_framing(&framing)?;
         config.check()?;
         Ok(config)

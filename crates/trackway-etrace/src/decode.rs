@@ -11,6 +11,7 @@ use trackway_image::Image;
 use trackway_isa::Control;
 
 use crate::config::{Config, privilege_of};
+use crate::data::attach;
 use crate::packet::{self, Packet, Reported, Start, Support, qual_status};
 use crate::walk::{Fault, Goal, Progress, Walker};
 
@@ -462,6 +463,11 @@ impl Decoder {
     fn support(&mut self, support: &Support, out: &mut Batch) {
         self.stage = Stage::Idle;
         self.walker.options = self.config.options_after(support, self.walker.options);
+        if self.config.data.enable {
+            let options = &self.walker.options;
+            let bits = u8::from(options.no_address) | u8::from(options.no_data) << 1;
+            give_mark(self.offset, attach::MODES, &[bits], out);
+        }
         if support.qual_status == qual_status::NO_CHANGE {
             return;
         }
@@ -539,6 +545,9 @@ impl Decoder {
             }
             _ => return,
         };
+        if self.config.data.enable {
+            give_mark(self.offset, attach::BEGIN, &[], out);
+        }
         let before = match self.packet {
             Packet::Start(_) if self.trail == Trail::On && self.walker.options.sijump => {
                 if self.walker.start == target {
@@ -623,4 +632,10 @@ impl Decoder {
             self.packet.section(),
         )
     }
+}
+
+/// Tells those who join data packets to instructions something, by a mark that they take out.
+fn give_mark(offset: u64, code: u32, bytes: &[u8], out: &mut Batch) {
+    let data = out.add_bytes(bytes);
+    out.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
 }

@@ -8,6 +8,7 @@
 //! Plain instructions that follow each other are joined to one as they come in, so blocks and single
 //! instructions give the same packets by construction.
 
+pub(crate) mod data;
 mod intake;
 mod pass;
 mod qualify;
@@ -23,6 +24,7 @@ use crate::config::{Config, ConfigError};
 use crate::options::Options;
 use crate::state::{JumpCache, Predictor, ReturnStack};
 use crate::write::{Buffer, Writer};
+use data::Line;
 use qualify::Qualifier;
 pub(crate) use row::TrapIn;
 use row::{Inst, Past};
@@ -79,6 +81,7 @@ pub struct Encoder {
     /// Last privilege and context at the port.
     port: Option<(u32, u64)>,
     qualifier: Qualifier,
+    line: Line,
     error: Result<()>,
 }
 
@@ -120,7 +123,8 @@ impl Encoder {
             stalled: 0,
             enabled: false,
             port: None,
-            qualifier: Qualifier::default(),
+            qualifier: Qualifier::new(config),
+            line: Line::new(config),
             error: Ok(()),
         })
     }
@@ -134,6 +138,10 @@ impl Encoder {
         self.config = config;
         self.options = options;
         self.enabled = false;
+        self.line.renew(&self.config);
+        if self.line.on {
+            self.enable();
+        }
         Ok(())
     }
 

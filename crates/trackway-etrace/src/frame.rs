@@ -102,6 +102,15 @@ impl Framing {
         }
     }
 
+    /// Bits that tell sources apart.
+    pub const fn source_bits(&self) -> u32 {
+        match self {
+            Framing::Encap { srcid_width, .. } => *srcid_width,
+            Framing::Ultrasoc { index_width } => *index_width,
+            _ => 0,
+        }
+    }
+
     /// Does a frame say whether it holds instruction or data trace?
     pub const fn tells_data(&self) -> bool {
         match self {

@@ -84,7 +84,7 @@ pub use lower::Lower;
 pub use options::{Mode, Options, SupportLayout};
 pub use params::{Attribute, PARAMETERS, Parameter, Params};
 pub use read::{Item, Reader};
-pub use text::{Text, show_packet};
+pub use text::{Text, show_data, show_packet};
 pub use walk::Fault;
 pub use wire::Payload;
 pub use write::Writer;

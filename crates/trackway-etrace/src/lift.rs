@@ -9,6 +9,7 @@ use trackway_core::*;
 use trackway_image::Image;
 
 use crate::config::Config;
+use crate::data::attach::{self, Attach};
 use crate::decode::Decoder;
 use crate::frame::Kind;
 use crate::packet::Packet;
@@ -34,6 +35,10 @@ pub struct Lift {
     failed: bool,
     fault: Option<Fault>,
     census: Census,
+    /// Joins data packets to instructions, where there is a data trace.
+    attach: Option<Box<Attach>>,
+    /// All of the source at hand was read.
+    drained: bool,
 }
 
 /// How one source is decoded.
@@ -48,6 +53,7 @@ struct Serial {
     reader: Reader,
     decoder: Decoder,
     only: Option<u32>,
+    joined: bool,
     ended: bool,
     /// The last error was one of framing: where the next frame starts is not known.
     astray: bool,
@@ -109,7 +115,7 @@ impl Lift {
         config.check()?;
         let isa = isa_of(config, &image);
         let config = Arc::new(config.clone());
-        let several = source_bits(&config) > 0;
+        let several = config.framing.source_bits() > 0;
         let mut meta = meta(&config, isa);
         let mut ways = Vec::new();
         if several || jobs > 1 {
@@ -130,7 +136,10 @@ impl Lift {
         } else {
             ways.push(Way::Serial(Box::new(Serial::new(input, &config, &image, isa, None))));
         }
+        let attach = config.data.enable.then(|| Box::new(Attach::new(&config, &image, isa)));
         Ok(Lift {
+            attach,
+            drained: false,
             meta,
             config,
             image,
@@ -145,18 +154,28 @@ impl Lift {
         })
     }
 
+    /// The next events of the source at hand.
+    fn make(&mut self, batch: &mut Batch) -> Result<()> {
+        match &mut self.ways[self.source] {
+            Way::Serial(serial) => serial.fill(batch, &mut self.census, &mut self.fault),
+            Way::Parallel(parallel) => {
+                let (config, image) = (&self.config, &self.image);
+                parallel.fill(batch, &mut self.census, &mut self.fault, config, image, self.isa)
+            }
+        }
+    }
+
+    /// Numbers the instructions of a batch.
+    fn number(&mut self, batch: &mut Batch) -> bool {
+        batch.source = self.source as u16;
+        batch.first_instruction = self.instructions;
+        self.instructions += batch.instructions();
+        true
+    }
+
     /// Why the last packet could not be followed.
     pub fn fault(&self) -> Option<Fault> {
         self.fault
-    }
-}
-
-/// Bits that tell sources apart.
-fn source_bits(config: &Config) -> u32 {
-    match config.framing {
-        crate::frame::Framing::Encap { srcid_width, .. } => srcid_width,
-        crate::frame::Framing::Ultrasoc { index_width } => index_width,
-        _ => 0,
     }
 }
 
@@ -228,39 +247,41 @@ impl Source for Lift {
         if self.failed {
             return Ok(false);
         }
-        if let Some(error) = self.pending.take() {
-            self.failed = true;
-            return Err(error);
-        }
-        while self.source < self.ways.len() {
-            let made = match &mut self.ways[self.source] {
-                Way::Serial(serial) => serial.fill(batch, &mut self.census, &mut self.fault),
-                Way::Parallel(parallel) => parallel.fill(
-                    batch,
-                    &mut self.census,
-                    &mut self.fault,
-                    &self.config,
-                    &self.image,
-                    self.isa,
-                ),
-            };
-            if let Err(error) = made {
-                if batch.events.is_empty() {
-                    self.failed = true;
-                    return Err(error);
+        loop {
+            if let Some(done) = self.attach.as_mut().and_then(|attach| attach.pop()) {
+                *batch = done;
+                return Ok(self.number(batch));
+            }
+            if let Some(error) = self.pending.take() {
+                self.failed = true;
+                return Err(error);
+            }
+            if std::mem::take(&mut self.drained) {
+                self.source += 1;
+                self.instructions = 0;
+                if self.attach.is_some() {
+                    self.attach = Some(Box::new(Attach::new(&self.config, &self.image, self.isa)));
                 }
-                self.pending = Some(error);
             }
-            if !batch.events.is_empty() {
-                batch.source = self.source as u16;
-                batch.first_instruction = self.instructions;
-                self.instructions += batch.instructions();
-                return Ok(true);
+            if self.source >= self.ways.len() {
+                return Ok(false);
             }
-            self.source += 1;
-            self.instructions = 0;
+            self.pending = self.make(batch).err();
+            self.drained = batch.events.is_empty() && self.pending.is_none();
+            match &mut self.attach {
+                Some(attach) => {
+                    let made = std::mem::take(batch);
+                    if !made.events.is_empty() {
+                        attach.put(made);
+                    }
+                    if self.drained || self.pending.is_some() {
+                        attach.put(Batch::default());
+                    }
+                }
+                None if !batch.events.is_empty() => return Ok(self.number(batch)),
+                None => {}
+            }
         }
-        Ok(false)
     }
 
     fn resync(&mut self) -> Result<bool> {
@@ -280,7 +301,8 @@ impl Source for Lift {
     }
 
     fn census(&self) -> Vec<(&'static str, u64)> {
-        CENSUS.into_iter().zip(self.census.0).filter(|(_, n)| *n > 0).collect()
+        let data = self.attach.iter().flat_map(|attach| attach.census());
+        CENSUS.into_iter().zip(self.census.0).filter(|(_, n)| *n > 0).chain(data).collect()
     }
 }
 
@@ -290,6 +312,7 @@ impl Serial {
             reader: Reader::new(input, config),
             decoder: Decoder::new(config, image, isa),
             only,
+            joined: config.data.enable,
             ended: false,
             astray: false,
         }
@@ -342,7 +365,7 @@ impl Serial {
                     }
                 },
                 _ => {
-                    give_foreign(batch, offset, &frame, payload);
+                    give_foreign(batch, offset, &frame, payload, self.joined);
                     self.reader.advance(&frame);
                 }
             }
@@ -371,10 +394,16 @@ impl Serial {
     }
 }
 
-/// Data trace and unknown packets, as they are.
-pub(crate) fn give_foreign(batch: &mut Batch, offset: u64, frame: &crate::frame::Frame, payload: &[u8]) {
+/// Data trace and unknown packets, as they are; `joined`: data packets are taken up later.
+pub(crate) fn give_foreign(
+    batch: &mut Batch,
+    offset: u64,
+    frame: &crate::frame::Frame,
+    payload: &[u8],
+    joined: bool,
+) {
     let data = batch.add_bytes(payload);
-    let code = u32::from(frame.code);
+    let code = if joined && frame.kind == Kind::Data { attach::PACKET } else { u32::from(frame.code) };
     batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
 }
 

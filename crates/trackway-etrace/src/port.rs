@@ -3,6 +3,8 @@
 use trackway_core::Isa;
 use trackway_isa::{Control, flow};
 
+use crate::data::Port;
+
 /// How a block of instructions ends (table 4.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Itype(pub u8);
@@ -181,6 +183,8 @@ impl Block {
 pub struct Cycle<'a> {
     /// Blocks, oldest first. Only the last can trap.
     pub blocks: &'a [Block],
+    /// The data interface; accesses are in the order of their instructions.
+    pub data: &'a [Port],
     /// Cause of the trap, if the last block has one.
     pub cause: u64,
     /// Trap value.

@@ -3,6 +3,7 @@
 use trackway_core::{Error, ErrorKind, Feed, Input, Result};
 
 use crate::config::Config;
+use crate::data;
 use crate::frame::{Frame, Kind, find_zero_run};
 use crate::options::Options;
 use crate::packet::{Exact, Layout, Packet};
@@ -16,7 +17,9 @@ pub struct Item {
     pub frame: Frame,
     /// The instruction trace packet, if it is one.
     pub packet: Option<Exact>,
-    /// The payload of anything else.
+    /// The data trace packet, if it is one and there is a data trace.
+    pub data: Option<data::Exact>,
+    /// The payload of anything but instruction trace.
     pub payload: Vec<u8>,
 }
 
@@ -38,6 +41,8 @@ pub struct Reader {
     config: Config,
     layout: Layout,
     options: Options,
+    data_layout: data::Layout,
+    sizes: data::Sizes,
     /// Number of the next frame.
     index: u64,
 }
@@ -50,6 +55,8 @@ impl Reader {
             config: config.clone(),
             layout: Layout::new(config, config.options),
             options: config.options,
+            data_layout: data::Layout::new(config, config.options),
+            sizes: data::Sizes::default(),
             index: 0,
         }
     }
@@ -64,12 +71,17 @@ impl Reader {
         &self.layout
     }
 
+    /// The layout of data packets in use.
+    pub fn data_layout(&self) -> &data::Layout {
+        &self.data_layout
+    }
+
     /// The next frame, looked at where it lies; `None` at the end. Support packets are followed.
     #[inline]
     pub(crate) fn next_frame(&mut self) -> Result<Option<(u64, Frame)>> {
         loop {
             let bytes = self.feed.bytes();
-            let read = self.config.framing.read(bytes, self.index);
+            let read = self.config.read_frame(bytes, self.index);
             match read {
                 Ok(frame) => return Ok(Some((self.feed.offset(), frame))),
                 Err(ErrorKind::Truncated) => {
@@ -106,6 +118,7 @@ impl Reader {
             if options != self.options {
                 self.options = options;
                 self.layout = Layout::new(&self.config, options);
+                self.data_layout = data::Layout::new(&self.config, options);
             }
         }
     }
@@ -115,19 +128,30 @@ impl Reader {
         let Some((offset, frame)) = self.next_frame()? else { return Ok(None) };
         let mut scratch = [0; 64];
         let payload = frame.payload(self.feed.bytes(), &mut scratch);
-        let mut item = Item { offset, frame, packet: None, payload: Vec::new() };
+        let mut item = Item { offset, frame, packet: None, data: None, payload: Vec::new() };
         let mut failed = None;
+        if frame.kind != Kind::Instruction {
+            item.payload = payload.to_vec();
+        }
         match frame.kind {
             Kind::Instruction => match Exact::read(payload, frame.payload_bits, &self.layout) {
                 Ok(exact) => item.packet = Some(exact),
-                Err(kind) => failed = Some(kind),
+                Err(kind) => failed = Some(bad_packet(kind, offset)),
             },
-            Kind::Null => {}
-            Kind::Data | Kind::Other(_) => item.payload = payload.to_vec(),
+            Kind::Data if self.config.data.enable => {
+                match data::Exact::read(payload, frame.payload_bits, &self.data_layout, &self.sizes) {
+                    Ok(exact) => {
+                        self.sizes.note(&exact.packet);
+                        item.data = Some(exact);
+                    }
+                    Err(kind) => failed = Some(kind.at(offset, "data packet", "format", "E-Trace 7")),
+                }
+            }
+            Kind::Null | Kind::Data | Kind::Other(_) => {}
         }
         self.advance(&frame);
-        if let Some(kind) = failed {
-            return Err(bad_packet(kind, offset));
+        if let Some(error) = failed {
+            return Err(error);
         }
         if let Some(exact) = &item.packet {
             self.note(&exact.packet);

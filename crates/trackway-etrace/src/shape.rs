@@ -1,10 +1,14 @@
 //! From events to the port: forms retirement blocks and cycles out of any RISC-V execution.
 
+use std::sync::Arc;
+
 use trackway_core::*;
 use trackway_image::{Cursor, Image, Waypoints};
 use trackway_isa::{Control, Flow, flow};
 
 use crate::config::{Config, privilege_code};
+use crate::data::shape::{DataShaper, Recorded};
+use crate::encode::data::Item;
 use crate::encode::{Encoder, TrapIn};
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, sequential_target};
 
@@ -32,6 +36,15 @@ impl Pending {
             _ if self.flow.control.is_indirect() => None,
             _ => Some(end),
         }
+    }
+}
+
+/// Instructions in a block: as many as there are, unless filters look at blocks.
+fn max_block(config: &Config) -> u32 {
+    match config.encoder.block {
+        0 if config.filters.ifilters | config.filters.dfilters != 0 => config.params.retires,
+        0 => 1 << 20,
+        block => block,
     }
 }
 
@@ -65,6 +78,14 @@ pub(crate) struct Shaper {
     after_trap: bool,
     /// Memory and register accesses that came by.
     accesses: (u64, u64),
+    /// Data trace, if it is on; what the pending instruction does, and those of the block.
+    data: Option<DataShaper>,
+    pending_items: Vec<Item>,
+    items: Vec<Item>,
+    /// Items of the blocks that wait for their cycle.
+    block_items: Vec<Vec<Item>>,
+    /// The last instruction that joined the block.
+    joined: Option<u64>,
     /// Privilege, context and how to report it, from the next instruction on.
     incoming: Option<(Privilege, u64, u8)>,
 }
@@ -78,7 +99,7 @@ impl Shaper {
             sijump: config.params.sijump == 1,
             default_ctype: if config.params.ctype_width >= 2 { 2 } else { 1 },
             has_context: config.params.nocontext == 0,
-            max_block: if config.encoder.block == 0 { 1 << 20 } else { config.encoder.block },
+            max_block: max_block(config),
             max_blocks: config.params.taken_branches.max(1) as usize,
             image: image.map(|image| image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor()),
             pending: None,
@@ -94,6 +115,11 @@ impl Shaper {
             last: None,
             after_trap: false,
             accesses: (0, 0),
+            data: config.data.enable.then(|| DataShaper::new(config, isa)),
+            pending_items: Vec::new(),
+            items: Vec::new(),
+            block_items: Vec::new(),
+            joined: None,
             incoming: None,
         }
     }
@@ -102,7 +128,7 @@ impl Shaper {
         for event in &batch.events {
             match &event.kind {
                 EventKind::Step(step) => self.step(step, batch, encoder),
-                EventKind::Run(run) if !run.withdrawn => self.run(run, encoder),
+                EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
                 EventKind::Run(_) => encoder.losses.add(Fate::Dropped, "withdrawn runs", 1),
                 EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
                 EventKind::Context(n) => self.context(&batch.contexts[*n as usize], encoder),
@@ -120,6 +146,16 @@ impl Shaper {
         self.invent_trap(encoder);
         self.close(encoder);
         self.flush(encoder);
+        if let Some(data) = &mut self.data {
+            encoder.respond(data.rest());
+            let (memory, registers) = data.told;
+            encoder.losses.add(Fate::Kept, "memory accesses", memory);
+            encoder.losses.add(Fate::Kept, "CSR accesses", registers);
+            encoder.losses.add(Fate::Invented, "data of accesses", data.invented);
+            encoder.losses.add(Fate::Dropped, "accesses that the instruction does not make", data.odd);
+            self.accesses.0 = self.accesses.0.saturating_sub(memory + data.odd);
+            self.accesses.1 = self.accesses.1.saturating_sub(registers);
+        }
         encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
         encoder.losses.add(Fate::Dropped, "register accesses", self.accesses.1);
         encoder.finish(self.cycle)
@@ -144,12 +180,17 @@ impl Shaper {
             self.interrupt_flow(encoder);
             return;
         };
-        self.instruction(pc, pc, encoding, step.taken, step.outcome == Outcome::Attempted, encoder);
+        let recorded = Recorded { batch, accesses };
+        let attempted = step.outcome == Outcome::Attempted;
+        self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
     }
 
     /// A straight run, block by block.
-    fn run(&mut self, run: &Run, encoder: &mut Encoder) {
+    fn run(&mut self, run: &Run, batch: &Batch, encoder: &mut Encoder) {
         let mut at = run.start;
+        let accesses = batch.accesses_of(run);
+        self.accesses.0 += u64::from(accesses.mem_len);
+        self.accesses.1 += u64::from(accesses.regs_len);
         while at < run.end {
             let Some(block) = self.image.as_mut().and_then(|image| image.at(at)) else {
                 encoder.losses.add(Fate::Dropped, "runs of code that is not known", 1);
@@ -180,13 +221,14 @@ impl Shaper {
                     _ => last.wrapping_sub(2),
                 };
                 if let Some(encoding) = self.fetch(previous) {
-                    self.instruction(at, previous, encoding, None, false, encoder);
+                    self.instruction(at, previous, encoding, None, false, None, encoder);
                 }
                 at = last;
             }
             // Inside a run branches are not taken.
             let taken = if is_last { run.taken } else { Some(false) };
-            self.instruction(at, last, encoding, taken, attempted, encoder);
+            let recorded = is_last.then_some(Recorded { batch, accesses });
+            self.instruction(at, last, encoding, taken, attempted, recorded, encoder);
             at = end;
         }
     }
@@ -198,6 +240,7 @@ impl Shaper {
 
     /// One instruction, or a straight run from `start` that ends with it.
     #[inline]
+    #[allow(clippy::too_many_arguments)] // all that is known of an instruction
     fn instruction(
         &mut self,
         start: u64,
@@ -205,6 +248,7 @@ impl Shaper {
         encoding: u32,
         taken: Option<bool>,
         attempted: bool,
+        recorded: Option<Recorded<'_>>,
         encoder: &mut Encoder,
     ) {
         self.invent_trap(encoder);
@@ -226,7 +270,34 @@ impl Shaper {
             }
             self.last = Some((pc, encoding));
         }
+        if self.data.is_some() {
+            self.note_data(start, pc, encoding, recorded);
+        }
         self.pending = Some(Pending { start, address: pc, flow, control, taken, sijump, notify: false });
+    }
+
+    /// What the pending instruction, and the run that ends with it, do to memory and CSRs.
+    fn note_data(&mut self, start: u64, pc: u64, encoding: u32, recorded: Option<Recorded<'_>>) {
+        let mut at = start;
+        while at != pc {
+            let memory = self.image.as_ref().map(|image| Arc::clone(image.blocks().memory()));
+            let Some((inside, length)) = memory.and_then(|memory| memory.fetch(self.isa, at)) else { break };
+            if let Some(data) = &mut self.data {
+                data.silent(at, inside, &mut self.pending_items);
+            }
+            at = at.wrapping_add(length.into());
+        }
+        let Some(data) = &mut self.data else { return };
+        match recorded {
+            Some(recorded) => data.instruction(pc, encoding, recorded, &mut self.pending_items),
+            None => data.silent(pc, encoding, &mut self.pending_items),
+        }
+        if start != pc && !self.pending_items.is_empty() {
+            let before = self.before(start, pc).map(|(at, _)| at);
+            for item in &mut self.pending_items {
+                item.before = before.filter(|_| item.iaddr == pc);
+            }
+        }
     }
 
     /// The instruction before `pc` in a run from `start`.
@@ -294,6 +365,15 @@ impl Shaper {
             self.close(encoder);
             self.block.iaddr = start;
         }
+        if !self.pending_items.is_empty() {
+            let joined = self.joined;
+            self.items.extend(
+                self.pending_items
+                    .drain(..)
+                    .map(|item| Item { before: if start == address { joined } else { item.before }, ..item }),
+            );
+        }
+        self.joined = Some(address);
         self.after_trap = false;
         self.count += 1;
         self.block.iretire += halfwords;
@@ -314,13 +394,20 @@ impl Shaper {
         }
         let block = std::mem::take(&mut self.block);
         self.count = 0;
+        self.joined = None;
         if self.max_blocks == 1 {
             let cycle = self.port();
-            encoder.block(&block, &cycle);
+            if self.items.is_empty() {
+                encoder.block(&block, &cycle);
+            } else {
+                encoder.block_with(&block, &cycle, &self.items);
+                self.items.clear();
+            }
             self.cycle += 1;
             self.ctype = 0;
         } else {
             self.blocks.push(block);
+            self.block_items.push(std::mem::take(&mut self.items));
             if self.blocks.len() == self.max_blocks {
                 self.flush(encoder);
             }
@@ -345,8 +432,8 @@ impl Shaper {
         }
         let blocks = std::mem::take(&mut self.blocks);
         let cycle = self.port();
-        for block in &blocks {
-            encoder.block(block, &cycle);
+        for (block, items) in blocks.iter().zip(std::mem::take(&mut self.block_items)) {
+            encoder.block_with(block, &cycle, &items);
         }
         self.blocks = blocks;
         self.blocks.clear();
@@ -387,8 +474,7 @@ impl Shaper {
     fn send_trap(&mut self, trap: TrapIn, encoder: &mut Encoder) {
         self.close(encoder);
         self.flush(encoder);
-        let port = self.port();
-        encoder.trap(trap, port.privilege, port.context, port.time, port.cycle);
+        encoder.trap(trap, &self.port());
         self.cycle += 1;
         self.last = None;
         self.after_trap = true;

@@ -230,7 +230,7 @@ impl Part {
         let mut first = self.begins;
         while at < self.end {
             let here = &all[at as usize..self.end as usize];
-            let Ok(frame) = config.framing.read(here, index) else { break };
+            let Ok(frame) = config.read_frame(here, index) else { break };
             let offset = at;
             at += u64::from(frame.len);
             index += 1;
@@ -241,7 +241,7 @@ impl Part {
             let payload = frame.payload(here, &mut scratch);
             if frame.kind != Kind::Instruction {
                 if !first {
-                    give_foreign(&mut run.batch, offset, &frame, payload);
+                    give_foreign(&mut run.batch, offset, &frame, payload, config.data.enable);
                 }
                 continue;
             }

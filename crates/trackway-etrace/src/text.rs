@@ -5,8 +5,10 @@ use std::fmt::Write;
 use trackway_core::{Input, Item, Items, Result};
 
 use crate::config::Config;
+use crate::data;
 use crate::frame::Kind;
-use crate::packet::{Exact, Layout, Packet, qual_status};
+use crate::options::Mode;
+use crate::packet::{Layout, Packet, Support, qual_status};
 use crate::read::Reader;
 
 /// Packets as lines: fields in wire order; then what compression saved.
@@ -25,7 +27,7 @@ impl Text {
 
 impl Items for Text {
     fn next(&mut self, item: &mut Item) -> Result<bool> {
-        let layout = *self.reader.layout();
+        let (layout, data_layout) = (*self.reader.layout(), *self.reader.data_layout());
         let Some(read) = self.reader.read()? else { return Ok(false) };
         item.offset = read.offset;
         item.len = u64::from(read.frame.len);
@@ -36,21 +38,26 @@ impl Items for Text {
             if let Some(time) = read.frame.time {
                 write!(out, "stamp={time} ")?;
             }
-            if self.has_source() {
+            if self.config.framing.source_bits() > 0 {
                 write!(out, "src={} ", read.frame.source)?;
             }
             Ok(())
         })();
-        item.name = match &read.packet {
-            Some(exact) => {
+        item.name = match (&read.packet, &read.data) {
+            (Some(exact), _) => {
                 show_packet(&exact.packet, &layout, out);
-                if let Packet::Support(support) = exact.packet {
-                    show_support(&self.config, support.ioptions, support.qual_status, out);
+                if let Packet::Support(support) = &exact.packet {
+                    show_support(&self.config, support, out);
                 }
-                show_saved(exact, out);
+                show_saved(exact.saved(), exact.field_bits, !exact.spare.is_empty(), out);
                 exact.packet.name()
             }
-            None => {
+            (None, Some(exact)) => {
+                show_data(&exact.packet, &data_layout, out);
+                show_saved(exact.saved(), exact.field_bits, !exact.spare.is_empty(), out);
+                exact.packet.name()
+            }
+            (None, None) => {
                 for byte in &read.payload {
                     let _ = write!(out, "{byte:02x}");
                 }
@@ -68,17 +75,6 @@ impl Items for Text {
 
     fn resync(&mut self) -> Result<Option<u64>> {
         self.reader.resync()
-    }
-}
-
-impl Text {
-    fn has_source(&self) -> bool {
-        use crate::frame::Framing;
-        match self.config.framing {
-            Framing::Encap { srcid_width, .. } => srcid_width > 0,
-            Framing::Ultrasoc { index_width } => index_width > 0,
-            _ => false,
-        }
     }
 }
 
@@ -117,17 +113,38 @@ pub fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
     });
 }
 
+/// Fields in wire order, numbers in hex but for codes and lengths; an atomic's or CSR's operation by name.
+pub fn show_data(packet: &data::Packet, layout: &data::Layout, out: &mut String) {
+    use data::{Dtype, Packet as P};
+    let operation = match packet {
+        P::Atomic(data::Atomic { subtype, .. }) | P::AtomicRequest(data::AtomicRequest { subtype, .. }) => {
+            Some(Dtype(8 | *subtype as u8 & 7))
+        }
+        P::Csr(csr) => Some(Dtype(4 | csr.subtype as u8 & 3)),
+        _ => None,
+    };
+    packet.fields(layout, &mut |name, value, width| {
+        // Writing to a String cannot fail.
+        let _ = match (name, operation) {
+            _ if width == 0 => Ok(()),
+            ("subtype", Some(dtype)) => write!(out, "subtype={value}({}) ", dtype.name()),
+            ("size" | "diff" | "resp" | "data_len" | "op_len" | "index", _) => write!(out, "{name}={value} "),
+            _ => write!(out, "{name}={value:x} "),
+        };
+    });
+}
+
 /// The modes and the status by name.
-fn show_support(config: &Config, ioptions: u64, status: u32, out: &mut String) {
-    let on: Vec<_> = config
-        .support
-        .ioptions
-        .iter()
-        .enumerate()
-        .filter(|(n, _)| ioptions >> n & 1 == 1)
-        .map(|(_, mode)| mode.name())
-        .collect();
-    let _ = write!(out, "({}", qual_status::NAMES[status as usize & 3]);
+fn show_support(config: &Config, support: &Support, out: &mut String) {
+    let of = |modes: &[Mode], bits: u64| -> Vec<&str> {
+        let on = modes.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1);
+        on.map(|(_, mode)| mode.name()).collect()
+    };
+    let mut on = of(&config.support.ioptions, support.ioptions);
+    if config.dialect.has_data_status() {
+        on.extend(of(&config.support.doptions, support.doptions));
+    }
+    let _ = write!(out, "({}", qual_status::NAMES[support.qual_status as usize & 3]);
     if !on.is_empty() {
         let _ = write!(out, "; {}", on.join(", "));
     }
@@ -135,11 +152,10 @@ fn show_support(config: &Config, ioptions: u64, status: u32, out: &mut String) {
 }
 
 /// What compression saved, where the payload is not exactly as long as its fields.
-fn show_saved(exact: &Exact, out: &mut String) {
-    let saved = exact.saved();
+fn show_saved(saved: i64, field_bits: u32, has_spare: bool, out: &mut String) {
     if saved > 0 {
-        let _ = write!(out, "[{} of {} bits saved]", saved, exact.field_bits);
-    } else if saved <= -8 || !exact.spare.is_empty() {
-        let _ = write!(out, "[{} bits behind {} of fields]", -saved, exact.field_bits);
+        let _ = write!(out, "[{saved} of {field_bits} bits saved]");
+    } else if saved <= -8 || has_spare {
+        let _ = write!(out, "[{} bits behind {field_bits} of fields]", -saved);
     }
 }

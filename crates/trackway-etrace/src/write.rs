@@ -6,6 +6,7 @@ use crate::config::Config;
 use crate::frame::{Frame, Framing, Kind};
 use crate::options::Options;
 use crate::packet::{Exact, Layout, Packet};
+use crate::wire::Payload;
 
 /// Writes packets.
 ///
@@ -28,6 +29,10 @@ pub struct Writer {
     pub payload_bytes: u64,
     /// Bits that compression saved.
     pub saved_bits: u64,
+    /// Data trace packets written; they are not among `packets`.
+    pub data_packets: u64,
+    /// Bytes of their payload.
+    pub data_bytes: u64,
     layout: Layout,
     config: Config,
     /// Bytes taken away before `bytes`.
@@ -43,6 +48,8 @@ impl Writer {
             packets: 0,
             payload_bytes: 0,
             saved_bits: 0,
+            data_packets: 0,
+            data_bytes: 0,
             layout: Layout::new(config, config.options),
             config: config.clone(),
             offset: 0,
@@ -92,6 +99,13 @@ impl Writer {
         self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, packet.section())
     }
 
+    /// Writes the payload of a data packet, with a time stamp where the framing has one.
+    pub fn write_data(&mut self, payload: &Payload, time: Option<u64>) -> Result<()> {
+        let frame = self.config.framing.frame(Kind::Data, self.config.encoder.source, time);
+        self.saved_bits += u64::from(payload.saved());
+        self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, "E-Trace 7")
+    }
+
     /// Writes a packet as it was read.
     pub fn write_exact(&mut self, frame: &Frame, exact: &Exact) -> Result<()> {
         let payload = exact.write(&self.layout);
@@ -105,14 +119,24 @@ impl Writer {
 
     fn put(&mut self, frame: &Frame, payload: &[u8], bits: u32, section: &'static str) -> Result<()> {
         let start = self.bytes.len();
+        let source = match frame.kind {
+            Kind::Data => self.config.data.source.unwrap_or(frame.source),
+            _ => frame.source,
+        };
         self.config
             .framing
-            .write(frame, payload, bits, &mut self.bytes)
+            .write(&Frame { source, ..*frame }, payload, bits, &mut self.bytes)
             .map_err(|kind| kind.at(self.offset + start as u64, "packet", "length", section))?;
         if frame.kind != Kind::Null {
             self.pad(start)?;
-            self.packets += 1;
-            self.payload_bytes += payload.len() as u64;
+            let bytes = payload.len() as u64;
+            if frame.kind == Kind::Data {
+                self.data_packets += 1;
+                self.data_bytes += bytes;
+            } else {
+                self.packets += 1;
+                self.payload_bytes += bytes;
+            }
         }
         if matches!(self.config.framing, Framing::Bare { .. }) {
             self.lengths.push(payload.len() as u32);

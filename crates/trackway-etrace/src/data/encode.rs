@@ -27,7 +27,7 @@ struct Begun {
 /// let Some(Packet::LoadStore(first)) = encoder.packet(&load(0x8000_1000, 7)) else { unreachable!() };
 /// assert_eq!((first.diff, first.address), (diff::FULL, 0x8000_1000 >> 3));
 /// let Some(Packet::LoadStore(second)) = encoder.packet(&load(0x8000_1008, 9)) else { unreachable!() };
-/// assert_eq!((second.address, second.data), (1, 14)); // 7 xor 9, which fits a byte as 9 does
+/// assert_eq!((second.diff, second.address, second.data), (diff::FULL_DATA, 1, 9));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

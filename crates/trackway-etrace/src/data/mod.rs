@@ -9,11 +9,15 @@
 //! | accesses → instructions | `attach`: packets name no instruction; their order does |
 
 mod access;
+pub(crate) mod attach;
+pub(crate) mod check;
 mod config;
 mod decode;
 mod encode;
+pub(crate) mod expect;
 mod history;
 mod packet;
+pub(crate) mod shape;
 
 pub use access::{Access, Dtype, Lresp, Port, Transfer};
 pub use config::{Compress, DataConfig, Order};

@@ -3,6 +3,7 @@
 use trackway_core::Result;
 
 use super::Encoder;
+use super::data::{Doing, Item};
 use super::row::{Inst, TrapIn, What};
 use crate::port::{Block, Cycle, Itype, Trigger};
 
@@ -14,8 +15,17 @@ impl Encoder {
             self.stop(cycle.cycle);
             return self.error;
         }
-        for block in cycle.blocks {
-            self.block(block, cycle);
+        for (n, block) in cycle.blocks.iter().enumerate() {
+            if cycle.data.is_empty() {
+                self.block(block, cycle);
+                continue;
+            }
+            let items = self.items(cycle, n, block.iaddr);
+            self.block_with(block, cycle, &items);
+        }
+        if cycle.blocks.is_empty() && self.line.on {
+            let split = self.config.data.split;
+            self.respond(cycle.data.iter().flat_map(|port| port.transfers(split)));
         }
         match &self.error {
             Ok(()) => Ok(()),
@@ -23,15 +33,32 @@ impl Encoder {
         }
     }
 
+    /// The data accesses that the port shows with a block.
+    fn items(&self, cycle: &Cycle<'_>, number: usize, iaddr: u64) -> Vec<Item> {
+        let (split, width) = (self.config.data.split, self.config.params.iaddr_lsbs_width);
+        let here = cycle.data.iter().filter(|port| usize::from(port.dblock) == number);
+        here.flat_map(|port| {
+            let iaddr = port.iaddr(iaddr, width);
+            port.transfers(split).map(move |transfer| Item {
+                iaddr,
+                before: None,
+                what: Doing::Transfer(transfer),
+            })
+        })
+        .collect()
+    }
+
     /// Takes one block.
     #[inline]
     pub(crate) fn block(&mut self, block: &Block, cycle: &Cycle<'_>) {
-        if !self.qualifier.qualifies(block, cycle) {
-            return;
+        let qualified = self.qualifier.qualifies(block, cycle, &[]);
+        if !qualified.instructions {
+            return self.leave_out(block, cycle);
         }
         // The hot way: one more plain block behind plain ones.
         if self.next.plain
             && self.calm
+            && !qualified.notify
             && block.itype.0 == 0
             && block.iretire > 0
             && block.iaddr == self.next.address.wrapping_add(u64::from(self.next.size))
@@ -45,10 +72,45 @@ impl Encoder {
             self.next.cycle = cycle.cycle;
             return;
         }
-        self.block_slow(block, cycle);
+        self.block_slow(block, cycle, qualified.notify);
     }
 
-    pub(super) fn block_slow(&mut self, block: &Block, cycle: &Cycle<'_>) {
+    fn block_slow(&mut self, block: &Block, cycle: &Cycle<'_>, notify: bool) {
+        self.enter(block, cycle);
+        if notify {
+            let trigger = Trigger { notify: true, ..block.trigger };
+            self.rows(&Block { trigger, ..*block }, cycle, self.line.pushed);
+        } else {
+            self.rows(block, cycle, self.line.pushed);
+        }
+        if self.qualifier.stops(block) {
+            self.stop(cycle.cycle);
+        }
+    }
+
+    /// The block is not traced.
+    #[cold]
+    pub(super) fn leave_out(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        self.stop(cycle.cycle);
+        let is_trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
+        self.qualifier.trap = is_trap.then(|| (trap_of(block, cycle), cycle.privilege));
+    }
+
+    /// A traced block begins: at a handler, the trap that was not traced is told with it (6.2).
+    #[inline]
+    pub(super) fn enter(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        if let Some((trap, privilege)) = self.qualifier.trap.take()
+            && block.iretire > 0
+        {
+            self.coming_trap = trap;
+            let (time, cycle) = (cycle.time, cycle.cycle);
+            self.push(Inst { what: What::Trap, quiet: true, privilege, time, cycle, ..Inst::default() });
+        }
+    }
+
+    /// The rows of a block that is traced. Data accesses before the `split`th are those of its first
+    /// instruction.
+    pub(super) fn rows(&mut self, block: &Block, cycle: &Cycle<'_>, split: u64) {
         let is_trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
         if block.iretire > 0 {
             let last = block.last();
@@ -68,6 +130,7 @@ impl Encoder {
             if last != block.iaddr {
                 // The first instruction can be told something by itself; the rest goes with the last.
                 inst.sijump = false;
+                inst.data_end = split;
                 self.push(inst);
                 inst = Inst {
                     privilege_changed: false,
@@ -84,34 +147,47 @@ impl Encoder {
             inst.size = 2 << block.ilastsize;
             inst.halfwords = block.iretire;
             inst.notify = block.trigger.notify;
+            inst.data_end = self.line.pushed;
             self.push(inst);
         }
         if is_trap {
-            let trap = TrapIn {
-                interrupt: block.itype == Itype::INTERRUPT,
-                cause: cycle.cause,
-                tval: cycle.tval,
-                epc: (block.iretire == 0).then_some(block.iaddr),
-            };
-            self.trap(trap, cycle.privilege, cycle.context, cycle.time, cycle.cycle);
-        }
-        if self.qualifier.stops(block) {
-            self.stop(cycle.cycle);
+            self.trap_row(trap_of(block, cycle), cycle);
         }
     }
 
     /// A trap, of which nothing retires.
-    pub(crate) fn trap(&mut self, trap: TrapIn, privilege: u32, context: u64, time: u64, cycle: u64) {
+    pub(crate) fn trap(&mut self, trap: TrapIn, cycle: &Cycle<'_>) {
+        if !self.qualifier.is_open() {
+            let itype = if trap.interrupt { Itype::INTERRUPT } else { Itype::EXCEPTION };
+            let block = Block { itype, iaddr: trap.epc.unwrap_or(0), ..Block::default() };
+            let cycle = Cycle { cause: trap.cause, tval: trap.tval, ..*cycle };
+            if !self.qualifier.qualifies(&block, &cycle, &[]).instructions {
+                self.leave_out(&block, &cycle);
+                if let Some((left_out, _)) = &mut self.qualifier.trap {
+                    *left_out = trap;
+                }
+                return;
+            }
+            self.qualifier.trap = None;
+        }
+        self.trap_row(trap, cycle);
+    }
+
+    fn trap_row(&mut self, trap: TrapIn, at: &Cycle<'_>) {
         self.coming_trap = trap;
-        self.push(Inst { what: What::Trap, privilege, context, time, cycle, ..Inst::default() });
+        let Cycle { privilege, context, time, cycle, .. } = *at;
+        let data_end = self.line.pushed;
+        self.push(Inst { what: What::Trap, privilege, context, time, cycle, data_end, ..Inst::default() });
     }
 
     /// Tracing stops: filter, trigger, halt, reset, end.
     pub fn stop(&mut self, cycle: u64) {
         if self.next.what != What::Empty && self.next.what != What::Off {
-            self.push(Inst { what: What::Off, cycle, ..Inst::default() });
+            let data_end = self.line.pushed;
+            self.push(Inst { what: What::Off, cycle, data_end, ..Inst::default() });
         }
         self.port = None;
+        self.line.silent = 0;
     }
 
     /// Compares with what the port showed before (table 4.4).
@@ -146,6 +222,7 @@ impl Encoder {
             self.next.size = inst.size;
             self.next.halfwords += inst.halfwords;
             self.next.cycle = inst.cycle;
+            self.next.data_end = inst.data_end;
             return;
         }
         self.cur = self.next;
@@ -172,5 +249,15 @@ impl Encoder {
         self.cur = Inst::default();
         self.next = Inst::default();
         self.calm = false;
+    }
+}
+
+/// The trap that a block ends with.
+fn trap_of(block: &Block, cycle: &Cycle<'_>) -> TrapIn {
+    TrapIn {
+        interrupt: block.itype == Itype::INTERRUPT,
+        cause: cycle.cause,
+        tval: cycle.tval,
+        epc: (block.iretire == 0).then_some(block.iaddr),
     }
 }

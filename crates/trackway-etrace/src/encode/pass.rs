@@ -7,10 +7,10 @@ use crate::port::Itype;
 
 impl Encoder {
     pub(super) fn pass(&mut self) {
-        if !self.recover() {
-            return;
-        }
         let cur = self.cur;
+        if !self.recover() {
+            return self.send_data(cur.data_end);
+        }
         let exact = self.config.encoder.exact;
         if exact && !self.stretch.runs.is_empty() {
             self.avoid_overlap(cur.from, cur.address);
@@ -36,9 +36,13 @@ impl Encoder {
             reported = true;
         }
         if self.lost {
-            return;
+            return self.send_data(cur.data_end);
         }
         let synced = reported;
+        self.send_data(cur.data_end);
+        if self.lost {
+            return;
+        }
 
         let leave = self.leave(&cur, fresh);
         let next = self.next;
@@ -94,7 +98,8 @@ impl Encoder {
         if !reported && !self.report_branches(failed) && self.context_pending && is_edge {
             self.send_context(&cur);
         }
-        self.sync_next = due && next.what == What::Retire;
+        // A report right at a synchronisation cannot be made; another synchronisation can.
+        self.sync_next = (due || (cur.cut && synced)) && next.what == What::Retire;
         self.restart = restart && next.what == What::Retire;
         self.count_resync(&cur, synced);
         self.follow(&cur, leave, reported);

@@ -35,6 +35,10 @@ pub(super) struct Inst {
     pub(super) itype: Itype,
     pub(super) sijump: bool,
     pub(super) notify: bool,
+    /// What data packets told of instructions up to here is settled behind this one.
+    pub(super) cut: bool,
+    /// A trap that was not traced itself, in front of its handler.
+    pub(super) quiet: bool,
     /// Privilege changed here.
     pub(super) privilege_changed: bool,
     /// Context changed here, to be reported precisely.
@@ -54,6 +58,8 @@ pub(super) struct Inst {
     pub(super) context: u64,
     pub(super) time: u64,
     pub(super) cycle: u64,
+    /// Data accesses up to here, of all that ever came.
+    pub(super) data_end: u64,
 }
 
 impl Inst {

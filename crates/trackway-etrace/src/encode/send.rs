@@ -17,6 +17,7 @@ impl Encoder {
             return false;
         }
         self.lost = false;
+        self.line.forget();
         self.send_support(true, qual_status::TRACE_LOST);
         self.begin();
         true
@@ -43,7 +44,9 @@ impl Encoder {
 
     /// Tracing stops here.
     pub(super) fn off_pass(&mut self) {
-        if !self.recover() {
+        let ready = self.recover();
+        self.send_data(self.cur.data_end);
+        if !ready || self.lost {
             return;
         }
         if let Some(trap) = self.past.trap.filter(|_| !self.past.trap_reported) {
@@ -69,7 +72,10 @@ impl Encoder {
 
     pub(super) fn send_support(&mut self, enable: bool, qual_status: u32) {
         let (ioptions, doptions) = self.config.support.bits(self.options);
-        let packet = Support { enable, qual_status, ioptions, doptions, ..Support::default() };
+        let denable = self.line.on;
+        let dloss = denable && std::mem::take(&mut self.line.lost);
+        let packet =
+            Support { enable, qual_status, ioptions, doptions, denable, dloss, ..Support::default() };
         self.send(&Packet::Support(packet));
     }
 

@@ -51,6 +51,7 @@ impl Encoder {
         self.twofold = false;
         self.last_address = cur.address;
         self.clear_branches();
+        self.line.forget();
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
@@ -74,6 +75,11 @@ impl Encoder {
         let implied = !self.options.implicit_exception
             || self.config.handler(privilege_of(cur.privilege), trap.interrupt, trap.cause)
                 == Some(cur.address);
+        if self.first && !implied {
+            // Tracing begins with the handler: there is nothing to end before it.
+            self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
+            return self.report_start(cur);
+        }
         if v2 && (!implied || (past.trap_chained && self.config.encoder.exact)) {
             self.report_trap_only(trap, past.privilege, cur);
             self.send_end(true);
@@ -117,6 +123,7 @@ impl Encoder {
         let at = Inst { privilege, ..*at };
         let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
         self.send(&packet);
+        self.line.forget();
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
@@ -125,10 +132,17 @@ impl Encoder {
 
     /// A trap without retirement. It never gets to the decisions below those on traps (hole H1).
     pub(super) fn trap_pass(&mut self) {
-        if !self.recover() {
+        let cur = self.cur;
+        let ready = self.recover();
+        self.send_data(cur.data_end);
+        if !ready || self.lost {
             return;
         }
-        let cur = self.cur;
+        if cur.quiet {
+            self.calm = false;
+            self.past = Past { trap: Some(self.cur_trap), privilege: cur.privilege, ..Past::default() };
+            return;
+        }
         let v2 = self.config.dialect.has_thaddr();
         let past = self.past;
         let mut now = Past { trap: Some(self.cur_trap), privilege: cur.privilege, ..Past::default() };

@@ -34,6 +34,8 @@ pub struct Qualified {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     iaddr: Option<u64>,
+    /// The instruction there retires; else a trap hits there.
+    retired: bool,
     context: u64,
     tval: Option<u64>,
     access: Option<Access>,
@@ -137,6 +139,8 @@ pub struct Filters {
     iaddr_of_trap: bool,
     /// Data accesses are judged at their own instruction.
     precise: bool,
+    /// Address of the last instruction, which stands where a trap has none.
+    last: Option<u64>,
     /// Which accesses of the last row qualify.
     accesses: Vec<bool>,
 }
@@ -153,6 +157,7 @@ impl Filters {
             max_nested: 1 << config.params.filter_excint,
             iaddr_of_trap: config.dialect.has_thaddr(),
             precise: config.is_precise(),
+            last: None,
             accesses: Vec::new(),
         }
     }
@@ -172,17 +177,23 @@ impl Filters {
     pub fn row(&mut self, row: &Row<'_>) -> Qualified {
         let Row { block, cycle, accesses } = *row;
         let trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
-        let base = Sample { context: cycle.context, tval: trap.then_some(cycle.tval), ..Sample::default() };
+        let base = Sample {
+            retired: true,
+            context: cycle.context,
+            tval: trap.then_some(cycle.tval),
+            ..Sample::default()
+        };
         let mut out = Qualified { instructions: self.config.ifilters == 0, notify: false };
         self.accesses.clear();
         self.accesses.resize(accesses.len(), self.config.dfilters == 0);
         if block.iretire == 0 {
-            let iaddr = (trap && self.iaddr_of_trap).then_some(block.iaddr);
-            self.place(&[], &Sample { iaddr, ..base }, cycle, 0, &mut out);
+            let iaddr = if self.iaddr_of_trap { Some(block.iaddr) } else { self.last };
+            self.place(&[], &Sample { iaddr, retired: false, ..base }, cycle, 0, &mut out);
         } else {
             let last = block.last();
             let mut at = block.iaddr;
             let mut first = 0;
+            self.last = Some(last);
             loop {
                 let sample = Sample { iaddr: Some(at), ..base };
                 if self.precise {
@@ -223,11 +234,13 @@ impl Filters {
             let sample = Sample { access, ..*sample };
             for (unit, comparator) in self.config.comparators.iter().enumerate() {
                 let (p, s) = (comparator.primary(&sample), comparator.secondary(&sample));
-                set[unit] |= p;
-                clear[unit] |= s;
+                // An instruction that does not retire switches no latch.
+                let counts = |which: u8| sample.retired || which != input::IADDR;
+                set[unit] |= p && counts(comparator.p_input);
+                clear[unit] |= s && counts(comparator.s_input);
                 let watched = (comparator.p_notify && p && comparator.p_input == input::IADDR)
                     || (comparator.s_notify && s && comparator.s_input == input::IADDR);
-                out.notify |= watched && sample.iaddr.is_some();
+                out.notify |= watched && sample.retired;
             }
             for (bit, filter) in self.config.filters.iter().enumerate() {
                 let chosen = |filters: u16| filters >> bit & 1 == 1;

@@ -70,6 +70,8 @@ impl Format for Etrace {
         let image = (!image.is_empty()).then_some(&*image);
         let lower = Lower::new(plain(target.create()?), &config, isa, image);
         let lower = lower.map_err(|error| Error::Config(error.to_string()))?;
+        // That is how our encoder does it.
+        config.data.order = trackway_etrace::data::Order::Retired;
         let sidecar = target.path.map(|path| Sidecar::new(&path, &mut config, options));
         Ok(Box::new(WithSidecar { lower, sidecar, config }))
     }
