@@ -1,5 +1,7 @@
 //! Decoding and encoding a real execution beside riscv-etrace 0.10: same stream, one run, interleaved passes,
 //! medians. Needs the corpus.
+//!
+//! `cargo bench -p trackway-bench-etrace -- [PROGRAM | MEASURE]…` runs only what is named.
 
 #[path = "../../../crates/trackway-etrace-peer/tests/peer/mod.rs"]
 mod peer;
@@ -15,6 +17,8 @@ use trackway_image::{Image, Space};
 use trackway_testkit::qemu;
 
 const PASSES: usize = 3;
+const INSTRUCTIONS: u64 = 100_000_000;
+const PROGRAMS: [&str; 2] = ["qsortmix", "bzip2"];
 
 /// The longest stretch of a run without a trap, as events.
 fn stretch(run: &qemu::Run) -> Batch {
@@ -42,60 +46,115 @@ fn stretch(run: &qemu::Run) -> Batch {
     out
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
 /// Seconds that this thread was on a processor; other work on the machine does not count.
 fn on_cpu() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
 }
 
-/// Runs and times work of this thread.
-fn time(work: impl FnOnce() -> u64) -> (u64, f64) {
-    let (start, cpu) = (Instant::now(), on_cpu());
-    let count = work();
-    let cpu = cpu.and_then(|before| Some(on_cpu()? - before));
-    (count, cpu.unwrap_or_else(|| start.elapsed().as_secs_f64()))
+/// Something that is timed: it gives the number of instructions that it went through.
+struct Measure<'a> {
+    name: &'static str,
+    /// By the clock, and not by the time that this thread was on a processor.
+    by_clock: bool,
+    work: Box<dyn FnMut() -> u64 + 'a>,
+    /// Instructions per second, in millions.
+    rates: Vec<f64>,
 }
 
-/// Runs and times work of several threads, by the clock.
-fn time_wall(work: impl FnOnce() -> u64) -> (u64, f64) {
-    let start = Instant::now();
-    let count = work();
-    (count, start.elapsed().as_secs_f64())
+impl<'a> Measure<'a> {
+    fn new(name: &'static str, work: impl FnMut() -> u64 + 'a) -> Self {
+        Measure { name, by_clock: false, work: Box::new(work), rates: Vec::new() }
+    }
+
+    fn by_clock(self) -> Self {
+        Measure { by_clock: true, ..self }
+    }
+
+    fn run(&mut self) {
+        let (start, cpu) = (Instant::now(), on_cpu().filter(|_| !self.by_clock));
+        let count = (self.work)();
+        let cpu = cpu.and_then(|before| Some(on_cpu()? - before));
+        self.rates.push(count as f64 / cpu.unwrap_or_else(|| start.elapsed().as_secs_f64()) / 1e6);
+    }
+
+    fn median(&self) -> f64 {
+        let mut rates = self.rates.clone();
+        rates.sort_by(f64::total_cmp);
+        rates[rates.len() / 2]
+    }
 }
 
-fn lift(
-    bytes: &SharedBytes,
-    config: &Config,
-    image: &Arc<Image>,
-    jobs: usize,
-    mut each: impl FnMut(&Run),
-) -> u64 {
-    let mut lift = Lift::new(Input::Whole(Arc::clone(bytes)), config, Arc::clone(image), jobs).unwrap();
-    let (mut batch, mut instructions) = (Batch::default(), 0);
-    while lift.fill(&mut batch).unwrap() {
-        for event in &batch.events {
-            if let EventKind::Run(run) = &event.kind {
-                instructions += u64::from(run.count);
-                each(run);
+/// Counts the instructions of runs.
+#[derive(Default)]
+struct Count(u64);
+
+impl Observer for Count {
+    fn observe(&mut self, batch: &Batch) {
+        self.0 += batch.instructions();
+    }
+    fn another(&self) -> Box<dyn Observer> {
+        Box::new(Count::default())
+    }
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        self.0 += later.same::<Self>().0;
+    }
+}
+
+/// The stream and what it ran on.
+struct Stream {
+    config: Config,
+    image: Arc<Image>,
+    bytes: SharedBytes,
+    instructions: u64,
+}
+
+impl Stream {
+    fn lift(&self, jobs: usize) -> Lift {
+        Lift::new(Input::Whole(Arc::clone(&self.bytes)), &self.config, Arc::clone(&self.image), jobs).unwrap()
+    }
+
+    fn observe(&self, jobs: usize) -> u64 {
+        let (mut lift, mut count) = (self.lift(jobs), Count::default());
+        while lift.observe(&mut count).unwrap() {}
+        assert_eq!(count.0, self.instructions);
+        count.0
+    }
+
+    /// Each pc by itself, added up.
+    fn pcs(&self, base: u64, lengths: &[u8]) -> u64 {
+        let (mut lift, mut batch) = (self.lift(1), Batch::default());
+        let (mut sum, mut count) = (0u64, 0);
+        while lift.fill(&mut batch).unwrap() {
+            for event in &batch.events {
+                let EventKind::Run(run) = &event.kind else { continue };
+                let mut pc = run.start;
+                while pc < run.end {
+                    sum = sum.wrapping_add(pc);
+                    count += 1;
+                    pc += u64::from(lengths[((pc - base) / 2) as usize]);
+                }
             }
         }
+        std::hint::black_box(sum);
+        assert_eq!(count, self.instructions);
+        count
     }
-    instructions
 }
 
 fn main() {
-    for name in ["qsortmix", "bzip2"] {
-        let Some(run) = qemu::Run::corpus("rv64gc", name) else { return };
-        bench(name, &run);
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let (programs, measures): (Vec<String>, Vec<String>) =
+        args.into_iter().partition(|arg| PROGRAMS.contains(&&**arg));
+    for name in PROGRAMS {
+        if programs.is_empty() || programs.iter().any(|program| program == name) {
+            let Some(run) = qemu::Run::corpus("rv64gc", name) else { return };
+            bench(name, &run, &measures);
+        }
     }
 }
 
-fn bench(name: &str, run: &qemu::Run) {
+fn bench(name: &str, run: &qemu::Run, only: &[String]) {
     let mut config = Config::new(Dialect::V2);
     config.params.iaddress_width = 64;
     config.params.ecause_width = 5;
@@ -107,9 +166,10 @@ fn bench(name: &str, run: &qemu::Run) {
     let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();
     lower.put(&steps).unwrap();
     lower.finish().unwrap();
+    let packets = lower.encoder().writer.packets;
     let once = lower.into_inner();
-    // Session after session: the same stretch until there are 100 million instructions.
-    let times = 100_000_000_u64.div_ceil(length);
+    // Session after session: the same stretch until there are enough instructions.
+    let times = INSTRUCTIONS.div_ceil(length);
     let bytes: Vec<u8> = once.iter().copied().cycle().take(once.len() * times as usize).collect();
     let bytes: SharedBytes = Arc::new(bytes);
     let all = (*bytes).as_ref();
@@ -125,132 +185,115 @@ fn bench(name: &str, run: &qemu::Run) {
         .map(|n| peer::Insn::extract(&code[n * 2..], &set).map(|(insn, _)| insn))
         .collect();
     let lengths: Vec<u8> = (0..code.len() / 2).map(|n| if code[n * 2] & 3 == 3 { 4 } else { 2 }).collect();
-    let elf_bytes = run.elf.clone();
+    // The slowest way has a tenth of the stream.
+    let tenth = times.div_ceil(10);
 
-    println!("{name}: {} instructions in {times} sessions of {length}, {} bytes", length * times, all.len());
-    let mut t: [Vec<f64>; 5] = Default::default();
-    for _ in 0..PASSES {
-        let (n, seconds) = time(|| lift(&bytes, &config, &image, 1, |_| {}));
-        assert_eq!(n, length * times);
-        t[0].push(seconds);
-        let (n, seconds) = time(|| {
-            let mut sum = 0u64;
-            lift(&bytes, &config, &image, 1, |run| {
-                let mut pc = run.start;
-                while pc < run.end {
-                    sum = sum.wrapping_add(pc);
-                    pc += u64::from(lengths[((pc - base) / 2) as usize]);
-                }
-            });
-            std::hint::black_box(sum)
-        });
-        std::hint::black_box(n);
-        t[1].push(seconds);
-        let (_, one) = time_wall(|| lift(&bytes, &config, &image, 1, |_| {}));
-        let (n, two) = time_wall(|| lift(&bytes, &config, &image, 2, |_| {}));
-        assert_eq!(n, length * times);
-        t[2].push(two / one);
-        let (n, seconds) = time(|| {
+    let instructions = length * times;
+    println!(
+        "{name}: {instructions} instructions in {times} sessions of {length}, {} packets, {} bytes",
+        packets * times,
+        all.len()
+    );
+    let stream = Stream { config, image, bytes: Arc::clone(&bytes), instructions };
+    let config = &stream.config;
+    let rows = peer::rows(&steps);
+    let blocks = blocks(&steps);
+    let mut measures = vec![
+        Measure::new("decode-runs", || stream.observe(1)),
+        Measure::new("decode-pcs", || stream.pcs(base, &lengths)),
+        Measure::new("decode-1-thread", || stream.observe(1)).by_clock(),
+        Measure::new("decode-2-threads", || stream.observe(2)).by_clock(),
+        Measure::new("peer-decode-table", || {
             let mut count = 0;
             let code = binary::from_fn(|pc: u64| {
                 let slot = (pc.wrapping_sub(base) / 2) as usize;
                 table.get(slot).and_then(|insn| *insn).ok_or(binary::error::NoInstruction)
             });
-            peer::walk(all, &params, code, |item| {
-                count += u64::from(item.instruction().is_some());
-            })
-            .unwrap();
+            peer::walk(all, &params, code, |item| count += u64::from(item.instruction().is_some())).unwrap();
+            assert_eq!(count, instructions);
             count
-        });
-        assert_eq!(n, length * times);
-        t[3].push(seconds);
-    }
-    // The slowest way has a tenth of the stream.
-    let tenth = &all[..once.len() * (times / 10) as usize];
-    for _ in 0..3 {
-        let (n, seconds) = time(|| {
-            let elf = elf::ElfBytes::<elf::endian::LittleEndian>::minimal_parse(&elf_bytes).unwrap();
+        }),
+        Measure::new("peer-decode-elf", || {
+            let elf = elf::ElfBytes::<elf::endian::LittleEndian>::minimal_parse(&run.elf).unwrap();
             let code: binary::elf::Elf<_, _, instruction::base::Set> = binary::elf::Elf::new(elf).unwrap();
             let mut count = 0;
-            peer::walk(tenth, &params, code, |item| count += u64::from(item.instruction().is_some()))
+            let bytes = &all[..once.len() * tenth as usize];
+            peer::walk(bytes, &params, code, |item| count += u64::from(item.instruction().is_some()))
                 .unwrap();
+            assert_eq!(count, length * tenth);
             count
-        });
-        assert_eq!(n, length * (times / 10));
-        t[4].push(seconds * times as f64 / (times / 10) as f64);
+        }),
+        Measure::new("encode-port", || {
+            let mut encoder = Encoder::new(config).unwrap();
+            for _ in 0..times {
+                for (n, block) in blocks.iter().enumerate() {
+                    let blocks = std::slice::from_ref(block);
+                    let cycle = Cycle { blocks, privilege: 3, cycle: n as u64, ..Cycle::default() };
+                    encoder.cycle(&cycle).unwrap();
+                }
+                encoder.finish(0).unwrap();
+                encoder.writer.clear();
+            }
+            instructions
+        }),
+        Measure::new("encode-events", || {
+            for _ in 0..times {
+                let mut lower = Lower::new(std::io::sink(), config, Isa::Rv64, None).unwrap();
+                lower.put(&steps).unwrap();
+                lower.finish().unwrap();
+            }
+            instructions
+        }),
+        Measure::new("peer-encode", || {
+            for _ in 0..times {
+                let mut since = 0;
+                let encoded = peer::encode(&rows, &params, Default::default(), |_| {
+                    since = if since == 5000 { 0 } else { since + 1 };
+                    since == 5000
+                });
+                std::hint::black_box(encoded.unwrap());
+            }
+            instructions
+        }),
+    ];
+    if !only.is_empty() {
+        measures.retain(|measure| only.iter().any(|name| measure.name.starts_with(&**name)));
     }
-    let rate = |n: usize, t: &[Vec<f64>; 5]| (length * times) as f64 / median(t[n].clone()) / 1e6;
-    let (ours, pcs, peer_table, peer_elf) = (rate(0, &t), rate(1, &t), rate(3, &t), rate(4, &t));
-    let two = 1.0 / median(t[2].clone());
-    println!("  decode, runs             {ours:9.1} M/s");
-    println!("  decode, every pc         {pcs:9.1} M/s");
-    println!("  decode, 2 threads        {two:9.2} times one thread, by the clock (goal 1.6)");
-    println!(
-        "  peer, pre-decoded table  {peer_table:9.1} M/s   ours {:.1} times (goal 10), every pc {:.1}",
-        ours / peer_table,
-        pcs / peer_table
-    );
-    println!("  peer, ELF binary         {peer_elf:9.1} M/s   ours {:.1} times (goal 25)", ours / peer_elf);
-    encoders(&config, &steps, length);
+    for _ in 0..PASSES {
+        measures.iter_mut().for_each(Measure::run);
+    }
+    report(&measures);
 }
 
-fn encoders(config: &Config, steps: &Batch, length: u64) {
-    let params = peer::parameters(config);
-    let rows = peer::rows(steps);
-    let blocks: Vec<Block> = steps
-        .events
-        .iter()
-        .map(|event| {
-            let EventKind::Step(step) = event.kind else { unreachable!() };
-            let pc = step.pc.unwrap();
-            let control = trackway_isa::flow(Isa::Rv64, pc, step.encoding).control;
-            let itype = Itype::of(control, step.taken.unwrap_or(false), 4);
-            Block::single(itype, pc, true, u8::from(step.length == 4))
-        })
-        .collect();
-    let mut t: [Vec<f64>; 3] = Default::default();
-    for _ in 0..PASSES {
-        let (_, seconds) = time(|| {
-            let mut encoder = Encoder::new(config).unwrap();
-            for (n, block) in blocks.iter().enumerate() {
-                let cycle = Cycle {
-                    blocks: std::slice::from_ref(block),
-                    privilege: 3,
-                    cycle: n as u64,
-                    ..Cycle::default()
-                };
-                encoder.cycle(&cycle).unwrap();
-            }
-            encoder.finish(0).unwrap();
-            encoder.writer.packets
-        });
-        t[0].push(seconds);
-        let (_, seconds) = time(|| {
-            let mut lower = Lower::new(std::io::sink(), config, Isa::Rv64, None).unwrap();
-            lower.put(steps).unwrap();
-            lower.finish().unwrap();
-            lower.encoder().writer.packets
-        });
-        t[1].push(seconds);
-        let mut since = 0;
-        let (_, seconds) = time(|| {
-            let bytes = peer::encode(&rows, &params, Default::default(), |_| {
-                since += 1;
-                let due = since == 5000;
-                since = if due { 0 } else { since };
-                due
-            });
-            bytes.unwrap().len() as u64
-        });
-        t[2].push(seconds);
+/// One row of single retirement per instruction.
+fn blocks(steps: &Batch) -> Vec<Block> {
+    let block = |event: &Event| {
+        let EventKind::Step(step) = event.kind else { unreachable!() };
+        let pc = step.pc.unwrap();
+        let control = trackway_isa::flow(Isa::Rv64, pc, step.encoding).control;
+        let itype = Itype::of(control, step.taken.unwrap_or(false), 4);
+        Block::single(itype, pc, true, u8::from(step.length == 4))
+    };
+    steps.events.iter().map(block).collect()
+}
+
+/// Rates, and what the issue of each is: ours, the peer's, and how many times as fast ours has to be.
+fn report(measures: &[Measure<'_>]) {
+    for measure in measures {
+        println!("  {:20} {:9.1} M/s", measure.name, measure.median());
     }
-    let rate = |n: usize| length as f64 / median(t[n].clone()) / 1e6;
-    let peer = rate(2);
-    println!(
-        "  encode, port             {:9.1} M/s   {:.1} times the peer (goal 3)",
-        rate(0),
-        rate(0) / peer
-    );
-    println!("  encode, events           {:9.1} M/s   {:.1} times the peer", rate(1), rate(1) / peer);
-    println!("  peer, generator          {peer:9.1} M/s");
+    for (ours, other, goal) in [
+        ("decode-runs", "peer-decode-table", Some(10.0)),
+        ("decode-runs", "peer-decode-elf", Some(25.0)),
+        ("decode-pcs", "peer-decode-table", None),
+        ("decode-2-threads", "decode-1-thread", Some(1.6)),
+        ("encode-port", "peer-encode", Some(3.0)),
+        ("encode-events", "peer-encode", None),
+    ] {
+        let find = |name: &str| measures.iter().find(|measure| measure.name == name);
+        if let (Some(a), Some(b)) = (find(ours), find(other)) {
+            let goal = goal.map_or_else(String::new, |goal| format!(" (goal {goal})"));
+            println!("  {ours} / {other}: {:.2} times{goal}", a.median() / b.median());
+        }
+    }
 }

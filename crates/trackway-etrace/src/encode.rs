@@ -27,7 +27,7 @@ use crate::write::{Buffer, Writer};
 use data::Line;
 use qualify::Qualifier;
 pub(crate) use row::TrapIn;
-use row::{Inst, Past};
+use row::{Past, Row};
 use stretch::Stretch;
 
 /// The trace encoder.
@@ -40,15 +40,15 @@ pub struct Encoder {
     pub losses: Losses,
     options: Options,
     past: Past,
-    cur: Inst,
-    next: Inst,
-    /// The traps of `cur` and `next`, and of what comes in, where those are traps.
-    cur_trap: TrapIn,
-    next_trap: TrapIn,
-    coming_trap: TrapIn,
+    /// The row that waits for its pass, until it is known what follows.
+    row: Row,
+    /// Where a block would have to start to be joined to the row.
+    open: Option<u64>,
+    /// The trap, where that is one.
+    trap: TrapIn,
     /// Nothing was traced yet since tracing went on.
     first: bool,
-    /// Whatever is in `next` now, if plain, its pass sends nothing: it can be joined to what follows it.
+    /// If the row at hand is plain, its pass sends nothing: what follows can be joined to it.
     calm: bool,
     /// The next instruction gets a 3/0 for resynchronisation.
     sync_next: bool,
@@ -64,8 +64,11 @@ pub struct Encoder {
     predicted: u64,
     last_address: u64,
     context_pending: bool,
-    /// Packets or half-words since the last synchronisation, or the cycle of it.
-    resync: u64,
+    /// When the next synchronisation is due, in packets, cycles or half-words.
+    due: u64,
+    interval: u64,
+    /// Half-words that retired.
+    halfwords: u64,
     predictor: Predictor,
     cache: JumpCache,
     stack: ReturnStack,
@@ -89,17 +92,16 @@ impl Encoder {
     /// An encoder; tracing is on.
     pub fn new(config: &Config) -> Result<Encoder, ConfigError> {
         config.check()?;
+        let interval = config.encoder.interval().unwrap_or(u64::MAX);
         Ok(Encoder {
             config: config.clone(),
             writer: Writer::new(config),
             losses: Losses::default(),
             options: config.options,
             past: Past::default(),
-            cur: Inst::default(),
-            next: Inst::default(),
-            cur_trap: TrapIn::default(),
-            next_trap: TrapIn::default(),
-            coming_trap: TrapIn::default(),
+            row: Row::default(),
+            open: None,
+            trap: TrapIn::default(),
             first: true,
             calm: false,
             sync_next: false,
@@ -111,7 +113,9 @@ impl Encoder {
             predicted: 0,
             last_address: 0,
             context_pending: false,
-            resync: 0,
+            due: interval,
+            interval,
+            halfwords: 0,
             predictor: Predictor::new(config),
             cache: JumpCache::new(config),
             stack: ReturnStack::new(config),

@@ -9,7 +9,7 @@ use trackway_core::ErrorKind;
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::options::Options;
-use crate::wire::{Payload, Put, Show, Take, TakeShort, Wire};
+use crate::wire::{Payload, Put, PutShort, Show, Take, TakeShort, Wire};
 
 /// What a packet's layout depends on: the parameters, and the modes that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,14 @@ impl Layout {
             ioptions: config.support.ioptions.len() as u32,
             doptions: config.support.doptions_width,
         }
+    }
+}
+
+impl Layout {
+    /// Most bits that a format 1 or 2 packet has.
+    #[inline]
+    const fn flow_bits(&self) -> u32 {
+        2 + 5 + 31 + self.address + 3 + self.irdepth
     }
 }
 
@@ -528,11 +536,23 @@ impl Packet {
     /// Writes the payload.
     #[inline]
     pub fn write(&self, l: &Layout, compress: bool) -> Payload {
-        let mut put = Put::default();
-        // The same walk as for reading; what is written does not change.
-        let mut packet = *self;
-        packet.wire_whole(&mut put, l);
-        put.finish(compress)
+        // The same walk as for reading; what is written does not change. Each kind by itself: its code is short.
+        macro_rules! put {
+            ($packet:ident, $fields:expr, $put:ident) => {{
+                let mut put = $put::default();
+                Packet::$packet($fields).wire_whole(&mut put, l);
+                put.finish(compress)
+            }};
+        }
+        match *self {
+            Packet::Branches(fields) if l.flow_bits() <= PutShort::MAX => put!(Branches, fields, PutShort),
+            Packet::Address(fields) if l.flow_bits() <= PutShort::MAX => put!(Address, fields, PutShort),
+            mut packet => {
+                let mut put = Put::default();
+                packet.wire_whole(&mut put, l);
+                put.finish(compress)
+            }
+        }
     }
 
     /// Calls `show` with each field's name, value and width, in wire order. Chained bits are raw.

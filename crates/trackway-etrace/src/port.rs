@@ -60,6 +60,12 @@ impl Itype {
         }
     }
 
+    /// An exception or interrupt?
+    #[inline]
+    pub const fn is_trap(self) -> bool {
+        matches!(self.0, 1 | 2)
+    }
+
     /// A branch?
     #[inline]
     pub const fn is_branch(self) -> bool {

@@ -153,6 +153,42 @@ impl Wire for Put {
     }
 }
 
+/// Puts fields of at most 128 bits together into a payload, as packets without a format 3 have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PutShort {
+    bits: u128,
+    at: u32,
+}
+
+impl PutShort {
+    /// Most bits.
+    pub(crate) const MAX: u32 = 128;
+
+    /// As [`Put::finish`].
+    #[inline(always)]
+    pub(crate) fn finish(self, compress: bool) -> Payload {
+        let unused = Self::MAX - self.at.max(1);
+        let extended = ((self.bits << unused) as i128) >> unused;
+        let mut len = self.at.div_ceil(8).max(1);
+        if compress {
+            let same = (extended ^ (extended >> 127)).leading_zeros();
+            len = len.min((Self::MAX + 1 - same).div_ceil(8));
+        }
+        let mut bytes = [0; WORDS * 8];
+        bytes[..16].copy_from_slice(&extended.to_le_bytes());
+        Payload { bytes, len: len as usize, field_bits: self.at }
+    }
+}
+
+impl Wire for PutShort {
+    #[inline(always)]
+    fn bits(&mut self, _: &'static str, value: &mut u64, width: u32) {
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+        self.bits |= u128::from(*value & mask) << (self.at % Self::MAX);
+        self.at += width;
+    }
+}
+
 /// A written payload.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload {
@@ -169,7 +205,14 @@ impl Payload {
         &self.bytes[..self.len]
     }
 
+    /// The first 16 bytes, if it has no more: a copy of that length is one move.
+    #[inline(always)]
+    pub(crate) fn short(&self) -> Option<&[u8; 16]> {
+        if self.len <= 16 { self.bytes.first_chunk() } else { None }
+    }
+
     /// Bits that compression saved.
+    #[inline]
     pub fn saved(&self) -> u32 {
         (self.field_bits.div_ceil(8) * 8).saturating_sub(self.len as u32 * 8)
     }
@@ -236,6 +279,15 @@ mod tests {
             let payload = put.finish(compress);
             if !compress {
                 prop_assert_eq!(payload.bytes(), &whole[..]);
+            }
+            if payload.field_bits <= PutShort::MAX {
+                let mut short = PutShort::default();
+                for &(value, width) in &fields {
+                    let mut value = if extreme { (value as i64 >> 63) as u64 } else { value };
+                    short.bits("", &mut value, width);
+                }
+                let short = short.finish(compress);
+                prop_assert_eq!(payload.bytes(), short.bytes());
             }
             prop_assert!(payload.bytes().len() <= whole.len() && !payload.bytes().is_empty());
             let mut take = Take::new(payload.bytes());

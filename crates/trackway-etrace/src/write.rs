@@ -37,6 +37,8 @@ pub struct Writer {
     config: Config,
     /// Bytes taken away before `bytes`.
     offset: u64,
+    /// The header byte less the length, where a frame is a header and a payload and packets lie side by side.
+    header: Option<u8>,
 }
 
 impl Writer {
@@ -53,6 +55,7 @@ impl Writer {
             layout: Layout::new(config, config.options),
             config: config.clone(),
             offset: 0,
+            header: bare_header(config),
         }
     }
 
@@ -92,8 +95,24 @@ impl Writer {
     }
 
     /// Writes a packet, with a time stamp where the framing has one.
+    #[inline]
     pub fn write(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
         let payload = packet.write(&self.layout, self.config.encoder.compress);
+        if let (Some(header), Some(short), None) = (self.header, payload.short(), time) {
+            let len = payload.bytes().len();
+            self.saved_bits += u64::from(payload.saved());
+            self.bytes.push(header | len as u8);
+            let end = self.bytes.len() + len;
+            self.bytes.extend_from_slice(short);
+            self.bytes.truncate(end);
+            self.packets += 1;
+            self.payload_bytes += len as u64;
+            return Ok(());
+        }
+        self.write_framed(packet, &payload, time)
+    }
+
+    fn write_framed(&mut self, packet: &Packet, payload: &Payload, time: Option<u64>) -> Result<()> {
         let frame = self.config.framing.frame(Kind::Instruction, self.config.encoder.source, time);
         self.saved_bits += u64::from(payload.saved());
         self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, packet.section())
@@ -162,6 +181,16 @@ impl Writer {
         }
         Ok(())
     }
+}
+
+/// The header of an instruction packet without its length, if nothing else stands around the payload.
+fn bare_header(config: &Config) -> Option<u8> {
+    let frame = config.framing.frame(Kind::Instruction, config.encoder.source, None);
+    let mut bytes = Vec::new();
+    config.framing.write(&frame, &[0], 8, &mut bytes).ok()?;
+    let is_bare = bytes.len() == 2 && bytes[0] & 31 == 1;
+    let is_dense = config.block_size == 0 && config.framing.align() == 1;
+    (is_bare && is_dense).then_some(bytes[0] & !31)
 }
 
 /// A buffer between encoder and transport that fills and drains (8.3; table 2.1, stallEnable).

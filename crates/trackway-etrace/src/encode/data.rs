@@ -131,8 +131,8 @@ impl Encoder {
             self.line.silent = 0;
             if item.iaddr == rest.iaddr {
                 // The row in front of the block, if there is one; else a synchronisation comes first.
-                if self.next.what == What::Retire {
-                    (self.next.notify, self.next.cut, self.next.plain) = (true, true, false);
+                if self.row.what == What::Retire {
+                    (self.row.notify, self.row.cut, self.open) = (true, true, None);
                 }
             } else if let Some(before) = item.before.filter(|before| *before >= rest.iaddr) {
                 let halves = (item.iaddr.wrapping_sub(rest.iaddr) / 2) as u32;
@@ -145,7 +145,7 @@ impl Encoder {
                     ..rest
                 };
                 self.block_rows(&first, cycle, &items[from..n]);
-                self.next.cut = true;
+                self.row.cut = true;
                 from = n;
                 rest = Block { iaddr: item.iaddr, iretire: rest.iretire - halves, ..rest };
             }
@@ -257,7 +257,7 @@ impl Encoder {
             self.line.lost = true;
             return;
         }
-        let time = self.config.encoder.stamps.then_some(self.cur.time);
+        let time = self.config.encoder.stamps.then_some(self.row.time);
         if let Err(error) = self.writer.write_data(&payload, time) {
             self.error = Err(error);
         }

@@ -1,25 +1,35 @@
-//! From the port into the pipeline: blocks become rows, and plain rows that follow each other become one.
+//! From the port into the pipeline: blocks become rows, and plain ones are joined to what follows them.
 
 use trackway_core::Result;
 
 use super::Encoder;
 use super::data::{Doing, Item};
-use super::row::{Inst, TrapIn, What};
+use super::row::{Ahead, Changes, Row, TrapIn, What};
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
     /// Takes what the port shows in a cycle. A block with `itype` 1 or 2 may retire instructions of `itype` 0
     /// before the trap.
+    #[inline]
     pub fn cycle(&mut self, cycle: &Cycle<'_>) -> Result<()> {
         if cycle.halted || cycle.reset {
             self.stop(cycle.cycle);
             return self.error;
         }
+        if !cycle.data.is_empty() {
+            return self.cycle_with_data(cycle);
+        }
+        for block in cycle.blocks {
+            self.block(block, cycle);
+        }
+        match &self.error {
+            Ok(()) => Ok(()),
+            Err(error) => Err(*error),
+        }
+    }
+
+    fn cycle_with_data(&mut self, cycle: &Cycle<'_>) -> Result<()> {
         for (n, block) in cycle.blocks.iter().enumerate() {
-            if cycle.data.is_empty() {
-                self.block(block, cycle);
-                continue;
-            }
             let items = self.items(cycle, n, block.iaddr);
             self.block_with(block, cycle, &items);
         }
@@ -27,10 +37,7 @@ impl Encoder {
             let split = self.config.data.split;
             self.respond(cycle.data.iter().flat_map(|port| port.transfers(split)));
         }
-        match &self.error {
-            Ok(()) => Ok(()),
-            Err(error) => Err(*error),
-        }
+        self.error
     }
 
     /// The data accesses that the port shows with a block.
@@ -55,27 +62,22 @@ impl Encoder {
         if !qualified.instructions {
             return self.leave_out(block, cycle);
         }
-        // The hot way: one more plain block behind plain ones.
-        if self.next.plain
-            && self.calm
-            && !qualified.notify
-            && block.itype.0 == 0
-            && block.iretire > 0
-            && block.iaddr == self.next.address.wrapping_add(u64::from(self.next.size))
-            && self.next.size > 0
-            && block.trigger == Trigger::default()
-            && self.port == Some((cycle.privilege, cycle.context))
-        {
-            self.next.address = block.last();
-            self.next.size = 2 << block.ilastsize;
-            self.next.halfwords += block.iretire;
-            self.next.cycle = cycle.cycle;
+        // The hot way: one more block behind plain ones. One test of all that has to be.
+        let follows = self.open == Some(block.iaddr);
+        let is_same = (cycle.privilege == self.row.privilege) & (cycle.context == self.row.context);
+        let Trigger { on, off, notify } = block.trigger;
+        let is_triggered = on | off | notify | qualified.notify;
+        if follows & is_same & (block.iretire > 0) & !block.itype.is_trap() & !is_triggered {
+            self.row.join(block, cycle);
+            self.row.data_end = self.line.pushed;
+            self.open = if block.itype.0 == 0 { Some(self.row.end()) } else { None };
             return;
         }
-        self.block_slow(block, cycle, qualified.notify);
+        self.begin_row(block, cycle, qualified.notify);
     }
 
-    fn block_slow(&mut self, block: &Block, cycle: &Cycle<'_>, notify: bool) {
+    /// A block that begins a row.
+    fn begin_row(&mut self, block: &Block, cycle: &Cycle<'_>, notify: bool) {
         self.enter(block, cycle);
         if notify {
             let trigger = Trigger { notify: true, ..block.trigger };
@@ -92,63 +94,73 @@ impl Encoder {
     #[cold]
     pub(super) fn leave_out(&mut self, block: &Block, cycle: &Cycle<'_>) {
         self.stop(cycle.cycle);
-        let is_trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
-        self.qualifier.trap = is_trap.then(|| (trap_of(block, cycle), cycle.privilege));
+        self.qualifier.trap = block.itype.is_trap().then(|| (trap_of(block, cycle), cycle.privilege));
     }
 
     /// A traced block begins: at a handler, the trap that was not traced is told with it (6.2).
     #[inline]
     pub(super) fn enter(&mut self, block: &Block, cycle: &Cycle<'_>) {
-        if let Some((trap, privilege)) = self.qualifier.trap.take()
+        if self.qualifier.trap.is_some()
+            && let Some((trap, privilege)) = self.qualifier.trap.take()
             && block.iretire > 0
         {
-            self.coming_trap = trap;
             let (time, cycle) = (cycle.time, cycle.cycle);
-            self.push(Inst { what: What::Trap, quiet: true, privilege, time, cycle, ..Inst::default() });
+            let row = Row { what: What::Trap, quiet: true, privilege, time, cycle, ..Row::default() };
+            self.put_trap(trap, row);
         }
     }
 
-    /// The rows of a block that is traced. Data accesses before the `split`th are those of its first
-    /// instruction.
+    /// The rows of a block that is traced: what came before it has its pass. Data accesses before the `split`th
+    /// are those of its first instruction.
+    #[inline(always)]
     pub(super) fn rows(&mut self, block: &Block, cycle: &Cycle<'_>, split: u64) {
-        let is_trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
+        self.open = None;
+        let is_trap = block.itype.is_trap();
         if block.iretire > 0 {
-            let last = block.last();
-            let itype = if is_trap { Itype::NONE } else { block.itype };
-            let mut inst = Inst {
+            let changes = self.note_changes(cycle);
+            let next = Ahead::retire(block.iaddr, changes);
+            if self.row.what == What::Retire {
+                self.pass(next);
+            } else {
+                self.advance(next);
+            }
+            let mut row = Row {
                 what: What::Retire,
-                sijump: block.sijump,
+                itype: Itype::NONE,
+                sijump: false,
+                notify: false,
+                cut: false,
+                quiet: false,
+                changes,
+                size: 0,
                 privilege: cycle.privilege,
+                halfwords: 0,
                 from: block.iaddr,
                 address: block.iaddr,
                 context: cycle.context,
                 time: cycle.time,
                 cycle: cycle.cycle,
-                ..Inst::default()
+                data_end: split,
             };
-            self.note_changes(&mut inst, cycle.ctype);
-            if last != block.iaddr {
-                // The first instruction can be told something by itself; the rest goes with the last.
-                inst.sijump = false;
-                inst.data_end = split;
-                self.push(inst);
-                inst = Inst {
-                    privilege_changed: false,
-                    context_changed: false,
-                    discontinuous: false,
-                    imprecise: false,
-                    from: block.iaddr.wrapping_add(2),
-                    sijump: block.sijump,
-                    ..inst
-                };
+            let last = block.last();
+            if last != block.iaddr && !(self.calm && changes == Changes::NONE) {
+                // The first instruction has something to say by itself; the rest goes with the last.
+                self.row = row;
+                row.from = block.iaddr.wrapping_add(2);
+                row.changes = Changes::NONE;
+                self.advance(Ahead::retire(row.from, Changes::NONE));
             }
-            inst.itype = itype;
-            inst.address = last;
-            inst.size = 2 << block.ilastsize;
-            inst.halfwords = block.iretire;
-            inst.notify = block.trigger.notify;
-            inst.data_end = self.line.pushed;
-            self.push(inst);
+            row.itype = if is_trap { Itype::NONE } else { block.itype };
+            row.sijump = block.sijump;
+            row.notify = block.trigger.notify;
+            row.size = 2 << block.ilastsize;
+            row.halfwords = block.iretire;
+            row.address = last;
+            row.data_end = self.line.pushed;
+            self.row = row;
+            if self.calm && row.is_plain() {
+                self.open = Some(row.end());
+            }
         }
         if is_trap {
             self.trap_row(trap_of(block, cycle), cycle);
@@ -174,68 +186,64 @@ impl Encoder {
     }
 
     fn trap_row(&mut self, trap: TrapIn, at: &Cycle<'_>) {
-        self.coming_trap = trap;
         let Cycle { privilege, context, time, cycle, .. } = *at;
         let data_end = self.line.pushed;
-        self.push(Inst { what: What::Trap, privilege, context, time, cycle, data_end, ..Inst::default() });
+        self.put_trap(
+            trap,
+            Row { what: What::Trap, privilege, context, time, cycle, data_end, ..Row::default() },
+        );
+    }
+
+    fn put_trap(&mut self, trap: TrapIn, row: Row) {
+        self.advance(Ahead::trap(trap.epc));
+        self.open = None;
+        self.row = row;
+        self.trap = trap;
     }
 
     /// Tracing stops: filter, trigger, halt, reset, end.
     pub fn stop(&mut self, cycle: u64) {
-        if self.next.what != What::Empty && self.next.what != What::Off {
+        if !matches!(self.row.what, What::Empty | What::Off) {
+            self.advance(Ahead::OFF);
             let data_end = self.line.pushed;
-            self.push(Inst { what: What::Off, cycle, data_end, ..Inst::default() });
+            self.row = Row { what: What::Off, cycle, data_end, ..Row::default() };
         }
+        self.open = None;
         self.port = None;
         self.line.silent = 0;
     }
 
     /// Compares with what the port showed before (table 4.4).
     #[inline]
-    pub(super) fn note_changes(&mut self, inst: &mut Inst, ctype: u8) {
-        let now = (inst.privilege, inst.context);
+    fn note_changes(&mut self, cycle: &Cycle<'_>) -> Changes {
+        let now = Some((cycle.privilege, cycle.context));
+        let mut changes = Changes::NONE;
         if let Some((privilege, context)) = self.port
-            && self.port != Some(now)
+            && self.port != now
         {
-            inst.privilege_changed = privilege != inst.privilege;
-            if context != inst.context && self.config.params.nocontext == 0 {
-                // A context that changes without a word is the core's own business (ctype 0).
-                inst.imprecise = ctype == 1;
-                inst.context_changed = ctype == 2;
-                inst.discontinuous |= ctype == 3;
-                inst.context_changed |= ctype == 3;
+            if privilege != cycle.privilege {
+                changes = Changes::PRIVILEGE;
+            }
+            if context != cycle.context && self.config.params.nocontext == 0 {
+                changes.0 |= match cycle.ctype {
+                    1 => Changes::IMPRECISE.0,
+                    2 => Changes::CONTEXT.0,
+                    3 => Changes::CONTEXT.0 | Changes::DISCONTINUOUS.0,
+                    // A context that changes without a word is the core's own business.
+                    _ => 0,
+                };
             }
         }
-        self.port = Some(now);
+        self.port = now;
+        changes
     }
 
-    #[inline]
-    pub(super) fn push(&mut self, inst: Inst) {
-        let inst = inst.settle_plain();
-        // A run of plain instructions goes on as one.
-        if inst.plain
-            && self.next.plain
-            && self.calm
-            && inst.from == self.next.address.wrapping_add(u64::from(self.next.size.max(2)))
-        {
-            self.next.address = inst.address;
-            self.next.size = inst.size;
-            self.next.halfwords += inst.halfwords;
-            self.next.cycle = inst.cycle;
-            self.next.data_end = inst.data_end;
-            return;
-        }
-        self.cur = self.next;
-        self.next = inst;
-        if self.cur.what == What::Trap {
-            self.cur_trap = self.next_trap;
-        }
-        if inst.what == What::Trap {
-            self.next_trap = self.coming_trap;
-        }
-        match self.cur.what {
+    /// The row at hand has its pass, now that it is known what follows; the caller puts in the next one.
+    #[inline(never)]
+    fn advance(&mut self, next: Ahead) {
+        match self.row.what {
             What::Empty => {}
-            What::Retire => self.pass(),
+            What::Retire => self.pass(next),
             What::Trap => self.trap_pass(),
             What::Off => self.off_pass(),
         }
@@ -243,11 +251,9 @@ impl Encoder {
 
     /// Runs what is in the pipeline.
     pub(super) fn drain(&mut self) {
-        for _ in 0..2 {
-            self.push(Inst::default());
-        }
-        self.cur = Inst::default();
-        self.next = Inst::default();
+        self.advance(Ahead::default());
+        self.row = Row::default();
+        self.open = None;
         self.calm = false;
     }
 }

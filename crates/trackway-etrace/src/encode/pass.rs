@@ -1,82 +1,117 @@
-//! One pass per retired instruction: the decisions of figure 8.1, first "yes" wins.
+//! One pass per row: the decisions of figure 8.1, first "yes" wins.
 
 use super::Encoder;
-use super::row::{Inst, Leave, Past, What, Why};
+use super::row::{Ahead, Changes, Leave, Past, Row, What, Why};
 use crate::config::ResyncMode;
 use crate::port::Itype;
 
 impl Encoder {
-    pub(super) fn pass(&mut self) {
-        let cur = self.cur;
-        if !self.recover() {
-            return self.send_data(cur.data_end);
+    /// The pass of the row at hand.
+    #[inline(always)]
+    pub(super) fn pass(&mut self, next: Ahead) {
+        if self.lost && !self.recover() {
+            return self.send_data(self.row.data_end);
         }
+        let Row { from, address, itype, notify, changes, .. } = self.row;
+        if from != address && !self.row.is_plain() {
+            // The plain ones that it was joined to came between.
+            self.past.leave = Leave::Plain;
+        }
+        if !self.stretch.runs.is_empty() {
+            self.avoid_overlap(from, address);
+        }
+        // Most rows have nothing to say but a branch.
+        let is_quiet = self.calm
+            && next.is(What::Retire)
+            && next.changes.0 | changes.0 == 0
+            && !(notify | self.twofold | self.context_pending | self.line.on);
+        if itype.is_branch() {
+            let failed = self.add_branch(address, itype == Itype::TAKEN_BRANCH);
+            let full = self.predicted >= 31 && self.count_is_full();
+            if is_quiet && !full && !self.is_due(next, Leave::Branch) {
+                self.report_branches(failed);
+                self.count(false);
+                self.past.leave = Leave::Branch;
+                self.stretch.begin(next.start());
+            } else {
+                self.decide(next, failed, full);
+            }
+            return;
+        }
+        if is_quiet {
+            let leave = self.leave(next, false);
+            let is_silent = match leave {
+                Leave::Plain | Leave::Inferred => true,
+                Leave::Updiscon => !self.options.implicit_return,
+                _ => false,
+            };
+            if is_silent && !self.is_due(next, leave) {
+                self.count(false);
+                self.follow(next, leave, false);
+                self.calm = leave != Leave::Updiscon;
+                return;
+            }
+        }
+        self.decide(next, false, false);
+    }
+
+    /// What the row has to say; its branch is in the map already.
+    fn decide(&mut self, next: Ahead, failed: bool, full: bool) {
+        let Row { address, itype, notify, changes, cut, .. } = self.row;
         let exact = self.config.encoder.exact;
-        if exact && !self.stretch.runs.is_empty() {
-            self.avoid_overlap(cur.from, cur.address);
-        }
-        let mut failed = false;
-        let is_branch = cur.itype.is_branch();
-        if is_branch {
-            failed = self.add_branch(&cur);
-        }
-        if cur.imprecise {
-            self.context_pending = true;
-        }
+        self.context_pending |= changes.any(Changes::IMPRECISE);
 
         // A decoder that starts here does not know the instruction before, which a pair needs.
-        let fresh = self.first || self.restart || self.past.trap.is_some() || cur.discontinuous;
+        let fresh =
+            self.first || self.restart || self.past.trap.is_some() || changes.any(Changes::DISCONTINUOUS);
         // 2 and 3 of the figure: what needs a synchronisation packet.
+        let is_changed = changes.0 & !Changes::IMPRECISE.0 != 0;
         let mut reported = false;
         if self.past.trap.is_some() {
-            self.report_handler(&cur);
+            self.report_handler();
             reported = true;
-        } else if self.first || self.restart || self.sync_next || cur.changes() || cur.discontinuous {
-            self.report_start(&cur);
+        } else if self.first || self.restart || self.sync_next || is_changed {
+            self.report_start();
             reported = true;
         }
-        if self.lost {
-            return self.send_data(cur.data_end);
-        }
-        let synced = reported;
-        self.send_data(cur.data_end);
+        self.send_data(self.row.data_end);
         if self.lost {
             return;
         }
+        let synced = reported;
 
-        let leave = self.leave(&cur, fresh);
-        let next = self.next;
-        let due = !synced && self.is_due(&cur, leave);
-        let restart = exact && self.must_restart(&cur, &next, leave);
-        let format_3 =
-            !restart && (next.what == What::Trap || (next.what == What::Retire && next.changes()) || due);
+        let leave = self.leave(next, fresh);
+        let due = !synced && self.is_due(next, leave);
+        let restart = exact && self.must_restart(itype, next, leave);
+        let next_changes = next.changes.any(Changes::REPORTED);
+        let format_3 = !restart && (next.is(What::Trap) || next_changes || due);
         // For an Off the codes of the support packet tell the same.
         let after_updiscon = self.past.updiscon();
         // Chapter 11 takes a depth in the packet after a twofold report for that of the first place.
         let twofold_next = exact
             && self.options.implicit_return
             && matches!(leave, Leave::Updiscon | Leave::Mispredicted)
-            && next.what == What::Retire
-            && self.stretch.has_passed(next.from, cur.address);
+            && next.is(What::Retire)
+            && self.stretch.has_passed(next.start(), address);
         if !reported {
             let pending = self.branches > 0;
-            let gate = self.config.dialect.privilege_gates_sync() && next.privilege_changed;
+            let gate = self.config.dialect.privilege_gates_sync() && next.changes.any(Changes::PRIVILEGE);
             let wants = after_updiscon
-                || cur.notify
+                || notify
                 || (due && (pending || leave == Leave::Updiscon))
-                || matches!(next.what, What::Trap | What::Off)
+                || next.is(What::Trap)
+                || next.is(What::Off)
                 || restart
-                || (next.what == What::Retire && next.discontinuous)
-                || (next.changes() && pending)
-                || (exact && self.twofold && (due || next.changes()))
+                || next.changes.any(Changes::DISCONTINUOUS)
+                || (next_changes && pending)
+                || (exact && self.twofold && (due || next_changes))
                 || twofold_next
-                || (exact && next.changes() && leave == Leave::Updiscon && !gate)
+                || (exact && next_changes && leave == Leave::Updiscon && !gate)
                 || (exact && leave == Leave::Mispredicted);
-            let full = is_branch && self.predicted >= 31 && self.count_is_full();
             if wants || full {
                 // Chapter 11 stops behind a jump of these classes only if asked to.
                 let odd = matches!(self.past.leave, Leave::InferredPair | Leave::InferredReturn);
-                let asked = cur.notify
+                let asked = notify
                     || full
                     || (exact && odd)
                     || (twofold_next && !format_3 && !restart)
@@ -84,9 +119,9 @@ impl Encoder {
                         && leave == Leave::Mispredicted
                         && !format_3
                         && !restart
-                        && next.what != What::Off);
+                        && !next.is(What::Off));
                 let why = if asked { Why::Notify } else { Why::Flow };
-                self.report(cur.address, why, format_3, is_branch && failed);
+                self.report(address, why, format_3, failed);
                 reported = true;
             }
         }
@@ -94,26 +129,25 @@ impl Encoder {
             return;
         }
         // Where a block of the port begins or ends, so that blocks and single instructions agree.
-        let is_edge = cur.imprecise || cur.itype.0 != 0;
+        let is_edge = changes.any(Changes::IMPRECISE) || itype.0 != 0;
         if !reported && !self.report_branches(failed) && self.context_pending && is_edge {
-            self.send_context(&cur);
+            self.send_context();
         }
         // A report right at a synchronisation cannot be made; another synchronisation can.
-        self.sync_next = (due || (cur.cut && synced)) && next.what == What::Retire;
-        self.restart = restart && next.what == What::Retire;
-        self.count_resync(&cur, synced);
-        self.follow(&cur, leave, reported);
+        self.sync_next = (due || (cut && synced)) && next.is(What::Retire);
+        self.restart = restart && next.is(What::Retire);
+        self.count(synced);
+        self.follow(next, leave, reported);
         self.calm = !(self.sync_next || self.restart || self.past.updiscon());
     }
 
     /// Adds an outcome to the map; was the prediction wrong?
     #[inline]
-    pub(super) fn add_branch(&mut self, cur: &Inst) -> bool {
-        let taken = cur.itype == Itype::TAKEN_BRANCH;
+    fn add_branch(&mut self, address: u64, taken: bool) -> bool {
         let mut failed = false;
         if self.options.branch_prediction {
-            failed = self.predictor.predict(cur.address) != taken;
-            self.predictor.train(cur.address, taken);
+            failed = self.predictor.predict(address) != taken;
+            self.predictor.train(address, taken);
             self.predicted += u64::from(!failed);
         }
         if self.branches < 31 {
@@ -136,13 +170,11 @@ impl Encoder {
 
     /// How control leaves, as the decoder will see it; after any synchronisation at this instruction.
     #[inline]
-    pub(super) fn leave(&self, cur: &Inst, fresh: bool) -> Leave {
-        let itype = cur.itype;
+    fn leave(&self, next: Ahead, fresh: bool) -> Leave {
+        let itype = self.row.itype;
         if itype.0 == 0 {
-            let next = &self.next;
-            let straight =
-                next.what != What::Retire || next.from == cur.address.wrapping_add(u64::from(cur.size));
-            return if straight || cur.size == 0 { Leave::Plain } else { Leave::Inferred };
+            let straight = !next.is(What::Retire) || next.start() == self.row.end();
+            return if straight || self.row.size == 0 { Leave::Plain } else { Leave::Inferred };
         }
         if itype.is_branch() {
             return Leave::Branch;
@@ -150,17 +182,12 @@ impl Encoder {
         if !itype.is_uninferable() {
             return Leave::Inferred;
         }
-        if cur.sijump && self.options.sijump && !fresh {
+        if self.row.sijump && self.options.sijump && !fresh {
             return Leave::InferredPair;
         }
         if itype == Itype::RETURN && self.options.implicit_return && self.stack.depth() > 0 {
             let checked = self.config.encoder.exact || self.config.params.return_stack_size > 0;
-            let to = match self.next.what {
-                What::Retire => Some(self.next.from),
-                What::Trap => self.next_trap.epc,
-                _ => None,
-            };
-            return match to {
+            return match next.from() {
                 Some(to) if checked && self.stack.top() != Some(to) => Leave::Mispredicted,
                 _ => Leave::InferredReturn,
             };
@@ -172,54 +199,50 @@ impl Encoder {
     /// so that blocks and single instructions agree, and never at the target of a mispredicted return,
     /// which 3/0 cannot tell.
     #[inline]
-    pub(super) fn is_due(&self, cur: &Inst, leave: Leave) -> bool {
-        let Some(interval) = self.config.encoder.interval() else { return false };
-        if cur.itype.0 == 0
-            || leave == Leave::Mispredicted
-            || self.next.what != What::Retire
-            || self.next.discontinuous
-        {
-            return false;
-        }
-        let count = match self.config.encoder.resync_mode {
-            ResyncMode::Off => return false,
-            ResyncMode::Packets => self.writer.packets.saturating_sub(self.resync),
-            ResyncMode::Cycles => (cur.cycle + self.stalled).saturating_sub(self.resync),
-            ResyncMode::Halfwords => self.resync + u64::from(cur.halfwords),
-        };
-        count >= interval
+    fn is_due(&self, next: Ahead, leave: Leave) -> bool {
+        self.row.itype.0 != 0
+            && leave != Leave::Mispredicted
+            && next.is(What::Retire)
+            && !next.changes.any(Changes::DISCONTINUOUS)
+            && self.progress(self.halfwords + u64::from(self.row.halfwords)) >= self.due
     }
 
+    /// What resynchronisation counts.
     #[inline]
-    pub(super) fn count_resync(&mut self, cur: &Inst, synced: bool) {
+    fn progress(&self, halfwords: u64) -> u64 {
         match self.config.encoder.resync_mode {
-            ResyncMode::Halfwords => {
-                self.resync = if synced { 0 } else { self.resync } + u64::from(cur.halfwords);
-            }
-            ResyncMode::Packets if synced => self.resync = self.writer.packets,
-            ResyncMode::Cycles if synced => self.resync = cur.cycle + self.stalled,
-            _ => {}
+            ResyncMode::Packets => self.writer.packets,
+            ResyncMode::Cycles => self.row.cycle + self.stalled,
+            ResyncMode::Halfwords => halfwords,
+            ResyncMode::Off => 0,
         }
+    }
+
+    /// Counts the row, from which on the next resynchronisation is reckoned if it is one.
+    #[inline]
+    fn count(&mut self, synced: bool) {
+        if synced {
+            self.due = self.progress(self.halfwords).saturating_add(self.interval);
+        }
+        self.halfwords += u64::from(self.row.halfwords);
     }
 
     /// Things that no packet can say to a decoder that goes on: tracing ends and starts again instead.
-    pub(super) fn must_restart(&self, cur: &Inst, next: &Inst, leave: Leave) -> bool {
-        if next.what != What::Retire {
-            return false;
-        }
+    fn must_restart(&self, itype: Itype, next: Ahead, leave: Leave) -> bool {
         let gate = self.config.dialect.privilege_gates_sync();
-        next.discontinuous
-            || (next.changes() && leave == Leave::Mispredicted)
-            || (gate && next.privilege_changed && cur.itype != Itype::TRAP_RETURN)
+        next.changes.any(Changes::DISCONTINUOUS)
+            || (next.changes.any(Changes::REPORTED) && leave == Leave::Mispredicted)
+            || (gate && next.changes.any(Changes::PRIVILEGE) && itype != Itype::TRAP_RETURN)
     }
 
     /// Keeps call stack, stretch and `past` for the next pass.
     #[inline]
-    pub(super) fn follow(&mut self, cur: &Inst, leave: Leave, reported: bool) {
+    fn follow(&mut self, next: Ahead, leave: Leave, reported: bool) {
+        let Row { address, itype, .. } = self.row;
         let depth = self.stack.depth();
-        if self.options.implicit_return && cur.itype.0 >= 8 {
-            if cur.itype.is_call() {
-                self.stack.push(cur.address.wrapping_add(u64::from(cur.size)));
+        if self.options.implicit_return && itype.0 >= 8 {
+            if itype.is_call() {
+                self.stack.push(self.row.end());
                 self.returned = false;
             } else if leave == Leave::InferredReturn {
                 self.stack.pop();
@@ -227,33 +250,27 @@ impl Encoder {
                 self.branched = false;
             }
         }
-        self.past = Past { leave, depth, ..Past::default() };
-        if !self.config.encoder.exact {
-            return;
+        if self.past.trap.is_some() {
+            self.past = Past::default();
         }
-        let stretch = &mut self.stretch;
+        (self.past.leave, self.past.depth) = (leave, depth);
+        let start = next.start();
         if reported {
-            stretch.runs.clear();
-            stretch.transfer = None;
             // The decoder stands on it: to come here again is to come here first.
-            stretch.start = cur.address.wrapping_add(1);
+            self.stretch.begin(address.wrapping_add(1));
         }
         match leave {
             Leave::Plain => {}
-            Leave::Branch | Leave::Updiscon | Leave::Mispredicted => {
-                self.past.target_passed =
-                    leave != Leave::Branch && stretch.has_passed(self.next.from, cur.address);
-                stretch.runs.clear();
-                stretch.transfer = None;
-                stretch.start = self.next.from;
+            Leave::Branch => self.stretch.begin(start),
+            Leave::Updiscon | Leave::Mispredicted => {
+                let passed = self.stretch.has_passed(start, address);
+                self.past.target_passed = passed && self.config.encoder.exact;
+                self.stretch.begin(start);
             }
-            Leave::Inferred | Leave::InferredPair | Leave::InferredReturn => {
-                if stretch.start <= cur.address {
-                    stretch.runs.push((stretch.start, cur.address));
-                }
-                stretch.transfer = Some(cur.address);
-                stretch.start = self.next.from;
+            Leave::Inferred | Leave::InferredPair | Leave::InferredReturn if self.config.encoder.exact => {
+                self.stretch.transfer(address, start);
             }
+            Leave::Inferred | Leave::InferredPair | Leave::InferredReturn => {}
         }
     }
 }

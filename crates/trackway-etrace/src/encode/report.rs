@@ -7,7 +7,7 @@ use crate::packet::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bit
 impl Encoder {
     /// Format 0, 1 or 2 with an address (8.1).
     pub(super) fn report(&mut self, address: u64, why: Why, format_3: bool, failed: bool) {
-        let layout = *self.writer.layout();
+        let layout = self.writer.layout();
         let lsb = self.config.params.iaddress_lsb;
         let difference =
             if self.options.full_address { address } else { address.wrapping_sub(self.last_address) };
@@ -19,25 +19,27 @@ impl Encoder {
             updiscon: after_updiscon && format_3,
             ..Reported::default()
         }
-        .without_depth(&layout);
+        .without_depth(layout);
         let depth = if mispredicted { Some(self.past.depth) } else { self.depth_report(format_3) };
         if let Some(depth) = depth {
             reported.irreport = true;
             reported.irdepth = depth & ones(layout.irdepth);
         }
+        let branches = self.branches as u32;
+        // Spare bits of a map in front of an address are zero.
+        let branch_map = self.map & ones(branches.min(31));
         let packet = if self.predicted >= 31 {
-            Packet::BranchCount(BranchCount {
-                branch_count: (self.predicted - 31) as u32,
-                branch_fmt: if failed { 3 } else { 2 },
-                reported,
-            })
-        } else {
-            let branches = self.branches as u32;
+            let branch_count = (self.predicted - 31) as u32;
+            let branch_fmt = if failed { 3 } else { 2 };
+            Some(Packet::BranchCount(BranchCount { branch_count, branch_fmt, reported }))
+        } else if self.options.jump_target_cache && after_updiscon {
             let plain = match branches {
                 0 => Packet::Address(reported),
-                _ => Packet::Branches(Branches { branches, branch_map: self.spare_map(branches), reported }),
+                _ => Packet::Branches(Branches { branches, branch_map, reported }),
             };
-            self.cached(address, plain, reported)
+            Some(self.cached(address, plain, reported))
+        } else {
+            None
         };
         if after_updiscon && self.options.jump_target_cache {
             self.cache.insert(address);
@@ -46,17 +48,17 @@ impl Encoder {
         self.twofold = self.ended_by_updiscon && self.past.target_passed;
         self.last_address = address;
         self.clear_branches();
-        self.send(&packet);
+        match packet {
+            Some(packet) => self.send(&packet),
+            None if branches == 0 => self.send_here(&Packet::Address(reported)),
+            None => self.send_here(&Packet::Branches(Branches { branches, branch_map, reported })),
+        }
     }
 
     /// Format 0/1 instead, where the target is in the cache and nothing is lost by it.
     pub(super) fn cached(&self, address: u64, plain: Packet, reported: Reported) -> Packet {
         let index = self.cache.index(address);
-        if !self.options.jump_target_cache
-            || !self.past.updiscon()
-            || reported.updiscon
-            || self.cache.get(index) != Some(address)
-        {
+        if reported.updiscon || self.cache.get(index) != Some(address) {
             return plain;
         }
         let layout = self.writer.layout();
@@ -80,11 +82,6 @@ impl Encoder {
         if self.config.encoder.shortest && length(&plain) < length(&jump) { plain } else { jump }
     }
 
-    /// Spare bits of a map in front of an address are zero.
-    pub(super) fn spare_map(&self, branches: u32) -> u32 {
-        self.map & ones(branches)
-    }
-
     /// Hardware-like mode: must the call depth be told (6.6.3)? In exact mode nothing is ambiguous.
     pub(super) fn depth_report(&self, format_3: bool) -> Option<u32> {
         if self.config.encoder.exact || !format_3 || !self.options.implicit_return {
@@ -103,21 +100,24 @@ impl Encoder {
     }
 
     /// Branches without an address: a full map, or a prediction that failed (8.1).
+    #[inline]
     pub(super) fn report_branches(&mut self, failed: bool) -> bool {
+        let is_full = if self.predicted >= 31 { failed } else { self.branches >= 31 };
+        if is_full {
+            self.send_branches();
+        }
+        is_full
+    }
+
+    fn send_branches(&mut self) {
         let packet = if self.predicted >= 31 {
-            if !failed {
-                return false;
-            }
             let branch_count = (self.predicted - 31) as u32;
             Packet::BranchCount(BranchCount { branch_count, ..BranchCount::default() })
-        } else if self.branches >= 31 {
-            Packet::Branches(Branches { branches: 0, branch_map: self.map, ..Branches::default() })
         } else {
-            return false;
+            Packet::Branches(Branches { branches: 0, branch_map: self.map, ..Branches::default() })
         };
         self.twofold = false;
         self.clear_branches();
         self.send(&packet);
-        true
     }
 }

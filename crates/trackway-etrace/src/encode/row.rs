@@ -1,6 +1,6 @@
 //! Rows of the pipeline: what the encoder sees of an instruction, and what it keeps of the one before.
 
-use crate::port::Itype;
+use crate::port::{Block, Cycle, Itype};
 
 /// A trap at the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,11 +26,33 @@ pub(super) enum What {
     Off,
 }
 
-/// One row of the pipeline.
+/// How an instruction differs from the one before at the port: any of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes(pub(super) u8);
+
+impl Changes {
+    pub(super) const NONE: Changes = Changes(0);
+    /// Privilege changed here.
+    pub(super) const PRIVILEGE: Changes = Changes(1);
+    /// Context changed here, to be reported precisely.
+    pub(super) const CONTEXT: Changes = Changes(2);
+    /// The flow breaks before this one, and nothing tells how.
+    pub(super) const DISCONTINUOUS: Changes = Changes(4);
+    /// Context changed here, to be reported some time.
+    pub(super) const IMPRECISE: Changes = Changes(8);
+    /// These are reported by a format 3 packet for their own sake.
+    pub(super) const REPORTED: Changes = Changes(3);
+
+    /// Any of `others`?
+    #[inline(always)]
+    pub(super) fn any(self, others: Changes) -> bool {
+        self.0 & others.0 != 0
+    }
+}
+
+/// One row of the pipeline: an instruction, and plain ones before it that nothing has to be said of.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Inst {
-    /// Nothing that any decision looks at.
-    pub(super) plain: bool,
+pub(super) struct Row {
     pub(super) what: What,
     pub(super) itype: Itype,
     pub(super) sijump: bool,
@@ -39,19 +61,14 @@ pub(super) struct Inst {
     pub(super) cut: bool,
     /// A trap that was not traced itself, in front of its handler.
     pub(super) quiet: bool,
-    /// Privilege changed here.
-    pub(super) privilege_changed: bool,
-    /// Context changed here, to be reported precisely.
-    pub(super) context_changed: bool,
-    /// The flow breaks before this one, and nothing tells how.
-    pub(super) discontinuous: bool,
-    /// Context changed here, to be reported some time.
-    pub(super) imprecise: bool,
+    /// Of the first instruction.
+    pub(super) changes: Changes,
+    /// Bytes of the last instruction.
     pub(super) size: u8,
     pub(super) privilege: u32,
     /// Half-words that retire.
     pub(super) halfwords: u32,
-    /// First address that retires with it; plain instructions are joined to the next.
+    /// First address that retires with it.
     pub(super) from: u64,
     /// Its address.
     pub(super) address: u64,
@@ -62,26 +79,72 @@ pub(super) struct Inst {
     pub(super) data_end: u64,
 }
 
-impl Inst {
+impl Row {
+    /// One more block behind plain ones.
     #[inline(always)]
-    pub(super) fn settle_plain(mut self) -> Self {
-        self.plain = self.is_plain();
-        self
+    pub(super) fn join(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        self.address = block.last();
+        self.size = 2 << block.ilastsize;
+        self.halfwords += block.iretire;
+        self.itype = block.itype;
+        self.sijump = block.sijump;
+        self.time = cycle.time;
+        self.cycle = cycle.cycle;
     }
 
+    /// Nothing that any decision looks at: what follows can be joined to it.
+    #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
-        self.what == What::Retire
-            && self.itype.0 == 0
-            && !(self.notify
-                | self.privilege_changed
-                | self.context_changed
-                | self.discontinuous
-                | self.imprecise)
+        self.itype.0 == 0 && !self.notify && self.changes == Changes::NONE
     }
 
-    /// Will be reported by a format 3 packet for its own sake.
-    pub(super) fn changes(&self) -> bool {
-        self.privilege_changed || self.context_changed
+    /// The address behind it.
+    #[inline(always)]
+    pub(super) fn end(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.size))
+    }
+}
+
+/// What the pass of a row knows of the one behind it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ahead {
+    what: What,
+    is_known: bool,
+    pub(super) changes: Changes,
+    from: u64,
+}
+
+impl Ahead {
+    /// Tracing is off.
+    pub(super) const OFF: Ahead = Ahead { what: What::Off, is_known: false, changes: Changes::NONE, from: 0 };
+
+    /// Instructions retire, the first at `from`.
+    #[inline(always)]
+    pub(super) fn retire(from: u64, changes: Changes) -> Self {
+        Ahead { what: What::Retire, is_known: true, changes, from }
+    }
+
+    /// A trap hits.
+    pub(super) fn trap(epc: Option<u64>) -> Self {
+        let (is_known, from) = (epc.is_some(), epc.unwrap_or(0));
+        Ahead { what: What::Trap, is_known, changes: Changes::NONE, from }
+    }
+
+    #[inline(always)]
+    pub(super) fn is(self, what: What) -> bool {
+        self.what == what
+    }
+
+    /// The first address that retires, or where the trap hits; if known.
+    #[inline(always)]
+    pub(super) fn from(self) -> Option<u64> {
+        if self.is_known { Some(self.from) } else { None }
+    }
+
+    /// The first address that retires; 0 where nothing does.
+    #[inline(always)]
+    pub(super) fn start(self) -> u64 {
+        if self.is(What::Retire) { self.from } else { 0 }
     }
 }
 

@@ -3,7 +3,7 @@
 use trackway_core::Fate;
 
 use super::Encoder;
-use super::row::{Inst, Past};
+use super::row::{Past, Row};
 use super::stretch::Stretch;
 use crate::packet::{Context, Packet, Support, qual_status};
 
@@ -13,7 +13,7 @@ impl Encoder {
         if !self.lost {
             return true;
         }
-        if !self.buffer.has_room(self.cur.cycle + self.stalled, 48) {
+        if !self.buffer.has_room(self.row.cycle + self.stalled, 48) {
             return false;
         }
         self.lost = false;
@@ -45,14 +45,13 @@ impl Encoder {
     /// Tracing stops here.
     pub(super) fn off_pass(&mut self) {
         let ready = self.recover();
-        self.send_data(self.cur.data_end);
+        self.send_data(self.row.data_end);
         if !ready || self.lost {
             return;
         }
         if let Some(trap) = self.past.trap.filter(|_| !self.past.trap_reported) {
             if self.config.dialect.has_thaddr() {
-                let at = self.cur;
-                self.report_trap_only(trap, self.past.privilege, &at);
+                self.report_trap_only(trap, self.past.privilege);
             } else {
                 self.losses.add(Fate::Dropped, "traps at the end of tracing", 1);
             }
@@ -79,14 +78,21 @@ impl Encoder {
         self.send(&Packet::Support(packet));
     }
 
-    pub(super) fn send_context(&mut self, cur: &Inst) {
-        let packet = Context { privilege: cur.privilege, time: cur.time, context: cur.context };
+    pub(super) fn send_context(&mut self) {
+        let Row { privilege, time, context, .. } = self.row;
+        let packet = Context { privilege, time, context };
         self.context_pending = false;
         self.send(&Packet::Context(packet));
     }
 
     /// Sends a packet, or loses it.
     pub(super) fn send(&mut self, packet: &Packet) {
+        self.send_here(packet);
+    }
+
+    /// As [`send`](Encoder::send), for places where the kind of packet is known.
+    #[inline(always)]
+    pub(super) fn send_here(&mut self, packet: &Packet) {
         if self.lost || self.error.is_err() {
             return;
         }
@@ -97,7 +103,7 @@ impl Encoder {
                 return;
             }
         }
-        let time = self.config.encoder.stamps.then_some(self.cur.time);
+        let time = self.config.encoder.stamps.then_some(self.row.time);
         if let Err(error) = self.writer.write(packet, time) {
             self.error = Err(error);
         }
@@ -106,7 +112,7 @@ impl Encoder {
     /// Room in the buffer for a packet of so many bytes, of whatever kind? If not, the core waits or trace is
     /// lost.
     pub(super) fn admit(&mut self, bytes: u64) -> bool {
-        let cycle = self.cur.cycle + self.stalled;
+        let cycle = self.row.cycle + self.stalled;
         if !self.buffer.has_room(cycle, bytes) {
             if !self.config.encoder.stall {
                 self.lost = true;

@@ -15,6 +15,24 @@ pub(super) struct Stretch {
 }
 
 impl Stretch {
+    /// Nothing was walked yet; it goes on at `start`.
+    #[inline]
+    pub(super) fn begin(&mut self, start: u64) {
+        self.runs.clear();
+        self.transfer = None;
+        self.start = start;
+    }
+
+    /// An inferred transfer leads from `address` to `start`.
+    #[inline]
+    pub(super) fn transfer(&mut self, address: u64, start: u64) {
+        if self.start <= address {
+            self.runs.push((self.start, address));
+        }
+        self.transfer = Some(address);
+        self.start = start;
+    }
+
     /// Was `address` passed, now that the run going on has come to `here`?
     pub(super) fn has_passed(&self, address: u64, here: u64) -> bool {
         let within = |&(first, last): &(u64, u64)| first <= address && address <= last;

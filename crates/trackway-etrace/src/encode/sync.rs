@@ -3,27 +3,29 @@
 use trackway_core::Fate;
 
 use super::Encoder;
-use super::row::{Inst, Leave, Past, TrapIn};
+use super::row::{Changes, Leave, Past, Row, TrapIn};
 use crate::config::privilege_of;
 use crate::packet::{Packet, Start, Trap};
 use crate::port::Itype;
 
 impl Encoder {
     /// Format 3/0 for this instruction.
-    pub(super) fn report_start(&mut self, cur: &Inst) {
+    #[cold]
+    pub(super) fn report_start(&mut self) {
+        let cur = self.row;
         self.enable();
         if self.restart {
             self.send_end(true);
         }
-        if cur.discontinuous
+        if cur.changes.any(Changes::DISCONTINUOUS)
             && !self.first
             && !self.restart
-            && cur.context_changed
+            && cur.changes.any(Changes::CONTEXT)
             && self.config.dialect.discontinuity_is_trap()
         {
             // Like an exception, without one (table 4.4).
-            let packet = self.trap_packet(cur, TrapIn::default(), true, cur.address);
-            self.synchronise(cur, &packet);
+            let packet = self.trap_packet(&cur, TrapIn::default(), true, cur.address);
+            self.synchronise(&packet);
             return;
         }
         let packet = Packet::Start(Start {
@@ -33,7 +35,7 @@ impl Encoder {
             context: cur.context,
             address: self.address_field(cur.address),
         });
-        self.synchronise(cur, &packet);
+        self.synchronise(&packet);
     }
 
     pub(super) fn address_field(&self, address: u64) -> u64 {
@@ -41,7 +43,7 @@ impl Encoder {
     }
 
     /// Sends a synchronisation packet and clears what it clears.
-    pub(super) fn synchronise(&mut self, cur: &Inst, packet: &Packet) {
+    pub(super) fn synchronise(&mut self, packet: &Packet) {
         self.send(packet);
         self.first = false;
         self.sync_next = false;
@@ -49,7 +51,7 @@ impl Encoder {
         self.context_pending = false;
         self.ended_by_updiscon = false;
         self.twofold = false;
-        self.last_address = cur.address;
+        self.last_address = self.row.address;
         self.clear_branches();
         self.line.forget();
         self.predictor.reset();
@@ -60,8 +62,10 @@ impl Encoder {
     }
 
     /// The first instruction of a handler (2 of the figure).
-    pub(super) fn report_handler(&mut self, cur: &Inst) {
+    #[cold]
+    pub(super) fn report_handler(&mut self) {
         self.enable();
+        let cur = self.row;
         let past = self.past;
         let Some(trap) = past.trap else { return };
         let v2 = self.config.dialect.has_thaddr();
@@ -70,7 +74,7 @@ impl Encoder {
                 // A decoder that walks from the return would follow the stack.
                 self.send_end(true);
             }
-            return self.report_start(cur);
+            return self.report_start();
         }
         let implied = !self.options.implicit_exception
             || self.config.handler(privilege_of(cur.privilege), trap.interrupt, trap.cause)
@@ -78,13 +82,13 @@ impl Encoder {
         if self.first && !implied {
             // Tracing begins with the handler: there is nothing to end before it.
             self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
-            return self.report_start(cur);
+            return self.report_start();
         }
         if v2 && (!implied || (past.trap_chained && self.config.encoder.exact)) {
-            self.report_trap_only(trap, past.privilege, cur);
+            self.report_trap_only(trap, past.privilege);
             self.send_end(true);
             if !self.lost {
-                self.report_start(cur);
+                self.report_start();
             }
             return;
         }
@@ -92,13 +96,13 @@ impl Encoder {
             // The draft cannot say it: what is left is where the handler is.
             self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
             self.send_end(true);
-            return self.report_start(cur);
+            return self.report_start();
         }
-        let packet = self.trap_packet(cur, trap, true, cur.address);
-        self.synchronise(cur, &packet);
+        let packet = self.trap_packet(&cur, trap, true, cur.address);
+        self.synchronise(&packet);
     }
 
-    pub(super) fn trap_packet(&self, at: &Inst, trap: TrapIn, thaddr: bool, address: u64) -> Packet {
+    pub(super) fn trap_packet(&self, at: &Row, trap: TrapIn, thaddr: bool, address: u64) -> Packet {
         let is_illegal = trap.cause == 2 && !trap.interrupt;
         let epc_instead = self.config.dialect.has_tvalepc() && is_illegal;
         Packet::Trap(Trap {
@@ -118,9 +122,9 @@ impl Encoder {
     }
 
     /// A trap packet that moves nothing (version 2).
-    pub(super) fn report_trap_only(&mut self, trap: TrapIn, privilege: u32, at: &Inst) {
+    pub(super) fn report_trap_only(&mut self, trap: TrapIn, privilege: u32) {
         self.enable();
-        let at = Inst { privilege, ..*at };
+        let at = Row { privilege, ..self.row };
         let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
         self.send(&packet);
         self.line.forget();
@@ -132,31 +136,30 @@ impl Encoder {
 
     /// A trap without retirement. It never gets to the decisions below those on traps (hole H1).
     pub(super) fn trap_pass(&mut self) {
-        let cur = self.cur;
         let ready = self.recover();
-        self.send_data(cur.data_end);
+        self.send_data(self.row.data_end);
         if !ready || self.lost {
             return;
         }
-        if cur.quiet {
+        if self.row.quiet {
             self.calm = false;
-            self.past = Past { trap: Some(self.cur_trap), privilege: cur.privilege, ..Past::default() };
+            self.past = Past { trap: Some(self.trap), privilege: self.row.privilege, ..Past::default() };
             return;
         }
         let v2 = self.config.dialect.has_thaddr();
         let past = self.past;
-        let mut now = Past { trap: Some(self.cur_trap), privilege: cur.privilege, ..Past::default() };
+        let mut now = Past { trap: Some(self.trap), privilege: self.row.privilege, ..Past::default() };
         if let Some(before) = past.trap {
             now.trap_chained = true;
             if !past.trap_reported {
                 if v2 {
-                    self.report_trap_only(before, past.privilege, &cur);
+                    self.report_trap_only(before, past.privilege);
                 } else {
                     self.losses.add(Fate::Dropped, "traps followed by another at once", 1);
                 }
             }
-        } else if v2 && (self.first || past.updiscon()) && self.cur_trap.epc.is_some() {
-            self.report_trap_only(self.cur_trap, cur.privilege, &cur);
+        } else if v2 && (self.first || past.updiscon()) && self.trap.epc.is_some() {
+            self.report_trap_only(self.trap, self.row.privilege);
             now.trap_reported = true;
             now.leave = past.leave;
         }
