@@ -95,6 +95,8 @@ pub struct View {
     pub trap: Option<TrapState>,
     /// It has memory requests.
     pub bus: bool,
+    /// It has increments of registers.
+    pub relative: bool,
 }
 
 /// A broken rule, and by which item.
@@ -109,7 +111,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn error(&self, group: &Group, widths: &Widths) -> Error {
+    #[cold]
+    pub(crate) fn error(&self, group: &Group, widths: &Widths) -> Error {
         let name = group.records.get(self.item).map_or("group", Record::name);
         let kind = match *self.rule {
             rules::PRIVILEGE | rules::FPR_INCREMENT => ErrorKind::Illegal { found: self.found },
@@ -136,24 +139,30 @@ impl View {
     }
 
     /// Puts a group together and reports every rule that is broken.
+    #[inline]
     pub fn gather(group: &Group, registers: &Registers, report: &mut impl FnMut(Fault)) -> View {
         let mut view = View::default();
-        let mut levels = [TrapState::default(); 4];
-        let (mut reset, mut init) = (None, None);
+        view.fill(group, registers, report);
+        view
+    }
+
+    /// As [`gather`](View::gather), into an empty view.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, group: &Group, registers: &Registers, report: &mut impl FnMut(Fault)) {
+        let view = self;
+        let (mut reset, mut init, mut named, mut cause) = (None, None, 0u32, false);
         let outside = group.frame == Frame::Outside;
         for (item, record) in group.records.iter().enumerate() {
             let mut fault = |rule, found| report(Fault { rule, item, found });
             match *record {
-                Record::FullRegister { address, data } => {
-                    if address < 0x400 {
-                        levels[usize::from(address >> 8)].note(address, Some(data));
-                    }
+                Record::FullRegister { address, .. } => {
+                    named += 1;
+                    cause |= is_cause(address);
                 }
                 Record::AddRegister { address, .. } | Record::OrRegister { address, .. } => {
-                    if address < 0x400 {
-                        let value = registers.resolve(record).and_then(|(_, value)| value);
-                        levels[usize::from(address >> 8)].note(address, value);
-                    }
+                    named += 1;
+                    view.relative = true;
+                    cause |= is_cause(address);
                     if (register::FPR..register::FPR + 32).contains(&address) {
                         fault(&rules::FPR_INCREMENT, address.into());
                     }
@@ -170,10 +179,10 @@ impl View {
                     _ => view.pc = Some(NextPc::To(pc)),
                 },
                 Record::Instruction16(encoding) => {
-                    set_instruction(&mut view, encoding.into(), 2, outside, &mut fault);
+                    set_instruction(view, encoding.into(), 2, outside, &mut fault);
                 }
                 Record::Instruction32(encoding) => {
-                    set_instruction(&mut view, encoding, 4, outside, &mut fault);
+                    set_instruction(view, encoding, 4, outside, &mut fault);
                 }
                 Record::PrivilegeMode(mode) => {
                     if !matches!(mode, 0 | 1 | 3) {
@@ -197,7 +206,9 @@ impl View {
                 }
             }
         }
-        check_registers(group, report);
+        if named > 1 {
+            check_registers(group, report);
+        }
         if let Some(item) = init
             && (reset.is_some() || view.instruction.is_some() || view.pc == Some(NextPc::Increment))
         {
@@ -206,8 +217,8 @@ impl View {
             let item = group.records.iter().position(|r| *r == Record::IncrementPc).unwrap_or(0);
             report(Fault { rule: &rules::INCREMENT, item, found: 3 });
         }
-        if init.is_none() && !outside {
-            view.trap = trap_of(&levels, &view);
+        if cause && init.is_none() && !outside {
+            view.trap = trap_of(group, registers, view);
         }
         view.kind = match () {
             () if reset.is_some() => Kind::Reset,
@@ -217,7 +228,6 @@ impl View {
             () if view.pc.is_some() || view.trap.is_some() => Kind::Trap,
             () => Kind::State,
         };
-        view
     }
 }
 
@@ -251,9 +261,22 @@ fn set_instruction(
     view.instruction = Some((encoding, length));
 }
 
+/// Is it xcause of any level?
+#[inline]
+const fn is_cause(address: u16) -> bool {
+    address & !0x300 == 0x42
+}
+
 /// A trap writes cause and epc of one level; an instruction that writes a CSR writes one of them. Where epc is
 /// missing (partial trace), a change of privilege or the absence of an instruction tells.
-fn trap_of(levels: &[TrapState; 4], view: &View) -> Option<TrapState> {
+#[cold]
+fn trap_of(group: &Group, registers: &Registers, view: &View) -> Option<TrapState> {
+    let mut levels = [TrapState::default(); 4];
+    for record in &group.records {
+        if let Some((address @ 0..0x400, value)) = registers.resolve(record) {
+            levels[usize::from(address >> 8)].note(address, value);
+        }
+    }
     levels.iter().enumerate().find_map(|(n, level)| {
         let alone = level.written & TrapState::EPC == 0;
         let is_trap = level.written & TrapState::CAUSE != 0
@@ -263,20 +286,26 @@ fn trap_of(levels: &[TrapState; 4], view: &View) -> Option<TrapState> {
 }
 
 /// One value per register ("unambiguous", chapter 3).
-#[inline(always)]
 fn check_registers(group: &Group, report: &mut impl FnMut(Fault)) {
-    let registers = |records: &'_ [Record]| records.iter().filter(|r| matches!(r.opcode(), 4..=6)).count();
-    if group.records.len() < 3 || registers(&group.records) < 2 {
+    let address = |record: &Record| match *record {
+        Record::FullRegister { address, .. }
+        | Record::AddRegister { address, .. }
+        | Record::OrRegister { address, .. } => Some(address),
+        _ => None,
+    };
+    // Nearly all groups name few registers, and each once.
+    if let records @ [_, .., _] = &group.records[..]
+        && records.len() <= 8
+        && (1..records.len()).all(|n| {
+            let own = address(&records[n]);
+            own.is_none() || records[..n].iter().all(|other| address(other) != own)
+        })
+    {
         return;
     }
     let mut seen: Vec<(u16, Record)> = Vec::new();
     for (item, record) in group.records.iter().enumerate() {
-        let (Record::FullRegister { address, .. }
-        | Record::AddRegister { address, .. }
-        | Record::OrRegister { address, .. }) = *record
-        else {
-            continue;
-        };
+        let Some(address) = address(record) else { continue };
         // The list is sorted, so that large initialisations stay cheap.
         match seen.binary_search_by_key(&address, |(address, _)| *address) {
             // Adding twice is not the same as once.

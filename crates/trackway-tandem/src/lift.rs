@@ -5,7 +5,7 @@
 
 use trackway_core::*;
 use trackway_isa::riscv::{self, Class, Inst};
-use trackway_isa::{Control, flow};
+use trackway_isa::{Control, Flow, flow};
 
 use crate::amo;
 use crate::config::{Config, Profile, Widths};
@@ -79,7 +79,14 @@ impl Lift {
         for record in &self.group.records {
             self.census[usize::from(record.opcode())] += 1;
         }
-        let view = View::of(&self.group, self.reader.widths(), &self.lifter.registers)?;
+        let mut fault = None;
+        let mut view = View::default();
+        view.fill(&self.group, &self.lifter.registers, &mut |found| {
+            fault.get_or_insert(found);
+        });
+        if let Some(fault) = fault {
+            return Err(fault.error(&self.group, self.reader.widths()));
+        }
         self.lifter.lift(&self.group, &view, batch)?;
         Ok(true)
     }
@@ -268,19 +275,17 @@ impl Lifter {
         if let Some(operand) = self.operand(inst, view) {
             batch.regs.push(operand);
         }
-        for record in &group.records {
-            self.register(record, RegRole::Destination, batch);
-        }
         self.memory(group, view, inst, batch);
+        self.destinations(group, view, batch);
         let Some(accesses) = batch.end_accesses(accesses) else {
             return Err(too_many(group));
         };
-        for record in &group.records {
-            self.registers.apply(record);
-        }
 
         let pc = self.pc;
-        let flow = flow(self.isa, pc.unwrap_or(0), encoding);
+        let flow = match riscv::is_plain(encoding) {
+            true => Flow::sequential(length),
+            false => flow(self.isa, pc.unwrap_or(0), encoding),
+        };
         let trapped = view.trap.is_some();
         let control = if trapped { Control::Sequential } else { flow.control };
         let attempted = trapped || !flow.control.retires();
@@ -320,6 +325,27 @@ impl Lifter {
         }
         self.privilege(group, view, batch);
         Ok(())
+    }
+
+    /// Registers that the instruction wrote.
+    #[inline]
+    fn destinations(&mut self, group: &Group, view: &View, batch: &mut Batch) {
+        if !view.relative {
+            for record in &group.records {
+                if let Record::FullRegister { address, data } = *record {
+                    batch.regs.push(set(register::reg(address), RegRole::Destination, data));
+                    self.registers.set(address, Some(data));
+                }
+            }
+            return;
+        }
+        // All increments of a group are relative to what was before it.
+        for record in &group.records {
+            self.register(record, RegRole::Destination, batch);
+        }
+        for record in &group.records {
+            self.registers.apply(record);
+        }
     }
 
     /// Both an increment and a pc: they have to agree.
@@ -453,10 +479,16 @@ impl Lifter {
 
     #[inline]
     fn register(&self, record: &Record, role: RegRole, batch: &mut Batch) {
-        let (address, update, value) = match (record, self.registers.resolve(record)) {
-            (_, Some((address, Some(value)))) => (address, RegUpdate::Set, value),
-            (&Record::AddRegister { address, offset }, _) => (address, RegUpdate::Add, offset as u64),
-            (&Record::OrRegister { address, mask }, _) => (address, RegUpdate::Or, mask.into()),
+        let (address, update, value) = match *record {
+            Record::FullRegister { address, data } => (address, RegUpdate::Set, data),
+            Record::AddRegister { address, offset } => match self.registers.resolve(record) {
+                Some((_, Some(value))) => (address, RegUpdate::Set, value),
+                _ => (address, RegUpdate::Add, offset as u64),
+            },
+            Record::OrRegister { address, mask } => match self.registers.resolve(record) {
+                Some((_, Some(value))) => (address, RegUpdate::Set, value),
+                _ => (address, RegUpdate::Or, mask.into()),
+            },
             _ => return,
         };
         let value = if update == RegUpdate::Add { self.narrow(value) } else { value };
@@ -489,7 +521,9 @@ impl Lifter {
     /// The memory access of the instruction.
     fn memory(&self, group: &Group, view: &View, inst: Option<Inst>, batch: &mut Batch) {
         let Some(address) = view.effective.or(view.physical) else {
-            self.bus_accesses(group, view, batch);
+            if view.bus {
+                self.bus_accesses(group, view, batch);
+            }
             return;
         };
         let class = inst.map(|inst| inst.op.class());
@@ -505,8 +539,9 @@ impl Lifter {
                 _ => None,
             })
         };
-        let own = group.records.iter().enumerate().find(|(_, record)| is_own(record, view));
-        let answer = own.and_then(|(n, _)| response(&group.records, n)).and_then(|(_, data)| data);
+        let own = || group.records.iter().position(|record| is_own(record, view));
+        let own = if view.bus { own() } else { None };
+        let answer = own.and_then(|n| response(&group.records, n)).and_then(|(_, data)| data);
         let size = |n: u8| u64::from(n);
         let cut = |value: u64, n: u8| mask(value, 8 * u32::from(n));
         let word = |value: Option<u64>, n: u8| value.map_or(Value::Unknown, |v| Value::Word(cut(v, n)));

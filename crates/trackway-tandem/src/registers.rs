@@ -6,9 +6,16 @@ use crate::record::{Record, register};
 /// Addresses of CSRs and of the two register files.
 const ADDRESSES: usize = 0x1040;
 
-/// CSRs that show the same state: a write to one makes the others unknown.
-const ALIASES: [&[u16]; 4] =
-    [&[1, 2, 3], &[0x000, 0x100, 0x300], &[0x004, 0x104, 0x304], &[0x044, 0x144, 0x344]];
+/// CSRs that show the same state as this one: a write to one makes the others unknown.
+const fn aliases(address: u16) -> &'static [u16] {
+    match address {
+        1..=3 => &[1, 2, 3],
+        0x000 | 0x100 | 0x300 => &[0x000, 0x100, 0x300],
+        0x004 | 0x104 | 0x304 => &[0x004, 0x104, 0x304],
+        0x044 | 0x144 | 0x344 => &[0x044, 0x144, 0x344],
+        _ => &[],
+    }
+}
 
 /// Register values, known or not.
 #[derive(Clone, Debug)]
@@ -46,12 +53,8 @@ impl Registers {
     /// Sets a value, or makes it unknown.
     #[inline]
     pub fn set(&mut self, address: u16, value: Option<u64>) {
-        if address < 0x400
-            && let Some(aliases) = ALIASES.iter().find(|set| set.contains(&address))
-        {
-            for &alias in *aliases {
-                self.known[usize::from(alias)] = false;
-            }
+        for &alias in aliases(address) {
+            self.known[usize::from(alias)] = false;
         }
         if address != register::GPR && usize::from(address) < ADDRESSES {
             self.known[usize::from(address)] = value.is_some();

@@ -134,7 +134,7 @@ impl Verifier {
             let (expected, actual) = (model.level as u64, shadow.level as u64);
             elements.push(element("privilege", Class::Privilege, Some(expected), Some(actual)));
         }
-        if model.x != shadow.x || model.f != shadow.f || !same_csrs(&model.csr, &shadow.csr) {
+        if self.differ(unit) {
             self.differences(unit, &mut elements);
         }
         self.report.checked += told;
@@ -222,6 +222,9 @@ impl Verifier {
 
     /// Bits that are masked, and what a trace may leave out, are made equal.
     fn settle_views(&mut self, unit: &Unit) {
+        if !self.touches_csrs(unit) {
+            return;
+        }
         if self.options.absent.csr {
             if !same_csrs(&self.model.state().csr, &self.shadow.state().csr) {
                 let mut state = self.shadow.state().clone();
@@ -240,23 +243,46 @@ impl Verifier {
             let value = self.model.read_csr(csr::MSTATUS).unwrap_or(0);
             self.shadow.set_csr(csr::MSTATUS, value);
         }
-        let touched =
-            !self.effects.csrs.is_empty() || unit.writes.iter().any(|write| write.reg.class == RegClass::Csr);
-        if touched {
-            let special: Vec<_> = self.options.masks.special().collect();
-            for (number, bits) in special {
-                let (Some(model), Some(shadow)) = (self.model.read_csr(number), self.shadow.read_csr(number))
-                else {
-                    continue;
-                };
-                if bits.copy != 0 {
-                    self.model.set_csr(number, model & !bits.copy | shadow & bits.copy);
-                }
-                if bits.ignore != 0 {
-                    self.shadow.set_csr(number, shadow & !bits.ignore | model & bits.ignore);
-                }
+        for (number, bits) in self.options.masks.special() {
+            let (Some(model), Some(shadow)) = (self.model.read_csr(*number), self.shadow.read_csr(*number))
+            else {
+                continue;
+            };
+            if bits.copy != 0 {
+                self.model.set_csr(*number, model & !bits.copy | shadow & bits.copy);
+            }
+            if bits.ignore != 0 {
+                self.shadow.set_csr(*number, shadow & !bits.ignore | model & bits.ignore);
             }
         }
+    }
+
+    /// Does any register differ? Both were equal before the step, so only what one of them says it wrote can:
+    /// the text allows to compare changes if erroneous ones are among them.
+    #[inline]
+    fn differ(&self, unit: &Unit) -> bool {
+        let (model, shadow) = (self.model.state(), self.shadow.state());
+        let differ =
+            self.effects.x.is_some_and(|(n, _)| model.x[n as usize & 31] != shadow.x[n as usize & 31])
+                || self.effects.f.is_some_and(|(n, _)| model.f[n as usize & 31] != shadow.f[n as usize & 31])
+                || unit.writes.iter().any(|write| match (write.reg.class, usize::from(write.reg.number)) {
+                    (RegClass::Int, n @ 0..32) => model.x[n] != shadow.x[n],
+                    (RegClass::Float, n @ 0..32) => model.f[n] != shadow.f[n],
+                    _ => false,
+                })
+                || self.touches_csrs(unit) && !same_csrs(&model.csr, &shadow.csr);
+        debug_assert_eq!(
+            differ,
+            model.x != shadow.x || model.f != shadow.f || !same_csrs(&model.csr, &shadow.csr),
+            "the changes are all there is"
+        );
+        differ
+    }
+
+    /// Does the model or the trace write a control register?
+    #[inline]
+    fn touches_csrs(&self, unit: &Unit) -> bool {
+        !self.effects.csrs.is_empty() || unit.writes.iter().any(|write| write.reg.class == RegClass::Csr)
     }
 
     /// Which registers differ, and how.
@@ -308,6 +334,9 @@ impl Verifier {
     }
 
     fn compare_trap(&self, unit: &Unit, taken: Option<&Taken>, elements: &mut Vec<Element>) {
+        if unit.trap.is_none() && taken.is_none() {
+            return;
+        }
         let code = |taken: &Taken| {
             u64::from(taken.cause) | u64::from(taken.interrupt) << (self.options.core.xlen() - 1)
         };
@@ -350,6 +379,9 @@ impl Verifier {
         elements: &mut Vec<Element>,
         told: &mut u64,
     ) {
+        if unit.accesses.is_empty() && self.effects.memory.is_empty() {
+            return;
+        }
         let joined = joined(&unit.accesses);
         let traced = joined.as_ref().map_or(&unit.accesses[..], std::slice::from_ref);
         let mut model = self.effects.memory.iter();

@@ -22,12 +22,13 @@ pub(crate) struct Info {
     pub(crate) memory: bool,
 }
 
-const SLOTS: usize = 1 << 12;
+const SLOTS: usize = 1 << 10;
 
 /// Instructions by encoding.
 #[derive(Debug)]
 pub(crate) struct Infos {
     isa: Isa,
+    /// Encoding and what it is; one beyond all encodings where there is none.
     slots: Vec<(u64, Info)>,
 }
 
@@ -42,18 +43,26 @@ const NOTHING: Info = Info {
     memory: false,
 };
 
+impl Default for Infos {
+    /// Without room: for the moment that the other one is in use.
+    fn default() -> Self {
+        Infos { isa: Isa::Other, slots: Vec::new() }
+    }
+}
+
 impl Infos {
     pub(crate) fn new(isa: Isa) -> Self {
         Infos { isa, slots: vec![(u64::MAX, NOTHING); SLOTS] }
     }
 
     #[inline]
-    pub(crate) fn of(&mut self, encoding: u32) -> Info {
-        let slot = (encoding.wrapping_mul(0x9e37_79b1) >> 20) as usize & (SLOTS - 1);
-        if self.slots[slot].0 != u64::from(encoding) {
-            self.slots[slot] = (encoding.into(), info(self.isa, encoding));
+    pub(crate) fn of(&mut self, encoding: u32) -> &Info {
+        let slot = (encoding.wrapping_mul(0x9e37_79b1) >> 22) as usize % SLOTS;
+        let entry = &mut self.slots[slot];
+        if entry.0 != u64::from(encoding) {
+            *entry = (encoding.into(), info(self.isa, encoding));
         }
-        self.slots[slot].1
+        &entry.1
     }
 }
 

@@ -18,6 +18,10 @@ pub struct Mask {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Masks {
     masks: BTreeMap<u16, Mask>,
+    /// Which registers have one: asked for every register that a trace writes.
+    masked: [u64; 64],
+    /// Those that were set beyond the defaults, which are handled without looking here.
+    special: Vec<(u16, Mask)>,
 }
 
 /// One register in `[masks]`.
@@ -63,38 +67,46 @@ impl Default for Masks {
     /// Interrupts pending, counters and time come from outside the core.
     fn default() -> Self {
         let all = Mask { copy: u64::MAX, ignore: 0 };
-        let mut masks = BTreeMap::new();
-        for number in [0x044, 0x144, 0x344] {
-            masks.insert(number, all);
+        let mut masks = Masks { masks: BTreeMap::new(), masked: [0; 64], special: Vec::new() };
+        let counters = [0xb00, 0xb80, 0xc00, 0xc80].into_iter().flat_map(|first| first..first + 0x20);
+        for number in [0x044, 0x144, 0x344].into_iter().chain(counters) {
+            masks.set(number, all);
         }
-        for first in [0xb00, 0xb80, 0xc00, 0xc80] {
-            masks.extend((first..first + 0x20).map(|number| (number, all)));
-        }
-        Masks { masks }
+        masks
     }
 }
 
 impl Masks {
     /// The mask of a register.
+    #[inline]
     pub fn of(&self, number: u16) -> Mask {
-        self.masks.get(&number).copied().unwrap_or_default()
+        match self.masked.get(usize::from(number / 64)) {
+            Some(word) if word >> (number % 64) & 1 != 0 => {
+                self.masks.get(&number).copied().unwrap_or_default()
+            }
+            _ => Mask::default(),
+        }
     }
 
     /// Bits that are compared.
+    #[inline]
     pub fn compared(&self, number: u16) -> u64 {
         let mask = self.of(number);
         !(mask.copy | mask.ignore)
     }
 
     /// Registers whose masks were set beyond the defaults, which are handled without looking here.
-    pub(crate) fn special(&self) -> impl Iterator<Item = (u16, Mask)> + '_ {
-        let usual = |number: u16| matches!(number, 0x044 | 0x144 | 0x344 | 0xb00..0xba0 | 0xc00..0xca0);
-        self.masks.iter().map(|(number, mask)| (*number, *mask)).filter(move |(number, _)| !usual(*number))
+    pub(crate) fn special(&self) -> &[(u16, Mask)] {
+        &self.special
     }
 
-    /// Sets the mask of a register.
+    /// Sets the mask of a register; there are none from 0x1000 on.
     pub fn set(&mut self, number: u16, mask: Mask) {
+        let Some(word) = self.masked.get_mut(usize::from(number / 64)) else { return };
+        *word |= 1 << (number % 64);
         self.masks.insert(number, mask);
+        let usual = |number: u16| matches!(number, 0x044 | 0x144 | 0x344 | 0xb00..0xba0 | 0xc00..0xca0);
+        self.special = self.masks.iter().map(|(n, mask)| (*n, *mask)).filter(|(n, _)| !usual(*n)).collect();
     }
 
     /// Applies a `[masks]` section: registers by name or number.

@@ -5,11 +5,16 @@ use std::collections::HashMap;
 use trackway_hart::Bus;
 
 const PAGE: usize = 4096;
+/// Pages found without a look into the index: a power of two.
+const RECENT: usize = 64;
+const NONE: (u64, u32) = (u64::MAX, 0);
 
 /// A page: its bytes and which of them are known.
 struct Page {
     bytes: [u8; PAGE],
     known: [u64; PAGE / 64],
+    /// All of it is memory, no device is in it: then nothing else has to be asked.
+    plain: bool,
 }
 
 impl std::fmt::Debug for Page {
@@ -32,19 +37,23 @@ impl Range {
     pub fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }
+
+    fn overlaps(&self, start: u64, last: u64) -> bool {
+        self.start <= last && start < self.end
+    }
 }
 
 /// Memory that is known in part. What a load finds unknown it learns from the trace.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Memory {
     pages: Vec<Page>,
     index: HashMap<u64, u32>,
-    /// The page used last: most accesses stay there.
-    recent: (u64, u32),
+    /// Pages used of late, by the low bits of their numbers.
+    recent: [(u64, u32); RECENT],
     /// Devices: what the trace says is taken as it is.
-    pub mmio: Vec<Range>,
+    mmio: Vec<Range>,
     /// Where memory is; everything else faults. Empty: the trace tells what faults.
-    pub map: Vec<Range>,
+    map: Vec<Range>,
     /// What the trace says was loaded, for unknown memory and devices.
     pub(crate) loaded: Option<u64>,
     /// The traced instruction, for unknown memory at the pc: halves still to be fetched.
@@ -61,7 +70,31 @@ pub struct Memory {
     pub(crate) reads: Option<Vec<(u64, u8)>>,
 }
 
+impl Default for Memory {
+    fn default() -> Self {
+        Memory::new(Vec::new(), Vec::new())
+    }
+}
+
 impl Memory {
+    /// Memory of which nothing is known, with these devices, in these places (anywhere if there are none).
+    pub fn new(mmio: Vec<Range>, map: Vec<Range>) -> Self {
+        Memory {
+            pages: Vec::new(),
+            index: HashMap::new(),
+            recent: [NONE; RECENT],
+            mmio,
+            map,
+            loaded: None,
+            fetched: None,
+            fault_fetch: false,
+            fault_data: false,
+            blind: false,
+            journal: Vec::new(),
+            reads: None,
+        }
+    }
+
     /// A new step: forgets what the last one left.
     #[inline]
     pub(crate) fn begin(&mut self) {
@@ -84,14 +117,14 @@ impl Memory {
         }
     }
 
+    #[inline]
     fn page(&mut self, address: u64) -> Option<u32> {
         let number = address / PAGE as u64;
-        if self.recent.0 == number && !self.pages.is_empty() {
-            return Some(self.recent.1);
+        let slot = &mut self.recent[number as usize % RECENT];
+        if slot.0 != number {
+            *slot = (number, *self.index.get(&number)?);
         }
-        let found = *self.index.get(&number)?;
-        self.recent = (number, found);
-        Some(found)
+        Some(slot.1)
     }
 
     fn page_or_new(&mut self, address: u64) -> &mut Page {
@@ -99,9 +132,13 @@ impl Memory {
             Some(n) => n,
             None => {
                 let n = self.pages.len() as u32;
-                self.pages.push(Page { bytes: [0; PAGE], known: [0; PAGE / 64] });
+                let start = address & !(PAGE as u64 - 1);
+                let last = start + (PAGE as u64 - 1);
+                let within = |range: &Range| range.contains(start) && range.contains(last);
+                let plain = (self.map.is_empty() || self.map.iter().any(within))
+                    && !self.mmio.iter().any(|range| range.overlaps(start, last));
+                self.pages.push(Page { bytes: [0; PAGE], known: [0; PAGE / 64], plain });
                 self.index.insert(address / PAGE as u64, n);
-                self.recent = (address / PAGE as u64, n);
                 n
             }
         };
@@ -133,7 +170,7 @@ impl Memory {
     pub fn forget_all(&mut self) {
         self.pages.clear();
         self.index.clear();
-        self.recent = (0, 0);
+        self.recent = [NONE; RECENT];
     }
 
     /// Sets up to 8 bytes.
@@ -183,64 +220,77 @@ impl Memory {
         self.map.is_empty() || self.map.iter().any(|range| range.contains(address)) || self.is_mmio(address)
     }
 
-    /// All of an aligned word in a known page, without a look at each byte.
+    /// All of an aligned word in a page that is plain memory, without a look at each byte; and its page.
     #[inline]
-    fn quick(&mut self, address: u64, size: usize) -> Option<u64> {
+    fn quick(&mut self, address: u64, size: usize) -> Option<(u64, &mut Page)> {
         let n = self.page(address)?;
-        let (page, at) = (&self.pages[n as usize], address as usize % PAGE);
-        let wanted = ((1u128 << size) - 1) as u64;
-        if at % size != 0 || page.known[at / 64] >> (at % 64) & wanted != wanted {
+        let (page, at) = (self.pages.get_mut(n as usize)?, address as usize % PAGE);
+        let wanted = (1u64 << size) - 1;
+        if !page.plain || at & (size - 1) != 0 || page.known[at / 64] >> (at % 64) & wanted != wanted {
             return None;
         }
-        trackway_hart::load(&page.bytes, at, size)
+        let value = trackway_hart::load(&page.bytes, at, size)?;
+        Some((value, page))
     }
-}
 
-impl Bus for Memory {
-    fn read(&mut self, address: u64, size: usize) -> Option<u64> {
-        if self.fault_data || !self.exists(address) {
+    /// A load that has to ask what is there.
+    fn read_slowly(&mut self, address: u64, size: usize) -> Option<u64> {
+        if !self.exists(address) {
             return None;
         }
         if self.is_mmio(address) {
             self.blind |= self.loaded.is_none();
             return Some(self.loaded.unwrap_or(0));
         }
-        let value = match self.quick(address, size) {
-            Some(value) => value,
-            None => match self.word(address, size as u64) {
-                Some(value) => value,
-                None => {
-                    match self.loaded {
-                        Some(value) => self.learn(address, size as u64, value),
-                        None => self.blind = true,
-                    }
-                    self.word(address, size as u64).unwrap_or(0)
-                }
-            },
-        };
+        if let Some(value) = self.word(address, size as u64) {
+            return Some(self.note(address, size, value));
+        }
+        match self.loaded {
+            Some(value) => self.learn(address, size as u64, value),
+            None => self.blind = true,
+        }
+        let value = self.word(address, size as u64).unwrap_or(0);
+        Some(self.note(address, size, value))
+    }
+
+    /// Keeps what was read, where asked for.
+    #[inline]
+    fn note(&mut self, address: u64, size: usize, value: u64) -> u64 {
         if let Some(reads) = &mut self.reads {
             let bytes = value.to_le_bytes();
             reads.extend((0..size).map(|n| (address.wrapping_add(n as u64), bytes[n])));
         }
-        Some(value)
+        value
+    }
+}
+
+impl Bus for Memory {
+    #[inline]
+    fn read(&mut self, address: u64, size: usize) -> Option<u64> {
+        if self.fault_data {
+            return None;
+        }
+        match self.quick(address, size) {
+            Some((value, _)) => Some(self.note(address, size, value)),
+            None => self.read_slowly(address, size),
+        }
     }
 
+    #[inline]
     fn write(&mut self, address: u64, size: usize, value: u64) -> bool {
-        if self.fault_data || !self.exists(address) {
+        if self.fault_data {
+            return false;
+        }
+        if let Some((old, page)) = self.quick(address, size) {
+            let stored = trackway_hart::store(&mut page.bytes, address as usize % PAGE, size, value);
+            self.journal.push((address, size as u8, Some(old)));
+            return stored;
+        }
+        if !self.exists(address) {
             return false;
         }
         if self.is_mmio(address) {
             return true;
-        }
-        if let Some(old) = self.quick(address, size) {
-            self.journal.push((address, size as u8, Some(old)));
-            let (_, n) = self.recent;
-            return trackway_hart::store(
-                &mut self.pages[n as usize].bytes,
-                address as usize % PAGE,
-                size,
-                value,
-            );
         }
         for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size) {
             let at = address.wrapping_add(n as u64);
@@ -274,11 +324,7 @@ impl Bus for Memory {
                 return None;
             }
         };
-        if let Some(reads) = &mut self.reads {
-            let bytes = half.to_le_bytes();
-            reads.extend([(address, bytes[0]), (address.wrapping_add(1), bytes[1])]);
-        }
-        Some(half)
+        Some(self.note(address, 2, half.into()) as u16)
     }
 
     fn writable(&mut self, address: u64, _: usize) -> bool {

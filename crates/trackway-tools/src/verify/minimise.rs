@@ -87,7 +87,7 @@ pub fn minimise(
 }
 
 /// Gives the pieces of a trace, with their numbers, until told to stop.
-fn pieces(source: &mut dyn Source, take: &mut dyn FnMut(u64, &Piece) -> bool) {
+fn pieces(source: &mut dyn Source, take: &mut dyn FnMut(u64, Piece<'_>) -> bool) {
     let (mut gather, mut batch, mut n, mut more) = (Gather::default(), Batch::default(), 0, true);
     while more {
         match source.fill(&mut batch) {
@@ -98,13 +98,13 @@ fn pieces(source: &mut dyn Source, take: &mut dyn FnMut(u64, &Piece) -> bool) {
         }
         for event in &batch.events {
             gather.event(event, &batch, &mut |piece| {
-                more = more && take(n, &piece);
+                more = more && take(n, piece);
                 n += 1;
             });
         }
     }
     gather.finish(&mut |piece| {
-        more = more && take(n, &piece);
+        more = more && take(n, piece);
         n += 1;
     });
 }

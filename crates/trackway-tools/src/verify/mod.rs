@@ -23,7 +23,7 @@ pub use masks::{Bits, Mask, MaskSettings, Masks};
 pub use memory::{Memory, Range};
 pub use minimise::{Minimal, minimise};
 pub use report::{Class, Element, Mismatch, Past, Report};
-pub use unit::{Gather, Init, Piece, Unit, UnitAccess, UnitWrite};
+pub use unit::{Between, Gather, Init, Piece, Unit, UnitAccess, UnitWrite};
 pub use verifier::{Absent, Options, Verifier};
 
 use trackway_core::{Batch, Result, Source};
@@ -38,12 +38,12 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
             Ok(false) => break,
             Ok(true) => {
                 for event in &batch.events {
-                    gather.event(event, &batch, &mut |piece| verifier.piece(&piece));
+                    gather.event(event, &batch, &mut |piece| verifier.piece(piece));
                 }
             }
             Err(error) => {
                 if !source.resync()? {
-                    gather.finish(&mut |piece| verifier.piece(&piece));
+                    gather.finish(&mut |piece| verifier.piece(piece));
                     return Err(error);
                 }
             }
@@ -52,7 +52,7 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
             return Ok(());
         }
     }
-    gather.finish(&mut |piece| verifier.piece(&piece));
+    gather.finish(&mut |piece| verifier.piece(piece));
     Ok(())
 }
 

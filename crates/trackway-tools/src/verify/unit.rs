@@ -76,12 +76,18 @@ pub struct Init {
     pub privilege: Option<Privilege>,
 }
 
-/// What comes out of the events.
-#[derive(Clone, Debug)]
-#[allow(clippy::large_enum_variant)] // nearly all are units, and boxing each would cost an allocation
-pub enum Piece {
+/// What comes out of the events. Borrowed: the same buffers serve every instruction.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
     /// An instruction or trap.
-    Unit(Unit),
+    Unit(&'a Unit),
+    /// What stands between them.
+    Between(&'a Between),
+}
+
+/// What happens between instructions.
+#[derive(Clone, Debug)]
+pub enum Between {
     /// State from outside.
     Init(Init),
     /// What memory held when it was read on the bus: address, bytes, value.
@@ -97,9 +103,11 @@ pub enum Piece {
 /// Gathers events into pieces. An instruction is complete when the next one begins.
 #[derive(Debug, Default)]
 pub struct Gather {
-    waiting: Option<Unit>,
-    /// Pieces that came behind the waiting unit and do not belong to it.
-    behind: Vec<Piece>,
+    /// The unit that waits to be complete, if `waits`; else the buffers of the next one.
+    unit: Unit,
+    waits: bool,
+    /// What came behind the waiting unit and does not belong to it.
+    behind: Vec<Between>,
     group: u64,
     last_offset: Option<u64>,
     number: u64,
@@ -107,79 +115,112 @@ pub struct Gather {
 
 impl Gather {
     /// Takes an event; gives finished pieces to `put`.
-    pub fn event(&mut self, event: &Event, batch: &Batch, put: &mut impl FnMut(Piece)) {
+    #[inline]
+    pub fn event(&mut self, event: &Event, batch: &Batch, put: &mut impl FnMut(Piece<'_>)) {
         if self.last_offset != Some(event.offset) {
             self.group += u64::from(self.last_offset.is_some());
             self.last_offset = Some(event.offset);
         }
         match &event.kind {
             EventKind::Step(step) => self.step(event, step, batch, put),
+            kind => self.other(event, kind, batch, put),
+        }
+    }
+
+    fn other(&mut self, event: &Event, kind: &EventKind, batch: &Batch, put: &mut impl FnMut(Piece<'_>)) {
+        match kind {
             EventKind::Trap(n) => self.trap(event, &batch.traps[*n as usize], put),
             EventKind::Context(n) => {
                 let Some(privilege) = batch.contexts[*n as usize].privilege else { return };
-                match &mut self.waiting {
-                    Some(unit) if self.behind.is_empty() => unit.privilege = Some(privilege),
-                    _ => self.push(Piece::Init(Init { privilege: Some(privilege), ..Init::default() }), put),
+                match self.own() {
+                    Some(unit) => unit.privilege = Some(privilege),
+                    None => {
+                        let init = Init { privilege: Some(privilege), ..Init::default() };
+                        self.push(Between::Init(init), put);
+                    }
                 }
             }
             EventKind::State(n) => match batch.states[*n as usize] {
                 State::Contents(accesses) => self.contents(event, accesses, batch, put),
                 State::Bus(bus) => {
                     if let (MemKind::Read, Value::Word(value)) = (bus.kind, bus.returned) {
-                        self.push(Piece::Learn(bus.address, bus.size, value), put);
+                        self.push(Between::Learn(bus.address, bus.size, value), put);
                     }
                 }
                 State::PageWalk(_) => {}
             },
             EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(time), .. }) => {
-                self.push(Piece::Time(*time), put);
+                self.push(Between::Time(*time), put);
             }
             EventKind::Gap(_) | EventKind::Run(_) => {
                 self.flush(None, put);
-                put(Piece::Gap);
+                put(Piece::Between(&Between::Gap));
             }
-            EventKind::Time(_) | EventKind::Mark(_) | EventKind::Foreign(_) => {}
+            EventKind::Step(_) | EventKind::Time(_) | EventKind::Mark(_) | EventKind::Foreign(_) => {}
         }
     }
 
     /// The trace ended.
-    pub fn finish(&mut self, put: &mut impl FnMut(Piece)) {
+    pub fn finish(&mut self, put: &mut impl FnMut(Piece<'_>)) {
         self.flush(None, put);
     }
 
-    fn push(&mut self, piece: Piece, put: &mut impl FnMut(Piece)) {
-        if self.waiting.is_some() { self.behind.push(piece) } else { put(piece) }
+    /// The unit that waits.
+    fn waiting(&mut self) -> Option<&mut Unit> {
+        self.waits.then_some(&mut self.unit)
     }
 
-    fn flush(&mut self, next_pc: Option<u64>, put: &mut impl FnMut(Piece)) {
-        if let Some(mut unit) = self.waiting.take() {
+    /// The unit that waits, if nothing came behind it: what comes now may be its own.
+    fn own(&mut self) -> Option<&mut Unit> {
+        (self.waits && self.behind.is_empty()).then_some(&mut self.unit)
+    }
+
+    fn push(&mut self, between: Between, put: &mut impl FnMut(Piece<'_>)) {
+        if self.waits { self.behind.push(between) } else { put(Piece::Between(&between)) }
+    }
+
+    #[inline]
+    fn flush(&mut self, next_pc: Option<u64>, put: &mut impl FnMut(Piece<'_>)) {
+        if std::mem::take(&mut self.waits) {
             // The address that the next instruction has says more than the trap's own word.
-            let told = unit.trap.and_then(|trap| trap.to);
-            unit.next_pc = next_pc.or(told).or(unit.next_pc);
-            put(Piece::Unit(unit));
+            let told = self.unit.trap.as_ref().and_then(|trap| trap.to);
+            self.unit.next_pc = next_pc.or(told).or(self.unit.next_pc);
+            put(Piece::Unit(&self.unit));
         }
-        self.behind.drain(..).for_each(put);
+        if !self.behind.is_empty() {
+            self.behind.iter().for_each(|between| put(Piece::Between(between)));
+            self.behind.clear();
+        }
     }
 
-    fn step(&mut self, event: &Event, step: &Step, batch: &Batch, put: &mut impl FnMut(Piece)) {
+    /// A new unit that waits, in the buffers of the last one.
+    #[inline]
+    fn begin(&mut self, event: &Event, pc: Option<u64>) -> &mut Unit {
+        let unit = &mut self.unit;
+        unit.writes.clear();
+        unit.reads.clear();
+        unit.accesses.clear();
+        (unit.offset, unit.group, unit.number) = (event.offset, self.group, self.number);
+        (unit.step, unit.pc, unit.physical_pc, unit.next_pc) = (None, pc, None, None);
+        (unit.attempted, unit.trap, unit.privilege) = (false, None, None);
+        self.waits = true;
+        unit
+    }
+
+    #[inline]
+    fn step(&mut self, event: &Event, step: &Step, batch: &Batch, put: &mut impl FnMut(Piece<'_>)) {
         self.adopt_state(step, batch);
         self.flush(step.pc, put);
-        let extra = batch.extra_of(step).copied().unwrap_or_default();
-        let encoding =
-            (step.length > 0 && !extra.placeholder).then_some((step.pc, step.encoding, step.length));
-        let mut unit = Unit {
-            offset: event.offset,
-            group: self.group,
-            number: self.number,
-            step: encoding,
-            pc: step.pc,
-            attempted: step.outcome == Outcome::Attempted,
-            physical_pc: extra.physical_pc,
-            next_pc: extra.target,
-            ..Unit::default()
-        };
-        self.number += 1;
-        let mut before = Vec::new();
+        let unit = self.begin(event, step.pc);
+        let (mut placeholder, mut before) = (false, Vec::new());
+        if let Some(extra) = batch.extra_of(step) {
+            (unit.physical_pc, unit.next_pc) = (extra.physical_pc, extra.target);
+            placeholder = extra.placeholder;
+        }
+        if step.length > 0 && !placeholder {
+            unit.step = Some((step.pc, step.encoding, step.length));
+        }
+        unit.attempted = step.outcome == Outcome::Attempted;
         for access in batch.regs_of(step.accesses) {
             let Some(write) = read_of(access) else { continue };
             match access.role {
@@ -190,16 +231,17 @@ impl Gather {
                 RegRole::Ready => {}
             }
         }
-        if !before.is_empty() {
-            put(Piece::Init(Init { writes: before, ..Init::default() }));
-        }
         unit.accesses.extend(batch.mem_of(step.accesses).iter().map(|access| access_of(access, batch)));
-        self.waiting = Some(unit);
+        self.number += 1;
+        if !before.is_empty() {
+            put(Piece::Between(&Between::Init(Init { writes: before, ..Init::default() })));
+        }
     }
 
     /// Formats that tell state only with the next instruction: what a trap without an instruction wrote.
+    #[inline]
     fn adopt_state(&mut self, step: &Step, batch: &Batch) {
-        if let Some(unit) = &mut self.waiting
+        if let Some(unit) = self.waiting()
             && unit.step.is_none()
             && unit.trap.is_some()
             && unit.writes.is_empty()
@@ -210,15 +252,15 @@ impl Gather {
         }
     }
 
-    fn trap(&mut self, event: &Event, trap: &Trap, put: &mut impl FnMut(Piece)) {
+    fn trap(&mut self, event: &Event, trap: &Trap, put: &mut impl FnMut(Piece<'_>)) {
         match trap.kind {
             TrapKind::Reset => {
                 self.flush(None, put);
-                put(Piece::Reset);
+                put(Piece::Between(&Between::Reset));
                 return;
             }
             TrapKind::Return => {
-                if let Some(unit) = &mut self.waiting {
+                if let Some(unit) = self.waiting() {
                     unit.next_pc = unit.next_pc.or(trap.to);
                 }
                 return;
@@ -226,46 +268,40 @@ impl Gather {
             _ => {}
         }
         let there = |unit: &Unit| trap.from.is_some() && trap.from == unit.pc;
-        // Some formats have an attempt, or a no-op, of the instruction that an interrupt came before.
-        if let Some(unit) = &mut self.waiting
-            && trap.kind == TrapKind::Interrupt
-            && unit.offset != event.offset
-            && unit.attempted
-            && unit.trap.is_none()
-            && unit.writes.is_empty()
-            && self.behind.is_empty()
-            && there(unit)
-        {
-            unit.step = None;
-            unit.trap = Some(*trap);
-            return;
-        }
-        let own = self.waiting.as_ref().is_some_and(|unit| {
-            self.behind.is_empty()
+        if let Some(unit) = self.own() {
+            let same_group = unit.offset == event.offset;
+            // Some formats have an attempt, or a no-op, of the instruction that an interrupt came before.
+            if trap.kind == TrapKind::Interrupt
+                && !same_group
+                && unit.attempted
                 && unit.trap.is_none()
-                && trap.kind != TrapKind::Interrupt
-                && (unit.offset == event.offset || there(unit))
-        });
-        let same_group = self.waiting.as_ref().is_some_and(|unit| unit.offset == event.offset);
-        if !(own || same_group && self.behind.is_empty()) {
-            self.flush(trap.from, put);
-            self.waiting = Some(Unit {
-                offset: event.offset,
-                group: self.group,
-                number: self.number,
-                pc: trap.from,
-                ..Unit::default()
-            });
+                && unit.writes.is_empty()
+                && there(unit)
+            {
+                unit.step = None;
+                unit.trap = Some(*trap);
+                return;
+            }
+            let own = unit.trap.is_none() && trap.kind != TrapKind::Interrupt && there(unit);
+            if same_group || own {
+                unit.trap = Some(*trap);
+                return;
+            }
         }
-        if let Some(unit) = &mut self.waiting {
-            unit.trap = Some(*trap);
-        }
+        self.flush(trap.from, put);
+        self.begin(event, trap.from).trap = Some(*trap);
     }
 
-    fn contents(&mut self, event: &Event, accesses: Accesses, batch: &Batch, put: &mut impl FnMut(Piece)) {
-        let writes: Vec<UnitWrite> = batch.regs_of(accesses).iter().filter_map(write_of).collect();
+    fn contents(
+        &mut self,
+        event: &Event,
+        accesses: Accesses,
+        batch: &Batch,
+        put: &mut impl FnMut(Piece<'_>),
+    ) {
+        let writes = batch.regs_of(accesses).iter().filter_map(write_of);
         // State at a trap without an instruction is what the trap wrote.
-        if let Some(unit) = &mut self.waiting
+        if let Some(unit) = self.waiting()
             && unit.step.is_none()
             && unit.offset == event.offset
         {
@@ -276,8 +312,8 @@ impl Gather {
             Value::Word(data) if access.size <= 8 => Some((access.address, access.size, data)),
             _ => None,
         });
-        let init = Init { writes, memory: memory.collect(), privilege: None };
-        self.push(Piece::Init(init), put);
+        let init = Init { writes: writes.collect(), memory: memory.collect(), privilege: None };
+        self.push(Between::Init(init), put);
     }
 }
 
@@ -296,14 +332,14 @@ fn access_of(access: &MemAccess, batch: &Batch) -> UnitAccess {
         Value::Word(word) => Some(word),
         _ => None,
     };
-    let extra = batch.mem_extra_of(access).copied().unwrap_or_default();
+    let extra = batch.mem_extra_of(access);
     UnitAccess {
         kind: access.kind,
         address: access.address,
         size: access.size,
         data: word(access.data),
-        stored: word(extra.stored),
-        physical: extra.physical,
+        stored: extra.and_then(|extra| word(extra.stored)),
+        physical: extra.and_then(|extra| extra.physical),
         inferred: access.inferred,
     }
 }

@@ -1,7 +1,5 @@
 //! One step of trace and model, side by side (tandem spec 3.1).
 
-use std::collections::VecDeque;
-
 use trackway_core::{Isa, MemKind, Privilege, Reg, RegClass, RegUpdate, TrapKind};
 use trackway_hart::{Config, Effects, Hart, Level, Taken, csr};
 
@@ -11,7 +9,7 @@ use super::masks::Masks;
 use super::memory::{Memory, Range};
 use super::report::{Mismatch, Past, Report};
 use super::suspects::{Root, Suspects};
-use super::unit::{Init, Piece, Unit, UnitAccess, UnitWrite};
+use super::unit::{Between, Init, Piece, Unit, UnitAccess, UnitWrite};
 
 /// Elements that a partial trace leaves out (tandem spec 3.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,6 +78,9 @@ struct Unknown {
     pc: bool,
 }
 
+/// An instruction of the past: number, group, pc, encoding.
+type Entry = (u64, u64, u64, u32);
+
 /// Runs the model beside the trace.
 #[derive(Debug)]
 pub struct Verifier {
@@ -94,9 +95,11 @@ pub struct Verifier {
     unknown: Unknown,
     pub(super) suspects: Suspects,
     infos: Infos,
-    history: VecDeque<(u64, u64, u64, u32)>,
-    /// Who wrote each x and f register last: instruction, group, pc, encoding.
-    writers: [Option<(u64, u64, u64, u32)>; 64],
+    /// The last instructions, as a ring: the oldest is at `oldest` once it is full.
+    history: Vec<Entry>,
+    oldest: usize,
+    /// Who wrote each x and f register last.
+    writers: [Option<Entry>; 64],
     /// What was found so far.
     pub report: Report,
     /// What was covered so far.
@@ -108,8 +111,7 @@ pub struct Verifier {
 impl Verifier {
     /// A model before the first instruction.
     pub fn new(options: Options) -> Self {
-        let mut memory = Memory::default();
-        (memory.mmio, memory.map) = (options.mmio.clone(), options.map.clone());
+        let memory = Memory::new(options.mmio.clone(), options.map.clone());
         let isa = if options.core.is_rv32() { Isa::Rv32 } else { Isa::Rv64 };
         Verifier {
             model: running(options.core),
@@ -119,7 +121,8 @@ impl Verifier {
             unknown: Unknown { x: !1, f: !0, csr: true, pc: true },
             suspects: Suspects::default(),
             infos: Infos::new(isa),
-            history: VecDeque::new(),
+            history: Vec::new(),
+            oldest: 0,
             writers: [None; 64],
             report: Report { version: 1, ..Report::default() },
             coverage: Coverage::default(),
@@ -134,14 +137,21 @@ impl Verifier {
     }
 
     /// The next piece of the trace.
-    pub fn piece(&mut self, piece: &Piece) {
+    #[inline]
+    pub fn piece(&mut self, piece: Piece<'_>) {
         match piece {
             Piece::Unit(unit) => self.unit(unit),
-            Piece::Init(init) => self.init(init),
-            Piece::Learn(address, size, value) => self.memory.learn(*address, *size, *value),
-            Piece::Reset => self.reset(),
-            Piece::Time(time) => self.model.set_time(*time),
-            Piece::Gap => {
+            Piece::Between(between) => self.between(between),
+        }
+    }
+
+    fn between(&mut self, between: &Between) {
+        match between {
+            Between::Init(init) => self.init(init),
+            Between::Learn(address, size, value) => self.memory.learn(*address, *size, *value),
+            Between::Reset => self.reset(),
+            Between::Time(time) => self.model.set_time(*time),
+            Between::Gap => {
                 self.report.gaps += 1;
                 self.lose();
             }
@@ -251,7 +261,19 @@ impl Verifier {
         if self.report.stopped {
             return;
         }
-        let told_pc = unit.pc.or(unit.trap.and_then(|trap| trap.from));
+        match unit.step {
+            None => self.verify(unit, None),
+            Some((_, encoding, _)) => {
+                // Taken out, so that it can be looked at while all else changes.
+                let mut infos = std::mem::take(&mut self.infos);
+                self.verify(unit, Some(infos.of(encoding)));
+                self.infos = infos;
+            }
+        }
+    }
+
+    fn verify(&mut self, unit: &Unit, info: Option<&Info>) {
+        let told_pc = unit.pc.or(unit.trap.as_ref().and_then(|trap| trap.from));
         if let Some(pc) = told_pc
             && (self.unknown.pc || self.model.state().pc != pc)
         {
@@ -262,18 +284,17 @@ impl Verifier {
             self.model.flush();
         }
         self.memory.begin();
-        let info = unit.step.map(|(_, encoding, _)| self.infos.of(encoding));
         self.report.instructions += u64::from(unit.step.is_some());
         let doubtful_reads = self.compare_reads(unit);
-        let blind = self.must_adopt(unit, info.as_ref());
+        let blind = self.must_adopt(unit, info);
         let pc = self.model.state().pc;
         let level = self.model.state().level;
         if blind && !self.traps_anyhow(unit) {
-            self.adopt(unit, info.as_ref());
-            self.remember(unit, info.as_ref(), told_pc.unwrap_or(0));
+            self.adopt(unit, info);
+            self.remember(unit, info, told_pc.unwrap_or(0));
             return;
         }
-        if let Some(info) = &info {
+        if let Some(info) = info {
             self.copy_in(unit, info);
         }
         if self.suspects.any {
@@ -284,21 +305,21 @@ impl Verifier {
         if self.options.coverage {
             self.coverage.observe(&self.effects, taken.as_ref(), &self.shadow, level);
         }
-        self.settle(unit, info.as_ref());
+        self.settle(unit, info);
         let mut elements = self.compare(unit, taken.as_ref());
         elements.extend(doubtful_reads);
         if elements.is_empty() {
             self.agree(unit, taken.is_some());
         } else {
-            self.mismatch(unit, info.as_ref(), pc, level, taken.is_some(), elements);
+            self.mismatch(unit, info, pc, level, taken.is_some(), elements);
         }
-        self.remember(unit, info.as_ref(), pc);
+        self.remember(unit, info, pc);
     }
 
     /// Are the sources unknown, so that the model cannot execute it?
     fn must_adopt(&self, unit: &Unit, info: Option<&Info>) -> bool {
         let Some(info) = info else {
-            let untold = unit.trap.is_none_or(|trap| trap.kind == TrapKind::Unknown);
+            let untold = unit.trap.as_ref().is_none_or(|trap| trap.kind == TrapKind::Unknown);
             return self.unknown.pc || self.unknown.csr || untold && self.options.absent.csr;
         };
         let Unknown { x, f, csr, pc } = self.unknown;
@@ -441,13 +462,13 @@ impl Verifier {
 
     /// One step of the model (step 3 of 3.1).
     fn execute(&mut self, unit: &Unit) -> Option<Taken> {
-        let cause = unit.trap.and_then(|trap| trap.cause);
-        if self.memory.map.is_empty() {
+        let cause = unit.trap.as_ref().and_then(|trap| trap.cause);
+        if self.options.map.is_empty() {
             // Nobody said where memory is: then the trace does.
             self.memory.fault_fetch = unit.step.is_none() && cause == Some(1);
             self.memory.fault_data = unit.step.is_some() && matches!(cause, Some(5 | 7));
         }
-        let interrupt = match (unit.step, unit.trap) {
+        let interrupt = match (unit.step, &unit.trap) {
             (None, Some(trap)) if trap.kind == TrapKind::Interrupt => {
                 trap.cause.map(|cause| cause as u8 & 63)
             }
@@ -530,11 +551,14 @@ impl Verifier {
     fn remember(&mut self, unit: &Unit, info: Option<&Info>, pc: u64) {
         let Some((_, encoding, _)) = unit.step else { return };
         let entry = (unit.number, unit.group, pc, encoding);
-        if self.options.history > 0 {
-            if self.history.len() == self.options.history {
-                self.history.pop_front();
+        if self.history.len() < self.options.history {
+            self.history.push(entry);
+        } else if let Some(oldest) = self.history.get_mut(self.oldest) {
+            *oldest = entry;
+            self.oldest += 1;
+            if self.oldest == self.history.len() {
+                self.oldest = 0;
             }
-            self.history.push_back(entry);
         }
         let Some(info) = info else { return };
         // At most one register of each file.
@@ -585,7 +609,7 @@ impl Verifier {
     ) -> Mismatch {
         let isa = if self.options.core.is_rv32() { Isa::Rv32 } else { Isa::Rv64 };
         let text = |pc, encoding| trackway_isa::riscv::text(isa, pc, encoding, Default::default());
-        let past = |entry: &(u64, u64, u64, u32), register| Past {
+        let past = |entry: &Entry, register| Past {
             instruction: entry.0,
             group: entry.1,
             pc: entry.2,
@@ -625,7 +649,11 @@ impl Verifier {
                 Level::M => "M",
             },
             elements,
-            history: self.history.iter().map(|entry| past(entry, None)).collect(),
+            history: self.history[self.oldest..]
+                .iter()
+                .chain(&self.history[..self.oldest])
+                .map(|entry| past(entry, None))
+                .collect(),
             writers,
             folded: 0,
             last_folded: None,
