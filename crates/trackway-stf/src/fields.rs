@@ -17,6 +17,7 @@ macro_rules! number {
             fn read(bytes: &mut Bytes<'_>, _: &Layout) -> Result<Self, ErrorKind> {
                 bytes.$ty()
             }
+            #[inline(always)]
             fn write(&self, out: &mut Vec<u8>, _: &Layout) {
                 out.extend_from_slice(&self.to_le_bytes());
             }
@@ -148,10 +149,19 @@ impl<'a> Wire<'a> for Register<'a> {
         let words = if vector { layout.vector_words.into() } else { 1 };
         Ok(Register { number, meta, content: bytes.take(8 * words)? })
     }
+    #[inline]
     fn write(&self, out: &mut Vec<u8>, _: &Layout) {
-        out.extend_from_slice(&self.number.to_le_bytes());
-        out.push(self.meta);
-        out.extend_from_slice(self.content);
+        let [low, high] = self.number.to_le_bytes();
+        match *self.content {
+            // Nearly all: one copy of a length that is known.
+            [a, b, c, d, e, f, g, h] => {
+                out.extend_from_slice(&[low, high, self.meta, a, b, c, d, e, f, g, h])
+            }
+            _ => {
+                out.extend_from_slice(&[low, high, self.meta]);
+                out.extend_from_slice(self.content);
+            }
+        }
     }
 }
 

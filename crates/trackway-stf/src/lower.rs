@@ -1,19 +1,21 @@
 //! Events to records.
 //!
-//! A step is held back until the next one is known: only then is it clear whether its group needs a target,
-//! or the next one a FORCE_PC. The header is held back for a while too, so that its feature bits say what is there.
+//! A step is written at once, unless what follows it decides about its group: a jump whose target is not told,
+//! or an attempt whose trap comes next. Such a step waits. The header is held back for a while too, so that its
+//! feature bits say what is there.
 
 mod accesses;
 mod events;
 mod header;
 
 use trackway_core::*;
+use trackway_isa::Control;
 
 use crate::config::WriteConfig;
 use crate::fields::Text32;
 use crate::layout::Layout;
 use crate::record::Record;
-use crate::values::{self, features};
+use crate::values::features;
 use crate::write::Writer;
 
 /// Groups that are held back until the header is written.
@@ -29,56 +31,72 @@ pub struct Lower {
     version: (u32, u32),
     isa: Isa,
     losses: Losses,
+    counts: Counts,
     /// Features seen so far.
     features: u64,
     /// Groups before the header is written.
     early: Option<Early>,
     /// Address of the first instruction.
     first_pc: Option<u64>,
-    /// The step that waits for what follows it.
-    waiting: Option<Group>,
+    /// The step that waits for what follows it, if `waits`; else empty buffers.
+    waiting: Waiting,
+    waits: bool,
     /// What has come since, for the next group.
-    coming: Group,
-    /// A written group: empty, but its buffers have their size.
-    spare: Group,
+    coming: Coming,
     /// Address that the reader will compute for the next group.
     expected: Option<u64>,
     /// Process ids in force.
     ids: [u32; 3],
-    scratch: Vec<u8>,
 }
 
-/// Groups that wait for the header: their bytes, and length and next address of each.
+/// What nearly every step has: counted here, and put into the ledger at the end.
+#[derive(Debug, Default)]
+struct Counts {
+    instructions: u64,
+    registers: u64,
+    accesses: u64,
+    targets: u64,
+}
+
+/// Groups that wait for the header: their bytes, and end and next address of each.
 #[derive(Debug, Default)]
 struct Early {
     bytes: Vec<u8>,
     groups: Vec<(usize, u64)>,
 }
 
-/// The records of one instruction, by the order in which they have to stand.
+/// Records that belong to the next instruction, by the order in which they have to stand.
 #[derive(Debug, Default)]
-struct Group {
-    pc: Option<u64>,
-    /// FORCE_PC, ids, encoding mode, comments.
+struct Coming {
+    /// Ids, encoding mode, comments.
     front: Vec<u8>,
-    /// Where the branch goes.
-    target: Option<u64>,
-    /// INST_REG, INST_READY_REG, PAGE_TABLE_WALK, memory, bus.
-    body: [Vec<u8>; 4],
+    /// INST_REG, INST_READY_REG.
+    registers: Vec<u8>,
+    /// PAGE_TABLE_WALK.
+    walks: Vec<u8>,
+    /// BUS_MASTER_ACCESS with its content.
+    bus: Vec<u8>,
     events: Vec<u8>,
-    /// Where the last event goes.
-    event_target: Option<u64>,
-    micro_ops: Vec<u8>,
+}
+
+/// A group whose target or events are still to come.
+#[derive(Debug, Default)]
+struct Waiting {
+    pc: Option<u64>,
     encoding: u32,
     length: u8,
     attempted: bool,
     taken: Option<bool>,
+    /// What stands before INST_PC_TARGET.
+    front: Vec<u8>,
+    target: Option<u64>,
+    body: Vec<u8>,
+    events: Vec<u8>,
+    /// Where the last event goes.
+    event_target: Option<u64>,
+    /// Micro-ops and the instruction.
+    end: Vec<u8>,
 }
-
-const REGS: usize = 0;
-const WALKS: usize = 1;
-const MEMORY: usize = 2;
-const BUS: usize = 3;
 
 impl Lower {
     /// Starts a trace; `meta` is that of the source.
@@ -111,42 +129,118 @@ impl Lower {
             meta,
             version,
             losses,
+            counts: Counts::default(),
             features: 0,
             early: Some(Early::default()),
             first_pc: None,
-            waiting: None,
-            coming: Group::default(),
-            spare: Group::default(),
+            waiting: Waiting::default(),
+            waits: false,
+            coming: Coming::default(),
             expected: None,
             ids: [0; 3],
-            scratch: Vec::new(),
         })
     }
 
     fn step(&mut self, step: &Step, batch: &Batch) -> Result<()> {
-        self.losses.add(Fate::Kept, "instructions", 1);
-        if step.length == 0 {
-            self.losses.add(Fate::Invented, "encodings (NOP)", 1);
-        }
+        self.counts.instructions += 1;
         let (encoding, length) = match step.length {
             2 => (step.encoding, 2),
-            0 => (nop(self.isa), 4),
+            0 => {
+                self.losses.add(Fate::Invented, "encodings (NOP)", 1);
+                (nop(self.isa), 4)
+            }
             _ => (step.encoding, 4),
         };
-        let extra = batch.extra_of(step).copied().unwrap_or_default();
-        let spare = std::mem::take(&mut self.spare);
-        let mut group = std::mem::replace(&mut self.coming, spare);
+        let step = Step { encoding, length, ..*step };
+        let extra = batch.extra_of(&step);
+        let target = extra.and_then(|extra| extra.target);
+        let settled = target.is_some() || step.taken == Some(false) || jump(self.isa, encoding).is_none();
+        if !settled || step.outcome == Outcome::Attempted {
+            return self.wait(&step, target, batch);
+        }
+        let force = self.begin(step.pc)?;
+        self.expected = target.or(behind(step.pc, length));
+        let mut out = self.begin_group()?;
+        self.front(force, &mut out);
+        if let Some(pc) = target {
+            Record::InstPcTarget { pc }.write(&mut out, &self.layout);
+        }
+        self.body(&step, batch, &mut out);
+        move_to(&mut out, &mut self.coming.events);
+        self.end(&step, extra, batch, &mut out);
+        self.end_group(out)
+    }
+
+    /// Lets a step wait for what follows it.
+    fn wait(&mut self, step: &Step, target: Option<u64>, batch: &Batch) -> Result<()> {
+        let force = self.begin(step.pc)?;
+        let mut group = std::mem::take(&mut self.waiting);
+        (group.pc, group.encoding, group.length) = (step.pc, step.encoding, step.length);
+        (group.attempted, group.taken) = (step.outcome == Outcome::Attempted, step.taken);
+        (group.target, group.event_target) = (target, None);
+        self.front(force, &mut group.front);
+        self.body(step, batch, &mut group.body);
+        move_to(&mut group.events, &mut self.coming.events);
+        self.end(step, batch.extra_of(step), batch, &mut group.end);
+        self.waiting = group;
+        self.waits = true;
+        Ok(())
+    }
+
+    /// A new group begins: completes the one that waits. Gives the address that has to be forced, if any.
+    #[inline]
+    fn begin(&mut self, pc: Option<u64>) -> Result<Option<u64>> {
+        if self.waits {
+            self.complete(pc)?;
+        }
+        if self.first_pc.is_none() {
+            // The header's FORCE_PC gives the first address.
+            self.first_pc = pc;
+            return Ok(None);
+        }
+        Ok(if pc == self.expected { None } else { pc })
+    }
+
+    #[inline]
+    fn front(&mut self, force: Option<u64>, out: &mut Vec<u8>) {
+        if let Some(pc) = force {
+            Record::ForcePc { pc }.write(out, &self.layout);
+        }
+        move_to(out, &mut self.coming.front);
+    }
+
+    /// Registers, walks, memory and bus.
+    #[inline]
+    fn body(&mut self, step: &Step, batch: &Batch, out: &mut Vec<u8>) {
+        move_to(out, &mut self.coming.registers);
         for access in batch.regs_of(step.accesses) {
-            self.register(access, batch, &mut group);
+            self.register(access, batch, out);
         }
+        move_to(out, &mut self.coming.walks);
         for access in batch.mem_of(step.accesses) {
-            self.memory(access, batch, &mut group);
+            self.memory(access, batch, out);
         }
+        move_to(out, &mut self.coming.bus);
+    }
+
+    /// Micro-ops and the instruction.
+    #[inline]
+    fn end(&mut self, step: &Step, extra: Option<&StepExtra>, batch: &Batch, out: &mut Vec<u8>) {
+        if let Some(extra) = extra {
+            self.extra(extra, batch, out);
+        }
+        match step.length {
+            2 => Record::InstOpcode16 { opcode: step.encoding as u16 }.write(out, &self.layout),
+            _ => Record::InstOpcode32 { opcode: step.encoding }.write(out, &self.layout),
+        }
+    }
+
+    /// What few steps have.
+    fn extra(&mut self, extra: &StepExtra, batch: &Batch, out: &mut Vec<u8>) {
         for micro_op in batch.bytes_of(extra.micro_ops).as_chunks::<5>().0 {
             let [size, op @ ..] = *micro_op;
             self.features |= features::MICROOP;
-            Record::InstMicroop { size, op: u32::from_le_bytes(op) }
-                .write(&mut group.micro_ops, &self.layout);
+            Record::InstMicroop { size, op: u32::from_le_bytes(op) }.write(out, &self.layout);
         }
         if extra.physical_pc.is_some() {
             self.losses.add(Fate::Dropped, "physical instruction addresses", 1);
@@ -154,85 +248,64 @@ impl Lower {
         if extra.sme_index.is_some() {
             self.losses.add(Fate::Dropped, "SME indices", 1);
         }
-        self.begin(Group {
-            pc: step.pc,
-            target: extra.target,
-            encoding,
-            length,
-            attempted: step.outcome == Outcome::Attempted,
-            taken: step.taken,
-            ..group
-        })
     }
 
-    /// A new group: completes the one before it, and makes it the one that waits.
-    fn begin(&mut self, mut group: Group) -> Result<()> {
-        self.complete(group.pc)?;
-        if self.first_pc.is_none() {
-            // The header's FORCE_PC gives the first address.
-            self.first_pc = group.pc;
-        } else if let Some(pc) = group.pc
-            && self.expected != Some(pc)
-        {
-            let mut front = Vec::with_capacity(9);
-            Record::ForcePc { pc }.write(&mut front, &self.layout);
-            front.append(&mut group.front);
-            group.front = front;
-        }
-        self.waiting = Some(group);
-        Ok(())
-    }
-
-    /// Writes the waiting group; the instruction after it is at `next`.
+    /// Writes the waiting group, if there is one; the instruction after it is at `next`.
     fn complete(&mut self, next: Option<u64>) -> Result<()> {
-        let Some(mut group) = self.waiting.take() else { return Ok(()) };
-        let after = group.pc.map(|pc| pc.wrapping_add(group.length.into()));
-        if group.target.is_none() && group.events.is_empty() && !group.attempted {
-            let control = trackway_isa::flow(self.isa, group.pc.unwrap_or(0), group.encoding).control;
-            let jumps = control.is_transfer() && control != trackway_isa::Control::TrapReturn;
+        if !std::mem::take(&mut self.waits) {
+            return Ok(());
+        }
+        let group = &mut self.waiting;
+        let after = behind(group.pc, group.length);
+        if group.target.is_none()
+            && group.events.is_empty()
+            && !group.attempted
+            && let Some(control) = jump(self.isa, group.encoding)
+        {
             // A jump is taken even to the instruction behind it; a branch only if the flow says so.
-            let taken = match group.taken {
-                Some(taken) => taken,
-                None => jumps && (control != trackway_isa::Control::Branch || next != after),
-            };
-            if taken && jumps && next.is_some() {
+            let taken = group.taken.unwrap_or(control != Control::Branch || next != after);
+            if taken && next.is_some() {
                 group.target = next;
-                self.losses.add(Fate::Derived, "branch targets", 1);
+                self.counts.targets += 1;
             }
         }
         self.expected = group.event_target.or(group.target).or(after);
-        let mut out = std::mem::take(&mut self.scratch);
-        out.clear();
-        out.append(&mut group.front);
+        let mut out = self.begin_group()?;
+        let group = &mut self.waiting;
+        move_to(&mut out, &mut group.front);
         if let Some(pc) = group.target {
             Record::InstPcTarget { pc }.write(&mut out, &self.layout);
         }
-        for part in &mut group.body {
-            out.append(part);
+        for part in [&mut group.body, &mut group.events, &mut group.end] {
+            move_to(&mut out, part);
         }
-        out.append(&mut group.events);
-        out.append(&mut group.micro_ops);
-        let opcode = match group.length {
-            2 => Record::InstOpcode16 { opcode: group.encoding as u16 },
-            _ => Record::InstOpcode32 { opcode: group.encoding },
-        };
-        opcode.write(&mut out, &self.layout);
-        let written = self.write_group(&out);
-        self.scratch = out;
-        // What its buffers held was moved out above.
-        let Group { front, body, events, micro_ops, .. } = group;
-        self.spare = Group { front, body, events, micro_ops, ..Group::default() };
-        written
+        self.end_group(out)
     }
 
-    fn write_group(&mut self, bytes: &[u8]) -> Result<()> {
-        let next = self.expected.unwrap_or(0);
-        if let Some(early) = &mut self.early {
-            early.bytes.extend_from_slice(bytes);
-            early.groups.push((bytes.len(), next));
-            return if early.groups.len() >= EARLY { self.write_early() } else { Ok(()) };
+    /// The buffer that the next group goes into, behind what it holds; back with it to `end_group`.
+    #[inline]
+    fn begin_group(&mut self) -> Result<Vec<u8>> {
+        match (&mut self.early, &mut self.writer) {
+            (Some(early), _) => Ok(std::mem::take(&mut early.bytes)),
+            (None, Some(writer)) => writer.begin_group(self.expected.unwrap_or(0)),
+            (None, None) => Ok(Vec::new()),
         }
-        self.writer.as_mut().map_or(Ok(()), |writer| writer.group(bytes, next))
+    }
+
+    #[inline]
+    fn end_group(&mut self, out: Vec<u8>) -> Result<()> {
+        match (&mut self.early, &mut self.writer) {
+            (Some(early), _) => {
+                early.groups.push((out.len(), self.expected.unwrap_or(0)));
+                early.bytes = out;
+                if early.groups.len() >= EARLY {
+                    return self.write_early();
+                }
+            }
+            (None, Some(writer)) => writer.end_group(out),
+            (None, None) => {}
+        }
+        Ok(())
     }
 
     /// Writes the header and the groups that waited for it.
@@ -242,9 +315,39 @@ impl Lower {
         let Some(writer) = &mut self.writer else { return Ok(()) };
         writer.header(&header);
         let mut at = 0;
-        for (len, next) in early.groups {
-            writer.group(&early.bytes[at..at + len], next)?;
-            at += len;
+        for (end, next) in early.groups {
+            writer.group(&early.bytes[at..end], next)?;
+            at = end;
+        }
+        Ok(())
+    }
+
+    /// Events that are no steps.
+    fn other(&mut self, event: &Event, batch: &Batch) -> Result<()> {
+        match &event.kind {
+            EventKind::Step(_) => {}
+            EventKind::Run(run) => {
+                let what = if run.withdrawn { "withdrawn runs" } else { "instructions without code" };
+                self.losses.add(Fate::Dropped, what, run.count.into());
+            }
+            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], batch)?,
+            EventKind::Context(n) => self.context(&batch.contexts[*n as usize]),
+            EventKind::State(n) => self.state(&batch.states[*n as usize], batch),
+            EventKind::Time(_) => self.losses.add(Fate::Dropped, "times", 1),
+            EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
+                self.losses.add(Fate::Kept, "notes", 1);
+                self.comment(batch.bytes_of(mark.text));
+            }
+            EventKind::Mark(_) => self.losses.add(Fate::Dropped, "marks", 1),
+            EventKind::Gap(_) => {
+                // STF has no word for a gap; a comment keeps it from being silent.
+                let mut line = String::from("gap: ");
+                batch.event_fields(event, &mut |name, value| line += &format!("{name}={value} "));
+                self.comment(line.trim_end().as_bytes());
+                self.losses.add(Fate::Derived, "gaps (as comments)", 1);
+            }
+            EventKind::Foreign(item) if item.format == FormatId::Stf && item.code == 255 => {}
+            EventKind::Foreign(_) => self.losses.add(Fate::Dropped, "items of other formats", 1),
         }
         Ok(())
     }
@@ -254,33 +357,37 @@ impl Lower {
     }
 }
 
+/// Address of what follows in memory.
+#[inline]
+fn behind(pc: Option<u64>, length: u8) -> Option<u64> {
+    pc.map(|pc| pc.wrapping_add(length.into()))
+}
+
+/// Moves what a buffer holds; most are empty.
+#[inline]
+fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
+    if !part.is_empty() {
+        out.append(part);
+    }
+}
+
+/// How the instruction jumps, if it does. A return from a trap needs no target: its event has it.
+#[inline]
+fn jump(isa: Isa, encoding: u32) -> Option<Control> {
+    if matches!(isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
+        return None;
+    }
+    let control = trackway_isa::flow(isa, 0, encoding).control;
+    (control.is_transfer() && control != Control::TrapReturn).then_some(control)
+}
+
 impl Sink for Lower {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         for event in &batch.events {
+            // Nearly all are steps: a branch that is foreseen, before the table of the rest.
             match &event.kind {
                 EventKind::Step(step) => self.step(step, batch)?,
-                EventKind::Run(run) => {
-                    let what = if run.withdrawn { "withdrawn runs" } else { "instructions without code" };
-                    self.losses.add(Fate::Dropped, what, run.count.into());
-                }
-                EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], batch)?,
-                EventKind::Context(n) => self.context(&batch.contexts[*n as usize]),
-                EventKind::State(n) => self.state(&batch.states[*n as usize], batch),
-                EventKind::Time(_) => self.losses.add(Fate::Dropped, "times", 1),
-                EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
-                    self.losses.add(Fate::Kept, "notes", 1);
-                    self.comment(batch.bytes_of(mark.text));
-                }
-                EventKind::Mark(_) => self.losses.add(Fate::Dropped, "marks", 1),
-                EventKind::Gap(_) => {
-                    // STF has no word for a gap; a comment keeps it from being silent.
-                    let mut line = String::from("gap: ");
-                    batch.event_fields(event, &mut |name, value| line += &format!("{name}={value} "));
-                    self.comment(line.trim_end().as_bytes());
-                    self.losses.add(Fate::Derived, "gaps (as comments)", 1);
-                }
-                EventKind::Foreign(item) if item.format == FormatId::Stf && item.code == 255 => {}
-                EventKind::Foreign(_) => self.losses.add(Fate::Dropped, "items of other formats", 1),
+                _ => self.other(event, batch)?,
             }
         }
         Ok(())
@@ -289,17 +396,22 @@ impl Sink for Lower {
     fn finish(&mut self) -> Result<Losses> {
         self.complete(None)?;
         self.write_early()?;
-        let mut rest = std::mem::take(&mut self.coming.front);
-        for part in &mut self.coming.body {
+        let Coming { front: mut rest, mut registers, mut walks, mut bus, mut events } =
+            std::mem::take(&mut self.coming);
+        for part in [&mut registers, &mut walks, &mut bus, &mut events] {
             rest.append(part);
         }
-        rest.append(&mut self.coming.events);
         if self.config.reserve_end {
             Record::ReserveEnd {}.write(&mut rest, &self.layout);
         }
         if let Some(writer) = self.writer.take() {
             writer.finish(&rest)?;
         }
+        let Counts { instructions, registers, accesses, targets } = std::mem::take(&mut self.counts);
+        self.losses.add(Fate::Kept, "instructions", instructions);
+        self.losses.add(Fate::Kept, "registers", registers);
+        self.losses.add(Fate::Kept, "memory accesses", accesses);
+        self.losses.add(Fate::Derived, "branch targets", targets);
         Ok(std::mem::take(&mut self.losses))
     }
 }
@@ -312,6 +424,3 @@ fn nop(isa: Isa) -> u32 {
         _ => 0x13,
     }
 }
-
-// The generator's name is ours.
-const _: () = assert!(values::TRACKWAY == b'T');

@@ -43,6 +43,7 @@ macro_rules! records {
             }
 
             /// Writes the record, descriptor first.
+            #[inline(always)]
             pub fn write(&self, out: &mut Vec<u8>, layout: &Layout) {
                 match self {
                     $(Record::$variant { $($field),* } => {

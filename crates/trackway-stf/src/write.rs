@@ -72,15 +72,30 @@ impl Writer {
     /// Writes a group: records of which the last is a marker. The next instruction is at `next_pc`.
     #[inline]
     pub fn group(&mut self, bytes: &[u8], next_pc: u64) -> Result<()> {
+        let mut raw = self.begin_group(next_pc)?;
+        raw.extend_from_slice(bytes);
+        self.end_group(raw);
+        Ok(())
+    }
+
+    /// As [`group`](Writer::group), for a caller who puts the records behind what the buffer holds, and gives
+    /// it back to [`end_group`](Writer::end_group).
+    #[inline]
+    pub(crate) fn begin_group(&mut self, next_pc: u64) -> Result<Vec<u8>> {
         match self.config.container {
             Container::Zstf if self.markers == self.config.chunk.max(1) => self.seal()?,
             Container::Plain if self.raw.len() > PLAIN_BLOCK => self.write_plain()?,
             _ => {}
         }
-        self.raw.extend_from_slice(bytes);
         self.markers += 1;
         self.next_pc = next_pc;
-        Ok(())
+        Ok(std::mem::take(&mut self.raw))
+    }
+
+    /// The group is complete.
+    #[inline]
+    pub(crate) fn end_group(&mut self, raw: Vec<u8>) {
+        self.raw = raw;
     }
 
     /// Writes records that no marker follows, and closes the file.

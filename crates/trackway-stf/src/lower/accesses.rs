@@ -2,61 +2,64 @@
 
 use trackway_core::*;
 
-use super::{BUS, Group, Lower, MEMORY, REGS, WALKS};
+use super::Lower;
 use crate::fields::{Entries, Register};
 use crate::record::Record;
 use crate::values::{access, features};
 
 impl Lower {
-    pub(super) fn register(&mut self, access: &RegAccess, batch: &Batch, group: &mut Group) {
-        let role = match access.role {
-            RegRole::State => 1,
-            RegRole::Source => 2,
-            RegRole::Destination => 3,
-            RegRole::Ready => {
-                let number = access.reg.number;
-                Record::InstReadyReg { number }.write(&mut group.body[REGS], &self.layout);
-                return self.losses.add(Fate::Kept, "registers", 1);
-            }
+    #[inline(always)]
+    pub(super) fn register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
+        let (role, class) = (role(access.role), class(access.reg.class));
+        let (Value::Word(word), RegUpdate::Set, None) = (access.value, access.update, access.known) else {
+            return self.rare_register(access, batch, out);
         };
-        let (class, number) = match access.reg.class {
-            RegClass::Int => (1, access.reg.number),
-            RegClass::Pc => (1, 32),
-            RegClass::Float => (2, access.reg.number),
-            RegClass::Vector => (3, access.reg.number),
-            RegClass::Csr => (4, access.reg.number),
-            RegClass::Other => return self.losses.add(Fate::Dropped, "registers of other files", 1),
-        };
-        if access.update != RegUpdate::Set || access.known.is_some() {
-            return self.losses.add(Fate::Dropped, "partly known registers", 1);
+        if role == NONE || class == NONE || class == Register::VECTOR {
+            return self.rare_register(access, batch, out);
         }
-        let (mut word, mut wide) = ([0; 8], Vec::new());
-        let content = match class {
-            Register::VECTOR => {
-                wide.resize(8 * usize::from(self.layout.vector_words).max(1), 0);
-                &mut wide[..]
-            }
-            _ => &mut word[..],
-        };
-        match access.value {
-            Value::Unknown => return self.losses.add(Fate::Dropped, "registers without a value", 1),
-            Value::Word(word) => content[..8].copy_from_slice(&word.to_le_bytes()),
-            Value::Bytes(span) => {
-                let bytes = batch.bytes_of(span);
-                if bytes.len() > content.len() {
-                    return self.losses.add(Fate::Dropped, "wide registers", 1);
-                }
-                content[..bytes.len()].copy_from_slice(bytes);
-            }
-        }
-        self.losses.add(Fate::Kept, "registers", 1);
-        self.features |= if role == 1 { features::REGISTER_STATE } else { features::OPERAND_VALUE };
-        let register = Register { number, meta: role << 4 | class, content };
-        Record::InstReg { register }.write(&mut group.body[REGS], &self.layout);
+        self.write_register(access.reg, role, &word.to_le_bytes(), out);
     }
 
-    pub(super) fn memory(&mut self, access: &MemAccess, batch: &Batch, group: &mut Group) {
-        let extra = batch.mem_extra_of(access).copied().unwrap_or_default();
+    #[inline]
+    fn write_register(&mut self, reg: Reg, role: u8, content: &[u8], out: &mut Vec<u8>) {
+        self.counts.registers += 1;
+        self.features |= if role == 1 { features::REGISTER_STATE } else { features::OPERAND_VALUE };
+        let number = if reg.class == RegClass::Pc { 32 } else { reg.number };
+        let register = Register { number, meta: role << 4 | class(reg.class), content };
+        Record::InstReg { register }.write(out, &self.layout);
+    }
+
+    /// Registers that are wide, partly known, not known, or only ready.
+    #[cold]
+    fn rare_register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
+        let class = class(access.reg.class);
+        if access.role == RegRole::Ready {
+            self.counts.registers += 1;
+            return Record::InstReadyReg { number: access.reg.number }.write(out, &self.layout);
+        }
+        let content = match access.value {
+            _ if class == NONE => Err("registers of other files"),
+            _ if access.update != RegUpdate::Set || access.known.is_some() => Err("partly known registers"),
+            Value::Unknown => Err("registers without a value"),
+            Value::Word(word) => self.wide(class, &word.to_le_bytes()).ok_or("wide registers"),
+            Value::Bytes(span) => self.wide(class, batch.bytes_of(span)).ok_or("wide registers"),
+        };
+        match content {
+            Ok(content) => self.write_register(access.reg, role(access.role), &content, out),
+            Err(what) => self.losses.add(Fate::Dropped, what, 1),
+        }
+    }
+
+    /// Content in the width that its class has; `None` if it does not fit.
+    fn wide(&self, class: u8, bytes: &[u8]) -> Option<Vec<u8>> {
+        let words = if class == Register::VECTOR { self.layout.vector_words.max(1) } else { 1 };
+        let mut content = vec![0; 8 * usize::from(words)];
+        content.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(content)
+    }
+
+    #[inline]
+    pub(super) fn memory(&mut self, access: &MemAccess, batch: &Batch, out: &mut Vec<u8>) {
         if access.unplaced {
             return self.losses.add(Fate::Dropped, "accesses without an address", 1);
         }
@@ -78,26 +81,44 @@ impl Lower {
         let Ok(size) = u16::try_from(access.size) else {
             return self.losses.add(Fate::Dropped, "accesses larger than 65535 bytes", 1);
         };
-        self.losses.add(Fate::Kept, "memory accesses", 1);
-        for (dropped, what) in [
-            (access.tagged, "memory tags"),
-            (access.range, "range marks"),
-            (extra.physical.is_some(), "physical data addresses"),
-            (extra.operation.is_some(), "atomic operations"),
-        ] {
-            self.losses.add(Fate::Dropped, what, u64::from(dropped));
+        self.counts.accesses += 1;
+        let mut drop = |dropped: bool, what| self.losses.add(Fate::Dropped, what, u64::from(dropped));
+        drop(access.tagged, "memory tags");
+        drop(access.range, "range marks");
+        let mut stored = Value::Unknown;
+        if let Some(extra) = batch.mem_extra_of(access) {
+            drop(extra.physical.is_some(), "physical data addresses");
+            drop(extra.operation.is_some(), "atomic operations");
+            stored = extra.stored;
         }
-        let stored = if read { extra.stored } else { access.data };
-        for (wanted, kind, data) in [(read, access::READ, access.data), (write, access::WRITE, stored)] {
-            if !wanted {
-                continue;
-            }
-            let out = &mut group.body[MEMORY];
-            let attributes = access.attributes as u16;
-            let record = Record::InstMemAccess { address: access.address, size, attributes, access: kind };
-            record.write(out, &self.layout);
-            for data in content_words(data, size, batch, &mut self.losses) {
-                Record::InstMemContent { data }.write(out, &self.layout);
+        if read {
+            self.access(access, size, access::READ, access.data, batch, out);
+        }
+        if write {
+            let data = if read { stored } else { access.data };
+            self.access(access, size, access::WRITE, data, batch, out);
+        }
+    }
+
+    #[inline]
+    fn access(
+        &mut self,
+        access: &MemAccess,
+        size: u16,
+        kind: u8,
+        data: Value,
+        batch: &Batch,
+        out: &mut Vec<u8>,
+    ) {
+        let attributes = access.attributes as u16;
+        Record::InstMemAccess { address: access.address, size, attributes, access: kind }
+            .write(out, &self.layout);
+        match data {
+            Value::Word(data) if size <= 8 => Record::InstMemContent { data }.write(out, &self.layout),
+            data => {
+                for data in content_words(data, size, batch, &mut self.losses) {
+                    Record::InstMemContent { data }.write(out, &self.layout);
+                }
             }
         }
     }
@@ -105,11 +126,11 @@ impl Lower {
     pub(super) fn state(&mut self, state: &State, batch: &Batch) {
         match *state {
             State::Contents(accesses) => {
-                let mut group = std::mem::take(&mut self.coming);
+                let mut out = std::mem::take(&mut self.coming.registers);
                 for access in batch.regs_of(accesses) {
-                    self.register(access, batch, &mut group);
+                    self.register(access, batch, &mut out);
                 }
-                self.coming = group;
+                self.coming.registers = out;
                 let memory = accesses.mem_len.into();
                 self.losses.add(Fate::Dropped, "memory contents outside instructions", memory);
             }
@@ -122,7 +143,7 @@ impl Lower {
                     size: u32::try_from(walk.page_size).unwrap_or(u32::MAX),
                     entries: Entries(batch.bytes_of(walk.entries)),
                 };
-                record.write(&mut self.coming.body[WALKS], &self.layout);
+                record.write(&mut self.coming.walks, &self.layout);
             }
             State::Bus(bus) => {
                 let (access, data) = match bus.kind {
@@ -137,7 +158,7 @@ impl Lower {
                 let dropped = bus.returned != Value::Unknown || bus.result.is_some();
                 self.losses.add(Fate::Dropped, "bus results", u64::from(dropped));
                 let (master, index, attributes) = (bus.initiator, bus.index, bus.attributes);
-                let out = &mut self.coming.body[BUS];
+                let out = &mut self.coming.bus;
                 let record =
                     Record::BusMasterAccess { address: bus.address, size, master, index, attributes, access };
                 record.write(out, &self.layout);
@@ -163,4 +184,26 @@ fn content_words(data: Value, size: u16, batch: &Batch, losses: &mut Losses) -> 
         }
     }
     content
+}
+
+/// No number in the format.
+const NONE: u8 = 0;
+
+const fn role(role: RegRole) -> u8 {
+    match role {
+        RegRole::State => 1,
+        RegRole::Source => 2,
+        RegRole::Destination => 3,
+        RegRole::Ready => NONE,
+    }
+}
+
+const fn class(class: RegClass) -> u8 {
+    match class {
+        RegClass::Int | RegClass::Pc => 1,
+        RegClass::Float => 2,
+        RegClass::Vector => Register::VECTOR,
+        RegClass::Csr => 4,
+        RegClass::Other => NONE,
+    }
 }

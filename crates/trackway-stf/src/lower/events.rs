@@ -2,7 +2,7 @@
 
 use trackway_core::*;
 
-use super::{Group, Lower, nop};
+use super::{Lower, Waiting, nop};
 use crate::config::ProcessId;
 use crate::fields::{Data, EventId};
 use crate::record::Record;
@@ -24,13 +24,13 @@ impl Lower {
             }
         };
         // The trap belongs to the attempt that waits; without one a no-op stands for it.
-        let is_its_own = |group: &Group| group.attempted && (trap.from.is_none() || trap.from == group.pc);
-        if !self.waiting.as_ref().is_some_and(is_its_own) {
+        let is_its_own = |group: &Waiting| group.attempted && (trap.from.is_none() || trap.from == group.pc);
+        if !(self.waits && is_its_own(&self.waiting)) {
             self.losses.add(Fate::Invented, "placeholder instructions at traps", 1);
-            let group = std::mem::take(&mut self.coming);
-            let (encoding, length) = (nop(self.isa), 4);
+            self.complete(trap.from)?;
             let pc = trap.from.or(self.expected);
-            self.begin(Group { pc, encoding, length, attempted: true, ..group })?;
+            let step = Step { pc, outcome: Outcome::Attempted, ..Step::new(0, nop(self.isa), 4) };
+            self.wait(&step, None, batch)?;
         }
         let Some(code) = trap.cause.or(trap.class.map(u64::from)) else {
             self.losses.add(Fate::Dropped, "traps without a cause", 1);
@@ -43,11 +43,11 @@ impl Lower {
         }
         self.losses.add(Fate::Kept, "traps", 1);
         let words = match trap.words.len {
-            0 => event_words(trap, interrupt, self.waiting.as_ref()),
+            0 => event_words(trap, interrupt, &self.waiting),
             _ => batch.words_of(trap.words).flat_map(u64::to_le_bytes).collect(),
         };
         self.features |= features::EVENT;
-        let Some(group) = &mut self.waiting else { return Ok(()) };
+        let group = &mut self.waiting;
         let id = EventId { interrupt, special: false, code };
         Record::Event { id, data: Data(&words) }.write(&mut group.events, &self.layout);
         if let Some(pc) = trap.to {
@@ -138,9 +138,9 @@ impl Lower {
 }
 
 /// The metadata words that the table "STF Exception Event and Event Meta-Data" asks for.
-fn event_words(trap: &Trap, interrupt: bool, group: Option<&Group>) -> Vec<u8> {
-    let pc = trap.from.or(group.and_then(|group| group.pc)).unwrap_or(0);
-    let encoding = group.map_or(0, |group| group.encoding.into());
+fn event_words(trap: &Trap, interrupt: bool, group: &Waiting) -> Vec<u8> {
+    let pc = trap.from.or(group.pc).unwrap_or(0);
+    let encoding = group.encoding.into();
     let value = trap.value.unwrap_or(0);
     let words: &[u64] = match (interrupt, trap.cause) {
         (true, _) => &[value],
