@@ -231,7 +231,8 @@ impl Gather {
                 RegRole::Ready => {}
             }
         }
-        unit.accesses.extend(batch.mem_of(step.accesses).iter().map(|access| access_of(access, batch)));
+        let placed = batch.mem_of(step.accesses).iter().filter(|access| !access.unplaced);
+        unit.accesses.extend(placed.map(|access| access_of(access, batch)));
         self.number += 1;
         if !before.is_empty() {
             put(Piece::Between(&Between::Init(Init { writes: before, ..Init::default() })));
