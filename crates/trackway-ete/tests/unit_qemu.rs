@@ -176,6 +176,8 @@ impl Point {
             mispredict: if self.max_spec > 0 { 96 } else { 0 },
             source_addresses: self.source_addresses,
             late_mispredict: seed.is_multiple_of(3),
+            sync_unresolved: seed.is_multiple_of(2),
+            sync_delay: [0, 0, 3][seed as usize % 3],
             commit_every: [0, 1, 16][seed as usize % 3],
             ..Model::default()
         };

@@ -48,6 +48,9 @@ pub struct Model {
     pub fifo: Option<FifoModel>,
     /// P0 elements between a periodic Trace Info and the context and address that belong to it.
     pub sync_delay: u32,
+    /// A periodic Trace Info may come while P0 elements are unresolved. Without it all are committed before: OpenCSD
+    /// loses its return stack otherwise.
+    pub sync_unresolved: bool,
     /// Cycles that an instruction takes.
     pub cycles_per_instruction: u32,
     /// Cycles in which the timestamp counts one up.
@@ -71,6 +74,7 @@ impl Default for Model {
             q: 0,
             fifo: None,
             sync_delay: 0,
+            sync_unresolved: false,
             cycles_per_instruction: 1,
             cycles_per_tick: 8,
             first_timestamp: 0x1_0000,

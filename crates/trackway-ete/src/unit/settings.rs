@@ -174,6 +174,7 @@ impl Settings {
         keys.small("commit_every", &mut model.commit_every)?;
         keys.small("q", &mut model.q)?;
         keys.small("sync_delay", &mut model.sync_delay)?;
+        keys.flag("sync_unresolved", &mut model.sync_unresolved)?;
         keys.small("cycles_per_instruction", &mut model.cycles_per_instruction)?;
         keys.small("cycles_per_tick", &mut model.cycles_per_tick)?;
         keys.number("first_timestamp", &mut model.first_timestamp)?;

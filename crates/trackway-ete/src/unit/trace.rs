@@ -76,6 +76,9 @@ impl Unit {
         } else if self.block.is_none() && self.q.is_none() {
             if self.is_sync_due() {
                 self.settle();
+                if !self.model.sync_unresolved {
+                    self.commit_all();
+                }
                 self.synchronise();
             } else if self.sync_delay == Some(0) {
                 self.sync_delay = None;

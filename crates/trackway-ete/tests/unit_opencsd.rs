@@ -1,0 +1,181 @@
+//! OpenCSD as judge: `trc_pkt_lister` (Debian's libopencsd-bin, 1.3.3) decodes the snapshot folders that the trace unit
+//! writes to the same instructions. Skipped, and said so, where it is not installed.
+
+mod unit_support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::{Framing, Lower, Snapshot, SnapshotWriter};
+use trackway_image::Image;
+use trackway_testkit::qemu::Run;
+use unit_support::*;
+
+const LISTER: &str = "trc_pkt_lister";
+
+fn installed() -> bool {
+    let found = Command::new(LISTER).arg("-help").output().is_ok();
+    if !found {
+        eprintln!("SKIPPED: {LISTER} is not installed (Debian: libopencsd-bin)");
+    }
+    found
+}
+
+/// What OpenCSD decodes of one trace id in a buffer of a snapshot, and whatever it complains about.
+fn list(folder: &Path, buffer: &str, id: u8) -> (Vec<u64>, Vec<String>) {
+    let log = folder.join(format!("{buffer}_{id}.ppl"));
+    // It appends to a log that is there.
+    let _ = std::fs::remove_file(&log);
+    let output = Command::new(LISTER)
+        .args(["-decode_only", "-src_name", buffer, "-id", &format!("{id:#x}"), "-ss_dir"])
+        .arg(folder)
+        .arg("-logfilename")
+        .arg(&log)
+        .output()
+        .unwrap();
+    let text = std::fs::read_to_string(&log)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stdout)));
+    let mut pcs = Vec::new();
+    let mut odd = Vec::new();
+    // Errors lack a line end, so an element may follow on the same line.
+    for element in text.split("Idx:").skip(1) {
+        if let Some(range) = element.split_once("INSTR_RANGE(exec range=0x").map(|(_, rest)| rest) {
+            let (start, rest) = range.split_once(":[0x").unwrap();
+            let (end, rest) = rest.split_once(']').unwrap();
+            let count = rest.split_once("num_i(").and_then(|(_, rest)| rest.split_once(')')).unwrap().0;
+            let hex = |text: &str| u64::from_str_radix(text, 16).unwrap();
+            let (start, end, count): (u64, u64, u64) = (hex(start), hex(end), count.parse().unwrap());
+            assert_eq!(end - start, 4 * count, "{element}");
+            pcs.extend((0..count).map(|n| start + 4 * n));
+        }
+    }
+    for line in text.lines().filter(|line| {
+        ["ERR", "ADDR_NACC", "UNKNOWN", "BAD", "I_RANGE_NOPATH", "Failed"]
+            .iter()
+            .any(|word| line.contains(word))
+    }) {
+        odd.push(line.to_string());
+    }
+    (pcs, odd)
+}
+
+struct Subject {
+    name: String,
+    meta: Meta,
+    batches: Vec<Batch>,
+    image: Arc<Image>,
+    shown: Vec<u64>,
+}
+
+/// The first `limit` events of a run.
+fn subject(folder: &str, name: &str, limit: usize) -> Option<Subject> {
+    let run = Run::corpus(folder, name)?;
+    let mut events = run.events();
+    let meta = events.meta().clone();
+    let mut all = batches(&mut events);
+    let mut left = limit;
+    for batch in &mut all {
+        batch.events.truncate(left);
+        left -= batch.events.len();
+    }
+    let shown = shown(&all, Isa::A64);
+    Some(Subject { name: run.name.clone(), meta, batches: all, image: Arc::new(image_of(&run)), shown })
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("opencsd").join(name.replace('/', "_"));
+    let _ = std::fs::remove_dir_all(&folder);
+    folder
+}
+
+/// Writes a snapshot folder as `convert` does.
+fn write(folder: &Path, subject: &Subject, settings: &Settings) {
+    let id = settings.unit(0).registers.get("TRCTRACEIDR") as u8;
+    let writer = SnapshotWriter::create(folder, settings.framing, settings.buffer, vec![id]).unwrap();
+    let mut lower = Lower::new(&subject.meta, settings, vec![Arc::clone(&subject.image)], writer).unwrap();
+    for batch in &subject.batches {
+        lower.put(batch).unwrap();
+    }
+    lower.finish().unwrap();
+}
+
+/// What Trackway decodes of it.
+fn ours(folder: &Path) -> Vec<u64> {
+    let mut snapshot = Snapshot::open(folder).unwrap();
+    assert!(snapshot.notes.is_empty(), "{:?}", snapshot.notes);
+    let open = |path: &Path| -> std::io::Result<SharedBytes> { Ok(Arc::new(std::fs::read(path)?)) };
+    let traces = snapshot.traces(&open, &Image::default);
+    let image = Arc::clone(&traces[0].image);
+    let mut lift = trackway_ete::Lift::new(traces, Default::default());
+    decode(&mut lift, &image).pcs
+}
+
+fn judge(subject: &Subject, what: &str, settings: &Settings) {
+    let folder = folder(&format!("{}_{what}", subject.name));
+    write(&folder, subject, settings);
+    let what = format!("{} {what}", subject.name);
+    same(&ours(&folder), &subject.shown, &format!("{what}, Trackway"));
+    let (pcs, odd) = list(&folder, "ETB_0", 0x10);
+    assert!(odd.is_empty(), "{what}: {:#?}", &odd[..odd.len().min(5)]);
+    same(&pcs, &subject.shown, &format!("{what}, OpenCSD"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+fn settings(implementation: Implementation, configr: u64, model: Model) -> Settings {
+    let mut settings = Settings { model, ..Settings::default() };
+    settings.units[0].registers = Registers::new(&implementation).everything();
+    settings.units[0].registers.set("TRCCONFIGR", configr);
+    settings
+}
+
+/// Speculation that OpenCSD resolves: it refuses a mispredict after the commit of its atom.
+fn speculation() -> Model {
+    Model { mispredict: 96, commit_every: 6, ..Model::default() }
+}
+
+#[test]
+fn opencsd_finds_the_same_instructions() {
+    if !installed() {
+        return;
+    }
+    let spec = |max_spec| Implementation { max_spec, ..Implementation::default() };
+    let counting = |commopt, max_spec| Implementation { commopt, max_spec, ..Implementation::default() };
+    let sources = |source_addresses| Model { source_addresses, ..Model::default() };
+    let cases = [
+        ("plain", settings(spec(0), 0x0001, Model::default())),
+        ("return_stack", settings(spec(0), 0x10c1, Model::default())),
+        ("broadcast", settings(spec(0), 0x00c9, Model::default())),
+        ("timestamps", settings(spec(0), 0x18c1, Model::default())),
+        ("cycles_commopt1", settings(counting(true, 0), 0x18d1, Model::default())),
+        ("cycles_commopt0", settings(counting(false, 0), 0x18d1, Model::default())),
+        // 1.3.3 does not commit by cycle counts (COMMOPT 0): with speculation only the other kind.
+        ("cycles_commopt1_spec", settings(counting(true, 20), 0x18d1, speculation())),
+        ("sources", settings(spec(0), 0x00c1, sources(SourceAddresses::Always))),
+        ("sources_sometimes", settings(spec(0), 0x00c1, sources(SourceAddresses::Sometimes))),
+        ("spec1", settings(spec(1), 0x00c1, speculation())),
+        ("spec4", settings(spec(4), 0x10c1, speculation())),
+        ("spec255", settings(spec(255), 0x10c1, speculation())),
+    ];
+    let runs =
+        [("bare", "aarch64-traps", usize::MAX), ("aarch64", "sigmt", 60_000), ("aarch64", "lua", 60_000)];
+    for (place, name, limit) in runs {
+        let Some(subject) = subject(place, name, limit) else { return };
+        for (what, settings) in &cases {
+            judge(&subject, what, settings);
+        }
+        eprintln!("{}: {} instructions, {} cases", subject.name, subject.shown.len(), cases.len());
+    }
+}
+
+#[test]
+fn opencsd_takes_our_frames() {
+    if !installed() {
+        return;
+    }
+    let Some(subject) = subject("aarch64", "sigmt", 20_000) else { return };
+    let settings = Settings { framing: Framing::Coresight, ..Settings::default() };
+    judge(&subject, "coresight", &settings);
+}
