@@ -297,7 +297,10 @@ impl State {
                 if !config.dialect.commopt {
                     let a = u64::from(payload >> 4);
                     let count = if *from_max { u64::from(config.max_spec) + a } else { a + 16 };
-                    self.resolve(count.saturating_sub(15), "commit", say);
+                    // K10.5.2.16.5: a count may commit nothing, as without speculation it must.
+                    if count != 15 {
+                        self.resolve(count.saturating_sub(15), "commit", say);
+                    }
                 }
                 self.cycles(true, say);
             }
