@@ -355,7 +355,7 @@ impl Lane {
                 Some(next) => next != end,
                 None => {
                     losses.add(Fate::Invented, "outcome of the last branch", 1);
-                    false
+                    !instruction.flow.conditional
                 }
             };
             self.execute(instruction);

@@ -1,12 +1,13 @@
 //! Real executions (QEMU, AArch64) through the trace unit and back, under every combination of its options.
 
+mod slow;
 mod unit_support;
 
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_ete::Options;
 use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::{Config, Options};
 use trackway_image::Image;
 use trackway_testkit::qemu::Run;
 use unit_support::*;
@@ -45,6 +46,21 @@ fn settings(implementation: &Implementation, configr: u64, model: Model) -> Sett
     settings
 }
 
+/// What the slow decoder finds.
+fn slowly(config: &Config, bytes: &[u8], image: &Image) -> Vec<u64> {
+    let unit = slow::Unit {
+        max_spec: config.max_spec.into(),
+        commopt: config.dialect.commopt,
+        commtrans: !config.start_is_p0,
+        wfx: config.wfx_is_p0,
+        return_stack: config.return_stack,
+    };
+    let memory = image.memory(&Context::default());
+    let out = slow::decode(unit, bytes, &|_, _, address| memory.fetch(Isa::A64, address));
+    let pc = |out: slow::Out| if let slow::Out::Instruction(pc, ..) = out { Some(pc) } else { None };
+    out.into_iter().filter_map(pc).collect()
+}
+
 #[test]
 fn every_run_comes_back() {
     for (folder, name) in RUNS {
@@ -58,6 +74,11 @@ fn every_run_comes_back() {
             decode(&mut lift(&encoded.config, bytes, &subject.image, Options::default()), &subject.image);
         same(&decoded.pcs, &subject.shown, &subject.name);
         assert_eq!(decoded.doubtful, 0);
+        same(
+            &slowly(&encoded.config, bytes, &subject.image),
+            &subject.shown,
+            &format!("{name}, slow decoder"),
+        );
         let findings = findings(&encoded.config, bytes, &subject.image);
         assert!(findings.is_empty(), "{}: {findings:#?}", subject.name);
         if folder == "aarch64" {
@@ -196,6 +217,9 @@ impl Point {
         let options = Options { jobs: 1 + seed as usize % 3, ..Options::default() };
         let decoded = decode(&mut lift(&encoded.config, bytes, &subject.image, options), &subject.image);
         same(&decoded.pcs, expected, &what);
+        if seed.is_multiple_of(4) {
+            same(&slowly(&encoded.config, bytes, &subject.image), expected, &format!("{what}, slow decoder"));
+        }
         assert_eq!(decoded.doubtful, 0, "{what}");
         if self.max_spec > 0 && subject.shown.len() > 1000 && encoded.counts.p0 > 10_000 {
             assert!(encoded.counts.mispredicted > 0 && encoded.counts.cancelled > 0, "{what}");
@@ -271,5 +295,42 @@ fn the_matrix_of_options() {
             tried += 1;
         }
         eprintln!("{}: {tried} of {} points, {bytes} bytes", subject.name, points.len());
+    }
+}
+
+/// Streams with a synchronisation every 256 bytes: the same events, to the letter, for any number of threads.
+#[test]
+fn many_synchronisations_and_any_number_of_threads() {
+    let models = [
+        Model::default(),
+        Model { mispredict: 128, commit_every: 5, sync_unresolved: true, sync_delay: 7, ..Model::default() },
+        Model { source_addresses: SourceAddresses::Sometimes, sync_delay: 2, ..Model::default() },
+    ];
+    for (folder, name) in [("aarch64", "sigmt"), ("aarch64", "minigzip")] {
+        let Some(subject) = subject(folder, name) else { return };
+        for (n, model) in models.into_iter().enumerate() {
+            let max_spec = if model.mispredict > 0 { 24 } else { 0 };
+            let mut settings =
+                settings(&Implementation { max_spec, ..Implementation::default() }, 0x18d1, model);
+            settings.units[0].registers.set("TRCSYNCPR", 8);
+            let encoded = encode(&subject.batches, &subject.meta, &settings, &subject.image);
+            assert!(encoded.counts.synchronisations > 200, "{}", encoded.counts.synchronisations);
+            let text = |jobs| {
+                let options = Options { jobs, show_withdrawn: true, ..Options::default() };
+                let mut lift = lift(&encoded.config, &encoded.bytes[0], &subject.image, options);
+                let mut text = String::new();
+                for batch in batches(&mut lift) {
+                    for event in &batch.events {
+                        batch.write_line(event, &mut text);
+                        text.push('\n');
+                    }
+                }
+                text
+            };
+            let one = text(1);
+            for jobs in [2, 3, 8] {
+                assert!(one == text(jobs), "{name}, model {n}: {jobs} threads give other events");
+            }
+        }
     }
 }

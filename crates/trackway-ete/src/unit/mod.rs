@@ -243,6 +243,8 @@ pub struct Unit {
     tracing: bool,
     /// A Trace Info was traced since it was enabled.
     synchronised: bool,
+    /// An alignment synchronisation was written before that, for events.
+    aligned: bool,
     /// Output position of the last synchronisation.
     last_sync: u64,
     /// P0 elements before the context and address of the last synchronisation.
@@ -293,6 +295,7 @@ impl Unit {
             lost: false,
             tracing: false,
             synchronised: false,
+            aligned: false,
             last_sync: 0,
             sync_delay: None,
             block: None,
@@ -382,6 +385,10 @@ impl Unit {
         let events = events & self.program.events_enabled;
         if events != 0 && self.is_operative() && !self.lost {
             self.settle();
+            if !self.synchronised && !std::mem::replace(&mut self.aligned, true) {
+                // Before the first Trace Info events are all there is (K10.5.9).
+                self.packer.plain(Packet::AlignmentSync { zeros: 11 });
+            }
             self.packer.plain(Packet::Event(events));
             self.checkpoint();
         }

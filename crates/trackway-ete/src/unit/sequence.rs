@@ -138,7 +138,7 @@ impl Unit {
         self.enabled = true;
         self.lost = false;
         self.forget();
-        self.synchronised = false;
+        (self.synchronised, self.aligned) = (false, false);
         self.sync_delay = None;
         self.count_unknown = true;
         self.timestamp_due = false;

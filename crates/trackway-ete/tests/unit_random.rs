@@ -1,0 +1,183 @@
+//! Random programs and walks through the trace unit and back, and an independent slow decoder beside ours.
+
+mod slow;
+mod unit_support;
+mod walks;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use slow::Out;
+use trackway_core::*;
+use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::{Config, Options};
+use trackway_image::Image;
+use trackway_testkit::random::Numbers;
+use unit_support::*;
+use walks::{Habits, Program, Walk, walk};
+
+/// Random options of a unit; Q elements and overflows lose instructions and are not among them.
+fn settings(numbers: &mut Numbers) -> Settings {
+    let mut flip = |n: u64| numbers.below(n) == 0;
+    let implementation = Implementation {
+        minor: 3,
+        commopt: flip(2),
+        commtrans: flip(2),
+        wfx_is_p0: flip(2),
+        timestamp_markers: flip(4),
+        ..Implementation::default()
+    };
+    let configr =
+        0xc1 | [0x1000, 0x8, 0x10, 0x800].map(|bit| if flip(2) { bit } else { 0 }).iter().sum::<u64>();
+    let max_spec = [0, 0, 1, 2, 7, 40][numbers.below(6) as usize];
+    let model = Model {
+        seed: numbers.draw(),
+        mispredict: if max_spec > 0 { [0, 200][numbers.below(2) as usize] } else { 0 },
+        run_ahead: 1 + numbers.below(9) as u32,
+        late_mispredict: numbers.one_in(2),
+        commit_every: numbers.below(12) as u32,
+        source_addresses: [SourceAddresses::Never, SourceAddresses::Always, SourceAddresses::Sometimes]
+            [numbers.below(3) as usize],
+        sync_delay: [0, 0, 1, 5][numbers.below(4) as usize],
+        sync_unresolved: numbers.one_in(2),
+        ..Model::default()
+    };
+    let mut settings = Settings { model, ..Settings::default() };
+    let registers = &mut settings.units[0].registers;
+    *registers = Registers::new(&Implementation { max_spec, ..implementation }).everything();
+    registers.put(&[("TRCCONFIGR", configr), ("TRCSYNCPR", 8), ("TRCCCCTLR", numbers.below(20))]);
+    settings
+}
+
+/// What ours decodes, in the terms of the slow decoder.
+fn ours(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> Vec<Out> {
+    let mut lift = lift(config, bytes, image, options);
+    let mut out = Vec::new();
+    let mut batch = Batch::default();
+    let mut context = Context::default();
+    while lift.fill(&mut batch).unwrap_or_else(|error| panic!("{error}")) {
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Run(run) => {
+                    assert!(!run.doubtful, "{run:x?}");
+                    let memory = image.memory(&context);
+                    let mut pc = run.start;
+                    for _ in 0..run.count {
+                        let el = u8::from(context.privilege != Some(Privilege::El0));
+                        out.push(Out::Instruction(pc, el, context.context_id.unwrap_or(0) as u32));
+                        pc += u64::from(memory.fetch(run.isa, pc).unwrap().1);
+                    }
+                }
+                EventKind::Context(n) => context.update(&batch.contexts[n as usize]),
+                EventKind::Trap(n) => {
+                    let trap = &batch.traps[n as usize];
+                    if trap.kind != TrapKind::Return {
+                        out.push(Out::Exception(trap.cause.unwrap() as u8, trap.return_address));
+                    }
+                }
+                EventKind::Time(time) => match time.kind {
+                    TimeKind::Cycles => out.push(Out::Cycles(time.value)),
+                    TimeKind::Timestamp => out.push(Out::Timestamp(time.value.unwrap())),
+                    TimeKind::Offset => {}
+                },
+                EventKind::Mark(mark) => match mark.kind {
+                    MarkKind::TraceEvent => out.push(Out::Event(mark.value.unwrap() as u8)),
+                    MarkKind::Instrumentation => out.push(Out::Instrumentation(mark.value.unwrap())),
+                    MarkKind::TransactionStart => out.push(Out::Transaction(0)),
+                    MarkKind::TransactionCommit => out.push(Out::Transaction(1)),
+                    MarkKind::TransactionFail => out.push(Out::Transaction(2)),
+                    MarkKind::TraceOn => out.push(Out::TraceOn),
+                    _ => {}
+                },
+                EventKind::Gap(n) => match batch.gaps[n as usize].reason {
+                    GapReason::Overflow => out.extend([Out::Discard, Out::Overflow]),
+                    GapReason::Discarded => out.push(Out::Discard),
+                    GapReason::Filtered => {}
+                    other => panic!("{other:?}"),
+                },
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    out
+}
+
+/// What the slow decoder finds.
+fn theirs(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<Out> {
+    let unit = slow::Unit {
+        max_spec: config.max_spec.into(),
+        commopt: config.dialect.commopt,
+        commtrans: !config.start_is_p0,
+        wfx: config.wfx_is_p0,
+        return_stack: config.return_stack,
+    };
+    let memory = image.memory(&Context::default());
+    let fetch = |sixty_four, thumb, address| {
+        let isa = match (sixty_four, thumb) {
+            (true, _) => Isa::A64,
+            (false, false) => Isa::A32,
+            (false, true) => Isa::T32,
+        };
+        memory.fetch(isa, address)
+    };
+    slow::decode(unit, bytes, &fetch)
+}
+
+/// Instructions, exceptions and transactions; a core that is halted at a gap is the unit's own doing. TCOMMIT is no P0
+/// instruction: where in its block a transaction was committed is not in the trace (table K10-16).
+fn execution(all: &[Out]) -> Vec<Out> {
+    let part = |out: &&Out| {
+        matches!(out, Out::Instruction(..) | Out::Exception(..) | Out::Transaction(_))
+            && !matches!(out, Out::Exception(1, _) | Out::Transaction(1))
+    };
+    all.iter().filter(part).copied().collect()
+}
+
+fn compare(found: &[Out], expected: &[Out], what: &str) {
+    let at = found.iter().zip(expected).position(|(a, b)| a != b).unwrap_or(found.len().min(expected.len()));
+    if at < found.len().max(expected.len()) {
+        let near =
+            |out: &[Out]| format!("{:x?}", &out[at.saturating_sub(6).min(out.len())..out.len().min(at + 4)]);
+        panic!("{what}: place {at}\n found {}\n expected {}", near(found), near(expected));
+    }
+}
+
+fn made(seed: u64, habits: Habits) -> (Walk, Arc<Image>, Settings) {
+    let mut numbers = Numbers(seed);
+    let program = Program::new(&mut numbers);
+    let settings = settings(&mut numbers);
+    (walk(&program, numbers.draw(), habits), program.image(), settings)
+}
+
+fn one(seed: u64, habits: Habits) {
+    let (walk, image, settings) = made(seed, habits);
+    let encoded = encode(&walk.batches, &walk.meta, &settings, &image);
+    let bytes = &encoded.bytes[0];
+    let what = format!("seed {seed}");
+    let ours = ours(&encoded.config, bytes, &image, Options::default());
+    let theirs = theirs(&encoded.config, bytes, &image);
+    compare(&ours, &theirs, &format!("{what}, ours against the slow decoder"));
+    compare(&execution(&ours), &execution(&walk.truth), &format!("{what}, ours against the walk"));
+    let findings = findings(&encoded.config, bytes, &image);
+    assert!(findings.is_empty(), "{what}: {findings:#?}");
+}
+
+/// 400 of each, or 20,000 with TRACKWAY_SWEEP=1.
+fn cases() -> ProptestConfig {
+    let cases = if std::env::var("TRACKWAY_SWEEP").is_ok_and(|sweep| sweep == "1") { 20_000 } else { 400 };
+    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(cases())]
+
+    #[test]
+    fn walks_come_back_and_the_slow_decoder_agrees(seed: u64) {
+        one(seed, Habits::ALL);
+    }
+
+    #[test]
+    fn long_straight_walks(seed: u64) {
+        one(seed, Habits { steps: 1500, interrupts: 0, faults: 0, gaps: 0, marks: 0 });
+    }
+}
