@@ -17,7 +17,8 @@ use unit_support::*;
 const LISTER: &str = "trc_pkt_lister";
 
 fn installed() -> bool {
-    let found = Command::new(LISTER).arg("-help").output().is_ok();
+    // It writes a log where it is started, even for help.
+    let found = Command::new(LISTER).arg("-help").current_dir(env!("CARGO_TARGET_TMPDIR")).output().is_ok();
     if !found {
         eprintln!("SKIPPED: {LISTER} is not installed (Debian: libopencsd-bin)");
     }
@@ -30,6 +31,7 @@ fn list(folder: &Path, buffer: &str, id: u8) -> (Vec<u64>, Vec<String>) {
     // It appends to a log that is there.
     let _ = std::fs::remove_file(&log);
     let output = Command::new(LISTER)
+        .current_dir(folder)
         .args(["-decode_only", "-src_name", buffer, "-id", &format!("{id:#x}"), "-ss_dir"])
         .arg(folder)
         .arg("-logfilename")
