@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use trackway_core::{Batch, Input, Source};
+use trackway_core::{Count, Input, Source};
 use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Writer};
 
 const REPEATS: usize = 10;
@@ -87,12 +87,9 @@ fn records(trace: Trace) -> u64 {
 
 fn lift(trace: Trace) -> u64 {
     let mut source = trace.source();
-    let mut batch = Batch::default();
-    let mut count = 0;
-    while source.fill(&mut batch).expect("a good trace") {
-        count += batch.instructions();
-    }
-    count
+    let mut count = Count::default();
+    while source.observe(&mut count).expect("a good trace") {}
+    count.0
 }
 
 /// The chunks of a file several times in one: the first holds the header and stays single.

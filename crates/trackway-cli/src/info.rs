@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
-use trackway_core::{Batch, Context, EventKind, Meta, Outcome, TimeKind};
+use trackway_core::{Batch, Context, EventKind, Meta, Observer, Outcome, TimeKind};
 
 use crate::cli::InfoArgs;
 use crate::exit::{Exit, Failure};
 use crate::report::{self, Health};
-use crate::walk::walk;
+use crate::walk::observe;
 
 /// What is gathered from the events.
 #[derive(Debug, Default)]
@@ -24,12 +23,21 @@ struct Summary {
     last_pc: Option<u64>,
     first_time: Option<u64>,
     last_time: Option<u64>,
-    /// Contexts, by what names them.
-    contexts: BTreeSet<String>,
+    /// All contexts met, and the last of them; as far as what this one saw tells.
+    contexts: Vec<Context>,
     context: Context,
 }
 
 impl Summary {
+    fn enter(&mut self, change: &Context) {
+        self.context.update(change);
+        if !self.contexts.contains(&self.context) {
+            self.contexts.push(self.context);
+        }
+    }
+}
+
+impl Observer for Summary {
     fn observe(&mut self, batch: &Batch) {
         self.memory += batch.mem.len() as u64;
         self.registers += batch.regs.len() as u64;
@@ -46,12 +54,7 @@ impl Summary {
                     self.first_pc = self.first_pc.or(Some(run.start));
                     self.last_pc = Some(run.end);
                 }
-                EventKind::Context(n) => {
-                    self.context.update(&batch.contexts[*n as usize]);
-                    if let Some(name) = context_name(&self.context) {
-                        self.contexts.insert(name);
-                    }
-                }
+                EventKind::Context(n) => self.enter(&batch.contexts[*n as usize]),
                 EventKind::Time(time) if time.kind == TimeKind::Timestamp => {
                     self.first_time = self.first_time.or(time.value);
                     self.last_time = time.value.or(self.last_time);
@@ -59,6 +62,30 @@ impl Summary {
                 _ => {}
             }
         }
+    }
+
+    fn another(&self) -> Box<dyn Observer> {
+        Box::new(Summary::default())
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let later = later.same::<Self>();
+        self.attempted += later.attempted;
+        self.memory += later.memory;
+        self.registers += later.registers;
+        self.traps += later.traps;
+        self.first_pc = self.first_pc.or(later.first_pc);
+        self.last_pc = later.last_pc.or(self.last_pc);
+        self.first_time = self.first_time.or(later.first_time);
+        self.last_time = later.last_time.or(self.last_time);
+        // What the later one met first was on top of the last context here.
+        let before = self.context;
+        for change in &later.contexts {
+            self.context = before;
+            self.enter(change);
+        }
+        self.context = before;
+        self.context.update(&later.context);
     }
 }
 
@@ -102,10 +129,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     }
     let mut source = trace.source().map_err(|error| report::placed(&args.common, path, error))?;
     let mut summary = Summary::default();
-    let walked = walk(&args.common, path, &mut *source, |batch| {
-        summary.observe(batch);
-        Ok(ControlFlow::Continue(()))
-    });
+    let walked = observe(&args.common, path, &mut *source, &mut summary);
     // A damaged trace is described as far as it was read.
     let (health, failure) = match walked {
         Ok(health) => (health, None),
@@ -200,8 +224,8 @@ fn facts(
     put("traps", Some(json!(summary.traps)));
     let span = summary.first_time.zip(summary.last_time);
     put("time span", span.map(|(first, last)| json!(format!("{first} to {last}"))));
-    let contexts: Vec<String> = summary.contexts.iter().cloned().collect();
-    put("contexts", list(&contexts));
+    let contexts: BTreeSet<String> = summary.contexts.iter().filter_map(context_name).collect();
+    put("contexts", list(&Vec::from_iter(contexts)));
     put("gaps", Some(json!(health.gaps)));
     put("bytes skipped", Some(json!(health.skipped)));
     facts

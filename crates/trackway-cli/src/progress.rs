@@ -9,8 +9,6 @@ use trackway_core::Source;
 /// A bar with rate and time left where the source knows how far it goes, else a count.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    instructions: u64,
-    errors: u64,
 }
 
 impl Progress {
@@ -21,13 +19,11 @@ impl Progress {
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Progress { bar, instructions: 0, errors: 0 }
+        Progress { bar }
     }
 
-    /// One more batch.
-    pub(crate) fn update(&mut self, source: &dyn Source, instructions: u64, errors: u64) {
-        self.instructions += instructions;
-        self.errors += errors;
+    /// So many instructions were read, so many errors met.
+    pub(crate) fn update(&self, source: &dyn Source, instructions: u64, errors: u64) {
         if self.bar.is_hidden() {
             return;
         }
@@ -40,10 +36,9 @@ impl Progress {
             self.bar.set_position(done);
         }
         let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
-        let rate = self.instructions as f64 / seconds / 1e6;
+        let rate = instructions as f64 / seconds / 1e6;
         self.bar.set_message(format!(
-            "{} instructions, {rate:.1} M/s, {} errors",
-            self.instructions, self.errors
+            "{instructions} instructions, {rate:.1} M/s, {errors} errors"
         ));
     }
 }

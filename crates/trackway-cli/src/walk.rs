@@ -3,51 +3,127 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use trackway_core::{Batch, EventKind, Source};
+use trackway_core::{Batch, EventKind, Observer, Source};
 
 use crate::cli::Common;
 use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::report::{Health, placed_at};
 
-/// Shows each batch to `visit` until it breaks; gives the health of what was read.
+/// Shows each batch to `visit`, in order, until it breaks; gives the health of what was read.
 pub(crate) fn walk(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
     mut visit: impl FnMut(&Batch) -> Result<ControlFlow<()>, Failure>,
 ) -> Result<Health, Failure> {
-    let mut health = Health::default();
-    let mut progress = Progress::new(common.quiet);
     let mut batch = Batch::default();
+    steps(common, path, source, |source, found| {
+        let more = source.fill(&mut batch).map_err(Stop::Bad)?;
+        found.observe(&batch);
+        Ok(more && visit(&batch).map_err(Stop::Failed)?.is_continue())
+    })
+}
+
+/// Shows all events to `observer`, on several threads where the format can; gives the health of what was read.
+pub(crate) fn observe<O: Observer>(
+    common: &Common,
+    path: &Path,
+    source: &mut dyn Source,
+    observer: &mut O,
+) -> Result<Health, Failure> {
+    let mut both = Both { found: Found::default(), other: observer.another() };
+    let health = steps(common, path, source, |source, found| {
+        let more = source.observe(&mut both);
+        *found = both.found.clone();
+        more.map_err(Stop::Bad)
+    });
+    observer.merge(both.other);
+    health
+}
+
+/// Why a step did not succeed.
+enum Stop {
+    /// Bad input: it may be stepped over.
+    Bad(trackway_core::Error),
+    Failed(Failure),
+}
+
+fn steps(
+    common: &Common,
+    path: &Path,
+    source: &mut dyn Source,
+    mut step: impl FnMut(&mut dyn Source, &mut Found) -> Result<bool, Stop>,
+) -> Result<Health, Failure> {
+    let mut health = Health::default();
+    let mut found = Found::default();
+    let progress = Progress::new(common.quiet);
+    let mut errors = 0;
     loop {
-        let (read, errors) = match source.fill(&mut batch) {
-            Ok(true) => (batch.instructions(), 0),
-            Ok(false) => break,
-            Err(error) => {
+        let more = match step(source, &mut found) {
+            Ok(more) => more,
+            Err(Stop::Failed(failure)) => return Err(failure),
+            Err(Stop::Bad(error)) => {
                 if !source.resync().unwrap_or(false) {
-                    return Err(placed_at(common, path, error, health.instructions));
+                    return Err(placed_at(common, path, error, found.instructions));
                 }
                 if common.strict {
                     return Err(Failure::Strict(format!("{}: {error}", path.display())));
                 }
                 health.stepped_over(error);
-                (0, 1)
+                errors += 1;
+                true
             }
         };
-        progress.update(source, read, errors);
-        if errors > 0 {
-            continue;
-        }
-        health.instructions += read;
-        health.gaps +=
-            batch.events.iter().filter(|event| matches!(event.kind, EventKind::Gap(_))).count() as u64;
-        health.skipped += batch.gaps.iter().filter_map(|gap| gap.bytes).sum::<u64>();
-        if visit(&batch)?.is_break() {
+        progress.update(source, found.instructions, errors);
+        if !more {
             break;
         }
     }
+    (health.instructions, health.gaps, health.skipped) = (found.instructions, found.gaps, found.skipped);
     let items: u64 = source.census().iter().map(|entry| entry.1).sum();
     health.items = (items > 0).then_some(items);
     Ok(health)
+}
+
+/// What every way through a trace counts.
+#[derive(Clone, Debug, Default)]
+struct Found {
+    instructions: u64,
+    gaps: u64,
+    skipped: u64,
+}
+
+impl Found {
+    fn observe(&mut self, batch: &Batch) {
+        self.instructions += batch.instructions();
+        self.gaps +=
+            batch.events.iter().filter(|event| matches!(event.kind, EventKind::Gap(_))).count() as u64;
+        self.skipped += batch.gaps.iter().filter_map(|gap| gap.bytes).sum::<u64>();
+    }
+}
+
+/// That, and what somebody wants to know.
+struct Both {
+    found: Found,
+    other: Box<dyn Observer>,
+}
+
+impl Observer for Both {
+    fn observe(&mut self, batch: &Batch) {
+        self.found.observe(batch);
+        self.other.observe(batch);
+    }
+
+    fn another(&self) -> Box<dyn Observer> {
+        Box::new(Both { found: Found::default(), other: self.other.another() })
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let later = later.same::<Self>();
+        self.found.instructions += later.found.instructions;
+        self.found.gaps += later.found.gaps;
+        self.found.skipped += later.found.skipped;
+        self.other.merge(later.other);
+    }
 }

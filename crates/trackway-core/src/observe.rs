@@ -13,21 +13,21 @@ use crate::batch::Batch;
 /// ```
 /// use trackway_core::{Batch, Observer};
 /// #[derive(Default)]
-/// struct Count(u64);
-/// impl Observer for Count {
+/// struct Traps(usize);
+/// impl Observer for Traps {
 ///     fn observe(&mut self, batch: &Batch) {
-///         self.0 += batch.instructions();
+///         self.0 += batch.traps.len();
 ///     }
 ///     fn another(&self) -> Box<dyn Observer> {
-///         Box::new(Count::default())
+///         Box::new(Traps::default())
 ///     }
 ///     fn merge(&mut self, later: Box<dyn Observer>) {
 ///         self.0 += later.same::<Self>().0;
 ///     }
 /// }
-/// let mut count = Count(2);
-/// count.merge(Box::new(Count(3)));
-/// assert_eq!(count.0, 5);
+/// let mut traps = Traps(2);
+/// traps.merge(Box::new(Traps(3)));
+/// assert_eq!(traps.0, 5);
 /// ```
 pub trait Observer: Any + Send {
     /// Takes in a batch. Batches of a part come in order; they count instructions from the part's start
@@ -50,6 +50,24 @@ impl dyn Observer {
     pub fn same<O: Observer>(self: Box<Self>) -> Box<O> {
         let any: Box<dyn Any> = self;
         any.downcast().expect("an observer is merged with one of its kind")
+    }
+}
+
+/// The smallest analysis: how many instructions there are, attempted ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+impl Observer for Count {
+    fn observe(&mut self, batch: &Batch) {
+        self.0 += batch.instructions();
+    }
+
+    fn another(&self) -> Box<dyn Observer> {
+        Box::new(Count::default())
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        self.0 += later.same::<Self>().0;
     }
 }
 

@@ -24,15 +24,7 @@ pub trait Source {
     /// false at the end. Errors and what comes after them are as with [`fill`](Source::fill), and both see the
     /// same events, whatever the number of threads.
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        let mut batch = Batch::default();
-        // Enough for one batch to be used many times, few enough for progress to be seen.
-        for _ in 0..256 {
-            if !self.fill(&mut batch)? {
-                return Ok(false);
-            }
-            observer.observe(&batch);
-        }
-        Ok(true)
+        observe_serially(self, observer)
     }
 
     /// After an error: finds the next place where decoding can go on. True if there is one; the next
@@ -57,6 +49,19 @@ pub trait Source {
     fn census(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
+}
+
+/// [`Source::observe`] on the caller's thread.
+pub fn observe_serially(source: &mut (impl Source + ?Sized), observer: &mut dyn Observer) -> Result<bool> {
+    let mut batch = Batch::default();
+    // Enough for one batch to be used many times, few enough for progress to be seen.
+    for _ in 0..256 {
+        if !source.fill(&mut batch)? {
+            return Ok(false);
+        }
+        observer.observe(&batch);
+    }
+    Ok(true)
 }
 
 /// Takes events: the `lower` side of a format.

@@ -70,7 +70,8 @@ impl Part {
 
     /// At the end of the part: is it as long as the index says?
     pub fn finish(&mut self) -> Result<()> {
-        match self.chunk {
+        // After this nothing is left of it, whatever the index says.
+        match self.chunk.take() {
             Some((chunk, entry)) if chunk.size != self.feed.offset() => {
                 Err(ErrorKind::Impossible { found: chunk.size }.at(
                     entry + 16,
@@ -223,11 +224,13 @@ impl Parts {
             Plan::Stream(feed) => {
                 feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None, pool: None })
             }
-            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => Some(zstf.part(self.next)?),
+            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => {
+                self.next += 1;
+                Some(zstf.part(self.next - 1)?)
+            }
             Plan::Chunks(_) => None,
         };
         if part.is_some() {
-            self.next += 1;
             return Ok(part);
         }
         self.damage.take().map_or(Ok(None), Err)
@@ -244,11 +247,32 @@ impl Parts {
         chunk * zstf.per_chunk
     }
 
-    /// The rest of the chunks as jobs for several threads, if there is an index.
-    pub(crate) fn split(&self) -> Option<(ChunkReader, std::ops::Range<usize>)> {
+    /// Access to the chunks from several threads, where there is an index and more than one is left.
+    pub(crate) fn chunks(&self) -> Option<ChunkReader> {
         match &self.plan {
-            Plan::Chunks(zstf) => Some((ChunkReader(zstf.clone()), self.next..zstf.chunks.len())),
-            Plan::Stream(_) => None,
+            Plan::Chunks(zstf) if self.next + 1 < zstf.chunks.len() => Some(ChunkReader(zstf.clone())),
+            _ => None,
+        }
+    }
+
+    /// The next chunks, `n` at most.
+    pub(crate) fn next_chunks(&self, n: usize) -> std::ops::Range<usize> {
+        self.next..self.len().min(self.next + n)
+    }
+
+    /// The next chunk is done.
+    pub(crate) fn step_over(&mut self) {
+        self.next += 1;
+    }
+
+    /// Offset of the next part in the decompressed stream.
+    pub(crate) fn base(&self) -> u64 {
+        match &self.plan {
+            Plan::Chunks(zstf) => match zstf.chunks.get(self.next) {
+                Some(chunk) => chunk.base,
+                None => self.total().unwrap_or(0),
+            },
+            Plan::Stream(_) => 0,
         }
     }
 }
@@ -264,14 +288,6 @@ pub(crate) enum Head<'a> {
 pub(crate) struct ChunkReader(Zstf);
 
 impl ChunkReader {
-    /// Offset of a chunk in the decompressed stream; the last one's end past them.
-    pub(crate) fn base(&self, n: usize) -> u64 {
-        let chunks = &self.0.chunks;
-        chunks
-            .get(n)
-            .map_or_else(|| chunks.last().map_or(0, |chunk| chunk.base + chunk.size), |chunk| chunk.base)
-    }
-
     pub(crate) fn part(&self, n: usize) -> Result<Part> {
         self.0.part(n)
     }

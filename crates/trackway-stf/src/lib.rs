@@ -24,11 +24,11 @@ mod lift;
 mod lower;
 mod opcode;
 mod open;
-mod parallel;
 mod read;
 mod record;
 mod rewrite;
 mod rules;
+mod source;
 mod text;
 pub mod values;
 mod write;
@@ -40,12 +40,13 @@ pub use fields::{Data, Entries, EventId, Metadata, Protocol, Register, Text16, T
 pub use header::Header;
 pub use layout::Layout;
 pub use lower::Lower;
-pub use open::{Lift, Records, Trace};
+pub use open::{Records, Trace};
 pub use read::{Scan, Visit, read, scan};
 pub use record::{RECORDS, Record};
 pub use rewrite::{Rewritten, rewrite};
 pub use rules::RULES;
 pub use text::{Text, show};
+pub use source::Lift;
 pub use write::Writer;
 
 /// A tiny trace of three instructions, for examples.

@@ -39,12 +39,9 @@ fn counts() {
             let trace = open(&bytes, jobs).unwrap();
             assert_eq!(trace.chunks(), chunks, "{name}");
             let mut source = trace.source();
-            let mut batch = Batch::default();
-            let mut counted = 0;
-            while source.fill(&mut batch).unwrap() {
-                counted += batch.instructions();
-            }
-            assert_eq!(counted, instructions, "{name}");
+            let mut counted = Count::default();
+            while source.observe(&mut counted).unwrap() {}
+            assert_eq!(counted.0, instructions, "{name}");
             assert_eq!(source.census().iter().map(|entry| entry.1).sum::<u64>(), records, "{name}");
         }
     }

@@ -4,7 +4,7 @@ use trackway_core::*;
 
 use super::{LARGEST_GROUP, Lifter, mem_access};
 use crate::layout::Layout;
-use crate::open::Census;
+use crate::source::Census;
 use crate::read::WINDOW;
 use crate::record::{Record, read_common};
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use trackway_core::*;
 use trackway_stf::{Config, Container, Lower, Trace, WriteConfig};
+pub use trackway_testkit::lines::{filled, observed};
 
 /// A file of the repository.
 pub fn testdata(name: &str) -> PathBuf {
@@ -60,34 +61,9 @@ pub fn open(bytes: &[u8], jobs: usize) -> Result<Trace> {
 /// All events as lines, errors and gaps where they come.
 pub fn lines(bytes: &[u8], jobs: usize) -> Vec<String> {
     match open(bytes, jobs) {
-        Ok(trace) => source_lines(&mut trace.source()),
+        Ok(trace) if jobs == 1 => filled(&mut trace.source()),
+        Ok(trace) => observed(&mut trace.source()),
         Err(error) => vec![format!("error {error}")],
-    }
-}
-
-pub fn source_lines(source: &mut dyn Source) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut batch = Batch::default();
-    let mut number = 0;
-    loop {
-        match source.fill(&mut batch) {
-            Ok(true) => {
-                assert_eq!(batch.first_instruction, number, "instructions are numbered without holes");
-                number += batch.instructions();
-                for event in &batch.events {
-                    let mut line = String::new();
-                    batch.write_line(event, &mut line);
-                    lines.push(line);
-                }
-            }
-            Ok(false) => return lines,
-            Err(error) => {
-                lines.push(format!("error {error}"));
-                if !source.resync().unwrap() {
-                    return lines;
-                }
-            }
-        }
     }
 }
 

@@ -1,0 +1,288 @@
+//! Events of a trace: part after part for one reader, or parts on several threads for observers.
+
+use std::ops::ControlFlow;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trackway_core::{Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, in_order, observe_serially};
+
+use crate::config::Config;
+use crate::container::{ChunkReader, Part, Parts};
+use crate::header::Header;
+use crate::layout::Layout;
+use crate::lift::Lifter;
+use crate::read::{Scan, Visit, scan};
+use crate::record::Record;
+
+/// Records by descriptor.
+pub(crate) type Census = [u64; 256];
+
+/// Opcode records counted.
+fn instructions(census: &Census) -> u64 {
+    census[240] + census[241]
+}
+
+/// Events of an STF trace.
+#[derive(Debug)]
+pub struct Lift {
+    meta: Meta,
+    header: Header,
+    config: Config,
+    parts: Parts,
+    /// The part at hand.
+    current: Option<Box<Current>>,
+    /// Where a part that was left because of an error stopped, and the bytes it had left.
+    failed: Option<(u64, u64)>,
+    /// Number of the next instruction.
+    number: u64,
+    /// Records read so far, by descriptor.
+    census: Census,
+    /// To be delivered with the next batch: what `resync` skipped.
+    gap: Option<(u64, Gap)>,
+    /// To be returned by the next call: the batch before it was delivered first.
+    pending: Option<Error>,
+}
+
+/// A part and what its records have said so far.
+#[derive(Debug)]
+struct Current {
+    part: Part,
+    lifter: Lifter,
+    layout: Layout,
+}
+
+impl Current {
+    fn new(part: Part, header: &Header, config: Config) -> Self {
+        let mut lifter = Lifter::new(header, config);
+        lifter.start_at(part.start_pc);
+        // Behind the first part the header has settled the layout.
+        let layout = if part.start_pc.is_some() { header.layout } else { Layout::default() };
+        Current { part, lifter, layout }
+    }
+
+    /// Lifts records until the batch is full; false when the part has ended.
+    fn fill(&mut self, batch: &mut Batch, census: &mut Census) -> Result<bool> {
+        let Current { part, lifter, layout } = self;
+        lifter.begin_batch(batch);
+        let mut filling = Filling { lifter, batch, census, failed: None };
+        let scanned = scan(&mut part.feed, part.base, layout, &mut filling);
+        let failed = filling.failed;
+        let more = match (scanned, failed) {
+            (_, Some(error)) | (Err(error), None) => Err(error),
+            (Ok(Scan::Stopped), None) => return Ok(true),
+            (Ok(Scan::Ended), None) => part.finish().map(|()| false),
+        };
+        lifter.end_part(part.base + part.feed.offset(), batch);
+        more
+    }
+
+    /// Where it stopped, and the bytes it has left.
+    fn place(&self) -> (u64, u64) {
+        (self.part.base + self.part.feed.offset(), self.part.left())
+    }
+}
+
+impl Lift {
+    pub(crate) fn new(header: Header, parts: Parts, config: Config) -> Self {
+        Lift {
+            meta: header.meta(),
+            header,
+            config,
+            parts,
+            current: None,
+            failed: None,
+            number: 0,
+            census: [0; 256],
+            gap: None,
+            pending: None,
+        }
+    }
+
+    /// Fills from the part at hand, or the next one; false when there is none.
+    fn fill_next(&mut self, batch: &mut Batch) -> Result<bool> {
+        if self.current.is_none() {
+            let Some(part) = self.parts.next_part()? else { return Ok(false) };
+            self.current = Some(Box::new(Current::new(part, &self.header, self.config)));
+        }
+        let Some(current) = &mut self.current else { return Ok(false) };
+        match current.fill(batch, &mut self.census) {
+            Ok(true) => {}
+            Ok(false) => self.current = None,
+            Err(error) => {
+                self.failed = Some(current.place());
+                self.current = None;
+                return Err(error);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The next chunks on several threads, each shown to an observer of its own; false at the end.
+    fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
+        let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
+        let template = observer.another();
+        let spare = Mutex::new(Vec::new());
+        let range = self.parts.next_chunks(STRETCH * config.jobs);
+        let parts = range.map(move |chunk| (chunk, template.another()));
+        let work = |(chunk, observer): (usize, Box<dyn Observer>)| {
+            let mut seen = Seen { observer, census: Box::new([0; 256]), failed: None };
+            let mut batch: Batch = lock(&spare).pop().unwrap_or_default();
+            match chunks.part(chunk) {
+                Ok(part) => {
+                    let current = Current::new(part, header, config);
+                    seen.all(current, (chunk as u64).saturating_mul(per_chunk), &mut batch);
+                }
+                Err(error) => seen.failed = Some((error, (0, 0))),
+            }
+            lock(&spare).push(batch);
+            seen
+        };
+        in_order(config.jobs, parts, work, |seen: Seen| {
+            self.parts.step_over();
+            observer.merge(seen.observer);
+            self.census.iter_mut().zip(&*seen.census).for_each(|(sum, n)| *sum += n);
+            self.number += instructions(&seen.census);
+            seen.failed.map_or(Ok(()), |(error, place)| {
+                self.failed = Some(place);
+                Err(error)
+            })
+        })?;
+        Ok(true)
+    }
+}
+
+/// Chunks per thread in one call of `observe`.
+const STRETCH: usize = 16;
+
+/// What a chunk showed.
+struct Seen {
+    observer: Box<dyn Observer>,
+    census: Box<Census>,
+    failed: Option<(Error, (u64, u64))>,
+}
+
+impl Seen {
+    fn all(&mut self, mut current: Current, first: u64, batch: &mut Batch) {
+        loop {
+            batch.clear();
+            batch.first_instruction = first.saturating_add(instructions(&self.census));
+            let more = current.fill(batch, &mut self.census);
+            if !batch.events.is_empty() {
+                self.observer.observe(batch);
+            }
+            match more {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.failed = Some((error, current.place())),
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A batch being filled.
+struct Filling<'f> {
+    lifter: &'f mut Lifter,
+    batch: &'f mut Batch,
+    census: &'f mut Census,
+    failed: Option<Error>,
+}
+
+impl Filling<'_> {
+    fn flow(&mut self, lifted: Result<()>) -> ControlFlow<()> {
+        self.failed = lifted.err();
+        let full = self.batch.is_full() && self.lifter.between_groups(self.batch);
+        if full || self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Visit for Filling<'_> {
+    fn visit(&mut self, offset: u64, record: &Record<'_>, _: &[u8]) -> ControlFlow<()> {
+        self.census[usize::from(record.descriptor())] += 1;
+        let lifted = self.lifter.lift(offset, record, self.batch);
+        self.flow(lifted)
+    }
+
+    fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
+        let (len, lifted) = self.lifter.lift_common(bytes, start, layout, self.batch, self.census);
+        (len, self.flow(lifted))
+    }
+}
+
+impl Source for Lift {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        if let Some(error) = self.pending.take() {
+            return Err(error);
+        }
+        if let Some((offset, gap)) = self.gap.take() {
+            batch.push_gap(offset, gap);
+        }
+        batch.source = 0;
+        batch.first_instruction = self.number;
+        let before = instructions(&self.census);
+        // A part may end without an event: go on until there is one, or nothing more.
+        let result = loop {
+            match self.fill_next(batch) {
+                Ok(true) if batch.events.is_empty() => continue,
+                more => break more,
+            }
+        };
+        self.number += instructions(&self.census) - before;
+        match result {
+            Err(error) if !batch.events.is_empty() => {
+                self.pending = Some(error);
+                Ok(true)
+            }
+            Ok(more) => Ok(more || !batch.events.is_empty()),
+            result => result,
+        }
+    }
+
+    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
+        if self.config.jobs > 1
+            && self.current.is_none()
+            && self.gap.is_none()
+            && self.pending.is_none()
+            && let Some(chunks) = self.parts.chunks()
+        {
+            return self.observe_chunks(observer, &chunks);
+        }
+        observe_serially(self, observer)
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        match self.failed.take() {
+            // A plain stream cannot be entered again: nothing tells where a record begins.
+            Some((_, 1..)) if self.parts.len() == 1 => return Ok(false),
+            Some((offset, bytes @ 1..)) => {
+                self.gap = Some((offset, Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) }));
+            }
+            // The part had ended, or only the container is wrong.
+            _ => {}
+        }
+        Ok(true)
+    }
+
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        self.number = self.parts.seek(n);
+        Ok(self.number)
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        let done = self.current.as_ref().map_or_else(|| self.parts.base(), |current| current.place().0);
+        Some((done, self.parts.total()?))
+    }
+
+    fn census(&self) -> Vec<(&'static str, u64)> {
+        let counted =
+            |&(descriptor, name, _): &(u8, &'static str, _)| (name, self.census[usize::from(descriptor)]);
+        crate::RECORDS.iter().map(counted).filter(|(_, n)| *n > 0).collect()
+    }
+}
