@@ -25,9 +25,11 @@ fn main() {
     println!("{name}, {REPEATS} times; median of {PASSES} passes");
 
     let frames = frames(&file);
+    let mut memory = vec![1; frames.0.len() * frames.1];
     let mut jobs: Vec<(&str, Box<dyn FnMut() -> u64>)> = vec![
-        ("decompress alone", Box::new(|| decompress(&frames))),
-        ("  into one buffer", Box::new(|| decompress_over(&frames))),
+        ("decompress", Box::new(|| decompress(&frames, &mut memory))),
+        ("  in the cache", Box::new(|| decompress_over(&frames))),
+        ("  to new memory", Box::new(|| decompress_anew(&frames))),
         ("record loop", Box::new(|| records(open(1)))),
         ("lift, 1 thread", Box::new(|| lift(open(1)))),
         ("lift, 2 threads", Box::new(|| lift(open(2)))),
@@ -48,7 +50,7 @@ fn main() {
         sorted[sorted.len() / 2].as_secs_f64()
     };
     let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
-    let units = ["bytes", "bytes", "records", "instructions", "instructions"];
+    let units = ["bytes", "bytes", "bytes", "records", "instructions", "instructions"];
     for (n, (name, _)) in jobs.iter().enumerate() {
         let rate = counts[n] as f64 / medians[n] / 1e6;
         println!(
@@ -58,9 +60,9 @@ fn main() {
             medians[n] / medians[0]
         );
     }
-    println!("record loop / decompression   {:.2}  (goal: at most 4)", medians[2] / medians[0]);
-    println!("lift / decompression          {:.2}  (goal: at most 8)", medians[3] / medians[0]);
-    println!("1 thread / 2 threads          {:.2}  (goal: at least 1.6)", medians[3] / medians[4]);
+    println!("record loop / decompression   {:.2}  (goal: at most 4)", medians[3] / medians[0]);
+    println!("lift / decompression          {:.2}  (goal: at most 8)", medians[4] / medians[0]);
+    println!("1 thread / 2 threads          {:.2}  (goal: at least 1.6)", medians[4] / medians[5]);
 }
 
 fn records(trace: Trace) -> u64 {
@@ -122,8 +124,19 @@ fn frames(file: &[u8]) -> (Vec<Vec<u8>>, usize) {
     (frames, (0..count).map(|n| entry(n, 16)).max().unwrap_or(0))
 }
 
-/// All of the trace, in memory: what it takes to have the records at all.
-fn decompress((frames, largest): &(Vec<Vec<u8>>, usize)) -> u64 {
+/// All of the trace into memory that is at hand: what it takes to have the records at all.
+fn decompress((frames, _): &(Vec<Vec<u8>>, usize), memory: &mut [u8]) -> u64 {
+    let mut decompressor = zstd::bulk::Decompressor::new().expect("zstd works");
+    let mut at = 0;
+    for frame in frames {
+        at += decompressor.decompress_to_buffer(frame, &mut memory[at..]).expect("a good frame");
+    }
+    std::hint::black_box(&memory);
+    at as u64
+}
+
+/// All of the trace into memory that the system has to give first.
+fn decompress_anew((frames, largest): &(Vec<Vec<u8>>, usize)) -> u64 {
     let decompress = |frame: &Vec<u8>| zstd::bulk::decompress(frame, *largest).expect("a good frame");
     let all: Vec<Vec<u8>> = frames.iter().map(decompress).collect();
     std::hint::black_box(&all);

@@ -37,9 +37,7 @@ impl Progress {
         }
         let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
         let rate = instructions as f64 / seconds / 1e6;
-        self.bar.set_message(format!(
-            "{instructions} instructions, {rate:.1} M/s, {errors} errors"
-        ));
+        self.bar.set_message(format!("{instructions} instructions, {rate:.1} M/s, {errors} errors"));
     }
 }
 

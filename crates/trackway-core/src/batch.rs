@@ -224,6 +224,10 @@ impl Batch {
 
     /// Instructions in this batch, attempted ones included.
     pub fn instructions(&self) -> u64 {
+        let steps = self.events.iter().filter(|event| matches!(event.kind, EventKind::Step(_))).count();
+        if steps == self.events.len() {
+            return steps as u64;
+        }
         self.events.iter().map(|event| event.kind.instructions()).sum()
     }
 }

@@ -88,6 +88,4 @@ pub use event::*;
 pub use losses::{Fate, Losses};
 pub use meta::{Meta, Producer};
 pub use observe::{Count, Observer, in_order};
-pub use source::{
-    Feed, Input, Item, Items, Output, SharedBytes, Sink, Source, WriteSeek, observe_serially,
-};
+pub use source::{Feed, Input, Item, Items, Output, SharedBytes, Sink, Source, WriteSeek, observe_serially};

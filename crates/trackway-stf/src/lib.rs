@@ -45,8 +45,8 @@ pub use read::{Scan, Visit, read, scan};
 pub use record::{RECORDS, Record};
 pub use rewrite::{Rewritten, rewrite};
 pub use rules::RULES;
-pub use text::{Text, show};
 pub use source::Lift;
+pub use text::{Text, show};
 pub use write::Writer;
 
 /// A tiny trace of three instructions, for examples.

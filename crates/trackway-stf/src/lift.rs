@@ -118,14 +118,14 @@ impl Lifter {
             self.flush_bus(batch);
         }
         let Some(accesses) = batch.end_accesses(self.accesses) else { return Err(endless(offset)) };
-        self.sizes(opcode, accesses, batch);
+        self.sizes(opcode, &mut batch.mem[accesses.mem_start as usize..]);
         let step = Step { pc: self.next, accesses, ..Step::new(0, opcode, length) };
         self.special_step(offset, step, batch)
     }
 
     /// The instruction of a group that may have a target, events and micro-ops.
     fn special_step(&mut self, offset: u64, mut step: Step, batch: &mut Batch) -> Result<()> {
-        if !self.traps.is_empty() || self.traps_on.covers(step.encoding) {
+        if !self.traps.is_empty() || self.traps_on.covers(step.encoding, step.length) {
             step.outcome = Outcome::Attempted;
         }
         if self.branch_target.is_some() {
@@ -323,7 +323,7 @@ impl Lifter {
         if let Some(accesses) = batch.end_accesses(self.accesses)
             && (accesses.mem_len > 0 || accesses.regs_len > 0)
         {
-            self.sizes(0, accesses, batch);
+            self.sizes(0, &mut batch.mem[accesses.mem_start as usize..]);
             batch.push_state(offset, State::Contents(accesses));
         }
         for (offset, trap) in self.traps.drain(..) {
@@ -362,8 +362,8 @@ impl TrapsOn {
     }
 
     #[inline(always)]
-    fn covers(self, opcode: u32) -> bool {
-        opcode & !Self::EBREAK_BIT == self.call || (opcode == self.compressed && opcode < 0x10000)
+    fn covers(self, opcode: u32, length: u8) -> bool {
+        if length == 2 { opcode == self.compressed } else { opcode & !Self::EBREAK_BIT == self.call }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use trackway_core::{Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, in_order, observe_serially};
+use trackway_core::{
+    Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, in_order, observe_serially,
+};
 
 use crate::config::Config;
 use crate::container::{ChunkReader, Part, Parts};

@@ -47,6 +47,21 @@ fn events_do_not_depend_on_container_chunks_or_threads() {
     }
 }
 
+/// Lifting derives the counts of common records: they must be those that reading counts.
+#[test]
+fn the_census_counts_every_record() {
+    let plain_bytes = busy_trace(3000);
+    let mut counted = std::collections::BTreeMap::new();
+    let mut records = open(&plain_bytes, 1).unwrap().records();
+    while records.next(|_, record, _| *counted.entry(record.name()).or_insert(0u64) += 1).unwrap() {}
+    let packed = rewrite(&plain_bytes, zstf(100, 1));
+    for (bytes, jobs) in [(&plain_bytes, 1), (&packed, 1), (&packed, 3)] {
+        let mut source = open(bytes, jobs).unwrap().source();
+        while source.observe(&mut Count::default()).unwrap() {}
+        assert_eq!(source.census().into_iter().collect::<std::collections::BTreeMap<_, _>>(), counted);
+    }
+}
+
 #[test]
 fn seeking_gives_the_same_instructions() {
     let packed = rewrite(&busy_trace(3000), zstf(100, 1));

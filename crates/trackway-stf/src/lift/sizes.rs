@@ -8,18 +8,18 @@ use crate::config::SizeUnit;
 impl Lifter {
     /// Turns the sizes of a group's accesses into bytes.
     #[inline(always)]
-    pub(super) fn sizes(&mut self, opcode: u32, accesses: Accesses, batch: &mut Batch) {
-        let start = accesses.mem_start as usize;
-        let group = &mut batch.mem[start..];
+    pub(super) fn sizes(&mut self, opcode: u32, group: &mut [MemAccess]) {
         // The usual case first: one access with one content word, told by its size alone.
         if let [access] = group
             && let Value::Word(_) = access.data
-            && access.size != 8
             && self.config.size_unit == SizeUnit::Auto
         {
-            if access.size > 8 {
-                (access.size, access.inferred) = (access.size / 8, true);
-            }
+            let bytes = match access.size {
+                8 => self.named_sizes.get(self.isa, opcode, 8),
+                9.. => access.size / 8,
+                _ => return,
+            };
+            (access.size, access.inferred) = (bytes, bytes != access.size);
             return;
         }
         group.iter_mut().for_each(|access| self.size(opcode, access));
@@ -60,12 +60,17 @@ impl Default for NamedSizes {
 
 impl NamedSizes {
     /// What `size` is in bytes; itself where the opcode does not tell.
+    #[inline(always)]
     fn get(&mut self, isa: Isa, opcode: u32, size: u64) -> u64 {
-        let slot = &mut self.0[(opcode ^ opcode >> 7) as usize % 64];
+        let slot = &mut self.0[(opcode.wrapping_mul(0x9e37_79b1) >> 26) as usize];
         if (slot.0, slot.1) != (opcode, size) {
-            let bytes = crate::opcode::size_in_bytes(isa, opcode, size).unwrap_or(size);
-            *slot = (opcode, size, bytes);
+            *slot = (opcode, size, look_up(isa, opcode, size));
         }
         slot.2
     }
+}
+
+#[cold]
+fn look_up(isa: Isa, opcode: u32, size: u64) -> u64 {
+    crate::opcode::size_in_bytes(isa, opcode, size).unwrap_or(size)
 }
