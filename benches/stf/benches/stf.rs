@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use trackway_core::{Count, Input, Source};
 use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Writer};
 
+/// What is timed; it gives how much it did.
+type Job<'j> = Box<dyn FnMut() -> u64 + 'j>;
+
 const REPEATS: usize = 10;
 const PASSES: usize = 9;
 
@@ -26,7 +29,7 @@ fn main() {
 
     let frames = frames(&file);
     let mut memory = vec![1; frames.0.len() * frames.1];
-    let mut jobs: Vec<(&str, Box<dyn FnMut() -> u64>)> = vec![
+    let mut jobs: Vec<(&str, Job<'_>)> = vec![
         ("decompress", Box::new(|| decompress(&frames, &mut memory))),
         ("  in the cache", Box::new(|| decompress_over(&frames))),
         ("  to new memory", Box::new(|| decompress_anew(&frames))),
