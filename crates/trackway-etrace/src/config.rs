@@ -132,6 +132,11 @@ pub enum ResyncMode {
 }
 
 impl ResyncMode {
+    /// The mode of a code in `ResyncMode` (table 2.1).
+    pub const fn from_code(code: u32) -> Self {
+        Self::NAMES[code as usize & 3].1
+    }
+
     const NAMES: [(&'static str, ResyncMode); 4] = [
         ("off", ResyncMode::Off),
         ("packets", ResyncMode::Packets),

@@ -337,6 +337,10 @@ impl Decoder {
             _ => {
                 self.sync_follows |= self.walker.inferred;
                 self.stage = Stage::Idle;
+                if self.config.data.enable {
+                    // Data packets behind this one are of younger instructions.
+                    self.walker.give_through(Exit::Next, false, out);
+                }
             }
         }
     }

@@ -20,14 +20,15 @@ mod sync;
 
 use trackway_core::{Losses, Result};
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, ResyncMode};
 use crate::options::Options;
+use crate::packet::qual_status;
 use crate::state::{JumpCache, Predictor, ReturnStack};
 use crate::write::{Buffer, Writer};
 use data::Line;
 use qualify::Qualifier;
 pub(crate) use row::TrapIn;
-use row::{Past, Row};
+use row::{Past, Row, What};
 use stretch::Stretch;
 
 /// The trace encoder.
@@ -136,24 +137,83 @@ impl Encoder {
     /// The modes change: what was traced so far ends, and a support packet tells the new ones.
     pub fn set_options(&mut self, options: Options, cycle: u64) -> Result<(), ConfigError> {
         let config = Config { options, ..self.config.clone() };
+        self.reconfigure(&config, cycle)
+    }
+
+    /// Settings change: modes end what was traced so far, and a support packet tells the new ones; filters and
+    /// resynchronisation just go on differently.
+    pub fn reconfigure(&mut self, config: &Config, cycle: u64) -> Result<(), ConfigError> {
         config.check()?;
-        self.stop(cycle);
-        self.drain();
-        self.config = config;
-        self.options = options;
-        self.enabled = false;
-        self.line.renew(&self.config);
-        if self.line.on {
-            self.enable();
+        let before = &self.config;
+        let modes = config.options != before.options || config.data != before.data;
+        let filters = config.filters != before.filters;
+        let resync = config.encoder.resync_mode != before.encoder.resync_mode;
+        if modes {
+            self.flush_rows(cycle);
+        }
+        self.config = config.clone();
+        if filters {
+            self.qualifier.renew(config);
+        }
+        if resync {
+            self.resync = match config.encoder.resync_mode {
+                ResyncMode::Packets => self.writer.packets,
+                ResyncMode::Cycles => cycle + self.stalled,
+                ResyncMode::Off | ResyncMode::Halfwords => 0,
+            };
+        }
+        if modes {
+            self.options = config.options;
+            self.enabled = false;
+            self.line.renew(config);
+            if self.line.on {
+                self.enable();
+            }
         }
         Ok(())
     }
 
-    /// Ends the trace and sends what is pending.
-    pub fn finish(&mut self, cycle: u64) -> Result<()> {
+    /// Switches instruction and data trace on and off (table 2.1). What was traced so far ends, and support packets
+    /// tell.
+    pub fn set_enable(&mut self, ienable: bool, denable: bool, cycle: u64) {
+        let denable = denable && self.config.data.enable;
+        let before = (!self.qualifier.disabled, self.line.on);
+        if before == (ienable, denable) {
+            return;
+        }
+        let told = self.enabled;
+        let packets = self.writer.packets;
+        self.flush_rows(cycle);
+        let ended = self.writer.packets > packets;
+        self.qualifier.disabled = !ienable;
+        self.line.on = denable;
+        // What is switched on is told with the first packet; what is switched off, now.
+        let off = (before.0 && !ienable && !ended) || (before.1 && !denable);
+        if told && off {
+            self.send_support(ienable, qual_status::NO_CHANGE);
+        }
+        self.enabled &= !((ienable && !before.0) || (denable && !before.1));
+    }
+
+    /// Was everything emitted, and taken away?
+    pub fn is_empty(&self) -> bool {
+        self.row.what == What::Empty && self.line.is_empty() && self.writer.bytes.is_empty()
+    }
+
+    /// What is pending ends here and is sent.
+    pub fn flush(&mut self, cycle: u64) -> Result<()> {
+        self.flush_rows(cycle);
+        self.error
+    }
+
+    fn flush_rows(&mut self, cycle: u64) {
         self.stop(cycle);
         self.drain();
-        self.error
+    }
+
+    /// Ends the trace and sends what is pending.
+    pub fn finish(&mut self, cycle: u64) -> Result<()> {
+        self.flush(cycle)
     }
 
     pub(crate) fn check_error(&self) -> Result<()> {

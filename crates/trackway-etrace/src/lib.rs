@@ -53,6 +53,7 @@
 
 mod check;
 mod config;
+pub mod control;
 pub mod data;
 mod decode;
 mod dialect;

@@ -78,6 +78,11 @@ impl Line {
         }
     }
 
+    /// Does nothing wait?
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     /// The modes changed.
     pub(super) fn renew(&mut self, config: &Config) {
         self.encoder = data::Encoder::new(config);

@@ -11,6 +11,8 @@ use crate::port::{Block, Cycle};
 pub(super) struct Qualifier {
     /// A trigger has switched tracing off.
     off: bool,
+    /// Instruction trace is off altogether.
+    pub(super) disabled: bool,
     filters: Filters,
     /// The row before was a trap that was not traced: its handler, if traced, begins with it.
     pub(super) trap: Option<(TrapIn, u32)>,
@@ -24,7 +26,12 @@ impl Qualifier {
     /// Can a block be left out at all?
     #[inline]
     pub(super) fn is_open(&self) -> bool {
-        !self.filters.is_active()
+        !self.filters.is_active() && !self.disabled
+    }
+
+    /// Other filters, or the same with other settings.
+    pub(super) fn renew(&mut self, config: &Config) {
+        self.filters = Filters::new(config);
     }
 
     /// Is the block traced? It is asked once for each, in order.
@@ -42,7 +49,7 @@ impl Qualifier {
         if self.filters.is_active() {
             qualified = self.filters.row(&Row { block, cycle, accesses });
         }
-        qualified.instructions &= !self.off;
+        qualified.instructions &= !(self.off || self.disabled);
         qualified
     }
 

@@ -38,7 +38,7 @@ impl Encoder {
         if !self.enabled {
             self.enabled = true;
             self.writer.set_options(self.options);
-            self.send_support(true, qual_status::NO_CHANGE);
+            self.send_support(!self.qualifier.disabled, qual_status::NO_CHANGE);
         }
     }
 

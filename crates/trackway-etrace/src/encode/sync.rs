@@ -163,7 +163,8 @@ impl Encoder {
             now.trap_reported = true;
             now.leave = past.leave;
         }
-        self.first = false;
+        // The draft tells nothing of a trap before its handler.
+        self.first &= !v2;
         self.calm = false;
         self.past = now;
         self.stretch.runs.clear();
