@@ -20,7 +20,7 @@ mod sync;
 
 use trackway_core::{Losses, Result};
 
-use crate::config::{Config, ConfigError, ResyncMode};
+use crate::config::{Config, ConfigError};
 use crate::options::Options;
 use crate::packet::qual_status;
 use crate::state::{JumpCache, Predictor, ReturnStack};
@@ -147,7 +147,8 @@ impl Encoder {
         let before = &self.config;
         let modes = config.options != before.options || config.data != before.data;
         let filters = config.filters != before.filters;
-        let resync = config.encoder.resync_mode != before.encoder.resync_mode;
+        let counted = |config: &Config| (config.encoder.resync_mode, config.encoder.interval());
+        let resync = counted(config) != counted(before);
         if modes {
             self.flush_rows(cycle);
         }
@@ -156,11 +157,8 @@ impl Encoder {
             self.qualifier.renew(config);
         }
         if resync {
-            self.resync = match config.encoder.resync_mode {
-                ResyncMode::Packets => self.writer.packets,
-                ResyncMode::Cycles => cycle + self.stalled,
-                ResyncMode::Off | ResyncMode::Halfwords => 0,
-            };
+            self.interval = config.encoder.interval().unwrap_or(u64::MAX);
+            self.due = self.progress(self.halfwords).saturating_add(self.interval);
         }
         if modes {
             self.options = config.options;

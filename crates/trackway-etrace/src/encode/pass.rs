@@ -209,7 +209,7 @@ impl Encoder {
 
     /// What resynchronisation counts.
     #[inline]
-    fn progress(&self, halfwords: u64) -> u64 {
+    pub(super) fn progress(&self, halfwords: u64) -> u64 {
         match self.config.encoder.resync_mode {
             ResyncMode::Packets => self.writer.packets,
             ResyncMode::Cycles => self.row.cycle + self.stalled,
