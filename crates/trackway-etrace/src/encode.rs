@@ -190,7 +190,8 @@ impl Encoder {
         if told && off {
             self.send_support(ienable, qual_status::NO_CHANGE);
         }
-        self.enabled &= !((ienable && !before.0) || (denable && !before.1));
+        let on = (ienable && !before.0) || (denable && !before.1);
+        self.enabled &= !on;
     }
 
     /// Was everything emitted, and taken away?
