@@ -106,13 +106,11 @@ impl Decoder {
         }
     }
 
-    /// A decoder for a part that begins at a synchronisation packet.
-    pub(crate) fn resumed(config: &Arc<Config>, image: &Arc<Image>, isa: Isa, carried: Carried) -> Self {
-        let mut decoder = Decoder::new(config, image, isa);
-        decoder.walker.options = carried.options;
-        decoder.privilege = carried.privilege;
-        decoder.context = carried.context;
-        decoder
+    /// What is known where a part begins.
+    pub(crate) fn resume(&mut self, carried: Carried) {
+        self.walker.options = carried.options;
+        self.privilege = carried.privilege;
+        self.context = carried.context;
     }
 
     /// Takes the next packet; the one before must be done.

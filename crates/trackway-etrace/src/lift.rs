@@ -1,40 +1,42 @@
 //! The source of events: frames and packets in, batches out, on one thread or many.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::sync::Arc;
 
-use rayon::prelude::*;
 use trackway_core::*;
 use trackway_image::Image;
 
 use crate::config::Config;
-use crate::data::attach::{self, Attach};
-use crate::decode::Decoder;
+use crate::data::attach::Attach;
 use crate::frame::Kind;
-use crate::packet::Packet;
-use crate::read::{Reader, bad_packet};
-use crate::split::{PART_BYTES, Part, Scanner};
-use crate::walk::{Fault, Progress};
+use crate::parts::{Parts, Shown};
+use crate::read::Reader;
+use crate::serial::{Notes, Program, Serial};
+use crate::split::{PART_BYTES, Scanner};
+use crate::walk::Fault;
+
+/// Batches that one call shows in order: enough for one batch to be used many times.
+const BATCHES: usize = 256;
 
 /// Decodes a trace against the program that ran.
 ///
-/// With more than one job the trace is cut at synchronisation packets and its parts are decoded at once. The
-/// events are the same for any number of jobs.
+/// [`fill`](Source::fill) is in order. [`observe`](Source::observe) with more than one job cuts a trace that is at
+/// hand at synchronisation packets and decodes its parts at once (`docs/decisions/0185-etrace-observers.md`).
+/// The events are the same for any number of jobs.
 #[derive(Debug)]
 pub struct Lift {
     meta: Meta,
-    config: Arc<Config>,
-    image: Arc<Image>,
-    isa: Isa,
+    program: Program,
     ways: Vec<Way>,
     /// Source at hand.
     source: usize,
     instructions: u64,
     pending: Option<Error>,
     failed: bool,
-    fault: Option<Fault>,
-    census: Census,
+    notes: Notes,
+    /// Bytes of the input, where all are at hand.
+    total: Option<u64>,
     /// Joins data packets to instructions, where there is a data trace.
     attach: Option<Box<Attach>>,
     /// All of the source at hand was read.
@@ -45,57 +47,8 @@ pub struct Lift {
 #[derive(Debug)]
 enum Way {
     Serial(Box<Serial>),
-    Parallel(Box<Parallel>),
-}
-
-#[derive(Debug)]
-struct Serial {
-    reader: Reader,
-    decoder: Decoder,
-    only: Option<u32>,
-    joined: bool,
-    ended: bool,
-    /// The last error was one of framing: where the next frame starts is not known.
-    astray: bool,
-}
-
-#[derive(Debug)]
-struct Parallel {
-    scanner: Scanner,
-    jobs: usize,
-    ready: VecDeque<Made>,
-    total: u64,
-}
-
-/// What a part gave.
-#[derive(Debug)]
-pub(crate) enum Made {
-    /// Events.
-    Events(Box<Batch>),
-    /// A packet that could not be followed, and why; what follows begins with a gap.
-    Failed(Error, Option<Fault>),
-}
-
-/// Packets by format.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Census(pub(crate) [u64; 8]);
-
-const CENSUS: [&str; 8] = ["0/0", "0/1", "1", "2", "3/0", "3/1", "3/2", "3/3"];
-
-impl Census {
-    #[inline]
-    pub(crate) fn add(&mut self, packet: &Packet) {
-        self.0[match packet {
-            Packet::BranchCount(_) => 0,
-            Packet::JumpTarget(_) => 1,
-            Packet::Branches(_) => 2,
-            Packet::Address(_) => 3,
-            Packet::Start(_) => 4,
-            Packet::Trap(_) => 5,
-            Packet::Context(_) => 6,
-            Packet::Support(_) => 7,
-        }] += 1;
-    }
+    /// All bytes are at hand, and there are several threads.
+    Parts(Box<Parts>),
 }
 
 impl Lift {
@@ -114,54 +67,54 @@ impl Lift {
     ) -> Result<Lift> {
         config.check()?;
         let isa = isa_of(config, &image);
-        let config = Arc::new(config.clone());
+        let program = Program { config: Arc::new(config.clone()), image, isa };
         let several = config.framing.source_bits() > 0;
-        let mut meta = meta(&config, isa);
-        let mut ways = Vec::new();
-        if several || jobs > 1 {
-            let bytes = whole(input)?;
-            let sources: Vec<Option<u32>> =
-                if several { sources(&bytes, &config).into_iter().map(Some).collect() } else { vec![None] };
-            meta.sources = sources.iter().flatten().map(|id| format!("source {id}")).collect();
-            for only in sources {
-                ways.push(if jobs > 1 {
-                    let scanner = Scanner::new(Arc::clone(&bytes), &config, &image, isa, only, part_bytes);
-                    let total = (*bytes).as_ref().len() as u64;
-                    Way::Parallel(Box::new(Parallel { scanner, jobs, ready: VecDeque::new(), total }))
-                } else {
-                    let input = Input::Whole(Arc::clone(&bytes));
-                    Way::Serial(Box::new(Serial::new(input, &config, &image, isa, only)))
-                });
+        let mut meta = meta(config, isa);
+        let input = if several { Input::Whole(whole(input)?) } else { input };
+        let mut sources = vec![None];
+        let mut total = None;
+        if let Input::Whole(bytes) = &input {
+            total = Some((**bytes).as_ref().len() as u64);
+            if several {
+                sources = self::sources(bytes, config).into_iter().map(Some).collect();
             }
-        } else {
-            ways.push(Way::Serial(Box::new(Serial::new(input, &config, &image, isa, None))));
         }
-        let attach = config.data.enable.then(|| Box::new(Attach::new(&config, &image, isa)));
+        meta.sources = sources.iter().flatten().map(|id| format!("source {id}")).collect();
+        let ways = match input {
+            // Data packets are joined to instructions in order.
+            Input::Whole(bytes) if jobs > 1 && !config.data.enable => {
+                let scanner = |only| Scanner::new(Arc::clone(&bytes), &program, only, part_bytes);
+                let parts = |only| Way::Parts(Box::new(Parts::new(scanner(only), jobs)));
+                sources.into_iter().map(parts).collect()
+            }
+            Input::Whole(bytes) => {
+                let input = || Input::Whole(Arc::clone(&bytes));
+                let serial = |only| Way::Serial(Box::new(Serial::new(input(), &program, only)));
+                sources.into_iter().map(serial).collect()
+            }
+            stream => vec![Way::Serial(Box::new(Serial::new(stream, &program, None)))],
+        };
+        let attach = config.data.enable.then(|| Box::new(program.attach()));
         Ok(Lift {
             attach,
             drained: false,
             meta,
-            config,
-            image,
-            isa,
+            program,
             ways,
             source: 0,
             instructions: 0,
             pending: None,
             failed: false,
-            fault: None,
-            census: Census::default(),
+            notes: Notes::default(),
+            total,
         })
     }
 
     /// The next events of the source at hand.
     fn make(&mut self, batch: &mut Batch) -> Result<()> {
         match &mut self.ways[self.source] {
-            Way::Serial(serial) => serial.fill(batch, &mut self.census, &mut self.fault),
-            Way::Parallel(parallel) => {
-                let (config, image) = (&self.config, &self.image);
-                parallel.fill(batch, &mut self.census, &mut self.fault, config, image, self.isa)
-            }
+            Way::Serial(serial) => serial.fill(batch, &mut self.notes),
+            Way::Parts(parts) => parts.fill(batch, &self.program, &mut self.notes),
         }
     }
 
@@ -175,7 +128,19 @@ impl Lift {
 
     /// Why the last packet could not be followed.
     pub fn fault(&self) -> Option<Fault> {
-        self.fault
+        self.notes.fault
+    }
+
+    /// Shows the next batches, in order.
+    fn observe_serially(&mut self, observer: &mut dyn Observer) -> Result<bool> {
+        let mut batch = Batch::default();
+        for _ in 0..BATCHES {
+            if !self.fill(&mut batch)? {
+                return Ok(false);
+            }
+            observer.observe(&batch);
+        }
+        Ok(true)
     }
 }
 
@@ -260,7 +225,7 @@ impl Source for Lift {
                 self.source += 1;
                 self.instructions = 0;
                 if self.attach.is_some() {
-                    self.attach = Some(Box::new(Attach::new(&self.config, &self.image, self.isa)));
+                    self.attach = Some(Box::new(self.program.attach()));
                 }
             }
             if self.source >= self.ways.len() {
@@ -284,168 +249,43 @@ impl Source for Lift {
         }
     }
 
+    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
+        while !self.failed && self.pending.is_none() {
+            let Some(Way::Parts(parts)) = self.ways.get_mut(self.source) else { break };
+            let (source, instructions) = (self.source as u16, &mut self.instructions);
+            let mut shown = Shown { observer, source, instructions };
+            match parts.observe(&mut shown, &self.program, &mut self.notes) {
+                Ok(true) => return Ok(true),
+                Ok(false) => (self.source, self.instructions) = (self.source + 1, 0),
+                Err(error) => {
+                    self.failed = true;
+                    return Err(error);
+                }
+            }
+        }
+        self.observe_serially(observer)
+    }
+
     fn resync(&mut self) -> Result<bool> {
         self.failed = false;
-        match self.ways.get_mut(self.source) {
-            None => Ok(false),
-            Some(Way::Serial(serial)) => Ok(serial.resync()? || self.source + 1 < self.ways.len()),
-            Some(Way::Parallel(parallel)) => Ok(parallel.has_more() || self.source + 1 < self.ways.len()),
-        }
+        let more = match self.ways.get_mut(self.source) {
+            None => return Ok(false),
+            Some(Way::Serial(serial)) => serial.resync()?,
+            Some(Way::Parts(parts)) => parts.resync()?,
+        };
+        Ok(more || self.source + 1 < self.ways.len())
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
-        match self.ways.get(self.source)? {
-            Way::Parallel(parallel) => Some((parallel.scanner.offset(), parallel.total)),
-            Way::Serial(_) => None,
-        }
+        let offset = match self.ways.get(self.source)? {
+            Way::Serial(serial) => serial.offset(),
+            Way::Parts(parts) => parts.offset(),
+        };
+        Some((offset, self.total?))
     }
 
     fn census(&self) -> Vec<(&'static str, u64)> {
         let data = self.attach.iter().flat_map(|attach| attach.census());
-        CENSUS.into_iter().zip(self.census.0).filter(|(_, n)| *n > 0).chain(data).collect()
-    }
-}
-
-impl Serial {
-    fn new(input: Input, config: &Arc<Config>, image: &Arc<Image>, isa: Isa, only: Option<u32>) -> Self {
-        Serial {
-            reader: Reader::new(input, config),
-            decoder: Decoder::new(config, image, isa),
-            only,
-            joined: config.data.enable,
-            ended: false,
-            astray: false,
-        }
-    }
-
-    fn fill(&mut self, batch: &mut Batch, census: &mut Census, fault: &mut Option<Fault>) -> Result<()> {
-        loop {
-            match self.decoder.run(batch) {
-                Ok(Progress::Full) => return Ok(()),
-                Ok(Progress::Arrived) => {}
-                Err(error) => {
-                    *fault = self.decoder.fault;
-                    return Err(error);
-                }
-            }
-            if batch.is_full() || self.ended {
-                return Ok(());
-            }
-            let next = match self.reader.next_frame() {
-                Ok(next) => next,
-                Err(error) => {
-                    self.decoder.finish(batch);
-                    self.astray = true;
-                    return Err(error);
-                }
-            };
-            let Some((offset, frame)) = next else {
-                self.ended = true;
-                self.decoder.finish(batch);
-                return Ok(());
-            };
-            if self.only.is_some_and(|only| only != frame.source) || frame.kind == Kind::Null {
-                self.reader.advance(&frame);
-                continue;
-            }
-            let mut scratch = [0; 64];
-            let payload = self.reader.payload(&frame, &mut scratch);
-            match frame.kind {
-                Kind::Instruction => match Packet::read(payload, self.reader.layout()) {
-                    Ok(packet) => {
-                        self.reader.advance(&frame);
-                        self.reader.note(&packet);
-                        census.add(&packet);
-                        self.decoder.accept(packet, offset, frame.len, frame.time);
-                    }
-                    Err(kind) => {
-                        self.reader.advance(&frame);
-                        self.decoder.lose(batch);
-                        return Err(bad_packet(kind, offset));
-                    }
-                },
-                _ => {
-                    give_foreign(batch, offset, &frame, payload, self.joined);
-                    self.reader.advance(&frame);
-                }
-            }
-        }
-    }
-
-    fn resync(&mut self) -> Result<bool> {
-        // A synchronisation packet that could not be reached is a place to go on by itself.
-        if !self.decoder.is_idle() {
-            return Ok(true);
-        }
-        if self.ended || !std::mem::take(&mut self.astray) {
-            return Ok(!self.ended);
-        }
-        Ok(match self.reader.resync()? {
-            None => {
-                self.ended = true;
-                false
-            }
-            Some(0) => true,
-            Some(skipped) => {
-                self.decoder.skip(skipped);
-                true
-            }
-        })
-    }
-}
-
-/// Data trace and unknown packets, as they are; `joined`: data packets are taken up later.
-pub(crate) fn give_foreign(
-    batch: &mut Batch,
-    offset: u64,
-    frame: &crate::frame::Frame,
-    payload: &[u8],
-    joined: bool,
-) {
-    let data = batch.add_bytes(payload);
-    let code = if joined && frame.kind == Kind::Data { attach::PACKET } else { u32::from(frame.code) };
-    batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
-}
-
-impl Parallel {
-    fn has_more(&self) -> bool {
-        !self.ready.is_empty() || !self.scanner.is_done()
-    }
-
-    fn fill(
-        &mut self,
-        batch: &mut Batch,
-        census: &mut Census,
-        fault: &mut Option<Fault>,
-        config: &Arc<Config>,
-        image: &Arc<Image>,
-        isa: Isa,
-    ) -> Result<()> {
-        while self.ready.is_empty() {
-            let parts: Vec<Part> = self.scanner.by_ref().take(self.jobs * 4).collect();
-            if parts.is_empty() {
-                return Ok(());
-            }
-            let bytes = self.scanner.bytes();
-            let made: Vec<(Vec<Made>, Census)> =
-                parts.par_iter().map(|part| part.decode(&bytes, config, image, isa)).collect();
-            for (made, counted) in made {
-                self.ready.extend(made);
-                for (all, count) in census.0.iter_mut().zip(counted.0) {
-                    *all += count;
-                }
-            }
-        }
-        match self.ready.pop_front() {
-            Some(Made::Events(events)) => {
-                *batch = *events;
-                Ok(())
-            }
-            Some(Made::Failed(error, why)) => {
-                *fault = why;
-                Err(error)
-            }
-            None => Ok(()),
-        }
+        self.notes.census.by_name().chain(data).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! Bytes to frames and packets.
 
+use std::sync::Arc;
+
 use trackway_core::{Error, ErrorKind, Feed, Input, Result};
 
 use crate::config::Config;
@@ -38,7 +40,7 @@ pub struct Item {
 #[derive(Debug)]
 pub struct Reader {
     feed: Feed,
-    config: Config,
+    config: Arc<Config>,
     layout: Layout,
     options: Options,
     data_layout: data::Layout,
@@ -50,9 +52,14 @@ pub struct Reader {
 impl Reader {
     /// A reader at the start of `input`.
     pub fn new(input: Input, config: &Config) -> Self {
+        Reader::shared(input, &Arc::new(config.clone()))
+    }
+
+    /// As [`new`](Reader::new), for many readers.
+    pub(crate) fn shared(input: Input, config: &Arc<Config>) -> Self {
         Reader {
             feed: Feed::new(input),
-            config: config.clone(),
+            config: Arc::clone(config),
             layout: Layout::new(config, config.options),
             options: config.options,
             data_layout: data::Layout::new(config, config.options),
@@ -61,7 +68,15 @@ impl Reader {
         }
     }
 
+    /// Goes to the `index`th frame, which is at `offset`, where these modes are on. All bytes must be at hand.
+    pub(crate) fn jump(&mut self, offset: u64, index: u64, options: Options) {
+        self.feed.consume((offset - self.feed.offset()) as usize);
+        self.index = index;
+        self.follow(options);
+    }
+
     /// Offset of the next frame.
+    #[inline]
     pub fn offset(&self) -> u64 {
         self.feed.offset()
     }
@@ -112,14 +127,18 @@ impl Reader {
     }
 
     /// Follows the modes that a support packet tells.
+    #[inline]
     pub(crate) fn note(&mut self, packet: &Packet) {
         if let Packet::Support(support) = packet {
-            let options = self.config.options_after(support, self.options);
-            if options != self.options {
-                self.options = options;
-                self.layout = Layout::new(&self.config, options);
-                self.data_layout = data::Layout::new(&self.config, options);
-            }
+            self.follow(self.config.options_after(support, self.options));
+        }
+    }
+
+    fn follow(&mut self, options: Options) {
+        if options != self.options {
+            self.options = options;
+            self.layout = Layout::new(&self.config, options);
+            self.data_layout = data::Layout::new(&self.config, options);
         }
     }
 

@@ -5,17 +5,16 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, Error, Input, Isa, SharedBytes, mask};
-use trackway_image::{Cursor, Image, Waypoints};
+use trackway_core::{Context, Error, Input, SharedBytes, mask};
+use trackway_image::{Cursor, Waypoints};
 use trackway_isa::Control;
 
 use crate::config::{Config, privilege_of};
-use crate::decode::{Carried, Decoder};
+use crate::decode::Carried;
 use crate::frame::Kind;
-use crate::lift::{Census, Made, give_foreign};
-use crate::packet::{Layout, Packet, Trap};
-use crate::read::{Reader, bad_packet};
-use crate::walk::Progress;
+use crate::packet::{Packet, Trap};
+use crate::read::Reader;
+use crate::serial::Program;
 
 /// A part is at least this long, unless asked otherwise.
 pub(crate) const PART_BYTES: u64 = 16 << 10;
@@ -24,21 +23,22 @@ pub(crate) const PART_BYTES: u64 = 16 << 10;
 #[derive(Debug)]
 pub(crate) struct Part {
     /// First frame; of the part's first packet unless it is the first part.
-    start: u64,
+    pub(crate) start: u64,
     /// Number of that frame.
-    index: u64,
+    pub(crate) index: u64,
     /// Behind the last frame.
-    end: u64,
+    pub(crate) end: u64,
     /// Begins at a cut.
-    begins: bool,
+    pub(crate) begins: bool,
     /// Ends with a cut.
-    cut: bool,
-    carried: Carried,
+    pub(crate) cut: bool,
+    pub(crate) carried: Carried,
     /// Bytes that were stepped over before it, to find a frame again.
-    skipped: u64,
+    pub(crate) skipped: u64,
     /// Why the scan stopped here.
-    error: Option<Error>,
-    only: Option<u32>,
+    pub(crate) error: Option<Error>,
+    /// The source.
+    pub(crate) only: Option<u32>,
 }
 
 impl std::fmt::Debug for Scanner {
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Scanner {
 /// Scans frames and gives parts.
 pub(crate) struct Scanner {
     bytes: SharedBytes,
-    config: Config,
+    config: Arc<Config>,
     reader: Reader,
     only: Option<u32>,
     part_bytes: u64,
@@ -65,23 +65,17 @@ pub(crate) struct Scanner {
 }
 
 impl Scanner {
-    pub(crate) fn new(
-        bytes: SharedBytes,
-        config: &Config,
-        image: &Image,
-        isa: Isa,
-        only: Option<u32>,
-        part_bytes: u64,
-    ) -> Self {
+    pub(crate) fn new(bytes: SharedBytes, program: &Program, only: Option<u32>, part_bytes: u64) -> Self {
+        let Program { config, image, isa } = program;
         let carried = Carried { options: config.options, ..Carried::default() };
         Scanner {
-            reader: Reader::new(Input::Whole(Arc::clone(&bytes)), config),
+            reader: Reader::shared(Input::Whole(Arc::clone(&bytes)), config),
             bytes,
-            config: config.clone(),
+            config: Arc::clone(config),
             only,
             part_bytes,
             carried,
-            cursor: image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor(),
+            cursor: image.blocks(&Context::default(), *isa, Waypoints::ETRACE).cursor(),
             start: (0, 0, false, carried),
             skipped: 0,
             index: 0,
@@ -89,8 +83,8 @@ impl Scanner {
         }
     }
 
-    pub(crate) fn bytes(&self) -> SharedBytes {
-        Arc::clone(&self.bytes)
+    pub(crate) fn bytes(&self) -> &SharedBytes {
+        &self.bytes
     }
 
     pub(crate) fn offset(&self) -> u64 {
@@ -201,112 +195,5 @@ impl Iterator for Scanner {
             self.reader.advance(&frame);
         }
         None
-    }
-}
-
-impl Part {
-    /// Decodes the part; counts its packets.
-    pub(crate) fn decode(
-        &self,
-        bytes: &SharedBytes,
-        config: &Arc<Config>,
-        image: &Arc<Image>,
-        isa: Isa,
-    ) -> (Vec<Made>, Census) {
-        let mut census = Census::default();
-        let mut run = Run { made: Vec::new(), batch: Batch::default() };
-        let mut decoder = if self.begins || self.start > 0 {
-            Decoder::resumed(config, image, isa, self.carried)
-        } else {
-            Decoder::new(config, image, isa)
-        };
-        if self.skipped > 0 {
-            decoder.skip(self.skipped);
-        }
-        let mut layout = Layout::new(config, self.carried.options);
-        let mut options = self.carried.options;
-        let all = (**bytes).as_ref();
-        let (mut at, mut index) = (self.start, self.index);
-        let mut first = self.begins;
-        while at < self.end {
-            let here = &all[at as usize..self.end as usize];
-            let Ok(frame) = config.read_frame(here, index) else { break };
-            let offset = at;
-            at += u64::from(frame.len);
-            index += 1;
-            if frame.kind == Kind::Null || self.only.is_some_and(|only| only != frame.source) {
-                continue;
-            }
-            let mut scratch = [0; 64];
-            let payload = frame.payload(here, &mut scratch);
-            if frame.kind != Kind::Instruction {
-                if !first {
-                    give_foreign(&mut run.batch, offset, &frame, payload, config.data.enable);
-                }
-                continue;
-            }
-            let packet = match Packet::read(payload, &layout) {
-                Ok(packet) => packet,
-                Err(kind) => {
-                    decoder.lose(&mut run.batch);
-                    run.flush();
-                    run.made.push(Made::Failed(bad_packet(kind, offset), None));
-                    continue;
-                }
-            };
-            if let Packet::Support(support) = packet {
-                options = config.options_after(&support, options);
-                layout = Layout::new(config, options);
-            }
-            let is_last = self.cut && at == self.end;
-            if std::mem::take(&mut first) {
-                decoder.accept_begin(packet, offset, frame.time);
-            } else {
-                census.add(&packet);
-                decoder.accept(packet, offset, frame.len, frame.time);
-            }
-            run.go(&mut decoder, is_last);
-        }
-        if !self.cut {
-            decoder.finish(&mut run.batch);
-        }
-        run.flush();
-        if let Some(error) = self.error {
-            run.made.push(Made::Failed(error, None));
-        }
-        (run.made, census)
-    }
-}
-
-/// What a part made so far.
-struct Run {
-    made: Vec<Made>,
-    batch: Batch,
-}
-
-impl Run {
-    /// Runs the packet at hand to its end.
-    fn go(&mut self, decoder: &mut Decoder, approach: bool) {
-        loop {
-            let progress =
-                if approach { decoder.run_approach(&mut self.batch) } else { decoder.run(&mut self.batch) };
-            match progress {
-                Ok(Progress::Arrived) => break,
-                Ok(Progress::Full) => self.flush(),
-                Err(error) => {
-                    self.flush();
-                    self.made.push(Made::Failed(error, decoder.fault));
-                }
-            }
-        }
-        if self.batch.is_full() {
-            self.flush();
-        }
-    }
-
-    fn flush(&mut self) {
-        if !self.batch.events.is_empty() {
-            self.made.push(Made::Events(Box::new(std::mem::take(&mut self.batch))));
-        }
     }
 }

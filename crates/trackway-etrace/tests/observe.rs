@@ -1,0 +1,144 @@
+//! Observers see the events of `fill`, whatever the number of threads and the size of parts.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::image_of;
+use trackway_core::*;
+use trackway_etrace::{Config, Dialect, Lift, Lower, ResyncMode, SupportLayout};
+use trackway_image::Image;
+use trackway_testkit::lines::{Lines, filled, observed};
+use trackway_testkit::random::{Numbers, Program, Rates, Walk};
+
+struct Case {
+    bytes: Vec<u8>,
+    config: Config,
+    image: Arc<Image>,
+}
+
+/// A long walk with traps, contexts, notifications and frequent synchronisations.
+fn case(seed: u64, dialect: Dialect, framing: &str) -> Case {
+    let numbers = &mut Numbers(seed);
+    let program = Program::new(numbers, 0x8000, 50);
+    let rates = Rates {
+        exception: 30,
+        interrupt: 30,
+        stray_return: 3,
+        privilege: true,
+        context: 40,
+        notify: 20,
+        ..Rates::default()
+    };
+    let walk = Walk::new(numbers, &program, 6_000, rates);
+    let mut config = Config::from_toml(&format!("dialect = '{}'\n{framing}", dialect.name())).unwrap();
+    config.support = SupportLayout::named("all").unwrap();
+    let params = &mut config.params;
+    (params.nocontext, params.context_width, params.ctype_width, params.sijump) = (0, 8, 2, 1);
+    (params.f0s_width, params.bpred_size, params.cache_size, params.return_stack_size) = (1, 4, 3, 3);
+    let on = numbers.draw();
+    config.options.sijump = on & 1 == 1;
+    config.options.implicit_return = on & 2 == 2;
+    config.options.branch_prediction = on & 4 == 4;
+    config.options.jump_target_cache = on & 8 == 8;
+    config.encoder.resync_mode = ResyncMode::Packets;
+    config.encoder.resync_interval = Some(9);
+    let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();
+    lower.put(&walk.batch).unwrap();
+    lower.finish().unwrap();
+    if let trackway_etrace::frame::Framing::Bare { lengths } = &mut config.framing {
+        lengths.clone_from(&lower.encoder().writer.lengths);
+    }
+    Case { bytes: lower.into_inner(), config, image: image_of(&program) }
+}
+
+const FRAMINGS: [&str; 4] = [
+    "framing = 'smi'",
+    "framing = 'encap'\nsrcid_width = 6\ntype_width = 2\ntimestamp_bytes = 3\n[encoder]\nstamps = true\nsource = 5",
+    "framing = 'smi'\nblock_size = 64",
+    "framing = 'bare'",
+];
+
+impl Case {
+    fn lift(&self, bytes: &[u8], jobs: usize, part: u64) -> Lift {
+        let input = Input::from_vec(bytes.to_vec());
+        Lift::with_parts(input, &self.config, Arc::clone(&self.image), jobs, part).unwrap()
+    }
+
+    /// One thread against many, with parts of several sizes.
+    fn compare(&self, bytes: &[u8], what: &str) -> usize {
+        // Damage may make many sources, each with numbers of its own: those are not looked at here.
+        let mut serial = self.lift(bytes, 1, 0);
+        let one = observed(&mut serial);
+        for (jobs, part) in [(1, 1), (2, 1), (2, 60), (3, 500), (5, 4096), (2, u64::MAX)] {
+            let mut lift = self.lift(bytes, jobs, part);
+            let many = observed(&mut lift);
+            let at = one.iter().zip(&many).position(|(a, b)| a != b);
+            assert_eq!(at.map(|n| (&one[n], &many[n])), None, "{what}: {jobs} threads, parts of {part}");
+            assert_eq!(one.len(), many.len(), "{what}: {jobs} threads, parts of {part}");
+            assert_eq!(lift.census(), serial.census(), "{what}: {jobs} threads, parts of {part}");
+        }
+        one.len()
+    }
+}
+
+#[test]
+fn observers_see_what_fill_gives() {
+    for seed in 0..4 {
+        for dialect in Dialect::ALL {
+            for framing in FRAMINGS {
+                let case = case(seed, dialect, framing);
+                let lines = case.compare(&case.bytes, &format!("{seed} {dialect:?} {framing}"));
+                assert!(lines > 2_000, "{lines}");
+                let mut serial = case.lift(&case.bytes, 1, 0);
+                assert_eq!(filled(&mut serial), observed(&mut case.lift(&case.bytes, 1, 0)));
+            }
+        }
+    }
+}
+
+/// Damage: errors, gaps and what follows them come at the same places.
+#[test]
+fn observers_see_the_same_errors_and_gaps() {
+    for seed in 0..12 {
+        let case = case(seed, Dialect::V2, FRAMINGS[seed as usize % 3]);
+        let numbers = &mut Numbers(seed);
+        let mut bytes = case.bytes.clone();
+        for _ in 0..1 + numbers.below(40) {
+            let place = numbers.below(bytes.len() as u64) as usize;
+            bytes[place] ^= 1 << numbers.below(8);
+        }
+        bytes.truncate(bytes.len() - numbers.below(4) as usize);
+        case.compare(&bytes, &format!("damaged {seed}"));
+    }
+}
+
+/// Both ways can be mixed: what was filled is not observed again, and the other way round.
+#[test]
+fn observing_goes_on_where_filling_ended() {
+    let case = case(7, Dialect::V2, FRAMINGS[0]);
+    let one = filled(&mut case.lift(&case.bytes, 1, 0));
+    for before in 0..3 {
+        let mut lift = case.lift(&case.bytes, 2, 30);
+        let (mut batch, mut seen) = (Batch::default(), Lines::default());
+        for _ in 0..before {
+            assert!(lift.fill(&mut batch).unwrap());
+            seen.observe(&batch);
+        }
+        assert!(lift.observe(&mut seen).unwrap());
+        while lift.fill(&mut batch).unwrap() {
+            seen.observe(&batch);
+        }
+        assert_eq!(seen.0, one, "{before}");
+    }
+}
+
+/// A stream that comes bit by bit is shown in order.
+#[test]
+fn streams_are_observed_in_order() {
+    let case = case(3, Dialect::V2, FRAMINGS[0]);
+    let one = filled(&mut case.lift(&case.bytes, 1, 0));
+    let input = Input::Stream(Box::new(std::io::Cursor::new(case.bytes.clone())));
+    let mut lift = Lift::with_parts(input, &case.config, Arc::clone(&case.image), 3, 40).unwrap();
+    assert_eq!(observed(&mut lift), one);
+}
