@@ -64,6 +64,116 @@ fn instructions_are_those_of_opencsd() {
     }
 }
 
+/// Where ours differ in what is no instruction: contexts, exceptions, time, marks, gaps. A text that ends in
+/// `*` is a beginning; an empty one is nothing.
+struct Told {
+    snapshot: &'static str,
+    source: &'static str,
+    ours: &'static str,
+    theirs: &'static str,
+    times: usize,
+    /// Why ours is right.
+    #[allow(dead_code)] // For readers.
+    reason: &'static str,
+}
+
+#[rustfmt::skip]
+const TOLD: &[Told] = &{
+    const fn row(
+        snapshot: &'static str,
+        source: &'static str,
+        ours: &'static str,
+        theirs: &'static str,
+        times: usize,
+        reason: &'static str,
+    ) -> Told {
+        Told { snapshot, source, ours, theirs, times, reason }
+    }
+    const LOST: &str = "K10.5.5.4.1: the address is not known here, which OpenCSD does not tell.";
+    const UNKNOWN: &str = "K10.5.2.16: a count of this form is unknown; OpenCSD prints 0.";
+    const ONCE: &str = "K10.5.5.6.1: an exception is not followed to where the atom before it was not.";
+    [
+        row("bugfix-exact-match", "etm_1", "gap: lost-sync", "", 1, "K10.5.1.1: bytes before the first synchronisation."),
+        row("ete_ip", "ETE_0_s1", "gap: lost-sync", "", 2, LOST),
+        row("ete_spec_1", "ETE_0_s1", "gap: discarded", "", 1, "K10.5.3.3: P0 elements are unresolved at the end."),
+        row("event_test", "ETE_0_s1", "event 0", "event 1", 1, "K10.5.2.17: bit 0 is event 0; OpenCSD prints all bits as a number."),
+        row("juno_r1_1", "ETM_0", "gap: lost-sync", "", 343, LOST),
+        row("juno_r1_1", "ETM_0", "", "no code at*", 16, ONCE),
+        row("juno_r1_1", "ETM_1", "gap: lost-sync", "", 5, LOST),
+        row("juno_r1_1", "ETM_2", "gap: lost-sync", "", 1, LOST),
+        row("juno_r1_1", "ETM_3", "gap: lost-sync", "", 5, LOST),
+        row("juno_r1_1", "ETM_5", "gap: lost-sync", "", 17, LOST),
+        row("juno_r1_1", "ETM_5", "", "no code at*", 2, ONCE),
+        row("maxspec0_commopt1", "ETE_0_s1", "cycles ?", "cycles 0", 1, UNKNOWN),
+        row("q_elem", "ETE_0_s2", "gap: lost-sync", "", 1, LOST),
+        row("q_elem", "ETE_0_s2", "no path from 0x0, 1 instructions", "no path from 0x6960c, 1 instructions", 1,
+            "K10.5.5.15.1: an atom between the return at 0x69608 and Q has no address, so Q has none to start from."),
+        row("q_elem", "ETE_0_s2", "gap: unexplained", "", 2, "K10.5.5.6: the exception lies below the current address; OpenCSD is silent."),
+    ]
+};
+
+/// Contexts, exceptions, timestamps, cycle counts, events and what is missing, each behind as many instructions.
+#[test]
+fn elements_are_those_of_opencsd() {
+    let Some(root) = corpus() else { return };
+    let mut found = vec![0; TOLD.len()];
+    let mut compared = 0;
+    for name in SNAPSHOTS {
+        let folder = root.join(name);
+        let mut listed: Vec<Listed> = listing(&folder);
+        for ours in decode(&folder, 1) {
+            let Some(index) = listed.iter().position(|one| one.id == ours.id) else {
+                assert_eq!(ours.elements.list, [], "{name} {}: not listed", ours.name);
+                continue;
+            };
+            let theirs = listed.remove(index).elements.list;
+            let is_of = |snapshot: &str, source: &str| snapshot == *name && source == ours.name;
+            // Instructions that only theirs has do not count.
+            let place = |mut before: usize| {
+                for row in DIFFERENCES.iter().filter(|row| is_of(row.snapshot, row.source)) {
+                    before -= before.saturating_sub(row.at).min(row.theirs);
+                }
+                before
+            };
+            let theirs = theirs.into_iter().map(|(before, text)| (place(before), text));
+            let (mut a, mut b) = (ours.elements.list.iter().peekable(), theirs.peekable());
+            while a.peek().is_some() || b.peek().is_some() {
+                if a.peek().copied() == b.peek() {
+                    (a.next(), b.next());
+                    compared += 1;
+                    continue;
+                }
+                let fits = |pattern: &str, text: Option<&str>| match (pattern.strip_suffix('*'), text) {
+                    (_, None) => pattern.is_empty(),
+                    (Some(start), Some(text)) => text.starts_with(start),
+                    (None, Some(text)) => pattern.is_empty() || text == pattern,
+                };
+                let (mine, other) = (a.peek().map(|one| &*one.1), b.peek().map(|one| &*one.1));
+                let listed = TOLD.iter().position(|row| {
+                    is_of(row.snapshot, row.source) && fits(row.ours, mine) && fits(row.theirs, other)
+                });
+                let Some(row) = listed else {
+                    panic!("{name} {}: {:?} is not {:?}", ours.name, a.peek(), b.peek());
+                };
+                found[row] += 1;
+                if !TOLD[row].ours.is_empty() {
+                    a.next();
+                }
+                if !TOLD[row].theirs.is_empty() {
+                    b.next();
+                }
+            }
+        }
+        for left in listed {
+            assert_eq!(left.elements.list, [], "{name}: source {:#x}", left.id);
+        }
+    }
+    for (row, found) in TOLD.iter().zip(found) {
+        assert_eq!(row.times, found, "{} {}: {:?}, {:?}", row.snapshot, row.source, row.ours, row.theirs);
+    }
+    assert!(compared > 10_000, "{compared}");
+}
+
 /// What OpenCSD printed per kind of element, and what ours are.
 #[test]
 fn numbers_are_those_of_opencsd() {

@@ -1,10 +1,13 @@
 //! Reading the corpus and OpenCSD's listings.
 #![allow(unreachable_pub)] // Each test crate that includes this uses a part of it.
 
+pub mod elements;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use elements::Elements;
 use trackway_core::{Batch, EventKind, Isa, SharedBytes, Source};
 use trackway_ete::{Lift, Options, PacketPiece, Packets, Snapshot};
 use trackway_image::Image;
@@ -61,8 +64,8 @@ pub struct Decoded {
     pub runs: usize,
     pub doubtful: usize,
     pub gaps: Vec<String>,
-    pub traps: usize,
     pub errors: Vec<String>,
+    pub elements: Elements,
 }
 
 pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
@@ -96,6 +99,7 @@ pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
         let one = &mut decoded[source];
         assert_eq!(batch.first_instruction, one.pcs.len() as u64);
         for event in &batch.events {
+            one.elements.ours(one.pcs.len(), &batch, event);
             match event.kind {
                 EventKind::Run(run) => {
                     one.runs += 1;
@@ -113,7 +117,6 @@ pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
                     }
                 }
                 EventKind::Context(index) => context = batch.contexts[index as usize],
-                EventKind::Trap(_) => one.traps += 1,
                 EventKind::Gap(index) => {
                     one.gaps.push(format!("{:#x} {:?}", event.offset, batch.gaps[index as usize]))
                 }
@@ -132,8 +135,8 @@ pub struct Listed {
     pub packets: Vec<(u64, Vec<u8>, String)>,
     pub pcs: Vec<u64>,
     pub ranges: usize,
-    /// Elements that are no ranges, as text.
-    pub others: Vec<String>,
+    /// Elements that are no ranges.
+    pub elements: Elements,
 }
 
 pub fn listing_text(folder: &Path) -> String {
@@ -185,6 +188,7 @@ pub fn listing(folder: &Path) -> Vec<Listed> {
         }
         if let Some(range) = rest.strip_prefix("OCSD_GEN_TRC_ELEM_INSTR_RANGE(exec range=0x") {
             one.ranges += 1;
+            one.elements.happened(one.pcs.len());
             let (start, range) = range.split_once(":[0x").unwrap();
             let (_end, range) = range.split_once("] num_i(").unwrap();
             let (count, range) = range.split_once(')').unwrap();
@@ -193,7 +197,8 @@ pub fn listing(folder: &Path) -> Vec<Listed> {
             assert!(!range.contains("ISA=T32"));
             one.pcs.extend((0..count).map(|n| start + 4 * n));
         } else {
-            one.others.push(format!("{place}: {}", rest.lines().next().unwrap()));
+            let element = rest.lines().next().unwrap_or_default();
+            one.elements.theirs(one.pcs.len(), element.trim_start_matches("OCSD_GEN_TRC_ELEM_"));
         }
     }
     // Raw sessions: packets have id 0, elements their own.
