@@ -78,6 +78,28 @@ fn a_raw_stream_with_its_registers_in_toml() {
     let with = |args: &[&str]| stdout(&[args, &["--config", &config, "--image", &image, &stream]].concat());
     let all = stdout(&["dump", "--as", "pcs", "--source", "ETE_0", COUNT]);
     assert_eq!(with(&["dump", "--as", "pcs"]), all);
+    // The same as it comes, in every shape that a stream has.
+    let piped = |args: &[&str]| {
+        let input = std::fs::File::open(&stream).expect("the stream");
+        let args = [args, &["--config", &config, "--image", &image, "-"]].concat();
+        let output = Command::new(env!("CARGO_BIN_EXE_trackway"))
+            .args(&args)
+            .stdin(std::process::Stdio::from(input))
+            .output()
+            .expect("it runs");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    assert_eq!(piped(&["dump", "--as", "pcs"]), all);
+    for shape in [&["dump", "--raw"][..], &["dump", "--as", "events", "-j", "3"], &["check"]] {
+        assert_eq!(piped(shape).replace("-:", &format!("{stream}:")), with(shape), "{shape:?}");
+    }
+    // Packets by name.
+    let info = piped(&["info"]);
+    for (name, count) in [("Alignment Sync", 1), ("Trace Info", 1), ("Trace On", 1)] {
+        let found = info.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
+        assert!(found.ends_with(&format!(" {count}")), "{name} in\n{info}");
+    }
     // Cut inside a packet: what came before is shown, and the exit code tells.
     let bytes = std::fs::read(&stream).expect("the stream");
     let cut = folder.join("cut.bin").display().to_string();
@@ -91,6 +113,31 @@ fn a_raw_stream_with_its_registers_in_toml() {
     let copy = folder.join("copy.ete").display().to_string();
     stdout(&["convert", "--config", &config, &stream, &copy]);
     assert_eq!(std::fs::read(&copy).expect("the copy"), bytes);
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+/// A buffer that was written round and round, in frames.
+#[test]
+fn a_wrapped_buffer_of_frames() {
+    let folder = std::env::temp_dir().join(format!("trackway-ete-frames-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let file = |name: &str, bytes: &[u8]| {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).expect("it can be written");
+        path.display().to_string()
+    };
+    let registers =
+        "format = 'coresight'\nTRCCONFIGR = 0x1801\nTRCTRACEIDR = 0x21\nTRCDEVARCH = 0x47735a13\n";
+    let config = file("ete.toml", format!("[ete]\n{registers}").as_bytes());
+    let stream = std::fs::read(format!("{COUNT}/core0.bin")).expect("the stream");
+    let frames = trackway_ete::frame(&[(0x21, &stream)]);
+    let image = format!("{COUNT}/count.bin@0x80000");
+    let (new, old) = frames.split_at(frames.len() / 32 * 16);
+    let dumped = file("dump.bin", &[old, new].concat());
+    let pointer = old.len().to_string();
+    let with =
+        ["dump", "--as", "pcs", "--config", &config, "--image", &image, "--write-pointer", &pointer, &dumped];
+    assert_eq!(stdout(&with), stdout(&["dump", "--as", "pcs", "--source", "ETE_0", COUNT]));
     let _ = std::fs::remove_dir_all(&folder);
 }
 

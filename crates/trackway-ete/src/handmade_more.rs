@@ -419,6 +419,49 @@ fn a_buffer_that_was_written_round() {
     }
 }
 
+/// In frames the oldest byte is where a frame begins, or behind the rest of one that was overwritten.
+#[test]
+fn a_buffer_of_frames_that_was_written_round() {
+    let begin = |stream: Stream| stream.put(Packet::AlignmentSync { zeros: 11 }).info(0, 0, 0).start(0x1000);
+    let id = 0x12;
+    let mut stream = Stream { config: config(&[("TRCTRACEIDR", id)]), bytes: Vec::new() };
+    for n in 0..20 {
+        stream = begin(stream).atoms(["N", "E", "NE", "EE"][n % 4]).put(Packet::Event(n as u8 % 15 + 1));
+    }
+    let buffer = frame(&[(id as u8, &stream.bytes[..])]);
+    let decode = |data: Vec<u8>, write_pointer: Option<usize>| {
+        let framing = Framing::Coresight;
+        let trace = Trace { framing, data: Arc::new(data), ..stream.trace(&code()) };
+        let write_pointer = write_pointer.map(|place| place as u64);
+        trackway_testkit::lines::filled(&mut Lift::new(
+            vec![trace],
+            Options { write_pointer, ..Options::default() },
+        ))
+    };
+    let shift = |line: &String, pointer: usize| {
+        // Offsets are those in the buffer as it was dumped.
+        let (offset, rest) = line.split_once(' ').unwrap();
+        let offset = u64::from_str_radix(offset.trim_start_matches("0x"), 16).unwrap() as usize;
+        format!("{:#x} {rest}", (offset + pointer) % buffer.len())
+    };
+    let whole = decode(buffer.clone(), None);
+    for pointer in (0..=buffer.len()).step_by(4) {
+        let old = buffer.len() - pointer;
+        let rotated = [&buffer[old..], &buffer[..old]].concat();
+        if pointer % 16 == 0 {
+            let expected: Vec<String> = whole.iter().map(|line| shift(line, pointer)).collect();
+            assert_eq!(decode(rotated, Some(pointer)), expected, "{pointer}");
+        }
+        // The unit wrote on over part of a frame: that frame is lost, the others stand.
+        let mut torn = buffer.clone();
+        torn[pointer / 16 * 16..pointer].fill(0);
+        let kept = [&torn[pointer.next_multiple_of(16).min(torn.len())..], &torn[..pointer]].concat();
+        let start = pointer.next_multiple_of(16).min(torn.len());
+        let expected: Vec<String> = decode(kept, None).iter().map(|line| shift(line, start)).collect();
+        assert_eq!(decode(torn, Some(pointer)), expected, "{pointer}");
+    }
+}
+
 #[test]
 fn etmv4_packets() {
     let etm = |changed: &[(&str, u64)]| {

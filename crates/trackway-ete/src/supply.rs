@@ -13,7 +13,7 @@ use crate::lift::{Options, Trace};
 /// Bytes of one source that a window of a framed buffer holds.
 const WINDOW: usize = 1 << 18;
 
-/// Bytes that a frame may add to a window that is all but full.
+/// Bytes of a frame.
 const FRAME: usize = 16;
 
 /// A source that waits for its turn.
@@ -67,9 +67,13 @@ impl Supply {
                 let data = whole(input)?;
                 let bytes = (*data).as_ref();
                 length = bytes.len() as u64;
-                pointer = place.min(length);
-                let (new, old) = bytes.split_at(pointer as usize);
-                Input::from_vec([old, new].concat())
+                let (new, _) = bytes.split_at(place.min(length) as usize);
+                // Frames lie on multiples of their length; one that is overwritten in part is gone.
+                pointer = match framing {
+                    Framing::Coresight => (new.len().next_multiple_of(FRAME) as u64).min(length),
+                    _ => new.len() as u64,
+                };
+                Input::from_vec([&bytes[pointer as usize..], new].concat())
             }
             None => input,
         };
