@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::frames::Framing;
+use crate::profile::Profile;
 
 /// The registers that decoding looks at, by name (TRCIDR3 to 7 and 9 to 13 are kept but decide nothing).
 pub const REGISTERS: [&str; 17] = [
@@ -88,8 +89,8 @@ pub struct Config {
     pub return_stack: bool,
     /// TRCCONFIGR.TS: timestamps are on.
     pub timestamps: bool,
-    /// The core is of the M profile: function and exception returns are P0 elements.
-    pub m_profile: bool,
+    /// The core's profile.
+    pub profile: Profile,
 }
 
 /// Register values of an ETE 1.3 unit with all sizes at their usual value and no speculation, used
@@ -160,7 +161,7 @@ impl Config {
             wfx_is_p0: field(idr2, 31, 31) == 1 && (ete || minor >= 3),
             return_stack: field(configr, 12, 12) == 1,
             timestamps: field(configr, 11, 11) == 1,
-            m_profile: false,
+            profile: Profile::A,
             core: String::new(),
             name,
             registers,
@@ -278,7 +279,7 @@ fn source_of(table: &toml::Table, index: usize) -> Result<Config, Unusable> {
     let name = word("name").unwrap_or_else(|| if index == 0 { "ete".into() } else { format!("ete{index}") });
     let mut config = Config::from_registers(name, registers, None)?;
     config.core = word("core").unwrap_or_default();
-    config.m_profile = word("profile").is_some_and(|profile| profile.eq_ignore_ascii_case("m"));
+    config.profile = word("profile").map_or(Profile::A, |profile| Profile::of(&profile, &config.dialect));
     Ok(config)
 }
 

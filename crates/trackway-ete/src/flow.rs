@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::element::{ContextState, Element};
 use crate::out::Out;
 use crate::packet::{Entry, SubIsa};
+use crate::profile::Profile;
 use crate::resolve::Analyse;
 
 /// Entries that the return stack keeps (K10.5.5.3).
@@ -135,6 +136,7 @@ pub(crate) struct Analyser {
     /// The instruction set of the table in use.
     isa: Isa,
     return_stack: bool,
+    profile: Profile,
     show_withdrawn: bool,
     /// A withdrawn element is being followed.
     withdrawn: bool,
@@ -154,6 +156,7 @@ impl Analyser {
             stale: true,
             isa: Isa::A64,
             return_stack: config.return_stack,
+            profile: config.profile,
             show_withdrawn,
             withdrawn: false,
         }
@@ -491,7 +494,12 @@ impl Analyser {
                     self.out.trap(offset, Trap::new(TrapKind::Return));
                 }
             }
-            Element::FunctionReturn => {}
+            Element::FunctionReturn => {
+                if !self.withdrawn {
+                    let text = self.out.batch().add_bytes(b"function return");
+                    self.out.push(offset, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
+                }
+            }
         }
     }
 }
@@ -590,15 +598,6 @@ impl Analyse for Analyser {
 const TIMESTAMP_CLOCK: u16 = 0;
 /// Clock of cycle counts: the core's.
 const CYCLES_CLOCK: u16 = 1;
-
-/// Type numbers that ETE and ETMv4 share.
-fn kind_of(number: u16) -> TrapKind {
-    match number {
-        0 => TrapKind::Reset,
-        4 | 14 | 15 => TrapKind::Interrupt,
-        _ => TrapKind::Exception,
-    }
-}
 
 /// The run of a whole block. It is doubtful if the program has no such way out of it: something that is
 /// always taken was not, unless its target is what follows anyway.

@@ -7,7 +7,7 @@ use trackway_image::{Image, Space};
 
 use crate::handmade::*;
 use crate::testing::*;
-use crate::{Framing, Lift, Options, Packet, Trace, frame};
+use crate::{Framing, Lift, Options, Packet, Profile, Trace, frame};
 
 #[test]
 fn thumb_code() {
@@ -496,6 +496,143 @@ fn etmv4_packets() {
     // 4.6 has the marker, 4.3 ignore; Q if the unit says so.
     let stream = etm(&[("TRCIDR1", 0x4100_f463), ("TRCIDR0", 0x2801_8ea1)]).start(0x1000);
     assert_eq!(rest(&stream.raw("88 70 a5 c0 08 02")), ["mark timestamp-marker", E]);
+}
+
+/// ETMv4 6.4: exception types of the M profile, and which returns are P0 elements there.
+#[test]
+fn etmv4_of_the_m_profile() {
+    // 0x1000: nop; svc 5; nop; bx lr; 0x1010: nop; pop {pc}
+    let code =
+        Code::default().halves(0x1000, &[0xbf00, 0xdf05, 0xbf00, 0x4770]).halves(0x1010, &[0xbf00, 0xbd00]);
+    let start = |profile, max_spec| {
+        let registers = [
+            ("TRCDEVARCH", 0x4770_4a13),
+            ("TRCIDR1", 0x4100_f423),
+            ("TRCIDR0", 0x2800_0ea1),
+            ("TRCIDR2", 0x4),
+            ("TRCIDR8", max_spec),
+        ];
+        let mut config = config(&registers);
+        config.profile = profile;
+        Stream::new(config).on().context(0x00).raw("9b 00 10 00 00")
+    };
+    let events = |stream: Stream| stream.events(&code).split_off(3);
+    // SVC is type 11, IRQ8 is 0x208 in two bytes, a fault is pending behind a BusFault.
+    assert_eq!(
+        events(start(Profile::V7M, 0).raw("06 17 9b 02 10 00 00")),
+        ["1000-1004 2 trap attempted", "trap exception 11 1002->?"]
+    );
+    assert_eq!(
+        events(start(Profile::V7M, 0).raw("06 91 10 9b 01 10 00 00 9b 08 10 00 00 f7")),
+        ["1000-1002 1 trap", "trap interrupt 520 1002->1010", "1010-1014 2 return E"]
+    );
+    assert_eq!(
+        events(start(Profile::V7M, 0).raw("06 8b 20 9b 01 10 00 00")),
+        ["1000-1002 1 trap", "trap exception 5 1002->?"]
+    );
+    assert_eq!(
+        events(start(Profile::V8M, 0).raw("06 05 9b 02 10 00 00")),
+        ["1000-1004 2 trap", "trap interrupt 2 1004->?"],
+        "type 2 is NMI, no call"
+    );
+    // A P0 element has to be committed; what is none has not.
+    let run = "1000-1008 4 return E";
+    let returned = ["1000-1008 4 return E", "trap return ?->1010", "1010-1014 2 return E"];
+    let back = |profile, commit| {
+        let stream = start(profile, 8).atoms("E").raw("07 9b 08 10 00 00").atoms("E").commit(commit);
+        events(stream)
+    };
+    assert_eq!(back(Profile::V7M, 3), returned);
+    assert_eq!(back(Profile::V8M, 2), returned);
+    let back = |profile, commit| {
+        let stream = start(profile, 8).atoms("E").raw("05 9b 08 10 00 00").atoms("E").commit(commit);
+        events(stream)
+    };
+    assert_eq!(back(Profile::V8M, 3), [run, "mark note", "1010-1014 2 return E"]);
+    assert_eq!(back(Profile::V7M, 2), [run, "mark note", "1010-1014 2 return E"]);
+    // In text.
+    let stream = start(Profile::V8M, 0).raw("06 8b 20 9b 01 10 00 00 05");
+    let mut text = crate::Text::new(vec![stream.trace(&code)], Options::default());
+    let mut item = trackway_core::Item::default();
+    let mut lines = Vec::new();
+    while trackway_core::Items::next(&mut text, &mut item).unwrap() {
+        lines.push(format!("{} {}", item.name, item.text));
+    }
+    assert_eq!(
+        lines[lines.len() - 2..],
+        [
+            "Exception [06 8b 20 9b 01 10 00 00] type=5 E=01 (BusFault) fault pending 0x1002 IS1 (32 bits)",
+            "Function Return [05]"
+        ]
+    );
+}
+
+/// Addresses from the history: as targets, with exceptions, source addresses and Q; a context as before.
+#[test]
+fn exact_matches_of_every_form() {
+    // The newest three, newest first: 0x1000, 0x1100, 0x1300.
+    let begin =
+        || Stream::new(config(&[])).on().context(0x31).address(0x1300).address(0x1100).address(0x1000);
+    let after = |hex: &str| rest(&begin().raw(hex).atoms("N")).remove(0);
+    assert_eq!(after("90"), N);
+    assert_eq!(after("91"), "1100-1108 2 jump N doubtful");
+    assert_eq!(after("92"), "1300-1310 4 trap-return N doubtful");
+    // What matched is the newest now.
+    assert_eq!(after("92 91"), N);
+    assert_eq!(after("92 92"), "1100-1108 2 jump N doubtful");
+    // An exception at the second: nothing can have run from 0x1000 to it but what falls through.
+    let events = rest(&begin().raw("91 06 1d 90").address(0x1000).atoms("N"));
+    assert_eq!(events, ["trap interrupt 14 1100->1000", N]);
+    // Q and source address.
+    assert_eq!(rest(&begin().raw("a1 02").atoms("E")), [E, "1100-1108 2 jump E"]);
+    assert_eq!(rest(&begin().raw("a0 02"))[0], "gap no-path 1000->1000 2 instructions");
+    assert_eq!(rest(&begin().raw("92 a1 04").atoms("N"))[1], N);
+    assert_eq!(
+        rest(&begin().address(0x1104).address(0x1100).raw("b1").atoms("N")),
+        ["1100-1108 2 jump E", N]
+    );
+    assert_eq!(
+        rest(&begin().raw("95 01 b0").atoms("N")),
+        ["1004-1008 1 branch E", "1100-1108 2 jump N doubtful"]
+    );
+    // 80: the context as it was.
+    assert_eq!(rest(&begin().raw("80").atoms("N")), [N]);
+}
+
+#[test]
+fn a_failed_transaction_is_shown_if_asked_for() {
+    let stream = plain().raw("0a").atoms("NE").raw("71 06 31 70").address(0x1000).atoms("N");
+    let options = Options { show_withdrawn: true, ..Options::default() };
+    let expected = [
+        "mark transaction-start",
+        "1000-1008 2 branch N withdrawn",
+        "1008-1010 2 call E withdrawn",
+        "mark trace-event 0",
+        "mark transaction-fail",
+        N,
+    ];
+    assert_eq!(stream.events_with(&code(), options).split_off(2), expected);
+    let plain: Vec<&str> = expected.into_iter().filter(|line| !line.contains("withdrawn")).collect();
+    assert_eq!(rest(&stream), plain);
+}
+
+/// Frames that begin anywhere, with synchronisations between and in them.
+#[test]
+fn unaligned_frames_of_a_probe() {
+    let stream = Stream::new(config(&[("TRCTRACEIDR", 0x10)])).start(0x1000).atoms(&"NE".repeat(40));
+    let mut buffer = vec![0x55; 5];
+    for (index, frame) in frame(&[(0x10, &stream.bytes[..])]).chunks(16).enumerate() {
+        if index % 3 == 0 {
+            buffer.extend([0xff, 0xff, 0xff, 0x7f]);
+        }
+        let (half, rest) = frame.split_at(2 * (index % 8));
+        buffer.extend(half);
+        buffer.extend([0xff, 0x7f]);
+        buffer.extend(rest);
+    }
+    let trace = Trace { framing: Framing::Dstream, data: Arc::new(buffer), ..stream.trace(&code()) };
+    let events = lines(&mut Lift::new(vec![trace], Options::default()));
+    assert_eq!(events, stream.events(&code()));
 }
 
 #[test]

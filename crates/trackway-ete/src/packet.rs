@@ -517,6 +517,10 @@ impl Exception {
     pub const fn e(&self) -> u8 {
         self.info >> 5 & 2 | self.info & 1
     }
+    /// Is a fault pending (ETMv4, M profile)?
+    pub const fn fault_pending(&self) -> bool {
+        matches!(self.info2, Some(info) if info & 0x20 != 0)
+    }
     /// The type.
     pub const fn exception_type(&self) -> u16 {
         let low = (self.info >> 1 & 0x1f) as u16;

@@ -13,6 +13,7 @@ use trackway_image::{Image, Space};
 use crate::config::{Config, Unusable, number, unusable};
 use crate::frames::Framing;
 use crate::lift::Trace;
+use crate::profile::Profile;
 
 /// The name of the file that makes a folder a snapshot.
 pub const SNAPSHOT_INI: &str = "snapshot.ini";
@@ -316,8 +317,7 @@ fn read_source(unit: &Device, core: Option<&Device>) -> Result<Config, Unusable>
     let mut config = Config::from_registers(&unit.name, unit.registers.clone(), Some(ete))?;
     if let Some(core) = core {
         config.core = core.name.clone();
-        let kind = core.kind.to_ascii_uppercase();
-        config.m_profile = kind.starts_with("CORTEX-M") || kind.ends_with("-M") || kind.contains("V8-M");
+        config.profile = Profile::of(&core.kind, &config.dialect);
     }
     Ok(config)
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use trackway_core::{Item, Items, Result};
 
+use crate::config::Config;
 use crate::lift::{Options, Trace};
 use crate::packet::*;
 use crate::packets::{Packets, Piece};
@@ -66,8 +67,9 @@ impl Items for Text {
                         let _ = write!(item.text, "{space}{byte:02x}");
                     }
                     item.text.push(']');
-                    let bits = self.packets.config().map_or(64, |config| config.dialect.timestamp_bits);
-                    self.state.show(&packet, u32::from(bits), &mut item.text);
+                    if let Some(config) = self.packets.config() {
+                        self.state.show(&packet, config, &mut item.text);
+                    }
                 }
             }
             return Ok(true);
@@ -126,7 +128,8 @@ impl Packet {
 
 impl Shown {
     /// Writes the fields of a packet.
-    fn show(&mut self, packet: &Packet, timestamp_bits: u32, out: &mut String) {
+    fn show(&mut self, packet: &Packet, config: &Config, out: &mut String) {
+        let timestamp_bits = u32::from(config.dialect.timestamp_bits);
         // Writing to a String cannot fail.
         let _ = match packet {
             Packet::AlignmentSync { zeros } => write!(out, " zeros={zeros}"),
@@ -147,8 +150,11 @@ impl Shown {
             }
             Packet::Exception(exception) => {
                 let _ = write!(out, " type={} E={:02b}", exception.exception_type(), exception.e());
-                if exception.exception_type() < 16 {
-                    let _ = write!(out, " ({})", EXCEPTIONS[usize::from(exception.exception_type())]);
+                if let Some(name) = config.profile.exception_name(exception.exception_type()) {
+                    let _ = write!(out, " ({name})");
+                }
+                if exception.fault_pending() {
+                    out.push_str(" fault pending");
                 }
                 match &exception.address {
                     ExceptionAddress::Address(address) => self.address(address, out),
@@ -232,26 +238,6 @@ impl Shown {
         let _ = write!(out, " {:#x} {is} ({form})", entry.address);
     }
 }
-
-/// Exception types that have a name in both architectures.
-const EXCEPTIONS: [&str; 16] = [
-    "PE reset",
-    "debug halt",
-    "call",
-    "trap",
-    "system error",
-    "reserved",
-    "instruction debug",
-    "data debug",
-    "reserved",
-    "reserved",
-    "alignment",
-    "instruction fault",
-    "data fault",
-    "reserved",
-    "IRQ",
-    "FIQ",
-];
 
 fn number(out: &mut String, name: &str, value: Option<u64>) -> std::fmt::Result {
     match value {

@@ -5,6 +5,7 @@ use trackway_core::ErrorKind;
 use crate::config::Config;
 use crate::element::{ContextState, Element};
 use crate::packet::*;
+use crate::profile::Profile;
 use crate::resolve::{Analyse, Resolve};
 
 /// What is wrong, and in which field of the packet.
@@ -101,10 +102,12 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
                 self.emit(Element::Timestamp { value: timestamp, count });
             }
             Packet::TraceOn => self.emit(Element::TraceOn),
-            Packet::FunctionReturn if self.config.m_profile => self.p0(Element::FunctionReturn),
+            Packet::FunctionReturn if self.config.profile == Profile::V8M => self.p0(Element::FunctionReturn),
             Packet::FunctionReturn => self.emit(Element::FunctionReturn),
             Packet::Exception(exception) => self.exception(&exception),
-            Packet::ExceptionReturn if self.config.m_profile => self.p0(Element::ExceptionReturn),
+            Packet::ExceptionReturn if self.config.profile == Profile::V7M => {
+                self.p0(Element::ExceptionReturn)
+            }
             Packet::ExceptionReturn => self.emit(Element::ExceptionReturn),
             Packet::Instrumentation { el, value } => {
                 self.emit(Element::Instrumentation { el: el & 3, value });

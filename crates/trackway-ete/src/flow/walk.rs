@@ -6,7 +6,7 @@ use trackway_core::{Exit, GapReason, Isa, Run, Syscall, Trap};
 use trackway_image::{Block, Cursor};
 use trackway_isa::Control;
 
-use super::{Analyser, TOP, kind_of, run_of};
+use super::{Analyser, TOP, run_of};
 use crate::packet::Entry;
 
 impl Analyser {
@@ -77,7 +77,7 @@ impl Analyser {
     /// K10.5.5.6.1.
     pub(super) fn exception(&mut self, offset: u64, number: u16, return_address: Option<Entry>) {
         self.settle();
-        let mut trap = Trap { cause: Some(number.into()), ..Trap::new(kind_of(number)) };
+        let mut trap = Trap { cause: Some(number.into()), ..Trap::new(self.profile.trap_kind(number)) };
         if let Some(entry) = return_address {
             let address = self.flow.wrap(entry.address);
             trap.return_address = Some(address);
@@ -101,7 +101,7 @@ impl Analyser {
             Walk::Within(block) => {
                 let mut run = self.part(&block, address, false);
                 run.exit = Exit::Trap;
-                if number == CALL
+                if number == self.profile.call()
                     && let Some((at, syscall)) = self.system_call(&run)
                 {
                     run.attempted = true;
@@ -279,9 +279,6 @@ enum Path {
     /// It cannot be the one that the program has.
     Wrong,
 }
-
-/// Exception type of SVC, HVC and SMC.
-const CALL: u16 = 2;
 
 /// Which instruction made a system call, and its immediate.
 type Call = (Option<Syscall>, Option<u64>);
