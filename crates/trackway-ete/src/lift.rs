@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trackway_core::{
     Batch, Error, ErrorKind, EventKind, FormatId, Input, Isa, Meta, Observer, Result, SharedBytes, Source,
+    observe_serially,
 };
 use trackway_image::Image;
 
@@ -230,12 +231,7 @@ impl Source for Lift {
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
         if self.options.strict {
             // It stops at the first doubt: nothing is to be gained by running ahead.
-            let mut batch = Batch::default();
-            let more = self.fill(&mut batch)?;
-            if more {
-                observer.observe(&batch);
-            }
-            return Ok(more);
+            return observe_serially(self, observer);
         }
         if self.is_broken()? {
             return Ok(false);

@@ -5,10 +5,10 @@
 mod corpus_support;
 
 use corpus_support::*;
-use trackway_core::Source;
+use trackway_core::{Count, Source};
 use trackway_ete::{Lift, Options, Snapshot};
 use trackway_image::Image;
-use trackway_testkit::lines::{Lines, filled, observed};
+use trackway_testkit::lines::{filled, observed};
 
 /// Where ours differ from OpenCSD's, for each source: at which instruction of theirs, how many of theirs
 /// are not in ours, what ours has in their place.
@@ -139,7 +139,8 @@ fn elements_are_those_of_opencsd() {
             let (mut a, mut b) = (ours.elements.list.iter().peekable(), theirs.peekable());
             while a.peek().is_some() || b.peek().is_some() {
                 if a.peek().copied() == b.peek() {
-                    (a.next(), b.next());
+                    a.next();
+                    b.next();
                     compared += 1;
                     continue;
                 }
@@ -323,8 +324,8 @@ fn packets_are_counted_by_name() {
             let mut snapshot = Snapshot::open(&folder).unwrap();
             let traces = snapshot.traces(&open, &Image::default);
             let mut lift = Lift::new(traces, Options { jobs, ..Options::default() });
-            let mut lines = Lines::default();
-            while lift.observe(&mut lines).unwrap() {}
+            let mut count = Count::default();
+            while lift.observe(&mut count).unwrap() {}
             let census: std::collections::BTreeMap<String, u64> =
                 lift.census().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
             assert_eq!(census, expected, "{name}");
