@@ -277,10 +277,13 @@ fn filters(subject: &Subject) -> [Filtering; 5] {
 }
 
 /// The whole product on the shortest run; on the others a part that meets each value of each option, or all of it with
-/// TRACKWAY_SWEEP=1, or TRACKWAY_SWEEP=NAME for one run.
+/// TRACKWAY_SWEEP=1; TRACKWAY_SWEEP=NAME is for one run, NAME/1/4 for the second quarter of it.
 #[test]
 fn the_matrix_of_options() {
     let sweep = std::env::var("TRACKWAY_SWEEP").unwrap_or_default();
+    let mut words = sweep.split('/');
+    let wanted = words.next().unwrap_or_default();
+    let numbers: Vec<usize> = words.filter_map(|word| word.parse().ok()).collect();
     for (index, (folder, name)) in RUNS.into_iter().enumerate() {
         let Some(subject) = subject(folder, name) else { return };
         let filters = filters(&subject);
@@ -288,9 +291,13 @@ fn the_matrix_of_options() {
         assert_eq!(expected[0], subject.shown, "{name}");
         let points = points(&filters);
         // A stride that is prime to the number of values of each option meets them all.
-        let stride = if sweep == "1" || sweep == name || index == 0 { 1 } else { 211 };
+        let (first, stride) = match numbers[..] {
+            [part, parts] if wanted == name => (part, parts),
+            _ if wanted == "1" || wanted == name || index == 0 => (0, 1),
+            _ => (index, 211),
+        };
         let (mut tried, mut bytes) = (0, 0);
-        for (n, point) in points.iter().enumerate().skip(index % stride).step_by(stride) {
+        for (n, point) in points.iter().enumerate().skip(first).step_by(stride) {
             bytes += point.try_on(&subject, &expected[n % filters.len()], n as u64);
             tried += 1;
         }

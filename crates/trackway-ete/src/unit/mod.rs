@@ -19,6 +19,8 @@
 //! # Ok::<(), trackway_ete::Unusable>(())
 //! ```
 
+#[cfg(test)]
+mod examples;
 mod filter;
 mod model;
 mod pack;
@@ -262,6 +264,8 @@ pub struct Unit {
     /// Branches not taken whose atoms may be left out, if a source address or exception follows.
     deferred: u32,
     q: Option<Q>,
+    /// P0 elements before the open transaction.
+    transaction_p0: u64,
     /// Cycle of the last cycle count; unknown after an overflow.
     last_count: u64,
     count_unknown: bool,
@@ -306,6 +310,7 @@ impl Unit {
             may_push: false,
             deferred: 0,
             q: None,
+            transaction_p0: 0,
             last_count: 0,
             count_unknown: true,
             timestamp_due: false,

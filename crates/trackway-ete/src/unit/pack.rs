@@ -81,6 +81,8 @@ pub(crate) struct Packer {
     threshold: u64,
     /// P0 elements that are not resolved.
     pub(crate) depth: u64,
+    /// P0 elements so far, less those that were cancelled.
+    pub(crate) p0s: u64,
     /// A transaction was started and not ended.
     pub(crate) in_transaction: bool,
     atoms: Waiting,
@@ -102,6 +104,7 @@ impl Packer {
             timestamp: 0,
             threshold: 0,
             depth: 0,
+            p0s: 0,
             in_transaction: false,
             atoms: Waiting::default(),
             pending_context: None,
@@ -168,6 +171,7 @@ impl Packer {
     /// One more P0 element; what is too deep is committed by that (K10.5.2.18.3).
     fn p0(&mut self) {
         self.depth = (self.depth + 1).min(self.max_spec);
+        self.p0s += 1;
     }
 
     /// K10.5.2.10.
@@ -289,9 +293,9 @@ impl Packer {
 
     /// K10.5.2.13: a transaction failure is told by an exception packet, and is no P0 element.
     pub(crate) fn transaction_failure(&mut self) {
-        let depth = self.depth;
+        let (depth, p0s) = (self.depth, self.p0s);
         self.exception(24, None);
-        self.depth = depth;
+        (self.depth, self.p0s) = (depth, p0s);
         self.in_transaction = false;
     }
 
@@ -354,6 +358,7 @@ impl Packer {
             }
         };
         self.depth = self.depth.saturating_sub(count);
+        self.p0s = self.p0s.saturating_sub(count);
         self.write(packet);
     }
 

@@ -74,6 +74,13 @@ impl Saved {
     }
 }
 
+impl From<&Registers> for Saved {
+    /// What would be saved of a unit with these registers: so a process is prepared that was never traced.
+    fn from(registers: &Registers) -> Self {
+        Saved(SAVED.iter().flat_map(names).map(|name| (name.clone(), registers.get(&name))).collect())
+    }
+}
+
 fn is_wide(name: &str) -> bool {
     SAVED.iter().any(|row| row.wide && name.starts_with(row.name))
 }

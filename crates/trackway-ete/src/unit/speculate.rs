@@ -117,6 +117,17 @@ impl Unit {
         self.counts.cancelled += count;
     }
 
+    /// Table K10-18: of a transaction that fails, elements that are unresolved may be cancelled before.
+    pub(super) fn cancel_transaction(&mut self) {
+        let inside = self.packer.p0s.saturating_sub(self.transaction_p0);
+        let most = inside.min(self.packer.depth);
+        if most > 0 && self.mispredicts() {
+            let count = 1 + self.dice.below(most);
+            self.packer.cancel(count, false);
+            self.counts.cancelled += count;
+        }
+    }
+
     /// Traces up to `most` P0 elements from `at` on, at random; gives how many there were.
     fn wrong_path(&mut self, mut at: Entry, most: u64) -> u64 {
         let mut cursor: Option<(SubIsa, Cursor)> = None;

@@ -347,6 +347,7 @@ impl Unit {
             self.packer.transaction_start();
             // A failure takes back what was called in it.
             self.stack.clear();
+            self.transaction_p0 = self.packer.p0s;
             self.resolve();
             self.checkpoint();
         }
@@ -364,6 +365,7 @@ impl Unit {
     /// The transaction failed: nothing of it happened, execution goes on behind its TSTART.
     pub fn transaction_fail(&mut self) {
         if self.enabled && !self.lost && self.packer.in_transaction {
+            self.cancel_transaction();
             self.deferred = 0;
             self.q = None;
             self.packer.transaction_failure();

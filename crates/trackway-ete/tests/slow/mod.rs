@@ -839,7 +839,14 @@ fn instruction(sixty_four: bool, thumb: bool, pc: u64, word: u32, size: u8, wfx:
             // LDM with pc, LDR and MOV to pc.
             _ if word >> 28 < 15 && word & 0x0e10_8000 == 0x0810_8000 => indirect(false),
             _ if word >> 28 < 15 && word & 0x0c10_f000 == 0x0410_f000 => indirect(false),
-            _ if word >> 28 < 15 && word & 0x0fff_fff0 == 0x01a0_f000 => indirect(false),
+            // Data processing to pc, but for compares, which have no destination.
+            _ if word >> 28 < 15
+                && word & 0x0c00_f000 == 0x0000_f000
+                && !(8..12).contains(&(word >> 21 & 0xf))
+                && (word & 0x0200_0000 != 0 || word & 0x90 != 0x90) =>
+            {
+                indirect(false)
+            }
             _ if word & 0xffff_fff0 == 0xf57f_f060 => plain(Kind::Wait),
             _ if word & 0x0fff_ffff == 0x0320_f003 && wfx => plain(Kind::Wait),
             _ => plain(Kind::Other),
@@ -860,7 +867,8 @@ fn instruction(sixty_four: bool, thumb: bool, pc: u64, word: u32, size: u8, wfx:
             _ if word & 0xff87 == 0x4700 => indirect(false),
             _ if word & 0xff87 == 0x4780 => indirect(true),
             _ if word & 0xff00 == 0xbd00 => indirect(false),
-            _ if word & 0xff87 == 0x4687 => indirect(false),
+            // ADD and MOV to pc.
+            _ if word & 0xff87 == 0x4687 || word & 0xff87 == 0x4487 => indirect(false),
             0xbf30 | 0xbf20 if wfx => plain(Kind::Wait),
             _ => plain(Kind::Other),
         };
