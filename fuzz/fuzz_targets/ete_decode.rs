@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use trackway_core::Input;
-use trackway_ete::{Config, Framing, Lift, Options, Trace};
+use trackway_ete::{Config, Framing, Lift, Options, Trace, frame};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{filled, observed};
 
@@ -34,7 +34,18 @@ fuzz_target!(|data: &[u8]| {
     // A start, so that most inputs get somewhere.
     let mut stream = vec![0; 11];
     stream.extend([0x80, 0x01, 0x00, 0x04, 0x82, 0x00, 0x08, 0x00, 0x00, 0x31]);
-    stream.extend(packets);
+    for &byte in packets {
+        // A byte that opens no packet stands for a synchronisation: eleven zeros are hard to guess.
+        if byte == 0x60 {
+            stream.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00]);
+        } else {
+            stream.push(byte);
+        }
+    }
+    let stream = match framing {
+        Framing::Raw => stream,
+        _ => frame(&[(config.trace_id, &stream[..])]),
+    };
     let trace = Trace { config, framing, data: Arc::new(stream), image: Arc::new(image) };
     let lift = |options| Lift::new(vec![trace.clone()], options).with_parts_of(1);
     for show_withdrawn in [false, true] {

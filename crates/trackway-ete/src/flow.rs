@@ -1,122 +1,33 @@
 //! Stage 3: elements and the program give what was executed (K10.5.5).
 
+mod branch;
+mod code;
+mod state;
 mod walk;
 
 use std::sync::Arc;
 
 use trackway_core::{
-    Context, EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Privilege, Run, Security, Time, TimeKind,
-    Trap, TrapKind,
+    EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Run, Time, TimeKind, Trap, TrapKind,
 };
-use trackway_image::{Block, Cursor, Image, Near, Waypoints};
-use trackway_isa::{Control, Switch};
+use trackway_image::{Image, Waypoints};
+use trackway_isa::Control;
 
 use crate::config::Config;
 use crate::element::{ContextState, Element};
 use crate::out::Out;
-use crate::packet::{Entry, SubIsa};
+use crate::packet::Entry;
 use crate::profile::Profile;
 use crate::resolve::Analyse;
 
-/// Entries that the return stack keeps (K10.5.5.3).
-const RETURNS: usize = 15;
+pub(crate) use code::event_context;
+pub(crate) use state::Flow;
+
+use code::{Table, run_near};
+use state::Last;
 
 /// An exception may lie below the current address only if the code wraps around: so much below the top.
 const TOP: u64 = 1 << 20;
-
-/// Where execution is, as far as it is known (K10.5.5.2, K10.5.6.2.2).
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Flow {
-    /// The context is known.
-    has_context: bool,
-    /// The address is known.
-    has_address: bool,
-    /// The address.
-    pc: u64,
-    /// Instruction set state at the address.
-    sub_isa: SubIsa,
-    context: ContextState,
-    /// The context that was told last; none since the last Trace Info.
-    told: Option<ContextState>,
-    /// The instruction set that was told last.
-    told_isa: Option<Isa>,
-    /// The return stack, oldest first.
-    returns: Vec<Entry>,
-    /// The last branch went where the return stack says, unless an address comes.
-    pop: bool,
-    /// Calls are not kept until the next address: the stack was emptied.
-    no_push: bool,
-    /// The last atom or source address, which a mispredict can turn around.
-    last: Option<Last>,
-    /// That execution is not known here has been told.
-    lost: bool,
-    /// Code was followed since the last Trace On or loss.
-    followed: bool,
-}
-
-/// The last P0 instruction.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Last {
-    /// Start of the block that it ends.
-    start: u64,
-    sub_isa: SubIsa,
-    taken: bool,
-}
-
-impl Flow {
-    fn isa(&self) -> Isa {
-        match (self.context.sixty_four_bit, self.sub_isa) {
-            (true, _) => Isa::A64,
-            (false, SubIsa::Is0) => Isa::A32,
-            (false, SubIsa::Is1) => Isa::T32,
-        }
-    }
-
-    /// Addresses have 32 bits in AArch32.
-    #[inline]
-    fn wrap(&self, address: u64) -> u64 {
-        if self.context.sixty_four_bit { address } else { address & 0xffff_ffff }
-    }
-
-    #[inline]
-    fn is_synchronised(&self) -> bool {
-        self.has_address && self.has_context
-    }
-
-    /// K10.5.5.18.2: a return that no address followed goes where the stack says.
-    fn pop_return(&mut self) {
-        if self.pop && !self.has_address {
-            self.pop = false;
-            if let Some(entry) = self.returns.pop() {
-                (self.pc, self.sub_isa, self.has_address) = (entry.address, entry.sub_isa, true);
-            }
-        }
-    }
-
-    fn push_return(&mut self, address: u64) {
-        if self.returns.len() == RETURNS {
-            self.returns.remove(0);
-        }
-        self.returns.push(Entry { address, sub_isa: self.sub_isa });
-    }
-
-    /// The address is not known any more, and the return stack cannot tell it.
-    fn lose_address(&mut self) {
-        self.has_address = false;
-        self.pop = false;
-    }
-}
-
-/// A block table that is in use.
-#[derive(Debug)]
-struct Table {
-    context: ContextState,
-    isa: Isa,
-    cursor: Cursor,
-}
-
-/// How many tables are kept at hand; the image has the others.
-const TABLES: usize = 16;
 
 /// Follows the program.
 #[derive(Debug)]
@@ -184,76 +95,6 @@ impl Analyser {
         self.flow.last.is_some() && self.flow.has_context && self.out.is_quiet() && self.shadows.is_empty()
     }
 
-    /// Chooses the block table for the context and instruction set.
-    #[cold]
-    fn select(&mut self) {
-        self.stale = false;
-        let isa = self.flow.isa();
-        self.isa = isa;
-        if self.flow.told_isa != Some(isa) && !self.withdrawn {
-            self.flow.told_isa = Some(isa);
-            let offset = self.out.last_offset();
-            self.out.batch().push_context(offset, Context { isa: Some(isa), ..Context::default() });
-        }
-        let context = if self.spaces { self.flow.context } else { ContextState::default() };
-        if let Some(index) = self.tables.iter().position(|table| table.isa == isa && table.context == context)
-        {
-            self.table = index;
-            return;
-        }
-        let blocks = self.image.blocks(&event_context(&self.flow.context), isa, self.waypoints);
-        let table = Table { context, isa, cursor: blocks.cursor() };
-        if self.tables.len() < TABLES {
-            self.tables.push(table);
-            self.table = self.tables.len() - 1;
-        } else {
-            self.table = (self.table + 1) % TABLES;
-            self.tables[self.table] = table;
-        }
-    }
-
-    /// The block at an address. One that is only cut by its length is joined with the next.
-    #[inline]
-    fn block(&mut self, pc: u64) -> Option<Block> {
-        let block = self.cursor().at(pc)?;
-        if block.control == Control::Sequential { self.long_block(block) } else { Some(block) }
-    }
-
-    #[inline]
-    fn cursor(&mut self) -> &mut Cursor {
-        if self.stale {
-            self.select();
-        }
-        &mut self.tables[self.table].cursor
-    }
-
-    /// An atom where the block is in pieces, or where code is missing.
-    #[cold]
-    #[inline(never)]
-    fn long_atom(&mut self, offset: u64, taken: bool) {
-        let pc = self.flow.pc;
-        match self.block(pc) {
-            Some(block) if block.control != Control::Sequential => self.branch(offset, &block, taken),
-            Some(block) => {
-                self.run(offset, run_of(&block, self.flow.isa(), false));
-                self.settle();
-                self.no_code(offset, block.end);
-            }
-            None => self.no_code(offset, pc),
-        }
-    }
-
-    /// A block of more than one piece; it stays sequential if code is missing at its end.
-    #[cold]
-    fn long_block(&mut self, mut block: Block) -> Option<Block> {
-        while block.control == Control::Sequential
-            && let Some(next) = self.cursor().at(block.end)
-        {
-            block = Block { start: block.start, count: block.count.saturating_add(next.count), ..next };
-        }
-        Some(block)
-    }
-
     fn gap(&mut self, offset: u64, reason: GapReason, from: Option<u64>, instructions: Option<u64>) {
         self.flow.lost = true;
         self.flow.followed = false;
@@ -304,65 +145,6 @@ impl Analyser {
         } else {
             self.out.run(offset, run);
         }
-    }
-
-    /// A block was executed and its last instruction taken or not (K10.5.5.18.3, K10.5.5.18.4).
-    #[inline(always)]
-    fn branch(&mut self, offset: u64, block: &Block, taken: bool) {
-        let run = run_of(block, self.isa, taken);
-        self.run(offset, run);
-        self.flow.last = Some(Last { start: block.start, sub_isa: self.flow.sub_isa, taken });
-        if taken && self.return_stack && block.control.is_call() && !self.flow.no_push {
-            let address = self.flow.wrap(block.end);
-            self.flow.push_return(address);
-        }
-        self.leave(block, taken);
-        if block.control == Control::TrapReturn && taken && !self.withdrawn {
-            self.out.trap(offset, Trap { from: Some(block.last), ..Trap::new(TrapKind::Return) });
-        }
-    }
-
-    /// Where execution goes after a block.
-    #[inline]
-    fn leave(&mut self, block: &Block, taken: bool) {
-        self.flow.has_address = true;
-        if taken && block.control.is_indirect() {
-            self.flow.has_address = false;
-            self.flow.pop = self.return_stack;
-            self.flow.pc = self.flow.wrap(block.end);
-            return;
-        }
-        self.flow.pop = false;
-        let next = match block.target {
-            Some(target) if taken => {
-                if let Switch::To(isa) = block.switch {
-                    self.flow.sub_isa = if isa == Isa::T32 { SubIsa::Is1 } else { SubIsa::Is0 };
-                    self.stale = true;
-                }
-                target
-            }
-            _ => block.end,
-        };
-        self.flow.pc = self.flow.wrap(next);
-    }
-
-    /// K10.5.5.11.1.
-    fn mispredict(&mut self) {
-        let Some(last) = self.flow.last else { return };
-        let taken = !last.taken;
-        self.stale |= self.flow.sub_isa != last.sub_isa;
-        self.flow.sub_isa = last.sub_isa;
-        let Some(block) = self.block(last.start) else { return };
-        self.flow.last = Some(Last { taken, ..last });
-        let isa = self.flow.isa();
-        let corrected = run_of(&block, isa, taken);
-        if !self.withdrawn
-            && let Some(run) = self.out.last_run()
-            && run.end == corrected.end
-        {
-            (run.taken, run.doubtful) = (corrected.taken, corrected.doubtful);
-        }
-        self.leave(&block, taken);
     }
 
     fn flow_pop(&mut self) {
@@ -598,62 +380,3 @@ impl Analyse for Analyser {
 const TIMESTAMP_CLOCK: u16 = 0;
 /// Clock of cycle counts: the core's.
 const CYCLES_CLOCK: u16 = 1;
-
-/// The run of a whole block. It is doubtful if the program has no such way out of it: something that is
-/// always taken was not, unless its target is what follows anyway.
-#[inline]
-fn run_of(block: &Block, isa: Isa, taken: bool) -> Run {
-    let sequential = block.control == Control::Sequential;
-    Run {
-        start: block.start,
-        end: block.end,
-        count: block.count,
-        accesses: None,
-        isa,
-        exit: block.exit(),
-        taken: if block.control.is_transfer() { Some(taken) } else { None },
-        attempted: false,
-        doubtful: !taken && !block.conditional && !sequential && block.target != Some(block.end),
-        withdrawn: false,
-    }
-}
-
-/// The same for what most blocks are.
-#[inline(always)]
-fn run_near(near: Near, start: u64, isa: Isa, taken: bool) -> Run {
-    let end = near.end();
-    Run {
-        start,
-        end,
-        count: near.count(),
-        accesses: None,
-        isa,
-        exit: near.control().exit(),
-        taken: Some(taken),
-        attempted: false,
-        doubtful: !taken & !near.conditional() & (near.target() != end),
-        withdrawn: false,
-    }
-}
-
-/// The context in the words of the event model.
-pub(crate) fn event_context(context: &ContextState) -> Context {
-    Context {
-        privilege: Some(match context.el {
-            0 => Privilege::El0,
-            1 => Privilege::El1,
-            2 => Privilege::El2,
-            _ => Privilege::El3,
-        }),
-        security: Some(match context.security {
-            0 => Security::Secure,
-            1 => Security::NonSecure,
-            2 => Security::Root,
-            _ => Security::Realm,
-        }),
-        context_id: context.context_id.map(u64::from),
-        vmid: context.vmid.map(u64::from),
-        isa: Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 }),
-        ..Context::default()
-    }
-}

@@ -1,4 +1,4 @@
-//! More streams for what no recorded trace covers: instruction sets, contexts, time, transactions, damage, frames.
+//! More streams for what no recorded trace covers: instruction sets, contexts, time, transactions, damage.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use trackway_image::{Image, Space};
 
 use crate::handmade::*;
 use crate::testing::*;
-use crate::{Framing, Lift, Options, Packet, Profile, Trace, frame};
+use crate::{Lift, Options, Packet, Trace};
 
 #[test]
 fn thumb_code() {
@@ -375,198 +375,6 @@ fn decoding_resumes_at_the_next_synchronisation() {
     );
 }
 
-#[test]
-fn several_cores_in_frames() {
-    let streams: Vec<Stream> = [(0x11, 0x1000), (0x10, 0x1100)]
-        .map(|(id, address)| Stream::new(config(&[("TRCTRACEIDR", id)])).start(address).atoms("E"))
-        .into();
-    // Alternating, a few bytes each.
-    let mut pieces = Vec::new();
-    for at in (0..64).step_by(5) {
-        for stream in &streams {
-            let end = stream.bytes.len().min(at + 5);
-            if at < end {
-                pieces.push((stream.config.trace_id, &stream.bytes[at..end]));
-            }
-        }
-    }
-    let buffer = frame(&pieces);
-    let traces: Vec<Trace> = streams
-        .iter()
-        .map(|stream| Trace {
-            framing: Framing::Coresight,
-            data: Arc::new(buffer.clone()),
-            ..stream.trace(&code())
-        })
-        .collect();
-    for jobs in [1, 3] {
-        let mut lift = Lift::new(traces.clone(), Options { jobs, ..Options::default() });
-        let events = lines(&mut lift);
-        let start = ["mark trace-on", "context el1 non-secure a64"];
-        assert_eq!(events, [&start[..], &[E], &start, &["1100-1108 2 jump E"]].concat());
-    }
-}
-
-#[test]
-fn a_buffer_that_was_written_round() {
-    let stream = plain().atoms("NE").address(0x1000).atoms("N");
-    let length = stream.bytes.len();
-    for pointer in 0..=length {
-        let (old, new) = stream.bytes.split_at(length - pointer);
-        let rotated = Stream { config: config(&[]), bytes: [new, old].concat() };
-        let options = Options { write_pointer: Some(pointer as u64), ..Options::default() };
-        assert_eq!(rotated.events_with(&code(), options), stream.events(&code()), "{pointer}");
-    }
-}
-
-/// In frames the oldest byte is where a frame begins, or behind the rest of one that was overwritten.
-#[test]
-fn a_buffer_of_frames_that_was_written_round() {
-    let begin = |stream: Stream| stream.put(Packet::AlignmentSync { zeros: 11 }).info(0, 0, 0).start(0x1000);
-    let id = 0x12;
-    let mut stream = Stream { config: config(&[("TRCTRACEIDR", id)]), bytes: Vec::new() };
-    for n in 0..20 {
-        stream = begin(stream).atoms(["N", "E", "NE", "EE"][n % 4]).put(Packet::Event(n as u8 % 15 + 1));
-    }
-    let buffer = frame(&[(id as u8, &stream.bytes[..])]);
-    let decode = |data: Vec<u8>, write_pointer: Option<usize>| {
-        let framing = Framing::Coresight;
-        let trace = Trace { framing, data: Arc::new(data), ..stream.trace(&code()) };
-        let write_pointer = write_pointer.map(|place| place as u64);
-        trackway_testkit::lines::filled(&mut Lift::new(
-            vec![trace],
-            Options { write_pointer, ..Options::default() },
-        ))
-    };
-    let shift = |line: &String, pointer: usize| {
-        // Offsets are those in the buffer as it was dumped.
-        let (offset, rest) = line.split_once(' ').unwrap();
-        let offset = u64::from_str_radix(offset.trim_start_matches("0x"), 16).unwrap() as usize;
-        format!("{:#x} {rest}", (offset + pointer) % buffer.len())
-    };
-    let whole = decode(buffer.clone(), None);
-    for pointer in (0..=buffer.len()).step_by(4) {
-        let old = buffer.len() - pointer;
-        let rotated = [&buffer[old..], &buffer[..old]].concat();
-        if pointer % 16 == 0 {
-            let expected: Vec<String> = whole.iter().map(|line| shift(line, pointer)).collect();
-            assert_eq!(decode(rotated, Some(pointer)), expected, "{pointer}");
-        }
-        // The unit wrote on over part of a frame: that frame is lost, the others stand.
-        let mut torn = buffer.clone();
-        torn[pointer / 16 * 16..pointer].fill(0);
-        let kept = [&torn[pointer.next_multiple_of(16).min(torn.len())..], &torn[..pointer]].concat();
-        let start = pointer.next_multiple_of(16).min(torn.len());
-        let expected: Vec<String> = decode(kept, None).iter().map(|line| shift(line, start)).collect();
-        assert_eq!(decode(torn, Some(pointer)), expected, "{pointer}");
-    }
-}
-
-#[test]
-fn etmv4_packets() {
-    let etm = |changed: &[(&str, u64)]| {
-        let usual = [
-            ("TRCDEVARCH", 0x4770_4a13),
-            ("TRCIDR1", 0x4100_f423),
-            ("TRCIDR0", 0x2800_0ea1),
-            ("TRCIDR2", 0x488),
-        ];
-        Stream::new(config(&[&usual, changed].concat()))
-    };
-    // VMID of one byte, context id of four.
-    let stream = etm(&[]).raw("81 f1 05 02 00 00 00");
-    assert_eq!(stream.events(&code()), ["context el1 non-secure a64 cid=2 vmid=5"]);
-    // An exception of three bytes: type bits 9:5; type 0 is ordinary.
-    let stream = etm(&[]).start(0x1000).raw("06 9d 01 9a 01 08 00 00").address(0x1100).atoms("E");
-    assert_eq!(rest(&stream), ["1000-1004 1 trap", "trap exception 46 1004->1100", "1100-1108 2 jump E"]);
-    let stream = etm(&[]).start(0x1000).raw("06 01 9a 01 08 00 00");
-    assert_eq!(rest(&stream), ["1000-1004 1 trap", "trap reset 0 1004->?"]);
-    // Exception return is no P0 element; told once.
-    let stream = etm(&[]).start(0x1308).atoms("E").raw("07").address(0x1000).atoms("N");
-    assert_eq!(rest(&stream), ["1308-1310 2 trap-return E", "trap return 130c->1000", N]);
-    // What ETE has and ETMv4 has not, and what is named and refused.
-    for hex in ["09", "0a", "b4 00", "a5 00 00", "70", "88"] {
-        let event = rest(&etm(&[]).start(0x1000).raw(hex)).pop().unwrap();
-        assert!(event.starts_with("error 0x1a") && event.contains("is not known"), "{hex}: {event}");
-    }
-    let event = rest(&etm(&[]).start(0x1000).raw("43")).pop().unwrap();
-    assert_eq!(event, "error 0x1a: Conditional Flush.header: 0x43 is not supported [ETMv4 6.4]");
-    let event = rest(&plain().raw("43")).pop().unwrap();
-    assert!(event.contains("is not known"), "{event}");
-    // 4.6 has the marker, 4.3 ignore; Q if the unit says so.
-    let stream = etm(&[("TRCIDR1", 0x4100_f463), ("TRCIDR0", 0x2801_8ea1)]).start(0x1000);
-    assert_eq!(rest(&stream.raw("88 70 a5 c0 08 02")), ["mark timestamp-marker", E]);
-}
-
-/// ETMv4 6.4: exception types of the M profile, and which returns are P0 elements there.
-#[test]
-fn etmv4_of_the_m_profile() {
-    // 0x1000: nop; svc 5; nop; bx lr; 0x1010: nop; pop {pc}
-    let code =
-        Code::default().halves(0x1000, &[0xbf00, 0xdf05, 0xbf00, 0x4770]).halves(0x1010, &[0xbf00, 0xbd00]);
-    let start = |profile, max_spec| {
-        let registers = [
-            ("TRCDEVARCH", 0x4770_4a13),
-            ("TRCIDR1", 0x4100_f423),
-            ("TRCIDR0", 0x2800_0ea1),
-            ("TRCIDR2", 0x4),
-            ("TRCIDR8", max_spec),
-        ];
-        let mut config = config(&registers);
-        config.profile = profile;
-        Stream::new(config).on().context(0x00).raw("9b 00 10 00 00")
-    };
-    let events = |stream: Stream| stream.events(&code).split_off(3);
-    // SVC is type 11, IRQ8 is 0x208 in two bytes, a fault is pending behind a BusFault.
-    assert_eq!(
-        events(start(Profile::V7M, 0).raw("06 17 9b 02 10 00 00")),
-        ["1000-1004 2 trap attempted", "trap exception 11 1002->?"]
-    );
-    assert_eq!(
-        events(start(Profile::V7M, 0).raw("06 91 10 9b 01 10 00 00 9b 08 10 00 00 f7")),
-        ["1000-1002 1 trap", "trap interrupt 520 1002->1010", "1010-1014 2 return E"]
-    );
-    assert_eq!(
-        events(start(Profile::V7M, 0).raw("06 8b 20 9b 01 10 00 00")),
-        ["1000-1002 1 trap", "trap exception 5 1002->?"]
-    );
-    assert_eq!(
-        events(start(Profile::V8M, 0).raw("06 05 9b 02 10 00 00")),
-        ["1000-1004 2 trap", "trap interrupt 2 1004->?"],
-        "type 2 is NMI, no call"
-    );
-    // A P0 element has to be committed; what is none has not.
-    let run = "1000-1008 4 return E";
-    let returned = ["1000-1008 4 return E", "trap return ?->1010", "1010-1014 2 return E"];
-    let back = |profile, commit| {
-        let stream = start(profile, 8).atoms("E").raw("07 9b 08 10 00 00").atoms("E").commit(commit);
-        events(stream)
-    };
-    assert_eq!(back(Profile::V7M, 3), returned);
-    assert_eq!(back(Profile::V8M, 2), returned);
-    let back = |profile, commit| {
-        let stream = start(profile, 8).atoms("E").raw("05 9b 08 10 00 00").atoms("E").commit(commit);
-        events(stream)
-    };
-    assert_eq!(back(Profile::V8M, 3), [run, "mark note", "1010-1014 2 return E"]);
-    assert_eq!(back(Profile::V7M, 2), [run, "mark note", "1010-1014 2 return E"]);
-    // In text.
-    let stream = start(Profile::V8M, 0).raw("06 8b 20 9b 01 10 00 00 05");
-    let mut text = crate::Text::new(vec![stream.trace(&code)], Options::default());
-    let mut item = trackway_core::Item::default();
-    let mut lines = Vec::new();
-    while trackway_core::Items::next(&mut text, &mut item).unwrap() {
-        lines.push(format!("{} {}", item.name, item.text));
-    }
-    assert_eq!(
-        lines[lines.len() - 2..],
-        [
-            "Exception [06 8b 20 9b 01 10 00 00] type=5 E=01 (BusFault) fault pending 0x1002 IS1 (32 bits)",
-            "Function Return [05]"
-        ]
-    );
-}
-
 /// Addresses from the history: as targets, with exceptions, source addresses and Q; a context as before.
 #[test]
 fn exact_matches_of_every_form() {
@@ -614,25 +422,6 @@ fn a_failed_transaction_is_shown_if_asked_for() {
     assert_eq!(stream.events_with(&code(), options).split_off(2), expected);
     let plain: Vec<&str> = expected.into_iter().filter(|line| !line.contains("withdrawn")).collect();
     assert_eq!(rest(&stream), plain);
-}
-
-/// Frames that begin anywhere, with synchronisations between and in them.
-#[test]
-fn unaligned_frames_of_a_probe() {
-    let stream = Stream::new(config(&[("TRCTRACEIDR", 0x10)])).start(0x1000).atoms(&"NE".repeat(40));
-    let mut buffer = vec![0x55; 5];
-    for (index, frame) in frame(&[(0x10, &stream.bytes[..])]).chunks(16).enumerate() {
-        if index % 3 == 0 {
-            buffer.extend([0xff, 0xff, 0xff, 0x7f]);
-        }
-        let (half, rest) = frame.split_at(2 * (index % 8));
-        buffer.extend(half);
-        buffer.extend([0xff, 0x7f]);
-        buffer.extend(rest);
-    }
-    let trace = Trace { framing: Framing::Dstream, data: Arc::new(buffer), ..stream.trace(&code()) };
-    let events = lines(&mut Lift::new(vec![trace], Options::default()));
-    assert_eq!(events, stream.events(&code()));
 }
 
 #[test]

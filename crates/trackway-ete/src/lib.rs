@@ -39,6 +39,10 @@ mod frames_write;
 #[cfg(test)]
 mod handmade;
 #[cfg(test)]
+mod handmade_etm;
+#[cfg(test)]
+mod handmade_frames;
+#[cfg(test)]
 mod handmade_more;
 mod lift;
 mod lower;

@@ -6,7 +6,8 @@ use trackway_core::{Exit, GapReason, Isa, Run, Syscall, Trap};
 use trackway_image::{Block, Cursor};
 use trackway_isa::Control;
 
-use super::{Analyser, TOP, run_of};
+use super::code::run_of;
+use super::{Analyser, TOP};
 use crate::packet::Entry;
 
 impl Analyser {
