@@ -42,7 +42,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let section: Section = config.section("verify").map_err(in_config)?.unwrap_or_default();
     let masks: BTreeMap<String, MaskSettings> =
         config.section("masks").map_err(in_config)?.unwrap_or_default();
-    let core = settings.core(Config::new(isa)).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
+    let mut base = Config::new(isa);
+    if args.file.as_os_str() != "-" && is_user_only(args)? {
+        // A program without its system: nobody sets PMP up, and entries that are off would let nothing run.
+        base.pmp_entries = 0;
+    }
+    let core = settings.core(base).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
     if core.isa != isa {
         return Err(Failure::Usage("[machine] isa: the trace has another width".to_string()));
     }
@@ -83,6 +88,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
         Ok(()) if verifier.report.gaps > 0 && args.common.strict => Ok(Exit::Gaps),
         Ok(()) => Ok(Exit::Fine),
     }
+}
+
+fn is_user_only(args: &VerifyArgs) -> Result<bool, Failure> {
+    let (trace, _) = args.common.open(&args.file)?;
+    let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
+    Ok(verify::is_user_only(&mut *source))
 }
 
 fn ranges(pairs: &[(u64, u64)]) -> Vec<Range> {

@@ -311,6 +311,13 @@ fn demo_agrees() {
     let text = stdout(&output);
     assert!(text.contains("the same") && !text.contains("DIFFERS"), "{text}");
     assert!(Path::new(&folder.file("out/sort.zstf")).is_file());
+    // What it proposes to try works.
+    let folder = folder.file("out");
+    for line in text.lines().filter_map(|line| line.strip_prefix("  trackway ")) {
+        let words: Vec<&str> = line.split(' ').collect();
+        assert!(line.contains(&folder));
+        assert!(run(&words).status.success(), "{line}");
+    }
 }
 
 #[test]

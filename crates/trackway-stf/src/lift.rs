@@ -344,26 +344,39 @@ impl Lifter {
 /// Encodings that trap and never retire, whether an EVENT says so or not.
 #[derive(Clone, Copy, Debug)]
 struct TrapsOn {
-    /// ECALL; EBREAK has one bit more.
-    call: u32,
-    /// C.EBREAK.
-    compressed: u32,
+    isa: Isa,
+    /// A mask, and what the bits under it are in all such opcodes of four bytes.
+    wide: (u32, u32),
+    /// The same for two bytes.
+    narrow: (u32, u32),
 }
 
 impl TrapsOn {
-    const EBREAK_BIT: u32 = 1 << 20;
-
-    /// For other instruction sets: values that no opcode has.
     fn new(isa: Isa) -> Self {
-        match isa {
-            Isa::Rv32 | Isa::Rv64 => TrapsOn { call: 0x73, compressed: 0x9002 },
-            _ => TrapsOn { call: Self::EBREAK_BIT, compressed: Self::EBREAK_BIT },
-        }
+        const ANY: (u32, u32) = (0, 0);
+        const NONE: (u32, u32) = (0, 1);
+        let (wide, narrow) = match isa {
+            // ECALL and EBREAK, C.EBREAK.
+            Isa::Rv32 | Isa::Rv64 => ((!(1 << 20), 0x73), (!0, 0x9002)),
+            // Exception generation.
+            Isa::A64 => ((0xff00_0000, 0xd400_0000), NONE),
+            Isa::A32 | Isa::T32 => (ANY, ANY),
+            _ => (NONE, NONE),
+        };
+        TrapsOn { isa, wide, narrow }
     }
 
+    /// Nearly always enough to tell.
     #[inline(always)]
+    fn may_cover(self, opcode: u32, length: u8) -> bool {
+        let (mask, value) = if length == 2 { self.narrow } else { self.wide };
+        opcode & mask == value
+    }
+
     fn covers(self, opcode: u32, length: u8) -> bool {
-        if length == 2 { opcode == self.compressed } else { opcode & !Self::EBREAK_BIT == self.call }
+        use trackway_isa::Control::{Breakpoint, SystemCall};
+        self.may_cover(opcode, length)
+            && matches!(trackway_isa::flow(self.isa, 0, opcode).control, SystemCall | Breakpoint)
     }
 }
 

@@ -40,7 +40,7 @@ impl Lifter {
             while !begun && let Some(window) = rest.first_chunk::<WINDOW>() {
                 let len = read_common!(@arms window, layout, |record, len| {
                     let (opcode, length) = opcode(record);
-                    if self.traps_on.covers(opcode, length) {
+                    if self.traps_on.may_cover(opcode, length) {
                         break 'groups;
                     }
                     let offset = end - rest.len() as u64;
@@ -84,7 +84,7 @@ impl Lifter {
                         }
                         Record::InstOpcode32 { .. } | Record::InstOpcode16 { .. } => {
                             let (opcode, length) = opcode(record);
-                            if self.traps_on.covers(opcode, length) {
+                            if self.traps_on.may_cover(opcode, length) {
                                 break 'groups;
                             }
                             let mut step = Step::new(pc, opcode, length);

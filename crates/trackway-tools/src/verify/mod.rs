@@ -26,7 +26,7 @@ pub use report::{Class, Element, Mismatch, Past, Report};
 pub use unit::{Between, Gather, Init, Piece, Unit, UnitAccess, UnitWrite};
 pub use verifier::{Absent, Options, Verifier};
 
-use trackway_core::{Batch, Result, Source};
+use trackway_core::{Batch, Privilege, Result, Source};
 
 /// Verifies a trace to its end, or until enough is found. Bad input is stepped over and counted as a gap;
 /// `memory` is filled with the program beforehand (see [`Verifier::memory`]).
@@ -54,6 +54,27 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
     }
     gather.finish(&mut |piece| verifier.piece(piece));
     Ok(())
+}
+
+/// Are all instructions of a trace said to be in user mode? Bad input is stepped over.
+pub fn is_user_only(source: &mut dyn Source) -> bool {
+    use trackway_core::EventKind;
+    let mut batch = Batch::default();
+    let mut privilege = None;
+    loop {
+        match source.fill(&mut batch) {
+            Ok(true) => {}
+            Err(_) if matches!(source.resync(), Ok(true)) => continue,
+            Ok(false) | Err(_) => return privilege.is_some(),
+        }
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Context(n) => privilege = batch.contexts[n as usize].privilege.or(privilege),
+                EventKind::Step(_) | EventKind::Run(_) if privilege != Some(Privilege::U) => return false,
+                _ => {}
+            }
+        }
+    }
 }
 
 /// What a trace leaves out altogether, for [`Options::absent`]. Bad input is stepped over.
