@@ -16,6 +16,8 @@ use crate::walk::observe;
 #[derive(Debug, Default)]
 struct Summary {
     attempted: u64,
+    /// Runs that the program has no such way for.
+    doubtful: u64,
     memory: u64,
     registers: u64,
     traps: u64,
@@ -51,6 +53,7 @@ impl Observer for Summary {
                 }
                 EventKind::Run(run) if !run.withdrawn => {
                     self.attempted += u64::from(run.attempted);
+                    self.doubtful += u64::from(run.doubtful);
                     self.first_pc = self.first_pc.or(Some(run.start));
                     self.last_pc = Some(run.end);
                 }
@@ -71,6 +74,7 @@ impl Observer for Summary {
     fn merge(&mut self, later: Box<dyn Observer>) {
         let later = later.same::<Self>();
         self.attempted += later.attempted;
+        self.doubtful += later.doubtful;
         self.memory += later.memory;
         self.registers += later.registers;
         self.traps += later.traps;
@@ -219,6 +223,7 @@ fn facts(
     put("item kinds", (!kinds.is_empty()).then_some(Json::Object(kinds)));
     put("instructions", Some(json!(health.instructions)));
     put("attempted only", (summary.attempted > 0).then(|| json!(summary.attempted)));
+    put("doubtful runs", (summary.doubtful > 0).then(|| json!(summary.doubtful)));
     put("memory accesses", Some(json!(summary.memory)));
     put("register accesses", Some(json!(summary.registers)));
     put("traps", Some(json!(summary.traps)));

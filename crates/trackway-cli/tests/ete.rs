@@ -180,4 +180,8 @@ fn strict_stops_where_the_program_contradicts() {
     assert_eq!(output.status.code(), Some(4));
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("contradicts"), "{error}");
+    // Without it they are counted.
+    let info = stdout(&["info", "-j", "2", &folder]);
+    let line = info.lines().find(|line| line.starts_with("doubtful runs:")).unwrap_or_default();
+    assert!(line.ends_with(" 1383"), "{info}");
 }
