@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Converts a trace into another format or container, with an account of what was lost
     Convert(ConvertArgs),
+    /// Counts what is in a trace: instructions by class, branches, loads and stores, traps, hot blocks
+    Stats(StatsArgs),
     /// Checks a trace against its specification, one named rule per finding
     Check(CheckArgs),
     /// Verifies a trace against the golden model: registers, memory, control flow, traps
@@ -146,6 +148,22 @@ pub(crate) struct InfoArgs {
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
     /// One JSON object per file
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Arguments of `stats`.
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    /// Trace; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// How many of the hottest blocks to show
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) top: usize,
+    /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

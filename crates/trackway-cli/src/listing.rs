@@ -102,7 +102,10 @@ impl<W: Write> Listing<W> {
 
     fn memory(&mut self, batch: &Batch, access: &MemAccess) -> std::io::Result<()> {
         let MemAccess { kind, address, size, .. } = access;
-        write!(self.out, "{INDENT}mem {kind:<5} {address:016x} {size}")?;
+        match access.unplaced {
+            true => write!(self.out, "{INDENT}mem {kind:<5} {:16} {size}", "?")?,
+            false => write!(self.out, "{INDENT}mem {kind:<5} {address:016x} {size}")?,
+        }
         value(&mut self.out, batch, access.data)?;
         if let Some(extra) = batch.mem_extra_of(access) {
             if extra.stored != Value::Unknown {

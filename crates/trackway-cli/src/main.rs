@@ -16,6 +16,7 @@ mod position;
 mod progress;
 mod record;
 mod report;
+mod stats;
 mod verify;
 mod walk;
 
@@ -30,6 +31,7 @@ fn main() -> std::process::ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Image(args) => image::run(&args),

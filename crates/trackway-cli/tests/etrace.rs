@@ -69,3 +69,92 @@ fn our_own_vectors_are_opened_by_their_parameters() {
         assert_eq!(events, wanted, "{name}");
     }
 }
+
+/// The numbers of a group of `stats --json`.
+fn numbers(trace: &str, group: &str) -> serde_json::Map<String, serde_json::Value> {
+    let json: serde_json::Value = serde_json::from_str(&stdout(&["stats", "--json", trace])).expect("JSON");
+    assert_eq!(json["trackway"]["kind"], "stats");
+    json[group].as_object().expect("a group").clone()
+}
+
+/// Data trace from a recording and back: the same loads, stores and atomics, with addresses and data.
+#[test]
+fn data_trace_there_and_back() {
+    let folder = Folder::new("etrace-data");
+    let elf = repository("programs/riscv/elf/rv64-atomic.elf");
+    let stf = folder.file("run.stf");
+    run(&["record", &elf, "-o", &stf]);
+    let lines = |trace: &str| {
+        let text = stdout(&["dump", trace]);
+        // Loads and stores, with the instruction that they stand under.
+        let mut found = Vec::new();
+        let mut number = 0usize;
+        for line in text.lines() {
+            let line = line.trim();
+            if line.starts_with("mem ") {
+                found.push((number, line.to_string()));
+            } else if line.starts_with(|c: char| c.is_ascii_digit()) {
+                number += 1;
+            }
+        }
+        found
+    };
+    for (name, data) in
+        [("unified", "[data]\n"), ("split", "lrid_width = 3\n[data]\nsplit = true\nlatency = 4\n")]
+    {
+        let (toml, trace, back) = (
+            folder.file(&format!("{name}.toml")),
+            folder.file(&format!("{name}.etrace")),
+            folder.file(&format!("{name}.stf")),
+        );
+        std::fs::write(&toml, format!("dialect = 'v2'\niaddress_width = 64\n{data}")).expect("written");
+        run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+        run(&["check", &trace]);
+        run(&["convert", &trace, &back]);
+        let raw = stdout(&["dump", "--raw", &trace]);
+        assert!(raw.contains(" store ") && raw.contains("atomic"), "{raw}");
+        let wanted = lines(&back);
+        assert!(wanted.len() > 100 && wanted.iter().any(|(_, line)| line.contains(" = ")), "{wanted:?}");
+        // STF splits atomics; counts and bytes do not depend on that.
+        let (from, to) = (numbers(&stf, "memory"), numbers(&trace, "memory"));
+        for key in ["bytes read", "bytes written"] {
+            assert_eq!(from[key], to[key], "{name}: {key}");
+        }
+        assert_eq!(to["without an address"], 0);
+        assert!(to["atomics"].as_u64() > Some(10), "{to:?}");
+        assert_eq!(numbers(&stf, "memory")["bytes read"], numbers(&back, "memory")["bytes read"]);
+        let text = stdout(&["stats", &trace]);
+        assert!(text.contains("loads") && text.contains("health:"), "{text}");
+    }
+    // Without addresses, dump says so.
+    let (toml, trace) = (folder.file("data-only.toml"), folder.file("data-only.etrace"));
+    std::fs::write(&toml, "iaddress_width = 64\noptions = ['no_address']\n[data]\n").expect("written");
+    run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+    assert!(stdout(&["dump", &trace]).lines().any(|line| line.contains("mem write ?")));
+    assert_eq!(numbers(&trace, "memory")["lines of 64 bytes touched"], 0);
+}
+
+/// Filters in the encoder's TOML: what is traced is in the range, and stores only.
+#[test]
+fn filters_of_the_encoder() {
+    let folder = Folder::new("etrace-filters");
+    let (stf, elf) = (repository("testdata/stf/sort/trace.stf"), repository("programs/riscv/sort.elf"));
+    let all = stdout(&["dump", "--as", "pcs", &stf]);
+    let mut sorted: Vec<&str> = all.lines().collect();
+    sorted.sort_unstable();
+    let (low, high) = (sorted[sorted.len() / 3], sorted[sorted.len() * 2 / 3]);
+    let (toml, trace) = (folder.file("enc.toml"), folder.file("run.etrace"));
+    let config = format!(
+        "iaddress_width = 64\nifilters = [0]\ndfilters = [1]\n[data]\n\
+         [[comparator]]\np_function = '>='\np_match = '0x{low}'\ns_function = '<='\ns_match = '0x{high}'\n\
+         match_mode = 'p && s'\n[[filter]]\ncomp1 = 0\n[[filter]]\ncomp1 = 0\ndtype = ['store']\n"
+    );
+    std::fs::write(&toml, config).expect("written");
+    run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+    let wanted: Vec<&str> = all.lines().filter(|pc| (low..=high).contains(pc)).collect();
+    let traced = stdout(&["dump", "--as", "pcs", &trace]);
+    assert_eq!(traced.lines().collect::<Vec<_>>(), wanted);
+    let memory = numbers(&trace, "memory");
+    assert_eq!((&memory["loads"], &memory["atomics"]), (&0.into(), &0.into()));
+    run(&["check", &trace]);
+}

@@ -293,7 +293,7 @@ const RUNS: [(&str, &str); 7] = [
 ];
 
 fn window() -> usize {
-    if std::env::var_os("TRACKWAY_SWEEP").is_some() { usize::MAX } else { 6_000 }
+    if std::env::var_os("TRACKWAY_SWEEP").is_some() { usize::MAX } else { 3_000 }
 }
 
 /// Addresses as QEMU recorded them.
@@ -328,5 +328,77 @@ fn executed_accesses_in_all_forms() {
         }
         let (accesses, csrs) = (case.wanted.accesses.len(), case.wanted.csrs.len());
         eprintln!("{}: {accesses} accesses, {csrs} CSR reads", case.name);
+    }
+}
+
+/// The table of the documentation: bits of data trace per access, by form and compression. `TRACKWAY_SWEEP=1`
+/// prints it.
+#[test]
+fn compression_by_form() {
+    if std::env::var_os("TRACKWAY_SWEEP").is_none() {
+        eprintln!("SKIPPED: the table is made with TRACKWAY_SWEEP=1");
+        return;
+    }
+    // Addresses of the recordings; addresses and data of the same programs on the golden model.
+    let users = [("qsortmix", Some("600")), ("fpmix", None), ("sigmt", None)];
+    let most = 2_000_000;
+    let mut cases: Vec<Case> = vec![machine("rv64-mix.elf", most), machine("rv64-atomic.elf", most)];
+    cases.extend(users.into_iter().filter_map(|(name, argument)| executed(name, argument, most)));
+    let recordings: Vec<Case> =
+        RUNS.iter().filter_map(|(folder, name)| recorded(folder, name, most)).collect();
+    let short = |case: &Case| case.name.rsplit('/').next().unwrap().trim_end_matches(".elf").to_string();
+    let line = |cases: &[Case], form: Form, name: &str| {
+        let mut line = format!("| {name} |");
+        for case in cases {
+            let mut config = config(form, case.image.isa().unwrap());
+            config.encoder.resync_interval = None;
+            config.encoder.compress = !name.contains("no compression");
+            let lower = encode(case, &config);
+            let writer = &lower.encoder().writer;
+            let per_access = writer.data_bytes as f64 * 8.0 / writer.data_packets.max(1) as f64;
+            let per_instruction = writer.data_bytes as f64 * 8.0 / case.wanted.retired as f64;
+            line += &format!(" {per_access:.1} ({per_instruction:.2}) |");
+        }
+        eprintln!("{line}");
+    };
+    let base = Form {
+        dialect: Dialect::V2,
+        no_address: false,
+        no_data: false,
+        split: false,
+        atomics: true,
+        compress: Compress::Off,
+        order: Order::Retired,
+    };
+    for (cases, forms) in [
+        (
+            &cases,
+            [("address and data", false, false), ("data only", true, false), ("address only", false, true)]
+                .to_vec(),
+        ),
+        (&recordings, [("address only", false, true)].to_vec()),
+    ] {
+        let names: Vec<String> = cases.iter().map(short).collect();
+        eprintln!("| form | {} |\n|---|{}", names.join(" | "), "---|".repeat(cases.len()));
+        for (name, no_address, no_data) in forms {
+            let form = Form { no_address, no_data, ..base };
+            line(cases, form, &format!("{name}, no compression of packets"));
+            line(cases, form, &format!("{name}, full"));
+            if no_data {
+                line(cases, Form { compress: Compress::Both, ..form }, &format!("{name}, differences"));
+                continue;
+            }
+            line(cases, Form { compress: Compress::Xor, ..form }, &format!("{name}, xor"));
+            line(cases, Form { compress: Compress::Difference, ..form }, &format!("{name}, differences"));
+            line(cases, Form { compress: Compress::Both, ..form }, &format!("{name}, the shorter"));
+            if name == "address and data" {
+                line(cases, Form { compress: Compress::Both, split: true, ..form }, "the same, split loads");
+                line(
+                    cases,
+                    Form { compress: Compress::Both, dialect: Dialect::Draft, ..form },
+                    "the same, draft",
+                );
+            }
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What is done with traces beyond reading and writing them.
 //!
-//! [`verify`]: tandem verification of a trace against the golden model, with coverage.
+//! [`stats`]: what a trace is made of. [`verify`]: tandem verification of a trace against the golden model, with coverage.
 #![forbid(unsafe_code)]
 
+pub mod stats;
 pub mod verify;
