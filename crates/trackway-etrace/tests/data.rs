@@ -114,7 +114,8 @@ fn is_held(config: &Config, access: &Access) -> bool {
     if access.dtype.is_atomic() {
         let draft = config.dialect == Dialect::Draft;
         let format_3 = config.has_csrs() || config.has_atomics() || config.data.split;
-        return format_3 && (!draft || matches!(access.dsize, 2 | 3));
+        // Two values of 16 bytes and an address can be longer than a frame.
+        return format_3 && access.dsize < 4 && (!draft || matches!(access.dsize, 2 | 3));
     }
     true
 }

@@ -7,6 +7,9 @@ use super::packet::{
     Atomic, AtomicReply, AtomicRequest, Csr, Layout, LoadReply, LoadRequest, LoadStore, Packet, diff,
 };
 
+/// Bytes that every framing has room for: a header counts 31, and ids and types share them.
+const LONGEST: usize = 29;
+
 /// A load or atomic whose data have not come yet.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
@@ -76,9 +79,10 @@ impl Encoder {
         packet.write(&self.layout, self.short).map_or(usize::MAX, |payload| payload.bytes().len())
     }
 
-    /// The shortest; the first of equals.
+    /// The shortest; the first of equals. `None` where no frame can hold it.
     fn shortest(&self, candidates: impl Iterator<Item = Packet>) -> Option<Packet> {
-        candidates.min_by_key(|packet| self.length(packet))
+        let sized = candidates.map(|packet| (self.length(&packet), packet));
+        sized.min_by_key(|(length, _)| *length).filter(|(length, _)| *length <= LONGEST).map(|(_, packet)| packet)
     }
 
     fn unified(&mut self, access: &Access) -> Option<Packet> {
@@ -268,7 +272,7 @@ impl Encoder {
         if !l.split || (dtype.is_atomic() && !self.holds_atomic(access)) {
             return None;
         }
-        *self.begun.get_mut(lrid as usize)? = Some(Begun { dtype, dsize });
+        self.begun.get(lrid as usize)?;
         let size = u32::from(dsize);
         let known = self.compress != Compress::Off && self.refers(access);
         let made = [Some(false), known.then_some(true)].into_iter().flatten().map(|differential| {
@@ -296,6 +300,7 @@ impl Encoder {
         });
         let packet = self.shortest(made)?;
         let address = l.has_address.then_some(daddr);
+        self.begun[lrid as usize] = Some(Begun { dtype, dsize });
         self.note(dtype, dsize, address, None);
         Some(packet)
     }
