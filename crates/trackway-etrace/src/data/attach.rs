@@ -111,6 +111,11 @@ impl Attach {
         }
     }
 
+    /// Another source begins; packets are counted over all of them.
+    pub(crate) fn restart(&mut self, config: &Arc<Config>, image: &Arc<Image>, isa: Isa) {
+        *self = Attach { counts: self.counts, ..Attach::new(config, image, isa) };
+    }
+
     /// Data packets by name.
     pub(crate) fn census(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         NAMES.into_iter().zip(self.counts).filter(|(_, count)| *count > 0)

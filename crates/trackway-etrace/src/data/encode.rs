@@ -82,7 +82,10 @@ impl Encoder {
     /// The shortest; the first of equals. `None` where no frame can hold it.
     fn shortest(&self, candidates: impl Iterator<Item = Packet>) -> Option<Packet> {
         let sized = candidates.map(|packet| (self.length(&packet), packet));
-        sized.min_by_key(|(length, _)| *length).filter(|(length, _)| *length <= LONGEST).map(|(_, packet)| packet)
+        sized
+            .min_by_key(|(length, _)| *length)
+            .filter(|(length, _)| *length <= LONGEST)
+            .map(|(_, packet)| packet)
     }
 
     fn unified(&mut self, access: &Access) -> Option<Packet> {
