@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
 use trackway_core::{Batch, Context, EventKind, Meta, Observer, Outcome, TimeKind};
+use trackway_tools::stats::context_name;
 
 use crate::cli::InfoArgs;
 use crate::exit::{Exit, Failure};
@@ -91,23 +92,6 @@ impl Observer for Summary {
         self.context = before;
         self.context.update(&later.context);
     }
-}
-
-fn context_name(context: &Context) -> Option<String> {
-    let mut parts: Vec<String> = Vec::new();
-    parts.extend(context.privilege.map(|level| level.word().to_string()));
-    parts.extend(context.security.map(|state| state.word().to_string()));
-    for (name, id) in [
-        ("context", context.context_id),
-        ("vmid", context.vmid),
-        ("asid", context.asid),
-        ("pid", context.pid),
-        ("tid", context.tid),
-        ("hw", context.hw_thread),
-    ] {
-        parts.extend(id.map(|id| format!("{name} {id:#x}")));
-    }
-    (!parts.is_empty()).then(|| parts.join(" "))
 }
 
 pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {

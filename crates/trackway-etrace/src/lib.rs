@@ -1,4 +1,4 @@
-//! RISC-V E-Trace: compressed branch trace, decoder and encoder, in both dialects of the specification.
+//! RISC-V E-Trace: compressed branch trace and data trace, decoder and encoder, in both dialects of the specification.
 //!
 //! A trace encoder beside the core watches what retires and sends packets that say only what the program
 //! text does not: outcomes of branches, targets of indirect jumps, traps. A decoder follows the program with
@@ -10,6 +10,8 @@
 //! | bytes ⇄ packets | [`Reader`], [`Writer`]: [`frame`] (how packets are wrapped), [`packet`] (every field, declared once) |
 //! | packets → events | [`Lift`]: against the block table of the image, on many threads |
 //! | events → packets | [`Lower`]: a shaper forms the blocks of the [`port`], the [`Encoder`] decides |
+//! | data trace | [`data`]: loads, stores, atomics and CSR accesses, joined to their instructions |
+//! | what is traced | [`filter`]; [`control`]: the fields that software sees |
 //! | rules | [`check()`] |
 //! | text | [`Text`] |
 //!

@@ -196,6 +196,9 @@ pub fn meta(config: &Config, isa: Isa) -> Meta {
         .filter(|mode| config.options.get(*mode))
         .map(|mode| mode.name().to_string())
         .collect();
+    if config.data.enable {
+        meta.features.push("data_trace".into());
+    }
     meta.timestamps = config.dialect.has_time() && config.params.notime == 0;
     meta.notes.push(("framing".into(), config.framing.name().into()));
     meta.notes.push(("address bits".into(), config.params.iaddress_width.to_string()));
@@ -224,8 +227,8 @@ impl Source for Lift {
             if std::mem::take(&mut self.drained) {
                 self.source += 1;
                 self.instructions = 0;
-                if self.attach.is_some() {
-                    self.attach = Some(Box::new(self.program.attach()));
+                if let Some(attach) = &mut self.attach {
+                    attach.restart(self.program.attach());
                 }
             }
             if self.source >= self.ways.len() {

@@ -156,6 +156,24 @@ pub struct Stats {
     source: u16,
 }
 
+/// What a context is called: privilege, security and ids; `None` where none of them is known.
+pub fn context_name(context: &Context) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(context.privilege.map(|level| level.word().to_string()));
+    parts.extend(context.security.map(|state| state.word().to_string()));
+    for (name, id) in [
+        ("context", context.context_id),
+        ("vmid", context.vmid),
+        ("asid", context.asid),
+        ("pid", context.pid),
+        ("tid", context.tid),
+        ("hw", context.hw_thread),
+    ] {
+        parts.extend(id.map(|id| format!("{name} {id:#x}")));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}
+
 /// The word for an event in event lines.
 fn word(kind: &EventKind) -> &'static str {
     match kind {
@@ -287,21 +305,7 @@ impl Stats {
     }
 
     fn name_context(&mut self) {
-        let context = &self.context;
-        let mut parts: Vec<String> = Vec::new();
-        parts.extend(context.privilege.map(|level| level.word().to_string()));
-        parts.extend(context.security.map(|state| state.word().to_string()));
-        for (name, id) in [
-            ("context", context.context_id),
-            ("vmid", context.vmid),
-            ("asid", context.asid),
-            ("pid", context.pid),
-            ("tid", context.tid),
-            ("hw", context.hw_thread),
-        ] {
-            parts.extend(id.map(|id| format!("{name} {id:#x}")));
-        }
-        self.context_name = if parts.is_empty() { "unknown".into() } else { parts.join(" ") };
+        self.context_name = context_name(&self.context).unwrap_or_else(|| "unknown".into());
     }
 
     fn count(&mut self, instructions: u64, attempted: u64) {

@@ -14,6 +14,7 @@ pub(crate) mod check;
 mod config;
 mod decode;
 mod encode;
+mod events;
 pub(crate) mod expect;
 mod history;
 mod packet;
