@@ -47,25 +47,23 @@ fn accesses(config: &Config, mut bytes: &[u8]) {
             let (lid, access) = under_way.swap_remove(usize::from(head[1] & 31) % under_way.len());
             Transfer::Response { lid, data: (head[1] & 0x10 != 0).then_some(access.data) }
         } else {
-            let bits = 8 << dsize;
-            let keep = |value: u128| if bits >= 128 { value } else { value & ((1 << bits) - 1) };
             let mut daddr = mask(word(2), config.params.iaddress_width);
-            let mut access = Access { dtype, daddr, dsize, data: 0, operand: 0 };
+            let mut dsize = dsize;
             if dtype.is_csr() {
                 daddr &= 0xfff;
-                access.dsize = if config.params.iaddress_width <= 32 { 2 } else { 3 };
+                dsize = if config.params.iaddress_width <= 32 { 2 } else { 3 };
             } else if dtype.is_atomic() {
                 daddr &= !((1 << dsize) - 1);
             }
-            let keep = |value: u128| if dtype.is_csr() { value & ((1 << access.bits()) - 1) } else { keep(value) };
-            access.daddr = daddr;
-            access.data = keep(u128::from(word(10)) << (head[1] & 7) * 8);
-            access.operand = keep(u128::from(word(10).rotate_left(7)));
+            let keep = |value: u128| if dsize >= 4 { value } else { value & ((1 << (8 << dsize)) - 1) };
+            let data = keep(u128::from(word(10)) << ((head[1] & 7) * 8));
+            let operand = keep(u128::from(word(10).rotate_left(7)));
+            let access = Access { dtype, daddr, dsize, data, operand };
             let phased = config.data.split && (dtype == Dtype::LOAD || dtype.is_atomic());
             let free = (0..1 << config.params.lrid_width).find(|id| under_way.iter().all(|(of, _)| of != id));
             match (phased, free) {
                 (true, None) => continue,
-                (true, Some(lrid)) => Transfer::Request { access: Access { data: access.data, ..access }, lrid },
+                (true, Some(lrid)) => Transfer::Request { access, lrid },
                 (false, _) => Transfer::Unified(access),
             }
         };
@@ -77,7 +75,8 @@ fn accesses(config: &Config, mut bytes: &[u8]) {
         match (transfer, found) {
             (Transfer::Unified(access), Reply::Access(found)) => {
                 assert_eq!((found.dtype, found.dsize), (access.dtype, access.dsize));
-                assert!(found.daddr.is_none_or(|of| of == access.daddr) && (layout.has_address == found.daddr.is_some() || access.dtype.is_csr()));
+                let told = layout.has_address || access.dtype.is_csr();
+                assert_eq!(found.daddr, told.then_some(access.daddr));
                 assert_eq!(found.data, layout.has_data.then_some(access.data));
                 assert!(found.operand.is_none_or(|of| of == access.operand));
             }
@@ -106,7 +105,7 @@ fn image() -> Arc<Image> {
         0xfe05_04e3, // beq, back
         0x0000_8067, // ret
     ];
-    let bytes = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
     let mut image = Image::default();
     image.add_raw("loop", 0x1000, Arc::new(bytes), Space::default()).unwrap();
     Arc::new(image)
