@@ -12,7 +12,7 @@ use trackway_isa::Control;
 
 use crate::config::{Config, privilege_of};
 use crate::data::attach;
-use crate::packet::{self, Packet, Reported, Start, Support, qual_status};
+use crate::packet::{self, Branches, Packet, Reported, Start, Support, qual_status};
 use crate::walk::{Fault, Goal, Progress, Walker};
 
 /// How far the packet at hand has come.
@@ -128,6 +128,41 @@ impl Decoder {
     pub(crate) fn accept_begin(&mut self, packet: Packet, offset: u64, stamp: Option<u64>) {
         self.accept(packet, offset, 0, stamp);
         self.stage = Stage::Begin;
+    }
+
+    /// Can [`quick`](Decoder::quick) be used?
+    #[inline]
+    pub(crate) fn is_quick(&self) -> bool {
+        self.stage == Stage::Idle && self.trail == Trail::On && !self.walker.inferred
+    }
+
+    /// Takes a packet of format 1 or 2 and follows it without more ado; false if the batch is full.
+    #[inline(always)]
+    pub(crate) fn quick(&mut self, packet: Packet, offset: u64, len: u32, out: &mut Batch) -> Result<bool> {
+        self.walker.offset = offset;
+        let goal = match packet {
+            Packet::Branches(Branches { branches: 0, branch_map, .. }) => {
+                self.walker.outcomes.add_map(branch_map, 31);
+                self.last_branch()
+            }
+            Packet::Branches(Branches { branches, branch_map, reported }) => {
+                self.walker.outcomes.add_map(branch_map, branches);
+                self.goal(reported)
+            }
+            Packet::Address(reported) => self.goal(reported),
+            _ => return Ok(true),
+        };
+        let walked = self.walker.walk(goal, out);
+        if let Ok(Progress::Arrived) = walked {
+            self.sync_follows |= self.walker.inferred;
+            return Ok(true);
+        }
+        self.accept(packet, offset, len, None);
+        self.stage = Stage::Walk(goal);
+        match walked {
+            Err(fault) => Err(self.fail(fault, out)),
+            Ok(_) => Ok(false),
+        }
     }
 
     /// Goes on with the packet until it is done or the batch is full.
@@ -288,12 +323,25 @@ impl Decoder {
             Packet::BranchCount(packet) if packet.branch_fmt != 0 => packet.reported,
             Packet::JumpTarget(packet) => return self.resolve_cached(&packet),
             _ => {
-                self.sync_follows = false;
-                self.walker.set_out(true);
-                self.stage = Stage::Walk(Goal::LastBranch);
+                self.stage = Stage::Walk(self.last_branch());
                 return Ok(());
             }
         };
+        self.stage = Stage::Walk(self.goal(reported));
+        Ok(())
+    }
+
+    /// Where a packet without an address leads.
+    #[inline]
+    fn last_branch(&mut self) -> Goal {
+        self.sync_follows = false;
+        self.walker.set_out(true);
+        Goal::LastBranch
+    }
+
+    /// Where an address leads.
+    #[inline]
+    fn goal(&mut self, reported: Reported) -> Goal {
         let params = &self.config.params;
         let value = reported.address << params.iaddress_lsb;
         let base = if self.walker.options.full_address { 0 } else { self.address };
@@ -301,13 +349,12 @@ impl Decoder {
         self.sync_follows = reported.updiscon;
         let branch = self.walker.is_branch(self.address);
         self.walker.set_out(branch);
-        self.stage = Stage::Walk(Goal::Address {
+        Goal::Address {
             target: self.address,
             notify: reported.notify,
             updiscon: reported.updiscon,
             depth: reported.irreport.then_some(reported.irdepth),
-        });
-        Ok(())
+        }
     }
 
     fn resolve_cached(&mut self, packet: &packet::JumpTarget) -> Result<(), Fault> {

@@ -305,6 +305,14 @@ impl Framing {
         Frame { header: 0, kind, source, time, code, payload_at: 0, payload_bits: 0, len: 0 }
     }
 
+    /// The header of an instruction packet without its length, if nothing else stands around the payload.
+    pub(crate) fn lone_header(&self, source: u32) -> Option<u8> {
+        let frame = self.frame(Kind::Instruction, source, None);
+        let mut bytes = Vec::new();
+        self.write(&frame, &[0], 8, &mut bytes).ok()?;
+        (bytes.len() == 2 && bytes[0] & 31 == 1).then_some(bytes[0] & !31)
+    }
+
     /// Multiple of bytes that packets start at.
     pub fn align(&self) -> u32 {
         if let Framing::Atb { align } = self { *align } else { 1 }

@@ -494,6 +494,27 @@ impl Packet {
         }
     }
 
+    /// Reads a payload of `len` bytes, 1 to 16, if it is one of format 1 or 2, as most are.
+    #[inline(always)]
+    pub(crate) fn read_flow(bytes: &[u8; 16], len: u32, l: &Layout) -> Option<Packet> {
+        let mut take = TakeShort::within(bytes, len);
+        let mut format = 0;
+        take.small("format", &mut format, 2);
+        match format {
+            1 => {
+                let mut fields = Branches::default();
+                fields.wire(&mut take, l);
+                Some(Packet::Branches(fields))
+            }
+            2 => {
+                let mut fields = Reported::default();
+                fields.wire(&mut take, l);
+                Some(Packet::Address(fields))
+            }
+            _ => None,
+        }
+    }
+
     #[inline(always)]
     fn take<W: Wire>(take: &mut W, l: &Layout) -> Result<Packet, ErrorKind> {
         let mut format = 0;

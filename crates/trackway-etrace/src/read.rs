@@ -47,6 +47,8 @@ pub struct Reader {
     sizes: data::Sizes,
     /// Number of the next frame.
     index: u64,
+    /// See [`Framing::lone_header`](crate::frame::Framing).
+    pub(crate) header: Option<u8>,
 }
 
 impl Reader {
@@ -65,6 +67,7 @@ impl Reader {
             data_layout: data::Layout::new(config, config.options),
             sizes: data::Sizes::default(),
             index: 0,
+            header: config.framing.lone_header(0),
         }
     }
 
@@ -117,6 +120,19 @@ impl Reader {
     #[inline]
     pub(crate) fn payload<'a>(&'a self, frame: &Frame, scratch: &'a mut [u8; 64]) -> &'a [u8] {
         frame.payload(self.feed.bytes(), scratch)
+    }
+
+    /// The bytes at hand.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.feed.bytes()
+    }
+
+    /// Steps over `frames` frames of `bytes` bytes together.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: usize, frames: u64) {
+        self.feed.consume(bytes);
+        self.index += frames;
     }
 
     /// Steps over the frame.

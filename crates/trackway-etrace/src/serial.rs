@@ -144,7 +144,8 @@ impl Serial {
                     return Err(error);
                 }
             }
-            if batch.is_full() || self.ended {
+            self.fill_quickly(batch, notes)?;
+            if batch.is_full() || self.ended || !self.decoder.is_idle() {
                 return Ok(());
             }
             if self.reader.offset() >= self.end {
@@ -197,6 +198,37 @@ impl Serial {
                 }
             }
         }
+    }
+
+    /// Takes the packets that are like most, as long as there are such: format 1 or 2 behind a header byte, on a
+    /// known trail.
+    fn fill_quickly(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
+        let Some(header) = self.reader.header.filter(|_| self.decoder.is_quick()) else { return Ok(()) };
+        let (start, layout) = (self.reader.offset(), *self.reader.layout());
+        let bytes = self.reader.bytes();
+        let bytes = &bytes[..bytes.len().min(self.end.saturating_sub(start) as usize)];
+        let (mut at, mut frames, mut made) = (0, 0, Ok(true));
+        while !batch.is_full()
+            && let Some((first, payload)) = bytes[at..].split_first()
+            && let Some(payload) = payload.first_chunk()
+            && let len = u32::from(first & 31)
+            && first & !31 == header
+            && (1..=16).contains(&len)
+            && let Some(packet) = Packet::read_flow(payload, len, &layout)
+        {
+            notes.census.add(&packet);
+            made = self.decoder.quick(packet, start + at as u64, len + 1, batch);
+            at += len as usize + 1;
+            frames += 1;
+            if made != Ok(true) || !self.decoder.is_quick() {
+                break;
+            }
+        }
+        self.reader.skip(at, frames);
+        if made.is_err() {
+            notes.fault = self.decoder.fault;
+        }
+        made.map(|_| ())
     }
 
     /// After an error: is there more?

@@ -111,6 +111,15 @@ impl TakeShort {
     }
 }
 
+impl TakeShort {
+    /// As [`new`](Self::new), where bytes behind the payload's `len` can be looked at too.
+    #[inline(always)]
+    pub(crate) fn within(bytes: &[u8; 16], len: u32) -> Self {
+        let unused = 128 - 8 * len;
+        TakeShort { bits: ((u128::from_le_bytes(*bytes) << unused) as i128) >> unused }
+    }
+}
+
 /// Up to 8 bytes, little-endian.
 #[inline(always)]
 fn load(bytes: &[u8]) -> u64 {

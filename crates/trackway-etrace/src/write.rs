@@ -44,6 +44,8 @@ pub struct Writer {
 impl Writer {
     /// A writer for these parameters.
     pub fn new(config: &Config) -> Self {
+        let is_dense = config.block_size == 0 && config.framing.align() == 1;
+        let header = config.framing.lone_header(config.encoder.source).filter(|_| is_dense);
         Writer {
             bytes: Vec::new(),
             lengths: Vec::new(),
@@ -55,7 +57,7 @@ impl Writer {
             layout: Layout::new(config, config.options),
             config: config.clone(),
             offset: 0,
-            header: bare_header(config),
+            header,
         }
     }
 
@@ -181,16 +183,6 @@ impl Writer {
         }
         Ok(())
     }
-}
-
-/// The header of an instruction packet without its length, if nothing else stands around the payload.
-fn bare_header(config: &Config) -> Option<u8> {
-    let frame = config.framing.frame(Kind::Instruction, config.encoder.source, None);
-    let mut bytes = Vec::new();
-    config.framing.write(&frame, &[0], 8, &mut bytes).ok()?;
-    let is_bare = bytes.len() == 2 && bytes[0] & 31 == 1;
-    let is_dense = config.block_size == 0 && config.framing.align() == 1;
-    (is_bare && is_dense).then_some(bytes[0] & !31)
 }
 
 /// A buffer between encoder and transport that fills and drains (8.3; table 2.1, stallEnable).
