@@ -220,6 +220,11 @@ impl Decoder {
         }
     }
 
+    /// Instructions given out since this was asked.
+    pub(crate) fn take_instructions(&mut self) -> u64 {
+        std::mem::take(&mut self.walker.instructions)
+    }
+
     /// Is the last packet done?
     pub(crate) fn is_idle(&self) -> bool {
         self.stage == Stage::Idle

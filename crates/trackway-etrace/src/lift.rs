@@ -119,10 +119,10 @@ impl Lift {
     }
 
     /// Numbers the instructions of a batch.
-    fn number(&mut self, batch: &mut Batch) -> bool {
+    fn number(&mut self, batch: &mut Batch, instructions: u64) -> bool {
         batch.source = self.source as u16;
         batch.first_instruction = self.instructions;
-        self.instructions += batch.instructions();
+        self.instructions += instructions;
         true
     }
 
@@ -218,7 +218,8 @@ impl Source for Lift {
         loop {
             if let Some(done) = self.attach.as_mut().and_then(|attach| attach.pop()) {
                 *batch = done;
-                return Ok(self.number(batch));
+                let instructions = batch.instructions();
+                return Ok(self.number(batch, instructions));
             }
             if let Some(error) = self.pending.take() {
                 self.failed = true;
@@ -246,7 +247,7 @@ impl Source for Lift {
                         attach.put(Batch::default());
                     }
                 }
-                None if !batch.events.is_empty() => return Ok(self.number(batch)),
+                None if !batch.events.is_empty() => return Ok(self.number(batch, self.notes.instructions)),
                 None => {}
             }
         }

@@ -55,7 +55,7 @@ impl Shown<'_> {
             if !batch.events.is_empty() {
                 batch.source = self.source;
                 batch.first_instruction = *self.instructions;
-                *self.instructions += batch.instructions();
+                *self.instructions += notes.instructions;
                 self.observer.observe(batch);
             }
             if made.is_err() || batch.events.is_empty() {
@@ -81,7 +81,7 @@ impl Parts {
         Ok(here || !self.again.is_empty() || !self.scanner.is_done())
     }
 
-    /// Adds events until the batch is full; nothing at the end.
+    /// Adds events to an empty batch until it is full; nothing at the end.
     pub(crate) fn fill(&mut self, batch: &mut Batch, program: &Program, notes: &mut Notes) -> Result<()> {
         loop {
             if let Some(serial) = &mut self.current {

@@ -53,6 +53,8 @@ pub(crate) struct Notes {
     pub(crate) census: Census,
     /// Why the last packet could not be followed.
     pub(crate) fault: Option<Fault>,
+    /// Instructions in the last batch.
+    pub(crate) instructions: u64,
 }
 
 /// What is the same for all parts and sources.
@@ -131,8 +133,14 @@ impl Serial {
         self.reader.offset()
     }
 
-    /// Adds events until the batch is full; nothing at the end.
+    /// Adds events to an empty batch until it is full; nothing at the end.
     pub(crate) fn fill(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
+        let filled = self.fill_batch(batch, notes);
+        notes.instructions = self.decoder.take_instructions();
+        filled
+    }
+
+    fn fill_batch(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
         loop {
             let progress =
                 if self.at_cut { self.decoder.run_approach(batch) } else { self.decoder.run(batch) };

@@ -229,6 +229,10 @@ pub(crate) struct Walker {
     pub(crate) doubtful: bool,
     /// Offset of the packet, for the events.
     pub(crate) offset: u64,
+    /// Instructions given out.
+    pub(crate) instructions: u64,
+    /// No mode learns from branches and calls.
+    is_plain: bool,
     /// The block at `start` was given out before it was left.
     given: bool,
     privilege: Option<Privilege>,
@@ -267,6 +271,8 @@ impl Walker {
             target_branch: false,
             doubtful: false,
             offset: 0,
+            instructions: 0,
+            is_plain: false,
             given: false,
             privilege: None,
             context: None,
@@ -325,10 +331,17 @@ impl Walker {
         self.lo = self.pc.wrapping_add(1);
         self.blocks = 0;
         self.target_branch = target_branch;
+        self.is_plain = !(self.options.implicit_return | self.options.branch_prediction);
     }
 
     /// Walks towards the goal until it is reached or the batch is full.
     pub(crate) fn walk(&mut self, goal: Goal, out: &mut Batch) -> Result<Progress, Fault> {
+        if self.outcomes.count >= 2 && self.is_plain && !self.given {
+            self.stride(out);
+            if out.is_full() {
+                return Ok(Progress::Full);
+            }
+        }
         loop {
             let Some(block) = self.cursor.at(self.start) else {
                 return Err(Fault::NoCode { pc: self.start });
@@ -345,6 +358,52 @@ impl Walker {
             if out.is_full() {
                 return Ok(Progress::Full);
             }
+        }
+    }
+
+    /// Goes over blocks that end in direct transfers, as long as there are outcomes that the goal lies behind. Only
+    /// where no mode learns from them.
+    #[inline]
+    fn stride(&mut self, out: &mut Batch) {
+        self.outcomes.untrained = false;
+        let (mut bits, mut count, mut start, mut blocks) =
+            (self.outcomes.bits, self.outcomes.count, self.start, self.blocks);
+        let mut past = None;
+        while count >= 2
+            && blocks < MAX_BLOCKS
+            && out.events.len() < Batch::FULL
+            && let Some(near) = self.cursor.near(start)
+        {
+            let is_branch = near.control() == Control::Branch;
+            let taken = bits & 1 == 0;
+            let (end, target) = (near.end(), near.target());
+            out.push(
+                self.offset,
+                EventKind::Run(Run {
+                    start,
+                    end,
+                    count: near.count(),
+                    accesses: None,
+                    isa: self.isa,
+                    exit: near.control().exit(),
+                    taken: if is_branch { Some(taken) } else { None },
+                    attempted: false,
+                    doubtful: self.doubtful,
+                    withdrawn: false,
+                }),
+            );
+            self.instructions += u64::from(near.count());
+            bits >>= u32::from(is_branch);
+            count -= u32::from(is_branch);
+            blocks = if is_branch { 0 } else { blocks + 1 };
+            start = if is_branch & !taken { end } else { target };
+            past = Some(near);
+        }
+        if let Some(near) = past {
+            (self.outcomes.bits, self.outcomes.count, self.blocks) = (bits, count, blocks);
+            self.pc = near.last();
+            self.go(start, near.control());
+            self.lo = start;
         }
     }
 
@@ -641,6 +700,7 @@ impl Walker {
             doubtful: self.doubtful,
             withdrawn: false,
         };
+        self.instructions += u64::from(run.count);
         out.push(self.offset, EventKind::Run(run));
     }
 
@@ -720,6 +780,7 @@ impl Walker {
             doubtful: self.doubtful,
             withdrawn: false,
         };
+        self.instructions += u64::from(run.count);
         out.push(self.offset, EventKind::Run(run));
     }
 }

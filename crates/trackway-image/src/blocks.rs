@@ -103,6 +103,12 @@ impl Near {
         self.pc.wrapping_add(self.entry.length())
     }
 
+    /// Address of the last one.
+    #[inline(always)]
+    pub fn last(self) -> u64 {
+        self.end().wrapping_sub(self.entry.last_length())
+    }
+
     /// Where the transfer goes.
     #[inline(always)]
     pub fn target(self) -> u64 {
