@@ -154,7 +154,7 @@ impl Decoder {
         };
         let walked = self.walker.walk(goal, out);
         if let Ok(Progress::Arrived) = walked {
-            self.sync_follows |= self.walker.inferred;
+            self.arrived(goal, out);
             return Ok(true);
         }
         self.accept(packet, offset, len, None);
@@ -378,6 +378,7 @@ impl Decoder {
         Ok(())
     }
 
+    #[inline]
     fn arrived(&mut self, goal: Goal, out: &mut Batch) {
         match goal {
             Goal::Sync { target, .. } => {
