@@ -12,6 +12,10 @@
 //! [`Config`]; they come from TOML or from a [`Snapshot`] folder. Bytes of several units come in CoreSight
 //! [`Frames`]. [`Text`] shows packets without a program, [`check`] holds them against the rules.
 //!
+//! The other way, [`Lower`] runs events through a [trace unit](mod@unit), programmed by the same registers: it emits packets
+//! that a real unit may emit, and [`SnapshotWriter`] makes a folder of them. [`FrameWriter`] and [`TraceBuffer`] stand
+//! for what lies between units and memory.
+//!
 //! ```
 //! use trackway_ete::{Config, Packet, Reader};
 //! let config = Config::from_registers("core 0", Default::default(), Some(true))?;

@@ -342,3 +342,29 @@ fn many_synchronisations_and_any_number_of_threads() {
         }
     }
 }
+
+/// The table of docs/formats/ete.md.
+#[test]
+fn bits_per_instruction() {
+    let cases = [
+        ("default", 0x10c1),
+        ("no return stack", 0xc1),
+        ("broadcast", 0xc9),
+        ("timestamps", 0x18c1),
+        ("cycle counts", 0x10d1),
+    ];
+    let head: String = cases.iter().map(|(what, _)| format!(" {what} |")).collect();
+    println!("| run | instructions |{head}\n|---|---|{}", "---|".repeat(cases.len()));
+    for (folder, name) in RUNS {
+        let Some(subject) = subject(folder, name) else { return };
+        let bits = cases.map(|(_, configr)| {
+            let settings = settings(&Implementation::default(), configr, Model::default());
+            let encoded = encode(&subject.batches, &subject.meta, &settings, &subject.image);
+            encoded.bytes[0].len() as f64 * 8.0 / subject.shown.len() as f64
+        });
+        let row: String = bits.iter().map(|bits| format!(" {bits:.3} |")).collect();
+        println!("| `{}` | {} |{row}", subject.name, subject.shown.len());
+        assert!(bits[0] <= bits[1] && bits[1] <= bits[2], "{name}: {bits:?}");
+        assert!(bits[0] < 1.0 || folder == "bare", "{name}: {bits:?}");
+    }
+}
