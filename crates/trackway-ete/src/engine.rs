@@ -102,6 +102,11 @@ impl Engine {
         self.supply.position() + self.at as u64
     }
 
+    /// Bytes of the buffer that are done with, or were taken apart.
+    pub(crate) fn progress(&self) -> u64 {
+        self.supply.taken_apart().unwrap_or_else(|| self.position())
+    }
+
     /// Goes on by some output or some change of phase; false at the end.
     pub(crate) fn step(&mut self) -> Result<bool> {
         match self.phase {

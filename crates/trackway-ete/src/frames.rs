@@ -177,6 +177,11 @@ impl Frames {
         frames
     }
 
+    /// Bytes of the buffer that were taken apart.
+    pub fn position(&self) -> u64 {
+        self.at as u64
+    }
+
     /// How many frames are cut short by a synchronisation.
     fn torn(mut self, buffer: &[u8]) -> usize {
         let mut torn = 0;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use trackway_core::Source;
+
 use crate::handmade::*;
 use crate::testing::*;
 use crate::{Framing, Lift, Options, Packet, Trace, frame};
@@ -33,6 +35,8 @@ fn several_cores_in_frames() {
     for jobs in [1, 3] {
         let mut lift = Lift::new(traces.clone(), Options { jobs, ..Options::default() });
         let events = lines(&mut lift);
+        let (done, total) = lift.progress().unwrap();
+        assert!(total == 2 * buffer.len() as u64 && total - done < 32, "{done} of {total}");
         let start = ["mark trace-on", "context el1 non-secure a64"];
         assert_eq!(events, [&start[..], &[E], &start, &["1100-1108 2 jump E"]].concat());
     }

@@ -157,7 +157,7 @@ impl Lift {
     /// The source is done.
     fn close(&mut self) {
         if let Some(engine) = self.engine.take() {
-            self.done += engine.position();
+            self.done += engine.progress();
             self.census.merge(engine.census());
         }
         self.current += 1;
@@ -278,7 +278,7 @@ impl Source for Lift {
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
-        let here = self.engine.as_ref().map_or(0, Engine::position);
+        let here = self.engine.as_ref().map_or(0, Engine::progress);
         Some((self.done + here, self.total)).filter(|_| self.total > 0)
     }
 }

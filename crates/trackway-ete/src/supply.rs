@@ -140,6 +140,14 @@ impl Supply {
         }
     }
 
+    /// In frames: bytes of the buffer that were looked at, whosever they are.
+    pub(crate) fn taken_apart(&self) -> Option<u64> {
+        match &self.kind {
+            Kind::Raw(_) => None,
+            Kind::Framed { frames, .. } => Some(frames.position()),
+        }
+    }
+
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.kind {
             Kind::Raw(feed) => feed.bytes(),
