@@ -12,7 +12,7 @@
 //! unit.cycle(&Cycle { blocks: &block, privilege: 3, cycle: 1, ..Cycle::default() })?;
 //! assert_eq!(unit.read("empty"), Some(0));
 //! unit.write("iEnable", 0, 2)?; // flushes
-//! assert_eq!(unit.take().len(), 11); // support, start, support
+//! assert_eq!(unit.take().len(), 10); // support, start, support
 //! assert_eq!(unit.read("empty"), Some(1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -1,0 +1,105 @@
+//! Statistics: counts by hand, and parts that merge to the whole.
+
+use trackway_core::*;
+use trackway_testkit::qemu;
+use trackway_tools::stats::Stats;
+
+fn step(batch: &mut Batch, pc: u64, encoding: u32, length: u8, taken: Option<bool>, mem: &[MemAccess]) {
+    let begun = batch.begin_accesses();
+    batch.mem.extend_from_slice(mem);
+    let accesses = batch.end_accesses(begun).unwrap();
+    batch.push(0, EventKind::Step(Step { accesses, taken, ..Step::new(pc, encoding, length) }));
+}
+
+/// A loop of three instructions, three times round, then a trap.
+fn program() -> Batch {
+    let mut batch = Batch::default();
+    batch.push_context(0, Context { privilege: Some(Privilege::U), ..Context::default() });
+    for round in 0..3 {
+        let address = 0x1000 + 64 * round;
+        step(&mut batch, 0x8000, 0x0005_3583, 4, None, &[MemAccess::read(address, 8, Value::Word(1))]);
+        step(&mut batch, 0x8004, 0x00b5_2023, 4, None, &[MemAccess::write(address, 4, Value::Unknown)]);
+        step(&mut batch, 0x8008, 0xfe05_1ce3, 4, Some(round < 2), &[]);
+    }
+    let extra = MemExtra { stored: Value::Word(2), ..MemExtra::default() };
+    let extra = batch.add_mem_extra(extra);
+    let atomic = MemAccess { extra, ..MemAccess::new(MemKind::ReadWrite, 0x1000, 4, Value::Word(1)) };
+    step(&mut batch, 0x800c, 0x00b5_262f, 4, None, &[atomic]);
+    let unplaced = MemAccess { unplaced: true, ..MemAccess::read(0, 2, Value::Word(7)) };
+    step(&mut batch, 0x8010, 0x0005_1583, 4, None, &[unplaced]);
+    batch.push(0, EventKind::Step(Step { outcome: Outcome::Attempted, ..Step::new(0x8014, 0x73, 4) }));
+    batch.push_trap(0, Trap { cause: Some(8), ..Trap::new(TrapKind::Exception) });
+    batch
+}
+
+#[test]
+fn counts_by_hand() {
+    let mut stats = Stats::new(Isa::Rv64);
+    stats.observe(&program());
+    assert_eq!((stats.retired, stats.attempted, stats.unknown), (11, 1, 0));
+    let memory = &stats.memory;
+    assert_eq!((memory.loads, memory.stores, memory.atomics, memory.others), (4, 3, 1, 0));
+    assert_eq!((memory.bytes_read, memory.bytes_written), (3 * 8 + 4 + 2, 3 * 4 + 4));
+    assert_eq!((memory.with_data, memory.unplaced), (5, 1));
+    assert_eq!((memory.lines(), memory.pages()), (3, 1));
+    assert_eq!(
+        memory.sizes.iter().map(|(size, count)| (*size, *count)).collect::<Vec<_>>(),
+        [(2, 1), (4, 4), (8, 3)]
+    );
+    assert_eq!((stats.branches, stats.branch_places()), ([2, 1, 0], 1));
+    let classes: Vec<_> = stats.classes.iter().map(|(class, count)| (*class, *count)).collect();
+    assert_eq!(classes, [("atomic", 1), ("branch", 3), ("load", 4), ("store", 3), ("system", 1)]);
+    assert_eq!(stats.traps["exception 8"], 1);
+    assert_eq!(stats.contexts["u"], 12);
+    assert_eq!((stats.events["step"], stats.events["trap"], stats.events["context"]), (12, 1, 1));
+    let hottest = stats.hottest(1)[0];
+    assert_eq!((hottest.0, hottest.1.entries, hottest.1.instructions), (0x8000, 3, 9));
+    assert_eq!(stats.block_count(), 2);
+}
+
+/// Runs without code are counted as they are, withdrawn ones not at all.
+#[test]
+fn runs_are_counted() {
+    let mut batch = Batch::default();
+    let begun = batch.begin_accesses();
+    batch.mem.push(MemAccess::read(0x1000, 8, Value::Unknown));
+    let accesses = batch.end_accesses(begun).unwrap();
+    let run = Run {
+        start: 0x8000,
+        end: 0x8010,
+        count: 4,
+        accesses: batch.add_run_accesses(accesses),
+        isa: Isa::Rv64,
+        exit: Exit::Branch,
+        taken: Some(true),
+        attempted: false,
+        doubtful: false,
+        withdrawn: false,
+    };
+    batch.push(0, EventKind::Run(run));
+    batch.push(0, EventKind::Run(Run { withdrawn: true, ..run }));
+    let mut stats = Stats::new(Isa::Rv64);
+    stats.observe(&batch);
+    assert_eq!((stats.retired, stats.memory.loads, stats.branches), (4, 1, [1, 0, 0]));
+}
+
+/// A real execution in two parts gives what it gives as a whole, but for the block and context at the cut.
+#[test]
+fn parts_merge() {
+    let Some(run) = qemu::Run::corpus("rv64gc", "fpmix") else { return };
+    let (mut whole, mut parts) = (Stats::new(Isa::Rv64), [Stats::new(Isa::Rv64), Stats::new(Isa::Rv64)]);
+    let (mut events, mut batch) = (run.events(), Batch::default());
+    let mut n = 0;
+    while n < 100 && events.fill(&mut batch).unwrap() {
+        whole.observe(&batch);
+        parts[usize::from(n >= 50)].observe(&batch);
+        n += 1;
+    }
+    let [mut merged, second] = parts;
+    merged.merge(second);
+    assert_eq!((merged.retired, merged.attempted), (whole.retired, whole.attempted));
+    assert_eq!((merged.classes, merged.events), (whole.classes, whole.events));
+    assert_eq!((merged.branches, merged.traps), (whole.branches, whole.traps));
+    assert_eq!(merged.memory.lines(), whole.memory.lines());
+    assert_eq!(merged.memory.sizes, whole.memory.sizes);
+}
