@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trackway_core::*;
 use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
 use trackway_ete::{Framing, Lower, Snapshot, SnapshotWriter};
-use trackway_image::{Image, Space};
+use trackway_image::Image;
 use trackway_testkit::qemu::Run;
 use unit_support::*;
 
@@ -221,27 +221,8 @@ fn opencsd_on_aarch32() {
     if !installed() {
         return;
     }
-    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/arm-mix/arm-mix");
-    let mut image = Image::default();
-    let elf = std::fs::read(base.with_extension("elf")).unwrap();
-    image.add_elf("arm-mix", Arc::new(elf), None, Space::default()).unwrap();
-    let memory = image.memory(&Context::default());
-    let (mut batch, mut shown) = (Batch::default(), Vec::new());
-    for line in std::fs::read_to_string(base.with_extension("runs")).unwrap().lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let mut pc = u64::from_str_radix(words[0], 16).unwrap();
-        let isa = Isa::from_word(words[1]).unwrap();
-        batch.push_context(0, Context { isa: Some(isa), ..Context::default() });
-        for _ in 0..words[2].parse::<u32>().unwrap() {
-            let (encoding, length) = memory.fetch(isa, pc).unwrap();
-            batch.push(0, EventKind::Step(Step::new(pc, encoding, length)));
-            shown.push(pc);
-            pc += u64::from(length);
-        }
-    }
-    let meta = Meta::new(FormatId::Stf, Isa::A32);
-    let subject =
-        Subject { name: "arm-mix".into(), meta, batches: vec![batch], image: Arc::new(image), shown };
+    let Program { image, meta, batches, pcs: shown, .. } = program("arm-mix/arm-mix", Isa::A32);
+    let subject = Subject { name: "arm-mix".into(), meta, batches, image, shown };
     judge(&subject, "usual", &Settings::default(), true);
     judge(
         &subject,

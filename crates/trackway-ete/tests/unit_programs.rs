@@ -3,70 +3,13 @@
 mod slow;
 mod unit_support;
 
-use std::path::Path;
-use std::sync::Arc;
-
 use trackway_core::*;
 use trackway_ete::Options;
 use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
-use trackway_image::{Image, Space};
 use unit_support::*;
-
-struct Program {
-    name: &'static str,
-    image: Arc<Image>,
-    meta: Meta,
-    batches: Vec<Batch>,
-    pcs: Vec<u64>,
-}
-
-/// A program and what it executed, as QEMU recorded it (`programs/record.sh`).
-fn program(name: &'static str, isa: Isa) -> Program {
-    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name);
-    let mut image = Image::default();
-    let elf = std::fs::read(base.with_extension("elf")).unwrap();
-    image.add_elf(name, Arc::new(elf), None, Space::default()).unwrap();
-    let memory = image.memory(&Context::default());
-    let mut pcs = Vec::new();
-    let mut batch = Batch::default();
-    let mut last = None;
-    for line in std::fs::read_to_string(base.with_extension("runs")).unwrap().lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let mut pc = u64::from_str_radix(words[0], 16).unwrap();
-        let isa = Isa::from_word(words[1]).unwrap();
-        if last.replace(isa) != Some(isa) {
-            batch.push_context(0, Context { isa: Some(isa), ..Context::default() });
-        }
-        for _ in 0..words[2].parse::<u32>().unwrap() {
-            let (encoding, length) = memory.fetch(isa, pc).unwrap();
-            batch.push(0, EventKind::Step(Step::new(pc, encoding, length)));
-            pcs.push(pc);
-            pc += u64::from(length);
-        }
-    }
-    let meta = Meta::new(FormatId::Stf, isa);
-    Program { name, image: Arc::new(image), meta, batches: vec![batch], pcs }
-}
 
 fn both() -> [Program; 2] {
     [program("aarch64/sort", Isa::A64), program("arm-mix/arm-mix", Isa::A32)]
-}
-
-fn slowly(config: &trackway_ete::Config, bytes: &[u8], image: &Image) -> Vec<u64> {
-    let unit = slow::Unit {
-        max_spec: config.max_spec.into(),
-        commopt: config.dialect.commopt,
-        commtrans: !config.start_is_p0,
-        wfx: config.wfx_is_p0,
-        return_stack: config.return_stack,
-    };
-    let memory = image.memory(&Context::default());
-    let fetch = |sixty_four, thumb, address| {
-        let isa = if sixty_four { Isa::A64 } else { [Isa::A32, Isa::T32][usize::from(thumb)] };
-        memory.fetch(isa, address)
-    };
-    let pc = |out| if let slow::Out::Instruction(pc, ..) = out { Some(pc) } else { None };
-    slow::decode(unit, bytes, &fetch).into_iter().filter_map(pc).collect()
 }
 
 /// Every combination of options, decoded by ours and by the slow decoder.
@@ -104,7 +47,7 @@ fn our_programs_under_all_options() {
                         let decoded = decode(&mut lift, &program.image);
                         same(&decoded.pcs, &program.pcs, &what);
                         assert_eq!(decoded.doubtful, 0, "{what}");
-                        let slowly = slowly(&encoded.config, bytes, &program.image);
+                        let slowly = slow::pcs(&encoded.config, bytes, &program.image);
                         same(&slowly, &program.pcs, &format!("{what}, slow decoder"));
                         tried += 1;
                     }
@@ -132,4 +75,26 @@ fn both_instruction_sets_are_in_the_trace() {
         }
     }
     assert!(counts[0] > 3000 && counts[1] > 3000, "{counts:?}");
+}
+
+/// The events of a decoder, runs and all, are taken again: by another unit, programmed differently.
+#[test]
+fn decoded_events_are_encoded_again() {
+    for program in both() {
+        let first = encode(&program.batches, &program.meta, &Settings::default(), &program.image);
+        let mut decoder = lift(&first.config, &first.bytes[0], &program.image, Options::default());
+        let meta = decoder.meta().clone();
+        let events = batches(&mut decoder);
+        let mut settings = Settings::default();
+        settings.model =
+            Model { mispredict: 80, source_addresses: SourceAddresses::Sometimes, ..settings.model };
+        let registers =
+            Registers::new(&Implementation { max_spec: 9, commopt: false, ..Implementation::default() });
+        settings.units[0].registers = registers.everything();
+        settings.units[0].registers.set("TRCCONFIGR", 0xd9);
+        let second = encode(&events, &meta, &settings, &program.image);
+        assert_ne!(first.bytes, second.bytes);
+        let mut decoder = lift(&second.config, &second.bytes[0], &program.image, Options::default());
+        same(&decode(&mut decoder, &program.image).pcs, &program.pcs, program.name);
+    }
 }

@@ -6,8 +6,8 @@ mod unit_support;
 use std::sync::Arc;
 
 use trackway_core::*;
+use trackway_ete::Options;
 use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
-use trackway_ete::{Config, Options};
 use trackway_image::Image;
 use trackway_testkit::qemu::Run;
 use unit_support::*;
@@ -46,21 +46,6 @@ fn settings(implementation: &Implementation, configr: u64, model: Model) -> Sett
     settings
 }
 
-/// What the slow decoder finds.
-fn slowly(config: &Config, bytes: &[u8], image: &Image) -> Vec<u64> {
-    let unit = slow::Unit {
-        max_spec: config.max_spec.into(),
-        commopt: config.dialect.commopt,
-        commtrans: !config.start_is_p0,
-        wfx: config.wfx_is_p0,
-        return_stack: config.return_stack,
-    };
-    let memory = image.memory(&Context::default());
-    let out = slow::decode(unit, bytes, &|_, _, address| memory.fetch(Isa::A64, address));
-    let pc = |out: slow::Out| if let slow::Out::Instruction(pc, ..) = out { Some(pc) } else { None };
-    out.into_iter().filter_map(pc).collect()
-}
-
 #[test]
 fn every_run_comes_back() {
     for (folder, name) in RUNS {
@@ -75,7 +60,7 @@ fn every_run_comes_back() {
         same(&decoded.pcs, &subject.shown, &subject.name);
         assert_eq!(decoded.doubtful, 0);
         same(
-            &slowly(&encoded.config, bytes, &subject.image),
+            &slow::pcs(&encoded.config, bytes, &subject.image),
             &subject.shown,
             &format!("{name}, slow decoder"),
         );
@@ -219,7 +204,11 @@ impl Point {
         same(&decoded.pcs, expected, &what);
         // Slow indeed: for some of the points.
         if seed.is_multiple_of(32) {
-            same(&slowly(&encoded.config, bytes, &subject.image), expected, &format!("{what}, slow decoder"));
+            same(
+                &slow::pcs(&encoded.config, bytes, &subject.image),
+                expected,
+                &format!("{what}, slow decoder"),
+            );
         }
         assert_eq!(decoded.doubtful, 0, "{what}");
         if self.max_spec > 0 && subject.shown.len() > 1000 && encoded.counts.p0 > 10_000 {

@@ -102,27 +102,6 @@ fn ours(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> 
     out
 }
 
-/// What the slow decoder finds.
-fn theirs(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<Out> {
-    let unit = slow::Unit {
-        max_spec: config.max_spec.into(),
-        commopt: config.dialect.commopt,
-        commtrans: !config.start_is_p0,
-        wfx: config.wfx_is_p0,
-        return_stack: config.return_stack,
-    };
-    let memory = image.memory(&Context::default());
-    let fetch = |sixty_four, thumb, address| {
-        let isa = match (sixty_four, thumb) {
-            (true, _) => Isa::A64,
-            (false, false) => Isa::A32,
-            (false, true) => Isa::T32,
-        };
-        memory.fetch(isa, address)
-    };
-    slow::decode(unit, bytes, &fetch)
-}
-
 /// Instructions, exceptions and transactions; a core that is halted at a gap is the unit's own doing. TCOMMIT is no P0
 /// instruction: where in its block a transaction was committed is not in the trace (table K10-16).
 fn execution(all: &[Out]) -> Vec<Out> {
@@ -155,7 +134,7 @@ fn one(seed: u64, habits: Habits) {
     let bytes = &encoded.bytes[0];
     let what = format!("seed {seed}");
     let ours = ours(&encoded.config, bytes, &image, Options::default());
-    let theirs = theirs(&encoded.config, bytes, &image);
+    let theirs = slow::decode_with(&encoded.config, bytes, &image);
     compare(&ours, &theirs, &format!("{what}, ours against the slow decoder"));
     compare(&execution(&ours), &execution(&walk.truth), &format!("{what}, ours against the walk"));
     let findings = findings(&encoded.config, bytes, &image);

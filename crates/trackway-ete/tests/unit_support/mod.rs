@@ -154,3 +154,40 @@ pub(crate) fn findings(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec
     trackway_ete::check(vec![trace], Options::default(), report).unwrap();
     findings
 }
+
+/// A program of ours and what it executed.
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    pub(crate) image: Arc<Image>,
+    pub(crate) meta: Meta,
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) pcs: Vec<u64>,
+}
+
+/// A program and what it executed, as QEMU recorded it (`programs/record.sh`).
+pub(crate) fn program(name: &'static str, isa: Isa) -> Program {
+    let base = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs").join(name);
+    let mut image = Image::default();
+    let elf = std::fs::read(base.with_extension("elf")).unwrap();
+    image.add_elf(name, Arc::new(elf), None, Space::default()).unwrap();
+    let memory = image.memory(&Context::default());
+    let mut pcs = Vec::new();
+    let mut batch = Batch::default();
+    let mut last = None;
+    for line in std::fs::read_to_string(base.with_extension("runs")).unwrap().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut pc = u64::from_str_radix(words[0], 16).unwrap();
+        let isa = Isa::from_word(words[1]).unwrap();
+        if last.replace(isa) != Some(isa) {
+            batch.push_context(0, Context { isa: Some(isa), ..Context::default() });
+        }
+        for _ in 0..words[2].parse::<u32>().unwrap() {
+            let (encoding, length) = memory.fetch(isa, pc).unwrap();
+            batch.push(0, EventKind::Step(Step::new(pc, encoding, length)));
+            pcs.push(pc);
+            pc += u64::from(length);
+        }
+    }
+    let meta = Meta::new(FormatId::Stf, isa);
+    Program { name, image: Arc::new(image), meta, batches: vec![batch], pcs }
+}
