@@ -220,7 +220,7 @@ pub(crate) struct DumpArgs {
 /// Arguments of `convert`.
 #[derive(Args, Debug)]
 pub(crate) struct ConvertArgs {
-    /// The trace; `-` is stdin
+    /// The trace; `-` is stdin. An ELF file becomes a tandem trace that loads it into memory
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// Where to write; `-` is stdout

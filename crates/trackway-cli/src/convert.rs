@@ -1,7 +1,8 @@
 //! `trackway convert`: any format to any other.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use anstream::eprintln;
 use serde_json::json;
@@ -14,8 +15,27 @@ use crate::report::placed;
 use crate::walk::walk;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let into = match args.into {
+        Some(id) => trackway::by_name(id.word()),
+        None => trackway::for_output(&args.output),
+    };
+    let same = args.input == args.output && args.input.as_os_str() != "-";
+    if is_program(&args.input) && !same {
+        return load(into, args);
+    }
     let (trace, mut options) = args.common.open(&args.input)?;
-    options.write = WriteOptions {
+    options.write = write_options(args);
+    let into = into.unwrap_or(trace.format);
+    if same {
+        return Err(Failure::Usage("input and output are the same file".into()));
+    }
+    // From events is asked for by what only events can change.
+    let same = into.id() == trace.format.id() && args.stf_version.is_none() && args.astf_level.is_none();
+    if same { rewrite(trace, args, &options) } else { through_events(trace, into, args, &options) }
+}
+
+fn write_options(args: &ConvertArgs) -> WriteOptions {
+    WriteOptions {
         container: args.container.clone(),
         level: args.level,
         chunk: args.chunk,
@@ -23,18 +43,33 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         astf_level: args.astf_level.clone(),
         profile: args.profile.clone(),
         allow_nonconforming: args.allow_nonconforming,
-    };
-    let into = match args.into {
-        Some(id) => trackway::by_name(id.word()),
-        None => trackway::for_output(&args.output),
-    };
-    let into = into.unwrap_or(trace.format);
-    if args.input == args.output && args.input.as_os_str() != "-" {
-        return Err(Failure::Usage("input and output are the same file".into()));
     }
-    // From events is asked for by what only events can change.
-    let same = into.id() == trace.format.id() && args.stf_version.is_none() && args.astf_level.is_none();
-    if same { rewrite(trace, args, &options) } else { through_events(trace, into, args, &options) }
+}
+
+/// Is the input no trace but an ELF file?
+fn is_program(path: &Path) -> bool {
+    let mut head = [0; 4];
+    path.as_os_str() != "-"
+        && std::fs::File::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok())
+        && head == *b"\x7fELF"
+}
+
+/// A program becomes a trace that loads it into memory.
+fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, Failure> {
+    let Some(into) = into else {
+        let text = format!("{}: which format? Say --into FORMAT", args.output.display());
+        return Err(Failure::Usage(text));
+    };
+    let mut options = args.common.options()?;
+    options.write = write_options(args);
+    let failed = |error: trackway::Error| Failure::input(&args.input, error);
+    let file = |error| failed(trackway::Error::File { path: args.input.clone(), error });
+    let program = std::fs::read(&args.input).map_err(file)?;
+    let items = into.load(&program, Target::new(&args.output), &options).map_err(failed)?;
+    let mut losses = Losses::default();
+    losses.add(trackway_core::Fate::Kept, "items that load the program", items);
+    account(&losses, args)?;
+    Ok(Exit::Fine)
 }
 
 fn rewrite(trace: Trace, args: &ConvertArgs, options: &Options) -> Result<Exit, Failure> {

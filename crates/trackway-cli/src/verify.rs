@@ -11,6 +11,7 @@ use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options,
 
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
+use crate::report::Health;
 
 /// `[verify]` in the configuration.
 #[derive(Debug, Default, Deserialize)]
@@ -25,6 +26,9 @@ struct Section {
     /// Compare `mstatus.FS` also where the trace does not tell `mstatus`.
     strict: bool,
 }
+
+/// Bytes that a segment may have beyond its content: a damaged header must not take all memory.
+const LARGEST: u64 = 1 << 30;
 
 /// Test finisher, CLINT, PLIC and UART of QEMU's `virt` and of `record`.
 const VIRT: [(u64, u64); 4] =
@@ -193,7 +197,11 @@ fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
         let start = segment.physical.wrapping_add(moved);
         memory.load(start, &segment.bytes);
         let zeros = segment.size.saturating_sub(segment.bytes.len() as u64);
-        memory.load(start.wrapping_add(segment.bytes.len() as u64), &vec![0; zeros as usize]);
+        if zeros > LARGEST {
+            let text = format!("a segment has {zeros} bytes without content");
+            return Err(Failure::input(path, trackway::Error::Unsupported(text)));
+        }
+        memory.clear(start.wrapping_add(segment.bytes.len() as u64), zeros);
     }
     Ok(())
 }
@@ -222,11 +230,13 @@ fn tell(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failur
     if args.coverage {
         write!(out, "{}", verifier.coverage.text())?;
     }
-    let skipped = if report.gaps > 0 { "some" } else { "0" };
-    writeln!(
-        out,
-        "health: {items} items, {} instructions, {} gaps, {skipped} bytes skipped",
-        report.instructions, report.gaps
-    )?;
+    let health = Health {
+        items: Some(items),
+        instructions: report.instructions,
+        gaps: report.gaps,
+        skipped: report.skipped,
+        ..Health::default()
+    };
+    writeln!(out, "{}", health.line())?;
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `trackway verify` from outside: the real core's trace with its documented machine, and a damaged one.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -106,4 +108,73 @@ fn verifying_nothing_is_not_fine() {
     let output = trackway(&["verify", text(&trace)]);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_program_becomes_a_trace_that_loads_it() {
+    let folder = common::Folder::new("tandem-load");
+    let elf = repository("programs/riscv/elf/rv32-mix.elf");
+    let out = folder.file("load.tv");
+    let output = trackway(&["convert", text(&elf), &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let listing = trackway(&["dump", "--raw", &out, "--limit", "4"]);
+    let listing = String::from_utf8_lossy(&listing.stdout);
+    let words: Vec<&str> = listing.lines().take(4).collect();
+    assert!(words[0].contains("begin group") && words[1].contains("state initialization"), "{listing}");
+    assert!(
+        words[2].contains("memory request") && words[2].contains("bytes at 0x0080000000 data"),
+        "{listing}"
+    );
+    assert!(words[3].contains("end group"), "{listing}");
+    // Other formats have no such traces; nothing is written.
+    let astf = folder.file("load.astf");
+    let output = trackway(&["convert", text(&elf), &astf]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("record it instead"));
+    assert!(!Path::new(&astf).exists());
+    // Nor is anything for a damaged program.
+    let damaged = folder.file("damaged.elf");
+    std::fs::write(&damaged, &std::fs::read(&elf).unwrap()[..60]).unwrap();
+    let output = trackway(&["convert", &damaged, &folder.file("damaged.tv")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(!Path::new(&folder.file("damaged.tv")).exists());
+}
+
+#[test]
+fn a_listing_has_groups_addresses_and_what_is_odd() {
+    let folder = common::Folder::new("tandem-listing");
+    let (trace, config) = (folder.file("odd.tv"), folder.file("odd.toml"));
+    // A reset, a group whose end is implied, `beq x0, x0, -4` behind it, and an end of no group.
+    let mut bytes = vec![1, 10, 2, 1, 3, 0x11, 0x13, 0, 0, 0, 1, 0x07, 0x0a];
+    bytes.extend_from_slice(&0x7000_0000u64.to_le_bytes());
+    bytes.extend_from_slice(&[0x11, 0xe3, 0x0e, 0, 0xfe, 2, 2]);
+    std::fs::write(&trace, bytes).unwrap();
+    std::fs::write(&config, "[tandem]\nreset_pc = 0x7000_0000\n").unwrap();
+    let output = trackway(&["dump", "--raw", &trace, "--config", &config]);
+    let listing = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "begin group",
+        "00000013 nop (at 0x70000000)",
+        "2, ends the one before",
+        "fe000ee3 beqz zero,0x70000000 (at 0x70000004)",
+        "of no group",
+    ] {
+        assert!(listing.contains(line), "{line}\n{listing}");
+    }
+}
+
+#[test]
+fn skipped_bytes_are_counted() {
+    let Some((trace, elf)) = flute() else { return };
+    let folder = common::Folder::new("verify-skipped");
+    let mut bytes = std::fs::read(trace).unwrap();
+    // An opcode that does not exist, in the group at 0x9e.
+    bytes[0xa9] = 0xee;
+    let damaged = folder.file("damaged.tv");
+    std::fs::write(&damaged, bytes).unwrap();
+    let config = repository("docs/examples/flute.toml");
+    let output = trackway(&["verify", &damaged, "--elf", text(&elf), "--config", text(&config)]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    let health = said.lines().last().unwrap();
+    assert!(health.contains(" 1 gaps, 28 bytes skipped"), "{said}");
 }

@@ -160,7 +160,8 @@ impl Hart {
         self.decoded.fill(EMPTY);
     }
 
-    pub(crate) fn flush_translations(&mut self) {
+    /// Forgets translations only: each access walks the page tables again, and shows the entries.
+    pub fn flush_translations(&mut self) {
         self.tlb.flush();
         self.refresh();
     }

@@ -99,18 +99,86 @@ impl Record {
     }
 }
 
-/// The items of a trace, one by one, for `dump --raw`.
+/// The items of a trace, one by one, for `dump --raw`. As the original tool it numbers the groups and says where
+/// one begins inside another, or ends outside any; instructions stand at their addresses where these are known.
 #[derive(Debug)]
 pub struct Listing {
     reader: Reader,
     disassembler: Disassembler,
+    isa: Isa,
+    reset_pc: Option<u64>,
+    /// Address of the instruction in this group, where known.
+    pc: Option<u64>,
+    /// Address that the group leads to.
+    next: Option<u64>,
+    /// Length of its instruction.
+    length: Option<u64>,
+    /// It leads behind the instruction (opcode 3).
+    increments: bool,
+    /// Is a group open?
+    inside: bool,
+    /// Groups begun so far.
+    groups: u64,
 }
 
 impl Listing {
     /// Lists a trace.
     pub fn open(input: Input, config: &Config) -> Result<Self> {
         let disassembler = Disassembler::new(Style::default());
-        Ok(Listing { reader: Reader::new(input, config)?, disassembler })
+        Ok(Listing {
+            reader: Reader::new(input, config)?,
+            disassembler,
+            isa: config.isa(),
+            reset_pc: config.reset_pc,
+            pc: config.reset_pc,
+            next: None,
+            length: None,
+            increments: false,
+            inside: false,
+            groups: 0,
+        })
+    }
+
+    /// The group is over, and with it its instruction, if it had one.
+    fn end_group(&mut self) {
+        let after = self.pc.zip(self.length).map(|(pc, length)| pc.wrapping_add(length));
+        if self.length.is_some() || self.next.is_some() {
+            self.pc = self.next.or(after.filter(|_| self.increments));
+        }
+        (self.next, self.length, self.increments, self.inside) = (None, None, false, false);
+    }
+
+    /// Follows the flow, and says what the item alone does not.
+    fn follow(&mut self, record: &Record, text: &mut String) {
+        match *record {
+            Record::BeginGroup => {
+                let nested = if self.inside { ", ends the one before" } else { "" };
+                *text = format!("{}{nested}", self.groups);
+                self.end_group();
+                (self.groups, self.inside) = (self.groups + 1, true);
+            }
+            Record::EndGroup => {
+                if !self.inside {
+                    text.push_str("of no group");
+                }
+                self.end_group();
+            }
+            Record::Instruction16(encoding) => self.instruction(2, encoding.into(), text),
+            Record::Instruction32(encoding) => self.instruction(4, encoding, text),
+            Record::Pc(pc) | Record::MisprintedPc(pc) if self.inside => self.next = Some(pc),
+            Record::Pc(pc) | Record::MisprintedPc(pc) => self.pc = Some(pc),
+            Record::IncrementPc => self.increments = true,
+            Record::HartReset => self.pc = self.reset_pc,
+            _ => {}
+        }
+    }
+
+    fn instruction(&mut self, length: u64, encoding: u32, text: &mut String) {
+        self.length = Some(length);
+        if let Some(pc) = self.pc {
+            let (digits, shown) = (2 * length as usize, self.disassembler.text(self.isa, pc, encoding));
+            *text = format!("{encoding:0digits$x} {shown} (at {pc:#x})");
+        }
     }
 }
 
@@ -122,10 +190,13 @@ impl Items for Listing {
         item.name = record.name();
         item.text.clear();
         record.write_text(&mut item.text, self.reader.widths(), &mut self.disassembler);
+        self.follow(&record, &mut item.text);
         Ok(true)
     }
 
     fn resync(&mut self) -> Result<Option<u64>> {
+        self.end_group();
+        self.pc = None;
         self.reader.resync()
     }
 }

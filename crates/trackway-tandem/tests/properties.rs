@@ -1,12 +1,13 @@
 //! Any items in any widths: they write and read back, cuts and damage are placed, and no bytes panic.
 
+mod survival;
+
 use std::io::Read;
 
 use proptest::prelude::*;
 use trackway_core::*;
 use trackway_tandem::{
-    Config, Frame, Group, Lift, Listing, Lower, MemOp, Packer, Profile, Reader, Record, Style, WriteConfig,
-    Writer, check, recognise,
+    Config, Frame, Group, Lift, Lower, MemOp, Profile, Record, Style, WriteConfig, Writer, recognise,
 };
 
 fn configs() -> impl Strategy<Value = Config> {
@@ -92,15 +93,8 @@ fn write(groups: &[Group], config: &Config) -> Vec<u8> {
 }
 
 fn records(input: Input, config: &Config) -> (Vec<(u64, Record)>, Option<Error>) {
-    let mut reader = Reader::new(input, config).unwrap();
-    let mut records = Vec::new();
-    loop {
-        match reader.read() {
-            Ok(Some(record)) => records.push(record),
-            Ok(None) => return (records, None),
-            Err(error) => return (records, Some(error)),
-        }
-    }
+    let (records, error, _) = survival::items(input, config);
+    (records, error)
 }
 
 /// Gives its bytes in pieces of odd sizes.
@@ -113,48 +107,6 @@ impl Read for Pieces {
         self.1 += n;
         Ok(n)
     }
-}
-
-/// Everything a caller does with bytes, to the end.
-fn exercise(bytes: &[u8], config: &Config) -> u64 {
-    let mut lift = Lift::open(Input::from_vec(bytes.to_vec()), *config).unwrap();
-    let (mut batch, mut gaps, mut skipped) = (Batch::default(), 0, 0);
-    loop {
-        match lift.fill(&mut batch) {
-            Ok(false) => break,
-            Ok(true) => {
-                for gap in &batch.gaps {
-                    gaps += 1;
-                    skipped += gap.bytes.unwrap();
-                }
-            }
-            Err(error) => {
-                assert!(error.offset <= bytes.len() as u64, "{error}");
-                if !lift.resync().unwrap() {
-                    break;
-                }
-            }
-        }
-    }
-    assert!(skipped <= bytes.len() as u64, "{gaps} gaps");
-    let mut listing = Listing::open(Input::from_vec(bytes.to_vec()), config).unwrap();
-    let (mut item, mut shown) = (Item::default(), 0);
-    loop {
-        match listing.next(&mut item) {
-            Ok(false) => break,
-            Ok(true) => shown += item.len,
-            Err(_) => match listing.resync().unwrap() {
-                Some(bytes) => shown += bytes,
-                None => break,
-            },
-        }
-    }
-    assert!(shown <= bytes.len() as u64);
-    check(Input::from_vec(bytes.to_vec()), config, &mut |finding| {
-        assert!(finding.offset <= bytes.len() as u64);
-    })
-    .unwrap();
-    gaps
 }
 
 proptest! {
@@ -180,15 +132,8 @@ proptest! {
         let bytes = write(&groups, &config);
         let bytes = &bytes[..bytes.len() - cut.index(bytes.len())];
         let (singly, error) = records(Input::from_vec(bytes.to_vec()), &config);
-        let mut reader = Reader::new(Input::from_vec(bytes.to_vec()), &config).unwrap();
-        let (mut together, mut group) = (Vec::new(), Group::default());
-        let group_error = loop {
-            match reader.read_group(&mut group) {
-                Ok(true) => together.extend(group.wire()),
-                Ok(false) => break None,
-                Err(error) => break Some(error),
-            }
-        };
+        let (groups, group_error) = survival::groups(bytes, &config);
+        let together: Vec<Record> = groups.iter().flat_map(Group::wire).collect();
         let singly: Vec<Record> = singly.into_iter().map(|(_, record)| record).collect();
         prop_assert_eq!(&together[..], &singly[..together.len()]);
         prop_assert_eq!(group_error.map(|e| (e.offset, e.kind)), error.map(|e| (e.offset, e.kind)));
@@ -216,13 +161,12 @@ proptest! {
             prop_assert!(error.is_truncated(), "{}", error);
             prop_assert!(error.offset <= cut as u64);
         }
-        exercise(&bytes[..cut], &config);
+        survival::survive(&bytes[..cut], &config, Style::Verbose);
     }
 
     #[test]
     fn any_bytes_are_survived(bytes in prop::collection::vec(prop_oneof![any::<u8>(), 0u8..18], 0..400), config in configs()) {
-        exercise(&bytes, &config);
-        recognise(&bytes);
+        survival::survive(&bytes, &config, Style::Compact);
     }
 
     #[test]
@@ -230,28 +174,12 @@ proptest! {
         let mut bytes = write(&groups, &config);
         let at = at.index(bytes.len());
         bytes[at] ^= flip;
-        exercise(&bytes, &config);
+        survival::survive(&bytes, &config, Style::Compact);
     }
 
     #[test]
     fn styles_say_the_same((config, groups) in trace()) {
-        let pack = |groups: &[Group], style| {
-            let mut packer = Packer::new(Vec::new(), &config, style).unwrap();
-            groups.iter().for_each(|group| packer.put(group).unwrap());
-            packer.into_inner().unwrap()
-        };
-        let read = |bytes: &[u8]| {
-            let mut reader = Reader::new(Input::from_vec(bytes.to_vec()), &config).unwrap();
-            let (mut all, mut group) = (Vec::new(), Group::default());
-            while reader.read_group(&mut group).unwrap() {
-                all.push(group.clone());
-            }
-            all
-        };
-        let verbose = pack(&groups, Style::Verbose);
-        let compact = pack(&read(&verbose), Style::Compact);
-        prop_assert!(compact.len() <= verbose.len());
-        prop_assert_eq!(pack(&read(&compact), Style::Verbose), verbose);
+        survival::styles_agree(&groups, &config);
     }
 }
 
@@ -326,13 +254,9 @@ fn events_go_round_in_every_profile() {
             let (out, losses) = lower.into_inner().unwrap();
             assert!(!losses.is_lossy(), "{config:?}\n{losses}");
             // Compact, and back to what it was.
-            let mut reader = Reader::new(Input::from_vec(out), &config).unwrap();
-            let mut packer = Packer::new(Vec::new(), &config, Style::Verbose).unwrap();
-            let mut group = Group::default();
-            while reader.read_group(&mut group).unwrap() {
-                packer.put(&group).unwrap();
-            }
-            assert_eq!(packer.into_inner().unwrap(), bytes, "{config:?} {style:?}");
+            let (groups, error) = survival::groups(&out, &config);
+            assert_eq!(error, None);
+            assert_eq!(survival::pack(&groups, &config, Style::Verbose), bytes, "{config:?} {style:?}");
         }
     }
 }

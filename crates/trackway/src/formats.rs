@@ -35,6 +35,13 @@ pub trait Format: Sync {
 
     /// Starts a file that takes events of a source with `meta`.
     fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>>;
+
+    /// Writes a trace that loads a program (an ELF file) into memory and does no more, where the format has
+    /// such traces; gives the number of items.
+    fn load(&self, _program: &[u8], _target: Target, _options: &Options) -> Result<u64> {
+        let text = format!("{} has no traces that load a program; record it instead", self.title());
+        Err(Error::Unsupported(text))
+    }
 }
 
 /// An opened trace of any format. It is used once, in one of these ways.

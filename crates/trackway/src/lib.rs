@@ -21,6 +21,7 @@
 //! # Ok::<(), trackway::Error>(())
 //! ```
 
+mod compress;
 mod error;
 mod expand;
 mod formats;

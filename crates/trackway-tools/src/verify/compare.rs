@@ -111,6 +111,9 @@ impl Verifier {
                 elements.push(element("instruction", Class::Instruction, Some(expected), Some(actual)));
             }
         }
+        if let Some(reg) = self.untold {
+            elements.push(element(&name(reg), Class::Missing, None, None));
+        }
         self.compare_trap(unit, taken, &mut elements);
         if !absent.memory {
             self.compare_memory(unit, taken, &mut elements, &mut told);
@@ -470,8 +473,7 @@ impl Verifier {
             return Some(root);
         }
         // A translation rests on the entries that it read.
-        let entries = self.effects.walks.iter().flat_map(|walk| walk.entries.iter().collect::<Vec<_>>());
-        if let Some(root) = entries.into_iter().find_map(|(at, _)| suspects.of_bytes(at, 8)) {
+        if let Some(root) = self.walked().find_map(|at| suspects.of_bytes(at, 8)) {
             return Some(root);
         }
         let any_csr = || suspects.csrs.values().next().copied();
@@ -482,10 +484,7 @@ impl Verifier {
             return Some(root);
         }
         let info = info?;
-        let in_file = |sources: u32, file: &[Root; 32]| {
-            (0..32).filter(|n| sources >> n & 1 != 0).find_map(|n: usize| known(file[n]))
-        };
-        let mut root = in_file(info.x_sources, &suspects.x).or(in_file(info.f_sources, &suspects.f));
+        let mut root = suspects.of_sources(info);
         if info.system {
             root = root.or_else(any_csr);
         }
@@ -517,13 +516,17 @@ impl Verifier {
         if model.level != shadow.level {
             self.suspects.level = root;
         }
+        // What a control register was read as says that it does not hold what the trace told before.
+        if let (Some((number, _)), Some((rd, _))) = (self.effects.csr_read, self.effects.x)
+            && model.x[usize::from(rd & 31)] != shadow.x[usize::from(rd & 31)]
+        {
+            self.suspects.csr(number, root);
+        }
         // Accessed and dirty bits may have been set for the wrong reason, or not at all.
-        let walks: Vec<_> =
-            self.effects.walks.iter().flat_map(|w| w.entries.iter().collect::<Vec<_>>()).collect();
-        walks.into_iter().for_each(|(at, _)| self.suspects.bytes(at, 8, root));
+        self.walked().for_each(|at| self.suspects.bytes(at, 8, root));
         for element in elements {
             match element.name.as_str() {
-                "instruction" => (self.suspects.pc, self.suspects.pc_on_trial) = (root, false),
+                "instruction" | "pc" => (self.suspects.pc, self.suspects.pc_on_trial) = (root, false),
                 "interrupt" | "trap" => {
                     self.suspects.csr(csr::MCAUSE, root);
                     self.suspects.csr(csr::SCAUSE, root);
@@ -562,7 +565,7 @@ impl Verifier {
     }
 
     /// What was written and agrees is no longer in doubt.
-    pub(super) fn agree(&mut self, unit: &Unit, trapped: bool) {
+    pub(super) fn agree(&mut self, unit: &Unit, info: Option<&Info>, trapped: bool) {
         if !self.suspects.any {
             return;
         }
@@ -572,11 +575,13 @@ impl Verifier {
         if let Some((rd, _)) = self.effects.f {
             self.suspects.f[usize::from(rd & 31)] = 0;
         }
-        let written: Vec<u16> = self.effects.csrs.iter().map(|(number, _)| number).collect();
-        written.into_iter().for_each(|number| self.suspects.clear_csr(number));
-        let stored: Vec<_> = self.effects.memory.iter().map(|a| (a.physical, u64::from(a.size))).collect();
-        // What was loaded and agrees with the trace is not in doubt either.
-        stored.into_iter().for_each(|(at, size)| self.suspects.clear_bytes(at, size));
+        // Only what the trace told was compared, and a view shows a part of the register only.
+        for write in unit.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
+            if !matches!(write.reg.number, csr::SSTATUS | csr::SIE | csr::SIP) {
+                self.suspects.clear_csr(write.reg.number);
+            }
+        }
+        self.agree_memory(unit, info);
         if std::mem::replace(&mut self.suspects.pc_on_trial, true) {
             self.suspects.pc = 0;
         }
@@ -584,6 +589,91 @@ impl Verifier {
             self.suspects.level = 0;
         }
         self.suspects.update_any();
+    }
+}
+
+impl Verifier {
+    /// Memory that was loaded or stored, and whose content the trace told, is no longer in doubt. What was stored
+    /// from doubtful registers, or by way of doubtful page tables, and not told, is.
+    fn agree_memory(&mut self, unit: &Unit, info: Option<&Info>) {
+        let joined = joined(&unit.accesses);
+        let traced = joined.as_ref().map_or(&unit.accesses[..], std::slice::from_ref);
+        let mut traced = traced.iter().filter(|access| access.kind != MemKind::Faulting);
+        let writes = unit.writes.iter().any(|w| matches!(w.reg.class, RegClass::Int | RegClass::Float));
+        let translation = self.translation_suspect();
+        let sources = info.and_then(|info| self.suspects.of_sources(info));
+        let accesses = self.effects.memory;
+        for access in accesses.iter() {
+            let (data, stored) = traced.next().map_or((None, None), |told| (told.data, told.stored));
+            let told = match access.kind {
+                AccessKind::Load => data.is_some() || writes,
+                AccessKind::Store => data.is_some(),
+                AccessKind::Amo => data.or(stored).is_some(),
+            };
+            let (at, size, stores) = (access.physical, access.size.into(), access.kind != AccessKind::Load);
+            match sources {
+                _ if told => self.suspects.clear_bytes(at, size),
+                Some(root) if stores => self.suspects.bytes(at, size, root),
+                _ => {}
+            }
+            if let (true, Some(root)) = (stores, translation) {
+                // Nobody knows where it went on the core.
+                self.suspects.stray = root;
+            }
+        }
+    }
+
+    /// The root cause that puts in doubt where accesses go.
+    pub(super) fn translation_suspect(&self) -> Option<Root> {
+        let suspects = &self.suspects;
+        let level = || (suspects.level != 0).then_some(suspects.level);
+        let status = || suspects.csrs.get(&csr::MSTATUS).copied();
+        self.walked()
+            .find_map(|at| suspects.of_bytes(at, 8))
+            .or_else(|| suspects.environment())
+            .or_else(|| if self.translates() { level().or_else(status) } else { None })
+    }
+
+    /// For an instruction whose results are adopted: is it the one that memory holds, and does it lead behind itself
+    /// if it cannot do otherwise?
+    pub(super) fn compare_adopted(&mut self, unit: &Unit, pc: u64) -> Vec<Element> {
+        let mut elements = Vec::new();
+        let Some((_, encoding, length)) = unit.step.filter(|_| self.suspects.pc == 0) else {
+            return elements;
+        };
+        let translated = self.translates() && self.model.state().level != trackway_hart::Level::M;
+        if let Some(physical) = unit.physical_pc.filter(|physical| !translated && *physical != pc) {
+            elements.push(element("physical pc", Class::Pc, Some(pc), Some(physical)));
+        }
+        let place = if translated { unit.physical_pc } else { Some(pc) };
+        let place = place.filter(|place| self.suspects.of_bytes(*place, length.into()).is_none());
+        if let Some(expected) = place.and_then(|place| self.memory.word(place, length.into())) {
+            self.report.checked += 1;
+            let actual = mask(encoding.into(), 8 * u32::from(length));
+            if expected != actual {
+                elements.push(element("instruction", Class::Instruction, Some(expected), Some(actual)));
+            }
+        }
+        if let Some(actual) = unit.next_pc
+            && unit.trap.is_none()
+            && trackway_isa::riscv::is_plain(encoding)
+        {
+            self.report.checked += 1;
+            let expected = mask(pc.wrapping_add(length.into()), self.options.core.xlen());
+            if expected != actual {
+                elements.push(element("pc", Class::Pc, Some(expected), Some(actual)));
+            }
+        }
+        elements
+    }
+
+    /// Addresses of the page table entries that the step read.
+    fn walked(&self) -> impl Iterator<Item = u64> + use<> {
+        let walks = self.effects.walks;
+        (0..walks.len()).flat_map(move |n| {
+            let entries = walks.iter().nth(n).map(|walk| walk.entries).unwrap_or_default();
+            (0..entries.len()).filter_map(move |n| entries.iter().nth(n)).map(|(at, _)| at)
+        })
     }
 }
 

@@ -60,6 +60,8 @@ pub struct Memory {
     pub(crate) fetched: Option<(u32, u8)>,
     /// The trace says that the fetch of this step faults.
     pub(crate) fault_fetch: bool,
+    /// The trace says that the fetch of this step faults at the second half of its instruction.
+    pub(crate) fault_second: bool,
     /// The trace says that the access of this step faults.
     pub(crate) fault_data: bool,
     /// A load found memory that neither program nor trace tells.
@@ -88,6 +90,7 @@ impl Memory {
             loaded: None,
             fetched: None,
             fault_fetch: false,
+            fault_second: false,
             fault_data: false,
             blind: false,
             journal: Vec::new(),
@@ -100,7 +103,7 @@ impl Memory {
     pub(crate) fn begin(&mut self) {
         self.journal.clear();
         (self.loaded, self.fetched, self.blind) = (None, None, false);
-        (self.fault_fetch, self.fault_data) = (false, false);
+        (self.fault_fetch, self.fault_second, self.fault_data) = (false, false, false);
     }
 
     /// Puts back what the step overwrote in these places, address and bytes; everywhere if there are none.
@@ -211,6 +214,11 @@ impl Memory {
         }
     }
 
+    /// Sets bytes to 0.
+    pub fn clear(&mut self, address: u64, count: u64) {
+        (0..count).for_each(|n| self.set(address.wrapping_add(n), 0));
+    }
+
     /// Is it a device?
     pub fn is_mmio(&self, address: u64) -> bool {
         self.mmio.iter().any(|range| range.contains(address))
@@ -302,6 +310,11 @@ impl Bus for Memory {
     }
 
     fn fetch(&mut self, address: u64) -> Option<u16> {
+        if std::mem::take(&mut self.fault_second) && self.exists(address) {
+            // Of an unknown first half this is known: that it has a second one.
+            let half = self.word(address, 2).unwrap_or(0b11);
+            return Some(self.note(address, 2, half) as u16);
+        }
         if self.fault_fetch || !self.exists(address) {
             return None;
         }

@@ -129,6 +129,8 @@ pub struct Report {
     pub adopted: u64,
     /// Gaps in the trace.
     pub gaps: u64,
+    /// Bytes of the trace that were skipped in them.
+    pub skipped: u64,
     /// Root causes.
     pub mismatches: Vec<Mismatch>,
     /// It stopped after enough of them.

@@ -75,6 +75,14 @@ impl Suspects {
         (0..size).find_map(|n| self.memory.get(&address.wrapping_add(n)).copied())
     }
 
+    /// The root cause of a register that an instruction reads.
+    pub(crate) fn of_sources(&self, info: &super::info::Info) -> Option<Root> {
+        let in_file = |sources: u32, file: &[Root; 32]| {
+            (0..32).filter(|n| sources >> n & 1 != 0).map(|n: usize| file[n]).find(|root| *root != 0)
+        };
+        in_file(info.x_sources, &self.x).or_else(|| in_file(info.f_sources, &self.f))
+    }
+
     /// Translation and protection decide about every access.
     pub(crate) fn environment(&self) -> Option<Root> {
         let decides = |number: &u16| matches!(*number, csr::SATP | 0x3a0..=0x3ef);

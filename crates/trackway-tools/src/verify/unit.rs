@@ -96,8 +96,8 @@ pub enum Between {
     Reset,
     /// Real time.
     Time(u64),
-    /// Something is missing: nothing is known any more.
-    Gap,
+    /// Something is missing: nothing is known any more. With the bytes that were skipped, where that is why.
+    Gap(u64),
 }
 
 /// Gathers events into pieces. An instruction is complete when the next one begins.
@@ -152,9 +152,13 @@ impl Gather {
             EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(time), .. }) => {
                 self.push(Between::Time(*time), put);
             }
-            EventKind::Gap(_) | EventKind::Run(_) => {
+            EventKind::Gap(n) => {
                 self.flush(None, put);
-                put(Piece::Between(&Between::Gap));
+                put(Piece::Between(&Between::Gap(batch.gaps[*n as usize].bytes.unwrap_or(0))));
+            }
+            EventKind::Run(_) => {
+                self.flush(None, put);
+                put(Piece::Between(&Between::Gap(0)));
             }
             EventKind::Step(_) | EventKind::Time(_) | EventKind::Mark(_) | EventKind::Foreign(_) => {}
         }

@@ -106,6 +106,10 @@ pub struct Verifier {
     pub coverage: Coverage,
     /// Memory was changed from outside: decoded instructions may be stale.
     stale: bool,
+    /// What the trace does with writes that change nothing: told some, left some out.
+    unchanged: (bool, bool),
+    /// A register that the step wrote from what only the trace could tell, and the trace did not.
+    pub(super) untold: Option<Reg>,
 }
 
 impl Verifier {
@@ -127,6 +131,8 @@ impl Verifier {
             report: Report { version: 1, ..Report::default() },
             coverage: Coverage::default(),
             stale: false,
+            unchanged: (false, false),
+            untold: None,
             options,
         }
     }
@@ -151,8 +157,9 @@ impl Verifier {
             Between::Learn(address, size, value) => self.memory.learn(*address, *size, *value),
             Between::Reset => self.reset(),
             Between::Time(time) => self.model.set_time(*time),
-            Between::Gap => {
+            Between::Gap(bytes) => {
                 self.report.gaps += 1;
+                self.report.skipped += bytes;
                 self.lose();
             }
         }
@@ -290,8 +297,7 @@ impl Verifier {
         let pc = self.model.state().pc;
         let level = self.model.state().level;
         if blind && !self.traps_anyhow(unit) {
-            self.adopt(unit, info);
-            self.remember(unit, info, told_pc.unwrap_or(0));
+            self.adopt_compared(unit, info, told_pc);
             return;
         }
         if let Some(info) = info {
@@ -300,6 +306,10 @@ impl Verifier {
         if self.suspects.any {
             let doubt = [self.suspects.pc, self.suspects.level, self.suspects.environment().unwrap_or(0)];
             self.suspects.pages = doubt.into_iter().find(|root| *root != 0).unwrap_or(self.suspects.pages);
+            if !self.suspects.memory.is_empty() && self.translates() {
+                // Every translation has to show the entries that it rests on.
+                self.model.flush_translations();
+            }
         }
         let taken = self.execute(unit);
         if self.options.coverage {
@@ -309,7 +319,7 @@ impl Verifier {
         let mut elements = self.compare(unit, taken.as_ref());
         elements.extend(doubtful_reads);
         if elements.is_empty() {
-            self.agree(unit, taken.is_some());
+            self.agree(unit, info, taken.is_some());
         } else {
             self.mismatch(unit, info, pc, level, taken.is_some(), elements);
         }
@@ -341,6 +351,20 @@ impl Verifier {
         self.memory.begin();
         self.model.set_state(saved);
         taken.is_some_and(|taken| matches!(taken.cause, 2 | 3 | 8 | 9 | 11))
+    }
+
+    /// Takes what the trace says for both, but for the instruction itself: that has to be the one in memory.
+    fn adopt_compared(&mut self, unit: &Unit, info: Option<&Info>, told_pc: Option<u64>) {
+        let level = self.model.state().level;
+        let known = if self.unknown.pc { None } else { told_pc };
+        self.effects.begin();
+        let differs = known.map_or(Vec::new(), |pc| self.compare_adopted(unit, pc));
+        self.adopt(unit, info);
+        let pc = told_pc.unwrap_or(0);
+        if !differs.is_empty() {
+            self.mismatch(unit, info, pc, level, false, differs);
+        }
+        self.remember(unit, info, pc);
     }
 
     /// Takes what the trace says for both.
@@ -386,9 +410,9 @@ impl Verifier {
 
     /// What the trace stores, into memory.
     pub(super) fn apply_stores(&mut self, unit: &Unit, root: Root) {
-        let translates = self.model.config().supervisor
-            && self.model.read_csr(csr::SATP).is_some_and(|satp| satp >> (self.options.core.xlen() - 4) != 0)
-            && self.model.state().level.min(self.shadow.state().level) != Level::M;
+        let translates =
+            self.translates() && self.model.state().level.min(self.shadow.state().level) != Level::M;
+        let doubtful = root != 0 && self.translation_suspect().is_some();
         for access in &unit.accesses {
             let data = match access.kind {
                 MemKind::Write => access.data,
@@ -400,7 +424,7 @@ impl Verifier {
                 continue;
             }
             let translated = self.effects.memory.iter().any(|model| model.address == access.address);
-            if translates && access.physical.is_none() && !translated {
+            if access.physical.is_none() && (translates && !translated || doubtful) {
                 self.suspects.stray = root;
                 continue;
             }
@@ -410,6 +434,12 @@ impl Verifier {
             }
             self.stale = true;
         }
+    }
+
+    /// Is translation on, for those levels that it is for?
+    pub(super) fn translates(&self) -> bool {
+        self.model.config().supervisor
+            && self.model.state().csr.satp >> if self.options.core.is_rv32() { 31 } else { 60 } != 0
     }
 
     /// Physical address of a traced access: as told, or as the model translated it, or the address itself.
@@ -468,6 +498,9 @@ impl Verifier {
             self.memory.fault_fetch = unit.step.is_none() && cause == Some(1);
             self.memory.fault_data = unit.step.is_some() && matches!(cause, Some(5 | 7));
         }
+        self.memory.fault_second = unit.step.is_none()
+            && matches!(cause, Some(1 | 12))
+            && unit.trap.as_ref().and_then(|trap| trap.value) == Some(self.model.state().pc.wrapping_add(2));
         let interrupt = match (unit.step, &unit.trap) {
             (None, Some(trap)) if trap.kind == TrapKind::Interrupt => {
                 trap.cause.map(|cause| cause as u8 & 63)
@@ -509,6 +542,7 @@ impl Verifier {
 
     /// Results that rest on what nobody knows are taken from the trace, or are unknown too.
     fn settle(&mut self, unit: &Unit, info: Option<&Info>) {
+        self.untold = None;
         let Some(info) = info else { return };
         let masked =
             info.inst.filter(|inst| inst.op.class() == trackway_isa::riscv::Class::Csr).map(|inst| {
@@ -516,6 +550,16 @@ impl Verifier {
                 (inst.rd, mask.copy | mask.ignore)
             });
         let told = |reg: Reg| unit.writes.iter().find(|write| write.reg == reg);
+        if let Some((rd, value)) = self.effects.x
+            && value == self.effects.old_x
+        {
+            match told(Reg { class: RegClass::Int, number: rd.into() }) {
+                Some(_) => self.unchanged.0 = true,
+                None => self.unchanged.1 = true,
+            }
+        }
+        // A trace that tells writes which change nothing tells all of them.
+        let tells_all = self.unchanged == (true, false);
         if let Some((rd, mask @ 1..)) = masked
             && let Some((_, value)) = self.effects.x
             && let Some(write) = told(Reg { class: RegClass::Int, number: rd.into() })
@@ -532,6 +576,8 @@ impl Verifier {
             match told(Reg { class: RegClass::Int, number: rd.into() }) {
                 Some(write) => self.model.set_x(rd, resolve(&self.shadow, write)),
                 None => {
+                    let untold = Reg { class: RegClass::Int, number: rd.into() };
+                    self.untold = (tells_all && !self.options.absent.x).then_some(untold);
                     self.unknown.x |= 1 << rd;
                     self.shadow.set_x(rd, self.model.state().x[usize::from(rd)]);
                 }
@@ -541,6 +587,8 @@ impl Verifier {
             match told(Reg { class: RegClass::Float, number: rd.into() }) {
                 Some(write) => self.model.set_f(rd, resolve(&self.shadow, write)),
                 None => {
+                    let untold = Reg { class: RegClass::Float, number: rd.into() };
+                    self.untold = (tells_all && !self.options.absent.f).then_some(untold);
                     self.unknown.f |= 1 << rd;
                     self.shadow.set_f(rd, self.model.state().f[usize::from(rd)]);
                 }

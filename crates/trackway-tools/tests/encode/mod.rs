@@ -124,15 +124,14 @@ pub(crate) fn bytes(groups: &[Group], config: &Config, style: Style) -> Vec<u8> 
     packer.into_inner().unwrap()
 }
 
+/// The machine's devices: first address and size.
+pub(crate) const DEVICES: [(u64, u64); 4] =
+    [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
+
 pub(crate) fn options(subject: &Subject) -> Options {
     let range = |start: u64, size: u64| Range { start, end: start + size };
     Options {
-        mmio: vec![
-            range(0x10_0000, 0x1000),
-            range(0x200_0000, 0x1_0000),
-            range(0xc00_0000, 0x400_0000),
-            range(0x1000_0000, 0x1000),
-        ],
+        mmio: DEVICES.map(|(start, size)| range(start, size)).to_vec(),
         map: vec![range(0x1000, 0xf000), range(0x8000_0000, 128 << 20)],
         ..Options::new(subject.machine.core)
     }
@@ -142,8 +141,8 @@ pub(crate) fn verify_bytes(subject: &Subject, bytes: Vec<u8>, options: Options) 
     let mut verifier = Verifier::new(options);
     for segment in &subject.program.segments {
         verifier.memory.load(segment.physical, &segment.bytes);
-        let zeros = vec![0; segment.size as usize - segment.bytes.len()];
-        verifier.memory.load(segment.physical + segment.bytes.len() as u64, &zeros);
+        let loaded = segment.bytes.len() as u64;
+        verifier.memory.clear(segment.physical + loaded, segment.size - loaded);
     }
     let mut lift = Lift::open(Input::from_vec(bytes), subject.config).unwrap();
     verify(&mut lift, &mut verifier).unwrap();

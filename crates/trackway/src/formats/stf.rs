@@ -1,7 +1,5 @@
 //! STF in the list of formats.
 
-use std::io::Write;
-
 use serde::Deserialize;
 use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
 use trackway_stf::{
@@ -101,7 +99,7 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
     let (container, output) = match word {
         "zstf" => (Container::Zstf, target.create()?),
         "plain" => (Container::Plain, target.create()?),
-        _ => (Container::Plain, compress(word, target.create()?, level)?),
+        _ => (Container::Plain, crate::compress::compress(word, target.create()?, level)?),
     };
     // A plain file is written in order, in large pieces.
     let output = match (container, output) {
@@ -121,28 +119,6 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
             ..defaults
         },
     ))
-}
-
-pub(super) fn compress(word: &str, output: Output, level: Option<i32>) -> Result<Output> {
-    let writer: Box<dyn Write + Send> = match output {
-        Output::File(file) => Box::new(std::io::BufWriter::new(file)),
-        Output::Stream(stream) => stream,
-    };
-    let level_or = |default: u32| level.and_then(|level| u32::try_from(level).ok()).unwrap_or(default);
-    Ok(Output::Stream(match word {
-        "gzip" => {
-            Box::new(flate2::write::GzEncoder::new(writer, flate2::Compression::new(level_or(6).min(9))))
-        }
-        "xz" => Box::new(liblzma::write::XzEncoder::new(writer, level_or(6).min(9))),
-        "zstd" => {
-            let encoder = zstd::stream::write::Encoder::new(writer, level.unwrap_or(3));
-            Box::new(encoder.map_err(|error| Error::Trace(error.into()))?.auto_finish())
-        }
-        other => {
-            let words = "plain, zstf, gzip, xz, zstd";
-            return Err(Error::Config(format!("--container: {other:?} is not one of {words}")));
-        }
-    }))
 }
 
 struct OpenedStf {

@@ -5,7 +5,7 @@ use std::io::Write;
 use serde::Deserialize;
 use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Sink, Source};
 use trackway_tandem::{
-    Config, Group, Lift, Listing, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer,
+    Config, Group, Lift, Listing, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer, elf_to_records,
 };
 
 use super::{Format, Opened, Target};
@@ -92,6 +92,23 @@ impl Format for Tandem {
         let config = write_config(read_config(base, options)?, options)?;
         Ok(Box::new(Lower::new(output(&target, options)?, meta, config)?))
     }
+
+    /// State initialisation: the stores of a debugger.
+    fn load(&self, program: &[u8], target: Target, options: &Options) -> Result<u64> {
+        // The file's own class, unless the configuration says otherwise.
+        let base = if program.get(4) == Some(&1) { Config::rv32() } else { Config::default() };
+        let WriteConfig { config, .. } = write_config(read_config(base, options)?, options)?;
+        let mut items = 0;
+        // First without an output: nothing is created for a file that cannot be loaded.
+        elf_to_records(program, &config, |_| {
+            items += 1;
+            Ok(())
+        })?;
+        let mut writer = Writer::new(output(&target, options)?, &config)?;
+        elf_to_records(program, &config, |record| writer.write(record))?;
+        writer.finish()?;
+        Ok(items)
+    }
 }
 
 /// What the configuration says over what was recognised.
@@ -149,7 +166,7 @@ fn output(target: &Target, options: &Options) -> Result<Box<dyn Write + Send>> {
     };
     let output = match word {
         "plain" => target.create()?,
-        _ => super::stf::compress(word, target.create()?, options.write.level)?,
+        _ => crate::compress::compress(word, target.create()?, options.write.level)?,
     };
     Ok(match output {
         Output::Stream(stream) => stream,
