@@ -6,6 +6,7 @@
 use std::fmt::Write;
 
 use softfloat_wrapper::{ExceptionFlags, F16, F32, F64, Float, RoundingMode};
+use trackway_oracle_softfloat::{choose, class};
 
 fn main() -> std::io::Result<()> {
     let dir = std::path::PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".into()));
@@ -417,12 +418,12 @@ fn format<F: Named>(out: &mut String, number: &mut u32, xlen: u32) {
     run(out, number, "plain2", load, &format!("fsgnj.{s}"), &plain(&|a, b| inject(a, b & sign)));
     run(out, number, "plain2", load, &format!("fsgnjn.{s}"), &plain(&|a, b| inject(a, !b & sign)));
     run(out, number, "plain2", load, &format!("fsgnjx.{s}"), &plain(&|a, b| inject(a, (a ^ b) & sign)));
-    run(out, number, "plain2", load, &format!("fmin.{s}"), &plain(&|a, b| choose::<F>(a, b, true)));
-    run(out, number, "plain2", load, &format!("fmax.{s}"), &plain(&|a, b| choose::<F>(a, b, false)));
+    run(out, number, "plain2", load, &format!("fmin.{s}"), &plain(&|a, b| choose(f(a), f(b), true).boxed()));
+    run(out, number, "plain2", load, &format!("fmax.{s}"), &plain(&|a, b| choose(f(a), f(b), false).boxed()));
     run(out, number, "compare2", load, &format!("feq.{s}"), &plain(&|a, b| u64::from(f(a).eq(f(b)))));
     run(out, number, "compare2", load, &format!("flt.{s}"), &plain(&|a, b| u64::from(f(a).lt(f(b)))));
     run(out, number, "compare2", load, &format!("fle.{s}"), &plain(&|a, b| u64::from(f(a).le(f(b)))));
-    run(out, number, "compare1", load, &format!("fclass.{s}"), &plain(&|a, _| class::<F>(a)));
+    run(out, number, "compare1", load, &format!("fclass.{s}"), &plain(&|a, _| class(&f(a))));
 
     run(
         out,
@@ -479,35 +480,4 @@ fn format<F: Named>(out: &mut String, number: &mut u32, xlen: u32) {
             run(out, number, kind, load, &format!("fcvt.{other}.{s}"), &all(&|[a, ..], m| to(a, m)));
         }
     }
-}
-
-fn choose<F: Named>(a: u64, b: u64, smaller: bool) -> u64 {
-    let (x, y) = (F::of(a), F::of(b));
-    let value = match (x.is_nan(), y.is_nan()) {
-        (true, true) => F::quiet_nan(),
-        (true, false) => F::of(b),
-        (false, true) => F::of(a),
-        (false, false) if x.eq(F::of(b)) => F::of(if x.is_negative() == smaller { a } else { b }),
-        (false, false) => F::of(if x.lt(F::of(b)) == smaller { a } else { b }),
-    };
-    let signalling = x.is_signaling_nan() || y.is_signaling_nan();
-    ExceptionFlags::from_bits(if signalling { 16 } else { 0 }).set();
-    value.boxed()
-}
-
-fn class<F: Named>(a: u64) -> u64 {
-    let x = F::of(a);
-    let kinds = [
-        x.is_negative_infinity(),
-        x.is_negative_normal(),
-        x.is_negative_subnormal(),
-        x.is_negative_zero(),
-        x.is_positive_zero(),
-        x.is_positive_subnormal(),
-        x.is_positive_normal(),
-        x.is_positive_infinity(),
-        x.is_signaling_nan(),
-        x.is_nan() && !x.is_signaling_nan(),
-    ];
-    kinds.iter().enumerate().map(|(i, &is)| u64::from(is) << i).sum()
 }

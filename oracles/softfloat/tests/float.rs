@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use soft::{ExceptionFlags, Float, RoundingMode};
 use softfloat_wrapper as soft;
 use trackway_hart::float::{self, F16, F32, F64, Flags, Format, NV, Rounding};
+use trackway_oracle_softfloat::class;
 
 const MODES: [(Rounding, RoundingMode); 5] = [
     (Rounding::NearestEven, RoundingMode::TiesToEven),
@@ -286,48 +287,6 @@ fn integers_are_softfloats() {
     integers::<F64>();
 }
 
-/// SoftFloat has no minimum and maximum: the specification's rule in terms of its comparisons.
-fn choose<F: Both>(a: u64, b: u64, smaller: bool) -> u64 {
-    let (x, y) = (F::soft(a), F::soft(b));
-    let value = match (x.is_nan(), y.is_nan()) {
-        (true, true) => F::NAN,
-        (true, false) => b,
-        (false, true) => a,
-        (false, false) if x.eq(F::soft(b)) => {
-            // −0 and +0, or twice the same.
-            let (minus, plus) = if x.is_negative() { (a, b) } else { (b, a) };
-            if smaller { minus } else { plus }
-        }
-        (false, false) => {
-            if x.lt(F::soft(b)) == smaller {
-                a
-            } else {
-                b
-            }
-        }
-    };
-    let signalling = x.is_signaling_nan() || y.is_signaling_nan();
-    ExceptionFlags::from_bits(if signalling { NV } else { 0 }).set();
-    value
-}
-
-fn class<F: Both>(a: u64) -> u64 {
-    let x = F::soft(a);
-    let kinds = [
-        x.is_negative_infinity(),
-        x.is_negative_normal(),
-        x.is_negative_subnormal(),
-        x.is_negative_zero(),
-        x.is_positive_zero(),
-        x.is_positive_subnormal(),
-        x.is_positive_normal(),
-        x.is_positive_infinity(),
-        x.is_signaling_nan(),
-        x.is_nan() && !x.is_signaling_nan(),
-    ];
-    kinds.iter().enumerate().map(|(i, &is)| u64::from(is) << i).sum()
-}
-
 fn comparisons<F: Both>() {
     let f = F::soft;
     let bit = |(b, flags): (bool, Flags)| (u8::from(b), flags);
@@ -349,14 +308,10 @@ fn comparisons<F: Both>() {
         |[a, b, _], _| bit(float::le::<F>(a, b)),
         |[a, b, _], _| u8::from(f(a).le(f(b))),
     );
-    compare::<F, u64>("min", 2, |[a, b, _], _| float::min::<F>(a, b), |[a, b, _], _| choose::<F>(a, b, true));
-    compare::<F, u64>(
-        "max",
-        2,
-        |[a, b, _], _| float::max::<F>(a, b),
-        |[a, b, _], _| choose::<F>(a, b, false),
-    );
-    compare::<F, u64>("class", 1, |[a, ..], _| (float::class::<F>(a), 0), |[a, ..], _| class::<F>(a));
+    let choose = |a, b, smaller| F::bits(trackway_oracle_softfloat::choose(f(a), f(b), smaller));
+    compare::<F, u64>("min", 2, |[a, b, _], _| float::min::<F>(a, b), |[a, b, _], _| choose(a, b, true));
+    compare::<F, u64>("max", 2, |[a, b, _], _| float::max::<F>(a, b), |[a, b, _], _| choose(a, b, false));
+    compare::<F, u64>("class", 1, |[a, ..], _| (float::class::<F>(a), 0), |[a, ..], _| class(&f(a)));
 }
 
 #[test]

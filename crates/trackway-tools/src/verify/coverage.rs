@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use trackway_core::{RegClass, RegRole};
-use trackway_hart::{Effects, Hart, Level, Purpose, Taken};
+use trackway_hart::{Effects, Hart, Level, Purpose, Taken, Walk};
 use trackway_isa::riscv::csr_name;
 
 /// Counts by what was exercised.
@@ -81,7 +81,7 @@ impl Coverage {
             };
             let outcome = match walk.physical {
                 Some(_) => format!("page of {} KiB", walk.page_size >> 10),
-                None => format!("fault after {} entries", walk.entries.len()),
+                None => format!("fault after {} entries: {}", walk.entries.len(), fault(&walk, from)),
             };
             *self.walks.entry(format!("{purpose} {} {outcome}", level(from))).or_default() += 1;
         }
@@ -109,6 +109,29 @@ impl Coverage {
             }
         }
         out
+    }
+}
+
+/// Why a walk failed, by the entry that it ended at (privileged, Sv32: virtual address translation).
+fn fault(walk: &Walk, from: Level) -> &'static str {
+    const READ: u64 = 1 << 1;
+    const WRITE: u64 = 1 << 2;
+    const EXECUTE: u64 = 1 << 3;
+    const USER: u64 = 1 << 4;
+    let Some((_, entry)) = walk.entries.iter().last() else { return "address out of range" };
+    let wanted = match walk.purpose {
+        Purpose::Fetch => EXECUTE,
+        Purpose::Load => READ,
+        Purpose::Store => WRITE,
+    };
+    match () {
+        () if entry & 1 == 0 => "not valid",
+        () if entry & (READ | WRITE) == WRITE => "reserved encoding",
+        () if entry & (READ | WRITE | EXECUTE) == 0 => "no leaf",
+        () if entry & wanted == 0 => "no permission",
+        () if entry & USER == 0 && from == Level::U => "not a user page",
+        () if entry & USER != 0 && from != Level::U => "a user page",
+        () => "misaligned page, or accessed and dirty bits",
     }
 }
 

@@ -312,8 +312,8 @@ impl Bus for Memory {
     fn fetch(&mut self, address: u64) -> Option<u16> {
         if std::mem::take(&mut self.fault_second) && self.exists(address) {
             // Of an unknown first half this is known: that it has a second one.
-            let half = self.word(address, 2).unwrap_or(0b11);
-            return Some(self.note(address, 2, half) as u16);
+            let known = self.word(address, 2);
+            return Some(known.map_or(0b11, |half| self.note(address, 2, half) as u16));
         }
         if self.fault_fetch || !self.exists(address) {
             return None;

@@ -9,6 +9,7 @@
 
 mod compare;
 pub mod coverage;
+mod doubt;
 mod info;
 mod masks;
 mod memory;

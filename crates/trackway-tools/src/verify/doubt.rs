@@ -1,0 +1,206 @@
+//! What a mismatch puts in doubt, what clears a doubt, and which mismatches follow from one.
+
+use trackway_core::{MemKind, RegClass};
+use trackway_hart::{AccessKind, csr};
+
+use super::compare::joined;
+use super::info::Info;
+use super::report::Element;
+use super::suspects::Root;
+use super::unit::Unit;
+use super::verifier::Verifier;
+
+impl Verifier {
+    /// The root cause that a mismatch follows from, if one of its sources is in doubt.
+    pub(super) fn root_of(
+        &self,
+        unit: &Unit,
+        info: Option<&Info>,
+        trapped: bool,
+        elements: &[Element],
+    ) -> Option<Root> {
+        let suspects = &self.suspects;
+        // Bits that only page walks set, after walks in the wrong level or place.
+        let accessed_dirty = elements.iter().all(|element| element.differing() & !0xc0 == 0);
+        if suspects.pages != 0 && accessed_dirty {
+            return Some(suspects.pages);
+        }
+        if suspects.stray != 0 && info.is_some_and(|info| info.memory) {
+            return Some(suspects.stray);
+        }
+        if !suspects.any {
+            return None;
+        }
+        let known = |root: Root| (root != 0).then_some(root);
+        if let Some(root) = known(suspects.pc).or(known(suspects.level)).or(suspects.environment()) {
+            return Some(root);
+        }
+        // A translation rests on the entries that it read.
+        if let Some(root) = self.walked().find_map(|at| suspects.of_bytes(at, 8)) {
+            return Some(root);
+        }
+        let any_csr = || suspects.csrs.values().next().copied();
+        let csr_of = |number: u16| suspects.csrs.get(&number).copied();
+        if (trapped || unit.trap.is_some())
+            && let Some(root) = any_csr()
+        {
+            return Some(root);
+        }
+        let info = info?;
+        let mut root = suspects.of_sources(info);
+        if info.system {
+            root = root.or_else(any_csr);
+        }
+        if info.float || info.memory {
+            root = root.or(csr_of(csr::MSTATUS)).or(csr_of(csr::FFLAGS)).or(csr_of(csr::FRM));
+        }
+        if info.memory {
+            let model = self.effects.memory.iter().map(|access| (access.physical, u64::from(access.size)));
+            let trace = unit.accesses.iter().map(|access| (self.physical(access), access.size));
+            root = root.or_else(|| model.chain(trace).find_map(|(at, size)| suspects.of_bytes(at, size)));
+        }
+        root.or_else(|| suspects.of_bytes(self.effects.physical_pc, self.effects.length.into()))
+    }
+
+    /// Puts the elements of a mismatch in doubt.
+    pub(super) fn suspect(&mut self, unit: &Unit, elements: &[Element], root: Root) {
+        let (model, shadow) = (self.model.state(), self.shadow.state());
+        for n in 0..32 {
+            if model.x[n] != shadow.x[n] {
+                self.suspects.x[n] = root;
+            }
+            if model.f[n] != shadow.f[n] {
+                self.suspects.f[n] = root;
+            }
+        }
+        if model.pc != shadow.pc {
+            (self.suspects.pc, self.suspects.pc_on_trial) = (root, false);
+        }
+        if model.level != shadow.level {
+            self.suspects.level = root;
+        }
+        // What a control register was read as says that it does not hold what the trace told before.
+        if let (Some((number, _)), Some((rd, _))) = (self.effects.csr_read, self.effects.x)
+            && model.x[usize::from(rd & 31)] != shadow.x[usize::from(rd & 31)]
+        {
+            self.suspects.csr(number, root);
+        }
+        // Accessed and dirty bits may have been set for the wrong reason, or not at all.
+        self.walked().for_each(|at| self.suspects.bytes(at, 8, root));
+        for element in elements {
+            match element.name.as_str() {
+                "instruction" | "pc" => (self.suspects.pc, self.suspects.pc_on_trial) = (root, false),
+                "interrupt" | "trap" => {
+                    self.suspects.csr(csr::MCAUSE, root);
+                    self.suspects.csr(csr::SCAUSE, root);
+                }
+                name => {
+                    if let Some(number) = trackway_isa::riscv::csr_number(name) {
+                        self.suspects.csr(number, root);
+                    }
+                }
+            }
+        }
+        self.suspect_stores(unit, root);
+        self.suspects.any = true;
+    }
+
+    /// Stores that only one of the two made, or that differ.
+    fn suspect_stores(&mut self, unit: &Unit, root: Root) {
+        let model = self.effects.memory.iter().filter_map(|access| match access.kind {
+            AccessKind::Load => None,
+            AccessKind::Store => Some((access.physical, u64::from(access.size), Some(access.data))),
+            AccessKind::Amo => Some((access.physical, u64::from(access.size), Some(access.stored))),
+        });
+        let trace = unit.accesses.iter().filter_map(|access| match access.kind {
+            MemKind::Write => Some((self.physical(access), access.size, access.data)),
+            MemKind::ReadWrite => Some((self.physical(access), access.size, access.stored)),
+            _ => None,
+        });
+        let (model, trace): (Vec<_>, Vec<_>) = (model.collect(), trace.collect());
+        let differ: Vec<_> = model
+            .iter()
+            .chain(&trace)
+            .copied()
+            .filter(|s| !model.contains(s) || !trace.contains(s))
+            .collect();
+        differ.into_iter().for_each(|(at, size, _)| self.suspects.bytes(at, size, root));
+    }
+
+    /// What was written and agrees is no longer in doubt.
+    pub(super) fn agree(&mut self, unit: &Unit, info: Option<&Info>, trapped: bool) {
+        if !self.suspects.any {
+            return;
+        }
+        if let Some((rd, _)) = self.effects.x {
+            self.suspects.x[usize::from(rd & 31)] = 0;
+        }
+        if let Some((rd, _)) = self.effects.f {
+            self.suspects.f[usize::from(rd & 31)] = 0;
+        }
+        // Only what the trace told was compared, and a view shows a part of the register only.
+        for write in unit.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
+            if !matches!(write.reg.number, csr::SSTATUS | csr::SIE | csr::SIP) {
+                self.suspects.clear_csr(write.reg.number);
+            }
+        }
+        self.agree_memory(unit, info);
+        if std::mem::replace(&mut self.suspects.pc_on_trial, true) {
+            self.suspects.pc = 0;
+        }
+        if trapped || unit.privilege.is_some() {
+            self.suspects.level = 0;
+        }
+        self.suspects.update_any();
+    }
+
+    /// Memory that was loaded or stored, and whose content the trace told, is no longer in doubt. What was stored
+    /// from doubtful registers, or by way of doubtful page tables, and not told, is.
+    fn agree_memory(&mut self, unit: &Unit, info: Option<&Info>) {
+        let joined = joined(&unit.accesses);
+        let traced = joined.as_ref().map_or(&unit.accesses[..], std::slice::from_ref);
+        let mut traced = traced.iter().filter(|access| access.kind != MemKind::Faulting);
+        let writes = unit.writes.iter().any(|w| matches!(w.reg.class, RegClass::Int | RegClass::Float));
+        let translation = self.translation_suspect();
+        let sources = info.and_then(|info| self.suspects.of_sources(info));
+        let accesses = self.effects.memory;
+        for access in accesses.iter() {
+            let (data, stored) = traced.next().map_or((None, None), |told| (told.data, told.stored));
+            let told = match access.kind {
+                AccessKind::Load => data.is_some() || writes,
+                AccessKind::Store => data.is_some(),
+                AccessKind::Amo => data.or(stored).is_some(),
+            };
+            let (at, size, stores) = (access.physical, access.size.into(), access.kind != AccessKind::Load);
+            match sources {
+                _ if told => self.suspects.clear_bytes(at, size),
+                Some(root) if stores => self.suspects.bytes(at, size, root),
+                _ => {}
+            }
+            if let (true, Some(root)) = (stores, translation) {
+                // Nobody knows where it went on the core.
+                self.suspects.stray = root;
+            }
+        }
+    }
+
+    /// The root cause that puts in doubt where accesses go.
+    pub(super) fn translation_suspect(&self) -> Option<Root> {
+        let suspects = &self.suspects;
+        let level = || (suspects.level != 0).then_some(suspects.level);
+        let status = || suspects.csrs.get(&csr::MSTATUS).copied();
+        self.walked()
+            .find_map(|at| suspects.of_bytes(at, 8))
+            .or_else(|| suspects.environment())
+            .or_else(|| if self.translates() { level().or_else(status) } else { None })
+    }
+
+    /// Addresses of the page table entries that the step read.
+    fn walked(&self) -> impl Iterator<Item = u64> + use<> {
+        let walks = self.effects.walks;
+        (0..walks.len()).flat_map(move |n| {
+            let entries = walks.iter().nth(n).map(|walk| walk.entries).unwrap_or_default();
+            (0..entries.len()).filter_map(move |n| entries.iter().nth(n)).map(|(at, _)| at)
+        })
+    }
+}
