@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_etrace::data::{Compress, Order};
+use trackway_etrace::frame::Framing;
 use trackway_etrace::{Config, Dialect, Lift, Lower, SupportLayout};
 use trackway_hart::linux::{self, Process};
 use trackway_hart::machine::{Machine, MachineConfig};
@@ -199,7 +200,17 @@ fn config(form: Form, isa: Isa) -> Config {
     config.data.compress = form.compress;
     config.data.latency = 10;
     config.data.order = form.order;
+    // Data packets are told by their type, in the header or behind it, or by a source id of their own.
+    config.framing = match (form.split, form.compress) {
+        (_, Compress::Off) => Framing::Encap { srcid_width: 6, type_width: 2, timestamp_bytes: 0 },
+        (true, Compress::Difference) => Framing::Ultrasoc { index_width: 8 },
+        _ => Framing::Smi,
+    };
+    config.encoder.source = if config.framing == Framing::Smi { 0 } else { 5 };
+    config.data.source = matches!(config.framing, Framing::Ultrasoc { .. }).then_some(9);
     config.check().unwrap();
+    // The configuration describes the trace by itself.
+    assert_eq!(Config::from_toml(&config.to_toml()).unwrap(), config);
     config
 }
 
