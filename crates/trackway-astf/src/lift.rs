@@ -1,5 +1,7 @@
 //! Records to events.
 
+mod block;
+
 use trackway_core::*;
 
 use crate::layout::{Words, from_bytes};
@@ -9,6 +11,7 @@ use crate::record::{
     TrapType,
 };
 use crate::word::{self, Memory};
+use block::BLOCK;
 
 /// Events of an ASTF trace.
 ///
@@ -49,8 +52,6 @@ struct State {
     time: u64,
     /// Instructions so far.
     instructions: u64,
-    /// The events of the block in hand: a place of its own lets the loop keep all else in registers.
-    scratch: Box<[Event; BLOCK]>,
     /// Records other than instructions, by kind.
     others: [u64; 7],
     /// A string that is not complete: offset of its first record, size, bytes.
@@ -174,39 +175,6 @@ const RARE_FLAGS: u64 = TRAP_FLAG | 1 << 9;
 /// Events after which a batch is handed on: few enough to stay in the first-level cache.
 const ENOUGH: usize = 256;
 
-/// Records that are lifted together: as many as a mask has bits.
-const BLOCK: usize = 64;
-
-/// By bits 23:16 of an Instruction with `xattr_mode` 0: it has no access or one that reads or writes, or it is
-/// a branch; it did not trap.
-const COMMON: [bool; 256] = {
-    let mut common = [false; 256];
-    let mut flags = 0;
-    while flags < 256 {
-        let (tagged, branch, valid) = (flags & 2 != 0, flags & 8 != 0, flags & 0x40 != 0);
-        let moves = flags & 0x30 != 0;
-        let rare = flags & 0x84 != 0;
-        common[flags] =
-            !rare && if branch { !tagged && !moves } else { valid == moves && (valid || !tagged) };
-        flags += 1;
-    }
-    common
-};
-
-/// The places of the ones in a mask.
-fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let at = mask.trailing_zeros() as usize;
-        (mask != 0).then(|| {
-            mask &= mask - 1;
-            at
-        })
-    })
-}
-
-/// By `is_read` and `is_write`.
-const MEM_KINDS: [MemKind; 4] = [MemKind::Unknown, MemKind::Read, MemKind::Write, MemKind::ReadWrite];
-
 impl State {
     fn new(level: Level) -> Self {
         State {
@@ -220,7 +188,6 @@ impl State {
             times: 0,
             time: 0,
             instructions: 0,
-            scratch: Box::new([Event { offset: 0, kind: EventKind::Step(Step::new(0, 0, 0)) }; BLOCK]),
             others: [0; 7],
             string: None,
         }
@@ -253,62 +220,6 @@ impl State {
             at += block.as_flattened().len() as u64;
         }
         chunk.len()
-    }
-
-    /// Lifts a block of common instructions that follow each other; false, and nothing done, if there is
-    /// anything else in it.
-    ///
-    /// What a record is cannot be predicted, and a wrong guess costs more than lifting a record. So the
-    /// first loop has no jump that depends on the data, and finds out whether it was right to do it.
-    fn block(&mut self, offset: u64, block: &[[u8; RECORD]], batch: &mut Batch) -> bool {
-        if self.open || self.string.is_some() {
-            return false;
-        }
-        let (mut mem, mut extra) = (batch.mem.len() as u32, batch.extras.len());
-        let (mut common, mut accesses, mut taken) = (true, 0u64, 0u64);
-        let (mut expected, mut at) = (self.expected, offset);
-        for (event, record) in self.scratch.iter_mut().zip(block) {
-            let [first, pc, ea, _] = from_bytes(record);
-            let (branch, valid) = (first >> 19 & 1, first >> 22 & 1);
-            let (has, goes) = (valid & !branch, valid & branch);
-            common &= (first & 0x3ff == 1) & COMMON[(first >> 16 & 0xff) as usize];
-            common &= (pc == expected) & (first >> 56 != 0xd4);
-            accesses = accesses >> 1 | has << 63;
-            taken = taken >> 1 | goes << 63;
-            expected = if goes == 1 { ea } else { pc.wrapping_add(4) };
-            let mut step = Step::new(pc, (first >> 32) as u32, 4);
-            step.accesses.mem_start = mem;
-            step.accesses.mem_len = has as u16;
-            step.taken = if branch == 1 { Some(valid == 1) } else { None };
-            step.extra = if goes == 1 { Batch::extra_at(extra) } else { None };
-            *event = Event { offset: at, kind: EventKind::Step(step) };
-            mem += has as u32;
-            extra += goes as usize;
-            at += RECORD as u64;
-        }
-        if !common {
-            return false;
-        }
-        batch.events.extend_from_slice(&self.scratch[..block.len()]);
-        let unused = 64 - block.len().min(64);
-        (accesses, taken) = (accesses >> unused, taken >> unused);
-        for n in ones(accesses) {
-            let [first, _, ea, _] = from_bytes(&block[n]);
-            let kind = MEM_KINDS[(first >> 20 & 3) as usize];
-            let mut access = MemAccess::new(kind, ea, (first >> 24 & 0xff) + 1, Value::Unknown);
-            access.tagged = first >> 17 & 1 == 1;
-            batch.mem.push(access);
-        }
-        for n in ones(taken) {
-            let [_, _, ea, _] = from_bytes(&block[n]);
-            batch.extras.push(StepExtra { target: Some(ea), ..StepExtra::default() });
-        }
-        if let Some(record) = block.last() {
-            let [first, pc, ..] = from_bytes(record);
-            (self.expected, self.last_pc, self.last, self.times) = (expected, pc, first, 0);
-        }
-        self.instructions += block.len() as u64;
-        true
     }
 
     /// Any record.

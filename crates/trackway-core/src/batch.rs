@@ -247,11 +247,11 @@ impl EventKind {
 impl Step {
     /// A retired instruction with nothing else known.
     #[inline]
-    pub fn new(pc: u64, encoding: u32, length: u8) -> Self {
+    pub const fn new(pc: u64, encoding: u32, length: u8) -> Self {
         Step {
             pc: Some(pc),
             encoding,
-            accesses: Accesses::default(),
+            accesses: Accesses { mem_start: 0, regs_start: 0, mem_len: 0, regs_len: 0 },
             extra: None,
             length,
             outcome: Outcome::Retired,
@@ -263,7 +263,7 @@ impl Step {
 impl MemAccess {
     /// An access with nothing special.
     #[inline]
-    pub fn new(kind: MemKind, address: u64, size: u64, data: Value) -> Self {
+    pub const fn new(kind: MemKind, address: u64, size: u64, data: Value) -> Self {
         MemAccess {
             kind,
             address,
