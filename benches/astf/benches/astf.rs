@@ -1,7 +1,8 @@
 //! `cargo bench -p trackway-bench-astf`
 //!
 //! In one run, over the same warm bytes: summing all u64 (the memory's own speed), scanning records (count
-//! by type, sum of pcs), lifting to events; `-- --cpu` counts time on a core, for a busy machine. Then LZMA decoding of a file that we wrote, on one thread and two.
+//! by type, sum of pcs), lifting to events; `-- --cpu` counts time on a core, for a busy machine. Then an
+//! analysis, and LZMA decoding of a file that we wrote, on one thread and two.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use trackway_astf::{Config, Instruction, Storage, Trace, WriteConfig, from_bytes, recompress};
 use trackway_bench_astf::{Clock, medians, trace};
-use trackway_core::{Batch, Input, SharedBytes, Source};
+use trackway_core::{Batch, Count, Input, SharedBytes, Source};
 
 fn sum(bytes: &[u8]) -> u64 {
     bytes.as_chunks::<8>().0.iter().fold(0u64, |sum, word| sum.wrapping_add(u64::from_le_bytes(*word)))
@@ -42,6 +43,15 @@ fn lift(bytes: &SharedBytes, batch: &mut Batch) -> u64 {
         events += batch.events.len() as u64;
     }
     events
+}
+
+/// Instructions, as an analysis sees them.
+fn observe(bytes: &SharedBytes, jobs: usize) -> u64 {
+    let config = Config { jobs, ..Config::default() };
+    let mut source = Trace::open(Input::Whole(bytes.clone()), config).expect("opens").source();
+    let mut count = Count::default();
+    while source.observe(&mut count).expect("lifts") {}
+    count.0
 }
 
 fn decode(bytes: &SharedBytes, jobs: usize) -> u64 {
@@ -126,6 +136,22 @@ fn main() {
     println!("scan / sum: {:.0} % (at least 70 %)", 100.0 * scanned / limit);
     println!("lift / sum: {:.0} % (at least 33 %)", 100.0 * lifted / limit);
     println!("lift / scan: {:.0} %", 100.0 * lifted / scanned);
+
+    let times = medians(
+        Clock::Wall,
+        15,
+        &mut [
+            &mut || {
+                black_box(observe(&bytes, 1));
+            },
+            &mut || {
+                black_box(observe(&bytes, 2));
+            },
+        ],
+    );
+    rate("observing, 1 thread", len, times[0]);
+    rate("observing, 2 threads", len, times[1]);
+    println!("2 threads / 1 thread: {:.2}", times[0].as_secs_f64() / times[1].as_secs_f64());
 
     let times = medians(
         Clock::Wall,

@@ -1,6 +1,7 @@
 //! Records to events.
 
 mod block;
+mod parts;
 
 use trackway_core::*;
 
@@ -21,6 +22,8 @@ use block::BLOCK;
 pub struct Lift {
     meta: Meta,
     records: Records,
+    /// Threads for observers.
+    jobs: usize,
     state: State,
     /// Number of the next instruction.
     number: u64,
@@ -33,7 +36,7 @@ pub struct Lift {
 }
 
 /// What the records so far say about the next. All of the lifter's state is here.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct State {
     level: Level,
     /// The last instruction, or 0.
@@ -60,7 +63,7 @@ struct State {
 
 impl Lift {
     /// `leading` is the number of records that `meta` was made of: the Header, and the comments behind it.
-    pub(crate) fn new(meta: Meta, level: Level, mut records: Records, leading: usize) -> Self {
+    pub(crate) fn new(meta: Meta, level: Level, mut records: Records, leading: usize, jobs: usize) -> Self {
         let mut state = State::new(level);
         // Opening the trace has looked at them: they are at hand.
         if let Ok(Some((_, chunk))) = records.chunk() {
@@ -70,7 +73,7 @@ impl Lift {
             state.others[6] = 0;
             records.consume(leading);
         }
-        Lift { meta, records, state, number: 0, pending: None, gap: None, context: None }
+        Lift { meta, records, jobs, state, number: 0, pending: None, gap: None, context: None }
     }
 
     fn fill_records(&mut self, batch: &mut Batch) -> Result<()> {
@@ -111,6 +114,10 @@ impl Source for Lift {
             result => result?,
         }
         Ok(!batch.events.is_empty())
+    }
+
+    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
+        if self.in_parts() { self.observe_parts(observer) } else { observe_serially(self, observer) }
     }
 
     fn resync(&mut self) -> Result<bool> {
@@ -277,12 +284,11 @@ impl State {
         if record.trap {
             step.taken = None;
         }
-        let returns = record.iword & 0xffc0_0000 == 0xd680_0000;
         match self.level {
             // The handler is not in the trace; execution resumes behind a call, at anything else that trapped.
             Level::Basic if record.trap && !calls => self.expected = record.pc,
             Level::BasicPlus if record.trap => self.expected = UNKNOWN,
-            _ if returns => self.expected = UNKNOWN,
+            _ if returns(record.iword) => self.expected = UNKNOWN,
             _ => {}
         }
     }
@@ -359,13 +365,18 @@ impl State {
         self.open = extra.extra_eas;
     }
 
+    /// What a context says about all that follows.
+    fn note(&mut self, record: &crate::record::Context) {
+        self.scalable |= record.evl != 0 || record.pstate_sm;
+        self.unsupported = record.unsupported;
+    }
+
     fn context(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
         let record = crate::record::Context::read(words);
-        self.scalable |= record.evl != 0 || record.pstate_sm;
         const LEVELS: [Privilege; 4] = [Privilege::El0, Privilege::El1, Privilege::El2, Privilege::El3];
         let security = if record.secure { Security::Secure } else { Security::NonSecure };
         let unsupported = (record.unsupported != self.unsupported).then_some(record.unsupported);
-        self.unsupported = record.unsupported;
+        self.note(&record);
         if record.unsupported {
             self.expected = UNKNOWN;
         }
@@ -458,6 +469,12 @@ impl State {
         };
         batch.push(offset, kind);
     }
+}
+
+/// ERET and its kind.
+#[inline]
+fn returns(word: u32) -> bool {
+    word & 0xffc0_0000 == 0xd680_0000
 }
 
 /// SVC, HVC, SMC and BRK.
@@ -561,14 +578,33 @@ mod tests {
                     let plain = Instruction { pc, iword: 0xd503_201f, ..Instruction::default() };
                     let access = Instruction { ea_valid: true, ea, ea_size: noise[2], ..plain };
                     let branch = Instruction { is_branch: true, ..plain };
+                    let to = Instruction { ea_valid: true, ea, ..branch };
                     let record = match choice {
                         0..=6 => plain,
                         7..=10 => Instruction { is_read: true, ea_tagged: noise[3] > 200, ..access },
                         11..=13 => Instruction { is_write: true, ..access },
                         14 => branch,
-                        15..=17 => Instruction { ea_valid: true, ea, ..branch },
+                        15..=16 => to,
+                        17 => {
+                            Instruction { iword: if noise[2] < 64 { 0xd69f_03e0 } else { 0xd65f_03c0 }, ..to }
+                        }
                         18 => Instruction { trap: true, iword: 0xd400_0001, ..plain },
-                        _ => return noise,
+                        _ => {
+                            // Any record of any type.
+                            const IDS: [u8; 8] = [
+                                ExtraEa::ID,
+                                crate::record::Context::ID,
+                                crate::record::Trap::ID,
+                                StringRecord::ID,
+                                StringContinuation::ID,
+                                Timestamp::ID,
+                                Instruction::ID,
+                                0x7f,
+                            ];
+                            let mut record = noise;
+                            record[0] = IDS[usize::from(noise[0] % 8)];
+                            return record;
+                        }
                     };
                     pc = if record.is_branch && record.ea_valid { ea } else { pc + 4 };
                     to_bytes(&record.write())
@@ -577,7 +613,40 @@ mod tests {
         })
     }
 
+    /// Lifts in parts of `size` records, and the rest behind them.
+    fn lines_of_parts(records: &[[u8; RECORD]], level: Level, size: usize) -> Vec<String> {
+        use trackway_testkit::lines::Lines;
+        let mut parts = parts::Parts {
+            records,
+            offset: 0,
+            size,
+            state: State::new(level),
+            template: Box::new(Lines::default()),
+        };
+        let (mut batch, mut all) = (Batch::default(), Lines::default());
+        for part in parts.by_ref() {
+            let (seen, state) = part.observe(&mut batch);
+            assert!(!state.open && state.string.is_none(), "nothing is left open at a cut");
+            all.merge(seen);
+        }
+        let (rest, mut offset, mut state) = (parts.records, parts.offset, parts.state);
+        batch.clear();
+        for record in rest {
+            state.record(offset, record, &mut batch);
+            offset += RECORD as u64;
+        }
+        state.end_string(&mut batch);
+        all.observe(&batch);
+        all.0
+    }
+
     proptest! {
+        #[test]
+        fn parts_lift_as_the_whole_does(records in trace(), plus: bool, size in 1usize..40) {
+            let level = if plus { Level::BasicPlus } else { Level::Basic };
+            prop_assert_eq!(lines_of_parts(&records, level, size), lines(&records, level, false));
+        }
+
         #[test]
         fn blocks_lift_as_single_records_do(records in trace(), plus: bool) {
             let level = if plus { Level::BasicPlus } else { Level::Basic };

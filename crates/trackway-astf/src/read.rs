@@ -145,7 +145,7 @@ impl Trace {
 
     /// Events. The text directly behind the Header is in `meta` and not repeated.
     pub fn source(self) -> Lift {
-        Lift::new(self.meta, self.header.level(), self.records, self.leading)
+        Lift::new(self.meta, self.header.level(), self.records, self.leading, self.config.jobs)
     }
 
     /// Records as text.
@@ -268,6 +268,11 @@ impl Records {
             }
         }
         Ok(Some((self.base + self.feed.offset(), self.feed.bytes().as_chunks().0)))
+    }
+
+    /// All records that are left, where they are in memory as they are; none where they are read or decoded.
+    pub(crate) fn at_hand(&self) -> &[[u8; RECORD]] {
+        if self.feed.is_whole() { self.feed.bytes().as_chunks().0 } else { &[] }
     }
 
     /// Steps over `n` records of the chunk at hand.

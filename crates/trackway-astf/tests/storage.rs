@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use trackway_astf::{Config, Instruction, RECORD, Record, Storage, Trace, WriteConfig, Writer, recompress};
 use trackway_astf::{Header, Level, example};
 use trackway_core::{Batch, ErrorKind, EventKind, Input, Source};
+use trackway_testkit::lines::{filled, observed};
 
 /// A trace of `count` instructions that does not compress to nothing.
 fn trace(count: u64, config: &WriteConfig) -> Vec<u8> {
@@ -207,4 +208,36 @@ fn a_dictionary_that_asks_for_the_world_is_refused() {
     bytes[RECORD + 1..RECORD + 5].fill(0xff);
     let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
     assert!(records.seek(5).is_err());
+}
+
+#[test]
+fn observers_see_the_same_events_for_any_number_of_threads() {
+    // The example over and over, without Header and strings; the last record is cut.
+    let one = example(Storage::Raw);
+    let mut raw = one.clone();
+    while raw.len() < 5 << 20 {
+        raw.extend_from_slice(&one[3 * RECORD..]);
+    }
+    raw.truncate(raw.len() - 5);
+    let open = |bytes: &[u8], jobs| {
+        Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() }).unwrap().source()
+    };
+    let mut source = open(&raw, 1);
+    let expected = filled(&mut source);
+    assert!(expected.last().is_some_and(|line| line.starts_with("error")), "the cut is told");
+    let census = source.census();
+    for jobs in 1..5 {
+        let mut source = open(&raw, jobs);
+        assert!(observed(&mut source) == expected, "{jobs} threads");
+        assert_eq!(source.census(), census, "{jobs} threads");
+    }
+    // Seeking first, and filling in between.
+    let mut source = open(&raw, 2);
+    source.seek(50_000).unwrap();
+    let mut serial = open(&raw, 1);
+    serial.seek(50_000).unwrap();
+    let mut batch = Batch::default();
+    source.fill(&mut batch).unwrap();
+    serial.fill(&mut batch).unwrap();
+    assert!(observed(&mut source) == observed(&mut serial));
 }

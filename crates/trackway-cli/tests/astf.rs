@@ -56,8 +56,12 @@ fn every_form_of_the_example_is_described_listed_and_legal() {
         "0  000000000836e128  6b00007f  cmp w3, w0",
         "b.ne #0x836e0e8                   NT",
         "mem write 0000a4330b765010 16 range tagged",
-        "-> 0000ffff83ffb2f0",
-        "i{5}",
+        "mem write 0000a4330b765080 0 range\n",
+        "blr x2                            T -> 0000ffff83ffb2f0",
+        "mem read  0000a4330b766000 4 tagged",
+        "(attempted)\n                               mem faulting 0000ffff95ceb000 16 tagged",
+        "to=0xffff7dfffe7fc400 (Data Abort from lower)",
+        "ldr za[w12, 4], [x0, #4, mul vl]  i{5}",
     ] {
         assert!(raw.contains(expected), "{expected} in\n{raw}");
     }

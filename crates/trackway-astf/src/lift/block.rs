@@ -7,7 +7,7 @@ use std::hint::select_unpredictable;
 
 use trackway_core::*;
 
-use super::State;
+use super::{State, UNKNOWN, returns};
 use crate::layout::from_bytes;
 use crate::read::RECORD;
 
@@ -86,8 +86,6 @@ static TARGETS: [StepExtra; BLOCK] = [StepExtra {
 
 /// What a look at a block of common instructions gives.
 struct Look {
-    /// Where the flow goes on.
-    expected: u64,
     /// A bit for each record, the first one lowest: it has an access.
     accesses: u64,
     /// The same: it is a taken branch.
@@ -111,10 +109,25 @@ fn look(block: &[[u8; RECORD]], mut expected: u64) -> Option<Look> {
         taken = taken.wrapping_mul(2).wrapping_add((effect >> 1).into());
         expected = select_unpredictable(effect > 1, ea, pc.wrapping_add(4));
     }
-    // All are of type 1, with no Extra EAs and the `xattr_mode` 0.
+    // All are of type 1 and have the `xattr_mode` 0.
     let common = any & 0x3ff == 1 && all & 1 == 1 && rare == 0 && broken == 0;
     let in_order = |mask: u64| mask.reverse_bits().checked_shr((BLOCK - block.len()) as u32).unwrap_or(0);
-    common.then(|| Look { expected, accesses: in_order(accesses), taken: in_order(taken) })
+    common.then(|| Look { accesses: in_order(accesses), taken: in_order(taken) })
+}
+
+/// Is the record a common instruction?
+pub(super) fn common(record: &[u8; RECORD]) -> bool {
+    look(std::slice::from_ref(record), from_bytes(record)[1]).is_some()
+}
+
+/// Where the flow goes on behind a common instruction, or [`UNKNOWN`].
+pub(super) fn follows(record: &[u8; RECORD]) -> u64 {
+    let [first, pc, ea, _] = from_bytes(record);
+    match EFFECTS[usize::from(record[2])] {
+        _ if returns((first >> 32) as u32) => UNKNOWN,
+        2 => ea,
+        _ => pc.wrapping_add(4),
+    }
 }
 
 impl State {
@@ -124,7 +137,7 @@ impl State {
         let Some(plain) = STEPS.get(..block.len()).filter(|_| !self.open && self.string.is_none()) else {
             return false;
         };
-        let Some(Look { expected, accesses, taken }) = look(block, self.expected) else { return false };
+        let Some(Look { accesses, taken }) = look(block, self.expected) else { return false };
 
         let before = batch.events.len();
         batch.events.extend_from_slice(plain);
@@ -169,7 +182,7 @@ impl State {
 
         if let Some(record) = block.last() {
             let [first, pc, ..] = from_bytes(record);
-            (self.expected, self.last_pc, self.last, self.times) = (expected, pc, first, 0);
+            (self.expected, self.last_pc, self.last, self.times) = (follows(record), pc, first, 0);
         }
         self.instructions += block.len() as u64;
         true
