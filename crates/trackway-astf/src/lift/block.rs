@@ -155,13 +155,12 @@ impl State {
 
         let before = batch.mem.len();
         batch.mem.extend_from_slice(&ACCESSES[..accesses.count_ones() as usize]);
-        let mut mem_start = before as u32;
-        for (access, n) in batch.mem[before..].iter_mut().zip(Ones(accesses)) {
+        let indices = before as u32..;
+        for ((access, n), mem_start) in batch.mem[before..].iter_mut().zip(Ones(accesses)).zip(indices) {
             let (Some(event), Some(record)) = (events.get_mut(n), block.get(n)) else { break };
             if let EventKind::Step(step) = &mut event.kind {
                 step.accesses = Accesses { mem_start, mem_len: 1, ..Accesses::default() };
             }
-            mem_start += 1;
             access.kind = MEM_KINDS[usize::from(record[2])];
             access.tagged = record[2] & 2 != 0;
             access.size = u64::from(record[3]) + 1;
@@ -170,13 +169,11 @@ impl State {
 
         let before = batch.extras.len();
         batch.extras.extend_from_slice(&TARGETS[..taken.count_ones() as usize]);
-        let mut index = before;
-        for (extra, n) in batch.extras[before..].iter_mut().zip(Ones(taken)) {
+        for ((extra, n), index) in batch.extras[before..].iter_mut().zip(Ones(taken)).zip(before..) {
             let (Some(event), Some(record)) = (events.get_mut(n), block.get(n)) else { break };
             if let EventKind::Step(step) = &mut event.kind {
                 step.extra = Batch::extra_at(index);
             }
-            index += 1;
             extra.target = Some(from_bytes(record)[2]);
         }
 
