@@ -61,7 +61,7 @@ fn stf_there_and_back() {
 
 #[test]
 fn our_own_vectors_are_opened_by_their_parameters() {
-    for name in ["draft", "v2-every-mode", "v2-encap-type", "draft-atb-blocks"] {
+    for name in ["draft", "v2-every-mode", "v2-encap-type", "draft-atb-blocks", "v2-images"] {
         let folder = repository(&format!("testdata/etrace/{name}"));
         let (trace, params) = (format!("{folder}/trace.bin"), format!("{folder}/params.toml"));
         let events = stdout(&["dump", "--as", "events", &trace, "--config", &params]);

@@ -1,6 +1,8 @@
 //! Encode, decode, compare.
 #![allow(dead_code, unreachable_pub)] // each test uses its part
 
+pub mod round;
+
 use std::sync::Arc;
 
 use trackway_core::*;
@@ -40,7 +42,8 @@ pub fn decode(bytes: &[u8], config: &Config, image: &Arc<Image>, jobs: usize) ->
     // Small parts, so that short traces are cut too.
     let input = Input::from_vec(bytes.to_vec());
     let mut lift = Lift::with_parts(input, config, Arc::clone(image), jobs, 40).unwrap();
-    let memory = image.memory(&Context::default());
+    let mut seen_by = Context::default();
+    let mut memory = image.memory(&seen_by);
     let (mut found, mut batch) = (Found::default(), Batch::default());
     let (mut privilege, mut context_id) = (Privilege::M, 0);
     loop {
@@ -78,6 +81,8 @@ pub fn decode(bytes: &[u8], config: &Config, image: &Arc<Image>, jobs: usize) ->
                 }
                 EventKind::Context(n) => {
                     let context = &batch.contexts[*n as usize];
+                    seen_by.update(context);
+                    memory = image.memory(&seen_by);
                     privilege = context.privilege.unwrap_or(privilege);
                     context_id = context.context_id.unwrap_or(context_id);
                 }

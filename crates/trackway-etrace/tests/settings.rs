@@ -1,0 +1,153 @@
+//! Settings that change how code is seen: images by privilege and context, and which registers link calls.
+//!
+//! The case of images is also a folder in `testdata/etrace`, like those of `golden.rs`.
+
+mod common;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_etrace::{Config, Dialect, ImageRule, Lift, Lower};
+use trackway_image::{Image, Space};
+
+const NOP: u32 = 0x13;
+const C_NOP: u32 = 1;
+const ECALL: u32 = 0x73;
+const MRET: u32 = 0x3020_0073;
+
+fn bytes_of(code: &[u32]) -> Vec<u8> {
+    let length = |word: u32| if word & 3 == 3 { 4 } else { 2 };
+    code.iter().flat_map(|word| word.to_le_bytes().into_iter().take(length(*word))).collect()
+}
+
+fn step(batch: &mut Batch, pc: u64, encoding: u32) -> u64 {
+    let length = if encoding & 3 == 3 { 4 } else { 2 };
+    let outcome = if encoding == ECALL { Outcome::Attempted } else { Outcome::Retired };
+    batch.push(0, EventKind::Step(Step { outcome, ..Step::new(pc, encoding, length) }));
+    pc + u64::from(length)
+}
+
+fn lines(bytes: &[u8], config: &Config, image: &Arc<Image>) -> String {
+    let mut lift = Lift::new(Input::from_vec(bytes.to_vec()), config, Arc::clone(image), 1).unwrap();
+    let (mut out, mut batch) = (String::new(), Batch::default());
+    while lift.fill(&mut batch).unwrap() {
+        for event in &batch.events {
+            batch.write_line(event, &mut out);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The addresses of a trace's instructions, attempted ones left out.
+fn pcs(bytes: &[u8], config: &Config, image: &Arc<Image>) -> Vec<u64> {
+    let found = common::decode(bytes, config, image, 1);
+    assert!(found.error.is_none(), "{:?}", found.error);
+    let retired = found.seen.iter().filter_map(|seen| match seen {
+        trackway_testkit::random::Seen::Retired(pc, _) => Some(*pc),
+        trackway_testkit::random::Seen::Trap(..) => None,
+    });
+    retired.collect()
+}
+
+/// Two processes have different code at the same address, and the kernel's is seen in machine mode alone.
+#[test]
+fn images_by_privilege_and_context() {
+    let kernel = [NOP, MRET];
+    let processes = [(1, vec![C_NOP, NOP, C_NOP, ECALL]), (2, vec![NOP, C_NOP, NOP, NOP, ECALL])];
+    let mut batch = Batch::default();
+    for round in 0..3 {
+        for (id, code) in &processes {
+            batch.push_context(0, Context { privilege: Some(Privilege::M), ..Context::default() });
+            let mut pc = 0x8000;
+            for encoding in kernel {
+                pc = step(&mut batch, pc, encoding);
+            }
+            let context_id = Some(*id);
+            batch
+                .push_context(0, Context { privilege: Some(Privilege::U), context_id, ..Context::default() });
+            pc = 0x8000;
+            let mut last = pc;
+            for &encoding in code {
+                last = pc;
+                pc = step(&mut batch, pc, encoding);
+            }
+            let trap = Trap {
+                cause: Some(8),
+                value: Some(round),
+                from: Some(last),
+                to: Some(0x8000),
+                ..Trap::new(TrapKind::Exception)
+            };
+            batch.push_trap(0, trap);
+        }
+    }
+    let mut config = Config::new(Dialect::V2);
+    config.params.iaddress_width = 64;
+    (config.params.nocontext, config.params.context_width, config.params.ctype_width) = (0, 8, 2);
+    let (mut image, mut files) = (Image::default(), Vec::new());
+    let mut add = |path: &str, code: &[u32], privilege, context| {
+        let space = Space { privileges: vec![privilege], context_id: context, ..Space::default() };
+        image.add_raw(path, 0x8000, Arc::new(bytes_of(code)), space).unwrap();
+        let address = Some(0x8000);
+        config.images.push(ImageRule { path: path.into(), address, privilege: vec![privilege], context });
+        files.push((path.to_string(), bytes_of(code)));
+    };
+    add("kernel.bin", &kernel, Privilege::M, None);
+    add("one.bin", &processes[0].1, Privilege::U, Some(1));
+    add("two.bin", &processes[1].1, Privilege::U, Some(2));
+    let image = Arc::new(image);
+    let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();
+    lower.put(&batch).unwrap();
+    lower.finish().unwrap();
+    let bytes = lower.into_inner();
+    let one = [0x8000, 0x8004, 0x8000, 0x8002, 0x8006];
+    let two = [0x8000, 0x8004, 0x8000, 0x8004, 0x8006, 0x800a];
+    assert_eq!(pcs(&bytes, &config, &image), [&one[..], &two[..]].concat().repeat(3));
+
+    let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/etrace/v2-images"));
+    files.push(("trace.bin".into(), bytes.clone()));
+    files.push(("params.toml".into(), config.to_toml().into_bytes()));
+    files.push(("packets.txt".into(), common::raw(&bytes, &config).into_bytes()));
+    files.push(("events.txt".into(), lines(&bytes, &config, &image).into_bytes()));
+    for (name, wanted) in files {
+        let path = folder.join(&name);
+        if std::env::var_os("TRACKWAY_BLESS").is_some() {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(&path, &wanted).unwrap();
+        }
+        assert!(std::fs::read(&path).unwrap() == wanted, "{name}");
+    }
+}
+
+/// 4.1.1 links by x1 and x5; chapter 11 by x1 alone: then a return through x5 is a jump that must be told.
+#[test]
+fn calls_by_x1_alone() {
+    // jal x5, f; jal x1, g; nop; nop; f: jalr x0, 0(x5); g: jalr x0, 0(x1)
+    let code = [0x0100_02ef, 0x0100_00ef, NOP, NOP, 0x0002_8067, 0x0000_8067];
+    let path = [0x8000, 0x8010, 0x8004, 0x8014, 0x8008, 0x800c];
+    let mut image = Image::default();
+    image.add_raw("program", 0x8000, Arc::new(bytes_of(&code)), Space::default()).unwrap();
+    let image = Arc::new(image);
+    let mut batch = Batch::default();
+    for pc in path {
+        step(&mut batch, pc, code[(pc as usize - 0x8000) / 4]);
+    }
+    let mut told = Vec::new();
+    for calls in ["x1-x5", "x1"] {
+        for exact in [true, false] {
+            let text = format!(
+                "iaddress_width = 64\nsupport_layout = 'all'\nreturn_stack_size = 2\n\
+                 options = ['implicit_return']\ncalls = '{calls}'\n[encoder]\nexact = {exact}\n"
+            );
+            let config = Config::from_toml(&text).unwrap();
+            assert_eq!(config.calls_x1_only, calls == "x1");
+            let (bytes, _) = common::encode(&batch, &config);
+            assert_eq!(pcs(&bytes, &config, &image), path, "{calls}");
+            // The end, and what is not inferred.
+            told.push(common::raw(&bytes, &config).lines().filter(|line| line.contains(" 2 ")).count());
+        }
+    }
+    assert_eq!(told, [1, 1, 2, 2]);
+}
