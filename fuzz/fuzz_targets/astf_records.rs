@@ -65,8 +65,8 @@ fn lift(file: &[u8]) -> Vec<(u64, u32)> {
     while let Ok(true) = source.fill(&mut batch) {
         for event in &batch.events {
             if let EventKind::Step(step) = event.kind {
-                // Lowering strips addresses.
-                steps.push((trackway_astf::sanitise(step.pc.unwrap(), 52, None), step.encoding));
+                // Lowering strips what is above an address, by the level that the context tells.
+                steps.push((step.pc.unwrap() & ((1 << 52) - 1), step.encoding));
             }
         }
     }
