@@ -1,6 +1,6 @@
 //! Records to events.
 
-mod block;
+mod common;
 mod parts;
 
 use trackway_core::*;
@@ -12,7 +12,6 @@ use crate::record::{
     TrapType,
 };
 use crate::word::{self, Memory};
-use block::BLOCK;
 
 /// Events of an ASTF trace.
 ///
@@ -180,7 +179,7 @@ const TRAP_FLAG: u64 = 1 << 18;
 const RARE_FLAGS: u64 = TRAP_FLAG | 1 << 9;
 
 /// Events after which a batch is handed on: few enough to stay in the first-level cache.
-const ENOUGH: usize = 256;
+const ENOUGH: usize = 128;
 
 impl State {
     fn new(level: Level) -> Self {
@@ -217,14 +216,15 @@ impl State {
     fn lift(&mut self, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
         let room = ENOUGH.saturating_sub(batch.events.len()).max(1);
         let chunk = &chunk[..room.min(chunk.len())];
-        let mut at = offset;
-        for block in chunk.chunks(BLOCK) {
-            if !self.block(at, block, batch) {
-                for (record, n) in block.iter().zip(0..) {
-                    self.record(at + n * RECORD as u64, record, batch);
-                }
+        let mut rest = chunk;
+        while !rest.is_empty() {
+            let at = offset + (chunk.len() - rest.len()) as u64 * RECORD as u64;
+            let common = self.common(at, rest, batch);
+            rest = &rest[common..];
+            if let Some((record, others)) = rest.split_first() {
+                self.record(at + (common * RECORD) as u64, record, batch);
+                rest = others;
             }
-            at += block.as_flattened().len() as u64;
         }
         chunk.len()
     }

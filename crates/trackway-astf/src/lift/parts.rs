@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trackway_core::{Batch, Observer, Result, in_order};
 
-use super::block::{common, follows};
+use super::common::{common, follows};
 use super::{ENOUGH, Lift, State};
 use crate::layout::from_bytes;
 use crate::read::RECORD;
