@@ -9,6 +9,7 @@ use trackway_core::{Batch, Input, Item, Items, Source};
 use trackway_etrace::frame::Framing;
 use trackway_etrace::{Config, Dialect, Lift, Reader, SupportLayout, Text, Writer, check};
 use trackway_image::{Image, Space};
+use trackway_testkit::lines::observed;
 use trackway_testkit::random::{Numbers, Program};
 
 fn config(a: u8, b: u8, c: u8) -> Config {
@@ -106,5 +107,11 @@ fuzz_target!(|data: &[u8]| {
     };
     if let (Some(one), Some(two)) = (lines(1), lines(2)) {
         assert_eq!(one, two);
+        // What is not endless can be observed: the same events on several threads.
+        let many = |jobs| {
+            let mut lift = Lift::with_parts(input(), &config, Arc::clone(&image), jobs, 30).unwrap();
+            observed(&mut lift)
+        };
+        assert_eq!(many(1), many(3));
     }
 });

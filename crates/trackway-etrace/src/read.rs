@@ -135,6 +135,24 @@ impl Reader {
         self.index += frames;
     }
 
+    /// Steps over frames that are a header and a packet of format 0, 1 or 2; gives how many.
+    pub(crate) fn skip_flow(&mut self) -> u64 {
+        let Some(header) = self.header else { return 0 };
+        let (bytes, mut at, mut frames) = (self.feed.bytes(), 0, 0);
+        while let Some([first, second]) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+            && let len = usize::from(first & 31)
+            && len > 0
+            && first & !31 == header
+            && second & 3 != 3
+            && at + len < bytes.len()
+        {
+            at += 1 + len;
+            frames += 1;
+        }
+        self.skip(at, frames);
+        frames
+    }
+
     /// Steps over the frame.
     #[inline]
     pub(crate) fn advance(&mut self, frame: &Frame) {

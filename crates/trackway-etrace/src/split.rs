@@ -154,6 +154,7 @@ impl Iterator for Scanner {
 
     fn next(&mut self) -> Option<Part> {
         while !self.done {
+            self.index += self.reader.skip_flow();
             let (offset, frame) = match self.reader.next_frame() {
                 Ok(Some(next)) => next,
                 Ok(None) => {
