@@ -352,6 +352,7 @@ struct TrapsOn {
 }
 
 impl TrapsOn {
+    #[inline(always)]
     fn new(isa: Isa) -> Self {
         const ANY: (u32, u32) = (0, 0);
         const NONE: (u32, u32) = (0, 1);

@@ -2,7 +2,7 @@
 
 use trackway_core::*;
 
-use super::{LARGEST_GROUP, Lifter, mem_access};
+use super::{LARGEST_GROUP, Lifter, TrapsOn, mem_access};
 use crate::layout::Layout;
 use crate::read::WINDOW;
 use crate::record::{Record, read_common};
@@ -14,6 +14,21 @@ impl Lifter {
     /// This is where the time goes. What the loops need is kept in locals; anything out of the ordinary is
     /// left to [`Lifter::lift`], with the state put back.
     pub(crate) fn lift_common(
+        &mut self,
+        bytes: &[u8],
+        start: u64,
+        layout: &Layout,
+        batch: &mut Batch,
+        census: &mut Census,
+    ) -> (usize, Result<()>) {
+        match self.isa {
+            Isa::Rv32 | Isa::Rv64 => self.lift_loop::<true>(bytes, start, layout, batch, census),
+            _ => self.lift_loop::<false>(bytes, start, layout, batch, census),
+        }
+    }
+
+    /// With `RISCV` what traps is a constant.
+    fn lift_loop<const RISCV: bool>(
         &mut self,
         bytes: &[u8],
         start: u64,
@@ -34,13 +49,14 @@ impl Lifter {
         let mut bare = 0;
         let mut group = self.accesses;
         let mut target = None;
+        let traps_on = if RISCV { TrapsOn::new(Isa::Rv64) } else { self.traps_on };
         let mut begun = mem.len() != group.mem_start as usize;
         'groups: while events.len() < Batch::FULL {
             // Instructions with nothing but an opcode.
             while !begun && let Some(window) = rest.first_chunk::<WINDOW>() {
                 let len = read_common!(@arms window, layout, |record, len| {
                     let (opcode, length) = opcode(record);
-                    if self.traps_on.may_cover(opcode, length) {
+                    if traps_on.may_cover(opcode, length) {
                         break 'groups;
                     }
                     let offset = end - rest.len() as u64;
@@ -84,7 +100,7 @@ impl Lifter {
                         }
                         Record::InstOpcode32 { .. } | Record::InstOpcode16 { .. } => {
                             let (opcode, length) = opcode(record);
-                            if self.traps_on.may_cover(opcode, length) {
+                            if traps_on.may_cover(opcode, length) {
                                 break 'groups;
                             }
                             let mut step = Step::new(pc, opcode, length);
