@@ -85,22 +85,6 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// Counts the instructions of runs.
-#[derive(Default)]
-struct Count(u64);
-
-impl Observer for Count {
-    fn observe(&mut self, batch: &Batch) {
-        self.0 += batch.instructions();
-    }
-    fn another(&self) -> Box<dyn Observer> {
-        Box::new(Count::default())
-    }
-    fn merge(&mut self, later: Box<dyn Observer>) {
-        self.0 += later.same::<Self>().0;
-    }
-}
-
 /// The stream and what it ran on.
 struct Stream {
     config: Config,

@@ -543,12 +543,12 @@ mod tests {
     use crate::layout::to_bytes;
     use proptest::prelude::*;
 
-    /// Lifts with blocks, or record by record.
-    fn lines(records: &[[u8; RECORD]], level: Level, blocks: bool) -> Vec<String> {
+    /// Lifts by the loop for common instructions, or record by record.
+    fn lines(records: &[[u8; RECORD]], level: Level, together: bool) -> Vec<String> {
         let (mut state, mut batch) = (State::new(level), Batch::default());
         let mut offset = 0;
         while let Some(rest) = records.get(offset..).filter(|rest| !rest.is_empty()) {
-            if blocks {
+            if together {
                 // As `fill` does it: a batch that is full is handed on.
                 batch.events.reserve(rest.len());
                 offset += state.lift((offset * RECORD) as u64, rest, &mut batch);
@@ -648,7 +648,7 @@ mod tests {
         }
 
         #[test]
-        fn blocks_lift_as_single_records_do(records in trace(), plus: bool) {
+        fn the_loop_lifts_as_single_records_do(records in trace(), plus: bool) {
             let level = if plus { Level::BasicPlus } else { Level::Basic };
             prop_assert_eq!(lines(&records, level, true), lines(&records, level, false));
         }

@@ -1,17 +1,11 @@
 //! ETE snapshots, as a user opens them: our own small one, and those of the corpus where it is.
 
+mod common;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
-fn trackway(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = trackway(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
+use common::{stdout, trackway};
 
 const COUNT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ete/count");
 

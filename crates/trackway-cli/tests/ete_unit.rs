@@ -3,19 +3,9 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
-use common::Folder;
-
-fn trackway(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
-}
-
-fn stdout(args: &[&str]) -> String {
-    let output = trackway(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
+use common::{Folder, stdout, trackway};
 
 const ASTF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/astf/sort.astf");
 const ELF: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/aarch64/sort.elf");

@@ -1,16 +1,10 @@
 //! `trackway image`, from outside.
 
-use std::process::{Command, Output};
+mod common;
 
-fn trackway(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
-}
+use std::process::Command;
 
-fn stdout(args: &[&str]) -> String {
-    let output = trackway(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text")
-}
+use common::{stdout, trackway};
 
 const ARM_MIX: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/arm-mix/arm-mix.elf");
 

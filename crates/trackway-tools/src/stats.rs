@@ -1,7 +1,8 @@
 //! What a trace is made of: events, instructions by class, branches, memory accesses and their footprint, traps,
 //! contexts, hot blocks.
 //!
-//! Counts of parts can be merged: one thread, all threads and many hosts agree.
+//! Counts of parts can be merged. What a part cannot know is its context before the first change: such instructions count as of an
+//! unknown one, and a block that goes on over a cut as two.
 //!
 //! ```
 //! use trackway_core::*;

@@ -1,7 +1,20 @@
 //! What the tests of the program share.
-#![allow(unreachable_pub)] // a test's module is its own crate's
+#![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
 use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// Runs the program.
+pub fn trackway(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
+}
+
+/// What it prints; it must end well.
+pub fn stdout(args: &[&str]) -> String {
+    let output = trackway(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
 
 /// A folder that is removed at the end.
 pub struct Folder(pub PathBuf);
