@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use trackway_core::Isa;
 use trackway_hart::{Config, Program, Settings};
-use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options, Range, Verifier};
+use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options, Range, Survey, Verifier};
 
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
@@ -46,8 +46,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let section: Section = config.section("verify").map_err(in_config)?.unwrap_or_default();
     let masks: BTreeMap<String, MaskSettings> =
         config.section("masks").map_err(in_config)?.unwrap_or_default();
+    let survey = survey(args)?;
     let mut base = Config::new(isa);
-    if args.file.as_os_str() != "-" && is_user_only(args)? {
+    if survey.user_only {
         // A program without its system: nobody sets PMP up, and entries that are off would let nothing run.
         base.pmp_entries = 0;
     }
@@ -69,13 +70,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     verify_options.masks.apply(&masks).map_err(Failure::Usage)?;
     verify_options.absent = match &section.absent {
         Some(words) => absent(words)?,
-        // A stream is read once only: then everything is expected.
-        None if args.file.as_os_str() == "-" => Absent::default(),
-        None => {
-            let (trace, _) = args.common.open(&args.file)?;
-            let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
-            verify::absent(&mut *source)
-        }
+        None => survey.absent,
     };
 
     let mut verifier = Verifier::new(verify_options.clone());
@@ -94,10 +89,14 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     }
 }
 
-fn is_user_only(args: &VerifyArgs) -> Result<bool, Failure> {
+/// A stream is read once only: then everything is expected of it.
+fn survey(args: &VerifyArgs) -> Result<Survey, Failure> {
+    if args.file.as_os_str() == "-" {
+        return Ok(Survey::default());
+    }
     let (trace, _) = args.common.open(&args.file)?;
     let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
-    Ok(verify::is_user_only(&mut *source))
+    Ok(verify::survey(&mut *source))
 }
 
 fn ranges(pairs: &[(u64, u64)]) -> Vec<Range> {

@@ -57,41 +57,37 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
     Ok(())
 }
 
-/// Are all instructions of a trace said to be in user mode? Bad input is stepped over.
-pub fn is_user_only(source: &mut dyn Source) -> bool {
-    use trackway_core::EventKind;
-    let mut batch = Batch::default();
-    let mut privilege = None;
-    loop {
-        match source.fill(&mut batch) {
-            Ok(true) => {}
-            Err(_) if matches!(source.resync(), Ok(true)) => continue,
-            Ok(false) | Err(_) => return privilege.is_some(),
-        }
-        for event in &batch.events {
-            match event.kind {
-                EventKind::Context(n) => privilege = batch.contexts[n as usize].privilege.or(privilege),
-                EventKind::Step(_) | EventKind::Run(_) if privilege != Some(Privilege::U) => return false,
-                _ => {}
-            }
-        }
-    }
+/// What a trace is like, found by going through it once before it is verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Survey {
+    /// What it leaves out altogether, for [`Options::absent`].
+    pub absent: Absent,
+    /// All instructions are said to be in user mode: a program without its system.
+    pub user_only: bool,
 }
 
-/// What a trace leaves out altogether, for [`Options::absent`]. Bad input is stepped over.
-pub fn absent(source: &mut dyn Source) -> Absent {
+/// Goes through a trace. Bad input is stepped over.
+pub fn survey(source: &mut dyn Source) -> Survey {
     use trackway_core::{EventKind, RegClass, RegRole};
     let mut absent = Absent { x: true, f: true, csr: true, privilege: true, memory: true };
     let mut batch = Batch::default();
+    let (mut privilege, mut user_only) = (None, true);
     loop {
         match source.fill(&mut batch) {
-            Ok(false) => return absent,
             Ok(true) => {}
             Err(_) if matches!(source.resync(), Ok(true)) => continue,
-            Err(_) => return absent,
+            Ok(false) | Err(_) => break,
         }
         for event in &batch.events {
-            let EventKind::Step(step) = event.kind else { continue };
+            let step = match event.kind {
+                EventKind::Context(n) => {
+                    privilege = batch.contexts[n as usize].privilege.or(privilege);
+                    continue;
+                }
+                EventKind::Step(step) => step,
+                _ => continue,
+            };
+            user_only &= privilege == Some(Privilege::U);
             for access in batch.regs_of(step.accesses) {
                 if access.role == RegRole::Destination {
                     match access.reg.class {
@@ -106,4 +102,5 @@ pub fn absent(source: &mut dyn Source) -> Absent {
         }
         absent.privilege &= batch.contexts.iter().all(|context| context.privilege.is_none());
     }
+    Survey { absent, user_only: user_only && privilege.is_some() }
 }
