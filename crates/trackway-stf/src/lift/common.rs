@@ -1,8 +1,8 @@
-//! The loop over common records: where lifting spends its time.
+//! The loop over common groups: where lifting spends its time.
 
 use trackway_core::*;
 
-use super::{LARGEST_GROUP, Lifter, TrapsOn, mem_access};
+use super::{Lifter, TrapsOn, mem_access};
 use crate::layout::Layout;
 use crate::read::WINDOW;
 use crate::record::{Record, read_common};
@@ -10,9 +10,6 @@ use crate::source::Census;
 
 impl Lifter {
     /// Lifts the common records at the front of `bytes` until the batch is full: gives their length.
-    ///
-    /// This is where the time goes. What the loops need is kept in locals; anything out of the ordinary is
-    /// left to [`Lifter::lift`], with the state put back.
     pub(crate) fn lift_common(
         &mut self,
         bytes: &[u8],
@@ -21,137 +18,117 @@ impl Lifter {
         batch: &mut Batch,
         census: &mut Census,
     ) -> (usize, Result<()>) {
-        match self.isa {
-            Isa::Rv32 | Isa::Rv64 => self.lift_loop::<true>(bytes, start, layout, batch, census),
-            _ => self.lift_loop::<false>(bytes, start, layout, batch, census),
+        let mut at = 0;
+        loop {
+            if self.next.is_some() && self.between_groups(batch) {
+                let (rest, offset) = (&bytes[at..], start + at as u64);
+                at += match self.isa {
+                    Isa::Rv32 | Isa::Rv64 => self.lift_groups::<true>(rest, offset, layout, batch, census),
+                    _ => self.lift_groups::<false>(rest, offset, layout, batch, census),
+                };
+                if batch.is_full() {
+                    return (at, Ok(()));
+                }
+            }
+            // What is out of the ordinary goes record by record.
+            let (len, lifted) = self.lift_one(&bytes[at..], start + at as u64, layout, batch, census);
+            at += len;
+            if len == 0 || lifted.is_err() {
+                return (at, lifted);
+            }
         }
     }
 
-    /// With `RISCV` what traps is a constant.
-    fn lift_loop<const RISCV: bool>(
+    /// Lifts groups of the shapes that nearly all have: an opcode, before it at most one access or a target.
+    /// A window holds each whole, so that a group costs one check of the length, and no state is kept from
+    /// record to record. With `RISCV` what traps is a constant.
+    fn lift_groups<const RISCV: bool>(
         &mut self,
         bytes: &[u8],
         start: u64,
         layout: &Layout,
         batch: &mut Batch,
         census: &mut Census,
-    ) -> (usize, Result<()>) {
-        let in_order = !self.special && self.bus.is_none();
-        let Some(mut pc) =
-            self.next.filter(|_| in_order && batch.regs.len() == self.accesses.regs_start as usize)
-        else {
-            return self.lift_one(bytes, start, layout, batch, census);
-        };
+    ) -> usize {
+        let Some(mut pc) = self.next else { return 0 };
+        let traps_on = if RISCV { TrapsOn::new(Isa::Rv64) } else { self.traps_on };
         let Batch { events, mem, extras, .. } = &mut *batch;
-        let mut rest = bytes;
-        let end = start + bytes.len() as u64;
+        let regs_start = self.accesses.regs_start;
         let before = (events.len(), mem.len(), extras.len());
         let mut bare = 0;
-        let mut group = self.accesses;
-        let mut target = None;
-        let traps_on = if RISCV { TrapsOn::new(Isa::Rv64) } else { self.traps_on };
-        let mut begun = mem.len() != group.mem_start as usize;
-        'groups: while events.len() < Batch::FULL {
-            // Instructions with nothing but an opcode.
-            while !begun && let Some(window) = rest.first_chunk::<WINDOW>() {
-                let len = read_common!(@arms window, layout, |record, len| {
-                    let (opcode, length) = opcode(record);
-                    if traps_on.may_cover(opcode, length) {
-                        break 'groups;
-                    }
-                    let offset = end - rest.len() as u64;
-                    events.push(Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) });
-                    pc = pc.wrapping_add(length.into());
-                    len
-                }, else break, 240 241);
-                rest = &rest[len..];
-                if events.len() >= Batch::FULL {
-                    break 'groups;
-                }
-            }
-            // A group with accesses or a target, up to its opcode.
-            loop {
-                let Some(window) = rest.first_chunk::<WINDOW>() else { break 'groups };
-                let (len, ended) = read_common!(window, layout, |record, len| {
-                    match record {
-                        Record::InstMemAccess { address, size, attributes, access }
-                            if mem.len() - (group.mem_start as usize) < LARGEST_GROUP =>
-                        {
-                            let mut access = mem_access(address, size, attributes, access);
-                            // Its content follows, mostly.
-                            let content = read_common!(@arms window[len..], layout, |record, len| {
-                                match record {
-                                    Record::InstMemContent { data } => {
-                                        access.data = Value::Word(data);
-                                        len
-                                    }
-                                    _ => 0,
-                                }
-                            }, else {
-                                bare += 1;
-                                0
-                            }, 61);
-                            mem.push(access);
-                            (len + content, false)
-                        }
-                        Record::InstPcTarget { pc } if target.is_none() => {
-                            target = Some(pc);
-                            (len, false)
-                        }
-                        Record::InstOpcode32 { .. } | Record::InstOpcode16 { .. } => {
+        let mut rest = bytes;
+        let end = start + bytes.len() as u64;
+        while events.len() < Batch::FULL
+            && let Some(window) = rest.first_chunk::<WINDOW>()
+        {
+            let len = read_common!(@arms window, layout, |record, len| {
+                match record {
+                    Record::InstMemAccess { address, size, attributes, access } => {
+                        let (data, len) = read_common!(@arms window[len..], layout, |record, more| {
+                            (content(record), len + more)
+                        }, else (Value::Unknown, len), 61);
+                        read_common!(@arms window[len..], layout, |record, more| {
                             let (opcode, length) = opcode(record);
                             if traps_on.may_cover(opcode, length) {
-                                break 'groups;
+                                break;
                             }
-                            let mut step = Step::new(pc, opcode, length);
-                            pc = pc.wrapping_add(length.into());
-                            if mem.len() != group.mem_start as usize {
-                                group.mem_len = (mem.len() - group.mem_start as usize) as u16;
-                                self.sizes(opcode, &mut mem[group.mem_start as usize..]);
-                                step.accesses = group;
-                                (group.mem_start, group.mem_len) = (mem.len() as u32, 0);
-                            }
-                            if let Some(to) = target.take() {
-                                pc = to;
-                                step.taken = Some(true);
-                                step.extra = Batch::extra_at(extras.len());
-                                extras.push(StepExtra { target: Some(to), ..StepExtra::default() });
-                            }
-                            let offset = end - rest.len() as u64;
+                            let accesses =
+                                Accesses { mem_start: mem.len() as u32, regs_start, mem_len: 1, regs_len: 0 };
+                            let mut access = MemAccess { data, ..mem_access(address, size, attributes, access) };
+                            self.size(opcode, &mut access);
+                            mem.push(access);
+                            bare += usize::from(data == Value::Unknown);
+                            let offset = end - (rest.len() - len) as u64;
+                            let step = Step { accesses, ..Step::new(pc, opcode, length) };
                             events.push(Event { offset, kind: EventKind::Step(step) });
-                            (len, true)
-                        }
-                        _ => break 'groups,
+                            pc = pc.wrapping_add(length.into());
+                            len + more
+                        }, else break, 240 241)
                     }
-                }, else break 'groups);
-                rest = &rest[len..];
-                if ended {
-                    break;
+                    Record::InstPcTarget { pc: target } => {
+                        read_common!(@arms window[len..], layout, |record, more| {
+                            let (opcode, length) = opcode(record);
+                            if traps_on.may_cover(opcode, length) {
+                                break;
+                            }
+                            let extra = Batch::extra_at(extras.len());
+                            extras.push(StepExtra { target: Some(target), ..StepExtra::default() });
+                            let offset = end - (rest.len() - len) as u64;
+                            let step = Step { taken: Some(true), extra, ..Step::new(pc, opcode, length) };
+                            events.push(Event { offset, kind: EventKind::Step(step) });
+                            pc = target;
+                            len + more
+                        }, else break, 240 241)
+                    }
+                    _ => {
+                        let (opcode, length) = opcode(record);
+                        if traps_on.may_cover(opcode, length) {
+                            break;
+                        }
+                        let offset = end - rest.len() as u64;
+                        events.push(Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) });
+                        pc = pc.wrapping_add(length.into());
+                        len
+                    }
                 }
-            }
-            begun = false;
+            }, else break, 240 241 60 31);
+            rest = &rest[len..];
         }
         let at = bytes.len() - rest.len();
-        // Counting in the loops would cost a tenth of the time.
+        // Counting in the loop would cost a tenth of the time.
         let steps = (events.len() - before.0) as u64;
         let accesses = (mem.len() - before.1) as u64;
-        let targets = (extras.len() - before.2) as u64 + u64::from(target.is_some());
-        let wide = (at as u64 - 3 * steps - 14 * accesses - 9 * (accesses - bare) - 9 * targets) / 2;
-        census[240] += wide;
-        census[241] += steps - wide;
-        census[60] += accesses;
-        census[61] += accesses - bare;
-        census[31] += targets;
-        if target.is_some() {
-            (self.target, self.branch_target, self.special) = (target, target, true);
+        let targets = (extras.len() - before.2) as u64;
+        let contents = accesses - bare as u64;
+        let wide = (at as u64 - 3 * steps - 14 * accesses - 9 * contents - 9 * targets) / 2;
+        for (descriptor, n) in
+            [(240, wide), (241, steps - wide), (60, accesses), (61, contents), (31, targets)]
+        {
+            census[descriptor] += n;
         }
         self.next = Some(pc);
-        self.accesses = group;
-        if batch.events.len() >= Batch::FULL {
-            return (at, Ok(()));
-        }
-        let (len, lifted) = self.lift_one(rest, start + at as u64, layout, batch, census);
-        (at + len, lifted)
+        self.accesses = batch.begin_accesses();
+        at
     }
 
     /// One common record, by the general way.
@@ -178,5 +155,14 @@ fn opcode(record: Record<'_>) -> (u32, u8) {
         Record::InstOpcode32 { opcode } => (opcode, 4),
         Record::InstOpcode16 { opcode } => (opcode.into(), 2),
         _ => (0, 0),
+    }
+}
+
+/// The value of a content record.
+#[inline(always)]
+fn content(record: Record<'_>) -> Value {
+    match record {
+        Record::InstMemContent { data } => Value::Word(data),
+        _ => Value::Unknown,
     }
 }

@@ -7,37 +7,35 @@ use crate::config::SizeUnit;
 
 impl Lifter {
     /// Turns the sizes of a group's accesses into bytes.
-    #[inline(always)]
     pub(super) fn sizes(&mut self, opcode: u32, group: &mut [MemAccess]) {
-        // The usual case first: one access with one content word, told by its size alone.
-        if let [access] = group
-            && let Value::Word(_) = access.data
+        group.iter_mut().for_each(|access| self.size(opcode, access));
+    }
+
+    /// Turns the size of an access into bytes.
+    #[inline(always)]
+    pub(super) fn size(&mut self, opcode: u32, access: &mut MemAccess) {
+        // The usual case first: one content word.
+        if let Value::Word(_) = access.data
             && self.config.size_unit == SizeUnit::Auto
         {
             let bytes = match access.size {
                 8 => self.named_sizes.get(self.isa, opcode, 8),
+                // One content word holds 8 bytes at most: more than 8 are bits.
                 9.. => access.size / 8,
                 _ => return,
             };
             (access.size, access.inferred) = (bytes, bytes != access.size);
             return;
         }
-        group.iter_mut().for_each(|access| self.size(opcode, access));
+        self.rare_size(opcode, access);
     }
 
-    fn size(&mut self, opcode: u32, access: &mut MemAccess) {
-        let words = match access.data {
-            Value::Unknown => 0,
-            Value::Word(_) => 1,
-            Value::Bytes(span) => span.len / 8,
-        };
+    fn rare_size(&mut self, opcode: u32, access: &mut MemAccess) {
         let size = access.size;
         let bytes = match self.config.size_unit {
             SizeUnit::Bytes => size,
             SizeUnit::Bits => size / 8,
             SizeUnit::Auto if size < 8 => size,
-            // One content word holds 8 bytes at most: more than 8 are bits.
-            SizeUnit::Auto if words == 1 && size > 8 => size / 8,
             SizeUnit::Auto => self.named_sizes.get(self.isa, opcode, size),
         };
         access.inferred = bytes != size && self.config.size_unit == SizeUnit::Auto;

@@ -1,0 +1,137 @@
+//! The loop over common groups against lifting record by record.
+
+mod common;
+
+use std::io::Read;
+
+use common::filled;
+use proptest::prelude::*;
+use trackway_core::{Input, Source};
+use trackway_stf::{Config, Data, EventId, Layout, Record, Register, Text16, Text32, Trace};
+
+/// Gives a few bytes at a time with a failure between them, so that the window of common records is never full.
+struct Hesitant {
+    bytes: Vec<u8>,
+    at: usize,
+    failed: bool,
+}
+
+impl Read for Hesitant {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        self.failed = !self.failed;
+        if self.failed && self.at > 0 && self.at < self.bytes.len() {
+            return Err(std::io::Error::other("wait"));
+        }
+        let len = out.len().min(3).min(self.bytes.len() - self.at);
+        out[..len].copy_from_slice(&self.bytes[self.at..self.at + len]);
+        self.at += len;
+        Ok(len)
+    }
+}
+
+/// All events, and how many records of each kind there were.
+fn lifted(input: Input) -> (Vec<String>, Vec<(&'static str, u64)>) {
+    match Trace::open(input, Config::default()) {
+        Ok(trace) => {
+            let mut source = trace.source();
+            (filled(&mut source), source.census())
+        }
+        Err(error) => (vec![format!("error {error}")], Vec::new()),
+    }
+}
+
+fn bytes(isa: (u16, u16), body: &[Record<'_>]) -> Vec<u8> {
+    let header = [
+        Record::Identifier { magic: *b"STF" },
+        Record::Version { major: 1, minor: 6 },
+        Record::Isa { isa: isa.0 },
+        Record::InstIem { mode: isa.1 },
+        Record::TraceInfo { generator: 6, major: 1, minor: 0, patch: 0, text: Text16(b"") },
+        Record::TraceInfoFeature { features: 0x20 },
+        Record::ForcePc { pc: 0x1000 },
+        Record::EndHeader {},
+    ];
+    let mut bytes = Vec::new();
+    header.iter().chain(body).for_each(|record| record.write(&mut bytes, &Layout::default()));
+    bytes
+}
+
+/// Loads, stores, ECALL, EBREAK, exception-generating instructions of Arm, and any others.
+fn opcodes() -> impl Strategy<Value = Record<'static>> {
+    let wide = prop_oneof![
+        4 => any::<u32>(),
+        2 => Just(0x0005_3503),
+        1 => prop_oneof![Just(0x73), Just(0x0010_0073), Just(0xd400_0001), Just(0xef00_0000)],
+    ];
+    let narrow = prop_oneof![4 => any::<u16>(), 1 => Just(0x9002), 1 => Just(0xdf00)];
+    prop_oneof![
+        wide.prop_map(|opcode| Record::InstOpcode32 { opcode }),
+        narrow.prop_map(|opcode| Record::InstOpcode16 { opcode }),
+    ]
+}
+
+fn records() -> impl Strategy<Value = Vec<Record<'static>>> {
+    let sizes = prop_oneof![Just(8), Just(64), 0..300u16];
+    let access =
+        (any::<u64>(), sizes, any::<u16>(), 0..4u8).prop_map(|(address, size, attributes, access)| {
+            Record::InstMemAccess { address, size, attributes, access }
+        });
+    let content = || any::<u64>().prop_map(|data| Record::InstMemContent { data });
+    let target = || any::<u64>().prop_map(|pc| Record::InstPcTarget { pc });
+    let rare = prop_oneof![
+        target(),
+        content(),
+        any::<u64>().prop_map(|pc| Record::ForcePc { pc }),
+        any::<u64>().prop_map(|pc| Record::EventPcTarget { pc }),
+        (0..40u16, any::<u8>()).prop_map(|(number, meta)| Record::InstReg {
+            register: Register { number, meta: meta & 0xf1 | 1, content: &[7; 8] }
+        }),
+        (any::<bool>(), 0..16u64).prop_map(|(interrupt, code)| Record::Event {
+            id: EventId { interrupt, special: false, code },
+            data: Data(&[1, 0, 0, 0, 0, 0, 0, 0])
+        }),
+        (0..4u8).prop_map(|_| Record::Event {
+            id: EventId { interrupt: false, special: true, code: 1 },
+            data: Data(&[3, 0, 0, 0, 0, 0, 0, 0])
+        }),
+        Just(Record::InstMicroop { size: 4, op: 0x1234_5678 }),
+        Just(Record::Comment { text: Text32(b"here") }),
+    ];
+    let group = (
+        prop::collection::vec((access, prop::collection::vec(content(), 0..3)), 0..3),
+        prop::option::weighted(0.2, target()),
+        prop::option::weighted(0.1, rare),
+        opcodes(),
+    )
+        .prop_map(|(accesses, target, rare, opcode)| {
+            let mut records = Vec::new();
+            for (access, contents) in accesses {
+                records.push(access);
+                records.extend(contents);
+            }
+            records.extend(target);
+            records.extend(rare);
+            records.push(opcode);
+            records
+        });
+    prop::collection::vec(group, 0..60).prop_map(|groups| groups.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn groups_are_lifted_as_their_records_are(
+        body in records(),
+        isa in prop_oneof![3 => Just((1, 2)), 1 => Just((1, 1)), 1 => Just((2, 1)), 1 => Just((2, 2)), 1 => Just((2, 3))],
+        cut in prop::option::weighted(0.1, any::<prop::sample::Index>()),
+    ) {
+        let mut file = bytes(isa, &body);
+        if let Some(cut) = cut {
+            file.truncate(cut.index(file.len()));
+        }
+        let hesitant = Hesitant { bytes: file.clone(), at: 0, failed: false };
+        let record_by_record = lifted(Input::Stream(Box::new(hesitant)));
+        prop_assert_eq!(lifted(Input::from_vec(file)), record_by_record);
+    }
+}
