@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use trackway_core::{Count, Input, Source};
-use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Writer};
+use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Visit, Writer};
 
 /// What is timed; it gives how much it did.
 type Job<'j> = Box<dyn FnMut() -> u64 + 'j>;
@@ -68,14 +68,18 @@ fn main() {
     println!("1 thread / 2 threads          {:.2}  (goal: at least 1.6)", medians[4] / medians[5]);
 }
 
-fn records(trace: Trace) -> u64 {
-    let mut records = trace.records();
-    let mut count = 0u64;
-    let mut sum = 0u64;
-    let scanned = records.scan(|_: u64, record: &Record<'_>, _: &[u8]| {
-        count += 1;
-        // Touch the fields, so that they are really read.
-        sum = sum.wrapping_add(match *record {
+/// Touches the fields, so that they are really read.
+#[derive(Default)]
+struct Sum {
+    records: u64,
+    fields: u64,
+}
+
+impl Visit for Sum {
+    #[inline(always)]
+    fn visit(&mut self, _: u64, record: &Record<'_>, _: &[u8]) -> ControlFlow<()> {
+        self.records += 1;
+        self.fields = self.fields.wrapping_add(match *record {
             Record::InstOpcode32 { opcode } => opcode.into(),
             Record::InstOpcode16 { opcode } => opcode.into(),
             Record::InstPcTarget { pc } => pc,
@@ -84,10 +88,15 @@ fn records(trace: Trace) -> u64 {
             _ => 0,
         });
         ControlFlow::Continue(())
-    });
+    }
+}
+
+fn records(trace: Trace) -> u64 {
+    let mut sum = Sum::default();
+    let scanned = trace.records().scan(&mut sum);
     assert_eq!(scanned.expect("a good trace"), Scan::Ended);
-    std::hint::black_box(sum);
-    count
+    std::hint::black_box(sum.fields);
+    sum.records
 }
 
 fn lift(trace: Trace) -> u64 {

@@ -138,12 +138,12 @@ impl Records {
     }
 
     /// Shows all records to `visitor` until it breaks.
-    pub fn scan(&mut self, mut visitor: impl Visit) -> Result<Scan> {
+    pub fn scan(&mut self, visitor: &mut impl Visit) -> Result<Scan> {
         loop {
             if self.part.is_none() && self.enter()?.is_none() {
                 return Ok(Scan::Ended);
             }
-            if self.scan_part(&mut visitor)? == Scan::Stopped {
+            if self.scan_part(visitor)? == Scan::Stopped {
                 return Ok(Scan::Stopped);
             }
         }

@@ -29,7 +29,7 @@ pub fn rewrite(trace: Trace, out: Output, config: WriteConfig) -> Result<Rewritt
     let mut done = Rewritten::default();
     let mut group = Vec::new();
     let mut failed: Option<Error> = None;
-    let scanned = records.scan(|_: u64, record: &Record<'_>, raw: &[u8]| {
+    let scanned = records.scan(&mut |_: u64, record: &Record<'_>, raw: &[u8]| {
         done.records += 1;
         group.extend_from_slice(raw);
         pc.note(record);
