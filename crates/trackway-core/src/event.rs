@@ -442,7 +442,7 @@ words! {
 
 fields! {
     /// What changed in the context. `None` says: as before, or unknown.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Context {
         /// Privilege or exception level.
         pub privilege: Option<Privilege>,
