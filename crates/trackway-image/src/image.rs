@@ -190,6 +190,11 @@ impl Image {
         self.part_at(pc)?.symbols().mapping(pc)
     }
 
+    /// Does every context see the same of it?
+    pub fn is_everywhere(&self) -> bool {
+        self.parts.iter().all(|part| part.space.is_everywhere())
+    }
+
     /// Memory as `context` sees it. Asking costs a lock; ask when the context changes, not per instruction.
     pub fn memory(&self, context: &Context) -> Arc<Memory> {
         Arc::clone(&self.view(context).memory)

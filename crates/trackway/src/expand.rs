@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, Event, EventKind, Isa, Meta, Outcome, Result, Run, Source, Step};
-use trackway_image::{Image, Memory};
+use trackway_core::{Batch, Context, Event, EventKind, Meta, Result, Source};
+use trackway_image::{Image, Memory, expand, program};
 
 /// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
 ///
@@ -25,11 +25,6 @@ impl std::fmt::Debug for Expand {
     }
 }
 
-/// The program of a source; one program is for all.
-pub fn program(programs: &[Arc<Image>], source: u16) -> Arc<Image> {
-    programs.get(usize::from(source)).or(programs.last()).cloned().unwrap_or_default()
-}
-
 impl Expand {
     /// Expands the runs of `inner` by `image`.
     pub fn new(inner: Box<dyn Source>, image: Arc<Image>) -> Self {
@@ -41,35 +36,6 @@ impl Expand {
         let context = Context::default();
         let memory = program(&programs, 0).memory(&context);
         Expand { inner, programs, source: 0, context, memory, events: Vec::new() }
-    }
-
-    fn run(&self, offset: u64, run: &Run, batch: &mut Batch) {
-        let mut pc = run.start;
-        let last = run.count.saturating_sub(1);
-        for n in 0..run.count {
-            let (encoding, length) = match self.memory.fetch(run.isa, pc) {
-                Some(found) => found,
-                // A64 and A32 instructions are 4 bytes long: the addresses are known without the code.
-                None if matches!(run.isa, Isa::A64 | Isa::A32) => (0, 0),
-                None => {
-                    let rest = Run { start: pc, count: run.count - n, ..*run };
-                    return batch.push(offset, EventKind::Run(rest));
-                }
-            };
-            let mut step = Step { pc: Some(pc), ..Step::new(pc, encoding, length) };
-            if n == last {
-                step.accesses = batch.accesses_of(run);
-                step.taken = run.taken;
-                if run.attempted {
-                    step.outcome = Outcome::Attempted;
-                }
-            }
-            if length > 0 && !trackway_isa::flow(run.isa, pc, encoding).control.retires() {
-                step.outcome = Outcome::Attempted;
-            }
-            batch.push(offset, EventKind::Step(step));
-            pc = pc.wrapping_add(if length > 0 { length.into() } else { 4 });
-        }
     }
 }
 
@@ -91,7 +57,10 @@ impl Source for Expand {
             let Event { offset, kind } = self.events[n];
             match kind {
                 // What was withdrawn did not happen: it stays one piece, and is not counted.
-                EventKind::Run(run) if !run.withdrawn => self.run(offset, &run, batch),
+                EventKind::Run(run) if !run.withdrawn => {
+                    let accesses = batch.accesses_of(&run);
+                    expand(&self.memory, &run, accesses, |kind| batch.push(offset, kind));
+                }
                 EventKind::Context(n) => {
                     self.context.update(&batch.contexts[n as usize]);
                     self.memory = program(&self.programs, self.source).memory(&self.context);

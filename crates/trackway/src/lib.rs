@@ -30,13 +30,14 @@ mod map;
 mod options;
 
 pub use error::{Error, Result};
-pub use expand::{Expand, program};
+pub use expand::Expand;
 pub use formats::{FORMATS, Format, Opened, Target, by_name, for_output};
 pub use input::{Compression, File};
 pub use options::{ConfigFile, Options, WriteOptions};
 
 /// Names of Arm exception classes, for those who show traps.
 pub use trackway_astf::exception_class;
+pub use trackway_image::program;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,40 @@
+//! Runs to steps, with the program at hand.
+
+use std::sync::Arc;
+
+use trackway_core::{Accesses, EventKind, Isa, Outcome, Run, Step};
+
+use crate::image::Image;
+use crate::memory::Memory;
+
+/// The program of a source; one program is for all.
+pub fn program(programs: &[Arc<Image>], source: u16) -> Arc<Image> {
+    programs.get(usize::from(source)).or(programs.last()).cloned().unwrap_or_default()
+}
+
+/// Gives the steps of a run, in order, as far as the program is known; what is left stays a run. `accesses` are those of the run:
+/// its last instruction has them.
+pub fn expand(memory: &Memory, run: &Run, accesses: Accesses, mut put: impl FnMut(EventKind)) {
+    let mut pc = run.start;
+    let last = run.count.saturating_sub(1);
+    for n in 0..run.count {
+        let (encoding, length) = match memory.fetch(run.isa, pc) {
+            Some(found) => found,
+            // A64 and A32 instructions are 4 bytes long: the addresses are known without the code.
+            None if matches!(run.isa, Isa::A64 | Isa::A32) => (0, 0),
+            None => return put(EventKind::Run(Run { start: pc, count: run.count - n, ..*run })),
+        };
+        let mut step = Step::new(pc, encoding, length);
+        if n == last {
+            (step.accesses, step.taken) = (accesses, run.taken);
+            if run.attempted {
+                step.outcome = Outcome::Attempted;
+            }
+        }
+        if length > 0 && !trackway_isa::flow(run.isa, pc, encoding).control.retires() {
+            step.outcome = Outcome::Attempted;
+        }
+        put(EventKind::Step(step));
+        pc = pc.wrapping_add(if length > 0 { length.into() } else { 4 });
+    }
+}
