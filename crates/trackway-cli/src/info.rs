@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
-use trackway_core::{Batch, Context, EventKind, Meta, Observer, Outcome, TimeKind};
-use trackway_tools::stats::context_name;
+use trackway_core::{Batch, EventKind, Meta, Observer, Outcome, TimeKind};
+use trackway_tools::contexts::{self, Contexts};
 
 use crate::cli::InfoArgs;
 use crate::exit::{Exit, Failure};
@@ -26,22 +26,12 @@ struct Summary {
     last_pc: Option<u64>,
     first_time: Option<u64>,
     last_time: Option<u64>,
-    /// All contexts met, and the last of them; as far as what this one saw tells.
-    contexts: Vec<Context>,
-    context: Context,
-}
-
-impl Summary {
-    fn enter(&mut self, change: &Context) {
-        self.context.update(change);
-        if !self.contexts.contains(&self.context) {
-            self.contexts.push(self.context);
-        }
-    }
+    contexts: Contexts,
 }
 
 impl Observer for Summary {
     fn observe(&mut self, batch: &Batch) {
+        self.contexts.enter(batch.source);
         self.memory += batch.mem.len() as u64;
         self.registers += batch.regs.len() as u64;
         self.traps += batch.traps.len() as u64;
@@ -58,7 +48,7 @@ impl Observer for Summary {
                     self.first_pc = self.first_pc.or(Some(run.start));
                     self.last_pc = Some(run.end);
                 }
-                EventKind::Context(n) => self.enter(&batch.contexts[*n as usize]),
+                EventKind::Context(n) => self.contexts.change(&batch.contexts[*n as usize]),
                 EventKind::Time(time) if time.kind == TimeKind::Timestamp => {
                     self.first_time = self.first_time.or(time.value);
                     self.last_time = time.value.or(self.last_time);
@@ -83,14 +73,7 @@ impl Observer for Summary {
         self.last_pc = later.last_pc.or(self.last_pc);
         self.first_time = self.first_time.or(later.first_time);
         self.last_time = later.last_time.or(self.last_time);
-        // What the later one met first was on top of the last context here.
-        let before = self.context;
-        for change in &later.contexts {
-            self.context = before;
-            self.enter(change);
-        }
-        self.context = before;
-        self.context.update(&later.context);
+        self.contexts.merge(later.contexts);
     }
 }
 
@@ -213,7 +196,8 @@ fn facts(
     put("traps", Some(json!(summary.traps)));
     let span = summary.first_time.zip(summary.last_time);
     put("time span", span.map(|(first, last)| json!(format!("{first} to {last}"))));
-    let contexts: BTreeSet<String> = summary.contexts.iter().filter_map(context_name).collect();
+    let contexts: BTreeSet<String> =
+        summary.contexts.met().filter_map(|(context, _)| contexts::name(context)).collect();
     put("contexts", list(&Vec::from_iter(contexts)));
     put("gaps", Some(json!(health.gaps)));
     put("bytes skipped", Some(json!(health.skipped)));

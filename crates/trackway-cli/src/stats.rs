@@ -5,13 +5,13 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use serde_json::{Map, Value as Json, json};
-use trackway::Expand;
+use trackway_core::{Observer, Source};
 use trackway_tools::stats::{LINE, PAGE, Stats};
 
 use crate::cli::StatsArgs;
 use crate::exit::{Exit, Failure};
 use crate::report::{Health, placed};
-use crate::walk::walk;
+use crate::walk::{observe, walk};
 
 /// A group of numbers under a heading.
 type Group = (&'static str, Vec<(String, Json)>);
@@ -20,15 +20,21 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let (trace, options) = args.common.open(&args.file)?;
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let programs = trace.programs(&options).map_err(failed)?;
-    let mut stats = Stats::new(trace.meta().isa);
+    let isa = trace.meta().isa;
+    let mut stats = Stats::new(isa, &programs);
     let mut source = trace.source().map_err(failed)?;
-    if !programs.is_empty() {
-        source = Box::new(Expand::by_source(source, programs.clone()));
+    let in_parts = programs.iter().all(|program| program.is_everywhere());
+    let mut health = if in_parts {
+        observe(&args.common, &args.file, &mut *source, &mut stats)?
+    } else {
+        in_order(args, &mut *source, &mut stats)?
+    };
+    if !stats.is_exact() {
+        // Some part was taken for another instruction set than it is of: once more, in order.
+        stats = Stats::new(isa, &programs);
+        let (trace, _) = args.common.open(&args.file)?;
+        health = in_order(args, &mut *trace.source().map_err(failed)?, &mut stats)?;
     }
-    let health = walk(&args.common, &args.file, &mut *source, |batch| {
-        stats.observe(batch);
-        Ok(ControlFlow::Continue(()))
-    })?;
     let name = |pc: u64| programs.first()?.place(pc);
     let groups = groups(&stats, args.top, &name);
     let mut out = std::io::stdout().lock();
@@ -48,6 +54,14 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
         anstream::eprintln!("damaged: {error}");
     }
     Ok(health.exit(&args.common))
+}
+
+/// Shows all events to `stats` on one thread.
+fn in_order(args: &StatsArgs, source: &mut dyn Source, stats: &mut Stats) -> Result<Health, Failure> {
+    walk(&args.common, &args.file, source, |batch| {
+        stats.observe(batch);
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 fn print(out: &mut impl Write, groups: &[Group], health: &Health) -> std::io::Result<()> {
@@ -73,7 +87,7 @@ fn counts<K: ToString>(map: &BTreeMap<K, u64>) -> Vec<(String, Json)> {
 fn groups(stats: &Stats, top: usize, name: &dyn Fn(u64) -> Option<String>) -> Vec<Group> {
     let fact = |name: &str, value: u64| (name.to_string(), json!(value));
     let memory = &stats.memory;
-    let [taken, not_taken, unknown] = stats.branches;
+    let [taken, not_taken, unknown] = stats.branches.outcomes;
     let mut instructions =
         vec![fact("total", stats.retired + stats.attempted), fact("retired", stats.retired)];
     instructions.push(fact("attempted only", stats.attempted));
@@ -90,7 +104,7 @@ fn groups(stats: &Stats, top: usize, name: &dyn Fn(u64) -> Option<String>) -> Ve
         (format!("lines of {LINE} bytes touched"), json!(memory.lines())),
         (format!("pages of {PAGE} bytes touched"), json!(memory.pages())),
     ];
-    accesses.extend(memory.sizes.iter().map(|(size, count)| (format!("of {size} bytes"), json!(count))));
+    accesses.extend(memory.sizes().iter().map(|(size, count)| (format!("of {size} bytes"), json!(count))));
     let hottest = stats.hottest(top).into_iter().map(|(start, block)| {
         let mut label = format!("{start:#x}");
         if let Some(place) = name(start) {
@@ -104,14 +118,14 @@ fn groups(stats: &Stats, top: usize, name: &dyn Fn(u64) -> Option<String>) -> Ve
         stats.times.map_or_else(Vec::new, |(first, last)| vec![fact("first", first), fact("last", last)]);
     vec![
         ("instructions", instructions),
-        ("classes", counts(&stats.classes)),
+        ("classes", counts(&stats.classes())),
         (
             "branches",
             vec![
                 fact("taken", taken),
                 fact("not taken", not_taken),
                 fact("not told", unknown),
-                fact("distinct", stats.branch_places()),
+                fact("distinct", stats.branches.distinct()),
             ],
         ),
         ("memory", accesses),
@@ -124,11 +138,11 @@ fn groups(stats: &Stats, top: usize, name: &dyn Fn(u64) -> Option<String>) -> Ve
                 fact("CSR writes", stats.csrs[1]),
             ],
         ),
-        ("traps", counts(&stats.traps)),
-        ("contexts", counts(&stats.contexts)),
-        ("gaps", counts(&stats.gaps)),
+        ("traps", counts(&stats.traps())),
+        ("contexts", counts(&stats.contexts())),
+        ("gaps", counts(&stats.gaps())),
         ("time", times),
         ("blocks", hot),
-        ("events", counts(&stats.events)),
+        ("events", counts(&stats.events())),
     ]
 }

@@ -1,7 +1,6 @@
-//! Statistics: counts by hand, and parts that merge to the whole.
+//! Statistics: counts by hand.
 
 use trackway_core::*;
-use trackway_testkit::qemu;
 use trackway_tools::stats::Stats;
 
 fn step(batch: &mut Batch, pc: u64, encoding: u32, length: u8, taken: Option<bool>, mem: &[MemAccess]) {
@@ -34,7 +33,7 @@ fn program() -> Batch {
 
 #[test]
 fn counts_by_hand() {
-    let mut stats = Stats::new(Isa::Rv64);
+    let mut stats = Stats::new(Isa::Rv64, &[]);
     stats.observe(&program());
     assert_eq!((stats.retired, stats.attempted, stats.unknown), (11, 1, 0));
     let memory = &stats.memory;
@@ -43,15 +42,15 @@ fn counts_by_hand() {
     assert_eq!((memory.with_data, memory.unplaced), (5, 1));
     assert_eq!((memory.lines(), memory.pages()), (3, 1));
     assert_eq!(
-        memory.sizes.iter().map(|(size, count)| (*size, *count)).collect::<Vec<_>>(),
+        memory.sizes().iter().map(|(size, count)| (*size, *count)).collect::<Vec<_>>(),
         [(2, 1), (4, 4), (8, 3)]
     );
-    assert_eq!((stats.branches, stats.branch_places()), ([2, 1, 0], 1));
-    let classes: Vec<_> = stats.classes.iter().map(|(class, count)| (*class, *count)).collect();
+    assert_eq!((stats.branches.outcomes, stats.branches.distinct()), ([2, 1, 0], 1));
+    let classes: Vec<_> = stats.classes().iter().map(|(class, count)| (*class, *count)).collect();
     assert_eq!(classes, [("atomic", 1), ("branch", 3), ("load", 4), ("store", 3), ("system", 1)]);
-    assert_eq!(stats.traps["exception 8"], 1);
-    assert_eq!(stats.contexts["u"], 12);
-    assert_eq!((stats.events["step"], stats.events["trap"], stats.events["context"]), (12, 1, 1));
+    assert_eq!(stats.traps()["exception 8"], 1);
+    assert_eq!(stats.contexts()["u"], 12);
+    assert_eq!((stats.events()["step"], stats.events()["trap"], stats.events()["context"]), (12, 1, 1));
     let hottest = stats.hottest(1)[0];
     assert_eq!((hottest.0, hottest.1.entries, hottest.1.instructions), (0x8000, 3, 9));
     assert_eq!(stats.block_count(), 2);
@@ -78,28 +77,19 @@ fn runs_are_counted() {
     };
     batch.push(0, EventKind::Run(run));
     batch.push(0, EventKind::Run(Run { withdrawn: true, ..run }));
-    let mut stats = Stats::new(Isa::Rv64);
+    let mut stats = Stats::new(Isa::Rv64, &[]);
     stats.observe(&batch);
-    assert_eq!((stats.retired, stats.memory.loads, stats.branches), (4, 1, [1, 0, 0]));
+    assert_eq!((stats.retired, stats.memory.loads, stats.branches.outcomes), (4, 1, [1, 0, 0]));
 }
 
-/// A real execution in two parts gives what it gives as a whole, but for the block and context at the cut.
+/// What waits or synchronises goes nowhere: it is no jump.
 #[test]
-fn parts_merge() {
-    let Some(run) = qemu::Run::corpus("rv64gc", "fpmix") else { return };
-    let (mut whole, mut parts) = (Stats::new(Isa::Rv64), [Stats::new(Isa::Rv64), Stats::new(Isa::Rv64)]);
-    let (mut events, mut batch) = (run.events(), Batch::default());
-    let mut n = 0;
-    while n < 100 && events.fill(&mut batch).unwrap() {
-        whole.observe(&batch);
-        parts[usize::from(n >= 50)].observe(&batch);
-        n += 1;
-    }
-    let [mut merged, second] = parts;
-    merged.merge(second);
-    assert_eq!((merged.retired, merged.attempted), (whole.retired, whole.attempted));
-    assert_eq!((merged.classes, merged.events), (whole.classes, whole.events));
-    assert_eq!((merged.branches, merged.traps), (whole.branches, whole.traps));
-    assert_eq!(merged.memory.lines(), whole.memory.lines());
-    assert_eq!(merged.memory.sizes, whole.memory.sizes);
+fn barriers_are_no_jumps() {
+    let mut batch = Batch::default();
+    step(&mut batch, 0x8000, 0xd503_3fdf, 4, None, &[]); // isb
+    step(&mut batch, 0x8004, 0xd503_207f, 4, None, &[]); // wfi
+    step(&mut batch, 0x8008, 0x1400_0004, 4, None, &[]); // b
+    let mut stats = Stats::new(Isa::A64, &[]);
+    stats.observe(&batch);
+    assert_eq!(Vec::from_iter(stats.classes()), [("jump", 1), ("system", 2)]);
 }

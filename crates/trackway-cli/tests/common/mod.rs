@@ -38,3 +38,8 @@ impl Drop for Folder {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
+
+/// A file of the repository.
+pub fn repo(path: &str) -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../../").to_string() + path
+}

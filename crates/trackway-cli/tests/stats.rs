@@ -1,0 +1,98 @@
+//! `stats`: what it prints, which is the same for any number of threads.
+
+mod common;
+
+use common::{Folder, repo, stdout, trackway};
+
+/// The same output for one thread and for several; gives it.
+fn for_any_jobs(args: &[&str]) -> String {
+    let [one, two, five] = ["1", "2", "5"].map(|jobs| stdout(&[args, &["--jobs", jobs]].concat()));
+    assert_eq!(one, two, "{args:?}: two threads");
+    assert_eq!(one, five, "{args:?}: five threads");
+    one
+}
+
+/// Text and JSON.
+fn same(args: &[&str]) {
+    let text = for_any_jobs(&[&["stats"], args].concat());
+    assert!(text.starts_with("instructions\n"), "{text}");
+    for_any_jobs(&[&["stats", "--json"], args].concat());
+    for_any_jobs(&[&["info"], args].concat());
+}
+
+#[test]
+fn stf_is_the_same_for_any_number_of_threads() {
+    let folder = Folder::new("stats-stf");
+    for case in ["everything", "sort"] {
+        let (plain, chunked) = (repo(&format!("testdata/stf/{case}/trace.stf")), folder.file("chunked.zstf"));
+        stdout(&["convert", &plain, &chunked, "--chunk", "7"]);
+        let text = for_any_jobs(&["stats", &chunked]);
+        assert_eq!(text, stdout(&["stats", &plain]), "{case}: in chunks and in one piece");
+        same(&[&chunked]);
+        same(&[&chunked, "--elf", &repo("programs/riscv/sort.elf")]);
+    }
+}
+
+/// The instruction set changes in a chunk, and those behind it are of the new one.
+#[test]
+fn a_chunk_is_decoded_by_what_came_before() {
+    let folder = Folder::new("stats-iem");
+    let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).expect("a trace");
+    bytes.truncate(0x52);
+    assert_eq!(bytes.last(), Some(&19), "END_HEADER");
+    // INST_OPCODE16 of c.addiw a0, 1 on RV64, and of c.jal on RV32; INST_IEM RV32 between them.
+    let opcodes = [241, 0x05, 0x25].repeat(10);
+    bytes.extend([&opcodes[..], &[5, 1, 0], &opcodes, &opcodes].concat());
+    let (plain, chunked) = (folder.file("changes.stf"), folder.file("changes.zstf"));
+    std::fs::write(&plain, bytes).expect("it is written");
+    stdout(&["convert", &plain, &chunked, "--chunk", "7"]);
+    let text = for_any_jobs(&["stats", &chunked]);
+    assert_eq!(text, stdout(&["stats", &plain]));
+    let classes = [
+        "  call                                         20\n",
+        "  integer                                      10\n",
+    ];
+    assert!(classes.iter().all(|class| text.contains(class)), "{text}");
+}
+
+#[test]
+fn astf_is_the_same_for_any_number_of_threads() {
+    for case in ["sort.astf", "example/example.astf", "example/example-zlib.astf"] {
+        same(&[&repo(&format!("testdata/astf/{case}"))]);
+    }
+}
+
+#[test]
+fn etrace_is_the_same_for_any_number_of_threads() {
+    let mut cases = 0;
+    for case in std::fs::read_dir(repo("testdata/etrace")).expect("cases") {
+        let folder = case.expect("a case").path();
+        let [trace, config] =
+            ["trace.bin", "params.toml"].map(|name| folder.join(name).display().to_string());
+        same(&[&trace, "--config", &config]);
+        cases += 1;
+    }
+    assert!(cases > 5, "{cases}");
+}
+
+#[test]
+fn ete_is_the_same_for_any_number_of_threads() {
+    same(&[&repo("testdata/ete/count")]);
+}
+
+#[test]
+fn tandem_is_the_same_for_any_number_of_threads() {
+    let folder = Folder::new("stats-tandem");
+    let trace = folder.file("sort.tandem");
+    // The program ends with a code of its own.
+    assert_eq!(trackway(&["record", &repo("programs/riscv/sort.elf"), "-o", &trace]).status.code(), Some(1));
+    same(&[&trace]);
+}
+
+/// What it looks like.
+#[test]
+fn the_text_is_as_documented() {
+    let expected =
+        std::fs::read_to_string(repo("testdata/stf/sort/stats.txt")).expect("what it should print");
+    assert_eq!(stdout(&["stats", &repo("testdata/stf/sort/trace.stf")]), expected);
+}

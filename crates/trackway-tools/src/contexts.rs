@@ -1,0 +1,160 @@
+//! Contexts that a trace goes through, and how many instructions each of them has.
+//!
+//! A part of a trace knows its context only as far as it tells changes: these go on top of what was current before it, when parts
+//! are put together.
+//!
+//! ```
+//! use trackway_core::{Context, Privilege};
+//! use trackway_tools::contexts::Contexts;
+//!
+//! let user = Context { privilege: Some(Privilege::U), ..Context::default() };
+//! let mut first = Contexts::default();
+//! first.change(&user);
+//! first.count(3);
+//! let mut second = Contexts::default();
+//! second.count(2); // as user, which it cannot know
+//! second.change(&Context { pid: Some(7), ..Context::default() });
+//! second.count(1);
+//! first.merge(second);
+//! let named: Vec<_> = first.by_name().into_iter().collect();
+//! assert_eq!(named, [("u".to_string(), 5), ("u pid 0x7".to_string(), 1), ("unknown".to_string(), 0)]);
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+
+use trackway_core::Context;
+
+/// Contexts met, in order, and the one at hand.
+#[derive(Clone, Debug)]
+pub struct Contexts {
+    met: Vec<(Key, u64)>,
+    places: HashMap<Key, usize>,
+    current: usize,
+    /// The first source seen, and the last: each begins with nothing known.
+    sources: Option<(u16, u16)>,
+}
+
+/// A context, as far as it is known; by default what a source begins with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Key {
+    context: Context,
+    /// It goes on top of what came before this part.
+    on_top: bool,
+}
+
+impl Default for Contexts {
+    fn default() -> Self {
+        let begin = Key { on_top: true, ..Key::default() };
+        Contexts { met: vec![(begin, 0)], places: HashMap::from([(begin, 0)]), current: 0, sources: None }
+    }
+}
+
+impl Contexts {
+    /// Events come from this source now; true if the one before was another.
+    pub fn enter(&mut self, source: u16) -> bool {
+        let before = self.sources.replace((self.sources.map_or(source, |known| known.0), source));
+        let changed = before.is_some_and(|(_, last)| last != source);
+        if changed {
+            self.current = self.place(Key::default());
+        }
+        changed
+    }
+
+    /// The context changes.
+    pub fn change(&mut self, change: &Context) {
+        let mut key = self.met[self.current].0;
+        key.context.update(change);
+        self.current = self.place(key);
+    }
+
+    /// Instructions ran in the context at hand.
+    #[inline]
+    pub fn count(&mut self, instructions: u64) {
+        self.met[self.current].1 += instructions;
+    }
+
+    /// The context at hand, as far as it was told.
+    pub fn now(&self) -> &Context {
+        &self.met[self.current].0.context
+    }
+
+    /// May the context at hand have more to it, from before this part?
+    pub fn is_on_top(&self) -> bool {
+        self.met[self.current].0.on_top
+    }
+
+    /// The source at hand.
+    pub fn source(&self) -> Option<u16> {
+        self.sources.map(|sources| sources.1)
+    }
+
+    /// Does `later`, which follows, begin with another source?
+    pub fn ends_before(&self, later: &Contexts) -> bool {
+        self.sources.zip(later.sources).is_some_and(|((_, last), (first, _))| last != first)
+    }
+
+    /// All contexts met, with the instructions that ran in them.
+    pub fn met(&self) -> impl Iterator<Item = (&Context, u64)> {
+        self.met.iter().map(|(key, instructions)| (&key.context, *instructions))
+    }
+
+    /// Takes over what `later` met, which follows.
+    pub fn merge(&mut self, later: Contexts) {
+        if self.ends_before(&later) {
+            self.current = self.place(Key::default());
+        }
+        let base = self.met[self.current].0;
+        let mut current = self.current;
+        for (n, (key, instructions)) in later.met.into_iter().enumerate() {
+            let mut full = key;
+            if key.on_top {
+                full = base;
+                full.context.update(&key.context);
+            }
+            let place = self.place(full);
+            self.met[place].1 += instructions;
+            if n == later.current {
+                current = place;
+            }
+        }
+        self.current = current;
+        self.sources = match (self.sources, later.sources) {
+            (Some((first, _)), Some((_, last))) => Some((first, last)),
+            (before, after) => before.or(after),
+        };
+    }
+
+    /// Instructions by what the context is called; what is not known is `unknown`.
+    pub fn by_name(&self) -> BTreeMap<String, u64> {
+        let mut named = BTreeMap::new();
+        for (context, instructions) in self.met() {
+            *named.entry(name(context).unwrap_or_else(|| "unknown".into())).or_default() += instructions;
+        }
+        named
+    }
+
+    fn place(&mut self, key: Key) -> usize {
+        *self.places.entry(key).or_insert_with(|| {
+            self.met.push((key, 0));
+            self.met.len() - 1
+        })
+    }
+}
+
+/// What a context is called: privilege, security and ids; `None` where none of them is known.
+pub fn name(context: &Context) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    parts.extend(context.privilege.map(|level| level.word().to_string()));
+    parts.extend(context.security.map(|state| state.word().to_string()));
+    for (name, id) in [
+        ("context", context.context_id),
+        ("vmid", context.vmid),
+        ("asid", context.asid),
+        ("pid", context.pid),
+        ("tid", context.tid),
+        ("hw", context.hw_thread),
+    ] {
+        parts.extend(id.map(|id| format!("{name} {id:#x}")));
+    }
+    (!parts.is_empty()).then(|| parts.join(" "))
+}

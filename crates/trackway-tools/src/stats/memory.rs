@@ -1,0 +1,128 @@
+//! Memory accesses and what they touch.
+
+use std::collections::BTreeMap;
+
+use trackway_core::{MemAccess, MemKind, Value};
+
+use super::table::Table;
+
+/// Bytes of a line and of a page, for footprints.
+pub const LINE: u64 = 64;
+/// See [`LINE`].
+pub const PAGE: u64 = 4096;
+
+// The lines of a page are the bits of a word.
+const _: () = assert!(PAGE / LINE == 64);
+
+/// Sizes that are counted without a search.
+const SMALL: usize = 65;
+
+/// Memory accesses.
+#[derive(Debug)]
+pub struct Memory {
+    /// Reads.
+    pub loads: u64,
+    /// Writes.
+    pub stores: u64,
+    /// Read-modify-writes.
+    pub atomics: u64,
+    /// Prefetches, maintenance, faulting and suppressed ones.
+    pub others: u64,
+    /// Bytes read, by atomics too.
+    pub bytes_read: u64,
+    /// Bytes written, by atomics too.
+    pub bytes_written: u64,
+    /// With data.
+    pub with_data: u64,
+    /// Without a known address.
+    pub unplaced: u64,
+    small: [u64; SMALL],
+    large: BTreeMap<u64, u64>,
+    /// Lines touched of each page.
+    pages: Table<u64>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Memory {
+            loads: 0,
+            stores: 0,
+            atomics: 0,
+            others: 0,
+            bytes_read: 0,
+            bytes_written: 0,
+            with_data: 0,
+            unplaced: 0,
+            small: [0; SMALL],
+            large: BTreeMap::new(),
+            pages: Table::default(),
+        }
+    }
+}
+
+impl Memory {
+    /// Lines of [`LINE`] bytes touched.
+    pub fn lines(&self) -> u64 {
+        self.pages.entries.iter().map(|(_, lines)| u64::from(lines.count_ones())).sum()
+    }
+
+    /// Pages of [`PAGE`] bytes touched.
+    pub fn pages(&self) -> u64 {
+        self.pages.entries.len() as u64
+    }
+
+    /// Accesses by size.
+    pub fn sizes(&self) -> BTreeMap<u64, u64> {
+        let small = (0..).zip(self.small).filter(|(_, count)| *count > 0);
+        small.chain(self.large.iter().map(|(size, count)| (*size, *count))).collect()
+    }
+
+    pub(super) fn observe(&mut self, access: &MemAccess) {
+        match access.kind {
+            MemKind::Read => self.loads += 1,
+            MemKind::Write => self.stores += 1,
+            MemKind::ReadWrite => self.atomics += 1,
+            _ => self.others += 1,
+        }
+        if matches!(access.kind, MemKind::Read | MemKind::ReadWrite) {
+            self.bytes_read = self.bytes_read.saturating_add(access.size);
+        }
+        if matches!(access.kind, MemKind::Write | MemKind::ReadWrite) {
+            self.bytes_written = self.bytes_written.saturating_add(access.size);
+        }
+        self.with_data += u64::from(access.data != Value::Unknown);
+        if access.size < SMALL as u64 {
+            self.small[access.size as usize] += 1;
+        } else {
+            *self.large.entry(access.size).or_default() += 1;
+        }
+        if access.unplaced {
+            self.unplaced += 1;
+            return;
+        }
+        // A range may be as long as memory: its ends do.
+        let last = access.address.wrapping_add(access.size.saturating_sub(1));
+        self.touch(access.address);
+        if last / LINE != access.address / LINE {
+            self.touch(last);
+        }
+    }
+
+    fn touch(&mut self, address: u64) {
+        *self.pages.at(address / PAGE) |= 1 << (address / LINE % 64);
+    }
+
+    pub(super) fn merge(&mut self, other: Memory) {
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.atomics += other.atomics;
+        self.others += other.others;
+        self.bytes_read = self.bytes_read.saturating_add(other.bytes_read);
+        self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
+        self.with_data += other.with_data;
+        self.unplaced += other.unplaced;
+        super::add_each(&mut self.small, other.small);
+        super::add_all(&mut self.large, other.large);
+        self.pages.merge(other.pages, |to, lines| *to |= lines);
+    }
+}
