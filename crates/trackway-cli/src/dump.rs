@@ -169,7 +169,13 @@ fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     let mut item = Item::default();
     let mut health = Health::default();
     let last = args.skip.saturating_add(args.limit.unwrap_or(u64::MAX));
-    let mut number = 0u64;
+    if args.common.verbose {
+        items.annotate();
+    }
+    let mut number = match args.skip {
+        0 => 0,
+        skip => items.seek(skip).map_err(|error| placed(&args.common, &args.file, error.into()))?,
+    };
     while number < last {
         match items.next(&mut item) {
             Ok(true) => {}
@@ -190,13 +196,19 @@ fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
         }
         if number >= args.skip {
             if args.jsonl {
-                let object = json!({
+                let mut object = json!({
                     "item": item.name, "number": number, "offset": item.offset, "length": item.len, "text": item.text,
                 });
+                if !item.note.is_empty() {
+                    object["note"] = json!(item.note);
+                }
                 writeln!(out, "{object}")?;
             } else {
                 let space = if item.text.is_empty() { "" } else { " " };
                 writeln!(out, "{:#010x} {}{space}{}", item.offset, item.name, item.text)?;
+                if !item.note.is_empty() {
+                    writeln!(out, "{:>10} {}", number + 1, item.note)?;
+                }
             }
         }
         number += 1;

@@ -84,12 +84,24 @@ pub struct Item {
     pub name: &'static str,
     /// Its fields.
     pub text: String,
+    /// What it says, in the manner of the format's own listings; empty unless asked for.
+    pub note: String,
 }
 
 /// Gives native items as text, for `dump --raw`.
 pub trait Items {
     /// The next item into `item`; false at the end.
     fn next(&mut self, item: &mut Item) -> Result<bool>;
+
+    /// Before the first `next`: goes to item `n` if that costs less than reading what is before it. Gives
+    /// the number of the item that will come first, at most `n`.
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        let _ = n;
+        Ok(0)
+    }
+
+    /// From here on items come with their [`note`](Item::note), where the format has such listings.
+    fn annotate(&mut self) {}
 
     /// After an error: goes on at the next place possible; gives the bytes skipped.
     fn resync(&mut self) -> Result<Option<u64>> {
