@@ -1,15 +1,18 @@
-//! Any bytes as the records of a raw trace: they write back as they were, lift and show without a panic,
-//! and what is lowered again lifts to the same instructions.
+//! Any bytes as the records of a raw trace: they write back as they were; lifting is the same batch by batch,
+//! observed and on any number of threads; checking and showing do not panic, and findings have a place; what
+//! is lowered again is a part of what was lifted, and breaks no rule but those that the ledger names.
 #![no_main]
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use libfuzzer_sys::fuzz_target;
-use trackway_astf::{Checker, Config, Header, Level, Lines, Lower, Storage, Trace, WriteConfig, from_bytes, to_bytes};
-use trackway_astf::{Record, show};
-use trackway_core::{Batch, EventKind, Input, Sink, Source};
+use trackway_astf::{Checker, Config, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteConfig};
+use trackway_astf::{Record, from_bytes, recompress, show, to_bytes};
+use trackway_core::{Batch, EventKind, Fate, Finding, Input, Losses, MemAccess, Severity, Sink, Source};
+use trackway_testkit::lines::{filled, observed};
 
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
@@ -30,58 +33,139 @@ thread_local! {
 }
 
 fuzz_target!(|data: &[u8]| {
-    let level = if data.first().is_some_and(|byte| byte & 1 == 1) { Level::Basic } else { Level::BasicPlus };
-    let mut file = to_bytes(&Header::new(level, true).write()).to_vec();
-    file.extend_from_slice(data.get(1..).unwrap_or_default());
+    let Some((&flags, data)) = data.split_first() else { return };
+    let level = if flags & 1 == 1 { Level::Basic } else { Level::BasicPlus };
+    let mut file = to_bytes(&Header::new(level, flags & 2 == 0).write()).to_vec();
+    file.extend_from_slice(data);
 
+    let found = check(&file);
+    let mut source = open(&file, 1).source();
+    let lines = filled(&mut source);
+    // Dear, and seldom different from the last time.
+    if flags == 0x80 && data.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) & 31 == 0 {
+        threads(&file);
+    } else {
+        assert_eq!(observed(&mut open(&file, 2).source()), lines);
+    }
+    let mut copy = Vec::new();
+    let whole = &file[..file.len() - file.len() % RECORD];
+    let _ = recompress(&mut open(&file, 1).records(), &mut copy, &config(false));
+    assert_eq!(copy, whole, "written as it was read");
+
+    let steps = lift(&file);
+    // Nothing is made up: what comes back is a part of what was there, in order.
+    if let Some((lowered, _)) = lower(&file, true) {
+        let mut all = steps.iter();
+        for step in lift(&lowered) {
+            assert!(all.any(|other| other.0 == step.0), "{step:x?} was not in the trace");
+        }
+    }
+    if let Some((lowered, losses)) = lower(&file, false) {
+        let mut errors = BTreeMap::new();
+        for finding in check(&lowered).iter().filter(|found| found.rule.severity == Severity::Error) {
+            *errors.entry(finding.rule.name).or_insert(0u64) += 1;
+        }
+        for (rule, count) in errors {
+            assert!(losses.entries().any(|entry| entry == (Fate::Dropped, rule, count)), "{rule} {count}\n{losses}");
+        }
+        // A legal trace comes back with all that its instructions say.
+        let legal = found.iter().all(|finding| finding.rule.severity != Severity::Error);
+        if legal && file.len() % RECORD == 0 {
+            assert_eq!(lift(&lowered), steps, "{losses}");
+        }
+    }
+});
+
+/// Long enough to be cut into parts, on one thread and on several.
+fn threads(file: &[u8]) {
+    let (head, body) = file.split_at(RECORD);
+    let body = body.as_chunks::<RECORD>().0;
+    if body.is_empty() {
+        return;
+    }
+    let mut long = head.to_vec();
+    while long.len() < 5 << 17 {
+        long.extend_from_slice(body.as_flattened());
+    }
+    let lines = observed(&mut open(&long, 1).source());
+    for jobs in [2, 3] {
+        assert!(observed(&mut open(&long, jobs).source()) == lines, "{jobs} threads");
+    }
+}
+
+/// All findings, record by record and through the reader: the same, and each has a place.
+fn check(file: &[u8]) -> Vec<Finding> {
     let mut checker = Checker::new(Config::default());
-    for (bytes, n) in file.as_chunks::<32>().0.iter().zip(0..) {
+    for (bytes, n) in file.as_chunks::<RECORD>().0.iter().zip(0..) {
         let words = from_bytes(bytes);
         let record = Record::read(&words);
         assert_eq!(to_bytes(&record.write()), *bytes);
         let mut text = String::new();
         show(&record, &mut text);
         LINES.with_borrow_mut(|lines| lines.line(&words, &mut text));
-        checker.record(n * 32, &words);
+        checker.record(n * RECORD as u64, &words);
     }
-    checker.end(file.len() as u64);
-
-    let steps = lift(&file);
-    let Some(lowered) = lower(&file) else { return };
-    // Nothing is made up: what comes back is a part of what was there, in order.
-    let mut all = steps.iter();
-    for step in lift(&lowered) {
-        assert!(all.any(|other| *other == step), "{step:x?} was not in the trace");
+    checker.end((file.len() - file.len() % RECORD) as u64);
+    let found = checker.take();
+    let (mut check, mut read) = (open(file, 1).check(), Vec::new());
+    let mut errors = 0;
+    loop {
+        match check.next_finding() {
+            Ok(Some(finding)) => read.push(finding),
+            Ok(None) => break,
+            Err(error) => {
+                assert_eq!(error.offset as usize, file.len() - file.len() % RECORD);
+                errors += 1;
+            }
+        }
     }
-});
-
-fn open(file: &[u8]) -> Trace {
-    Trace::open(Input::from_vec(file.to_vec()), Config::default()).unwrap()
+    assert_eq!(errors, usize::from(file.len() % RECORD != 0));
+    assert_eq!(found, read);
+    for finding in &found {
+        assert_eq!(finding.offset, finding.item * RECORD as u64, "{finding}");
+        assert!(finding.offset as usize <= file.len(), "{finding}");
+    }
+    found
 }
 
-/// Address and word of every instruction before damage.
-fn lift(file: &[u8]) -> Vec<(u64, u32)> {
-    let (mut source, mut batch, mut steps) = (open(file).source(), Batch::default(), Vec::new());
+fn open(file: &[u8], jobs: usize) -> Trace {
+    Trace::open(Input::from_vec(file.to_vec()), Config { jobs, ..Config::default() }).unwrap()
+}
+
+fn config(allow_nonconforming: bool) -> WriteConfig {
+    WriteConfig { storage: Storage::Raw, allow_nonconforming, ..WriteConfig::default() }
+}
+
+/// Address and word of an instruction; how it ended, what it accessed, its index.
+type Lifted = ((u64, u32), (Option<bool>, Option<u64>, bool, Vec<MemAccess>, Option<u32>));
+
+/// Every instruction before damage.
+fn lift(file: &[u8]) -> Vec<Lifted> {
+    let (mut source, mut batch, mut steps) = (open(file, 1).source(), Batch::default(), Vec::new());
     while let Ok(true) = source.fill(&mut batch) {
         for event in &batch.events {
             if let EventKind::Step(step) = event.kind {
+                let extra = batch.extra_of(&step).copied().unwrap_or_default();
+                let retired = step.outcome == trackway_core::Outcome::Retired;
+                let accesses = batch.mem_of(step.accesses).to_vec();
                 // Lowering strips what is above an address, by the level that the context tells.
-                steps.push((step.pc.unwrap() & ((1 << 52) - 1), step.encoding));
+                let place = (step.pc.unwrap() & ((1 << 52) - 1), step.encoding);
+                steps.push((place, (step.taken, extra.target, retired, accesses, extra.sme_index)));
             }
         }
     }
     steps
 }
 
-fn lower(file: &[u8]) -> Option<Vec<u8>> {
-    let (out, mut source, mut batch) = (Shared::default(), open(file).source(), Batch::default());
-    let config = WriteConfig { storage: Storage::Raw, allow_nonconforming: true, ..WriteConfig::default() };
-    let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).ok()?;
+fn lower(file: &[u8], allow_nonconforming: bool) -> Option<(Vec<u8>, Losses)> {
+    let (out, mut source, mut batch) = (Shared::default(), open(file, 1).source(), Batch::default());
+    let mut sink =
+        Lower::new(Box::new(out.clone()), source.meta().clone(), config(allow_nonconforming)).ok()?;
     while let Ok(true) = source.fill(&mut batch) {
         sink.put(&batch).ok()?;
     }
-    sink.finish().ok()?;
+    let losses = sink.finish().ok()?;
     drop(sink);
     let bytes = std::mem::take(&mut *out.0.lock().unwrap());
-    Some(bytes)
+    Some((bytes, losses))
 }

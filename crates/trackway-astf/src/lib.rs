@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!  bytes ─Trace::open─▶ Records ─source─▶ events (Lift)
-//!                          │     ─items──▶ text (Text, Listing)
+//!                          │     ─items──▶ text (Text, Lines)
 //!                          │     ─check──▶ findings (Check)
 //!                          └─recompress──▶ the same records in another storage
 //!  events ─Lower─▶ Producer ─▶ Writer ─▶ bytes
@@ -46,6 +46,7 @@ mod normal;
 mod produce;
 mod read;
 mod record;
+pub mod size;
 mod storage;
 mod text;
 pub mod word;
@@ -61,7 +62,7 @@ pub use lower::Lower;
 pub use produce::{Done, Producer, Refusal};
 pub use read::{Chunk, RECORD, Records, Trace};
 pub use record::*;
-pub use text::{Lines, Listing, Text, exception_class, show};
+pub use text::{Lines, Text, exception_class, show};
 pub use write::{Writer, recompress};
 
 /// What tells an ASTF trace: its first bytes.

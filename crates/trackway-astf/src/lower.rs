@@ -22,7 +22,9 @@ const LONGEST_WAIT: usize = 1 << 12;
 
 /// What a source may not tell although a rule demands it: written without, and counted in the ledger.
 const INCOMPLETE: &[&Rule] = &[
+    &VECTOR_LENGTH,
     &EA_MISSING,
+    &ACCESS_SIZE,
     &RANGE_MISSING,
     &MOPS_RANGES,
     &SME_INDEX,

@@ -256,7 +256,8 @@ impl<W: Write> Producer<W> {
 
     /// A Trap (BasicPlus): the exception of the last instruction, an interrupt, a return, a reset.
     pub fn trap(&mut self, trap: Trap) -> Result<()> {
-        let trap = Trap { target_pc: self.strip(trap.target_pc), ..trap };
+        let el = TrapType(trap.trap_type).target_level(self.level_in_force());
+        let trap = Trap { target_pc: self.strip_at(trap.target_pc, el), ..trap };
         // The Trap of an instruction follows it directly; others keep their place in time.
         let time_first = !std::mem::take(&mut self.trapped);
         let mut records = if time_first { self.prelude(false) } else { Vec::new() };
@@ -301,7 +302,15 @@ impl<W: Write> Producer<W> {
     }
 
     fn strip(&mut self, address: u64) -> u64 {
-        let el = self.wanted.map(|context| context.el);
+        self.strip_at(address, self.wanted.map(|context| context.el))
+    }
+
+    /// The level of the last instruction: that of a Context which waits comes behind the Trap.
+    fn level_in_force(&self) -> Option<u8> {
+        self.written.or(self.wanted).map(|context| context.el)
+    }
+
+    fn strip_at(&mut self, address: u64, el: Option<u8>) -> u64 {
         let stripped = sanitise(address, self.va_bits, el);
         self.sanitised += u64::from(stripped != address);
         stripped

@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trackway_core::{ErrorKind, Feed, FormatId, Input, Isa, Meta, Result, SharedBytes};
+use trackway_core::{Error, ErrorKind, Feed, FormatId, Input, Isa, Meta, Result, SharedBytes};
 
 use crate::config::{Config, Storage};
 use crate::layout::{Words, from_bytes};
@@ -150,7 +150,7 @@ impl Trace {
 
     /// Records as text.
     pub fn items(self) -> Text {
-        Text::new(self.records)
+        Text::new(self.records, self.storage)
     }
 
     /// What is wrong with it.
@@ -260,7 +260,9 @@ impl Records {
     #[inline]
     pub fn chunk(&mut self) -> Result<Option<Chunk<'_>>> {
         while self.feed.bytes().len() < RECORD {
-            if !self.feed.more()? {
+            let at = self.offset();
+            // What cannot be decoded is missing from the first record that is not whole.
+            if !self.feed.more().map_err(|error| Error { offset: at, ..error })? {
                 return match self.feed.bytes().len() {
                     0 => Ok(None),
                     _ => Err(ErrorKind::Truncated.at(self.offset(), "record", "", "ASTF 4")),

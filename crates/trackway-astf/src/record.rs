@@ -331,6 +331,12 @@ impl TrapType {
             _ => "reserved trap type",
         }
     }
+
+    /// The exception level whose addresses the target has to have, as far as it is known where the trap is
+    /// recorded: returns and resets lead to one that only the next Context tells.
+    pub(crate) fn target_level(self, el: Option<u8>) -> Option<u8> {
+        el.filter(|_| !matches!(self, TrapType::RETURN | TrapType::RESET))
+    }
 }
 
 /// Conformance level (ASTF 3).

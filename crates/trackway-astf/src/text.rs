@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use trackway_core::{Isa, Item, Items, Result};
+use trackway_core::{Error, Isa, Item, Items, Result};
 use trackway_isa::Disassembler;
 
 use crate::config::Storage;
@@ -14,26 +14,45 @@ use crate::record::*;
 #[derive(Debug)]
 pub struct Text {
     records: Records,
+    storage: Storage,
+    /// Notes are asked for: the line of the listing.
+    lines: Option<Lines>,
+    /// Damage that `seek` met, for `next` to tell.
+    pending: Option<Error>,
 }
 
 impl Text {
-    pub(crate) fn new(records: Records) -> Self {
-        Text { records }
-    }
-
-    /// The same trace as a listing.
-    pub fn listing(self, storage: Storage) -> Listing {
-        Listing { records: self.records, lines: Lines::new(storage) }
+    pub(crate) fn new(records: Records, storage: Storage) -> Self {
+        Text { records, storage, lines: None, pending: None }
     }
 }
 
 impl Items for Text {
     fn next(&mut self, item: &mut Item) -> Result<bool> {
-        let Some((offset, record)) = self.records.next_record()? else { return Ok(false) };
+        if let Some(error) = self.pending.take() {
+            return Err(error);
+        }
+        let Some((offset, words)) = self.records.next_words()? else { return Ok(false) };
+        let record = Record::read(&words);
         (item.offset, item.len, item.name) = (offset, RECORD as u64, record.name());
         item.text.clear();
         show(&record, &mut item.text);
+        item.note.clear();
+        if let Some(lines) = &mut self.lines {
+            lines.line(&words, &mut item.note);
+        }
         Ok(true)
+    }
+
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        Ok(self.records.seek(n).unwrap_or_else(|error| {
+            self.pending = Some(error);
+            self.records.offset() / RECORD as u64
+        }))
+    }
+
+    fn annotate(&mut self) {
+        self.lines = Some(Lines::new(self.storage));
     }
 
     fn resync(&mut self) -> Result<Option<u64>> {
@@ -102,28 +121,6 @@ fn magic(record: &Record) -> String {
 fn quoted(bytes: &[u8]) -> String {
     let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     format!("\"{}\"", bytes[..len].escape_ascii())
-}
-
-/// A trace as a listing, one line per record.
-#[derive(Debug)]
-pub struct Listing {
-    records: Records,
-    lines: Lines,
-}
-
-impl Items for Listing {
-    fn next(&mut self, item: &mut Item) -> Result<bool> {
-        let Some((offset, words)) = self.records.next_words()? else { return Ok(false) };
-        let record = Record::read(&words);
-        (item.offset, item.len, item.name) = (offset, RECORD as u64, record.name());
-        item.text.clear();
-        self.lines.line(&words, &mut item.text);
-        Ok(true)
-    }
-
-    fn resync(&mut self) -> Result<Option<u64>> {
-        Ok(self.records.resync())
-    }
 }
 
 /// Writes records as lines in the manner of figure 1, with the context that they need.
@@ -303,6 +300,9 @@ fn show_trap(trap: &Trap, out: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
+/// The name of what is no exception class.
+pub(crate) const RESERVED_CLASS: &str = "reserved class";
+
 /// The name of an exception class (Arm ARM, ESR_ELx.EC).
 pub const fn exception_class(class: u8) -> &'static str {
     match class {
@@ -352,6 +352,6 @@ pub const fn exception_class(class: u8) -> &'static str {
         0x38 => "BKPT in AArch32",
         0x3a => "Vector Catch",
         0x3c => "BRK",
-        _ => "reserved class",
+        _ => RESERVED_CLASS,
     }
 }

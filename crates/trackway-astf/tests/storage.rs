@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use trackway_astf::{Config, Instruction, RECORD, Record, Storage, Trace, WriteConfig, Writer, recompress};
 use trackway_astf::{Header, Level, example};
-use trackway_core::{Batch, ErrorKind, EventKind, Input, Source};
+use trackway_core::{Batch, ErrorKind, EventKind, Input, Item, Items, Source};
 use trackway_testkit::lines::{filled, observed};
 
 /// A trace of `count` instructions that does not compress to nothing.
@@ -199,6 +199,27 @@ fn a_damaged_block_is_stepped_over() {
         assert!((17_000..20_000).contains(&steps), "{steps}");
         assert_eq!(last, Some(0x1000 + 4 * 19_999), "the blocks behind it are there");
     }
+}
+
+#[test]
+fn items_are_sought_past_damage_and_stopped_by_it() {
+    let mut bytes = trace(20_000, &config(Storage::Xz));
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    let items = || Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().items();
+    // Behind the damaged block: nothing of it is read.
+    let (mut behind, mut item) = (items(), Item::default());
+    assert_eq!(behind.seek(19_000).unwrap(), 19_000);
+    assert!(behind.next(&mut item).unwrap());
+    assert_eq!(item.offset, 19_000 * RECORD as u64);
+    // Into it: the error comes with `next`, at the record that cannot be read, and the blocks behind it follow.
+    let mut into = items();
+    let reached = into.seek(10_200).unwrap();
+    assert!((8_000..10_200).contains(&reached), "{reached}");
+    let error = into.next(&mut item).unwrap_err();
+    assert_eq!((error.kind, error.offset), (ErrorKind::Compression, reached * RECORD as u64));
+    assert!(into.resync().unwrap().is_some_and(|skipped| skipped > 0));
+    assert!(into.next(&mut item).unwrap());
 }
 
 #[test]

@@ -235,7 +235,7 @@ pub(crate) struct ConvertArgs {
     /// Compression level
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub(crate) level: Option<i32>,
-    /// Instructions per chunk (STF), or records per block (ASTF)
+    /// Instructions per chunk (STF), or bytes per .xz block (ASTF)
     #[arg(long, value_name = "N")]
     pub(crate) chunk: Option<u64>,
     /// STF version to write from events

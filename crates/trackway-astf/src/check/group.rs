@@ -3,6 +3,7 @@
 use super::rules::*;
 use super::state::Checker;
 use crate::record::{Access, Attribute, Instruction, Level};
+use crate::size::{Bytes, access_bytes, element_bytes, literal};
 use crate::word::{Class, Memory, Tracked, classify, sme_index, suppresses_faults, tracked};
 
 use trackway_core::{Rule, Syscall};
@@ -17,19 +18,25 @@ pub(super) struct Group {
     offset: u64,
     /// Rules that an access broke, as bits of [`RULES`].
     broken: u128,
-    /// Accesses, ranges that were read, ranges that were written.
+    /// Accesses, ranges, ranges that were read, ranges that were written.
     accesses: u32,
+    ranges: u32,
     reads: u32,
     writes: u32,
     /// Accesses that neither read nor wrote.
     bare: u32,
+    /// Bytes of all accesses, and where they begin and end.
+    bytes: u64,
+    span: (u64, u64),
     last: Option<Access>,
+    /// Tag Check Faults of loads are synchronous.
+    synchronous_tags: bool,
 }
 
 const _: () = assert!(RULES.len() <= 128);
 
 impl Group {
-    pub(super) fn new(record: &Instruction, number: u64, offset: u64) -> Self {
+    pub(super) fn new(record: &Instruction, number: u64, offset: u64, synchronous_tags: bool) -> Self {
         let mut group = Group {
             record: *record,
             class: classify(record.pc, record.iword),
@@ -38,10 +45,14 @@ impl Group {
             offset,
             broken: 0,
             accesses: 0,
+            ranges: 0,
             reads: 0,
             writes: 0,
             bare: 0,
+            bytes: 0,
+            span: (u64::MAX, 0),
             last: None,
+            synchronous_tags,
         };
         if let Some(access) = record.access() {
             group.add(access);
@@ -56,10 +67,15 @@ impl Group {
         }
         self.accesses += 1;
         self.bare += u32::from(!access.read && !access.write);
+        let size = u64::from(access.size) + 1;
+        self.bytes += size;
+        let end = access.address.saturating_add(size);
+        self.span = (self.span.0.min(access.address), self.span.1.max(end));
         if access.range.is_some() {
             if access.read && self.writes > 0 {
                 self.broke(&RANGE_ORDER);
             }
+            self.ranges += 1;
             self.reads += u32::from(access.read);
             self.writes += u32::from(access.write);
         }
@@ -74,7 +90,7 @@ impl Group {
     fn judge(&mut self, memory: Memory, access: &Access) {
         use Memory::*;
         let Access { read, write, tagged, size, range, address } = *access;
-        let (trap, word) = (self.record.trap, self.record.iword);
+        let (trap, word, tags) = (self.record.trap, self.record.iword, self.synchronous_tags);
         let mut demand = |legal: bool, rule: &'static Rule| {
             if !legal {
                 self.broke(rule);
@@ -82,8 +98,11 @@ impl Group {
         };
         match memory {
             Load | VectorLoad => {
-                demand(read || trap || suppresses_faults(word), &READ_FLAG);
+                let suppressed = !read && !trap && suppresses_faults(word);
+                demand(read || trap || suppressed, &READ_FLAG);
                 demand(!write, &LOAD_WRITES);
+                demand(!suppressed || u64::from(size) + 1 == element_bytes(word), &SUPPRESSED_SIZE);
+                demand(!suppressed || !tagged || tags, &SUPPRESSED_TAG);
             }
             Store | ZeroBlock | TagDataStore | VectorStore => {
                 demand(write || trap, &WRITE_FLAG);
@@ -160,7 +179,7 @@ impl Group {
                     | ZeroBlock
                     | TagDataStore
             )
-        )
+        ) || (self.is_vector() && access_bytes(self.record.iword).is_some())
     }
 
     fn is_mops(&self) -> bool {
@@ -240,7 +259,7 @@ impl Checker {
                 self.report(&EA_MISSING, || format!("{word:#010x} accesses memory and has no ea"));
             }
             let ranged = group.is_mops() || group.class == Class::Memory(Memory::TlbRange);
-            if ranged && !record.trap {
+            if ranged && !record.trap && record.xattr_mode != 1 {
                 self.report(&RANGE_MISSING, || format!("{word:#010x} has no range"));
             }
         }
@@ -268,7 +287,7 @@ impl Checker {
             self.report(&MOPS_RANGES, || "a copy reads a range and writes a range".to_string());
         }
         if !group.record.trap {
-            return;
+            return self.sizes(group);
         }
         let completed = group.last.is_some_and(|access| access.read || access.write);
         let scalar = matches!(group.class, Class::Memory(_)) && !group.is_mops() && !group.is_vector();
@@ -277,6 +296,44 @@ impl Checker {
         }
         if group.class == Class::Memory(Memory::VectorLoad) && group.bare > 1 {
             self.report(&SUPPRESSED_TRAP, || format!("{} accesses did not complete", group.bare));
+        }
+    }
+
+    /// What the instruction word says about how much a completed instruction accesses, and where.
+    fn sizes(&mut self, group: &Group) {
+        let Instruction { iword, pc, ea, .. } = group.record;
+        let el = self.context.map(|context| context.el);
+        let literal = literal(pc, iword).map(|address| crate::sanitise(address, self.config.va_bits, el));
+        if let Some(literal) = literal.filter(|literal| *literal != ea) {
+            self.report(&LITERAL_ADDRESS, || {
+                format!("the literal of {iword:#010x} is at {literal:#x}, not {ea:#x}")
+            });
+        }
+        if group.ranges > 0 {
+            return;
+        }
+        let (first, end) = group.span;
+        let bytes = group.bytes;
+        // The wrapping at the end of the address space is nobody's hole.
+        let whole = end - first == bytes || end == u64::MAX;
+        match access_bytes(iword) {
+            Some(Bytes::Fixed(size)) if bytes != size || !whole => {
+                self.report(&ACCESS_SIZE, || format!("{iword:#010x} accesses {size} bytes, not {bytes}"));
+            }
+            Some(Bytes::Block(least, most))
+                if !whole || !bytes.is_power_of_two() || !(least..=most).contains(&bytes) =>
+            {
+                self.report(&ACCESS_SIZE, || format!("{iword:#010x} accesses no block of {bytes} bytes"));
+            }
+            Some(Bytes::Vector(part)) => {
+                let length = self.context.map(|context| (u64::from(context.evl) + 1) * 16 / part);
+                if let Some(length) = length.filter(|length| *length != bytes) {
+                    self.report(&VECTOR_LENGTH, || {
+                        format!("{iword:#010x} accesses {bytes} bytes, by evl it is {length}")
+                    });
+                }
+            }
+            _ => {}
         }
     }
 
@@ -347,6 +404,9 @@ impl Checker {
         let completed = group.last.is_some_and(|access| access.read || access.write);
         if abort && group.is_vector() && completed {
             self.report(&FAULT_LAST, || "the last access completed".to_string());
+        }
+        if abort && group.is_mops() && (completed || group.last.is_some_and(|last| last.range.is_some())) {
+            self.report(&MOPS_FAULT, || "the last access is not the one that faulted".to_string());
         }
     }
 }

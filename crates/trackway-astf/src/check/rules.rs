@@ -41,7 +41,7 @@ rules! {
         "No further Header follows.";
     MAGIC = "ASTF-4.2-magic", Error, "4.2",
         "The Header begins with the characters ASTF.";
-    VERSION = "ASTF-4.2-version", Warning, "4.2",
+    VERSION = "ASTF-4.2-version", Error, "4.2",
         "The Header has the version of the format that the trace uses (0.10 or 0.11).";
     FUTURE_FLAGS = "ASTF-4.2-future-flags", Error, "4.2",
         "The feature flags that are defined for future use are 0.";
@@ -49,6 +49,8 @@ rules! {
         "Reserved bits are 0.";
     ZLIB_UNUSED = "ASTF-4.2.1-use-zlib-without-compressed", Note, "4.2.1",
         "use_zlib says nothing about a trace that is not compressed.";
+    COMPRESSED_FLAG = "ASTF-4.2.1-compressed-flag", Error, "4.2.1",
+        "Without the compressed flag the records are stored as they are.";
     SANITISED = "ASTF-4.3-sanitised-address", Error, "4.3",
         "Address bits above the translated range equal bit 55 (0 at EL3).";
     CONTEXT_FIRST = "ASTF-4.4-context-first", Error, "4.4",
@@ -59,6 +61,8 @@ rules! {
         "A Context with a thread id has a process id.";
     ID_NOT_VALID = "ASTF-4.4-id-not-valid", Note, "4.4",
         "A process or thread id that is not valid is 0.";
+    VECTOR_LENGTH = "ASTF-4.4-vector-length", Error, "4.4",
+        "evl is the vector length that unpredicated vector accesses have.";
     CONTEXT_MISSING = "ASTF-4.4-context-missing", Error, "4.4",
         "A Context follows an instruction that changed a tracked system register field.";
     CONTEXT_UNCHANGED = "ASTF-4.4-context-unchanged", Error, "4.4",
@@ -89,6 +93,10 @@ rules! {
         "A branch has no flags, sizes or attributes of a memory access.";
     EA_MISSING = "ASTF-4.5.2-ea-missing", Error, "4.5.2",
         "A memory-accessing instruction has ea_valid and its address.";
+    ACCESS_SIZE = "ASTF-4.5.2-access-size", Error, "4.5.2",
+        "The accesses of an instruction have the bytes that its word demands, without a hole.";
+    LITERAL_ADDRESS = "ASTF-4.5.2-literal-address", Error, "4.5.2",
+        "The access of a literal load or prefetch is where its instruction word says.";
     EA_UNEXPECTED = "ASTF-4.5.2-ea-unexpected", Error, "4.5.2",
         "An instruction that neither branches nor accesses memory has no effective address.";
     NO_ACCESS_ZERO = "ASTF-4.5.2-no-access-fields-zero", Error, "4.5.2",
@@ -117,6 +125,10 @@ rules! {
         "A tag load or store that did not access tags has no access.";
     SUPPRESSED_TRAP = "ASTF-4.5.2-suppressed-without-trap", Error, "4.5.2",
         "Suppressed faults do not set the trap flag: at most the last access of a trapped load lacks is_read.";
+    SUPPRESSED_SIZE = "ASTF-4.5.2-suppressed-size", Error, "4.5.2",
+        "A suppressed access has the size of an element.";
+    SUPPRESSED_TAG = "ASTF-4.5.2-suppressed-tag", Error, "4.5.2",
+        "A suppressed access is tagged only if a synchronous Tag Check Fault suppressed it.";
     TRAPPED_FLAGS = "ASTF-4.5.2-trapped-without-flags", Error, "4.5.2",
         "An access that trapped before it completed has neither is_read nor is_write.";
     RANGE_NEEDS_EA = "ASTF-4.5.2.1-range-needs-ea", Error, "4.5.2.1",
@@ -147,6 +159,8 @@ rules! {
         "A trapped access has its address if and only if the exception is a Data Abort.";
     FAULT_LAST = "ASTF-4.5.3.2-faulting-access-last", Error, "4.5.3.2",
         "The last access of a vector instruction that took a Data Abort is the faulting one.";
+    MOPS_FAULT = "ASTF-4.5.3.2-mops-faulting-access", Warning, "4.5.3.2",
+        "A memory copy or set that took a Data Abort should have the faulting access last, which is no range.";
     TRAP_MISSING = "ASTF-4.5.3.2-trap-record-missing", Error, "4.5.3.2",
         "In a BasicPlus trace a Trap follows an instruction with the trap flag, before any Context.";
     EXTRA_ORPHAN = "ASTF-4.6-extra-ea-without-owner", Error, "4.6",
@@ -167,6 +181,8 @@ rules! {
         "A Trap stands before the Context of its handler: the exception level does not change without one.";
     TRAP_LEVEL = "ASTF-4.7-level-after-trap", Error, "4.7",
         "The Context behind a Trap has the level that the exception class, the exception or the return leads to.";
+    EXCEPTION_CLASS = "ASTF-4.7.1-exception-class", Warning, "4.7.1",
+        "ec is an exception class that the architecture defines.";
     SYSCALL_TYPE = "ASTF-4.7.2-syscall-type", Error, "4.7.2",
         "syscall_type names the SVC, HVC or SMC that trapped, and is 0 otherwise.";
     SYSCALL_INDEX = "ASTF-4.7.2-syscall-index", Error, "4.7.2",
@@ -184,7 +200,7 @@ rules! {
     RETURN_ORPHAN = "ASTF-4.7.4-return-without-eret", Error, "4.7.4",
         "An exception return stands behind an ERET that has no trap flag.";
     RETURN_MISSING = "ASTF-4.7.4-return-missing", Error, "4.7.4",
-        "A Trap with the return follows an ERET in a BasicPlus trace.";
+        "A Trap with the return follows an ERET in a BasicPlus trace, before any other Trap.";
     RETURN_FIELDS = "ASTF-4.7.4-return-fields-zero", Error, "4.7.4",
         "An exception return has no field but trap_type and target_pc.";
     RESET_FIELDS = "ASTF-4.7.5-reset-fields-zero", Error, "4.7.5",

@@ -22,8 +22,9 @@ use crate::word::{Class, Tracked};
 pub struct Checker {
     pub(super) config: Config,
     pub(super) level: Level,
-    /// The Header's promise.
+    /// The Header's promises.
     timestamps: bool,
+    raw: bool,
     /// Number and offset of the record in hand.
     pub(super) number: u64,
     pub(super) offset: u64,
@@ -47,7 +48,7 @@ pub struct Checker {
     /// Missing at the first Context or Instruction: said once.
     time_missed: bool,
     /// In an unsupported mode: Timestamps in it, and whether a Trap ended it.
-    unsupported: Option<(u32, bool)>,
+    pub(super) unsupported: Option<(u32, bool)>,
 }
 
 /// What was seen since the last instruction.
@@ -74,6 +75,7 @@ impl Checker {
             config,
             level: Level::BasicPlus,
             timestamps: false,
+            raw: false,
             number: 0,
             offset: 0,
             found: Vec::new(),
@@ -153,6 +155,11 @@ impl Checker {
             Record::StringRecord(string) => self.take_string(string),
             Record::StringContinuation(string) => self.string_part(&string.string),
             Record::Timestamp(timestamp) => self.timestamp(timestamp),
+            Record::Unknown(words) if self.number == 1 && self.raw && is_compressed(words) => {
+                self.report(&COMPRESSED_FLAG, || {
+                    "compressed is 0, and what follows is compressed".to_string()
+                });
+            }
             Record::Unknown(words) => {
                 let id = words[0] as u8;
                 self.report(&RECORD_TYPE, || format!("type {id:#04x} is not known"));
@@ -224,7 +231,7 @@ impl Checker {
         if self.number > 0 {
             return self.report(&HEADER_ONCE, || "another Header".to_string());
         }
-        (self.level, self.timestamps) = (header.level(), header.timestamps);
+        (self.level, self.timestamps, self.raw) = (header.level(), header.timestamps, !header.compressed);
         let Header { magic_header, version_major: major, version_minor: minor, .. } = *header;
         if magic_header != Header::MAGIC {
             self.report(&MAGIC, || format!("magic_header is {magic_header:#x}"));
@@ -243,7 +250,12 @@ impl Checker {
 
     /// ASTF 4.3: bits above the translated range follow bit 55, or are 0 where there is one range only.
     pub(super) fn address(&mut self, what: &'static str, address: u64) {
-        if crate::sanitise(address, self.config.va_bits, self.context.map(|context| context.el)) != address {
+        self.address_at(what, address, self.context.map(|context| context.el));
+    }
+
+    /// The same at another level, or at one that is not known.
+    pub(super) fn address_at(&mut self, what: &'static str, address: u64, el: Option<u8>) {
+        if crate::sanitise(address, self.config.va_bits, el) != address {
             self.report(&SANITISED, || format!("{what} {address:#018x} has bits above the address range"));
         }
     }
@@ -322,7 +334,8 @@ impl Checker {
         }
         self.instructions += 1;
         self.since = Since::default();
-        self.group = Some(Group::new(instruction, self.number, self.offset));
+        let synchronous_tags = self.context.is_none_or(|context| matches!(context.mte_tcf, 1 | 3));
+        self.group = Some(Group::new(instruction, self.number, self.offset, synchronous_tags));
         if !instruction.pc.is_multiple_of(4) {
             self.report(&PC_ALIGNED, || format!("pc {:#x}", instruction.pc));
         }
@@ -484,8 +497,18 @@ impl Checker {
         }
         self.time = Some(value0);
         self.since.times += 1;
-        if self.since.times > 2 && self.level == Level::BasicPlus && self.instructions > 0 {
+        let awake = self.level == Level::BasicPlus && self.unsupported.is_none() && self.instructions > 0;
+        if self.since.times > 2 && awake {
             self.report(&TIME_SUSPENDED, || "a third Timestamp without an Instruction between".to_string());
         }
     }
+}
+
+/// The start of an .xz, .lzma, zlib or gzip stream, none of which is a record.
+fn is_compressed(words: &Words) -> bool {
+    let start = words[0].to_le_bytes();
+    start.starts_with(b"\xfd7zXZ\0")
+        || start.starts_with(&[0x5d, 0, 0])
+        || start.starts_with(&[0x1f, 0x8b])
+        || (start[0] == 0x78 && u16::from_be_bytes([start[0], start[1]]).is_multiple_of(31))
 }

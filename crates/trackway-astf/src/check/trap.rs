@@ -3,6 +3,7 @@
 use super::rules::*;
 use super::state::Checker;
 use crate::record::{Level, Trap, TrapType};
+use crate::text::{RESERVED_CLASS, exception_class};
 use crate::word::Class;
 
 use trackway_core::Syscall;
@@ -16,12 +17,19 @@ pub(crate) fn syscall_codes(syscall: Syscall) -> (u8, u8) {
     }
 }
 
+/// Only an instruction that was attempted causes this exception class: system calls, aborts of data, traps of
+/// one instruction. Others come before there is an instruction, or may.
+fn of_an_instruction(class: u8) -> bool {
+    matches!(class, 0x01 | 0x07 | 0x09 | 0x0a | 0x15..=0x1a | 0x1c | 0x1d | 0x24..=0x27 | 0x2c | 0x34 | 0x35 | 0x3c)
+}
+
 impl Checker {
     pub(super) fn trap(&mut self, trap: &Trap) {
         if self.level == Level::Basic {
             self.report(&BASIC_TRAP, || "a Trap in a Basic trace".to_string());
         }
-        self.address("target_pc", trap.target_pc);
+        let el = TrapType(trap.trap_type).target_level(self.context.map(|context| context.el));
+        self.address_at("target_pc", trap.target_pc, el);
         if trap.trap_type > 5 {
             self.report(&TRAP_TYPE_RESERVED, || format!("trap_type {}", trap.trap_type));
         }
@@ -55,13 +63,20 @@ impl Checker {
 
     /// ASTF 4.7.1, 4.7.3 to 4.7.5.
     fn without_instruction(&mut self, trap: &Trap) {
+        let eret = self.group.filter(|group| group.class == Class::ExceptionReturn);
+        if eret.is_some()
+            && !self.since.answered
+            && !matches!(TrapType(trap.trap_type), TrapType::RETURN | TrapType::RESET)
+        {
+            self.report(&RETURN_MISSING, || "ERET without its Trap; another Trap follows".to_string());
+            self.since.answered = true;
+        }
         match TrapType(trap.trap_type) {
-            TrapType::SYNCHRONOUS if matches!(trap.ec, 0x15..=0x17 | 0x24 | 0x25) => {
+            TrapType::SYNCHRONOUS if of_an_instruction(trap.ec) && self.unsupported.is_none() => {
                 self.report(&NOT_ATTEMPTED, || format!("class {:#04x} without its instruction", trap.ec));
             }
             TrapType::RETURN => {
-                let eret = self.group.is_some_and(|group| group.class == Class::ExceptionReturn);
-                if !eret || self.since.traps > 0 {
+                if eret.is_none() || self.since.traps > 0 {
                     self.report(&RETURN_ORPHAN, || "an exception return without ERET".to_string());
                 }
                 self.since.answered = true;
@@ -100,8 +115,13 @@ impl Checker {
             TrapType::IRQ | TrapType::FIQ if ec != 0 => {
                 self.report(&INTERRUPT_CLASS, || format!("class {ec:#04x} of an interrupt"));
             }
-            TrapType::SYNCHRONOUS if is_virtual => {
-                self.report(&VIRTUAL, || "is_virtual of a synchronous exception".to_string());
+            TrapType::SYNCHRONOUS => {
+                if is_virtual {
+                    self.report(&VIRTUAL, || "is_virtual of a synchronous exception".to_string());
+                }
+                if exception_class(ec) == RESERVED_CLASS {
+                    self.report(&EXCEPTION_CLASS, || format!("class {ec:#04x} is not defined"));
+                }
             }
             TrapType::RETURN if others => {
                 self.report(&RETURN_FIELDS, || "an exception return with other fields".to_string());
