@@ -2,46 +2,16 @@
 
 mod common;
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-use common::Folder;
-
-fn testdata(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name).display().to_string()
-}
-
-fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(arguments).output().expect("the program runs")
-}
-
-fn run_with_stdin(arguments: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    // A reader that has enough closes the pipe.
-    let _ = child.stdin.take().expect("piped").write_all(stdin);
-    child.wait_with_output().expect("it ends")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("text")
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
+use common::{Folder, piped, repo, stdout, text, trackway};
 
 #[test]
 fn info_says_what_it_is() {
-    let output = run(&["info", &testdata("stf/sort/trace.stf")]);
+    let output = trackway(&["info", &repo("testdata/stf/sort/trace.stf")]);
     assert_eq!(output.status.code(), Some(0));
-    let text = stdout(&output);
+    let text = text(&output.stdout);
     for line in [
         "format:            stf",
         "version:           1.3",
@@ -53,7 +23,7 @@ fn info_says_what_it_is() {
     assert!(text.contains("health: 1101 items, 297 instructions, 0 gaps, 0 bytes skipped"), "{text}");
 
     let json: serde_json::Value =
-        serde_json::from_str(&stdout(&run(&["info", "--json", &testdata("stf/sort/trace.stf")])))
+        serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")]))
             .expect("JSON");
     assert_eq!(json["trackway"]["schema"], 1);
     assert_eq!(json["instructions"], 297);
@@ -62,43 +32,41 @@ fn info_says_what_it_is() {
 
 #[test]
 fn dump_shapes() {
-    let trace = testdata("stf/sort/trace.stf");
-    let pcs = stdout(&run(&["dump", "--as", "pcs", &trace]));
+    let trace = repo("testdata/stf/sort/trace.stf");
+    let pcs = stdout(&["dump", "--as", "pcs", &trace]);
     assert_eq!(pcs.lines().count(), 296, "the ECALL was only attempted");
     assert!(pcs.lines().all(|line| line.len() == 16));
     assert_eq!(pcs.lines().next(), Some("00000000000100e8"));
-    assert_eq!(stdout(&run(&["dump", "--as", "pcs", "--attempted", &trace])).lines().count(), 297);
+    assert_eq!(stdout(&["dump", "--as", "pcs", "--attempted", &trace]).lines().count(), 297);
 
-    let runs = stdout(&run(&["dump", "--as", "runs", &trace]));
+    let runs = stdout(&["dump", "--as", "runs", &trace]);
     let instructions: u64 =
         runs.lines().map(|line| line.split(' ').nth(2).unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(instructions, 297);
     assert_eq!(runs.lines().next(), Some("00000000000100e8 00000000000100f6 4 call"));
     assert!(runs.lines().last().unwrap().ends_with(" trap"), "{runs}");
 
-    let part = stdout(&run(&["dump", "--skip", "100", "--limit", "3", "--as", "pcs", &trace]));
+    let part = stdout(&["dump", "--skip", "100", "--limit", "3", "--as", "pcs", &trace]);
     let all: Vec<&str> = pcs.lines().collect();
     assert_eq!(part.lines().collect::<Vec<_>>(), all[100..103]);
 
-    let text = stdout(&run(&["dump", "--limit", "2", &trace]));
+    let text = stdout(&["dump", "--limit", "2", &trace]);
     assert!(text.contains("        1  00000000000100ec  0b853503  ld a0,184(a0)"), "{text}");
     assert!(text.contains("mem read  00000000000111a0 8 = 0000000000011148"), "{text}");
 
-    let elf =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/riscv/sort.elf").display().to_string();
-    let text = stdout(&run(&["dump", "--limit", "5", "--elf", &elf, &trace]));
+    let elf = repo("programs/riscv/sort.elf");
+    let text = stdout(&["dump", "--limit", "5", "--elf", &elf, &trace]);
     assert!(text.contains("<_start+0x4>") && text.contains("<sort>"), "{text}");
 }
 
 #[test]
 fn dump_from_and_to() {
-    let trace = testdata("stf/sort/trace.stf");
-    let elf =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/riscv/sort.elf").display().to_string();
+    let trace = repo("testdata/stf/sort/trace.stf");
+    let elf = repo("programs/riscv/sort.elf");
     let pcs = |arguments: &[&str]| -> Vec<String> {
         let mut all = vec!["dump", "--as", "pcs", "--elf", &elf, &trace];
         all.extend_from_slice(arguments);
-        stdout(&run(&all)).lines().map(str::to_string).collect()
+        stdout(&all).lines().map(str::to_string).collect()
     };
     let all = pcs(&[]);
     assert_eq!(pcs(&["--from", "100", "--to", "110"]), all[100..110]);
@@ -106,19 +74,19 @@ fn dump_from_and_to() {
     assert_eq!(pcs(&["--from", "sym:sum"]), all[sum..]);
     assert_eq!(pcs(&["--from", "pc:0x10136", "--limit", "3"]), all[sum..sum + 3]);
     assert_eq!(pcs(&["--from", "sym:sort", "--to", "sym:sum"]), all[4..sum]);
-    assert_eq!(run(&["dump", "--from", "sym:nothing", &trace]).status.code(), Some(2));
-    assert_eq!(run(&["dump", "--from", "pc:0x4", &trace]).status.code(), Some(2), "it is never reached");
+    assert_eq!(trackway(&["dump", "--from", "sym:nothing", &trace]).status.code(), Some(2));
+    assert_eq!(trackway(&["dump", "--from", "pc:0x4", &trace]).status.code(), Some(2), "it is never reached");
 }
 
 #[test]
 fn events_are_re_readable_and_json_has_the_same() {
-    let trace = testdata("stf/everything/trace.stf");
-    let lines = stdout(&run(&["dump", "--as", "events", &trace]));
+    let trace = repo("testdata/stf/everything/trace.stf");
+    let lines = stdout(&["dump", "--as", "events", &trace]);
     let mut batch = trackway_core::Batch::default();
     for line in lines.lines() {
         assert!(batch.read_line(line).is_some(), "{line}");
     }
-    let json = stdout(&run(&["dump", "--jsonl", &trace]));
+    let json = stdout(&["dump", "--jsonl", &trace]);
     assert_eq!(json.lines().count(), lines.lines().count());
     for (line, json) in lines.lines().zip(json.lines()) {
         let object: serde_json::Value = serde_json::from_str(json).expect("JSON");
@@ -128,42 +96,38 @@ fn events_are_re_readable_and_json_has_the_same() {
 
 #[test]
 fn raw_shows_items() {
-    let trace = testdata("stf/sort/trace.stf");
-    let raw = stdout(&run(&["dump", "--raw", &trace]));
-    let wanted = std::fs::read_to_string(testdata("stf/sort/items.txt")).unwrap();
+    let trace = repo("testdata/stf/sort/trace.stf");
+    let raw = stdout(&["dump", "--raw", &trace]);
+    let wanted = std::fs::read_to_string(repo("testdata/stf/sort/items.txt")).unwrap();
     let strip = |text: &str| -> Vec<String> {
         text.lines()
             .map(|line| line.split_once(' ').map_or("", |(_, rest)| rest).trim_end().to_string())
             .collect()
     };
     assert_eq!(strip(&raw), strip(&wanted));
-    assert_eq!(
-        stdout(&run(&["dump", "--raw", "--skip", "8", "--limit", "1", &trace])),
-        "0x00000051 END_HEADER\n"
-    );
+    assert_eq!(stdout(&["dump", "--raw", "--skip", "8", "--limit", "1", &trace]), "0x00000051 END_HEADER\n");
     let object: serde_json::Value =
-        serde_json::from_str(stdout(&run(&["dump", "--raw", "--jsonl", "--limit", "1", &trace])).trim())
-            .unwrap();
+        serde_json::from_str(stdout(&["dump", "--raw", "--jsonl", "--limit", "1", &trace]).trim()).unwrap();
     assert_eq!((object["item"].as_str(), object["offset"].as_u64()), (Some("IDENTIFIER"), Some(0)));
 }
 
 #[test]
 fn convert_between_containers_keeps_every_byte() {
     let folder = Folder::new("containers");
-    let trace = testdata("stf/sort/trace.stf");
+    let trace = repo("testdata/stf/sort/trace.stf");
     let original = std::fs::read(&trace).unwrap();
     for name in ["a.zstf", "a.stf.gz", "a.stf.xz", "a.stf.zst", "a.stf"] {
         let (packed, back) = (folder.file(name), folder.file("back.stf"));
-        let output = run(&["convert", &trace, &packed, "--chunk", "50"]);
-        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+        let output = trackway(&["convert", &trace, &packed, "--chunk", "50"]);
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         // Recognised by content: under any name.
         let renamed = folder.file("renamed.bin");
         std::fs::copy(&packed, &renamed).unwrap();
-        assert_eq!(run(&["convert", &renamed, &back, "--into", "stf"]).status.code(), Some(0), "{name}");
+        assert_eq!(trackway(&["convert", &renamed, &back, "--into", "stf"]).status.code(), Some(0), "{name}");
         assert_eq!(std::fs::read(&back).unwrap(), original, "{name}");
         // And through pipes.
-        let output = run_with_stdin(&["convert", "-", "-"], &std::fs::read(&packed).unwrap());
-        assert_eq!(output.status.code(), Some(0), "{name}: {}", stderr(&output));
+        let output = piped(&["convert", "-", "-"], &std::fs::read(&packed).unwrap());
+        assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         assert_eq!(output.stdout, original, "{name}");
     }
 }
@@ -173,24 +137,31 @@ fn convert_keeps_an_account() {
     let folder = Folder::new("account");
     let (out, ledger) = (folder.file("out.zstf"), folder.file("ledger.json"));
     // A version of our own goes through events.
-    let output =
-        run(&["convert", &testdata("stf/sort/trace.stf"), &out, "--stf-version", "1.5", "--ledger", &ledger]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stderr(&output).contains("kept     297  instructions"), "{}", stderr(&output));
+    let output = trackway(&[
+        "convert",
+        &repo("testdata/stf/sort/trace.stf"),
+        &out,
+        "--stf-version",
+        "1.5",
+        "--ledger",
+        &ledger,
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("kept     297  instructions"), "{}", text(&output.stderr));
     let object: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(ledger).unwrap()).unwrap();
     assert_eq!(object["trackway"]["kind"], "ledger");
-    assert!(stdout(&run(&["info", &out])).contains("version:           1.5"));
-    let pcs = |path: &str| stdout(&run(&["dump", "--as", "pcs", path]));
-    assert_eq!(pcs(&out), pcs(&testdata("stf/sort/trace.stf")));
+    assert!(stdout(&["info", &out]).contains("version:           1.5"));
+    let pcs = |path: &str| stdout(&["dump", "--as", "pcs", path]);
+    assert_eq!(pcs(&out), pcs(&repo("testdata/stf/sort/trace.stf")));
 }
 
 #[test]
 fn check_finds_and_waives() {
-    let trace = testdata("stf/sort/trace.stf");
-    assert_eq!(run(&["check", &trace]).status.code(), Some(0), "notes do not count");
-    assert_eq!(run(&["check", "--strict", &trace]).status.code(), Some(1), "unless asked");
-    let waived = run(&["check", "--strict", "--waive", "STF-process-id-dialect", &trace]);
-    assert_eq!(waived.status.code(), Some(0), "{}", stdout(&waived));
+    let trace = repo("testdata/stf/sort/trace.stf");
+    assert_eq!(trackway(&["check", &trace]).status.code(), Some(0), "notes do not count");
+    assert_eq!(trackway(&["check", "--strict", &trace]).status.code(), Some(1), "unless asked");
+    let waived = trackway(&["check", "--strict", "--waive", "STF-process-id-dialect", &trace]);
+    assert_eq!(waived.status.code(), Some(0), "{}", text(&waived.stdout));
 
     let folder = Folder::new("check");
     let bad = folder.file("bad.stf");
@@ -198,117 +169,127 @@ fn check_finds_and_waives() {
     bytes.push(255); // RESERVE_END
     bytes.extend([240, 0x13, 0, 0, 0]);
     std::fs::write(&bad, &bytes).unwrap();
-    let output = run(&["check", &bad]);
+    let output = trackway(&["check", &bad]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        stdout(&output).contains("[STF-reserve-end-last, STFReserveEndRecord (255)]"),
+        text(&output.stdout).contains("[STF-reserve-end-last, STFReserveEndRecord (255)]"),
         "{}",
-        stdout(&output)
+        text(&output.stdout)
     );
-    let json: serde_json::Value = serde_json::from_str(&stdout(&run(&["check", "--json", &bad]))).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_slice(&trackway(&["check", "--json", &bad]).stdout).unwrap();
     assert_eq!(json["errors"], 1);
 }
 
 #[test]
 fn damage_is_told_with_its_place_and_what_came_before_is_shown() {
     let folder = Folder::new("damage");
-    let original = std::fs::read(testdata("stf/sort/trace.stf")).unwrap();
+    let original = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
     let path = folder.file("damaged.stf");
     // An unknown descriptor in place of the first opcode.
     let mut bytes = original.clone();
     let at = bytes.iter().position(|&byte| byte == 240).unwrap();
     bytes[at] = 200;
     std::fs::write(&path, &bytes).unwrap();
-    let output = run(&["dump", "--raw", &path]);
+    let output = trackway(&["dump", "--raw", &path]);
     assert_eq!(output.status.code(), Some(3));
-    let error = stderr(&output);
+    let error = text(&output.stderr);
     assert!(error.contains(&format!("{at:#x}: record.descriptor: 0xc8 is not known")), "{error}");
     let caret = error.lines().find(|line| line.trim() == "^").expect("a caret");
     let hex =
         error.lines().find(|line| line.starts_with("  000") && line.contains(" c8 ")).expect("the bytes");
     assert_eq!(hex.find("c8"), caret.find('^'), "{error}");
     assert!(error.contains("try:"), "{error}");
-    assert!(stdout(&output).contains("END_HEADER"));
+    assert!(text(&output.stdout).contains("END_HEADER"));
 
     // A cut in the last record: the rest is shown, the exit code tells.
     std::fs::write(&path, &original[..original.len() - 1]).unwrap();
-    let output = run(&["dump", "--as", "pcs", &path]);
+    let output = trackway(&["dump", "--as", "pcs", &path]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("the input ends inside it"), "{}", stderr(&output));
-    assert_eq!(stdout(&output).lines().count(), 296);
-    let output = run(&["info", &path]);
-    assert_eq!((output.status.code(), stdout(&output).contains("instructions:      297")), (Some(3), true));
+    assert!(text(&output.stderr).contains("the input ends inside it"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).lines().count(), 296);
+    let output = trackway(&["info", &path]);
+    assert_eq!(
+        (output.status.code(), text(&output.stdout).contains("instructions:      297")),
+        (Some(3), true)
+    );
 }
 
 #[test]
 fn gaps_count_under_strict() {
     let folder = Folder::new("strict");
     let path = folder.file("a.zstf");
-    assert!(run(&["convert", &testdata("stf/sort/trace.stf"), &path, "--chunk", "50"]).status.success());
+    assert!(
+        trackway(&["convert", &repo("testdata/stf/sort/trace.stf"), &path, "--chunk", "50"]).status.success()
+    );
     let mut bytes = std::fs::read(&path).unwrap();
     let index = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
     let second = u64::from_le_bytes(bytes[index + 32..index + 40].try_into().unwrap()) as usize;
     bytes[second..second + 4].fill(0);
     std::fs::write(&path, bytes).unwrap();
-    let output = run(&["dump", "--as", "pcs", &path]);
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert_eq!(stdout(&output).lines().count(), 246);
+    let output = trackway(&["dump", "--as", "pcs", &path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stdout).lines().count(), 246);
     assert!(
-        stderr(&output).contains("50 instructions") || stderr(&output).contains("1 gaps"),
+        text(&output.stderr).contains("50 instructions") || text(&output.stderr).contains("1 gaps"),
         "{}",
-        stderr(&output)
+        text(&output.stderr)
     );
-    assert_eq!(run(&["dump", "--strict", "--as", "pcs", &path]).status.code(), Some(4));
+    assert_eq!(trackway(&["dump", "--strict", "--as", "pcs", &path]).status.code(), Some(4));
 }
 
 #[test]
 fn usage_and_unreadable() {
-    assert_eq!(run(&[]).status.code(), Some(2));
-    assert_eq!(run(&["dump"]).status.code(), Some(2));
-    assert_eq!(run(&["dump", "--as", "nothing", "x"]).status.code(), Some(2));
-    assert_eq!(run(&["info", "/does/not/exist"]).status.code(), Some(3));
-    let output = run_with_stdin(&["info", "-"], b"just some text that is no trace");
-    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
-    assert!(stderr(&output).contains("not a trace that Trackway recognises"), "{}", stderr(&output));
-    assert_eq!(run_with_stdin(&["info", "-"], b"").status.code(), Some(3));
+    assert_eq!(trackway(&[]).status.code(), Some(2));
+    assert_eq!(trackway(&["dump"]).status.code(), Some(2));
+    assert_eq!(trackway(&["dump", "--as", "nothing", "x"]).status.code(), Some(2));
+    assert_eq!(trackway(&["info", "/does/not/exist"]).status.code(), Some(3));
+    let output = piped(&["info", "-"], b"just some text that is no trace");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
+    assert!(
+        text(&output.stderr).contains("not a trace that Trackway recognises"),
+        "{}",
+        text(&output.stderr)
+    );
+    assert_eq!(piped(&["info", "-"], b"").status.code(), Some(3));
     let folder = Folder::new("usage");
     let config = folder.file("bad.toml");
     std::fs::write(&config, "[stf]\nsize_unit = \"miles\"\n").unwrap();
-    let output = run(&["info", "--config", &config, &testdata("stf/sort/trace.stf")]);
+    let output = trackway(&["info", "--config", &config, &repo("testdata/stf/sort/trace.stf")]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("auto, bytes, bits"), "{}", stderr(&output));
+    assert!(text(&output.stderr).contains("auto, bytes, bits"), "{}", text(&output.stderr));
 }
 
 #[test]
 fn versions_are_forced() {
     let folder = Folder::new("force");
     let path = folder.file("old.stf");
-    let mut bytes = std::fs::read(testdata("stf/sort/trace.stf")).unwrap();
+    let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
     bytes[9] = 1;
     std::fs::write(&path, bytes).unwrap();
-    let output = run(&["info", &path]);
+    let output = trackway(&["info", &path]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).contains("--force"), "{}", stderr(&output));
-    assert_eq!(run(&["info", "--force", &path]).status.code(), Some(0));
+    assert!(text(&output.stderr).contains("--force"), "{}", text(&output.stderr));
+    assert_eq!(trackway(&["info", "--force", &path]).status.code(), Some(0));
 }
 
 #[test]
 fn pages_come_from_the_same_definitions() {
     for shell in ["bash", "zsh", "fish"] {
-        let output = run(&["completions", shell]);
-        assert!(output.status.success() && stdout(&output).contains("convert"), "{shell}");
+        let output = trackway(&["completions", shell]);
+        assert!(output.status.success() && text(&output.stdout).contains("convert"), "{shell}");
     }
-    assert!(stdout(&run(&["man"])).contains(".TH trackway"));
-    assert!(stdout(&run(&["man", "dump"])).contains("retired instruction"));
-    assert_eq!(run(&["man", "nothing"]).status.code(), Some(2));
+    assert!(stdout(&["man"]).contains(".TH trackway"));
+    assert!(stdout(&["man", "dump"]).contains("retired instruction"));
+    assert_eq!(trackway(&["man", "nothing"]).status.code(), Some(2));
 }
 
 #[test]
 fn demo_agrees() {
     let folder = Folder::new("demo");
-    let output = run(&["demo", &folder.file("out")]);
-    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-    let text = stdout(&output);
+    let output = trackway(&["demo", &folder.file("out")]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let text = text(&output.stdout);
     assert!(text.contains("the same") && !text.contains("DIFFERS"), "{text}");
     assert!(Path::new(&folder.file("out/sort.zstf")).is_file());
     // What it proposes to try works.
@@ -316,20 +297,20 @@ fn demo_agrees() {
     for line in text.lines().filter_map(|line| line.strip_prefix("  trackway ")) {
         let words: Vec<&str> = line.split(' ').collect();
         assert!(line.contains(&folder));
-        assert!(run(&words).status.success(), "{line}");
+        assert!(trackway(&words).status.success(), "{line}");
     }
 }
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
-        .args(["dump", "--as", "events", &testdata("stf/sort/trace.stf")])
+        .args(["dump", "--as", "events", &repo("testdata/stf/sort/trace.stf")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
-    assert!(stderr(&output).is_empty(), "{}", stderr(&output));
+    assert!(text(&output.stderr).is_empty(), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
 }

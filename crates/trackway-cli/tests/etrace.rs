@@ -2,29 +2,12 @@
 
 mod common;
 
-use std::path::Path;
-use std::process::{Command, Output};
-
-use common::Folder;
-
-fn repository(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name).display().to_string()
-}
-
-fn run(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_trackway")).args(arguments).output().expect("it runs");
-    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    output
-}
-
-fn stdout(arguments: &[&str]) -> String {
-    String::from_utf8(run(arguments).stdout).expect("text")
-}
+use common::{Folder, repo, stdout};
 
 #[test]
 fn stf_there_and_back() {
-    let stf = repository("testdata/stf/sort/trace.stf");
-    let elf = repository("programs/riscv/sort.elf");
+    let stf = repo("testdata/stf/sort/trace.stf");
+    let elf = repo("programs/riscv/sort.elf");
     let wanted = stdout(&["dump", "--as", "pcs", &stf]);
     assert!(wanted.lines().count() > 200);
     let modes = [
@@ -43,18 +26,18 @@ fn stf_there_and_back() {
         let (toml, trace, back) =
             (folder.file("enc.toml"), folder.file("run.etrace"), folder.file("back.stf"));
         std::fs::write(&toml, config).expect("written");
-        run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+        stdout(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
         // The sidecar describes the trace, program included.
         assert_eq!(stdout(&["dump", "--as", "pcs", &trace]), wanted, "{name}");
         assert_eq!(stdout(&["dump", "--as", "pcs", "-j", "2", &trace]), wanted, "{name}");
-        run(&["convert", &trace, &back]);
+        stdout(&["convert", &trace, &back]);
         assert_eq!(stdout(&["dump", "--as", "pcs", &back]), wanted, "{name}");
         let raw = stdout(&["dump", "--raw", &trace]);
         assert!(raw.lines().next().is_some_and(|line| line.contains(" 3/3 ")), "{name}: {raw}");
         assert!(raw.contains("bits saved]"), "{name}: {raw}");
-        run(&["check", &trace]);
+        stdout(&["check", &trace]);
         let copy = folder.file("copy.etrace");
-        run(&["convert", &trace, &copy]);
+        stdout(&["convert", &trace, &copy]);
         assert_eq!(std::fs::read(&trace).unwrap(), std::fs::read(&copy).unwrap(), "{name}");
     }
 }
@@ -62,7 +45,7 @@ fn stf_there_and_back() {
 #[test]
 fn our_own_vectors_are_opened_by_their_parameters() {
     for name in ["draft", "v2-every-mode", "v2-encap-type", "draft-atb-blocks", "v2-images"] {
-        let folder = repository(&format!("testdata/etrace/{name}"));
+        let folder = repo(&format!("testdata/etrace/{name}"));
         let (trace, params) = (format!("{folder}/trace.bin"), format!("{folder}/params.toml"));
         let events = stdout(&["dump", "--as", "events", &trace, "--config", &params]);
         let wanted = std::fs::read_to_string(format!("{folder}/events.txt")).unwrap();
@@ -81,9 +64,9 @@ fn numbers(trace: &str, group: &str) -> serde_json::Map<String, serde_json::Valu
 #[test]
 fn data_trace_there_and_back() {
     let folder = Folder::new("etrace-data");
-    let elf = repository("programs/riscv/elf/rv64-atomic.elf");
+    let elf = repo("programs/riscv/elf/rv64-atomic.elf");
     let stf = folder.file("run.stf");
-    run(&["record", &elf, "-o", &stf]);
+    stdout(&["record", &elf, "-o", &stf]);
     // Instructions with their loads and stores, addresses and data; E-Trace has no other registers.
     let listing = |trace: &str| {
         let text = stdout(&["dump", trace]);
@@ -101,9 +84,9 @@ fn data_trace_there_and_back() {
             folder.file(&format!("{name}.stf")),
         );
         std::fs::write(&toml, format!("dialect = 'v2'\niaddress_width = 64\n{data}")).expect("written");
-        run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
-        run(&["check", &trace]);
-        run(&["convert", &trace, &back]);
+        stdout(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+        stdout(&["check", &trace]);
+        stdout(&["convert", &trace, &back]);
         let raw = stdout(&["dump", "--raw", &trace]);
         assert!(raw.contains(" store ") && raw.contains("atomic"), "{raw}");
         assert_eq!(listing(&back), wanted, "{name}");
@@ -121,7 +104,7 @@ fn data_trace_there_and_back() {
     // Without addresses, dump says so.
     let (toml, trace) = (folder.file("data-only.toml"), folder.file("data-only.etrace"));
     std::fs::write(&toml, "iaddress_width = 64\noptions = ['no_address']\n[data]\n").expect("written");
-    run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+    stdout(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
     assert!(stdout(&["dump", &trace]).lines().any(|line| line.contains("mem write ?")));
     assert_eq!(numbers(&trace, "memory")["lines of 64 bytes touched"], 0);
 }
@@ -130,7 +113,7 @@ fn data_trace_there_and_back() {
 #[test]
 fn filters_of_the_encoder() {
     let folder = Folder::new("etrace-filters");
-    let (stf, elf) = (repository("testdata/stf/sort/trace.stf"), repository("programs/riscv/sort.elf"));
+    let (stf, elf) = (repo("testdata/stf/sort/trace.stf"), repo("programs/riscv/sort.elf"));
     let all = stdout(&["dump", "--as", "pcs", &stf]);
     let mut sorted: Vec<&str> = all.lines().collect();
     sorted.sort_unstable();
@@ -142,11 +125,11 @@ fn filters_of_the_encoder() {
          match_mode = 'p && s'\n[[filter]]\ncomp1 = 0\n[[filter]]\ncomp1 = 0\ndtype = ['store']\n"
     );
     std::fs::write(&toml, config).expect("written");
-    run(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
+    stdout(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
     let wanted: Vec<&str> = all.lines().filter(|pc| (low..=high).contains(pc)).collect();
     let traced = stdout(&["dump", "--as", "pcs", &trace]);
     assert_eq!(traced.lines().collect::<Vec<_>>(), wanted);
     let memory = numbers(&trace, "memory");
     assert_eq!((&memory["loads"], &memory["atomics"]), (&0.into(), &0.into()));
-    run(&["check", &trace]);
+    stdout(&["check", &trace]);
 }

@@ -1,38 +1,27 @@
 //! `trackway record` from outside: exit codes, output, windows, formats that agree.
 
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod common;
+
+use common::{Folder, repo, stdout, text, trackway};
 
 fn program(name: &str) -> String {
-    format!("{}/../../programs/riscv/{name}.elf", env!("CARGO_MANIFEST_DIR"))
-}
-
-fn trackway(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(arguments).output().expect("it runs")
-}
-
-/// A file in a folder of this test's own.
-fn scratch(test: &str, name: &str) -> String {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("record").join(test);
-    std::fs::create_dir_all(&folder).expect("scratch folder");
-    folder.join(name).display().to_string()
+    repo(&format!("programs/riscv/{name}.elf"))
 }
 
 fn pcs(file: &str) -> Vec<String> {
-    let output = trackway(&["dump", file, "--as", "pcs", "--attempted"]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("text").lines().map(str::to_string).collect()
+    stdout(&["dump", file, "--as", "pcs", "--attempted"]).lines().map(str::to_string).collect()
 }
 
 #[test]
 fn formats_agree() {
+    let folder = Folder::new("record-formats");
     for name in ["elf/rv32-mix", "linux/rv64-linux"] {
-        let stf = scratch("formats", &format!("{}.stf", name.replace('/', "-")));
+        let stf = folder.file(&format!("{}.stf", name.replace('/', "-")));
         let tandem = stf.replace(".stf", ".tandem");
         let output = trackway(&["record", &program(name), "-o", &stf]);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        assert!(String::from_utf8_lossy(&output.stdout).contains(": passed"));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("ended well, exit code 0"));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(": passed"));
+        assert!(text(&output.stderr).contains("ended well, exit code 0"));
         let output = trackway(&["record", &program(name), "-o", &tandem, "--into", "tandem", "-q"]);
         assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
         let first = pcs(&stf);
@@ -42,9 +31,8 @@ fn formats_agree() {
             // The mix makes no system calls: all that it attempts retires.
             let etrace = stf.replace(".stf", ".etrace");
             let output = trackway(&["record", &program(name), "-o", &etrace, "-q"]);
-            assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-            let output = trackway(&["dump", &etrace, "--elf", &program(name), "--as", "pcs"]);
-            let flow = String::from_utf8(output.stdout).expect("text");
+            assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+            let flow = stdout(&["dump", &etrace, "--elf", &program(name), "--as", "pcs"]);
             assert!(flow.lines().eq(first.iter().map(String::as_str)), "{name}: E-Trace differs");
         }
         // In user mode the kernel, which writes mstatus in a trap, is not there: tandem misses it.
@@ -57,8 +45,9 @@ fn formats_agree() {
 
 #[test]
 fn windows_and_parts() {
-    let whole = scratch("windows", "whole.stf");
-    let part = scratch("windows", "part.stf");
+    let folder = Folder::new("record-windows");
+    let whole = folder.file("whole.stf");
+    let part = folder.file("part.stf");
     let mix = program("elf/rv64-mix");
     trackway(&["record", &mix, "-o", &whole, "--no-regs", "--no-mem"]);
     let all = pcs(&whole);
@@ -73,32 +62,34 @@ fn windows_and_parts() {
     trackway(&["record", &mix, "-o", &part, "--from", &at, "--limit", "5000"]);
     assert_eq!(pcs(&part)[0], all[2000]);
     let none = trackway(&["record", &mix, "-o", &part, "--from", "pc:0x2"]);
-    assert_eq!(none.status.code(), Some(2), "{}", String::from_utf8_lossy(&none.stderr));
+    assert_eq!(none.status.code(), Some(2), "{}", text(&none.stderr));
     let none = trackway(&["record", &mix, "-o", &part, "--from", "sym:nowhere"]);
     assert_eq!(none.status.code(), Some(2));
 }
 
 #[test]
 fn failure_and_what_is_not_a_program() {
-    let out = scratch("failure", "out.stf");
+    let folder = Folder::new("record-failure");
+    let out = folder.file("out.stf");
     // This program is for a core without compressed instructions.
     let aligned = program("elf/rv64-aligned");
     let output = trackway(&["record", &aligned, "-o", &out]);
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("reported failure, exit code"));
-    let config = scratch("failure", "core.toml");
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("reported failure, exit code"));
+    let config = folder.file("core.toml");
     std::fs::write(&config, "[machine]\nisa = \"rv64imafd_zicsr_zifencei\"\n").unwrap();
     assert_eq!(trackway(&["record", &aligned, "-o", &out, "--config", &config]).status.code(), Some(0));
     std::fs::write(&config, "[machine]\nmisaligned = \"maybe\"\n").unwrap();
     assert_eq!(trackway(&["record", &aligned, "-o", &out, "--config", &config]).status.code(), Some(2));
     let output = trackway(&["record", &config, "-o", &out]);
-    assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(trackway(&["record", &aligned, "-o", &scratch("failure", "out.xyz")]).status.code(), Some(2));
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert_eq!(trackway(&["record", &aligned, "-o", &folder.file("out.xyz")]).status.code(), Some(2));
 }
 
 #[test]
 fn arguments_and_input_reach_a_linux_program() {
-    let out = scratch("linux", "out.stf");
+    let folder = Folder::new("record-linux");
+    let out = folder.file("out.stf");
     let output = trackway(&["record", &program("linux/rv32-linux"), "-o", &out, "--", "and more"]);
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(output.stdout, b"linux: passed\nand more");

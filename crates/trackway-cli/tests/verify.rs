@@ -2,39 +2,24 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
-fn trackway(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().unwrap()
-}
+use common::{Folder, repo, text, trackway};
 
-fn text(path: &Path) -> &str {
-    path.to_str().unwrap()
-}
-
-fn repository(path: &str) -> PathBuf {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
-}
-
-fn flute() -> Option<(PathBuf, PathBuf)> {
-    let root =
-        std::env::var_os("TRACKWAY_CORPUS").map_or_else(|| repository("../shared/corpus"), PathBuf::from);
-    let folder = root.join("tandem/own");
-    if !folder.is_dir() {
-        eprintln!("SKIPPED: no {} (set TRACKWAY_CORPUS)", folder.display());
-        return None;
-    }
-    Some((folder.join("own2.tv"), folder.join("own2.elf")))
+/// A trace of a real core, and its program.
+fn flute() -> Option<(String, String)> {
+    let folder = trackway_testkit::corpus()?.join("tandem/own");
+    let file = |name: &str| folder.join(name).display().to_string();
+    Some((file("own2.tv"), file("own2.elf")))
 }
 
 #[test]
 fn the_real_core_verifies_with_its_documented_machine() {
     let Some((trace, elf)) = flute() else { return };
-    let config = repository("docs/examples/flute.toml");
-    let args = ["verify", text(&trace), "--elf", text(&elf), "--config", text(&config)];
+    let config = repo("docs/examples/flute.toml");
+    let args = ["verify", &trace, "--elf", &elf, "--config", &config];
     let output = trackway(&args);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(0), "{said}");
     assert!(said.contains("verified: 92 instructions, 3 exceptions, 1 interrupts"), "{said}");
     assert!(said.contains(" 0 adopted, 0 gaps, 0 mismatches"), "{said}");
@@ -43,17 +28,16 @@ fn the_real_core_verifies_with_its_documented_machine() {
 #[test]
 fn a_damaged_trace_is_told_as_text_json_and_junit() {
     let Some((trace, elf)) = flute() else { return };
-    let folder = std::env::temp_dir().join(format!("trackway-verify-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("verify-damaged");
     let mut bytes = std::fs::read(trace).unwrap();
     // The value that auipc gives to s0.
     bytes[0xb1] ^= 0x42;
-    let (damaged, junit) = (folder.join("damaged.tv"), folder.join("junit.xml"));
+    let (damaged, junit) = (folder.file("damaged.tv"), folder.file("junit.xml"));
     std::fs::write(&damaged, bytes).unwrap();
-    let config = repository("docs/examples/flute.toml");
-    let args = ["verify", text(&damaged), "--elf", text(&elf), "--config", text(&config)];
-    let output = trackway(&[&args[..], &["--junit", text(&junit)]].concat());
-    let said = String::from_utf8_lossy(&output.stdout);
+    let config = repo("docs/examples/flute.toml");
+    let args = ["verify", &damaged, "--elf", &elf, "--config", &config];
+    let output = trackway(&[&args[..], &["--junit", &junit]].concat());
+    let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
         said.contains("mismatch 1: wrong value at group 7 (offset 0x9e), instruction 6, M-mode"),
@@ -70,55 +54,50 @@ fn a_damaged_trace_is_told_as_text_json_and_junit() {
     assert_eq!(object["report"]["mismatches"][0]["elements"][0]["name"], "s0");
     assert_eq!(object["coverage"]["traps"]["interrupt 3 M>M"], 1);
     // The short trace fails by itself, without the program.
-    let short = folder.join("short.tv");
-    let output = trackway(&[&args[..], &["--minimise", text(&short)]].concat());
+    let short = folder.file("short.tv");
+    let output = trackway(&[&args[..], &["--minimise", &short]].concat());
     assert_eq!(output.status.code(), Some(1));
-    let output = trackway(&["verify", text(&short), "--json", "--config", text(&config)]);
+    let output = trackway(&["verify", &short, "--json", "--config", &config]);
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["report"]["mismatches"][0]["elements"][0]["expected"], 0xc000_2006u64, "{object}");
     assert_eq!(object["report"]["instructions"], 1);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 /// What `record` writes verifies, as tandem and as STF.
 #[test]
 fn recorded_programs_verify() {
-    let folder = std::env::temp_dir().join(format!("trackway-recorded-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new("verify-recorded");
     for name in ["rv64-privileged", "rv32-sv32"] {
-        let elf = repository(&format!("programs/riscv/elf/{name}.elf"));
+        let elf = repo(&format!("programs/riscv/elf/{name}.elf"));
         for end in ["tv", "zstf"] {
-            let trace = folder.join(format!("{name}.{end}"));
-            let recorded = trackway(&["record", text(&elf), "-o", text(&trace)]);
-            assert_eq!(recorded.status.code(), Some(0), "{}", String::from_utf8_lossy(&recorded.stderr));
-            let verified = trackway(&["verify", text(&trace), "--elf", text(&elf)]);
-            let said = String::from_utf8_lossy(&verified.stdout);
+            let trace = folder.file(&format!("{name}.{end}"));
+            let recorded = trackway(&["record", &elf, "-o", &trace]);
+            assert_eq!(recorded.status.code(), Some(0), "{}", text(&recorded.stderr));
+            let verified = trackway(&["verify", &trace, "--elf", &elf]);
+            let said = text(&verified.stdout);
             assert_eq!(verified.status.code(), Some(0), "{name}.{end}: {said}");
         }
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn verifying_nothing_is_not_fine() {
-    let folder = std::env::temp_dir().join(format!("trackway-nothing-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let trace = folder.join("empty.tv");
+    let folder = Folder::new("verify-nothing");
+    let trace = folder.file("empty.tv");
     std::fs::write(&trace, [0x01, 0x0a, 0x02]).unwrap();
-    let output = trackway(&["verify", text(&trace)]);
-    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
-    std::fs::remove_dir_all(&folder).unwrap();
+    let output = trackway(&["verify", &trace]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
 }
 
 #[test]
 fn a_program_becomes_a_trace_that_loads_it() {
-    let folder = common::Folder::new("tandem-load");
-    let elf = repository("programs/riscv/elf/rv32-mix.elf");
+    let folder = Folder::new("tandem-load");
+    let elf = repo("programs/riscv/elf/rv32-mix.elf");
     let out = folder.file("load.tv");
-    let output = trackway(&["convert", text(&elf), &out]);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = trackway(&["convert", &elf, &out]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let listing = trackway(&["dump", "--raw", &out, "--limit", "4"]);
-    let listing = String::from_utf8_lossy(&listing.stdout);
+    let listing = text(&listing.stdout);
     let words: Vec<&str> = listing.lines().take(4).collect();
     assert!(words[0].contains("begin group") && words[1].contains("state initialization"), "{listing}");
     assert!(
@@ -128,9 +107,9 @@ fn a_program_becomes_a_trace_that_loads_it() {
     assert!(words[3].contains("end group"), "{listing}");
     // Other formats have no such traces; nothing is written.
     let astf = folder.file("load.astf");
-    let output = trackway(&["convert", text(&elf), &astf]);
+    let output = trackway(&["convert", &elf, &astf]);
     assert_eq!(output.status.code(), Some(3));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("record it instead"));
+    assert!(text(&output.stderr).contains("record it instead"));
     assert!(!Path::new(&astf).exists());
     // Nor is anything for a damaged program.
     let damaged = folder.file("damaged.elf");
@@ -142,7 +121,7 @@ fn a_program_becomes_a_trace_that_loads_it() {
 
 #[test]
 fn a_listing_has_groups_addresses_and_what_is_odd() {
-    let folder = common::Folder::new("tandem-listing");
+    let folder = Folder::new("tandem-listing");
     let (trace, config) = (folder.file("odd.tv"), folder.file("odd.toml"));
     // A reset, a group whose end is implied, `beq x0, x0, -4` behind it, and an end of no group.
     let mut bytes = vec![1, 10, 2, 1, 3, 0x11, 0x13, 0, 0, 0, 1, 0x07, 0x0a];
@@ -151,7 +130,7 @@ fn a_listing_has_groups_addresses_and_what_is_odd() {
     std::fs::write(&trace, bytes).unwrap();
     std::fs::write(&config, "[tandem]\nreset_pc = 0x7000_0000\n").unwrap();
     let output = trackway(&["dump", "--raw", &trace, "--config", &config]);
-    let listing = String::from_utf8_lossy(&output.stdout);
+    let listing = text(&output.stdout);
     for line in [
         "begin group",
         "00000013 nop (at 0x70000000)",
@@ -166,15 +145,15 @@ fn a_listing_has_groups_addresses_and_what_is_odd() {
 #[test]
 fn skipped_bytes_are_counted() {
     let Some((trace, elf)) = flute() else { return };
-    let folder = common::Folder::new("verify-skipped");
+    let folder = Folder::new("verify-skipped");
     let mut bytes = std::fs::read(trace).unwrap();
     // An opcode that does not exist, in the group at 0x9e.
     bytes[0xa9] = 0xee;
     let damaged = folder.file("damaged.tv");
     std::fs::write(&damaged, bytes).unwrap();
-    let config = repository("docs/examples/flute.toml");
-    let output = trackway(&["verify", &damaged, "--elf", text(&elf), "--config", text(&config)]);
-    let said = String::from_utf8_lossy(&output.stdout);
+    let config = repo("docs/examples/flute.toml");
+    let output = trackway(&["verify", &damaged, "--elf", &elf, "--config", &config]);
+    let said = text(&output.stdout);
     let health = said.lines().last().unwrap();
     assert!(health.contains(" 1 gaps, 28 bytes skipped"), "{said}");
 }

@@ -1,18 +1,41 @@
 //! What the tests of the program share.
 #![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// Runs the program.
 pub fn trackway(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
 }
 
+/// Runs the program with `stdin` to read.
+pub fn piped(args: &[&str], stdin: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut pipe = child.stdin.take().expect("piped");
+    std::thread::scope(|scope| {
+        // A reader that has enough closes the pipe; one that writes much is not to wait for it.
+        scope.spawn(move || drop(pipe.write_all(stdin)));
+        child.wait_with_output().expect("it ends")
+    })
+}
+
+/// What it wrote, as text.
+pub fn text(written: &[u8]) -> String {
+    String::from_utf8_lossy(written).into_owned()
+}
+
 /// What it prints; it must end well.
 pub fn stdout(args: &[&str]) -> String {
     let output = trackway(args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
 
