@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use trackway_core::{Batch, Input, Item, Items, Source, mask};
+use trackway_core::{Input, Item, Items, mask};
 use trackway_etrace::data::*;
 use trackway_etrace::{Config, Dialect, Lift, Text, check};
 use trackway_image::{Image, Space};
+use trackway_testkit::lines::at_most;
 
 fn config(a: u8, b: u8) -> Config {
     let mut config = Config::new(if a & 1 == 0 { Dialect::Draft } else { Dialect::V2 });
@@ -111,34 +112,6 @@ fn image() -> Arc<Image> {
     Arc::new(image)
 }
 
-fn events(bytes: &[u8], config: &Config, image: &Arc<Image>, jobs: usize) -> Vec<String> {
-    let input = Input::from_vec(bytes.to_vec());
-    let mut lift = Lift::with_parts(input, config, Arc::clone(image), jobs, 20).unwrap();
-    let (mut lines, mut batch) = (Vec::new(), Batch::default());
-    for _ in 0..200 {
-        match lift.fill(&mut batch) {
-            Ok(true) => {
-                for event in &batch.events {
-                    let mut line = String::new();
-                    batch.write_line(event, &mut line);
-                    lines.push(line);
-                }
-            }
-            Ok(false) => break,
-            Err(error) => {
-                lines.push(error.to_string());
-                if !lift.resync().unwrap_or(false) {
-                    break;
-                }
-            }
-        }
-        if lines.len() > 20_000 {
-            return Vec::new();
-        }
-    }
-    lines
-}
-
 fuzz_target!(|data: &[u8]| {
     let Some((&[a, b], bytes)) = data.split_first_chunk::<2>() else { return };
     let config = config(a, b);
@@ -161,5 +134,9 @@ fuzz_target!(|data: &[u8]| {
     let mut item = Item::default();
     while text.next(&mut item).is_ok_and(|more| more) {}
     let _ = check(Input::from_vec(bytes.to_vec()), &config, &mut |_| {});
-    assert_eq!(events(bytes, &config, &image, 1), events(bytes, &config, &image, 3));
+    let lines = |jobs: usize| {
+        let input = Input::from_vec(bytes.to_vec());
+        at_most(20_000, &mut Lift::with_parts(input, &config, Arc::clone(&image), jobs, 20).unwrap())
+    };
+    assert_eq!(lines(1), lines(3));
 });

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use trackway_core::{Batch, Input, Item, Items, Source};
+use trackway_core::{Input, Item, Items};
 use trackway_etrace::frame::Framing;
 use trackway_etrace::{Config, Dialect, Lift, Reader, SupportLayout, Text, Writer, check};
 use trackway_image::{Image, Space};
-use trackway_testkit::lines::observed;
+use trackway_testkit::lines::{at_most, observed};
 use trackway_testkit::random::{Numbers, Program};
 
 fn config(a: u8, b: u8, c: u8) -> Config {
@@ -78,40 +78,12 @@ fuzz_target!(|data: &[u8]| {
     let mut image = Image::default();
     image.add_raw("program", 0x8000, Arc::new(program.bytes()), Space::default()).unwrap();
     let image = Arc::new(image);
-    let lines = |jobs: usize| {
-        let mut lift = Lift::with_parts(input(), &config, Arc::clone(&image), jobs, 30).unwrap();
-        let (mut lines, mut batch) = (Vec::new(), Batch::default());
-        for _ in 0..200 {
-            match lift.fill(&mut batch) {
-                Ok(true) => {
-                    for event in &batch.events {
-                        let mut line = String::new();
-                        batch.write_line(event, &mut line);
-                        lines.push(line);
-                        if lines.len() > 20_000 {
-                            return None; // billions of predicted branches
-                        }
-                    }
-                }
-                Ok(false) => break,
-                Err(error) => {
-                    lines.push(error.to_string());
-                    match lift.resync() {
-                        Ok(true) => {}
-                        _ => break,
-                    }
-                }
-            }
-        }
-        Some(lines)
-    };
+    let lift = |jobs: usize| Lift::with_parts(input(), &config, Arc::clone(&image), jobs, 30).unwrap();
+    // There may be billions of predicted branches.
+    let lines = |jobs: usize| at_most(20_000, &mut lift(jobs));
     if let (Some(one), Some(two)) = (lines(1), lines(2)) {
         assert_eq!(one, two);
         // What is not endless can be observed: the same events on several threads.
-        let many = |jobs| {
-            let mut lift = Lift::with_parts(input(), &config, Arc::clone(&image), jobs, 30).unwrap();
-            observed(&mut lift)
-        };
-        assert_eq!(many(1), many(3));
+        assert_eq!(observed(&mut lift(1)), observed(&mut lift(3)));
     }
 });

@@ -2,10 +2,9 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
-use common::{stdout, trackway};
+use common::{Folder, piped, stdout, text, trackway};
 
 const COUNT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ete/count");
 
@@ -30,9 +29,9 @@ fn our_snapshot_in_every_shape() {
 
 #[test]
 fn instructions_with_their_text() {
-    let text = stdout(&["dump", COUNT]);
+    let said = stdout(&["dump", COUNT]);
     for line in ["== source ETE_0", "== source ETE_1", "bl #0x80018", "svc #7", "syscall_index=0x7"] {
-        assert!(text.contains(line), "{line} in\n{text}");
+        assert!(said.contains(line), "{line} in\n{said}");
     }
 }
 
@@ -42,15 +41,15 @@ fn one_source_of_several() {
     assert_eq!(one.lines().count(), 9, "{one}");
     let output = trackway(&["dump", "--source", "ETE_9", COUNT]);
     assert_eq!(output.status.code(), Some(2));
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = text(&output.stderr);
     assert!(error.contains("there are ETE_0, ETE_1"), "{error}");
 }
 
 #[test]
 fn info_names_the_sources() {
-    let text = stdout(&["info", COUNT]);
+    let said = stdout(&["info", COUNT]);
     for line in ["ETE 1.3", "ETE_0", "ETE_1", "snapshot folder"] {
-        assert!(text.contains(line), "{line} in\n{text}");
+        assert!(said.contains(line), "{line} in\n{said}");
     }
 }
 
@@ -62,63 +61,51 @@ fn the_number_of_threads_does_not_matter() {
 
 #[test]
 fn a_raw_stream_with_its_registers_in_toml() {
-    let folder = std::env::temp_dir().join(format!("trackway-ete-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
-    let config = folder.join("ete.toml");
+    let folder = Folder::new("ete-raw");
+    let config = folder.file("ete.toml");
     std::fs::write(&config, "[ete]\nTRCCONFIGR = 0x1801\nTRCDEVARCH = 0x47735a13\n")
         .expect("it can be written");
-    let config = config.display().to_string();
     let (stream, image) = (format!("{COUNT}/core0.bin"), format!("{COUNT}/count.bin@0x80000"));
     let with = |args: &[&str]| stdout(&[args, &["--config", &config, "--image", &image, &stream]].concat());
     let all = stdout(&["dump", "--as", "pcs", "--source", "ETE_0", COUNT]);
     assert_eq!(with(&["dump", "--as", "pcs"]), all);
     // The same as it comes, in every shape that a stream has.
-    let piped = |args: &[&str]| {
-        let input = std::fs::File::open(&stream).expect("the stream");
+    let bytes = std::fs::read(&stream).expect("the stream");
+    let as_it_comes = |args: &[&str]| {
         let args = [args, &["--config", &config, "--image", &image, "-"]].concat();
-        let output = Command::new(env!("CARGO_BIN_EXE_trackway"))
-            .args(&args)
-            .stdin(std::process::Stdio::from(input))
-            .output()
-            .expect("it runs");
-        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text")
+        let output = piped(&args, &bytes);
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+        text(&output.stdout)
     };
-    assert_eq!(piped(&["dump", "--as", "pcs"]), all);
+    assert_eq!(as_it_comes(&["dump", "--as", "pcs"]), all);
     for shape in [&["dump", "--raw"][..], &["dump", "--as", "events", "-j", "3"], &["check"]] {
-        assert_eq!(piped(shape).replace("-:", &format!("{stream}:")), with(shape), "{shape:?}");
+        assert_eq!(as_it_comes(shape).replace("-:", &format!("{stream}:")), with(shape), "{shape:?}");
     }
     // Packets by name.
-    let info = piped(&["info"]);
+    let info = as_it_comes(&["info"]);
     for (name, count) in [("Alignment Sync", 1), ("Trace Info", 1), ("Trace On", 1)] {
         let found = info.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
         assert!(found.ends_with(&format!(" {count}")), "{name} in\n{info}");
     }
     // Cut inside a packet: what came before is shown, and the exit code tells.
-    let bytes = std::fs::read(&stream).expect("the stream");
-    let cut = folder.join("cut.bin").display().to_string();
+    let cut = folder.file("cut.bin");
     std::fs::write(&cut, &bytes[..bytes.len() - 3]).expect("it can be written");
     let output = trackway(&["dump", "--as", "pcs", "--config", &config, "--image", &image, &cut]);
-    assert_eq!(
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).as_ref()),
-        (Some(3), all.as_str())
-    );
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(3), all));
     // The same packets, byte for byte.
-    let copy = folder.join("copy.ete").display().to_string();
+    let copy = folder.file("copy.ete");
     stdout(&["convert", "--config", &config, &stream, &copy]);
     assert_eq!(std::fs::read(&copy).expect("the copy"), bytes);
-    let _ = std::fs::remove_dir_all(&folder);
 }
 
 /// A buffer that was written round and round, in frames.
 #[test]
 fn a_wrapped_buffer_of_frames() {
-    let folder = std::env::temp_dir().join(format!("trackway-ete-frames-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let folder = Folder::new("ete-frames");
     let file = |name: &str, bytes: &[u8]| {
-        let path = folder.join(name);
+        let path = folder.file(name);
         std::fs::write(&path, bytes).expect("it can be written");
-        path.display().to_string()
+        path
     };
     let registers =
         "format = 'coresight'\nTRCCONFIGR = 0x1801\nTRCTRACEIDR = 0x21\nTRCDEVARCH = 0x47735a13\n";
@@ -132,26 +119,16 @@ fn a_wrapped_buffer_of_frames() {
     let with =
         ["dump", "--as", "pcs", "--config", &config, "--image", &image, "--write-pointer", &pointer, &dumped];
     assert_eq!(stdout(&with), stdout(&["dump", "--as", "pcs", "--source", "ETE_0", COUNT]));
-    let _ = std::fs::remove_dir_all(&folder);
 }
 
 #[test]
 fn check_finds_nothing_wrong() {
-    let text = stdout(&["check", COUNT]);
-    assert!(!text.contains("error"), "{text}");
+    let said = stdout(&["check", COUNT]);
+    assert!(!said.contains("error"), "{said}");
 }
 
-fn corpus(name: &str) -> Option<PathBuf> {
-    let root = std::env::var_os("TRACKWAY_CORPUS").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
-        PathBuf::from,
-    );
-    let folder = root.join("ete").join(name);
-    if !folder.is_dir() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return None;
-    }
-    Some(folder)
+fn corpus(name: &str) -> Option<String> {
+    Some(trackway_testkit::corpus()?.join("ete").join(name).display().to_string())
 }
 
 #[test]
@@ -160,7 +137,6 @@ fn snapshots_of_the_corpus() {
     let numbers = [("002-ack_test_scr", 5146), ("feat_cmpbr", 110), ("tme_tcancel", 0), ("ete-wfet", 718)];
     for (name, attempted) in numbers {
         let Some(folder) = corpus(name) else { return };
-        let folder = folder.display().to_string();
         let pcs = stdout(&["dump", "--as", "pcs", "--attempted", &folder]);
         assert_eq!(pcs.lines().count(), attempted, "{name}");
     }
@@ -169,10 +145,9 @@ fn snapshots_of_the_corpus() {
 #[test]
 fn strict_stops_where_the_program_contradicts() {
     let Some(folder) = corpus("juno_r1_1") else { return };
-    let folder = folder.display().to_string();
     let output = trackway(&["dump", "--as", "runs", "--strict", "--source", "ETM_0", &folder]);
     assert_eq!(output.status.code(), Some(4));
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = text(&output.stderr);
     assert!(error.contains("contradicts"), "{error}");
     // Without it they are counted.
     let info = stdout(&["info", "-j", "2", &folder]);

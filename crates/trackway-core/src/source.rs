@@ -125,6 +125,18 @@ impl Input {
     pub fn from_vec(bytes: Vec<u8>) -> Self {
         Input::Whole(Arc::new(bytes))
     }
+
+    /// All bytes of it; a stream is read to its end.
+    pub fn read_whole(self) -> std::io::Result<SharedBytes> {
+        match self {
+            Input::Whole(bytes) => Ok(bytes),
+            Input::Stream(mut stream) => {
+                let mut bytes = Vec::new();
+                stream.read_to_end(&mut bytes)?;
+                Ok(Arc::new(bytes))
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Input {

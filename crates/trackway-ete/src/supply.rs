@@ -64,7 +64,7 @@ impl Supply {
         let (mut pointer, mut length) = (0, u64::MAX);
         let input = match write_pointer {
             Some(place) => {
-                let data = whole(input)?;
+                let data = input.read_whole()?;
                 let bytes = (*data).as_ref();
                 length = bytes.len() as u64;
                 let (new, _) = bytes.split_at(place.min(length) as usize);
@@ -80,7 +80,7 @@ impl Supply {
         let kind = match framing {
             Framing::Raw => Kind::Raw(Feed::new(input)),
             framing => {
-                let data = whole(input)?;
+                let data = input.read_whole()?;
                 let frames = Frames::new(framing, (*data).as_ref());
                 Kind::Framed { data, frames, id, piece: Piece::default(), used: 0 }
             }
@@ -204,17 +204,5 @@ impl Window for View<'_> {
 
     fn cursor(&self, index: usize) -> usize {
         self.piece.map_or(0, |piece| piece.cursor(index))
-    }
-}
-
-/// All bytes of an input.
-fn whole(input: Input) -> Result<SharedBytes> {
-    match input {
-        Input::Whole(bytes) => Ok(bytes),
-        Input::Stream(mut stream) => {
-            let mut bytes = Vec::new();
-            stream.read_to_end(&mut bytes)?;
-            Ok(Arc::new(bytes))
-        }
     }
 }

@@ -11,7 +11,6 @@ use trackway_core::*;
 use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
 use trackway_ete::{Framing, Lower, Snapshot, SnapshotWriter};
 use trackway_image::Image;
-use trackway_testkit::qemu::Run;
 use unit_support::*;
 
 const LISTER: &str = "trc_pkt_lister";
@@ -69,29 +68,6 @@ fn list(folder: &Path, buffer: &str, id: u8, image: &Image) -> (Vec<u64>, Vec<St
         odd.push(line.to_string());
     }
     (pcs, odd)
-}
-
-struct Subject {
-    name: String,
-    meta: Meta,
-    batches: Vec<Batch>,
-    image: Arc<Image>,
-    shown: Vec<u64>,
-}
-
-/// The first `limit` events of a run.
-fn subject(folder: &str, name: &str, limit: usize) -> Option<Subject> {
-    let run = Run::corpus(folder, name)?;
-    let mut events = run.events();
-    let meta = events.meta().clone();
-    let mut all = batches(&mut events);
-    let mut left = limit;
-    for batch in &mut all {
-        batch.events.truncate(left);
-        left -= batch.events.len();
-    }
-    let shown = shown(&all, Isa::A64);
-    Some(Subject { name: run.name.clone(), meta, batches: all, image: Arc::new(image_of(&run)), shown })
 }
 
 fn folder(name: &str) -> PathBuf {

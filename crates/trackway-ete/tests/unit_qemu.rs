@@ -3,13 +3,9 @@
 mod slow;
 mod unit_support;
 
-use std::sync::Arc;
-
 use trackway_core::*;
 use trackway_ete::Options;
 use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
-use trackway_image::Image;
-use trackway_testkit::qemu::Run;
 use unit_support::*;
 
 const RUNS: [(&str, &str); 7] = [
@@ -22,23 +18,6 @@ const RUNS: [(&str, &str); 7] = [
     ("aarch64", "bzip2"),
 ];
 
-struct Subject {
-    name: String,
-    meta: Meta,
-    batches: Vec<Batch>,
-    image: Arc<Image>,
-    shown: Vec<u64>,
-}
-
-fn subject(folder: &str, name: &str) -> Option<Subject> {
-    let run = Run::corpus(folder, name)?;
-    let mut events = run.events();
-    let meta = events.meta().clone();
-    let batches = batches(&mut events);
-    let shown = shown(&batches, Isa::A64);
-    Some(Subject { name: run.name.clone(), meta, batches, image: Arc::new(image_of(&run)), shown })
-}
-
 fn settings(implementation: &Implementation, configr: u64, model: Model) -> Settings {
     let mut settings = Settings { model, ..Settings::default() };
     settings.units[0].registers = Registers::new(implementation).everything();
@@ -49,7 +28,7 @@ fn settings(implementation: &Implementation, configr: u64, model: Model) -> Sett
 #[test]
 fn every_run_comes_back() {
     for (folder, name) in RUNS {
-        let Some(subject) = subject(folder, name) else { return };
+        let Some(subject) = subject(folder, name, usize::MAX) else { return };
         let settings = settings(&Implementation::default(), 0x10c1, Model::default());
         let encoded = encode(&subject.batches, &subject.meta, &settings, &subject.image);
         let bytes = &encoded.bytes[0];
@@ -275,7 +254,7 @@ fn the_matrix_of_options() {
     let wanted = words.next().unwrap_or_default();
     let numbers: Vec<usize> = words.filter_map(|word| word.parse().ok()).collect();
     for (index, (folder, name)) in RUNS.into_iter().enumerate() {
-        let Some(subject) = subject(folder, name) else { return };
+        let Some(subject) = subject(folder, name, usize::MAX) else { return };
         let filters = filters(&subject);
         let expected = filters.map(|filtering| filtering.expected(&subject, true));
         assert_eq!(expected[0], subject.shown, "{name}");
@@ -331,7 +310,7 @@ fn many_synchronisations_and_any_number_of_threads() {
         Model { source_addresses: SourceAddresses::Sometimes, sync_delay: 2, ..Model::default() },
     ];
     for (folder, name) in [("aarch64", "sigmt")] {
-        let Some(subject) = subject(folder, name) else { return };
+        let Some(subject) = subject(folder, name, usize::MAX) else { return };
         for (n, model) in models.into_iter().enumerate() {
             let max_spec = if model.mispredict > 0 { 24 } else { 0 };
             let mut settings =
@@ -371,7 +350,7 @@ fn bits_per_instruction() {
     let head: String = cases.iter().map(|(what, _)| format!(" {what} |")).collect();
     println!("| run | instructions |{head}\n|---|---|{}", "---|".repeat(cases.len()));
     for (folder, name) in RUNS {
-        let Some(subject) = subject(folder, name) else { return };
+        let Some(subject) = subject(folder, name, usize::MAX) else { return };
         let bits = cases.map(|(_, configr)| {
             let settings = settings(&Implementation::default(), configr, Model::default());
             let encoded = encode(&subject.batches, &subject.meta, &settings, &subject.image);

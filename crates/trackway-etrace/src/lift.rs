@@ -1,7 +1,6 @@
 //! The source of events: frames and packets in, batches out, on one thread or many.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::sync::Arc;
 
 use trackway_core::*;
@@ -70,7 +69,7 @@ impl Lift {
         let program = Program { config: Arc::new(config.clone()), image, isa };
         let several = config.framing.source_bits() > 0;
         let mut meta = meta(config, isa);
-        let input = if several { Input::Whole(whole(input)?) } else { input };
+        let input = if several { Input::Whole(input.read_whole()?) } else { input };
         let mut sources = vec![None];
         let mut total = None;
         if let Input::Whole(bytes) = &input {
@@ -148,18 +147,6 @@ impl Lift {
 fn isa_of(config: &Config, image: &Image) -> Isa {
     let by_width = if config.params.iaddress_width <= 32 { Isa::Rv32 } else { Isa::Rv64 };
     image.isa().filter(|isa| matches!(isa, Isa::Rv32 | Isa::Rv64)).unwrap_or(by_width)
-}
-
-/// All bytes of the input.
-fn whole(input: Input) -> Result<SharedBytes> {
-    match input {
-        Input::Whole(bytes) => Ok(bytes),
-        Input::Stream(mut stream) => {
-            let mut bytes = Vec::new();
-            stream.read_to_end(&mut bytes)?;
-            Ok(Arc::new(bytes))
-        }
-    }
 }
 
 /// The source ids in the trace, in order.

@@ -583,73 +583,17 @@ impl Packet {
     }
 }
 
-/// A packet with what its fields do not tell: the length it had, and bits that are not sign extension.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exact {
-    /// The packet.
-    pub packet: Packet,
-    /// Bits of the payload as received.
-    pub bits: u32,
-    /// Bits that all fields have together.
-    pub field_bits: u32,
-    /// Bits behind the last field, where they are not copies of its last bit.
-    pub spare: Vec<u8>,
-}
+/// A packet as it came.
+pub type Exact = crate::exact::Exact<Packet>;
 
 impl Exact {
     /// Reads a payload of `bits` bits; bits above them in the last byte are copies of the last one.
-    pub fn read(payload: &[u8], bits: u32, l: &Layout) -> Result<Exact, ErrorKind> {
-        if payload.is_empty() {
-            return Err(ErrorKind::Truncated);
-        }
-        let mut take = Take::new(payload);
-        let packet = Packet::take(&mut take, l)?;
-        let field_bits = take.position();
-        let spare = spare_bits(payload, bits, field_bits);
-        Ok(Exact { packet, bits, field_bits, spare })
+    pub fn read(payload: &[u8], bits: u32, l: &Layout) -> Result<Self, ErrorKind> {
+        Exact::read_with(payload, bits, |take| Packet::take(take, l))
     }
 
     /// Writes the payload as it was received.
     pub fn write(&self, l: &Layout) -> Vec<u8> {
-        with_spare_bits(self.packet.write(l, false).bytes(), self.bits, self.field_bits, &self.spare)
+        self.with_spare(self.packet.write(l, false).bytes())
     }
-
-    /// Bits that compression saved, or spent where the packet came longer than it had to be.
-    pub fn saved(&self) -> i64 {
-        i64::from(self.field_bits) - i64::from(self.bits)
-    }
-}
-
-/// The bits behind the last field, where they are not copies of its last bit; else nothing.
-pub(crate) fn spare_bits(payload: &[u8], bits: u32, field_bits: u32) -> Vec<u8> {
-    let bit = |n: u32| payload[(n / 8) as usize] >> (n % 8) & 1;
-    if bits <= field_bits || (field_bits..bits).all(|n| bit(n) == bit(field_bits - 1)) {
-        return Vec::new();
-    }
-    let mut spare = vec![0; (bits - field_bits).div_ceil(8) as usize];
-    for n in field_bits..bits {
-        spare[((n - field_bits) / 8) as usize] |= bit(n) << ((n - field_bits) % 8);
-    }
-    spare
-}
-
-/// A payload as it was received, from its fields in full.
-pub(crate) fn with_spare_bits(full: &[u8], bits: u32, field_bits: u32, spare: &[u8]) -> Vec<u8> {
-    let len = bits.div_ceil(8) as usize;
-    let sign = full.last().is_some_and(|byte| byte >> 7 == 1);
-    let mut bytes = full.to_vec();
-    bytes.resize(len, if sign { 0xff } else { 0 });
-    if !spare.is_empty() {
-        let last = bits - 1;
-        let mut sign = 0;
-        for n in field_bits..len as u32 * 8 {
-            let at = n - field_bits;
-            if n <= last {
-                sign = spare[(at / 8) as usize] >> (at % 8) & 1;
-            }
-            let byte = &mut bytes[(n / 8) as usize];
-            *byte = *byte & !(1 << (n % 8)) | sign << (n % 8);
-        }
-    }
-    bytes
 }

@@ -293,16 +293,6 @@ fn there_and_back(case: &Case, mut form: Form, jobs: usize) {
     }
 }
 
-const RUNS: [(&str, &str); 7] = [
-    ("bare", "rv64-traps"),
-    ("rv64gc", "bzip2"),
-    ("rv64gc", "fpmix"),
-    ("rv64gc", "lua"),
-    ("rv64gc", "minigzip"),
-    ("rv64gc", "qsortmix"),
-    ("rv64gc", "sigmt"),
-];
-
 fn window() -> usize {
     if std::env::var_os("TRACKWAY_SWEEP").is_some() { usize::MAX } else { 3_000 }
 }
@@ -310,7 +300,7 @@ fn window() -> usize {
 /// Addresses as QEMU recorded them.
 #[test]
 fn recorded_accesses_in_all_forms() {
-    for (folder, name) in RUNS {
+    for (folder, name) in qemu::RISCV {
         let Some(case) = recorded(folder, name, window()) else { return };
         for (n, form) in forms().into_iter().enumerate() {
             there_and_back(&case, form, 1 + n % 2);
@@ -356,7 +346,7 @@ fn compression_by_form() {
     let mut cases: Vec<Case> = vec![machine("rv64-mix.elf", most), machine("rv64-atomic.elf", most)];
     cases.extend(users.into_iter().filter_map(|(name, argument)| executed(name, argument, most)));
     let recordings: Vec<Case> =
-        RUNS.iter().filter_map(|(folder, name)| recorded(folder, name, most)).collect();
+        qemu::RISCV.iter().filter_map(|(folder, name)| recorded(folder, name, most)).collect();
     let short = |case: &Case| case.name.rsplit('/').next().unwrap().trim_end_matches(".elf").to_string();
     let line = |cases: &[Case], form: Form, name: &str| {
         let mut line = format!("| {name} |");

@@ -14,6 +14,7 @@ use trackway_core::*;
 use trackway_etrace::frame::Framing;
 use trackway_etrace::{Config, Dialect, ImageRule, Lift, Lower, ResyncMode, SupportLayout};
 use trackway_image::{Image, Space};
+use trackway_testkit::lines::text;
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
 
 struct Case {
@@ -157,14 +158,7 @@ fn events(bytes: &[u8], config: &Config, code: Vec<u8>) -> String {
     let mut image = Image::default();
     image.add_raw("program", 0x8000, Arc::new(code), Space::default()).unwrap();
     let mut lift = Lift::new(Input::from_vec(bytes.to_vec()), config, Arc::new(image), 1).unwrap();
-    let (mut out, mut batch) = (String::new(), Batch::default());
-    while lift.fill(&mut batch).unwrap() {
-        for event in &batch.events {
-            batch.write_line(event, &mut out);
-            out.push('\n');
-        }
-    }
-    out
+    text(&mut lift)
 }
 
 #[test]

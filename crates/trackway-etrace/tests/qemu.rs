@@ -12,16 +12,6 @@ use trackway_etrace::{Config, Dialect, Lower, SupportLayout, TrapVector};
 use trackway_image::{Image, Space};
 use trackway_testkit::qemu;
 
-const RUNS: [(&str, &str); 7] = [
-    ("bare", "rv64-traps"),
-    ("rv64gc", "bzip2"),
-    ("rv64gc", "fpmix"),
-    ("rv64gc", "lua"),
-    ("rv64gc", "minigzip"),
-    ("rv64gc", "qsortmix"),
-    ("rv64gc", "sigmt"),
-];
-
 fn open(folder: &str, name: &str, window: usize) -> Option<Case> {
     let run = qemu::Run::corpus(folder, name)?;
     let mut image = Image::default();
@@ -53,7 +43,7 @@ fn open(folder: &str, name: &str, window: usize) -> Option<Case> {
 fn every_combination_of_modes() {
     let sweep = std::env::var("TRACKWAY_SWEEP").ok();
     let window = if sweep.is_some() { usize::MAX } else { 6_000 };
-    for (folder, name) in RUNS {
+    for (folder, name) in qemu::RISCV {
         if sweep.as_deref().is_some_and(|only| only != "1" && only != name) {
             continue;
         }
@@ -72,7 +62,7 @@ fn every_combination_of_modes() {
 /// Hardware-like mode, where nothing in these programs is ambiguous.
 #[test]
 fn hardware_like_baseline() {
-    for (folder, name) in RUNS {
+    for (folder, name) in qemu::RISCV {
         let Some(case) = open(folder, name, 20_000) else { return };
         for dialect in Dialect::ALL {
             for mut config in configs(dialect, &[]) {
@@ -129,7 +119,8 @@ fn compression_by_mode() {
         }),
         ("delta, no compression", |config| config.encoder.compress = false),
     ];
-    let cases: Vec<Case> = RUNS.iter().filter_map(|(folder, name)| open(folder, name, usize::MAX)).collect();
+    let cases: Vec<Case> =
+        qemu::RISCV.iter().filter_map(|(folder, name)| open(folder, name, usize::MAX)).collect();
     let names: Vec<&str> = cases.iter().map(|case| case.name.rsplit('/').next().unwrap()).collect();
     eprintln!("| mode | {} |", names.join(" | "));
     eprintln!("|---|{}", "---|".repeat(cases.len()));

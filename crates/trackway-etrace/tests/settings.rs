@@ -10,6 +10,7 @@ use std::sync::Arc;
 use trackway_core::*;
 use trackway_etrace::{Config, Dialect, ImageRule, Lift, Lower};
 use trackway_image::{Image, Space};
+use trackway_testkit::lines::text;
 
 const NOP: u32 = 0x13;
 const C_NOP: u32 = 1;
@@ -30,14 +31,7 @@ fn step(batch: &mut Batch, pc: u64, encoding: u32) -> u64 {
 
 fn lines(bytes: &[u8], config: &Config, image: &Arc<Image>) -> String {
     let mut lift = Lift::new(Input::from_vec(bytes.to_vec()), config, Arc::clone(image), 1).unwrap();
-    let (mut out, mut batch) = (String::new(), Batch::default());
-    while lift.fill(&mut batch).unwrap() {
-        for event in &batch.events {
-            batch.write_line(event, &mut out);
-            out.push('\n');
-        }
-    }
-    out
+    text(&mut lift)
 }
 
 /// The addresses of a trace's instructions, attempted ones left out.

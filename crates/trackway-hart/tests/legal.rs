@@ -4,29 +4,18 @@
 use trackway_core::Isa;
 use trackway_hart::{Config, Hart, Level, Ram, cause};
 use trackway_isa::riscv::{COMPRESSED, Class, Extension, INSTRUCTIONS, Op, RV32_FORMS, decode};
+use trackway_testkit::random::Numbers;
 
-/// A small generator, so that every run sees the same words.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// Any word, or one of a declared instruction.
-    fn word(&mut self) -> u32 {
-        let any = self.next() as u32;
-        let tables = [INSTRUCTIONS, COMPRESSED, RV32_FORMS];
-        match self.next() % 4 {
-            0 => any,
-            _ => {
-                let table = tables[[0, 0, 0, 1, 2][self.next() as usize % 5]];
-                let e = &table[self.next() as usize % table.len()];
-                e.value | any & !e.mask
-            }
+/// Any word, or one of a declared instruction.
+fn word(random: &mut Numbers) -> u32 {
+    let any = random.draw() as u32;
+    let tables = [INSTRUCTIONS, COMPRESSED, RV32_FORMS];
+    match random.draw() % 4 {
+        0 => any,
+        _ => {
+            let table = tables[[0, 0, 0, 1, 2][random.draw() as usize % 5]];
+            let e = &table[random.draw() as usize % table.len()];
+            e.value | any & !e.mask
         }
     }
 }
@@ -44,7 +33,7 @@ fn may_be_refused(op: Op) -> bool {
 fn any_word_executes_or_traps() {
     const RAM: u64 = 0x8000_0000;
     for isa in [Isa::Rv32, Isa::Rv64] {
-        let mut random = Random(11);
+        let mut random = Numbers(11);
         let mut ram = Ram::new(RAM, 1 << 16);
         let mut hart = Hart::new(Config::new(isa));
         let (mut executed, mut illegal) = (0, 0);
@@ -53,20 +42,20 @@ fn any_word_executes_or_traps() {
                 // Back to something sane, with addresses in most registers.
                 hart.reset();
                 for x in 1..32 {
-                    let value = random.next();
+                    let value = random.draw();
                     hart.set_x(x, if value.is_multiple_of(8) { value } else { RAM + (value & 0x7ff8) });
                 }
                 for f in 0..32 {
-                    hart.set_f(f, random.next());
+                    hart.set_f(f, random.draw());
                 }
-                let level = [Level::M, Level::S, Level::U][random.next() as usize % 3];
+                let level = [Level::M, Level::S, Level::U][random.draw() as usize % 3];
                 let mut state = hart.state().clone();
-                state.csr.mstatus |= (random.next() & 3) << 13;
+                state.csr.mstatus |= (random.draw() & 3) << 13;
                 hart.set_state(state);
                 hart.set_level(level);
             }
-            hart.set_pc(RAM + (random.next() & 0x7ffc));
-            let word = random.word();
+            hart.set_pc(RAM + (random.draw() & 0x7ffc));
+            let word = word(&mut random);
             let before = hart.state().clone();
             let result = hart.attempt_encoding(word, &mut ram, &mut ());
             let inst = decode(isa, word);

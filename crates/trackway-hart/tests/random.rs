@@ -6,41 +6,29 @@ use trackway_hart::{
     AdUpdate, Config, Effects, Exception, Extensions, Hart, Level, Misaligned, Ram, cause, csr,
 };
 use trackway_isa::riscv::{Extension, decode};
+use trackway_testkit::random::Numbers;
 
 const BASE: u64 = 0x8000_0000;
 
-/// A small generator (splitmix64).
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-}
-
 /// A core in some state, with addresses in its registers that often hit memory.
-fn scramble(hart: &mut Hart, random: &mut Random) {
+fn scramble(hart: &mut Hart, random: &mut Numbers) {
     let mut state = hart.state().clone();
     for register in &mut state.x {
-        *register = match random.next() % 4 {
-            0 => random.next(),
-            1 => random.next() % 64,
-            2 => u64::MAX << (random.next() % 64),
-            _ => BASE + random.next() % 4096,
+        *register = match random.draw() % 4 {
+            0 => random.draw(),
+            1 => random.draw() % 64,
+            2 => u64::MAX << (random.draw() % 64),
+            _ => BASE + random.draw() % 4096,
         };
         if hart.config().is_rv32() {
             *register &= 0xffff_ffff;
         }
     }
-    state.f.fill_with(|| random.next());
-    state.level = [Level::U, Level::S, Level::M][(random.next() % 3) as usize];
+    state.f.fill_with(|| random.draw());
+    state.level = [Level::U, Level::S, Level::M][(random.draw() % 3) as usize];
     state.csr.mstatus =
-        random.next() & 0x007e_79aa & !(3 << 11) | [0, 1, 3][(random.next() % 3) as usize] << 11;
-    state.csr.frm = (random.next() % 8) as u8;
+        random.draw() & 0x007e_79aa & !(3 << 11) | [0, 1, 3][(random.draw() % 3) as usize] << 11;
+    state.csr.frm = (random.draw() % 8) as u8;
     state.csr.pmpcfg[0] = 0x1f;
     state.csr.pmpaddr[0] = u64::MAX >> 10;
     hart.set_state(state);
@@ -49,14 +37,14 @@ fn scramble(hart: &mut Hart, random: &mut Random) {
 fn run(isa: Isa, core: Config, seed: u64, rounds: u32) {
     let mut ram = Ram::new(BASE, 8192);
     let mut hart = Hart::new(core);
-    let mut random = Random(seed);
+    let mut random = Numbers(seed);
     let mut effects = Effects::new();
     let mut legal = 0;
     for round in 0..rounds {
         if round % 64 == 0 {
             scramble(&mut hart, &mut random);
         }
-        let word = match random.next() {
+        let word = match random.draw() {
             wide if wide % 4 != 0 => wide as u32 | 3,
             any => any as u32,
         };
@@ -85,8 +73,8 @@ fn run(isa: Isa, core: Config, seed: u64, rounds: u32) {
         }
         assert_eq!(hart.state().x[0], 0, "{word:#010x}");
         // The trap itself must not panic either.
-        if random.next().is_multiple_of(8) {
-            hart.set_pc(random.next());
+        if random.draw().is_multiple_of(8) {
+            hart.set_pc(random.draw());
             hart.step(&mut ram, &mut effects);
         }
     }
@@ -109,13 +97,13 @@ fn random_words_never_panic() {
 
 #[test]
 fn every_csr_reads_what_a_write_left() {
-    let mut random = Random(7);
+    let mut random = Numbers(7);
     for isa in [Isa::Rv32, Isa::Rv64] {
         let mut hart = Hart::new(Config::new(isa));
         for number in 0..4096 {
             let exists = hart.read_csr(number).is_some();
             for _ in 0..16 {
-                let written = hart.write_csr(number, random.next());
+                let written = hart.write_csr(number, random.draw());
                 assert!(!written || exists, "{number:#x} can be written and not read");
                 let Some(legal) = hart.read_csr(number) else { continue };
                 // What a legal write leaves is stable.

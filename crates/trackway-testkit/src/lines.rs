@@ -39,6 +39,26 @@ pub fn filled(source: &mut dyn Source) -> Vec<String> {
     })
 }
 
+/// The same as text, a line each.
+pub fn text(source: &mut dyn Source) -> String {
+    filled(source).into_iter().map(|line| line + "\n").collect()
+}
+
+/// The first events that `fill` gives, errors where they come; `None` if there are more than `most`. For what may not end.
+pub fn at_most(most: usize, source: &mut dyn Source) -> Option<Vec<String>> {
+    let mut batch = Batch::default();
+    let mut all = 0;
+    let lines = steps(source, |source, lines| {
+        let more = source.fill(&mut batch)?;
+        if more && all <= most {
+            lines.observe(&batch);
+        }
+        all = lines.0.len();
+        Ok(more && all <= most)
+    });
+    (all <= most).then_some(lines)
+}
+
 /// Events that `observe` shows, errors where they come.
 pub fn observed(source: &mut dyn Source) -> Vec<String> {
     steps(source, |source, lines| source.observe(lines))

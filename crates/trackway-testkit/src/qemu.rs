@@ -18,6 +18,17 @@ use trackway_core::*;
 
 use crate::flow::{Flow, flow};
 
+/// The RISC-V executions, folder and name.
+pub const RISCV: [(&str, &str); 7] = [
+    ("bare", "rv64-traps"),
+    ("rv64gc", "bzip2"),
+    ("rv64gc", "fpmix"),
+    ("rv64gc", "lua"),
+    ("rv64gc", "minigzip"),
+    ("rv64gc", "qsortmix"),
+    ("rv64gc", "sigmt"),
+];
+
 /// One recorded execution.
 #[derive(Clone, Debug)]
 pub struct Run {

@@ -3,23 +3,8 @@
 mod encode;
 
 use trackway_tandem::{Config, Group, Profile, Record, Registers, Style, View};
+use trackway_testkit::random::Numbers;
 use trackway_tools::verify::Report;
-
-/// A small generator: tests must not depend on the day.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-}
 
 /// Which register a mutation looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +58,7 @@ fn mutate(
     n: usize,
     before: &Registers,
     config: &Config,
-    random: &mut Random,
+    random: &mut Numbers,
 ) -> Option<()> {
     if groups[n].records.contains(&Record::StateInitialization)
         || groups[n].records.contains(&Record::HartReset)
@@ -100,10 +85,10 @@ fn mutate(
             if records.iter().any(|r| reads_masked(r) || reads_device(r)) {
                 return None;
             }
-            let lowest = usize::from(records.iter().any(conditional));
+            let lowest = u64::from(records.iter().any(conditional));
             let Record::FullRegister { address, data } = &mut records[at] else { return None };
             let bits = if kind == Kind::Fflags { 5 } else { width(*address) };
-            let flipped = *data ^ 1 << (lowest + random.below(bits as usize - lowest));
+            let flipped = *data ^ 1 << (lowest + random.below(u64::from(bits) - lowest));
             // Which of the enabled interrupts is pending is told by mip, and that is noise by definition.
             if fits(Kind::Cause, *address)
                 && flipped >> (config.xlen - 1) != 0
@@ -133,7 +118,7 @@ fn mutate(
                 return None;
             }
             let old = before.get(address)?;
-            let data = old ^ 1 << random.below(config.xlen as usize);
+            let data = old ^ 1 << random.below(config.xlen.into());
             records.push(Record::FullRegister { address, data });
         }
         Kind::Pc => {
@@ -203,7 +188,7 @@ struct Outcome {
 fn each_mutation_gives_one_root_cause_at_its_group() {
     // A longer run: MUTATIONS=40 MUTATION_SEED=7.
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let mut random = Random(0x5eed_1234_abcd ^ number("MUTATION_SEED").unwrap_or(0));
+    let mut random = Numbers(0x5eed_1234_abcd ^ number("MUTATION_SEED").unwrap_or(0));
     let each = number("MUTATIONS").unwrap_or(4);
     let (mut tried, mut wrong) = (0, Vec::new());
     let mut by_kind = std::collections::BTreeMap::new();
@@ -233,7 +218,7 @@ fn each_mutation_gives_one_root_cause_at_its_group() {
                         break;
                     }
                     // Not at the very end: nothing would follow that could disagree.
-                    let n = 40 + random.below(groups.len() - 60);
+                    let n = 40 + random.below(groups.len() as u64 - 60) as usize;
                     let mut before = Registers::new(&widths);
                     if matches!(kind, Kind::Dropped | Kind::Added | Kind::StoreData | Kind::Cause | Kind::Csr)
                     {
@@ -276,7 +261,7 @@ fn each_mutation_gives_one_root_cause_at_its_group() {
 /// What the environment decides says nothing about the core.
 #[test]
 fn noise_in_interrupts_and_counters_gives_nothing() {
-    let mut random = Random(0xfeed);
+    let mut random = Numbers(0xfeed);
     for name in ["rv64-privileged", "rv32-privileged", "rv64-sv39"] {
         let path = encode::programs()
             .into_iter()
@@ -285,8 +270,8 @@ fn noise_in_interrupts_and_counters_gives_nothing() {
         let subject = encode::subject(&path, Profile::Bluespec);
         let mut noisy = Vec::new();
         for mut group in encode::record(&subject, 4000) {
-            let address = [0x344, 0xb00, 0xb02, 0xc00, 0xc01, 0xc02][random.below(6)];
-            let data = trackway_core::mask(random.next(), subject.config.xlen);
+            let address = [0x344, 0xb00, 0xb02, 0xc00, 0xc01, 0xc02][random.below(6) as usize];
+            let data = trackway_core::mask(random.draw(), subject.config.xlen);
             let noise = Record::FullRegister { address, data };
             let there = |r: &Record| matches!(r, Record::FullRegister { address: a, .. } if *a == address);
             match random.below(4) {

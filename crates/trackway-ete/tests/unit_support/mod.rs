@@ -191,3 +191,27 @@ pub(crate) fn program(name: &'static str, isa: Isa) -> Program {
     let meta = Meta::new(FormatId::Stf, isa);
     Program { name, image: Arc::new(image), meta, batches: vec![batch], pcs }
 }
+
+/// An execution, and what a decoder has to find.
+pub(crate) struct Subject {
+    pub(crate) name: String,
+    pub(crate) meta: Meta,
+    pub(crate) batches: Vec<Batch>,
+    pub(crate) image: Arc<Image>,
+    pub(crate) shown: Vec<u64>,
+}
+
+/// The first `limit` events of a run.
+pub(crate) fn subject(folder: &str, name: &str, limit: usize) -> Option<Subject> {
+    let run = Run::corpus(folder, name)?;
+    let mut events = run.events();
+    let meta = events.meta().clone();
+    let mut all = batches(&mut events);
+    let mut left = limit;
+    for batch in &mut all {
+        batch.events.truncate(left);
+        left -= batch.events.len();
+    }
+    let shown = shown(&all, Isa::A64);
+    Some(Subject { name: run.name.clone(), meta, batches: all, image: Arc::new(image_of(&run)), shown })
+}

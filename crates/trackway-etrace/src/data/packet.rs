@@ -9,7 +9,6 @@ use trackway_core::ErrorKind;
 use super::config::Compress;
 use crate::config::Config;
 use crate::options::Options;
-use crate::packet::{spare_bits, with_spare_bits};
 use crate::wire::{Payload, Put, Show, Take, Wire};
 
 /// What a data packet's layout depends on: the parameters, and the modes that are on.
@@ -543,39 +542,17 @@ impl Packet {
     }
 }
 
-/// A packet with what its fields do not tell: the length it had, and bits that are not sign extension.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exact {
-    /// The packet.
-    pub packet: Packet,
-    /// Bits of the payload as received.
-    pub bits: u32,
-    /// Bits that all fields have together.
-    pub field_bits: u32,
-    /// Bits behind the last field, where they are not copies of its last bit.
-    pub spare: Vec<u8>,
-}
+/// A packet as it came.
+pub type Exact = crate::exact::Exact<Packet>;
 
 impl Exact {
     /// Reads a payload of `bits` bits; bits above them in the last byte are copies of the last one.
-    pub fn read(payload: &[u8], bits: u32, l: &Layout, sizes: &Sizes) -> Result<Exact, ErrorKind> {
-        if payload.is_empty() {
-            return Err(ErrorKind::Truncated);
-        }
-        let mut take = Take::new(payload);
-        let packet = Packet::take(&mut take, l, sizes)?;
-        let field_bits = take.position();
-        Ok(Exact { packet, bits, field_bits, spare: spare_bits(payload, bits, field_bits) })
+    pub fn read(payload: &[u8], bits: u32, l: &Layout, sizes: &Sizes) -> Result<Self, ErrorKind> {
+        Exact::read_with(payload, bits, |take| Packet::take(take, l, sizes))
     }
 
     /// Writes the payload as it was received.
     pub fn write(&self, l: &Layout) -> Result<Vec<u8>, ErrorKind> {
-        let full = self.packet.write(l, false)?;
-        Ok(with_spare_bits(full.bytes(), self.bits, self.field_bits, &self.spare))
-    }
-
-    /// Bits that compression saved, or spent where the packet came longer than it had to be.
-    pub fn saved(&self) -> i64 {
-        i64::from(self.field_bits) - i64::from(self.bits)
+        Ok(self.with_spare(self.packet.write(l, false)?.bytes()))
     }
 }

@@ -167,16 +167,11 @@ fn open_stream(input: Input, options: &Options) -> Result<OpenedEte> {
         config.framing == Framing::Raw && config.sources.len() == 1 && options.write_pointer.is_none();
     let mut stream = None;
     let data: SharedBytes = match input {
-        Input::Whole(bytes) => bytes,
         input @ Input::Stream(_) if as_it_comes => {
             stream = Some(input);
             Arc::new(Vec::new())
         }
-        Input::Stream(mut stream) => {
-            let mut bytes = Vec::new();
-            stream.read_to_end(&mut bytes).map_err(|error| Error::Trace(error.into()))?;
-            Arc::new(bytes)
-        }
+        input => input.read_whole().map_err(|error| Error::Trace(error.into()))?,
     };
     let trace =
         |config| Trace { config, framing: Framing::Raw, data: Arc::clone(&data), image: Arc::clone(&image) };
