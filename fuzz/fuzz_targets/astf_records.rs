@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use libfuzzer_sys::fuzz_target;
 use trackway_astf::{Checker, Config, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteConfig};
 use trackway_astf::{Record, from_bytes, recompress, show, to_bytes};
-use trackway_core::{Batch, EventKind, Fate, Finding, Input, Losses, MemAccess, Severity, Sink, Source};
+use trackway_core::{
+    Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Severity, Sink, Source, Trap,
+};
 use trackway_testkit::lines::{filled, observed};
 
 #[derive(Clone, Default)]
@@ -66,12 +68,16 @@ fuzz_target!(|data: &[u8]| {
             *errors.entry(finding.rule.name).or_insert(0u64) += 1;
         }
         for (rule, count) in errors {
-            assert!(losses.entries().any(|entry| entry == (Fate::Dropped, rule, count)), "{rule} {count}\n{losses}");
+            assert!(
+                losses.entries().any(|entry| entry == (Fate::Dropped, rule, count)),
+                "{rule} {count}\n{losses}"
+            );
         }
         // A legal trace comes back with all that its instructions say.
         let legal = found.iter().all(|finding| finding.rule.severity != Severity::Error);
         if legal && file.len() % RECORD == 0 {
             assert_eq!(lift(&lowered), steps, "{losses}");
+            assert_eq!(contexts(&lowered), contexts(&file), "{losses}");
         }
     }
 });
@@ -155,6 +161,23 @@ fn lift(file: &[u8]) -> Vec<Lifted> {
         }
     }
     steps
+}
+
+/// The context of every instruction, and the traps between them.
+fn contexts(file: &[u8]) -> (Vec<Context>, Vec<Trap>) {
+    let (mut source, mut batch) = (open(file, 1).source(), Batch::default());
+    let (mut now, mut contexts, mut traps) = (Context::default(), Vec::new(), Vec::new());
+    while let Ok(true) = source.fill(&mut batch) {
+        traps.extend_from_slice(&batch.traps);
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Context(n) => now = Context { unsupported: None, ..batch.contexts[n as usize] },
+                EventKind::Step(_) => contexts.push(now),
+                _ => {}
+            }
+        }
+    }
+    (contexts, traps)
 }
 
 fn lower(file: &[u8], allow_nonconforming: bool) -> Option<(Vec<u8>, Losses)> {

@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trackway_astf::{Config, Header, Level, RECORD, Record, Storage, Trace, WriteConfig, recompress, to_bytes};
+use trackway_astf::{
+    Config, Header, Level, RECORD, Record, Storage, Trace, WriteConfig, recompress, to_bytes,
+};
 use trackway_core::{ErrorKind, Input};
 
 type Records = Vec<[u8; RECORD]>;
@@ -21,7 +23,8 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn any_payload(flags: u8, data: &[u8]) {
-    let header = Header { compressed: flags & 1 == 1, use_zlib: flags & 2 == 2, ..Header::new(Level::Basic, false) };
+    let header =
+        Header { compressed: flags & 1 == 1, use_zlib: flags & 2 == 2, ..Header::new(Level::Basic, false) };
     let mut file = to_bytes(&header.write()).to_vec();
     file.extend_from_slice(data);
     let whole = read(Input::from_vec(file.clone()), 1);

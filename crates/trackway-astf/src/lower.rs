@@ -159,6 +159,11 @@ impl Lower {
         }
         self.losses.add(Fate::Dropped, "producers", self.meta.producers.len() as u64);
         self.losses.add(Fate::Dropped, "ISA string", self.meta.isa_string.is_some().into());
+        self.losses.add(
+            Fate::Dropped,
+            "vector length of the machine",
+            self.meta.vector_bits.is_some().into(),
+        );
         self.producer = Some(producer);
         for batch in std::mem::take(&mut self.early) {
             self.lower(&batch)?;
@@ -258,6 +263,10 @@ impl Lower {
         let mut accesses = Vec::new();
         for access in batch.mem_of(step.accesses) {
             self.count_lost(access, batch);
+            if access.unplaced {
+                self.losses.add(Fate::Dropped, "accesses without an address", 1);
+                continue;
+            }
             accesses.push(MemAccess { data: Value::Unknown, extra: None, attributes: 0, ..*access });
         }
         if self.meta.format != FormatId::Astf {
@@ -290,6 +299,7 @@ impl Lower {
         if let Some(extra) = batch.mem_extra_of(access) {
             lose(extra.physical.is_some(), "physical addresses");
             lose(extra.stored != Value::Unknown, "memory data");
+            lose(extra.operation.is_some(), "atomic operations");
         }
     }
 
@@ -552,7 +562,7 @@ impl Lower {
             Some(isa) => isa != Isa::A64,
         };
         let change = &Context { privilege: change.privilege.map(arm_level), ..*change };
-        apply(&mut self.state.context, change);
+        apply(&mut self.state.context, change, self.meta.format == FormatId::Astf);
         self.losses.add(Fate::Kept, "contexts", 1);
         if change.privilege.is_some() && self.state.context.own_stack.is_none() {
             self.losses.add(Fate::Invented, "stack pointer selections (SP_ELx)", 1);
@@ -616,10 +626,11 @@ impl Waiting {
     }
 }
 
-/// Applies a change: what it does not say stays, but ids belong to the level that they were given with.
-fn apply(context: &mut Context, change: &Context) {
+/// Applies a change: what it does not say stays, but ids belong to the level that they were given with, and
+/// a `complete` change says all that is known of them.
+fn apply(context: &mut Context, change: &Context, complete: bool) {
     let user = Some(Privilege::El0);
-    if change.privilege.is_some() && change.privilege != user {
+    if change.privilege.is_some() && (complete || change.privilege != user) {
         (context.pid, context.tid) = (None, None);
     }
     context.privilege = change.privilege.or(context.privilege);

@@ -244,6 +244,11 @@ impl Instruction {
             _ => Attribute::None,
         }
     }
+
+    /// Is any bit of the extended attribute or of its mode set?
+    pub(crate) fn has_xattr(&self) -> bool {
+        self.xattr_mode != 0 || self.xattr != 0
+    }
 }
 
 /// One memory access, the same out of an Instruction or an Extra EA.

@@ -102,6 +102,51 @@ fn what_the_level_does_not_allow_is_refused() {
 }
 
 #[test]
+fn refusals_are_clear_and_leave_the_trace_as_it_was() {
+    let mut trace = Producer::create(Vec::new(), Level::Basic, true, &config()).unwrap();
+    assert_eq!(
+        trace.timestamp(u64::MAX).unwrap_err().to_string(),
+        "record 1 refused: value[0] is all ones. A Timestamp is not all ones. [ASTF-4.9-maximum, ASTF 4.9]"
+    );
+    trace.timestamp(5).unwrap();
+    trace.context(Context::default()).unwrap();
+    trace.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    assert_eq!(
+        trace.trap(Trap::default()).unwrap_err().to_string(),
+        "record 4 refused: a Trap in a Basic trace. Trap records are for BasicPlus traces. \
+         [ASTF-4.7-trap-in-basic, ASTF 4.7]"
+    );
+    assert_eq!(rule(trace.timestamp(5).unwrap_err()), "ASTF-4.9-timestamps-increasing");
+    assert!(matches!(trace.string(&[0; 65_536]).unwrap_err(), Refusal::Error(_)), "too long for its size");
+    trace.string(&[0; 65_535]).unwrap();
+    let at = |address, size| MemAccess::read(address, size, Value::Unknown);
+    let load = 0xf940_0020; // ldr x0,[x1]
+    let refused: [(u32, Done, &[MemAccess], &str); 8] = [
+        (load, Done::Next, &[], "ASTF-4.5.2-ea-missing"),
+        (load, Done::Next, &[at(0x9000, 4)], "ASTF-4.5.2-access-size"),
+        (load, Done::Next, &[MemAccess::write(0x9000, 8, Value::Unknown)], "ASTF-4.5.2-load-read-flag"),
+        (NOP, Done::Next, &[at(0x9000, 8)], "ASTF-4.5.2-ea-unexpected"),
+        (NOP, Done::Taken(0x2000), &[], "ASTF-4.5.1-not-a-branch"),
+        (0x1400_0002, Done::Next, &[], "ASTF-4.5.1-taken-target"),
+        (0x1400_0002, Done::Taken(0x2000), &[], "ASTF-4.5.1-target-of-direct-branch"),
+        (SVC, Done::Next, &[], "ASTF-4.5.3.1-svc-trap-flag"),
+    ];
+    for (word, done, accesses, name) in refused {
+        assert_eq!(rule(trace.instruction(0x1004, word, done, accesses).unwrap_err()), name);
+    }
+    // An address with a tag in it is stripped, not refused.
+    trace.instruction(0x1004, load, Done::Next, &[at(0xb400_0000_0000_9000, 8)]).unwrap();
+    assert_eq!(trace.sanitised, 1);
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    assert_eq!(
+        bytes.len(),
+        (4 + 1 + (65_535usize - 28).div_ceil(31) + 1) * 32,
+        "nothing that was refused is in it"
+    );
+    assert_eq!(findings(bytes), []);
+}
+
+#[test]
 fn a_suspension_is_two_timestamps_where_both_differ() {
     let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
     trace.timestamp(10).unwrap();

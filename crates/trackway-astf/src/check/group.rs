@@ -4,7 +4,7 @@ use super::rules::*;
 use super::state::Checker;
 use crate::record::{Access, Attribute, Instruction, Level};
 use crate::size::{Bytes, access_bytes, element_bytes, literal};
-use crate::word::{Class, Memory, Tracked, classify, sme_index, suppresses_faults, tracked};
+use crate::word::{Class, Memory, Tracked, classify, is_sme, sme_index, suppresses_faults, tracked};
 
 use trackway_core::{Rule, Syscall};
 
@@ -145,7 +145,8 @@ impl Group {
             demand(address % 16 == 0, &TAG_GRANULE);
         }
         match memory {
-            Copy | Set { .. } => {}
+            // Of these some have a range, of intermediate addresses.
+            Copy | Set { .. } | OtherMaintenance => {}
             TlbRange => demand(range.is_some() || trap, &RANGE_MISSING),
             _ => demand(range.is_none(), &RANGE_UNEXPECTED),
         }
@@ -341,11 +342,14 @@ impl Checker {
         let Instruction { iword, trap, is_branch, .. } = group.record;
         let indexed = sme_index(iword);
         match group.record.attribute() {
-            Attribute::Sme(..) if indexed == Some(false) && !is_branch => {
+            Attribute::Sme(..) if !indexed && !is_branch => {
                 self.report(&SME_NO_INDEX, || format!("{iword:#010x} computes no index"));
             }
             Attribute::Sme(..) => {}
-            _ if indexed == Some(true) && !trap => {
+            Attribute::None if is_sme(iword) && !indexed && group.record.has_xattr() => {
+                self.report(&SME_NO_INDEX, || format!("{iword:#010x} has xattr_mode or xattr set"));
+            }
+            _ if indexed && !trap => {
                 self.report(&SME_INDEX, || format!("{iword:#010x} has an index into ZA"));
             }
             _ => {}

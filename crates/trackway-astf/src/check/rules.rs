@@ -78,7 +78,7 @@ rules! {
     SME_INDEX = "ASTF-4.5-sme-index-missing", Error, "4.5",
         "An indexing SME instruction has xattr_mode 2 and its index.";
     SME_NO_INDEX = "ASTF-4.5-sme-index-unexpected", Error, "4.5",
-        "An instruction that computes no SME index has no xattr_mode 2.";
+        "An instruction that computes no SME index has no xattr_mode 2, and an SME one no xattr at all.";
     BRANCH_FLAG = "ASTF-4.5.1-branch-flag", Error, "4.5.1",
         "A branch instruction has is_branch.";
     NOT_A_BRANCH = "ASTF-4.5.1-not-a-branch", Error, "4.5.1",

@@ -616,3 +616,19 @@ fn accesses_in_parts_have_no_hole() {
     let found = findings(&plus(&[first.into(), at(0x9004).into()]));
     assert_eq!(found.iter().map(|found| found.rule.name).collect::<Vec<_>>(), [ACCESS_SIZE.name]);
 }
+
+#[test]
+fn an_sme_instruction_without_an_index_has_no_attribute() {
+    let fmopa = |xattr_mode, xattr| {
+        let records = plus(&[Instruction { xattr_mode, xattr, ..ins(0x1000, 0x8080_0000) }.into()]);
+        findings(&records).iter().any(|found| found.rule.name == SME_NO_INDEX.name)
+    };
+    assert!(!fmopa(0, 0));
+    assert!(fmopa(2, 1) && fmopa(3, 0) && fmopa(0, 1));
+}
+
+#[test]
+fn maintenance_by_ranges_of_intermediate_addresses_is_legal() {
+    let ripas2e1 = Instruction { xattr: 0x4000, ..range(0xd50c_8440, false, false) };
+    assert_eq!(findings(&plus(&[ripas2e1.into()])), []);
+}

@@ -1,0 +1,175 @@
+//! Events into records: what ASTF can hold comes back, what it cannot is in the ledger, exactly.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use trackway_astf::{Config, Level, Lower, Storage, Trace, WriteConfig};
+use trackway_core::*;
+
+#[derive(Clone, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Lowers event lines; gives the records as text, and the ledger.
+fn lower(meta: Meta, config: WriteConfig, lines: &str) -> Result<(Vec<u8>, Vec<String>)> {
+    let mut batch = Batch::default();
+    for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        batch.read_line(line).unwrap_or_else(|| panic!("{line}"));
+    }
+    let out = Shared::default();
+    let config = WriteConfig { storage: Storage::Raw, ..config };
+    let mut sink = Lower::new(Box::new(out.clone()), meta, config)?;
+    sink.put(&batch)?;
+    let losses = sink.finish()?;
+    let ledger = losses
+        .to_string()
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let bytes = out.0.lock().unwrap().clone();
+    Ok((bytes, ledger))
+}
+
+fn findings(bytes: &[u8]) -> Vec<String> {
+    let mut check = Trace::open(Input::from_vec(bytes.to_vec()), Config::default()).unwrap().check();
+    std::iter::from_fn(|| check.next_finding().unwrap())
+        .map(|finding| finding.rule.name.to_string())
+        .collect()
+}
+
+#[test]
+fn what_astf_cannot_hold_is_in_the_ledger() {
+    let mut meta = Meta::new(FormatId::Stf, Isa::A64);
+    meta.producers.push(Producer { name: "tracer".into(), version: "1".into(), comment: String::new() });
+    meta.isa_string = Some("armv9-a".to_string());
+    meta.vector_bits = Some(256);
+    let lines = "
+        0x0 context privilege=el0 asid=0x5 vmid=0x6 hw_thread=0x0 context_id=0x9
+        0x1 contents accesses=reg(reg:x1,role:state,update:set,value:0x5)
+        0x2 step pc=0x1000 encoding=0xf9400020 length=0x4 outcome=retired accesses=mem(kind:read,address:0x9000,size:0x8,data:0x2a,attributes:0x3,extra:(physical:0x89000));reg(reg:x0,role:destination,update:set,value:0x2a);reg(reg:x1,role:source,update:set,value:0x9000) extra=(physical_pc:0x81000)
+        0x3 step pc=0x1004 encoding=0xf9400020 length=0x4 outcome=retired accesses=mem(kind:read,address:0x0,size:0x8,attributes:0x0,unplaced:yes)
+        0x4 time kind=cycles value=0x7 clock=0x0
+        0x5 time kind=timestamp value=0x8 clock=0x0
+        0x6 mark kind=trigger value=0x1
+        0x7 step pc=0x1008 encoding=0xd503201f length=0x4 outcome=retired
+    ";
+    let (bytes, ledger) = lower(meta, WriteConfig::default(), lines).unwrap();
+    assert_eq!(
+        ledger,
+        [
+            "kept 1 contexts",
+            "kept 3 instructions",
+            "kept 1 memory accesses",
+            "dropped 1 ASTF-4.5.2-ea-missing",
+            "dropped 1 ISA string",
+            "dropped 1 accesses without an address",
+            "dropped 1 address space ids",
+            "dropped 1 context ids",
+            "dropped 1 cycle counts",
+            "dropped 1 hardware threads",
+            "dropped 1 marks",
+            "dropped 1 memory attributes",
+            "dropped 1 memory data",
+            "dropped 1 physical addresses",
+            "dropped 1 physical instruction addresses",
+            "dropped 1 producers",
+            "dropped 1 register contents",
+            "dropped 2 register values",
+            "dropped 1 timestamps",
+            "dropped 1 vector length of the machine",
+            "dropped 1 virtual machine ids",
+            "invented 1 security state (non-secure)",
+        ],
+    );
+    assert_eq!(findings(&bytes), ["ASTF-4.5.2-ea-missing"]);
+}
+
+/// One of everything that a BasicPlus trace can say, as events.
+const EVERYTHING: &str = "
+    time kind=timestamp value=0x64 clock=0x0
+    context privilege=el0 security=non-secure own_stack=no pid=0x7 tid=0x8 vector_bits=0x100 streaming=no dit=yes ssbs=yes mte=0x1
+    step pc=0x1000 encoding=0xf9800020 accesses=mem(kind:prefetch,address:0x9000,size:0x0,attributes:0x0) length=0x4 outcome=retired
+    step pc=0x1004 encoding=0xd50b7a20 accesses=mem(kind:maintenance,address:0x9000,size:0x0,attributes:0x0,tagged:yes) length=0x4 outcome=retired
+    step pc=0x1008 encoding=0xf8200022 accesses=mem(kind:read-write,address:0x9008,size:0x8,attributes:0x0) length=0x4 outcome=retired
+    step pc=0x100c encoding=0x19020440 accesses=mem(kind:read,address:0x9000,size:0x40,attributes:0x0,tagged:yes,range:yes);mem(kind:write,address:0xa000,size:0x40,attributes:0x0,range:yes) length=0x4 outcome=retired
+    step pc=0x1010 encoding=0xa4006020 accesses=mem(kind:read,address:0x9000,size:0x3,attributes:0x0);mem(kind:suppressed,address:0x9003,size:0x1,attributes:0x0,tagged:yes) length=0x4 outcome=retired
+    step pc=0x1014 encoding=0xa9400420 accesses=mem(kind:read,address:0x9ff8,size:0x8,attributes:0x0,tagged:yes);mem(kind:read,address:0xa000,size:0x8,attributes:0x0) length=0x4 outcome=retired
+    step pc=0x1018 encoding=0x54000040 length=0x4 outcome=retired taken=no
+    step pc=0x101c encoding=0x14000002 extra=(target:0x1024) length=0x4 outcome=retired taken=yes
+    step pc=0x1024 encoding=0xd40000e1 length=0x4 outcome=attempted
+    trap kind=exception class=0x15 from=0x1024 to=0xffff800000000400 syscall=svc syscall_index=0x7
+    time kind=timestamp value=0x65 clock=0x0
+    context privilege=el1 security=non-secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0
+    step pc=0xffff800000000400 encoding=0xd503437f length=0x4 outcome=retired
+    context privilege=el1 security=non-secure own_stack=yes vector_bits=0x200 streaming=yes dit=no ssbs=no mte=0x2
+    step pc=0xffff800000000404 encoding=0xe1000004 accesses=mem(kind:read,address:0xffff800000009000,size:0x40,attributes:0x0) extra=(sme_index:0x5) length=0x4 outcome=retired
+    mark kind=note text='half%20way
+    step pc=0xffff800000000408 encoding=0xf9000020 accesses=mem(kind:faulting,address:0x9000,size:0x8,attributes:0x0,tagged:yes) length=0x4 outcome=attempted
+    trap kind=exception class=0x25 from=0xffff800000000408 to=0xffff800000000200
+    step pc=0xffff800000000200 encoding=0xd4000023 length=0x4 outcome=attempted
+    trap kind=exception class=0x17 from=0xffff800000000200 to=0x8000 syscall=smc syscall_index=0x1
+    context privilege=el3 security=secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0
+    step pc=0x8000 encoding=0xd69f03e0 length=0x4 outcome=retired
+    trap kind=return from=0x8000 to=0xffff800000000204
+    context privilege=el1 security=non-secure own_stack=no vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x3
+    step pc=0xffff800000000204 encoding=0xd503207f length=0x4 outcome=retired
+    time kind=timestamp value=0x70 clock=0x0
+    mark kind=suspended value=0x10
+    time kind=timestamp value=0x80 clock=0x0
+    trap kind=interrupt cause=0x2 to=0xffff800000000480 is_virtual=yes
+    step pc=0xffff800000000480 encoding=0xd503201f length=0x4 outcome=retired
+    trap kind=interrupt cause=0x3 to=0xffff800000000500
+    step pc=0xffff800000000500 encoding=0xd503201f length=0x4 outcome=retired
+    trap kind=interrupt cause=0x1 class=0x2f to=0xffff800000000580
+    step pc=0xffff800000000580 encoding=0xd503201f length=0x4 outcome=retired
+    trap kind=exception class=0x21 to=0xffff800000000200
+    step pc=0xffff800000000200 encoding=0xd69f03e0 length=0x4 outcome=retired
+    trap kind=return from=0xffff800000000200 to=0x3000
+    context privilege=el0 security=non-secure own_stack=no pid=0x9 vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0 unsupported=yes
+    time kind=timestamp value=0x90 clock=0x0
+    context privilege=el0 security=non-secure own_stack=no vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0 unsupported=no
+    step pc=0x2000 encoding=0xd503201f length=0x4 outcome=retired
+    trap kind=reset to=0x0
+    context privilege=el3 security=secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0
+    step pc=0x0 encoding=0xd503201f length=0x4 outcome=retired
+";
+
+#[test]
+fn everything_that_astf_can_hold_comes_back() {
+    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    (meta.level, meta.timestamps) = (Some("BasicPlus".into()), true);
+    meta.comments.push("one of everything, longer than a record has room for".into());
+    let events: Vec<String> = EVERYTHING
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| format!("0x0 {line}"))
+        .collect();
+    let (bytes, ledger) = lower(meta.clone(), WriteConfig::default(), &events.join("\n")).unwrap();
+    assert_eq!(findings(&bytes), [""; 0]);
+    let lost = |line: &&String| !line.starts_with("kept");
+    assert_eq!(ledger.iter().filter(lost).collect::<Vec<_>>(), [""; 0]);
+    let trace = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap();
+    assert_eq!((trace.header.level(), &trace.meta.comments), (Level::BasicPlus, &meta.comments));
+    let (mut source, mut batch, mut found) = (trace.source(), Batch::default(), Vec::new());
+    while source.fill(&mut batch).unwrap() {
+        for event in &batch.events {
+            let mut line = String::new();
+            batch.write_line(&Event { offset: 0, ..*event }, &mut line);
+            found.push(line);
+        }
+    }
+    for (found, expected) in found.iter().zip(&events) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(found.len(), events.len());
+}
