@@ -7,61 +7,64 @@ use trackway_core::*;
 use super::{State, UNKNOWN, returns};
 use crate::layout::from_bytes;
 use crate::read::RECORD;
+use crate::record::Instruction;
 
-// Bits 23:16 of an Instruction: `ea_tagged`, `is_branch`, `ea_valid`.
-const TAGGED: u8 = 1 << 1;
-const BRANCH: u8 = 1 << 3;
-const VALID: u8 = 1 << 6;
-/// A branch that was taken.
-const TAKEN: u64 = (BRANCH | VALID) as u64;
+// Of the first word of an Instruction: type and `xattr_mode`, and the flags that tell what it does.
+const TYPE: u64 = 0x3ff;
+const TAGGED: u64 = 1 << 17;
+const BRANCH: u64 = 1 << 19;
+const MOVES: u64 = 3 << 20;
+const VALID: u64 = 1 << 22;
+/// Flags that no common instruction has.
+const OTHER: u64 = 1 << 18 | 1 << 23;
 
-/// By bits 23:16 of an Instruction with `xattr_mode` 0, 1 if it is not common. A common one has no access or
-/// one that reads or writes, or is a branch; it did not trap.
-static RARE: [u8; 256] = {
-    let mut rare = [1; 256];
-    let mut flags = 0;
-    while flags < 256 {
-        let (tagged, branch, valid) = (flags & 2 != 0, flags & 8 != 0, flags & 0x40 != 0);
-        let moves = flags & 0x30 != 0;
-        let other = flags & 0x84 != 0;
-        let common = !other && if branch { !tagged && !moves } else { valid == moves && (valid || !tagged) };
-        rare[flags] = !common as u8;
-        flags += 1;
-    }
-    rare
-};
+/// By `MOVES`: what an access does.
+static MEM_KINDS: [MemKind; 4] = [MemKind::Unknown, MemKind::Read, MemKind::Write, MemKind::ReadWrite];
 
-/// By bits 23:16: what an access does.
-static MEM_KINDS: [MemKind; 256] = {
-    let mut kinds = [MemKind::Unknown; 256];
-    let mut flags = 0;
-    while flags < 256 {
-        kinds[flags] = [MemKind::Unknown, MemKind::Read, MemKind::Write, MemKind::ReadWrite][flags >> 4 & 3];
-        flags += 1;
-    }
-    kinds
-};
-
-/// Is the record a common instruction?
-pub(super) fn common(record: &[u8; RECORD]) -> bool {
-    is_common(from_bytes(record)[0])
+/// What a common instruction does.
+#[derive(Clone, Copy)]
+enum Common {
+    /// Neither of the others.
+    Plain,
+    /// It has one access, which reads or writes.
+    Access,
+    /// It is a branch, taken or not.
+    Branch,
 }
 
-/// The same, by the first word of a record.
+/// Tells a common instruction by the first word of its record: `xattr_mode` is 0, and it did not trap.
 #[inline(always)]
-fn is_common(first: u64) -> bool {
-    // Type 1 with `xattr_mode` 0, and no exception-generating instruction.
-    let odd = (first as u16 & 0x3ff) ^ 1;
-    odd | u16::from(RARE[usize::from((first >> 16) as u8)]) == 0 && first >> 56 != 0xd4
+fn common(first: u64) -> Option<Common> {
+    // Exception-generating instructions never retire.
+    if (first >> 32) as u32 >> 24 == 0xd4 {
+        return None;
+    }
+    let is = |mask: u64, flags: u64| first & (TYPE | OTHER | mask) == flags | u64::from(Instruction::ID);
+    if is(TAGGED | BRANCH | MOVES | VALID, 0) {
+        Some(Common::Plain)
+    } else if is(BRANCH | VALID, VALID) && first & MOVES != 0 {
+        Some(Common::Access)
+    } else if is(TAGGED | BRANCH | MOVES, BRANCH) {
+        Some(Common::Branch)
+    } else {
+        None
+    }
+}
+
+/// Is the record a common instruction?
+pub(super) fn is_common(record: &[u8; RECORD]) -> bool {
+    common(from_bytes(record)[0]).is_some()
 }
 
 /// Where the flow goes on behind a common instruction, or [`UNKNOWN`].
 pub(super) fn follows(record: &[u8; RECORD]) -> u64 {
     let [first, pc, ea, _] = from_bytes(record);
-    match first >> 16 & u64::from(BRANCH | VALID) {
-        _ if returns((first >> 32) as u32) => UNKNOWN,
-        TAKEN => ea,
-        _ => pc.wrapping_add(4),
+    if returns((first >> 32) as u32) {
+        UNKNOWN
+    } else if first & BRANCH != 0 && first & VALID != 0 {
+        ea
+    } else {
+        pc.wrapping_add(4)
     }
 }
 
@@ -77,30 +80,31 @@ impl State {
         let mut last = None;
         for record in chunk {
             let [first, pc, ea, _] = from_bytes(record);
-            let flags = (first >> 16) as u8;
-            if !is_common(first) || pc != expected {
+            if pc != expected {
                 break;
             }
-            let mut step = Step::new(pc, (first >> 32) as u32, 4);
+            let Some(common) = common(first) else { break };
+            let step = Step::new(pc, (first >> 32) as u32, 4);
+            // Each arm appends its own event: what is a constant there is stored as one.
+            let mut push = |step| events.push(Event { offset: at, kind: EventKind::Step(step) });
             expected = pc.wrapping_add(4);
-            if flags & (BRANCH | VALID) != 0 {
-                if flags & BRANCH == 0 {
-                    step.accesses =
-                        Accesses { mem_start: mem.len() as u32, mem_len: 1, ..Accesses::default() };
+            match common {
+                Common::Plain => push(step),
+                Common::Access => {
+                    let mem_start = mem.len() as u32;
+                    push(Step { accesses: Accesses { mem_start, mem_len: 1, ..Accesses::default() }, ..step });
+                    let kind = MEM_KINDS[(first >> 20 & 3) as usize];
                     let size = (first >> 24 & 0xff) + 1;
-                    let mut access = MemAccess::new(MEM_KINDS[usize::from(flags)], ea, size, Value::Unknown);
-                    access.tagged = flags & TAGGED != 0;
-                    mem.push(access);
-                } else {
-                    step.taken = Some(flags & VALID != 0);
-                    if flags & VALID != 0 {
-                        expected = ea;
-                        step.extra = Batch::extra_at(extras.len());
-                        extras.push(StepExtra { target: Some(ea), ..StepExtra::default() });
-                    }
+                    let access = MemAccess::new(kind, ea, size, Value::Unknown);
+                    mem.push(MemAccess { tagged: first & TAGGED != 0, ..access });
+                }
+                Common::Branch if first & VALID == 0 => push(Step { taken: Some(false), ..step }),
+                Common::Branch => {
+                    expected = ea;
+                    push(Step { taken: Some(true), extra: Batch::extra_at(extras.len()), ..step });
+                    extras.push(StepExtra { target: Some(ea), ..StepExtra::default() });
                 }
             }
-            events.push(Event { offset: at, kind: EventKind::Step(step) });
             at += RECORD as u64;
             last = Some(record);
         }

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use trackway_core::{Batch, Observer, Result, in_order};
 
-use super::common::{common, follows};
+use super::common::{follows, is_common};
 use super::{ENOUGH, Lift, State};
 use crate::layout::from_bytes;
 use crate::read::RECORD;
@@ -85,7 +85,7 @@ impl<'r> Iterator for Parts<'r> {
 /// Where to cut: behind the last common instruction of a part, if there are as many records and one of them is.
 fn cut(records: &[[u8; RECORD]], size: usize) -> Option<usize> {
     let most = records.get(..size)?;
-    most.iter().rposition(common).map(|last| last + 1)
+    most.iter().rposition(is_common).map(|last| last + 1)
 }
 
 impl Lift {
