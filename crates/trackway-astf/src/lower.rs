@@ -17,6 +17,8 @@ use crate::word::{Class, Tracked, classify, tracked};
 
 /// Batches that are looked at to tell the level.
 const EARLY: usize = 32;
+/// A no-op.
+const NOP: u32 = 0xd503_201f;
 /// Items that wait for an instruction that never comes.
 const LONGEST_WAIT: usize = 1 << 12;
 
@@ -241,8 +243,9 @@ impl Lower {
         let mut lose = |there: bool, what| self.losses.add(Fate::Dropped, what, there.into());
         lose(extra.physical_pc.is_some(), "physical instruction addresses");
         lose(extra.micro_ops.len > 0, "micro-ops");
-        if extra.placeholder {
-            // A fetch that failed has no instruction: its Trap stands alone.
+        // A fetch that failed has no instruction: its Trap stands alone. STF knows that by the Trap, which is
+        // looked at when it is there, in the terms of this architecture.
+        if extra.placeholder && self.meta.format != FormatId::Stf {
             lose(true, "placeholder instructions");
             return Ok(());
         }
@@ -285,7 +288,10 @@ impl Lower {
             index: extra.sme_index.and_then(|index| u8::try_from(index).ok()),
             accesses,
         };
-        if waiting.is_complete() && !(class == Class::ExceptionReturn && self.level == Level::BasicPlus) {
+        // What the trap behind it says about an attempt: was there one at all?
+        let doubtful = waiting.attempted && self.meta.format != FormatId::Astf;
+        let returns = class == Class::ExceptionReturn && self.level == Level::BasicPlus;
+        if waiting.is_complete() && !returns && !doubtful {
             return self.write_step(waiting, None);
         }
         self.held.push(Held::Step(Box::new(waiting)));
@@ -341,6 +347,15 @@ impl Lower {
             };
             let eret =
                 matches!(&item, Held::Step(step) if step.class == Class::ExceptionReturn && !step.attempted);
+            if let (Held::Step(step), Some(Held::Trap(trap))) = (&item, items.peek())
+                && step.attempted
+                && comes_before(trap)
+            {
+                let nothing = step.word == NOP;
+                let what = if nothing { "placeholder instructions" } else { "interrupted instructions" };
+                self.losses.add(Fate::Dropped, what, 1);
+                continue;
+            }
             self.state.next_is_guessed = gap;
             match follows {
                 Some(from) if matches!(item, Held::Step(_)) => self.put_item(item, from)?,
@@ -623,6 +638,17 @@ impl Waiting {
             },
             _ => true,
         }
+    }
+}
+
+/// Formats whose traps belong to an instruction put one there that did not run, or a no-op, for interrupts and
+/// for what happens before there is an instruction: Instruction Aborts and misaligned addresses.
+fn comes_before(trap: &Trap) -> bool {
+    let class = trap.class.map(u64::from).or(trap.cause);
+    match trap.kind {
+        TrapKind::Interrupt => true,
+        TrapKind::Exception => matches!(class, Some(0x20..=0x22)),
+        _ => false,
     }
 }
 

@@ -173,3 +173,42 @@ fn everything_that_astf_can_hold_comes_back() {
     }
     assert_eq!(found.len(), events.len());
 }
+
+/// STF has its traps at an instruction: what did not run because of an interrupt, or was never fetched, is not
+/// an attempt here; an undefined instruction is one.
+#[test]
+fn instructions_that_never_ran_are_left_out() {
+    let trap = |text: &str| {
+        format!(
+            "0x0 context privilege=el0 security=non-secure
+             0x1 step pc=0x1000 encoding=0xd503201f length=0x4 outcome=retired
+             0x2 step pc=0x1004 {text} to=0xffff800000000400
+             0x4 context privilege=el1 security=non-secure own_stack=yes
+             0x5 step pc=0xffff800000000400 encoding=0xd503201f length=0x4 outcome=retired"
+        )
+    };
+    let cases = [
+        (
+            "encoding=0xd503201f length=0x4 outcome=attempted\n0x3 trap kind=interrupt cause=0x2",
+            "dropped 1 placeholder instructions",
+        ),
+        (
+            "encoding=0x8b040063 length=0x4 outcome=attempted\n0x3 trap kind=interrupt cause=0x2",
+            "dropped 1 interrupted instructions",
+        ),
+        (
+            "encoding=0xd503201f length=0x4 outcome=attempted\n0x3 trap kind=exception cause=0x20",
+            "dropped 1 placeholder instructions",
+        ),
+        (
+            "encoding=0x0 extra=(placeholder:yes) length=0x4 outcome=attempted\n0x3 trap kind=exception cause=0x0",
+            "kept 3 instructions",
+        ),
+    ];
+    for (text, expected) in cases {
+        let meta = Meta::new(FormatId::Stf, Isa::A64);
+        let (bytes, ledger) = lower(meta, WriteConfig::default(), &trap(text)).unwrap();
+        assert!(ledger.iter().any(|line| line == expected), "{expected} in {ledger:?}");
+        assert_eq!(findings(&bytes), [""; 0], "{text}");
+    }
+}

@@ -283,6 +283,39 @@ fn the_sample_program_goes_round_without_a_finding() {
 }
 
 #[test]
+fn the_bare_metal_program_shows_its_levels() {
+    let (file, elf) = (testdata("levels.astf"), testdata("../../programs/aarch64/levels.elf"));
+    assert_eq!(text(&["check", &file]), "");
+    assert!(text(&["info", &file]).contains("level:             BasicPlus\n"));
+    let shown = text(&["dump", &file, "--elf", &elf]);
+    for expected in [
+        "eret                              <_start+0x18>",
+        "svc #7                            (attempted)  <user+0x4>",
+        "syscall=svc syscall_index=0x7 (SVC)",
+        "mem faulting 0000000000000000 8",
+        "(Data Abort from lower)",
+        "(Unknown reason)",
+        "kind=suspended value=0x31",
+        "trap kind=interrupt cause=0x2",
+        "trap kind=return",
+    ] {
+        assert!(shown.contains(expected), "{expected} in\n{shown}");
+    }
+    // There and back: what STF cannot hold is told, the flow is the same, and check is content but for the
+    // address that faulted.
+    let folder = Folder::new("levels");
+    let (stf, back) = (folder.file("y.stf"), folder.file("z.astf"));
+    ledger(&["convert", &file, &stf]);
+    let account = ledger(&["convert", &stf, &back]);
+    assert!(account.contains("dropped 1 ASTF-4.5.3.2-data-abort-ea\n"), "{account}");
+    // The no-op that stood for the interrupted instruction in STF.
+    assert!(account.contains("dropped 1 placeholder instructions\n"), "{account}");
+    let pcs = |file: &str| text(&["dump", "--as", "pcs", "--attempted", file]);
+    assert_eq!(pcs(&back), pcs(&file));
+    assert_eq!(text(&["check", &back, "--waive", "ASTF-4.5.3.2-data-abort-ea"]), "");
+}
+
+#[test]
 fn a_basic_plus_trace_becomes_basic() {
     let folder = Folder::new("basic");
     let basic = folder.file("basic.astf");
