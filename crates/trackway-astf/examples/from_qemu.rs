@@ -23,6 +23,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     while source.fill(&mut batch)? {
         sink.put(&batch)?;
     }
-    eprint!("{}", sink.finish()?);
+    let mut ledger = sink.finish()?;
+    // What the recording itself does not say belongs to the account.
+    ledger.merge(source.losses());
+    eprint!("{ledger}");
     Ok(())
 }

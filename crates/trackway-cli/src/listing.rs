@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Meta, Outcome, Run, Step, Value};
+use trackway_core::{
+    Batch, Context, Event, EventKind, FormatId, Isa, MemAccess, Meta, Outcome, Run, Step, Value,
+};
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Style;
 
@@ -13,6 +15,7 @@ use crate::dump::{Shower, Window};
 pub(crate) struct Listing<W> {
     out: W,
     isa: Isa,
+    format: FormatId,
     /// Text, function and line of each address.
     columns: Columns,
     context: Context,
@@ -26,6 +29,7 @@ impl<W: Write> Listing<W> {
         Listing {
             out,
             isa: meta.isa,
+            format: meta.format,
             columns: Columns::new(trackway::program(&programs, 0), Style::default()),
             context: Context::default(),
             sources: meta.sources.clone(),
@@ -191,9 +195,9 @@ impl<W: Write> Shower for Listing<W> {
         let mut line = String::new();
         let kind = batch.event_fields(event, &mut |name, value| line += &format!(" {name}={value}"));
         if let EventKind::Trap(n) = event.kind
-            && let Some(class) = batch.traps[n as usize].class
+            && let Some(name) = trackway::trap_name(self.format, &batch.traps[n as usize])
         {
-            line += &format!(" ({})", trackway::exception_class(class));
+            line += &format!(" ({name})");
         }
         writeln!(self.out, "       --  {kind}{line}")
     }

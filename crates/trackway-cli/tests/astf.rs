@@ -296,7 +296,7 @@ fn the_bare_metal_program_shows_its_levels() {
         "(Data Abort from lower)",
         "(Unknown reason)",
         "kind=suspended value=0x31",
-        "trap kind=interrupt cause=0x2",
+        "trap kind=interrupt cause=0x2 to=0x40080c80 (IRQ)",
         "trap kind=return",
     ] {
         assert!(shown.contains(expected), "{expected} in\n{shown}");

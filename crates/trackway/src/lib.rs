@@ -42,8 +42,19 @@ pub use trackway_image::program;
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_core::{Finding, Input, Items, Meta, Sink, Source};
+use trackway_core::{Finding, FormatId, Input, Items, Meta, Sink, Source, Trap, TrapKind};
 use trackway_image::Image;
+
+/// What a trap is called, where the architecture has a name: by its Arm exception class, or as one of the
+/// interrupts, which each format numbers in its own way.
+pub fn trap_name(format: FormatId, trap: &Trap) -> Option<&'static str> {
+    let interrupt = trap.cause.filter(|_| format == FormatId::Astf && trap.kind == TrapKind::Interrupt);
+    match (trap.class, interrupt) {
+        (Some(class), _) => Some(exception_class(class)),
+        (None, Some(kind)) => Some(trackway_astf::TrapType(kind as u8).name()),
+        (None, None) => None,
+    }
+}
 
 /// A trace, recognised and opened.
 pub struct Trace {

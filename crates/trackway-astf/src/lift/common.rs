@@ -92,7 +92,10 @@ impl State {
                 Common::Plain => push(step),
                 Common::Access => {
                     let mem_start = mem.len() as u32;
-                    push(Step { accesses: Accesses { mem_start, mem_len: 1, ..Accesses::default() }, ..step });
+                    push(Step {
+                        accesses: Accesses { mem_start, mem_len: 1, ..Accesses::default() },
+                        ..step
+                    });
                     let kind = MEM_KINDS[(first >> 20 & 3) as usize];
                     let size = (first >> 24 & 0xff) + 1;
                     let access = MemAccess::new(kind, ea, size, Value::Unknown);
