@@ -8,6 +8,7 @@ use trackway_core::{Finding, Severity};
 
 use crate::cli::CheckArgs;
 use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
 use crate::report::placed;
 
 /// Findings of one rule.
@@ -23,6 +24,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut waived = 0u64;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut written = Ok(());
+    let progress = if args.jsonl {
+        Progress::beside_output(args.common.quiet)
+    } else {
+        Progress::new(args.common.quiet)
+    };
+    progress.say("checking");
     let checked = trace.check(&mut |finding| {
         if args.waive.iter().any(|rule| rule == finding.rule.name) {
             waived += 1;
@@ -37,6 +44,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
             group.first.push(finding);
         }
     });
+    drop(progress);
     written?;
     // Damage ends the checking; what was found before it is still told.
     let count = |severity| -> u64 {

@@ -11,6 +11,7 @@ use trackway_core::{EventKind, Losses};
 
 use crate::cli::ConvertArgs;
 use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
 use crate::report::placed;
 use crate::walk::walk;
 
@@ -74,7 +75,13 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
 
 fn rewrite(trace: Trace, args: &ConvertArgs, options: &Options) -> Result<Exit, Failure> {
     let target = Target::new(&args.output);
-    let items = trace.rewrite(target, options).map_err(|error| placed(&args.common, &args.input, error))?;
+    let progress = Progress::new(args.common.quiet);
+    progress.say("writing");
+    let items = trace.rewrite(target.clone(), options).map_err(|error| match target.failure() {
+        Some(error) => Failure::Written { path: args.output.clone(), error },
+        None => placed(&args.common, &args.input, error),
+    })?;
+    drop(progress);
     let mut losses = Losses::default();
     losses.add(trackway_core::Fate::Kept, "items", items);
     account(&losses, args)?;
@@ -97,14 +104,17 @@ fn through_events(
     if !programs.is_empty() {
         source = Box::new(Expand::by_source(source, programs));
     }
-    let written = |error: trackway::Error| Failure::input(&args.output, error);
-    let mut sink = trackway::create(into, Target::new(&args.output), &meta, options).map_err(written)?;
+    let target = Target::new(&args.output);
+    let written = |error: trackway::Error| Failure::output(&target, &args.output, error);
+    let mut sink = trackway::create(into, target.clone(), &meta, options).map_err(written)?;
     let mut events = 0u64;
-    let walked = walk(&args.common, &args.input, &mut *source, |batch| {
+    let progress = Progress::new(args.common.quiet);
+    let walked = walk(&args.common, &args.input, &mut *source, &progress, |batch| {
         events += batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Gap(_))).count() as u64;
         sink.put(batch).map_err(|error| written(error.into()))?;
         Ok(ControlFlow::Continue(()))
     });
+    drop(progress);
     // What came before damage is in the output, and the output is whole.
     let losses = sink.finish().map_err(|error| written(error.into()))?;
     account(&losses, args)?;

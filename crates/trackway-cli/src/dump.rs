@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
 use crate::pcs::{Pcs, Runs};
 use crate::position::Position;
+use crate::progress::Progress;
 use crate::report::{self, Health, placed};
 use crate::walk::walk;
 
@@ -91,7 +92,8 @@ fn show(
     };
     let mut begun = false;
     let mut shown = 0;
-    let health = walk(&args.common, &args.file, source, |batch| {
+    let progress = Progress::beside_output(args.common.quiet);
+    let health = walk(&args.common, &args.file, source, &progress, |batch| {
         let mut number = batch.first_instruction;
         for event in &batch.events {
             if window.is_none() && from.is_some_and(|from| from.is_reached(event, number)) {

@@ -1,6 +1,6 @@
 //! Exit codes, and what ends a command.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a command ended. The numbers are part of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ impl From<Exit> for std::process::ExitCode {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A trace could not be opened or read; `instruction` is the number of the next one.
-    #[error("{}: {error}", path.display())]
+    #[error("{}", about(path, error))]
     Input {
         /// The trace.
         path: PathBuf,
@@ -46,14 +46,38 @@ pub(crate) enum Failure {
     /// stdout is gone or full.
     #[error("stdout: {0}")]
     Output(#[from] std::io::Error),
+    /// The output is gone or full.
+    #[error("{}: {error}", if path.as_os_str() == "-" { "stdout".into() } else { path.display().to_string() })]
+    Written {
+        /// Where it was written to.
+        path: PathBuf,
+        /// Why it could not be.
+        error: std::io::Error,
+    },
     /// A loss that `--strict` refuses.
     #[error("{0}")]
     Strict(String),
 }
 
+/// What is wrong with which file; some errors name it themselves.
+fn about(path: &Path, error: &trackway::Error) -> String {
+    match error {
+        trackway::Error::File { .. } => error.to_string(),
+        _ => format!("{}: {error}", path.display()),
+    }
+}
+
 impl Failure {
+    /// A failure to write a trace: the output's own, if it has one.
+    pub(crate) fn output(target: &trackway::Target, path: &Path, error: impl Into<trackway::Error>) -> Self {
+        match target.failure() {
+            Some(error) => Failure::Written { path: path.into(), error },
+            None => Self::input(path, error),
+        }
+    }
+
     /// A failure to open or read a trace.
-    pub(crate) fn input(path: &std::path::Path, error: impl Into<trackway::Error>) -> Self {
+    pub(crate) fn input(path: &Path, error: impl Into<trackway::Error>) -> Self {
         Failure::Input { path: path.into(), error: Box::new(error.into()), instruction: None, excerpt: None }
     }
 
@@ -65,8 +89,12 @@ impl Failure {
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,
             // A closed pipe is how a reader says that it has enough.
-            Failure::Output(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Exit::Fine,
-            Failure::Output(_) => Exit::Internal,
+            Failure::Output(error) | Failure::Written { error, .. }
+                if error.kind() == std::io::ErrorKind::BrokenPipe =>
+            {
+                Exit::Fine
+            }
+            Failure::Output(_) | Failure::Written { .. } => Exit::Internal,
         }
     }
 }

@@ -84,7 +84,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
         match one(path, args) {
             Ok(exit) => worst = worst.max(exit),
             // With several files one that fails does not keep the others from being shown.
-            Err(failure @ Failure::Input { .. }) if several => worst = worst.max(report::failure(&failure)),
+            Err(failure @ Failure::Input { .. }) if several => {
+                worst = worst.max(report::failure(&failure, ""))
+            }
             Err(failure) => return Err(failure),
         }
     }
@@ -100,19 +102,8 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     }
     let mut source = trace.source().map_err(|error| report::placed(&args.common, path, error))?;
     let mut summary = Summary::default();
-    let walked = observe(&args.common, path, &mut *source, &mut summary);
     // A damaged trace is described as far as it was read.
-    let (health, failure) = match walked {
-        Ok(health) => (health, None),
-        Err(failure) => {
-            let instructions = match &failure {
-                Failure::Input { instruction, .. } => instruction.unwrap_or(0),
-                _ => 0,
-            };
-            let items = source.census().iter().map(|entry| entry.1).sum();
-            (Health { instructions, items: Some(items), ..Health::default() }, Some(failure))
-        }
-    };
+    let (health, walked) = observe(&args.common, path, &mut *source, &mut summary);
     let facts = facts(path, title, &meta, &container, &summary, &health, &source.census());
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -133,15 +124,8 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
             writeln!(out, "  trackway {next}")?;
         }
     }
-    match failure {
-        Some(failure) => Err(failure),
-        None => {
-            if let Some(error) = health.first_error {
-                anstream::eprintln!("damaged: {error}");
-            }
-            Ok(health.exit(&args.common))
-        }
-    }
+    health.print_damage();
+    walked.map(|()| health.exit(&args.common))
 }
 
 fn facts(
@@ -178,10 +162,7 @@ fn facts(
     put("comments", list(&meta.comments));
     put("features", list(&meta.features));
     put("sources", list(&meta.sources));
-    for (name, value) in &meta.notes {
-        facts.push(("note", json!(format!("{name}: {value}"))));
-    }
-    let mut put = |name, value: Option<Json>| facts.extend(value.map(|value| (name, value)));
+    put("note", list(&meta.notes.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()));
     put("start pc", hex(meta.start_pc));
     put("first pc", hex(summary.first_pc));
     put("last pc", hex(summary.last_pc));

@@ -26,6 +26,11 @@ use cli::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
     let cli = Cli::parse();
+    let tried = match &cli.command {
+        Command::Check(_) => "check",
+        Command::Dump(args) if args.raw => "dump --raw",
+        _ => "",
+    };
     let outcome = match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Info(args) => info::run(&args),
@@ -41,6 +46,6 @@ fn main() -> std::process::ExitCode {
     };
     match outcome {
         Ok(exit) => exit.into(),
-        Err(failure) => report::failure(&failure).into(),
+        Err(failure) => report::failure(&failure, tried).into(),
     }
 }

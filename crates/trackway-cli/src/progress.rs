@@ -12,14 +12,30 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Hidden unless stderr is a terminal, stdout is not one too, and nobody asked for quiet.
+    /// Hidden unless stderr is a terminal and nobody asked for quiet.
     pub(crate) fn new(quiet: bool) -> Self {
-        let shown = std::io::stderr().is_terminal() && !quiet;
+        Self::shown(!quiet)
+    }
+
+    /// For those who print as they go: hidden, too, where that would go to the same terminal.
+    pub(crate) fn beside_output(quiet: bool) -> Self {
+        Self::shown(!quiet && !std::io::stdout().is_terminal())
+    }
+
+    fn shown(wanted: bool) -> Self {
+        let shown = wanted && std::io::stderr().is_terminal();
         let bar = if shown { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
         Progress { bar }
+    }
+
+    /// Says what goes on, where it cannot be told how far it is.
+    pub(crate) fn say(&self, what: &'static str) {
+        self.bar.set_message(what);
+        let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+        self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     }
 
     /// So many instructions were read, so many errors met.

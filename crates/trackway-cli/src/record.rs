@@ -72,9 +72,10 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let text = format!("{}: which format? Say --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
-    let written = |error: trackway::Error| Failure::input(&args.output, error);
+    let target = Output::new(&args.output);
+    let written = |error: trackway::Error| Failure::output(&target, &args.output, error);
     let meta = recorder.meta().clone();
-    let mut sink = trackway::create(into, Output::new(&args.output), &meta, &options).map_err(written)?;
+    let mut sink = trackway::create(into, target.clone(), &meta, &options).map_err(written)?;
     let mut batch = Batch::default();
     // The trace may be on stdout; the program's own words then go to stderr.
     let to_stdout = args.output != Path::new("-");

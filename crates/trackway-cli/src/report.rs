@@ -13,8 +13,8 @@ use crate::exit::{Exit, Failure};
 const RED: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 const BLUE: anstyle::Style = anstyle::AnsiColor::Blue.on_default();
 
-/// Prints a failure and gives its exit code.
-pub(crate) fn failure(failure: &Failure) -> Exit {
+/// Prints a failure and gives its exit code. `tried` is the command that failed, where it is one that the hints name.
+pub(crate) fn failure(failure: &Failure, tried: &str) -> Exit {
     let exit = failure.exit();
     if exit == Exit::Fine {
         return exit;
@@ -27,7 +27,7 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
         if let Some(instruction) = instruction {
             eprintln!("  after {instruction} instructions");
         }
-        if let Some(next) = next_thing(error, path) {
+        if let Some(next) = next_thing(error, path, tried) {
             eprintln!("  {BLUE}try:{BLUE:#} {next}");
         }
     }
@@ -35,13 +35,12 @@ pub(crate) fn failure(failure: &Failure) -> Exit {
 }
 
 /// The next thing to try.
-fn next_thing(error: &trackway::Error, path: &Path) -> Option<String> {
+fn next_thing(error: &trackway::Error, path: &Path, tried: &str) -> Option<String> {
     let path = path.display();
     Some(match error {
+        trackway::Error::NotRecognised { head } if head.is_empty() => return None,
         trackway::Error::NotRecognised { .. } => {
-            format!(
-                "--format FORMAT if you know it; flow formats need --config (trackway dump {path} --help)"
-            )
+            "--format FORMAT if you know it; flow formats need --config (trackway dump --help)".into()
         }
         trackway::Error::Trace(error) => match error.kind {
             ErrorKind::Truncated => {
@@ -52,9 +51,12 @@ fn next_thing(error: &trackway::Error, path: &Path) -> Option<String> {
             }
             ErrorKind::Compression => "the compressed file is damaged: copy it again".into(),
             ErrorKind::Io(_) => return None,
-            _ => format!(
-                "trackway dump --raw {path} shows the items up to there, trackway check {path} what is wrong"
-            ),
+            _ => [("dump --raw", "shows the items up to there"), ("check", "says what else is wrong")]
+                .iter()
+                .filter(|(command, _)| *command != tried)
+                .map(|(command, does)| format!("trackway {command} {path} {does}"))
+                .collect::<Vec<_>>()
+                .join("; "),
         },
         _ => return None,
     })
@@ -64,7 +66,7 @@ fn next_thing(error: &trackway::Error, path: &Path) -> Option<String> {
 pub(crate) fn placed(common: &Common, path: &Path, error: trackway::Error) -> Failure {
     let excerpt = match &error {
         trackway::Error::Trace(error) => excerpt(common, path, error),
-        trackway::Error::NotRecognised { head } => Some(hex_lines(head, 0, None)),
+        trackway::Error::NotRecognised { head } if !head.is_empty() => Some(hex_lines(head, 0, None)),
         _ => None,
     };
     Failure::Input { path: path.into(), error: Box::new(error), instruction: None, excerpt }
@@ -159,13 +161,18 @@ impl Health {
         format!("health: {items}{instructions} instructions, {gaps} gaps, {skipped} bytes skipped")
     }
 
-    /// Prints the line, and errors that were stepped over, to stderr.
-    pub(crate) fn print(&self, common: &Common) {
+    /// Prints errors that were stepped over, to stderr.
+    pub(crate) fn print_damage(&self) {
         if let Some(first) = &self.first_error {
             let more =
                 if self.errors > 1 { format!(" (and {} more)", self.errors - 1) } else { String::new() };
             eprintln!("{RED}damaged:{RED:#} {first}{more}");
         }
+    }
+
+    /// Prints the line, and errors that were stepped over, to stderr.
+    pub(crate) fn print(&self, common: &Common) {
+        self.print_damage();
         if !common.quiet {
             eprintln!("{}", self.line());
         }

@@ -10,6 +10,7 @@ use trackway_tools::stats::{LINE, PAGE, Stats};
 
 use crate::cli::StatsArgs;
 use crate::exit::{Exit, Failure};
+use crate::progress::Progress;
 use crate::report::{Health, placed};
 use crate::walk::{observe, walk};
 
@@ -25,7 +26,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let mut source = trace.source().map_err(failed)?;
     let in_parts = programs.iter().all(|program| program.is_everywhere());
     let mut health = if in_parts {
-        observe(&args.common, &args.file, &mut *source, &mut stats)?
+        let (health, walked) = observe(&args.common, &args.file, &mut *source, &mut stats);
+        walked.map(|()| health)?
     } else {
         in_order(args, &mut *source, &mut stats)?
     };
@@ -50,15 +52,13 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     } else {
         print(&mut out, &groups, &health)?;
     }
-    if let Some(error) = health.first_error {
-        anstream::eprintln!("damaged: {error}");
-    }
+    health.print_damage();
     Ok(health.exit(&args.common))
 }
 
 /// Shows all events to `stats` on one thread.
 fn in_order(args: &StatsArgs, source: &mut dyn Source, stats: &mut Stats) -> Result<Health, Failure> {
-    walk(&args.common, &args.file, source, |batch| {
+    walk(&args.common, &args.file, source, &Progress::new(args.common.quiet), |batch| {
         stats.observe(batch);
         Ok(ControlFlow::Continue(()))
     })

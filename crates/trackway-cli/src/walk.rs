@@ -15,31 +15,33 @@ pub(crate) fn walk(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
+    progress: &Progress,
     mut visit: impl FnMut(&Batch) -> Result<ControlFlow<()>, Failure>,
 ) -> Result<Health, Failure> {
     let mut batch = Batch::default();
-    steps(common, path, source, |source, found| {
+    let (health, walked) = steps(common, path, source, progress, |source, found| {
         let more = source.fill(&mut batch).map_err(Stop::Bad)?;
         found.observe(&batch);
         Ok(more && visit(&batch).map_err(Stop::Failed)?.is_continue())
-    })
+    });
+    walked.map(|()| health)
 }
 
-/// Shows all events to `observer`, on several threads where the format can; gives the health of what was read.
+/// Shows all events to `observer`, on several threads where the format can; gives the health of what was read, and what ended it.
 pub(crate) fn observe<O: Observer>(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
     observer: &mut O,
-) -> Result<Health, Failure> {
+) -> (Health, Result<(), Failure>) {
     let mut both = Both { found: Found::default(), other: observer.another() };
-    let health = steps(common, path, source, |source, found| {
+    let walked = steps(common, path, source, &Progress::new(common.quiet), |source, found| {
         let more = source.observe(&mut both);
         *found = both.found.clone();
         more.map_err(Stop::Bad)
     });
     observer.merge(both.other);
-    health
+    walked
 }
 
 /// Why a step did not succeed.
@@ -53,37 +55,35 @@ fn steps(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
+    progress: &Progress,
     mut step: impl FnMut(&mut dyn Source, &mut Found) -> Result<bool, Stop>,
-) -> Result<Health, Failure> {
+) -> (Health, Result<(), Failure>) {
     let mut health = Health::default();
     let mut found = Found::default();
-    let progress = Progress::new(common.quiet);
-    let mut errors = 0;
-    loop {
+    let walked = loop {
         let more = match step(source, &mut found) {
             Ok(more) => more,
-            Err(Stop::Failed(failure)) => return Err(failure),
+            Err(Stop::Failed(failure)) => break Err(failure),
             Err(Stop::Bad(error)) => {
                 if !source.resync().unwrap_or(false) {
-                    return Err(placed_at(common, path, error, found.instructions));
+                    break Err(placed_at(common, path, error, found.instructions));
                 }
                 if common.strict {
-                    return Err(Failure::Strict(format!("{}: {error}", path.display())));
+                    break Err(Failure::Strict(format!("{}: {error}", path.display())));
                 }
                 health.stepped_over(error);
-                errors += 1;
                 true
             }
         };
-        progress.update(source, found.instructions, errors);
+        progress.update(source, found.instructions, health.errors);
         if !more {
-            break;
+            break Ok(());
         }
-    }
+    };
     (health.instructions, health.gaps, health.skipped) = (found.instructions, found.gaps, found.skipped);
     let items: u64 = source.census().iter().map(|entry| entry.1).sum();
     health.items = (items > 0).then_some(items);
-    Ok(health)
+    (health, walked)
 }
 
 /// What every way through a trace counts.

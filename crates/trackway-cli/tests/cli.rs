@@ -3,7 +3,7 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use common::{Folder, piped, repo, stdout, text, trackway};
 
@@ -215,6 +215,123 @@ fn damage_is_told_with_its_place_and_what_came_before_is_shown() {
     );
 }
 
+/// Every way that a container can be broken: what there is comes out, the place is told, and the exit code is that of an error
+/// that ends decoding, the same for every command.
+#[test]
+fn broken_containers_are_told_alike() {
+    let folder = Folder::new("containers-broken");
+    let (whole, path) = (folder.file("whole.zstf"), folder.file("broken.zstf"));
+    stdout(&["convert", &repo("testdata/stf/sort/trace.stf"), &whole, "--chunk", "100"]);
+    let bytes = std::fs::read(&whole).unwrap();
+    let index = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
+    let with = |at: usize, word: u64| [&bytes[..at], &word.to_le_bytes(), &bytes[at + 8..]].concat();
+    // What is broken, the place that is named, the byte under the caret, instructions.
+    let cases = [
+        (with(index, 1 << 60), format!("{index:#x}: ZSTF index.chunk count: 0x1000000000000000"), "00", 297),
+        (with(index + 32, 3), format!("{:#x}: ZSTF index.chunk offset: 3", index + 32), "03", 297),
+        (
+            with(index + 8 + 48 + 16, 5),
+            format!("{:#x}: ZSTF index.uncompressed size: 5", index + 72),
+            "05",
+            297,
+        ),
+        (with(12, u64::MAX - 4), "0xc: ZSTF header.index offset: 0xfffffffffffffffb".into(), "fb", 297),
+        (bytes[..bytes.len() - 1].to_vec(), format!("{index:#x}: ZSTF index.chunk count: 3"), "03", 297),
+    ];
+    for (broken, place, byte, instructions) in cases {
+        std::fs::write(&path, &broken).unwrap();
+        for args in [
+            &["info"][..],
+            &["dump", "--as", "pcs", "--attempted"],
+            &["dump", "--raw"],
+            &["check"],
+            &["stats"],
+        ] {
+            let output = trackway(&[args, &[&path]].concat());
+            let error = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{args:?}: {error}");
+            assert!(error.contains(&format!("error: {path}: {place}")), "{args:?}: {place} in\n{error}");
+            let lines: Vec<&str> = error.lines().collect();
+            let caret = lines.iter().position(|line| line.trim() == "^").expect("a caret");
+            let column = lines[caret].find('^').expect("a caret");
+            assert_eq!(&lines[caret - 1][column..column + 2], byte, "{args:?}\n{error}");
+        }
+        let pcs = trackway(&["dump", "--as", "pcs", "--attempted", &path]);
+        assert_eq!(text(&pcs.stdout).lines().count(), instructions, "{place}");
+        let info = text(&trackway(&["info", &path]).stdout);
+        assert!(info.contains(&format!("instructions:      {instructions}\n")), "{info}");
+    }
+    // Cut inside a chunk: the one before it is there.
+    std::fs::write(&path, &bytes[..index / 2]).unwrap();
+    for args in [&["info"][..], &["dump", "--as", "pcs"], &["dump", "--raw"], &["check"], &["stats"]] {
+        let output = trackway(&[args, &[&path]].concat());
+        assert_eq!(output.status.code(), Some(3), "{args:?}");
+        assert!(text(&output.stderr).contains("the file is cut"), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+/// An error names a file once, and proposes what was not just tried.
+#[test]
+fn errors_read_well() {
+    let folder = Folder::new("errors");
+    let error = |args: &[&str]| text(&trackway(args).stderr);
+    let nothing = folder.file("nothing.stf");
+    assert_eq!(
+        error(&["info", &nothing]),
+        format!("error: {nothing}: No such file or directory (os error 2)\n")
+    );
+    assert_eq!(
+        error(&["info", &folder.file("")]),
+        format!("error: {}: a folder without snapshot.ini is no trace\n", folder.file(""))
+    );
+    std::fs::write(&nothing, "").unwrap();
+    assert_eq!(error(&["info", &nothing]), format!("error: {nothing}: it is empty\n"));
+    assert!(
+        error(&["info", "--format", "stf", &nothing]).contains("0x0: IDENTIFIER: the input ends inside it")
+    );
+    let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
+    bytes[0x52] = 200;
+    std::fs::write(&nothing, &bytes).unwrap();
+    let (raw, check) = (error(&["dump", "--raw", &nothing]), error(&["check", &nothing]));
+    assert!(!raw.contains("trackway dump --raw") && raw.contains("trackway check"), "{raw}");
+    assert!(check.contains("trackway dump --raw") && !check.contains("trackway check"), "{check}");
+    // Several notes are all in the JSON.
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")])).unwrap();
+    assert_eq!(json["note"], serde_json::json!(["features: 0x42c"]));
+}
+
+/// The output is to blame where it is: full, gone, or not fit for what was asked.
+#[test]
+fn output_that_fails_is_told_as_such() {
+    let trace = repo("testdata/stf/sort/trace.stf");
+    let output = trackway(&["convert", &trace, "-", "--container", "zstf"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("cannot seek"), "{}", text(&output.stderr));
+    for args in [
+        &["convert", &trace, "-"][..],
+        &["convert", &trace, "-", "--stf-version", "1.5", "-q"],
+        &["record", &repo("programs/riscv/sort.elf"), "-o", "-", "--into", "stf", "-q"],
+    ] {
+        let closed = closed_pipe(args);
+        assert_eq!((closed.status.code(), text(&closed.stderr)), (Some(0), String::new()), "{args:?}");
+    }
+    if std::path::Path::new("/dev/full").exists() {
+        for args in [
+            &["convert", &trace, "/dev/full", "--container", "plain"][..],
+            &["convert", &trace, "/dev/full", "--into", "tandem", "-q"],
+        ] {
+            let output = trackway(args);
+            assert_eq!(
+                text(&output.stderr),
+                "error: /dev/full: No space left on device (os error 28)\n",
+                "{args:?}"
+            );
+            assert_eq!(output.status.code(), Some(5), "{args:?}");
+        }
+    }
+}
+
 #[test]
 fn gaps_count_under_strict() {
     let folder = Folder::new("strict");
@@ -301,16 +418,33 @@ fn demo_agrees() {
     }
 }
 
-#[test]
-fn a_closed_pipe_is_not_an_error() {
+/// Runs the program with nobody to read what it prints.
+fn closed_pipe(args: &[&str]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
-        .args(["dump", "--as", "events", &repo("testdata/stf/sort/trace.stf")])
+        .args(args)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     drop(child.stdout.take());
-    let output = child.wait_with_output().unwrap();
-    assert!(text(&output.stderr).is_empty(), "{}", text(&output.stderr));
-    assert_eq!(output.status.code(), Some(0));
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let trace = repo("testdata/stf/sort/trace.stf");
+    for args in [
+        &["dump", "--as", "events", &trace][..],
+        &["dump", "--as", "runs", &trace],
+        &["dump", "--raw", &trace],
+        &["info", &trace],
+        &["stats", &trace],
+        &["man"],
+        &["completions", "bash"],
+        &["demo"],
+    ] {
+        let output = closed_pipe(args);
+        assert!(text(&output.stderr).is_empty(), "{args:?}: {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+    }
 }

@@ -159,6 +159,9 @@ impl Parts {
                         let zstf = Zstf { bytes, per_chunk, chunks, index_at, pool: Pool::default() };
                         Ok(Parts::new(Plan::Chunks(zstf), None, container))
                     }
+                    Err(_) if all.len() <= HEADER as usize => {
+                        Err(ErrorKind::Truncated.at(all.len() as u64, "ZSTF chunk", "", "ZSTF"))
+                    }
                     Err(damage) => {
                         // The frames stand one behind the other: they can be read without the index.
                         let end = frames_end(all);
@@ -191,6 +194,14 @@ impl Parts {
     /// True if there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Is there nothing left to go on with?
+    pub(crate) fn is_done(&self) -> bool {
+        match &self.plan {
+            Plan::Stream(feed) => feed.is_none(),
+            Plan::Chunks(zstf) => self.next >= zstf.chunks.len(),
+        }
     }
 
     /// Instructions per chunk, where there is an index.

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use trackway_core::{Error, ErrorKind, FormatId, Isa, Meta, Producer, Result};
 
 use crate::config::Config;
-use crate::container::{Head, Parts};
+use crate::container::{Head, PLAIN_MAGIC, Parts};
 use crate::layout::Layout;
 use crate::read::scan;
 use crate::record::Record;
@@ -87,12 +87,20 @@ impl Header {
                     let full = bytes.len() >= LONGEST_HEADER;
                     let header = Header::collect(&mut copy, config)?;
                     if header.complete || full || !feed.more()? {
-                        return Ok(header);
+                        return header.begun();
                     }
                 }
             }
-            Head::Stream(None) => Ok(Header::default()),
-            Head::Chunk(mut part) => Header::collect(&mut part.feed, config),
+            Head::Stream(None) => Header::default().begun(),
+            Head::Chunk(mut part) => Header::collect(&mut part.feed, config)?.begun(),
+        }
+    }
+
+    /// The header, if there is anything of it.
+    fn begun(self) -> Result<Self> {
+        match self.records {
+            0 => Err(ErrorKind::Truncated.at(0, "IDENTIFIER", "", "STFIdentifierRecord (1)")),
+            _ => Ok(self),
         }
     }
 
@@ -101,9 +109,9 @@ impl Header {
         let mut layout = Layout::default();
         let mut refused: Option<Error> = None;
         // Damage in the header is told when the records are read; here it only ends the header.
-        let mut visitor = |offset: u64, record: &Record<'_>, _: &[u8]| {
+        let mut visitor = |offset: u64, record: &Record<'_>, raw: &[u8]| {
             if header.records == 0 && !matches!(record, Record::Identifier { magic: [b'S', b'T', b'F'] }) {
-                refused = Some(wrong_magic(record.descriptor().into()));
+                refused = Some(wrong_magic(raw));
             }
             if let Record::Version { major, minor } = *record
                 && !config.force
@@ -127,7 +135,7 @@ impl Header {
             (Some(error), _) => Err(error),
             (None, Err(error)) if header.records == 0 => Err(match error.is_truncated() {
                 true => error,
-                false => wrong_magic(feed.bytes().first().copied().unwrap_or(0).into()),
+                false => wrong_magic(feed.bytes()),
             }),
             _ => Ok(header),
         }
@@ -179,6 +187,9 @@ pub(crate) fn instruction_set(isa: u16, mode: u16) -> Isa {
     }
 }
 
-fn wrong_magic(found: u64) -> Error {
-    ErrorKind::Illegal { found }.at(0, "IDENTIFIER", "magic", "STFIdentifierRecord (1)")
+/// The first byte of a record that is not what the first record begins with.
+fn wrong_magic(bytes: &[u8]) -> Error {
+    let wrong = bytes.iter().zip(PLAIN_MAGIC).position(|(found, wanted)| found != wanted).unwrap_or(0);
+    let found = bytes.get(wrong).copied().unwrap_or(0).into();
+    ErrorKind::Illegal { found }.at(wrong as u64, "IDENTIFIER", "magic", "STFIdentifierRecord (1)")
 }

@@ -170,6 +170,6 @@ impl Records {
     /// After an error: leaves the part it is in; gives the bytes left there, if another part follows.
     pub fn skip_part(&mut self) -> Option<u64> {
         let left = self.part.take().map_or(0, |part| part.left());
-        (self.parts.len() > 1).then_some(left)
+        (!self.parts.is_done()).then_some(left)
     }
 }

@@ -260,14 +260,13 @@ impl Source for Lift {
     }
 
     fn resync(&mut self) -> Result<bool> {
-        match self.failed.take() {
-            // A plain stream cannot be entered again: nothing tells where a record begins.
-            Some((_, 1..)) if self.parts.len() == 1 => return Ok(false),
-            Some((offset, bytes @ 1..)) => {
-                self.gap = Some((offset, Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) }));
-            }
-            // The part had ended, or only the container is wrong.
-            _ => {}
+        let failed = self.failed.take();
+        // Records can only be entered at the start of a chunk: nothing else tells where one begins.
+        if self.parts.is_done() {
+            return Ok(false);
+        }
+        if let Some((offset, bytes @ 1..)) = failed {
+            self.gap = Some((offset, Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) }));
         }
         Ok(true)
     }

@@ -297,8 +297,79 @@ fn versions_that_are_not_supported_are_refused_unless_forced() {
 
 #[test]
 fn wrong_magic_is_told() {
-    for bytes in [&b"\x01STG\x02"[..], b"\x02\x01\0\0\0\x03\0\0\0", b"\xc8abc", b"ZSTD\0\0\0\0"] {
+    let cases =
+        [(&b"\x01STG\x02"[..], 3), (b"\x02\x01\0\0\0\x03\0\0\0", 0), (b"\xc8abc", 0), (b"ZSTD\0\0\0\0", 0)];
+    for (bytes, place) in cases {
         let error = open(bytes, 1).unwrap_err();
-        assert_eq!((error.item, error.offset), ("IDENTIFIER", 0), "{bytes:?}: {error}");
+        assert_eq!((error.item, error.offset), ("IDENTIFIER", place), "{bytes:?}: {error}");
+        assert_eq!(error.kind, ErrorKind::Illegal { found: bytes[place as usize].into() });
+    }
+}
+
+/// A file with nothing in it is cut, not fine; so is one that ends before its first chunk.
+#[test]
+fn nothing_at_all_is_told() {
+    let packed = rewrite(&busy_trace(10), zstf(5, 1));
+    for (bytes, place) in [
+        (&[][..], ("IDENTIFIER", 0)),
+        (&packed[..20], ("ZSTF chunk", 20)),
+        (&packed[..7], ("ZSTF header", 7)),
+    ] {
+        let error = open(bytes, 1).unwrap_err();
+        assert!(error.is_truncated(), "{error}");
+        assert_eq!((error.item, error.offset), place, "{error}");
+    }
+}
+
+/// Decoding goes on behind damage only where something follows it: in every other case the error is the last word.
+#[test]
+fn an_error_that_nothing_follows_ends_it() {
+    let packed = rewrite(&busy_trace(300), zstf(100, 1));
+    let (at, entries) = index(&packed);
+    let with = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = packed.clone();
+        change(&mut bytes);
+        bytes
+    };
+    let frame = |n: usize| entries[n][0] as usize;
+    // What is wrong, the instructions that are left, and whether it ends the decoding.
+    let cases: [(&str, Vec<u8>, u64, bool); 7] = [
+        ("a chunk", with(&|bytes| bytes[frame(1)..][..4].fill(0)), 200, false),
+        ("the last chunk", with(&|bytes| bytes[frame(2)..][..4].fill(0)), 200, true),
+        ("size of a chunk", with(&|bytes| put(bytes, at + 8 + 24 + 16, 5)), 300, false),
+        ("size of the last chunk", with(&|bytes| put(bytes, at + 8 + 48 + 16, 5)), 300, true),
+        ("count of the index", with(&|bytes| put(bytes, at, 1 << 60)), 300, true),
+        ("cut in the index", with(&|bytes| bytes.truncate(at + 20)), 300, true),
+        ("cut in a chunk", with(&|bytes| bytes.truncate((frame(1) + frame(2)) / 2)), 100, true),
+    ];
+    for (what, bytes, instructions, ends) in cases {
+        for jobs in [1, 3] {
+            let mut source = open(&bytes, jobs).unwrap().source();
+            let (mut count, mut ended) = (Count::default(), false);
+            loop {
+                match source.observe(&mut count) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(_) if source.resync().unwrap() => {}
+                    Err(_) => {
+                        ended = true;
+                        break;
+                    }
+                }
+            }
+            // A chunk that is cut gives what came before the cut.
+            assert!((instructions..instructions + 100).contains(&count.0), "{what}: {}", count.0);
+            assert_eq!(ended, ends, "{what}, {jobs} threads");
+        }
+        let mut records = open(&bytes, 1).unwrap().records();
+        let mut ended = false;
+        while !ended {
+            match records.next(|_, _, _| ()) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(_) => ended = records.skip_part().is_none(),
+            }
+        }
+        assert_eq!(ended, ends, "{what}, records");
     }
 }

@@ -20,7 +20,7 @@ pub enum Error {
         error: std::io::Error,
     },
     /// No format recognises the content.
-    #[error("not a trace that Trackway recognises")]
+    #[error("{}", if head.is_empty() { "it is empty" } else { "not a trace that Trackway recognises" })]
     NotRecognised {
         /// Its first bytes.
         head: Vec<u8>,

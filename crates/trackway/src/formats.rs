@@ -1,14 +1,14 @@
 //! The one list of formats, and what each gives.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
+use trackway_core::{Finding, FormatId, Input, Items, Meta, Sink, Source};
 use trackway_image::Image;
 
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
+use crate::target::Target;
 
 mod astf;
 mod ete;
@@ -73,39 +73,6 @@ pub trait Opened {
 
     /// Writes the same items into another container; gives their number.
     fn rewrite(self: Box<Self>, target: Target, options: &Options) -> Result<u64>;
-}
-
-/// Where a trace is written: a file that may have others beside it, or stdout.
-#[derive(Debug)]
-pub struct Target {
-    /// Where; none for stdout.
-    pub path: Option<PathBuf>,
-}
-
-impl Target {
-    /// A file, or `-` for stdout.
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        let path = path.into();
-        Target { path: (path.as_os_str() != "-").then_some(path) }
-    }
-
-    /// Creates the file.
-    pub fn create(&self) -> Result<Output> {
-        match &self.path {
-            None => Ok(Output::Stream(Box::new(std::io::BufWriter::new(std::io::stdout())))),
-            Some(path) => {
-                let file =
-                    std::fs::File::options().read(true).write(true).create(true).truncate(true).open(path);
-                let file = file.map_err(|error| Error::File { path: path.clone(), error })?;
-                // A pipe or terminal cannot seek.
-                if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
-                    Ok(Output::File(Box::new(file)))
-                } else {
-                    Ok(Output::Stream(Box::new(file)))
-                }
-            }
-        }
-    }
 }
 
 /// All formats. Those with a mark in their first bytes come first.

@@ -28,12 +28,14 @@ mod formats;
 mod input;
 mod map;
 mod options;
+mod target;
 
 pub use error::{Error, Result};
 pub use expand::Expand;
-pub use formats::{FORMATS, Format, Opened, Target, by_name, for_output};
+pub use formats::{FORMATS, Format, Opened, by_name, for_output};
 pub use input::{Compression, File};
 pub use options::{ConfigFile, Options, WriteOptions};
+pub use target::Target;
 
 /// Names of Arm exception classes, for those who show traps.
 pub use trackway_astf::exception_class;
@@ -86,7 +88,12 @@ fn recognise(file: File, options: &Options) -> Result<Trace> {
         Some(id) => formats::by_id(id),
         None => FORMATS.iter().copied().find(|format| format.recognise(&file, options)),
     };
-    let Some(format) = format else { return Err(Error::NotRecognised { head: file.head }) };
+    let Some(format) = format else {
+        return Err(match file.is_folder {
+            true => Error::Unsupported("a folder without snapshot.ini is no trace".into()),
+            false => Error::NotRecognised { head: file.head },
+        });
+    };
     let compression = file.compression;
     Ok(Trace { format, compression, opened: format.open(file, options)? })
 }

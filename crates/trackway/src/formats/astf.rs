@@ -6,10 +6,11 @@ use serde::Deserialize;
 use trackway_astf::{Config, Level, Lower, MAGIC, Storage, Trace, WriteConfig, recompress};
 use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
 
-use super::{Format, Opened, Target};
+use super::{Format, Opened};
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
+use crate::target::Target;
 
 /// ASTF.
 pub(crate) struct Astf;

@@ -11,10 +11,11 @@ use trackway_ete::{
 };
 use trackway_image::Image;
 
-use super::{Format, Opened, Target};
+use super::{Format, Opened};
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
+use crate::target::Target;
 
 /// ETE.
 pub(crate) struct Ete;

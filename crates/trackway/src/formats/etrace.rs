@@ -9,10 +9,11 @@ use trackway_etrace::frame::Framing;
 use trackway_etrace::{Config, Lift, Lower, Reader, Text, Writer};
 use trackway_image::{Image, Space};
 
-use super::{Format, Opened, Target};
+use super::{Format, Opened};
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::{ConfigFile, Options};
+use crate::target::Target;
 
 /// E-Trace.
 pub(crate) struct Etrace;

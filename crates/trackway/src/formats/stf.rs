@@ -6,10 +6,11 @@ use trackway_stf::{
     BusMaster, Config, Container, PLAIN_MAGIC, ProcessId, SizeUnit, Trace, WriteConfig, ZSTF_MAGIC,
 };
 
-use super::{Format, Opened, Target};
+use super::{Format, Opened};
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
+use crate::target::Target;
 
 /// STF.
 pub(crate) struct Stf;
@@ -97,7 +98,13 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
     };
     let level = options.write.level;
     let (container, output) = match word {
-        "zstf" => (Container::Zstf, target.create()?),
+        "zstf" => match target.create()? {
+            Output::Stream(_) => {
+                let text = "the index of a zstf file is written last, at its start: this output cannot seek, plain can go there";
+                return Err(Error::Config(text.into()));
+            }
+            output => (Container::Zstf, output),
+        },
         "plain" => (Container::Plain, target.create()?),
         _ => (Container::Plain, crate::compress::compress(word, target.create()?, level)?),
     };

@@ -8,10 +8,11 @@ use trackway_tandem::{
     Config, Group, Lift, Listing, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer, elf_to_records,
 };
 
-use super::{Format, Opened, Target};
+use super::{Format, Opened};
 use crate::error::{Error, Result};
 use crate::input::File;
 use crate::options::Options;
+use crate::target::Target;
 
 /// Tandem.
 pub(crate) struct Tandem;
