@@ -9,7 +9,7 @@ use trackway_core::{Finding, Severity};
 use crate::cli::CheckArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::report::placed;
+use crate::report::{placed, tell};
 
 /// Findings of one rule.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ struct Group {
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let (trace, _) = args.common.open(&args.file)?;
     let mut groups: BTreeMap<&'static str, Group> = BTreeMap::new();
-    let mut waived = 0u64;
+    let mut waived: BTreeMap<&str, u64> = args.waive.iter().map(|rule| (rule.as_str(), 0)).collect();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut written = Ok(());
     let progress = if args.jsonl {
@@ -31,8 +31,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     };
     progress.say("checking");
     let checked = trace.check(&mut |finding| {
-        if args.waive.iter().any(|rule| rule == finding.rule.name) {
-            waived += 1;
+        if let Some(count) = waived.get_mut(finding.rule.name) {
+            *count += 1;
             return;
         }
         if args.jsonl && written.is_ok() {
@@ -46,6 +46,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     });
     drop(progress);
     written?;
+    // A name that is misspelt waives nothing.
+    for (rule, _) in waived.iter().filter(|(_, count)| **count == 0) {
+        tell!("--waive {rule}: there are no findings of this rule");
+    }
+    let waived: u64 = waived.values().sum();
     // Damage ends the checking; what was found before it is still told.
     let count = |severity| -> u64 {
         let of =
@@ -80,9 +85,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     out.flush()?;
     let items = checked.map_err(|error| placed(&args.common, &args.file, error))?;
     if !args.common.quiet {
-        anstream::eprintln!(
-            "{items} items checked: {errors} errors, {warnings} warnings, {notes} notes, {waived} waived"
-        );
+        tell!("{items} items checked: {errors} errors, {warnings} warnings, {notes} notes, {waived} waived");
     }
     if items == 0 {
         return Err(Failure::Usage(format!("{}: nothing to check", args.file.display())));

@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use anstream::eprintln;
 use serde_json::json;
 use trackway::{Expand, Format, Options, Target, Trace, WriteOptions};
 use trackway_core::{EventKind, Losses};
@@ -12,7 +11,7 @@ use trackway_core::{EventKind, Losses};
 use crate::cli::ConvertArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::report::placed;
+use crate::report::{placed, tell};
 use crate::walk::walk;
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
@@ -120,7 +119,7 @@ fn through_events(
     account(&losses, args)?;
     let health = walked?;
     if !args.common.quiet {
-        eprintln!("{}", health.line());
+        tell!("{}", health.line());
     }
     if events == 0 {
         return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
@@ -143,7 +142,7 @@ fn through_events(
 /// Prints the account, and stores it where asked.
 fn account(losses: &Losses, args: &ConvertArgs) -> Result<(), Failure> {
     if !args.common.quiet && !args.json {
-        eprint!("{losses}");
+        tell!("{}", losses.to_string().trim_end());
     }
     let entries: Vec<_> = losses
         .entries()

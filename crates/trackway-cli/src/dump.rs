@@ -15,7 +15,7 @@ use crate::listing::Listing;
 use crate::pcs::{Pcs, Runs};
 use crate::position::Position;
 use crate::progress::Progress;
-use crate::report::{self, Health, placed};
+use crate::report::{self, Health, placed, tell};
 use crate::walk::walk;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
@@ -91,7 +91,7 @@ fn show(
         Some(_) => None,
     };
     let mut begun = false;
-    let mut shown = 0;
+    let (mut shown, mut reached) = (0, 0);
     let progress = Progress::beside_output(args.common.quiet);
     let health = walk(&args.common, &args.file, source, &progress, |batch| {
         let mut number = batch.first_instruction;
@@ -117,10 +117,12 @@ fn show(
             }
             number += instructions;
         }
+        reached = number.max(reached);
         let ended = window.is_some_and(|window| number >= window.to);
         Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    if let (None, Some(from)) = (window, &args.from) {
+    let never = window.is_none_or(|window| !begun && reached <= window.from);
+    if let (true, Some(from)) = (never, &args.from) {
         return Err(Failure::Usage(format!("{}: the trace never reaches {from}", args.file.display())));
     }
     // Batches are read whole; the health is that of what was asked about.
@@ -217,7 +219,7 @@ fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     }
     out.flush()?;
     if let Some(error) = health.first_error {
-        anstream::eprintln!("damaged: {error}");
+        tell!("damaged: {error}");
     }
     Ok(health.exit(&args.common))
 }

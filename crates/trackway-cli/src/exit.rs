@@ -59,10 +59,17 @@ pub(crate) enum Failure {
     Strict(String),
 }
 
-/// What is wrong with which file; some errors name it themselves.
+/// What is wrong with which file. Some errors name it themselves, or are about options.
 fn about(path: &Path, error: &trackway::Error) -> String {
     match error {
-        trackway::Error::File { .. } => error.to_string(),
+        trackway::Error::File { .. }
+        | trackway::Error::Config(_)
+        | trackway::Error::Image(
+            trackway_image::Error::Io { .. }
+            | trackway_image::Error::In { .. }
+            | trackway_image::Error::Spec(_)
+            | trackway_image::Error::NoAddress(_),
+        ) => error.to_string().trim_end().to_string(),
         _ => format!("{}: {error}", path.display()),
     }
 }

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::Path;
 
-use anstream::eprintln;
 use trackway::{Target as Output, WriteOptions};
 use trackway_core::{Batch, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
@@ -14,6 +13,7 @@ use trackway_hart::{
 
 use crate::cli::{Platform, RecordArgs};
 use crate::exit::{Exit, Failure};
+use crate::report::tell;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let path = &args.program;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     }
     let losses = sink.finish().map_err(|error| written(error.into()))?;
     if args.common.verbose {
-        eprint!("{losses}");
+        tell!("{}", losses.to_string().trim_end());
     }
     let end = recorder.run_out();
     show(&mut recorder, to_stdout)?;
@@ -101,8 +101,8 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Fa
         End::Unfinished => format!("was stopped after {} instructions", recorder.executed()),
     };
     if !args.common.quiet {
-        eprintln!("{}: {ended}", args.program.display());
-        eprintln!(
+        tell!("{}: {ended}", args.program.display());
+        tell!(
             "{}: {} instructions recorded, {} executed",
             args.output.display(),
             recorder.recorded(),

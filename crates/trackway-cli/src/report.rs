@@ -4,11 +4,18 @@ use std::fmt::Write as _;
 use std::io::Read;
 use std::path::Path;
 
-use anstream::eprintln;
 use trackway_core::{Error, ErrorKind, Input};
 
 use crate::cli::Common;
 use crate::exit::{Exit, Failure};
+
+/// Says something on stderr. That nobody listens is no reason to stop.
+macro_rules! tell {
+    ($($what:tt)*) => {{
+        let _ = std::io::Write::write_fmt(&mut anstream::stderr(), format_args!("{}\n", format_args!($($what)*)));
+    }};
+}
+pub(crate) use tell;
 
 const RED: anstyle::Style = anstyle::AnsiColor::Red.on_default().bold();
 const BLUE: anstyle::Style = anstyle::AnsiColor::Blue.on_default();
@@ -19,16 +26,16 @@ pub(crate) fn failure(failure: &Failure, tried: &str) -> Exit {
     if exit == Exit::Fine {
         return exit;
     }
-    eprintln!("{RED}error:{RED:#} {failure}");
+    tell!("{RED}error:{RED:#} {failure}");
     if let Failure::Input { error, instruction, excerpt, path } = failure {
         if let Some(excerpt) = excerpt {
-            eprintln!("{excerpt}");
+            tell!("{excerpt}");
         }
         if let Some(instruction) = instruction {
-            eprintln!("  after {instruction} instructions");
+            tell!("  after {instruction} instructions");
         }
         if let Some(next) = next_thing(error, path, tried) {
-            eprintln!("  {BLUE}try:{BLUE:#} {next}");
+            tell!("  {BLUE}try:{BLUE:#} {next}");
         }
     }
     exit
@@ -166,7 +173,7 @@ impl Health {
         if let Some(first) = &self.first_error {
             let more =
                 if self.errors > 1 { format!(" (and {} more)", self.errors - 1) } else { String::new() };
-            eprintln!("{RED}damaged:{RED:#} {first}{more}");
+            tell!("{RED}damaged:{RED:#} {first}{more}");
         }
     }
 
@@ -174,7 +181,7 @@ impl Health {
     pub(crate) fn print(&self, common: &Common) {
         self.print_damage();
         if !common.quiet {
-            eprintln!("{}", self.line());
+            tell!("{}", self.line());
         }
     }
 

@@ -12,6 +12,7 @@ use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options,
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
 use crate::report::Health;
+use crate::report::tell;
 
 /// `[verify]` in the configuration.
 #[derive(Debug, Default, Deserialize)]
@@ -159,14 +160,14 @@ fn minimise(
         Some(minimal) => {
             let wrong = |error| Failure::input(out, trackway::Error::File { path: out.into(), error });
             std::fs::write(out, &minimal.trace).map_err(wrong)?;
-            anstream::eprintln!(
+            tell!(
                 "{}: a snapshot and {} groups, {} bytes, fail in the same way",
                 out.display(),
                 minimal.groups,
                 minimal.trace.len()
             );
         }
-        None => anstream::eprintln!("no shorter trace fails in the same way"),
+        None => tell!("no shorter trace fails in the same way"),
     }
     Ok(())
 }

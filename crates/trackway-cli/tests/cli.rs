@@ -76,6 +76,10 @@ fn dump_from_and_to() {
     assert_eq!(pcs(&["--from", "sym:sort", "--to", "sym:sum"]), all[4..sum]);
     assert_eq!(trackway(&["dump", "--from", "sym:nothing", &trace]).status.code(), Some(2));
     assert_eq!(trackway(&["dump", "--from", "pc:0x4", &trace]).status.code(), Some(2), "it is never reached");
+    assert_eq!(pcs(&["--from", "296", "--attempted"]).len(), 1);
+    let output = trackway(&["dump", "--from", "297", &trace]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("the trace never reaches 297"), "{}", text(&output.stderr));
 }
 
 #[test]
@@ -295,10 +299,51 @@ fn errors_read_well() {
     let (raw, check) = (error(&["dump", "--raw", &nothing]), error(&["check", &nothing]));
     assert!(!raw.contains("trackway dump --raw") && raw.contains("trackway check"), "{raw}");
     assert!(check.contains("trackway dump --raw") && !check.contains("trackway check"), "{check}");
+    // What the options say is not the trace's fault.
+    let trace = repo("testdata/stf/sort/trace.stf");
+    let elf = repo("testdata/stf/sort/items.txt");
+    assert_eq!(
+        error(&["dump", &trace, "--elf", &elf]),
+        format!("error: {elf}: this is no ELF file (give raw bytes with an address)\n")
+    );
+    assert_eq!(
+        error(&["dump", &trace, "--elf", "/none"]),
+        "error: /none: No such file or directory (os error 2)\n"
+    );
+    let config = folder.file("bad.toml");
+    std::fs::write(&config, "[stf]\nmiles = 1\n").unwrap();
+    assert!(
+        error(&["info", &trace, "--config", &config])
+            .starts_with(&format!("error: {config}: [stf]: unknown field `miles`"))
+    );
+    let old = trackway(&["convert", &trace, &folder.file("old.stf"), "--stf-version", "1.9"]);
+    assert_eq!(
+        (old.status.code(), text(&old.stderr).as_str()),
+        (Some(2), "error: --stf-version: 1.9 is not one of 1.2 to 1.6\n")
+    );
+    assert!(!Path::new(&folder.file("old.stf")).exists());
+    let waived = error(&["check", &trace, "--waive", "STF-nonsense"]);
+    assert!(waived.contains("--waive STF-nonsense: there are no findings of this rule"), "{waived}");
     // Several notes are all in the JSON.
     let json: serde_json::Value =
         serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")])).unwrap();
     assert_eq!(json["note"], serde_json::json!(["features: 0x42c"]));
+}
+
+/// Nobody reads stderr either.
+#[test]
+fn a_closed_stderr_is_not_an_error() {
+    let folder = Folder::new("stderr");
+    let trace = repo("testdata/stf/sort/trace.stf");
+    for (args, code) in [
+        (&["convert", &trace, &folder.file("a.tandem")][..], 0),
+        (&["check", &trace], 0),
+        (&["info", "/none"], 3),
+    ] {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stderr(nobody()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
+    }
 }
 
 /// The output is to blame where it is: full, gone, or not fit for what was asked.
@@ -418,16 +463,15 @@ fn demo_agrees() {
     }
 }
 
+/// The end of a pipe that nobody reads.
+fn nobody() -> Stdio {
+    let (_, writer) = std::io::pipe().expect("a pipe");
+    writer.into()
+}
+
 /// Runs the program with nobody to read what it prints.
 fn closed_pipe(args: &[&str]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
-        .args(args)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    drop(child.stdout.take());
-    child.wait_with_output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stdout(nobody()).output().expect("it runs")
 }
 
 #[test]

@@ -14,6 +14,14 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
+    /// One file of those that were named.
+    #[error("{name}: {error}")]
+    In {
+        /// Which, as it was named.
+        name: String,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
     /// It does not start like an ELF file.
     #[error("this is no ELF file (give raw bytes with an address)")]
     NotElf,
@@ -54,4 +62,11 @@ pub enum Error {
     /// Raw bytes need to be told where they lie.
     #[error("{0:?}: raw bytes need an address, as PATH@ADDRESS")]
     NoAddress(String),
+}
+
+impl Error {
+    /// The same, of a file.
+    pub(crate) fn of(self, name: &str) -> Self {
+        Error::In { name: name.into(), error: Box::new(self) }
+    }
 }

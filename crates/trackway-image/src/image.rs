@@ -127,14 +127,14 @@ impl Image {
     /// Adds the file that an `--elf PATH[@ADDR]` names.
     pub fn open_elf(&mut self, spec: &str) -> Result<(), Error> {
         let (path, address) = read_spec(spec)?;
-        self.add_elf(spec, read_file(&path)?, address, Space::default())
+        self.add_elf(spec, read_file(&path)?, address, Space::default()).map_err(|error| error.of(spec))
     }
 
     /// Adds the file that an `--image PATH@ADDR` names.
     pub fn open_raw(&mut self, spec: &str) -> Result<(), Error> {
         let (path, address) = read_spec(spec)?;
         let address = address.ok_or_else(|| Error::NoAddress(spec.to_string()))?;
-        self.add_raw(spec, address, read_file(&path)?, Space::default())
+        self.add_raw(spec, address, read_file(&path)?, Space::default()).map_err(|error| error.of(spec))
     }
 
     fn add(&mut self, name: &str, space: Space, elf: Option<Elf>, segments: Vec<Segment>, file: SharedBytes) {

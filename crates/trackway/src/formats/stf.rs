@@ -96,6 +96,9 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
         None if name.ends_with(".stf") => "plain",
         None => "zstf",
     };
+    if let Some((major, minor)) = options.write.stf_version.filter(|version| !matches!(version, (1, 2..=6))) {
+        return Err(Error::Config(format!("--stf-version: {major}.{minor} is not one of 1.2 to 1.6")));
+    }
     let level = options.write.level;
     let (container, output) = match word {
         "zstf" => match target.create()? {
