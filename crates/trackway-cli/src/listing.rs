@@ -191,9 +191,16 @@ impl<W: Write> Shower for Listing<W> {
             }
             _ => {}
         }
-        // Everything else is rare: its fields as they are.
+        // Everything else is rare: its fields as they are, but for text, which is to be read.
         let mut line = String::new();
-        let kind = batch.event_fields(event, &mut |name, value| line += &format!(" {name}={value}"));
+        let text = match &event.kind {
+            EventKind::Mark(mark) if mark.text.len > 0 => Some(batch.text_of(mark.text)),
+            _ => None,
+        };
+        let kind = batch.event_fields(event, &mut |name, value| match &text {
+            Some(text) if name == "text" => line += &format!(" {text:?}"),
+            _ => line += &format!(" {name}={value}"),
+        });
         if let EventKind::Trap(n) = event.kind
             && let Some(name) = trackway::trap_name(self.format, &batch.traps[n as usize])
         {

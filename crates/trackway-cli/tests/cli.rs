@@ -1,9 +1,8 @@
-//! The program as a user runs it, on data in the repository: output, exit codes, errors.
+//! The program as a user runs it, on data in the repository: what it shows and writes.
 
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use common::{Folder, piped, repo, stdout, text, trackway};
 
@@ -55,6 +54,9 @@ fn dump_shapes() {
     assert!(text.contains("mem read  00000000000111a0 8 = 0000000000011148"), "{text}");
 
     let elf = repo("programs/riscv/sort.elf");
+    let everything = stdout(&["dump", &repo("testdata/stf/everything/trace.stf")]);
+    assert!(everything.contains("mark kind=note \"a note in the body\"\n"), "{everything}");
+
     let text = stdout(&["dump", "--limit", "5", "--elf", &elf, &trace]);
     assert!(text.contains("<_start+0x4>") && text.contains("<sort>"), "{text}");
 }
@@ -186,256 +188,6 @@ fn check_finds_and_waives() {
 }
 
 #[test]
-fn damage_is_told_with_its_place_and_what_came_before_is_shown() {
-    let folder = Folder::new("damage");
-    let original = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
-    let path = folder.file("damaged.stf");
-    // An unknown descriptor in place of the first opcode.
-    let mut bytes = original.clone();
-    let at = bytes.iter().position(|&byte| byte == 240).unwrap();
-    bytes[at] = 200;
-    std::fs::write(&path, &bytes).unwrap();
-    let output = trackway(&["dump", "--raw", &path]);
-    assert_eq!(output.status.code(), Some(3));
-    let error = text(&output.stderr);
-    assert!(error.contains(&format!("{at:#x}: record.descriptor: 0xc8 is not known")), "{error}");
-    let caret = error.lines().find(|line| line.trim() == "^").expect("a caret");
-    let hex =
-        error.lines().find(|line| line.starts_with("  000") && line.contains(" c8 ")).expect("the bytes");
-    assert_eq!(hex.find("c8"), caret.find('^'), "{error}");
-    assert!(error.contains("try:"), "{error}");
-    assert!(text(&output.stdout).contains("END_HEADER"));
-
-    // A cut in the last record: the rest is shown, the exit code tells.
-    std::fs::write(&path, &original[..original.len() - 1]).unwrap();
-    let output = trackway(&["dump", "--as", "pcs", &path]);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("the input ends inside it"), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout).lines().count(), 296);
-    let output = trackway(&["info", &path]);
-    assert_eq!(
-        (output.status.code(), text(&output.stdout).contains("instructions:      297")),
-        (Some(3), true)
-    );
-}
-
-/// Every way that a container can be broken: what there is comes out, the place is told, and the exit code is that of an error
-/// that ends decoding, the same for every command.
-#[test]
-fn broken_containers_are_told_alike() {
-    let folder = Folder::new("containers-broken");
-    let (whole, path) = (folder.file("whole.zstf"), folder.file("broken.zstf"));
-    stdout(&["convert", &repo("testdata/stf/sort/trace.stf"), &whole, "--chunk", "100"]);
-    let bytes = std::fs::read(&whole).unwrap();
-    let index = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
-    let with = |at: usize, word: u64| [&bytes[..at], &word.to_le_bytes(), &bytes[at + 8..]].concat();
-    // What is broken, the place that is named, the byte under the caret, instructions.
-    let cases = [
-        (with(index, 1 << 60), format!("{index:#x}: ZSTF index.chunk count: 0x1000000000000000"), "00", 297),
-        (with(index + 32, 3), format!("{:#x}: ZSTF index.chunk offset: 3", index + 32), "03", 297),
-        (
-            with(index + 8 + 48 + 16, 5),
-            format!("{:#x}: ZSTF index.uncompressed size: 5", index + 72),
-            "05",
-            297,
-        ),
-        (with(12, u64::MAX - 4), "0xc: ZSTF header.index offset: 0xfffffffffffffffb".into(), "fb", 297),
-        (bytes[..bytes.len() - 1].to_vec(), format!("{index:#x}: ZSTF index.chunk count: 3"), "03", 297),
-    ];
-    for (broken, place, byte, instructions) in cases {
-        std::fs::write(&path, &broken).unwrap();
-        for args in [
-            &["info"][..],
-            &["dump", "--as", "pcs", "--attempted"],
-            &["dump", "--raw"],
-            &["check"],
-            &["stats"],
-        ] {
-            let output = trackway(&[args, &[&path]].concat());
-            let error = text(&output.stderr);
-            assert_eq!(output.status.code(), Some(3), "{args:?}: {error}");
-            assert!(error.contains(&format!("error: {path}: {place}")), "{args:?}: {place} in\n{error}");
-            let lines: Vec<&str> = error.lines().collect();
-            let caret = lines.iter().position(|line| line.trim() == "^").expect("a caret");
-            let column = lines[caret].find('^').expect("a caret");
-            assert_eq!(&lines[caret - 1][column..column + 2], byte, "{args:?}\n{error}");
-        }
-        let pcs = trackway(&["dump", "--as", "pcs", "--attempted", &path]);
-        assert_eq!(text(&pcs.stdout).lines().count(), instructions, "{place}");
-        let info = text(&trackway(&["info", &path]).stdout);
-        assert!(info.contains(&format!("instructions:      {instructions}\n")), "{info}");
-    }
-    // Cut inside a chunk: the one before it is there.
-    std::fs::write(&path, &bytes[..index / 2]).unwrap();
-    for args in [&["info"][..], &["dump", "--as", "pcs"], &["dump", "--raw"], &["check"], &["stats"]] {
-        let output = trackway(&[args, &[&path]].concat());
-        assert_eq!(output.status.code(), Some(3), "{args:?}");
-        assert!(text(&output.stderr).contains("the file is cut"), "{args:?}: {}", text(&output.stderr));
-    }
-}
-
-/// An error names a file once, and proposes what was not just tried.
-#[test]
-fn errors_read_well() {
-    let folder = Folder::new("errors");
-    let error = |args: &[&str]| text(&trackway(args).stderr);
-    let nothing = folder.file("nothing.stf");
-    assert_eq!(
-        error(&["info", &nothing]),
-        format!("error: {nothing}: No such file or directory (os error 2)\n")
-    );
-    assert_eq!(
-        error(&["info", &folder.file("")]),
-        format!("error: {}: a folder without snapshot.ini is no trace\n", folder.file(""))
-    );
-    std::fs::write(&nothing, "").unwrap();
-    assert_eq!(error(&["info", &nothing]), format!("error: {nothing}: it is empty\n"));
-    assert!(
-        error(&["info", "--format", "stf", &nothing]).contains("0x0: IDENTIFIER: the input ends inside it")
-    );
-    let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
-    bytes[0x52] = 200;
-    std::fs::write(&nothing, &bytes).unwrap();
-    let (raw, check) = (error(&["dump", "--raw", &nothing]), error(&["check", &nothing]));
-    assert!(!raw.contains("trackway dump --raw") && raw.contains("trackway check"), "{raw}");
-    assert!(check.contains("trackway dump --raw") && !check.contains("trackway check"), "{check}");
-    // What the options say is not the trace's fault.
-    let trace = repo("testdata/stf/sort/trace.stf");
-    let elf = repo("testdata/stf/sort/items.txt");
-    assert_eq!(
-        error(&["dump", &trace, "--elf", &elf]),
-        format!("error: {elf}: this is no ELF file (give raw bytes with an address)\n")
-    );
-    assert_eq!(
-        error(&["dump", &trace, "--elf", "/none"]),
-        "error: /none: No such file or directory (os error 2)\n"
-    );
-    let config = folder.file("bad.toml");
-    std::fs::write(&config, "[stf]\nmiles = 1\n").unwrap();
-    assert!(
-        error(&["info", &trace, "--config", &config])
-            .starts_with(&format!("error: {config}: [stf]: unknown field `miles`"))
-    );
-    let old = trackway(&["convert", &trace, &folder.file("old.stf"), "--stf-version", "1.9"]);
-    assert_eq!(
-        (old.status.code(), text(&old.stderr).as_str()),
-        (Some(2), "error: --stf-version: 1.9 is not one of 1.2 to 1.6\n")
-    );
-    assert!(!Path::new(&folder.file("old.stf")).exists());
-    let waived = error(&["check", &trace, "--waive", "STF-nonsense"]);
-    assert!(waived.contains("--waive STF-nonsense: there are no findings of this rule"), "{waived}");
-    // Several notes are all in the JSON.
-    let json: serde_json::Value =
-        serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")])).unwrap();
-    assert_eq!(json["note"], serde_json::json!(["features: 0x42c"]));
-}
-
-/// Nobody reads stderr either.
-#[test]
-fn a_closed_stderr_is_not_an_error() {
-    let folder = Folder::new("stderr");
-    let trace = repo("testdata/stf/sort/trace.stf");
-    for (args, code) in [
-        (&["convert", &trace, &folder.file("a.tandem")][..], 0),
-        (&["check", &trace], 0),
-        (&["info", "/none"], 3),
-    ] {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stderr(nobody()).output().unwrap();
-        assert_eq!(output.status.code(), Some(code), "{args:?}");
-    }
-}
-
-/// The output is to blame where it is: full, gone, or not fit for what was asked.
-#[test]
-fn output_that_fails_is_told_as_such() {
-    let trace = repo("testdata/stf/sort/trace.stf");
-    let output = trackway(&["convert", &trace, "-", "--container", "zstf"]);
-    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("cannot seek"), "{}", text(&output.stderr));
-    for args in [
-        &["convert", &trace, "-"][..],
-        &["convert", &trace, "-", "--stf-version", "1.5", "-q"],
-        &["record", &repo("programs/riscv/sort.elf"), "-o", "-", "--into", "stf", "-q"],
-    ] {
-        let closed = closed_pipe(args);
-        assert_eq!((closed.status.code(), text(&closed.stderr)), (Some(0), String::new()), "{args:?}");
-    }
-    if std::path::Path::new("/dev/full").exists() {
-        for args in [
-            &["convert", &trace, "/dev/full", "--container", "plain"][..],
-            &["convert", &trace, "/dev/full", "--into", "tandem", "-q"],
-        ] {
-            let output = trackway(args);
-            assert_eq!(
-                text(&output.stderr),
-                "error: /dev/full: No space left on device (os error 28)\n",
-                "{args:?}"
-            );
-            assert_eq!(output.status.code(), Some(5), "{args:?}");
-        }
-    }
-}
-
-#[test]
-fn gaps_count_under_strict() {
-    let folder = Folder::new("strict");
-    let path = folder.file("a.zstf");
-    assert!(
-        trackway(&["convert", &repo("testdata/stf/sort/trace.stf"), &path, "--chunk", "50"]).status.success()
-    );
-    let mut bytes = std::fs::read(&path).unwrap();
-    let index = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
-    let second = u64::from_le_bytes(bytes[index + 32..index + 40].try_into().unwrap()) as usize;
-    bytes[second..second + 4].fill(0);
-    std::fs::write(&path, bytes).unwrap();
-    let output = trackway(&["dump", "--as", "pcs", &path]);
-    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(text(&output.stdout).lines().count(), 246);
-    assert!(
-        text(&output.stderr).contains("50 instructions") || text(&output.stderr).contains("1 gaps"),
-        "{}",
-        text(&output.stderr)
-    );
-    assert_eq!(trackway(&["dump", "--strict", "--as", "pcs", &path]).status.code(), Some(4));
-}
-
-#[test]
-fn usage_and_unreadable() {
-    assert_eq!(trackway(&[]).status.code(), Some(2));
-    assert_eq!(trackway(&["dump"]).status.code(), Some(2));
-    assert_eq!(trackway(&["dump", "--as", "nothing", "x"]).status.code(), Some(2));
-    assert_eq!(trackway(&["info", "/does/not/exist"]).status.code(), Some(3));
-    let output = piped(&["info", "-"], b"just some text that is no trace");
-    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
-    assert!(
-        text(&output.stderr).contains("not a trace that Trackway recognises"),
-        "{}",
-        text(&output.stderr)
-    );
-    assert_eq!(piped(&["info", "-"], b"").status.code(), Some(3));
-    let folder = Folder::new("usage");
-    let config = folder.file("bad.toml");
-    std::fs::write(&config, "[stf]\nsize_unit = \"miles\"\n").unwrap();
-    let output = trackway(&["info", "--config", &config, &repo("testdata/stf/sort/trace.stf")]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("auto, bytes, bits"), "{}", text(&output.stderr));
-}
-
-#[test]
-fn versions_are_forced() {
-    let folder = Folder::new("force");
-    let path = folder.file("old.stf");
-    let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
-    bytes[9] = 1;
-    std::fs::write(&path, bytes).unwrap();
-    let output = trackway(&["info", &path]);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(text(&output.stderr).contains("--force"), "{}", text(&output.stderr));
-    assert_eq!(trackway(&["info", "--force", &path]).status.code(), Some(0));
-}
-
-#[test]
 fn pages_come_from_the_same_definitions() {
     for shell in ["bash", "zsh", "fish"] {
         let output = trackway(&["completions", shell]);
@@ -460,35 +212,5 @@ fn demo_agrees() {
         let words: Vec<&str> = line.split(' ').collect();
         assert!(line.contains(&folder));
         assert!(trackway(&words).status.success(), "{line}");
-    }
-}
-
-/// The end of a pipe that nobody reads.
-fn nobody() -> Stdio {
-    let (_, writer) = std::io::pipe().expect("a pipe");
-    writer.into()
-}
-
-/// Runs the program with nobody to read what it prints.
-fn closed_pipe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stdout(nobody()).output().expect("it runs")
-}
-
-#[test]
-fn a_closed_pipe_is_not_an_error() {
-    let trace = repo("testdata/stf/sort/trace.stf");
-    for args in [
-        &["dump", "--as", "events", &trace][..],
-        &["dump", "--as", "runs", &trace],
-        &["dump", "--raw", &trace],
-        &["info", &trace],
-        &["stats", &trace],
-        &["man"],
-        &["completions", "bash"],
-        &["demo"],
-    ] {
-        let output = closed_pipe(args);
-        assert!(text(&output.stderr).is_empty(), "{args:?}: {}", text(&output.stderr));
-        assert_eq!(output.status.code(), Some(0), "{args:?}");
     }
 }
