@@ -79,6 +79,8 @@ fn alone(what: &str, passes: usize, bytes: &SharedBytes) {
         match what {
             "sum" => black_box(sum((**bytes).as_ref())),
             "scan" => black_box(scan(bytes).1),
+            "decode" => black_box(decode(bytes, 1)),
+            "decode2" => black_box(decode(bytes, 2)),
             _ => black_box(lift(bytes, &mut batch)),
         };
     }
@@ -91,6 +93,13 @@ fn main() {
     }
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
     if let [what, passes] = &args[..] {
+        if what.starts_with("decode") {
+            let mut compressed = Vec::new();
+            let mut records = Trace::open(Input::from_vec(bytes), Config::default()).expect("opens").records();
+            let config = WriteConfig { storage: Storage::Xz, jobs: 2, ..WriteConfig::default() };
+            recompress(&mut records, &mut compressed, &config).expect("compresses");
+            bytes = compressed;
+        }
         let bytes: SharedBytes = Arc::new(bytes);
         return alone(what, passes.parse().unwrap_or(10), &bytes);
     }
@@ -117,7 +126,7 @@ fn main() {
     let clock = if std::env::args().any(|arg| arg == "--cpu") { Clock::Thread } else { Clock::Wall };
     let times = medians(
         clock,
-        31,
+        15,
         &mut [
             &mut || {
                 black_box(sum((*bytes).as_ref()));

@@ -22,12 +22,15 @@ impl Write for Shared {
     }
 }
 
-/// A real execution as a raw trace (bzip2 of the corpus), or the spec's example over and over.
+/// Times that the recording is repeated.
+const REPEATS: usize = 4;
+
+/// A real execution as a raw trace (bzip2 of the corpus, several times over), or the spec's example over and over.
 pub fn trace() -> trackway_core::Result<Vec<u8>> {
     let Some(run) = Run::corpus("aarch64", "bzip2") else {
         let one = example(Storage::Raw);
         let mut bytes = one.clone();
-        while bytes.len() < 64 << 20 {
+        while bytes.len() < 256 << 20 {
             // Behind the Header and the strings.
             bytes.extend_from_slice(&one[3 * 32..]);
         }
@@ -42,7 +45,12 @@ pub fn trace() -> trackway_core::Result<Vec<u8>> {
     }
     sink.finish()?;
     drop(sink);
-    let bytes = std::mem::take(&mut *out.0.lock().expect("nobody else holds it"));
+    let mut bytes = std::mem::take(&mut *out.0.lock().expect("nobody else holds it"));
+    // Larger than any cache, as the traces of users are.
+    let once = bytes.len();
+    for _ in 1..REPEATS {
+        bytes.extend_from_within(32..once);
+    }
     Ok(bytes)
 }
 

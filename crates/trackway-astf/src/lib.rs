@@ -36,6 +36,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod blocks;
 pub mod check;
 mod config;
 mod example;

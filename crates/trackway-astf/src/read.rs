@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use trackway_core::{Error, ErrorKind, Feed, FormatId, Input, Isa, Meta, Result, SharedBytes};
 
+use crate::blocks::{Blocks, Stream};
 use crate::config::{Config, Storage};
 use crate::layout::{Words, from_bytes};
 use crate::lift::Lift;
@@ -86,12 +87,17 @@ impl Trace {
         }
         let storage = sniff(&all[RECORD..], header.use_zlib)?;
         let index = if storage == Storage::Xz { Index::read(&all[RECORD..]) } else { None };
-        let start: Box<[u8]> = all[..RECORD].into();
+        let start = all[..RECORD].to_vec();
         let used = Arc::new(AtomicU64::new(RECORD as u64));
-        let cursor = SharedCursor { end: all.len(), bytes: bytes.clone(), at: RECORD };
-        let decoder = Decoder::new(cursor, header.use_zlib, config.jobs, used.clone());
-        let stream = std::io::Cursor::new(start).chain(decoder);
-        let mut records = Records::new(Feed::new(Input::Stream(Box::new(stream))));
+        let blocks = index.as_ref().and_then(|index| Blocks::new(&bytes, index, 0, config.jobs));
+        let feed = if blocks.is_some() {
+            Feed::from_buffer(start)
+        } else {
+            let cursor = SharedCursor { end: all.len(), bytes: bytes.clone(), at: RECORD };
+            let decoder = Decoder::new(cursor, header.use_zlib, config.jobs, used.clone());
+            Feed::new(Input::Stream(Box::new(std::io::Cursor::new(start).chain(decoder))))
+        };
+        let mut records = Records { blocks, ..Records::new(feed) };
         records.used = Some(used);
         records.size = Some((*bytes).as_ref().len() as u64);
         records.xz = index.map(|index| Xz { index, bytes, jobs: config.jobs });
@@ -237,6 +243,8 @@ pub struct Records {
     feed: Feed,
     /// Content offset of the first byte of the feed: not 0 after a seek.
     base: u64,
+    /// Blocks that come behind the feed.
+    blocks: Option<Blocks>,
     xz: Option<Xz>,
     /// Bytes of the file used, where that is not the position in the content.
     used: Option<Arc<AtomicU64>>,
@@ -252,7 +260,7 @@ impl fmt::Debug for Records {
 
 impl Records {
     fn new(feed: Feed) -> Self {
-        Records { feed, base: 0, xz: None, used: None, size: None }
+        Records { feed, base: 0, blocks: None, xz: None, used: None, size: None }
     }
 
     /// The whole records at hand and the offset of the first; `None` at the end. Input that ends inside a
@@ -262,7 +270,7 @@ impl Records {
         while self.feed.bytes().len() < RECORD {
             let at = self.offset();
             // What cannot be decoded is missing from the first record that is not whole.
-            if !self.feed.more().map_err(|error| Error { offset: at, ..error })? {
+            if !self.more().map_err(|error| Error { offset: at, ..error })? {
                 return match self.feed.bytes().len() {
                     0 => Ok(None),
                     _ => Err(ErrorKind::Truncated.at(self.offset(), "record", "", "ASTF 4")),
@@ -270,6 +278,23 @@ impl Records {
             }
         }
         Ok(Some((self.base + self.feed.offset(), self.feed.bytes().as_chunks().0)))
+    }
+
+    /// Reads or decodes more; false at the end.
+    fn more(&mut self) -> Result<bool> {
+        let Some(blocks) = &mut self.blocks else { return self.feed.more() };
+        let offset = self.base + self.feed.offset();
+        // Blocks begin with a record: there is a rest only where the last one ends inside of one.
+        let rest = !self.feed.bytes().is_empty();
+        let spent = if rest { Vec::new() } else { self.feed.take_buffer() };
+        let damage = |_| ErrorKind::Compression.at(offset, "compressed stream", "", "");
+        let Some(block) = blocks.next(spent).map_err(damage)? else { return Ok(false) };
+        (self.feed, self.base) = (Feed::from_buffer(block), offset);
+        if let (Some(xz), Some(used)) = (&self.xz, &self.used) {
+            let block = xz.index.blocks[xz.index.block_of(offset - RECORD as u64)];
+            used.store(RECORD as u64 + block.end, Ordering::Relaxed);
+        }
+        Ok(true)
     }
 
     /// All records that are left, where they are in memory as they are; none where they are read or decoded.
@@ -297,7 +322,13 @@ impl Records {
 
     /// The decompressed stream from here on.
     pub fn into_input(self) -> Input {
-        self.feed.into_input()
+        match self.blocks {
+            None => self.feed.into_input(),
+            Some(blocks) => {
+                let at_hand = std::io::Cursor::new(self.feed.bytes().to_vec());
+                Input::Stream(Box::new(Stream { blocks, at_hand }))
+            }
+        }
     }
 
     /// Offset of the next record in the decompressed stream.
@@ -338,37 +369,42 @@ impl Records {
     pub fn resync(&mut self) -> Option<u64> {
         let from = self.offset();
         let content = from.saturating_sub(RECORD as u64);
-        let index = &self.xz.as_ref()?.index;
-        let block = *index.blocks.get(index.blocks.partition_point(|block| block.start <= content))?;
-        self.enter(block).then(|| self.offset() - from)
+        let number = self.xz.as_ref()?.index.blocks.partition_point(|block| block.start <= content);
+        self.enter(number).then(|| self.offset() - from)
     }
 
     /// Enters the block that holds content offset `wanted`, if that is ahead.
     fn jump(&mut self, wanted: u64) {
         let (Some(xz), Some(at)) = (&self.xz, wanted.checked_sub(RECORD as u64)) else { return };
-        let block = xz.index.block_of(at.min(xz.index.len.saturating_sub(1)));
-        if block.start + RECORD as u64 > self.offset() + self.feed.bytes().len() as u64 {
-            self.enter(block);
+        let number = xz.index.block_of(at.min(xz.index.len.saturating_sub(1)));
+        let start = xz.index.blocks[number].start + RECORD as u64;
+        if start > self.offset() + self.feed.bytes().len() as u64 {
+            self.enter(number);
         }
     }
 
-    /// Goes on at the start of a block; false where that is not the start of a record.
-    fn enter(&mut self, block: Block) -> bool {
-        let Some(xz) = self.xz.as_ref().filter(|_| block.start.is_multiple_of(RECORD as u64)) else {
-            return false;
-        };
+    /// Goes on at the start of a block; false where there is none, or that is not the start of a record.
+    fn enter(&mut self, number: usize) -> bool {
+        let Some(xz) = &self.xz else { return false };
+        let aligned = |block: &&Block| block.start.is_multiple_of(RECORD as u64);
+        let Some(block) = xz.index.blocks.get(number).filter(aligned) else { return false };
         let used = Arc::new(AtomicU64::new(RECORD as u64 + block.at));
-        let head =
-            std::io::Cursor::new(Box::<[u8]>::from(&(*xz.bytes).as_ref()[RECORD..RECORD + STREAM_HEADER]));
-        let cursor = SharedCursor {
-            bytes: xz.bytes.clone(),
-            at: RECORD + block.at as usize,
-            end: RECORD + xz.index.end as usize,
-        };
-        let left = xz.index.len - block.start;
-        let decoder = Decoder::in_stream(head.chain(cursor), left, xz.jobs, used.clone());
-        self.feed = Feed::new(Input::Stream(Box::new(decoder)));
         self.base = block.start + RECORD as u64;
+        self.blocks = Blocks::new(&xz.bytes, &xz.index, number, xz.jobs);
+        self.feed = if self.blocks.is_some() {
+            Feed::from_buffer(Vec::new())
+        } else {
+            let head = (*xz.bytes).as_ref()[RECORD..RECORD + STREAM_HEADER].to_vec();
+            let cursor = SharedCursor {
+                bytes: xz.bytes.clone(),
+                at: RECORD + block.at as usize,
+                end: RECORD + xz.index.end as usize,
+            };
+            let left = xz.index.len - block.start;
+            let head = std::io::Cursor::new(head);
+            let decoder = Decoder::in_stream(head.chain(cursor), left, xz.jobs, used.clone());
+            Feed::new(Input::Stream(Box::new(decoder)))
+        };
         self.used = Some(used);
         true
     }

@@ -70,13 +70,14 @@ pub(crate) fn sniff(start: &[u8], use_zlib: bool) -> Result<Storage> {
     Ok(found)
 }
 
-enum Codec {
+/// A decoder of one stream.
+pub(crate) enum Codec {
     Lzma(Stream),
     Deflate(Decompress),
 }
 
 impl Codec {
-    fn open(storage: Storage, jobs: usize) -> io::Result<Self> {
+    pub(crate) fn open(storage: Storage, jobs: usize) -> io::Result<Self> {
         let lzma = |stream: std::result::Result<Stream, _>| stream.map(Codec::Lzma).map_err(io::Error::from);
         match storage {
             Storage::Xz if jobs > 1 => lzma(
@@ -95,7 +96,7 @@ impl Codec {
 
     /// Decodes; gives bytes used, bytes made, and whether the stream ended. What was made before a failure
     /// is given together with the failure.
-    fn run(&mut self, input: &[u8], out: &mut [u8]) -> (usize, usize, io::Result<Step>) {
+    pub(crate) fn run(&mut self, input: &[u8], out: &mut [u8]) -> (usize, usize, io::Result<Step>) {
         let damaged = || io::Error::from(io::ErrorKind::InvalidData);
         match self {
             Codec::Lzma(stream) => {
@@ -127,9 +128,13 @@ impl Codec {
     }
 }
 
-enum Step {
+/// How decoding goes on.
+pub(crate) enum Step {
+    /// There may be more.
     More,
+    /// It needs more input, or room.
     Stuck,
+    /// The stream has ended.
     Ended,
 }
 
@@ -284,7 +289,7 @@ impl<W: Write> Encoder<W> {
                     .threads(config.jobs.clamp(1, 64) as u32)
                     .block_size(block)
                     .filters(filters)
-                    .check(Check::Crc64)
+                    .check(Check::Crc32)
                     .encoder()
                     .map_err(refused)?;
                 Ok(Encoder::Lzma(liblzma::write::XzEncoder::new_stream(inner, stream)))

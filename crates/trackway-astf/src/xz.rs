@@ -9,8 +9,12 @@ use crate::storage::XZ_MAGIC;
 pub(crate) struct Block {
     /// Where it begins in the stream.
     pub(crate) at: u64,
+    /// Where it ends.
+    pub(crate) end: u64,
     /// First byte of the content that it holds.
     pub(crate) start: u64,
+    /// Bytes of content.
+    pub(crate) len: u64,
 }
 
 /// Where the blocks of an .xz stream are.
@@ -37,7 +41,10 @@ impl Index {
         }
         let size = (u64::from(u32::from_le_bytes(footer[4..8].try_into().ok()?)) + 1) * 4;
         let end = (body as u64).checked_sub(size).filter(|end| *end >= STREAM_HEADER as u64)?;
-        let mut index = &stream_without_footer[end as usize..];
+        let (mut index, check) = stream_without_footer[end as usize..].split_last_chunk()?;
+        if crc(index) != *check || crc(&footer[4..10]) != footer[..4] {
+            return None;
+        }
         // Indicator 0, count, then pairs of unpadded size and content size.
         let (0, rest) = (*index.first()?, index.get(1..)?) else { return None };
         index = rest;
@@ -46,18 +53,23 @@ impl Index {
         let (mut at, mut start) = (STREAM_HEADER as u64, 0u64);
         for _ in 0..count {
             let (unpadded, content) = (number(&mut index)?, number(&mut index)?);
-            blocks.push(Block { at, start });
-            at = at.checked_add(unpadded.checked_next_multiple_of(4)?)?;
-            start = start.checked_add(content)?;
+            let next = at.checked_add(unpadded.checked_next_multiple_of(4)?)?;
+            blocks.push(Block { at, end: next, start, len: content });
+            (at, start) = (next, start.checked_add(content)?);
         }
         (at == end && count > 0).then_some(Index { blocks, end, len: start })
     }
 
-    /// The block that holds byte `at` of the content, or the last one.
-    pub(crate) fn block_of(&self, at: u64) -> Block {
-        let behind = self.blocks.partition_point(|block| block.start <= at);
-        self.blocks[behind.max(1) - 1]
+    /// Number of the block that holds byte `at` of the content, or of the last one.
+    pub(crate) fn block_of(&self, at: u64) -> usize {
+        self.blocks.partition_point(|block| block.start <= at).max(1) - 1
     }
+}
+
+fn crc(bytes: &[u8]) -> [u8; 4] {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum().to_le_bytes()
 }
 
 /// A number of up to nine groups of seven bits, lowest first.

@@ -194,9 +194,10 @@ impl std::fmt::Debug for Output {
 #[derive(Debug)]
 pub struct Feed {
     input: Input,
-    /// For streams: what was read and not yet consumed is `buffer[start..]`.
+    /// For streams: what was read and not yet consumed is `buffer[start..end]`, behind it is room for more.
     buffer: Vec<u8>,
     start: usize,
+    end: usize,
     consumed: u64,
     ended: bool,
 }
@@ -207,7 +208,7 @@ impl Feed {
     /// A window at the start of `input`; the first block is read on demand.
     pub fn new(input: Input) -> Self {
         let ended = matches!(input, Input::Whole(_));
-        Feed { input, buffer: Vec::new(), start: 0, consumed: 0, ended }
+        Feed { input, buffer: Vec::new(), start: 0, end: 0, consumed: 0, ended }
     }
 
     /// Offset of the first byte of [`bytes`](Feed::bytes).
@@ -221,7 +222,7 @@ impl Feed {
     pub fn bytes(&self) -> &[u8] {
         match &self.input {
             Input::Whole(bytes) => &(**bytes).as_ref()[self.consumed as usize..],
-            Input::Stream(_) => &self.buffer[self.start..],
+            Input::Stream(_) => &self.buffer[self.start..self.end],
         }
     }
 
@@ -236,12 +237,12 @@ impl Feed {
     /// A window over a buffer that can be had back.
     pub fn from_buffer(buffer: Vec<u8>) -> Self {
         let input = Input::Stream(Box::new(std::io::empty()));
-        Feed { input, buffer, start: 0, consumed: 0, ended: true }
+        Feed { input, end: buffer.len(), buffer, start: 0, consumed: 0, ended: true }
     }
 
     /// The buffer, to be filled again; its content is of no use.
     pub fn take_buffer(&mut self) -> Vec<u8> {
-        self.start = 0;
+        (self.start, self.end) = (0, 0);
         std::mem::take(&mut self.buffer)
     }
 
@@ -256,7 +257,7 @@ impl Feed {
             Input::Whole(bytes) if self.consumed == 0 => Input::Whole(bytes),
             Input::Whole(bytes) => Input::Whole(Arc::new(Tail { bytes, from: self.consumed as usize })),
             Input::Stream(stream) => {
-                let at_hand = std::io::Cursor::new(self.buffer[self.start..].to_vec());
+                let at_hand = std::io::Cursor::new(self.buffer[self.start..self.end].to_vec());
                 Input::Stream(Box::new(at_hand.chain(stream)))
             }
         }
@@ -268,11 +269,21 @@ impl Feed {
         if self.ended {
             return Ok(false);
         }
-        self.buffer.drain(..self.start);
-        self.start = 0;
-        let have = self.buffer.len();
-        let read = stream.by_ref().take(Self::BLOCK as u64).read_to_end(&mut self.buffer);
-        self.ended = self.buffer.len() == have;
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        let have = self.end;
+        let full = have + Self::BLOCK;
+        // The room stays as it is from block to block: `read_to_end` would clear it every time.
+        self.buffer.resize(self.buffer.len().max(full), 0);
+        let mut read = Ok(1);
+        while self.end < full && matches!(read, Ok(1..)) {
+            read = match stream.read(&mut self.buffer[self.end..full]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                read => read,
+            };
+            self.end += read.as_ref().map_or(0, |n| *n);
+        }
+        self.ended = self.end == have;
         match read {
             // What arrived before the failure is still good.
             Err(_) if !self.ended => Ok(true),
