@@ -118,6 +118,21 @@ impl Lift {
         Ok(true)
     }
 
+    /// Does the first chunk hold as many instructions as the file says of each? Else numbers cannot be sought by it.
+    fn per_chunk_is_true(&self) -> bool {
+        let (Some(per_chunk), Some(chunks)) = (self.parts.per_chunk(), self.parts.chunks()) else {
+            return true;
+        };
+        let Ok(mut first) = chunks.part(0) else { return false };
+        let mut markers = 0;
+        let mut visitor = |_: u64, record: &Record<'_>, _: &[u8]| {
+            markers += u64::from(record.is_marker());
+            ControlFlow::Continue(())
+        };
+        let scanned = scan(&mut first.feed, first.base, &mut Layout::default(), &mut visitor);
+        scanned.is_ok() && markers == per_chunk
+    }
+
     /// The next chunks on several threads, each shown to an observer of its own; false at the end.
     fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
         let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
@@ -272,7 +287,9 @@ impl Source for Lift {
     }
 
     fn seek(&mut self, n: u64) -> Result<u64> {
-        self.number = self.parts.seek(n);
+        if self.per_chunk_is_true() {
+            self.number = self.parts.seek(n);
+        }
         Ok(self.number)
     }
 

@@ -85,6 +85,20 @@ fn seeking_gives_the_same_instructions() {
 }
 
 /// stf_lib drops the whole chunk when a record follows the last instruction.
+/// A file that says the wrong number of instructions per chunk is walked through, not sought.
+#[test]
+fn a_wrong_number_per_chunk_does_not_mislead() {
+    let packed = rewrite(&busy_trace(300), zstf(100, 1));
+    let all = lines(&packed, 1);
+    for per_chunk in [0, 1, 99, 101, 1 << 60] {
+        let mut file = packed.clone();
+        put(&mut file, 4, per_chunk);
+        let mut source = open(&file, 1).unwrap().source();
+        assert_eq!(source.seek(150).unwrap(), 0, "{per_chunk}");
+        assert!(trackway_testkit::lines::filled(&mut source) == all, "{per_chunk}");
+    }
+}
+
 #[test]
 fn what_follows_the_last_instruction_is_kept() {
     let mut bytes = busy_trace(10);
