@@ -108,7 +108,7 @@ fn through_events(
     let mut sink = trackway::create(into, target.clone(), &meta, options).map_err(written)?;
     let mut events = 0u64;
     let progress = Progress::new(args.common.quiet);
-    let walked = walk(&args.common, &args.input, &mut *source, &progress, |batch| {
+    let (health, walked) = walk(&args.common, &args.input, &mut *source, &progress, |batch| {
         events += batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Gap(_))).count() as u64;
         sink.put(batch).map_err(|error| written(error.into()))?;
         Ok(ControlFlow::Continue(()))
@@ -117,7 +117,7 @@ fn through_events(
     // What came before damage is in the output, and the output is whole.
     let losses = sink.finish().map_err(|error| written(error.into()))?;
     account(&losses, args)?;
-    let health = walked?;
+    walked?;
     if !args.common.quiet {
         tell!("{}", health.line());
     }

@@ -93,7 +93,7 @@ fn show(
     let mut begun = false;
     let (mut shown, mut reached) = (0, 0);
     let progress = Progress::beside_output(args.common.quiet);
-    let health = walk(&args.common, &args.file, source, &progress, |batch| {
+    let (health, walked) = walk(&args.common, &args.file, source, &progress, |batch| {
         let mut number = batch.first_instruction;
         for event in &batch.events {
             if window.is_none() && from.is_some_and(|from| from.is_reached(event, number)) {
@@ -120,7 +120,8 @@ fn show(
         reached = number.max(reached);
         let ended = window.is_some_and(|window| number >= window.to);
         Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    })?;
+    });
+    walked?;
     let never = window.is_none_or(|window| !begun && reached <= window.from);
     if let (true, Some(from)) = (never, &args.from) {
         return Err(Failure::Usage(format!("{}: the trace never reaches {from}", args.file.display())));

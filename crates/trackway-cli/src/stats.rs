@@ -25,17 +25,17 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let mut stats = Stats::new(isa, &programs);
     let mut source = trace.source().map_err(failed)?;
     let in_parts = programs.iter().all(|program| program.is_everywhere());
-    let mut health = if in_parts {
-        let (health, walked) = observe(&args.common, &args.file, &mut *source, &mut stats);
-        walked.map(|()| health)?
+    // A damaged trace is counted as far as it was read.
+    let (mut health, mut walked) = if in_parts {
+        observe(&args.common, &args.file, &mut *source, &mut stats)
     } else {
-        in_order(args, &mut *source, &mut stats)?
+        in_order(args, &mut *source, &mut stats)
     };
     if !stats.is_exact() {
         // Some part was taken for another instruction set than it is of: once more, in order.
         stats = Stats::new(isa, &programs);
         let (trace, _) = args.common.open(&args.file)?;
-        health = in_order(args, &mut *trace.source().map_err(failed)?, &mut stats)?;
+        (health, walked) = in_order(args, &mut *trace.source().map_err(failed)?, &mut stats);
     }
     let name = |pc: u64| programs.first()?.place(pc);
     let groups = groups(&stats, args.top, &name);
@@ -53,11 +53,11 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
         print(&mut out, &groups, &health)?;
     }
     health.print_damage();
-    Ok(health.exit(&args.common))
+    walked.map(|()| health.exit(&args.common))
 }
 
 /// Shows all events to `stats` on one thread.
-fn in_order(args: &StatsArgs, source: &mut dyn Source, stats: &mut Stats) -> Result<Health, Failure> {
+fn in_order(args: &StatsArgs, source: &mut dyn Source, stats: &mut Stats) -> (Health, Result<(), Failure>) {
     walk(&args.common, &args.file, source, &Progress::new(args.common.quiet), |batch| {
         stats.observe(batch);
         Ok(ControlFlow::Continue(()))

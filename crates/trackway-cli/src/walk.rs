@@ -10,21 +10,20 @@ use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::report::{Health, placed_at};
 
-/// Shows each batch to `visit`, in order, until it breaks; gives the health of what was read.
+/// Shows each batch to `visit`, in order, until it breaks; gives the health of what was read, and what ended it.
 pub(crate) fn walk(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
     progress: &Progress,
     mut visit: impl FnMut(&Batch) -> Result<ControlFlow<()>, Failure>,
-) -> Result<Health, Failure> {
+) -> (Health, Result<(), Failure>) {
     let mut batch = Batch::default();
-    let (health, walked) = steps(common, path, source, progress, |source, found| {
+    steps(common, path, source, progress, |source, found| {
         let more = source.fill(&mut batch).map_err(Stop::Bad)?;
         found.observe(&batch);
         Ok(more && visit(&batch).map_err(Stop::Failed)?.is_continue())
-    });
-    walked.map(|()| health)
+    })
 }
 
 /// Shows all events to `observer`, on several threads where the format can; gives the health of what was read, and what ended it.

@@ -84,6 +84,8 @@ fn broken_containers_are_told_alike() {
         }
         let pcs = trackway(&["dump", "--as", "pcs", "--attempted", &path]);
         assert_eq!(text(&pcs.stdout).lines().count(), instructions, "{place}");
+        let stats = text(&trackway(&["stats", &path]).stdout);
+        assert!(stats.contains(&format!("  {:<32} {instructions:>14}\n", "total")), "{stats}");
         let info = text(&trackway(&["info", &path]).stdout);
         assert!(info.contains(&format!("instructions:      {instructions}\n")), "{info}");
     }
