@@ -5,8 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 
 use libfuzzer_sys::fuzz_target;
 use trackway_astf::{Checker, Config, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteConfig};
@@ -15,19 +13,7 @@ use trackway_core::{
     Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Severity, Sink, Source, Trap,
 };
 use trackway_testkit::lines::{filled, observed};
-
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use trackway_testkit::output::Shared;
 
 thread_local! {
     /// Its disassembler is dear to make.
@@ -189,6 +175,6 @@ fn lower(file: &[u8], allow_nonconforming: bool) -> Option<(Vec<u8>, Losses)> {
     }
     let losses = sink.finish().ok()?;
     drop(sink);
-    let bytes = std::mem::take(&mut *out.0.lock().unwrap());
+    let bytes = out.take();
     Some((bytes, losses))
 }

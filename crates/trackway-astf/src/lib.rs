@@ -44,6 +44,7 @@ mod layout;
 mod lift;
 mod lower;
 mod normal;
+mod pipe;
 mod produce;
 mod read;
 mod record;

@@ -1,7 +1,7 @@
 //! Bytes to records.
 
 use std::fmt;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +11,7 @@ use crate::blocks::{Blocks, Stream};
 use crate::config::{Config, Storage};
 use crate::layout::{Words, from_bytes};
 use crate::lift::Lift;
+use crate::pipe::Pipe;
 use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::storage::{Decoder, SharedCursor, sniff};
 use crate::text::Text;
@@ -115,7 +116,7 @@ impl Trace {
             let feed = Feed::new(Input::Stream(Box::new(head.chain(stream))));
             return Ok(Trace::new(header, Storage::Raw, Records::new(feed), config));
         }
-        let mut stream = BufReader::with_capacity(1 << 18, stream);
+        let mut stream = Pipe::new(stream);
         let storage = sniff(std::io::BufRead::fill_buf(&mut stream)?, header.use_zlib)?;
         let used = Arc::new(AtomicU64::new(RECORD as u64));
         let decoder = Decoder::new(stream, header.use_zlib, config.jobs, used.clone());

@@ -1,23 +1,8 @@
 //! Events into records: what ASTF can hold comes back, what it cannot is in the ledger, exactly.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
 use trackway_astf::{Config, Level, Lower, Storage, Trace, WriteConfig};
 use trackway_core::*;
-
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
+use trackway_testkit::output::Shared;
 
 /// Lowers event lines; gives the records as text, and the ledger.
 fn lower(meta: Meta, config: WriteConfig, lines: &str) -> Result<(Vec<u8>, Vec<String>)> {
@@ -35,7 +20,7 @@ fn lower(meta: Meta, config: WriteConfig, lines: &str) -> Result<(Vec<u8>, Vec<S
         .lines()
         .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
-    let bytes = out.0.lock().unwrap().clone();
+    let bytes = out.take();
     Ok((bytes, ledger))
 }
 

@@ -2,25 +2,10 @@
 
 use trackway_astf::{Config, Level, Lower, Storage, Trace, WriteConfig};
 use trackway_core::*;
+use trackway_testkit::output::Shared;
 use trackway_testkit::qemu::Run;
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::sync::{Arc, Mutex};
-
-/// Output that stays at hand.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 fn to_astf(run: &Run, config: WriteConfig) -> (Vec<u8>, Losses) {
     let mut source = run.events();
@@ -32,7 +17,7 @@ fn to_astf(run: &Run, config: WriteConfig) -> (Vec<u8>, Losses) {
     }
     let mut losses = sink.finish().unwrap();
     losses.merge(source.losses());
-    let bytes = out.0.lock().unwrap().clone();
+    let bytes = out.take();
     (bytes, losses)
 }
 

@@ -89,7 +89,14 @@ fn several_streams_and_a_gzip_wrapper_are_read() {
     let wrapped = [&header[..], &gzip(first), &gzip(second)].concat();
     let trace = Trace::open(Input::from_vec(wrapped.clone()), Config::default()).unwrap();
     assert_eq!(trace.storage, Storage::Gzip);
-    assert_eq!(pcs(Input::from_vec(wrapped), 1).unwrap(), expected);
+    assert_eq!(pcs(Input::from_vec(wrapped.clone()), 1).unwrap(), expected);
+    // From a pipe that gives one byte, or a few, at a time.
+    for bytes in [padded, wrapped, raw, example(Storage::LzmaAlone), example(Storage::Zlib)] {
+        for drop in [1, 2, 3, 7] {
+            let stream = Drip(std::io::Cursor::new(bytes.clone()), drop);
+            assert_eq!(pcs(Input::Stream(Box::new(stream)), 1).unwrap(), expected, "{drop} at a time");
+        }
+    }
 }
 
 #[test]

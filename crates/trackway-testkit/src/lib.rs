@@ -16,6 +16,7 @@
 
 mod flow;
 pub mod lines;
+pub mod output;
 pub mod qemu;
 pub mod random;
 
