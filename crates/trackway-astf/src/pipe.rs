@@ -2,8 +2,10 @@
 
 use std::io::{self, BufRead, ErrorKind, Read};
 
-/// Bytes that tell which storage a payload is.
-const ENOUGH: usize = 6;
+use crate::read::RECORD;
+
+/// Bytes that tell which storage a payload is: those of a record, if it is none.
+const ENOUGH: usize = RECORD;
 /// Bytes read at a time.
 const BLOCK: usize = 1 << 18;
 

@@ -87,6 +87,7 @@ impl Trace {
             return Ok(Trace::new(header, Storage::Raw, records, config));
         }
         let storage = sniff(&all[RECORD..], header.use_zlib)?;
+        let doubtful = begins_with_record(&all[RECORD..]);
         let index = if storage == Storage::Xz { Index::read(&all[RECORD..]) } else { None };
         let start = all[..RECORD].to_vec();
         let used = Arc::new(AtomicU64::new(RECORD as u64));
@@ -100,6 +101,7 @@ impl Trace {
         };
         let mut records = Records { blocks, ..Records::new(feed) };
         records.used = Some(used);
+        records.doubtful = doubtful;
         records.size = Some((*bytes).as_ref().len() as u64);
         records.xz = index.map(|index| Xz { index, bytes, jobs: config.jobs });
         Ok(Trace::new(header, storage, records, config))
@@ -117,11 +119,14 @@ impl Trace {
             return Ok(Trace::new(header, Storage::Raw, Records::new(feed), config));
         }
         let mut stream = Pipe::new(stream);
-        let storage = sniff(std::io::BufRead::fill_buf(&mut stream)?, header.use_zlib)?;
+        let start_of_payload = std::io::BufRead::fill_buf(&mut stream)?;
+        let storage = sniff(start_of_payload, header.use_zlib)?;
+        let doubtful = begins_with_record(start_of_payload);
         let used = Arc::new(AtomicU64::new(RECORD as u64));
         let decoder = Decoder::new(stream, header.use_zlib, config.jobs, used.clone());
         let mut records = Records::new(Feed::new(Input::Stream(Box::new(head.chain(decoder)))));
         records.used = Some(used);
+        records.doubtful = doubtful;
         Ok(Trace::new(header, storage, records, config))
     }
 
@@ -164,6 +169,26 @@ impl Trace {
     pub fn check(self) -> crate::check::Check {
         crate::check::Check::new(self.records, self.config)
     }
+}
+
+/// What cannot be decoded is missing from the first record that is not whole.
+#[cold]
+fn placed(error: Error, at: u64, doubtful: bool) -> Error {
+    if doubtful && at == RECORD as u64 && error.kind == ErrorKind::Compression {
+        return ErrorKind::Impossible { found: 1 }.at(8, "Header", "compressed", "ASTF 4.2.1");
+    }
+    Error { offset: at, ..error }
+}
+
+/// Does a payload that the Header calls compressed begin with a record? If it does not decode either, it is not
+/// damaged: the promise of the Header is broken.
+fn begins_with_record(start: &[u8]) -> bool {
+    start.first_chunk().is_some_and(|first| {
+        let record = Record::read(&from_bytes(first));
+        let mut plain = !matches!(record, Record::Unknown(_) | Record::StringContinuation(_));
+        record.fields(&mut |field, _| plain &= !field.reserved);
+        plain
+    })
 }
 
 /// The text of the string that begins a chunk, and its number of records.
@@ -251,6 +276,8 @@ pub struct Records {
     used: Option<Arc<AtomicU64>>,
     /// Bytes of the file, where known.
     size: Option<u64>,
+    /// Is it compressed at all?
+    doubtful: bool,
 }
 
 impl fmt::Debug for Records {
@@ -261,7 +288,7 @@ impl fmt::Debug for Records {
 
 impl Records {
     fn new(feed: Feed) -> Self {
-        Records { feed, base: 0, blocks: None, xz: None, used: None, size: None }
+        Records { feed, base: 0, blocks: None, xz: None, used: None, size: None, doubtful: false }
     }
 
     /// The whole records at hand and the offset of the first; `None` at the end. Input that ends inside a
@@ -269,9 +296,8 @@ impl Records {
     #[inline]
     pub fn chunk(&mut self) -> Result<Option<Chunk<'_>>> {
         while self.feed.bytes().len() < RECORD {
-            let at = self.offset();
-            // What cannot be decoded is missing from the first record that is not whole.
-            if !self.more().map_err(|error| Error { offset: at, ..error })? {
+            let (at, doubtful) = (self.offset(), self.doubtful);
+            if !self.more().map_err(|error| placed(error, at, doubtful))? {
                 return match self.feed.bytes().len() {
                     0 => Ok(None),
                     _ => Err(ErrorKind::Truncated.at(self.offset(), "record", "", "ASTF 4")),

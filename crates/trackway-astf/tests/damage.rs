@@ -38,7 +38,8 @@ fn records(input: Input) -> (Vec<Record>, Option<Error>) {
             }
             Ok(None) => return (found, None),
             Err(error) => {
-                assert_eq!(error.offset, (found.len() * RECORD) as u64, "{error}");
+                let header = error.item == "Header" && found.len() == 1;
+                assert!(header || error.offset == (found.len() * RECORD) as u64, "{error}");
                 return (found, Some(error));
             }
         }

@@ -108,6 +108,27 @@ fn flags_that_are_not_true_are_told() {
     let mut bytes = example(Storage::Xz);
     bytes[8] = 3;
     assert!(Trace::open(Input::from_vec(bytes), Config::default()).is_err());
+    // Not compressed at all, whatever its first record is.
+    for flags in [1, 3] {
+        for first in [1, 3, 4] {
+            let mut bytes = example(Storage::Raw);
+            bytes.drain(RECORD..first * RECORD);
+            bytes[8] = flags;
+            for input in
+                [Input::from_vec(bytes.clone()), Input::Stream(Box::new(std::io::Cursor::new(bytes)))]
+            {
+                let mut records = Trace::open(input, Config::default()).unwrap().records();
+                assert!(records.next_record().unwrap().is_some(), "the Header is there");
+                let error = records.next_record().unwrap_err();
+                assert_eq!((error.offset, error.item, error.field), (8, "Header", "compressed"), "{first}");
+            }
+        }
+    }
+    // Compressed, and the flag says that it is not: read as it is, and check tells.
+    let mut bytes = example(Storage::Xz);
+    bytes[8] = 0;
+    let mut check = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().check();
+    assert_eq!(check.next_finding().unwrap().unwrap().rule.name, "ASTF-4.2.1-compressed-flag");
 }
 
 #[test]
