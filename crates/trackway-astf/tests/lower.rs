@@ -111,6 +111,7 @@ const EVERYTHING: &str = "
     mark kind=suspended value=0x10
     time kind=timestamp value=0x80 clock=0x0
     trap kind=interrupt cause=0x2 to=0xffff800000000480 is_virtual=yes
+    context privilege=el1 security=non-secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x3
     step pc=0xffff800000000480 encoding=0xd503201f length=0x4 outcome=retired
     trap kind=interrupt cause=0x3 to=0xffff800000000500
     step pc=0xffff800000000500 encoding=0xd503201f length=0x4 outcome=retired

@@ -180,7 +180,7 @@ rules! {
     TRAP_BEFORE_CONTEXT = "ASTF-4.7-trap-before-context", Error, "4.7",
         "A Trap stands before the Context of its handler: the exception level does not change without one.";
     TRAP_LEVEL = "ASTF-4.7-level-after-trap", Error, "4.7",
-        "The Context behind a Trap has the level that the exception class, the exception or the return leads to.";
+        "The Context behind a Trap has the level and stack pointer that the exception or the return leads to.";
     EXCEPTION_CLASS = "ASTF-4.7.1-exception-class", Warning, "4.7.1",
         "ec is an exception class that the architecture defines.";
     SYSCALL_TYPE = "ASTF-4.7.2-syscall-type", Error, "4.7.2",

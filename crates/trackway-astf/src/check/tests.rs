@@ -439,7 +439,7 @@ fn cases_of_traps() -> Vec<Case> {
         ),
         case(&SYSCALL_TYPE, call(Trap { syscall_type: 2, ..svc_trap() }), call(svc_trap())),
         case(&SYSCALL_INDEX, call(Trap { syscall_index: 7, ..svc_trap() }), call(svc_trap())),
-        case(&SYSCALL_CLASS, call(Trap { ec: 0x16, ..svc_trap() }), call(svc_trap())),
+        case(&SYSCALL_CLASS, call(Trap { ec: 0x18, ..svc_trap() }), call(svc_trap())),
         case(&TRAP_SYNCHRONOUS, call(trap(TrapType::IRQ, 0)), call(svc_trap())),
         case(&SERROR_CLASS, from_nop(trap(TrapType::SERROR, 0)), from_nop(trap(TrapType::SERROR, 0x2f))),
         case(&INTERRUPT_CLASS, from_nop(trap(TrapType::FIQ, 1)), from_nop(trap(TrapType::FIQ, 0))),
@@ -631,4 +631,22 @@ fn an_sme_instruction_without_an_index_has_no_attribute() {
 fn maintenance_by_ranges_of_intermediate_addresses_is_legal() {
     let ripas2e1 = Instruction { xattr: 0x4000, ..range(0xd50c_8440, false, false) };
     assert_eq!(findings(&plus(&[ripas2e1.into()])), []);
+}
+
+#[test]
+fn exceptions_select_the_stack_pointer_of_their_level() {
+    let at = |el, handler| Record::from(Context { el, handler, ..Context::default() });
+    let names = |records: &[Record]| {
+        let found = findings(&[&[header(Level::BasicPlus, false)], records].concat());
+        found.iter().map(|found| found.rule.name).collect::<Vec<_>>()
+    };
+    let interrupt = Record::from(trap(TrapType::IRQ, 0));
+    // At EL1 with SP_EL0: the handler has its own, and a Context has to say so.
+    assert_eq!(names(&[at(1, false), nop(0x1000), interrupt, at(1, true), nop(VECTOR)]), [""; 0]);
+    assert_eq!(names(&[at(1, false), nop(0x1000), interrupt, nop(VECTOR)]), [TRAP_LEVEL.name]);
+    // HVC does not lead to EL1.
+    let call = Trap { syscall_type: 2, ..trap(TrapType::SYNCHRONOUS, 0x16) };
+    let hvc = Instruction { trap: true, ..ins(0x1000, 0xd400_0002) };
+    let to = |el| names(&[at(1, true), hvc.into(), call.into(), at(el, true), nop(VECTOR)]);
+    assert_eq!((to(2), to(1)), (vec![], vec![TRAP_LEVEL.name]));
 }

@@ -142,19 +142,26 @@ impl Checker {
         if self.since.traps > 1 {
             return;
         }
-        let new = context.el;
-        let legal = match (TrapType(trap.trap_type), trap.ec) {
+        let (kind, new) = (TrapType(trap.trap_type), context.el);
+        let legal = match (kind, trap.ec) {
             (TrapType::SYNCHRONOUS, 0x20 | 0x24 | 0x30 | 0x32 | 0x34) => new > old,
             (TrapType::SYNCHRONOUS, 0x21 | 0x25 | 0x31 | 0x33 | 0x35) => new == old,
+            // HVC and SMC lead past EL1.
+            (TrapType::SYNCHRONOUS, 0x16 | 0x17) => new >= old.max(2),
             (TrapType::SYNCHRONOUS | TrapType::SERROR | TrapType::IRQ | TrapType::FIQ, _) => {
                 new >= old && new > 0
             }
             (TrapType::RETURN, _) => new <= old,
             _ => true,
         };
+        // Every exception, and a reset, selects the stack pointer of its level.
+        let stack = context.handler || kind == TrapType::RETURN || trap.trap_type > 5;
         if !legal {
             let name = TrapType(trap.trap_type).name();
             self.report(&TRAP_LEVEL, || format!("EL{old} to EL{new} by {name}, class {:#04x}", trap.ec));
+        } else if !stack && new > 0 {
+            let name = kind.name();
+            self.report(&TRAP_LEVEL, || format!("SP_EL0 at EL{new} directly behind {name}"));
         }
     }
 }
