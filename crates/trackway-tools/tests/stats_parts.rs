@@ -380,3 +380,29 @@ fn runs_are_counted_as_their_steps() {
         assert_eq!(report(&by_shape), report(&by_step), "{seed}");
     }
 }
+
+/// What the source before ended with, its block and its instruction set, says nothing about the next one.
+#[test]
+fn a_source_begins_anew() {
+    let nop = |batch: &mut Batch, pc| batch.push(0, EventKind::Step(Step::new(pc, 0x13, 4)));
+    let mut first = Batch::default();
+    first.push_context(0, Context { isa: Some(Isa::Rv32), pid: Some(7), ..Context::default() });
+    nop(&mut first, 0x8000);
+    nop(&mut first, 0x8004);
+    let mut second = Batch { source: 1, ..Batch::default() };
+    nop(&mut second, 0x8008);
+    nop(&mut second, 0x800c);
+    let mut stats = Stats::new(Isa::Rv64, &[]);
+    for batch in [&first, &second] {
+        let mut one = part(&stats);
+        one.observe(batch);
+        stats.merge(one);
+    }
+    assert!(stats.is_exact());
+    let twice = |start| (start, trackway_tools::stats::Block { entries: 1, instructions: 2 });
+    assert_eq!(stats.hottest(9), [twice(0x8000), twice(0x8008)]);
+    assert_eq!(Vec::from_iter(stats.contexts()), [("pid 0x7".to_string(), 2), ("unknown".to_string(), 2)]);
+    let mut whole = Stats::new(Isa::Rv64, &[]);
+    [&first, &second].into_iter().for_each(|batch| whole.observe(batch));
+    assert_eq!(report(&stats), report(&whole));
+}
