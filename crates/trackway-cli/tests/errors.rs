@@ -146,6 +146,13 @@ fn errors_read_well() {
         (Some(2), "error: --stf-version: 1.9 is not one of 1.2 to 1.6\n")
     );
     assert!(!Path::new(&folder.file("old.stf")).exists());
+    for format in ["ASTF", "ETE"] {
+        let out = folder.file(&format!("sort.{}", format.to_lowercase()));
+        let refused = trackway(&["convert", &trace, &out]);
+        let why = format!("error: {out}: {format} is for Arm; this trace is of rv64\n");
+        assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(3), why));
+        assert!(!Path::new(&out).exists());
+    }
     let waived = error(&["check", &trace, "--waive", "STF-nonsense"]);
     assert!(waived.contains("--waive STF-nonsense: there are no findings of this rule"), "{waived}");
     // Several notes are all in the JSON.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Finding, FormatId, Input, Items, Meta, Sink, Source};
+use trackway_core::{Finding, FormatId, Input, Isa, Items, Meta, Sink, Source};
 use trackway_image::Image;
 
 use crate::error::{Error, Result};
@@ -93,4 +93,12 @@ pub fn for_output(path: &std::path::Path) -> Option<&'static dyn Format> {
     let name = [".gz", ".xz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let (_, extension) = name.rsplit_once('.')?;
     FORMATS.iter().copied().find(|format| format.extensions().contains(&extension))
+}
+
+/// Refuses what a format of Arm's cannot hold, before there is a file.
+fn for_arm(format: &str, meta: &Meta) -> Result<()> {
+    match meta.isa {
+        Isa::A64 | Isa::A32 | Isa::T32 => Ok(()),
+        other => Err(Error::Unsupported(format!("{format} is for Arm; this trace is of {other}"))),
+    }
 }

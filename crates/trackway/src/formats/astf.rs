@@ -46,6 +46,7 @@ impl Format for Astf {
     }
 
     fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
+        super::for_arm("ASTF", meta)?;
         let config = write_config(options, Storage::Xz)?;
         Ok(Box::new(Lower::new(output(&target)?, meta.clone(), config)?))
     }

@@ -66,6 +66,7 @@ impl Format for Ete {
 
     /// A snapshot folder with the program in it; to stdout, the bytes of one trace unit.
     fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
+        super::for_arm("ETE", meta)?;
         let refused = |error: trackway_ete::Unusable| Error::Config(error.to_string());
         let settings = match &options.config {
             Some(file) => Settings::from_toml(&file.table.to_string())
