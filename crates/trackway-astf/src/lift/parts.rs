@@ -11,8 +11,8 @@ use crate::layout::from_bytes;
 use crate::read::RECORD;
 use crate::record::{Context, Instruction};
 
-/// Records of a part, about: half a second-level cache.
-const PART: usize = 1 << 14;
+/// Records of a part: few enough for the cache, enough that taking the next one is rare.
+const PART: usize = 1 << 16;
 
 /// Parts per thread in one call of `observe`.
 const STRETCH: usize = 16;
