@@ -229,6 +229,63 @@ fn a_damaged_block_is_stepped_over() {
     }
 }
 
+/// All events, and the records as one stream, with the errors in both.
+fn everything(bytes: &[u8], jobs: usize) -> (Vec<String>, Vec<u8>, Option<std::io::ErrorKind>) {
+    let open = || Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() });
+    let lines = match open() {
+        Ok(trace) => filled(&mut trace.source()),
+        Err(error) => vec![format!("error {error}")],
+    };
+    let (mut stream, mut failed) = (Vec::new(), None);
+    if let Ok(trace) = open()
+        && let Input::Stream(mut input) = trace.records().into_input()
+    {
+        failed = input.read_to_end(&mut stream).err().map(|error| error.kind());
+    }
+    (lines, stream, failed)
+}
+
+#[test]
+fn damage_is_told_alike_for_any_number_of_threads() {
+    let bytes = trace(7_000, &config(Storage::Xz));
+    let cases = (0..bytes.len()).step_by(bytes.len() / 50).chain(bytes.len() - 60..bytes.len());
+    for at in cases {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0x11;
+        let expected = everything(&damaged, 1);
+        for jobs in [2, 3] {
+            assert!(everything(&damaged, jobs) == expected, "byte {at}, {jobs} threads");
+        }
+    }
+}
+
+#[test]
+fn an_index_that_lies_is_told() {
+    let crc = |bytes: &[u8]| {
+        let mut crc = flate2::Crc::new();
+        crc.update(bytes);
+        crc.sum().to_le_bytes()
+    };
+    let bytes = trace(7_000, &config(Storage::Xz));
+    let footer = bytes.len() - 12;
+    let size = 4 * (u32::from_le_bytes(bytes[footer + 4..footer + 8].try_into().unwrap()) as usize + 1);
+    // Indicator, count, then sizes of blocks: the content of the first is 0x10000, three groups of seven bits.
+    let index = footer - size;
+    let content = (index..footer).find(|&at| bytes[at..at + 3] == [0x80, 0x80, 0x04]).unwrap();
+    for (groups, what) in
+        [([0x80, 0x80, 0x02], "less"), ([0x80, 0x80, 0x08], "more"), ([0xa0, 0x80, 0x04], "a record")]
+    {
+        let mut lying = bytes.clone();
+        lying[content..content + 3].copy_from_slice(&groups);
+        let check = crc(&lying[index..footer - 4]);
+        lying[footer - 4..footer].copy_from_slice(&check);
+        for jobs in [1, 2] {
+            let (lines, ..) = everything(&lying, jobs);
+            assert!(lines.iter().any(|line| line.starts_with("error")), "{what}, {jobs} threads");
+        }
+    }
+}
+
 #[test]
 fn items_are_sought_past_damage_and_stopped_by_it() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
@@ -264,7 +321,7 @@ fn observers_see_the_same_events_for_any_number_of_threads() {
     // The example over and over, without Header and strings; the last record is cut.
     let one = example(Storage::Raw);
     let mut raw = one.clone();
-    while raw.len() < 5 << 20 {
+    while raw.len() < 7 << 20 {
         raw.extend_from_slice(&one[3 * RECORD..]);
     }
     raw.truncate(raw.len() - 5);
