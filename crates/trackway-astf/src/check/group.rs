@@ -270,8 +270,8 @@ impl Checker {
     /// What the accesses broke, one by one and together.
     fn judged(&mut self, group: &Group) {
         let word = group.record.iword;
-        for (bit, rule) in RULES.iter().enumerate() {
-            if group.broken >> bit & 1 == 1 {
+        if group.broken != 0 {
+            for (_, rule) in RULES.iter().enumerate().filter(|(bit, _)| group.broken >> bit & 1 == 1) {
                 self.report(rule, || format!("an access of {word:#010x}"));
             }
         }

@@ -5,7 +5,7 @@ use trackway_core::{Finding, Rule};
 use super::group::Group;
 use super::rules::*;
 use crate::config::Config;
-use crate::layout::Words;
+use crate::layout::{Field, Words};
 use crate::record::*;
 use crate::word::{Class, Tracked};
 
@@ -165,7 +165,9 @@ impl Checker {
                 self.report(&RECORD_TYPE, || format!("type {id:#04x} is not known"));
             }
         }
-        self.reserved(&record);
+        if may_have_reserved(&record, words) {
+            self.reserved(&record);
+        }
         self.number += 1;
     }
 
@@ -501,6 +503,37 @@ impl Checker {
         if self.since.times > 2 && awake {
             self.report(&TIME_SUSPENDED, || "a third Timestamp without an Instruction between".to_string());
         }
+    }
+}
+
+/// The bits of all reserved fields.
+const fn reserved_bits(fields: &[Field]) -> Words {
+    let (mut bits, mut n) = ([0; 4], 0);
+    while n < fields.len() {
+        let mut bit = fields[n].low;
+        while fields[n].reserved && bit <= fields[n].high {
+            bits[bit as usize / 64] |= 1 << (bit % 64);
+            bit += 1;
+        }
+        n += 1;
+    }
+    bits
+}
+
+/// Is it worth a look at every field? Almost always it is not.
+fn may_have_reserved(record: &Record, words: &Words) -> bool {
+    let any = |bits: Words| words.iter().zip(bits).any(|(word, bits)| word & bits != 0);
+    match record {
+        // Which bits of its attribute are reserved depends on the mode.
+        Record::Instruction(it) => {
+            it.xattr != 0 && it.xattr_mode != 1 || any(const { reserved_bits(Instruction::FIELDS) })
+        }
+        Record::ExtraEa(_) => any(const { reserved_bits(ExtraEa::FIELDS) }),
+        Record::Context(_) => any(const { reserved_bits(Context::FIELDS) }),
+        Record::Trap(_) => any(const { reserved_bits(Trap::FIELDS) }),
+        Record::Timestamp(_) => any(const { reserved_bits(Timestamp::FIELDS) }),
+        Record::Header(_) | Record::StringRecord(_) => true,
+        Record::StringContinuation(_) | Record::Unknown(_) => false,
     }
 }
 

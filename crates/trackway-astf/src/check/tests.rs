@@ -650,3 +650,29 @@ fn exceptions_select_the_stack_pointer_of_their_level() {
     let to = |el| names(&[at(1, true), hvc.into(), call.into(), at(el, true), nop(VECTOR)]);
     assert_eq!((to(2), to(1)), (vec![], vec![TRAP_LEVEL.name]));
 }
+
+#[test]
+fn every_reserved_bit_is_noted_and_no_other() {
+    let kinds: [(Record, &[crate::layout::Field]); 7] = [
+        (header(Level::BasicPlus, true), Header::FIELDS),
+        (Context::default().into(), Context::FIELDS),
+        (ins(0, NOP).into(), Instruction::FIELDS),
+        (ExtraEa::default().into(), ExtraEa::FIELDS),
+        (Trap::default().into(), Trap::FIELDS),
+        (StringRecord::default().into(), StringRecord::FIELDS),
+        (Timestamp::default().into(), Timestamp::FIELDS),
+    ];
+    for (record, fields) in kinds {
+        for bit in 8..256u32 {
+            let mut words = record.write();
+            words[bit as usize / 64] |= 1 << (bit % 64);
+            let mut checker = Checker::new(Config::default());
+            checker.record(0, &words);
+            let noted = checker.take().iter().any(|found| found.rule.name == RESERVED.name);
+            let field = fields.iter().find(|field| (field.low..=field.high).contains(&bit)).expect("a field");
+            // Without a mode the attribute of an instruction is reserved too.
+            let reserved = field.reserved || field.name == "xattr";
+            assert_eq!(noted, reserved, "{} {}, bit {bit}", record.name(), field.name);
+        }
+    }
+}
