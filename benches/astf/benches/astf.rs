@@ -95,7 +95,8 @@ fn main() {
     if let [what, passes] = &args[..] {
         if what.starts_with("decode") {
             let mut compressed = Vec::new();
-            let mut records = Trace::open(Input::from_vec(bytes), Config::default()).expect("opens").records();
+            let mut records =
+                Trace::open(Input::from_vec(bytes), Config::default()).expect("opens").records();
             let config = WriteConfig { storage: Storage::Xz, jobs: 2, ..WriteConfig::default() };
             recompress(&mut records, &mut compressed, &config).expect("compresses");
             bytes = compressed;

@@ -243,9 +243,8 @@ impl Lower {
         let mut lose = |there: bool, what| self.losses.add(Fate::Dropped, what, there.into());
         lose(extra.physical_pc.is_some(), "physical instruction addresses");
         lose(extra.micro_ops.len > 0, "micro-ops");
-        // A fetch that failed has no instruction: its Trap stands alone. STF knows that by the Trap, which is
-        // looked at when it is there, in the terms of this architecture.
-        if extra.placeholder && self.meta.format != FormatId::Stf {
+        // A fetch that failed has no instruction: its Trap stands alone.
+        if extra.placeholder {
             lose(true, "placeholder instructions");
             return Ok(());
         }

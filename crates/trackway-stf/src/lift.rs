@@ -132,10 +132,10 @@ impl Lifter {
             step.taken = Some(true);
         }
         // A fetch fault has no instruction; writers put a no-op there.
-        let placeholder = self
-            .traps
-            .iter()
-            .any(|(_, trap)| trap.kind == TrapKind::Exception && matches!(trap.cause, Some(0 | 1 | 12)));
+        let placeholder = self.traps.iter().any(|(_, trap)| {
+            trap.kind == TrapKind::Exception
+                && trap.cause.is_some_and(|cause| is_fetch_fault(self.isa, cause))
+        });
         if self.branch_target.is_some() || placeholder || !self.micro_ops.is_empty() {
             let micro_ops = batch.add_bytes(&self.micro_ops);
             self.micro_ops.clear();
@@ -338,6 +338,16 @@ impl Lifter {
         (self.special, self.branch_target) = (false, None);
         self.micro_ops.clear();
         self.accesses = batch.begin_accesses();
+    }
+}
+
+/// Is it the fetch that failed? RISC-V: misaligned, access fault, page fault; Arm: instruction aborts and a
+/// misaligned pc, by exception class.
+fn is_fetch_fault(isa: Isa, cause: u64) -> bool {
+    match isa {
+        Isa::Rv32 | Isa::Rv64 => matches!(cause, 0 | 1 | 12),
+        Isa::A64 | Isa::A32 | Isa::T32 => matches!(cause, 0x20..=0x22),
+        Isa::Other => false,
     }
 }
 
