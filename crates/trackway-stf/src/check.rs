@@ -10,30 +10,46 @@ use trackway_core::{Finding, Isa, Result, Rule};
 use crate::fields::{Data, EventId, Register};
 use crate::header::instruction_set;
 use crate::opcode::Access;
-use crate::open::Trace;
+use crate::open::{Records, Trace};
 use crate::record::Record;
 use crate::rules::*;
 use crate::values::{MODE_CHANGE, access, features, generator, isa};
 
 /// Checks all records of a trace against the rules and reports each violation; gives the number of records.
-/// Damage that ends the reading is returned as the error that it is.
+/// Damage costs the chunk it is in: the others are checked too, and then its error is returned.
 pub fn check(trace: Trace, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let mut checker = Checker::new(report, &trace);
     let mut records = trace.records();
-    let scanned = (|| {
-        while let Some(pc) = records.enter()? {
-            if let Some(pc) = pc {
-                checker.chunk(pc);
+    let mut damage = None;
+    loop {
+        match check_part(&mut checker, &mut records) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => {
+                damage.get_or_insert(error);
+                // Without a header nothing behind it can be judged.
+                if checker.in_header || records.skip_part().is_none() {
+                    break;
+                }
+                checker.lose();
             }
-            records.scan_part(&mut |offset: u64, record: &Record<'_>, _: &[u8]| {
-                checker.record(offset, record);
-                ControlFlow::Continue(())
-            })?;
         }
-        Ok(())
-    })();
+    }
     checker.end();
-    scanned.map(|()| checker.item)
+    damage.map_or(Ok(checker.item), Err)
+}
+
+/// Checks the next part; false when there is none.
+fn check_part(checker: &mut Checker<'_>, records: &mut Records) -> Result<bool> {
+    let Some(pc) = records.enter()? else { return Ok(false) };
+    if let Some(pc) = pc {
+        checker.chunk(pc);
+    }
+    records.scan_part(&mut |offset: u64, record: &Record<'_>, _: &[u8]| {
+        checker.record(offset, record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(true)
 }
 
 /// What has been seen, and the group that is being collected.
@@ -65,6 +81,8 @@ pub(crate) struct Checker<'r> {
     pub(crate) explained: bool,
     mode_known: bool,
     ended: bool,
+    /// The chunk before was not read to its end.
+    lost: bool,
 }
 
 /// What the records of one group said.
@@ -107,6 +125,7 @@ impl<'r> Checker<'r> {
             explained: true,
             mode_known: false,
             ended: false,
+            lost: false,
         }
     }
 
@@ -131,9 +150,15 @@ impl<'r> Checker<'r> {
         self.item += 1;
     }
 
+    /// The rest of the part cannot be read: what led up to here says nothing about the next.
+    fn lose(&mut self) {
+        (self.group, self.pc, self.explained, self.lost) = (Group::default(), None, true, true);
+    }
+
     fn chunk(&mut self, pc: u64) {
         let markers = self.markers - self.chunk_start;
-        if let Some(declared) = self.per_chunk.filter(|&declared| declared != markers) {
+        let complete = !std::mem::take(&mut self.lost);
+        if let Some(declared) = self.per_chunk.filter(|&declared| complete && declared != markers) {
             self.found(
                 &CHUNK_MARKERS,
                 format!("the chunk before has {markers}, the file declares {declared}"),

@@ -3,6 +3,7 @@
 mod common;
 
 use common::*;
+use trackway_core::{ErrorKind, Input};
 use trackway_stf::values::{features, iem, isa};
 use trackway_stf::{
     Config, Container, Data, Entries, EventId, Layout, Metadata, Protocol, RULES, Record, Register, Text16,
@@ -80,7 +81,7 @@ fn bytes(records: &Records) -> Vec<u8> {
 fn findings(bytes: &[u8]) -> Vec<&'static str> {
     let config = Config { force: true, ..Config::default() };
     let mut found = Vec::new();
-    let trace = trackway_core::Input::from_vec(bytes.to_vec());
+    let trace = Input::from_vec(bytes.to_vec());
     match Trace::open(trace, config) {
         // Damage ends the reading; what was found before it counts.
         Ok(trace) => drop(trackway_stf::check(trace, &mut |finding| found.push(finding.rule.name))),
@@ -328,6 +329,24 @@ fn container_rules() {
     let mut bad = good;
     bad[4] = 11; // instructions per chunk
     assert_eq!(zstf(&bad), ["ZSTF-chunk-markers"; 9]);
+}
+
+#[test]
+fn damage_costs_its_chunk_only() {
+    let config = WriteConfig { container: Container::Zstf, chunk: 10, ..WriteConfig::default() };
+    let mut file = rewrite(&busy_trace(100), config);
+    let index_at = u64::from_le_bytes(file[12..20].try_into().unwrap()) as usize;
+    let entry = |n: usize| index_at + 8 + 24 * n;
+    // The third chunk is no zstd frame; the index lies about the address of the sixth.
+    let chunk = u64::from_le_bytes(file[entry(2)..entry(2) + 8].try_into().unwrap()) as usize;
+    file[chunk] ^= 0xff;
+    file[entry(5) + 8] ^= 2;
+    let mut found = Vec::new();
+    let checked =
+        trackway_stf::check(common::open(&file, 1).unwrap(), &mut |finding| found.push(finding.rule.name));
+    assert_eq!(checked.unwrap_err().kind, ErrorKind::Compression);
+    found.retain(|rule: &&str| rule.starts_with("ZSTF"));
+    assert_eq!(found, ["ZSTF-chunk-pc"]);
 }
 
 #[test]
