@@ -2,30 +2,16 @@
 
 mod common;
 
-use std::io::Write;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
-use common::Folder;
+use common::{Folder, repo, stdout, trackway};
 
 fn testdata(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/astf").join(name).display().to_string()
-}
-
-fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(arguments).output().expect("the program runs")
-}
-
-/// What a run that has to succeed printed.
-fn text(arguments: &[&str]) -> String {
-    let output = run(arguments);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
-    String::from_utf8(output.stdout).expect("text")
+    repo("testdata/astf/") + name
 }
 
 fn ledger(arguments: &[&str]) -> String {
-    let output = run(arguments);
+    let output = trackway(arguments);
     let errors = String::from_utf8(output.stderr).expect("text");
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
     let lines = errors.lines().filter(|line| !line.starts_with("health"));
@@ -51,7 +37,7 @@ const FORMS: [(&str, &str); 4] = [
 
 #[test]
 fn every_form_of_the_example_is_described_listed_and_legal() {
-    let raw = text(&["dump", &testdata(FORMS[0].0)]);
+    let raw = stdout(&["dump", &testdata(FORMS[0].0)]);
     for expected in [
         "0  000000000836e128  6b00007f  cmp w3, w0",
         "b.ne #0x836e0e8                   NT",
@@ -67,35 +53,26 @@ fn every_form_of_the_example_is_described_listed_and_legal() {
     }
     for (name, container) in FORMS {
         let file = testdata(name);
-        let info = text(&["info", &file]);
+        let info = stdout(&["info", &file]);
         let container = format!("container:         {container}\n");
         for expected in ["ASTF", "version:           0.11", "level:             BasicPlus", &container] {
             assert!(info.contains(expected), "{expected} in\n{info}");
         }
         assert!(info.contains("21 items, 11 instructions, 0 gaps, 0 bytes skipped"), "{info}");
-        assert_eq!(text(&["dump", &file]), raw);
-        let fields = text(&["dump", "--raw", &file]);
+        assert_eq!(stdout(&["dump", &file]), raw);
+        let fields = stdout(&["dump", "--raw", &file]);
         assert_eq!(fields.lines().count(), 21);
         assert!(
             fields.contains("Extra EA mem0_tagged=1 mem0_is_read=1 mem0_size=3 mem0_addr=0xa4330b766000")
         );
-        assert_eq!(text(&["check", &file]), "");
+        assert_eq!(stdout(&["check", &file]), "");
     }
 }
 
-/// Runs with these bytes as stdin.
+/// Runs with these bytes as stdin; it must end well.
 fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program runs");
-    child.stdin.take().expect("piped").write_all(bytes).expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
-    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    let output = common::piped(arguments, bytes);
+    assert!(output.status.success(), "{arguments:?}: {}", common::text(&output.stderr));
     output
 }
 
@@ -107,7 +84,7 @@ fn stdin_is_as_good_as_a_file() {
         let bytes = std::fs::read(&file).expect("the golden file");
         for command in [&["dump"][..], &["dump", "--raw"], &["dump", "--as", "events"], &["check"], &["info"]]
         {
-            let from_file = run(&[command, &[&file]].concat());
+            let from_file = trackway(&[command, &[&file]].concat());
             let output = piped(&[command, &["-"]].concat(), &bytes);
             // The name of the file is all that differs.
             let shown = |output: Output| String::from_utf8_lossy(&output.stdout).replace(&file, "-");
@@ -125,7 +102,7 @@ fn stdin_is_as_good_as_a_file() {
         }
         let stf = folder.file("out.stf");
         piped(&["convert", "-", &stf], &bytes);
-        assert_eq!(text(&["dump", "--as", "pcs", "--attempted", &stf]).lines().count(), 11, "{container}");
+        assert_eq!(stdout(&["dump", "--as", "pcs", "--attempted", &stf]).lines().count(), 11, "{container}");
     }
 }
 
@@ -136,7 +113,7 @@ fn recompression_keeps_the_records_and_makes_the_flags_true() {
     for (name, container) in FORMS {
         let there = folder.file("there.astf");
         let back = folder.file("back.astf");
-        text(&["convert", &testdata(FORMS[0].0), &there, "--container", container]);
+        stdout(&["convert", &testdata(FORMS[0].0), &there, "--container", container]);
         let stored = std::fs::read(&there).unwrap();
         assert_eq!(stored, std::fs::read(testdata(name)).unwrap(), "{container}");
         // format_cfg: compressed, use_zlib.
@@ -146,13 +123,14 @@ fn recompression_keeps_the_records_and_makes_the_flags_true() {
             _ => 1,
         };
         assert_eq!(stored[8], flags, "{container}");
-        text(&["convert", &there, &back, "--container", "raw"]);
+        stdout(&["convert", &there, &back, "--container", "raw"]);
         assert_eq!(std::fs::read(&back).unwrap(), original, "{container}");
         // Without a word about it the storage stays.
-        text(&["convert", &there, &back]);
+        stdout(&["convert", &there, &back]);
         assert_eq!(std::fs::read(&back).unwrap(), stored, "{container}");
     }
-    let refused = run(&["convert", &testdata(FORMS[0].0), &folder.file("x.astf"), "--container", "gzip"]);
+    let refused =
+        trackway(&["convert", &testdata(FORMS[0].0), &folder.file("x.astf"), "--container", "gzip"]);
     assert_ne!(refused.status.code(), Some(0));
 }
 
@@ -160,24 +138,24 @@ fn recompression_keeps_the_records_and_makes_the_flags_true() {
 #[test]
 fn notes_are_the_listing_of_figure_1() {
     let golden = std::fs::read_to_string(testdata("example/listing.txt")).expect("the golden file");
-    let shown = text(&["dump", "--raw", "-v", &testdata("example/example-lzma.astf")]);
+    let shown = stdout(&["dump", "--raw", "-v", &testdata("example/example-lzma.astf")]);
     let (fields, notes): (Vec<_>, Vec<_>) = shown.lines().partition(|line| line.starts_with("0x"));
-    assert_eq!(fields.join("\n") + "\n", text(&["dump", "--raw", &testdata("example/example-lzma.astf")]));
+    assert_eq!(fields.join("\n") + "\n", stdout(&["dump", "--raw", &testdata("example/example-lzma.astf")]));
     let trimmed = |text: &str| text.lines().map(|line| line.trim().to_string()).collect::<Vec<_>>();
     assert_eq!(trimmed(&notes.join("\n")), trimmed(&golden));
-    let lines = text(&["dump", "--raw", "-v", "--jsonl", &testdata("example/example-zlib.astf")]);
+    let lines = stdout(&["dump", "--raw", "-v", "--jsonl", &testdata("example/example-zlib.astf")]);
     assert!(lines.contains(r#""note":"extra_ea  : v[0x0000a4330b766000]t""#), "{lines}");
 }
 
 #[test]
 fn items_are_sought_by_number() {
-    let all = text(&["dump", "--raw", &testdata("sort.astf")]);
+    let all = stdout(&["dump", "--raw", &testdata("sort.astf")]);
     let folder = Folder::new("seek");
     for container in ["raw", "xz", "lzma", "zlib"] {
         let file = folder.file("sort.astf");
-        text(&["convert", &testdata("sort.astf"), &file, "--container", container, "--chunk", "65536"]);
+        stdout(&["convert", &testdata("sort.astf"), &file, "--container", container, "--chunk", "65536"]);
         for skip in [1, 100, 359, 360, 361, 5000] {
-            let shown = text(&["dump", "--raw", &file, "--skip", &skip.to_string(), "--limit", "5"]);
+            let shown = stdout(&["dump", "--raw", &file, "--skip", &skip.to_string(), "--limit", "5"]);
             let expected: String = all.lines().skip(skip).take(5).map(|line| format!("{line}\n")).collect();
             assert_eq!(shown, expected, "{container} from {skip}");
         }
@@ -191,15 +169,15 @@ fn findings_name_rule_record_offset_and_section_and_can_be_waived() {
     bytes[7 * 32 + 2] ^= 0x10; // record 7, LDP: is_read
     let file = folder.file("bad.astf");
     std::fs::write(&file, &bytes).expect("written");
-    let output = run(&["check", &file]);
+    let output = trackway(&["check", &file]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
         "0xe0: item 7: error: an access of 0xa94153f3 [ASTF-4.5.2-load-read-flag, ASTF 4.5.2]\n"
     );
-    let waived = run(&["check", &file, "--waive", "ASTF-4.5.2-load-read-flag"]);
+    let waived = trackway(&["check", &file, "--waive", "ASTF-4.5.2-load-read-flag"]);
     assert_eq!((waived.status.code(), &waived.stdout[..]), (Some(0), &b""[..]));
-    let object = run(&["check", &file, "--jsonl"]);
+    let object = trackway(&["check", &file, "--jsonl"]);
     let object: serde_json::Value = serde_json::from_slice(&object.stdout).expect("one object");
     assert_eq!((&object["rule"], &object["offset"]), (&"ASTF-4.5.2-load-read-flag".into(), &0xe0.into()));
 }
@@ -250,10 +228,10 @@ fn to_stf_and_back_with_an_exact_ledger() {
         ],
     );
     // What the ledger does not name is there again.
-    let pcs = |file: &str| text(&["dump", "--as", "pcs", "--attempted", file]);
+    let pcs = |file: &str| stdout(&["dump", "--as", "pcs", "--attempted", file]);
     assert_eq!(pcs(&back), pcs(&testdata("example/example.astf")));
     // And check says what the ledger says is missing, nothing else.
-    let output = run(&["check", &back]);
+    let output = trackway(&["check", &back]);
     assert_eq!(output.status.code(), Some(1));
     let found = String::from_utf8_lossy(&output.stdout).into_owned();
     let missing = ["ASTF-4.4-vector-length", "ASTF-4.5-sme-index-missing", "ASTF-4.5.3.2-data-abort-ea"];
@@ -261,33 +239,33 @@ fn to_stf_and_back_with_an_exact_ledger() {
     assert!(missing.iter().all(|rule| found.contains(rule)), "{found}");
     let waivers = missing.iter().flat_map(|rule| ["--waive", rule]);
     let arguments: Vec<_> = ["check", &back].into_iter().chain(waivers).collect();
-    assert_eq!(run(&arguments).status.code(), Some(0));
+    assert_eq!(trackway(&arguments).status.code(), Some(0));
 }
 
 #[test]
 fn the_sample_program_goes_round_without_a_finding() {
     let folder = Folder::new("sort");
     let sort = testdata("sort.astf");
-    assert_eq!(text(&["check", &sort]), "");
+    assert_eq!(stdout(&["check", &sort]), "");
     let (stf, back) = (folder.file("y.stf"), folder.file("z.astf"));
     ledger(&["convert", &sort, &stf]);
     ledger(&["convert", &stf, &back, "--astf-level", "Basic"]);
-    assert_eq!(text(&["check", &back]), "");
+    assert_eq!(stdout(&["check", &back]), "");
     for shape in ["pcs", "runs"] {
-        let shown = |file: &str| text(&["dump", "--as", shape, file]);
+        let shown = |file: &str| stdout(&["dump", "--as", shape, file]);
         assert_eq!(shown(&back), shown(&sort));
     }
-    let retired = text(&["dump", "--as", "pcs", &sort]).lines().count();
-    let attempted = text(&["dump", "--as", "pcs", "--attempted", &sort]).lines().count();
+    let retired = stdout(&["dump", "--as", "pcs", &sort]).lines().count();
+    let attempted = stdout(&["dump", "--as", "pcs", "--attempted", &sort]).lines().count();
     assert_eq!((retired, attempted), (353, 355), "two system calls");
 }
 
 #[test]
 fn the_bare_metal_program_shows_its_levels() {
     let (file, elf) = (testdata("levels.astf"), testdata("../../programs/aarch64/levels.elf"));
-    assert_eq!(text(&["check", &file]), "");
-    assert!(text(&["info", &file]).contains("level:             BasicPlus\n"));
-    let shown = text(&["dump", &file, "--elf", &elf]);
+    assert_eq!(stdout(&["check", &file]), "");
+    assert!(stdout(&["info", &file]).contains("level:             BasicPlus\n"));
+    let shown = stdout(&["dump", &file, "--elf", &elf]);
     for expected in [
         "eret                              <_start+0x18>",
         "svc #7                            (attempted)  <user+0x4>",
@@ -310,9 +288,9 @@ fn the_bare_metal_program_shows_its_levels() {
     assert!(account.contains("dropped 1 ASTF-4.5.3.2-data-abort-ea\n"), "{account}");
     // The no-op that stood for the interrupted instruction in STF.
     assert!(account.contains("dropped 1 placeholder instructions\n"), "{account}");
-    let pcs = |file: &str| text(&["dump", "--as", "pcs", "--attempted", file]);
+    let pcs = |file: &str| stdout(&["dump", "--as", "pcs", "--attempted", file]);
     assert_eq!(pcs(&back), pcs(&file));
-    assert_eq!(text(&["check", &back, "--waive", "ASTF-4.5.3.2-data-abort-ea"]), "");
+    assert_eq!(stdout(&["check", &back, "--waive", "ASTF-4.5.3.2-data-abort-ea"]), "");
 }
 
 #[test]
@@ -321,8 +299,8 @@ fn a_basic_plus_trace_becomes_basic() {
     let basic = folder.file("basic.astf");
     let account = ledger(&["convert", &testdata("example/example.astf"), &basic, "--astf-level", "Basic"]);
     assert!(account.contains("dropped 2 instructions at other exception levels\n"), "{account}");
-    assert!(text(&["info", &basic]).contains("level:             Basic\n"));
-    assert_eq!(text(&["check", &basic]), "");
+    assert!(stdout(&["info", &basic]).contains("level:             Basic\n"));
+    assert_eq!(stdout(&["check", &basic]), "");
 }
 
 #[test]
@@ -331,7 +309,7 @@ fn damage_is_told_with_its_place() {
     let mut bytes = std::fs::read(testdata("example/example.astf")).expect("the golden file");
     bytes.truncate(100);
     std::fs::write(folder.file("cut.astf"), &bytes).expect("written");
-    let output = run(&["dump", "--raw", &folder.file("cut.astf")]);
+    let output = trackway(&["dump", "--raw", &folder.file("cut.astf")]);
     assert_eq!(output.status.code(), Some(3));
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3, "whole records before it");
     assert!(String::from_utf8_lossy(&output.stderr).contains("0x60"));
