@@ -204,6 +204,19 @@ fn a_damaged_chunk_costs_that_chunk_only() {
     assert_eq!((count(&found, "error "), count(&found, " step ")), (1, 900));
     assert_eq!(count(&found, "gap reason=bad-input"), 1);
     assert!(lines(&file, 2) == found);
+    // Written anew: a comment stands for the chunk, the others are the same, and the damage is told.
+    for config in [plain(), zstf(64, 2)] {
+        let memory = Memory::default();
+        let told = trackway_stf::rewrite(open(&file, 1).unwrap(), memory.output(), config).unwrap_err();
+        assert_eq!(told.kind, ErrorKind::Compression);
+        let again = lines(&memory.bytes(), 1);
+        let steps = |lines: &[String]| -> Vec<String> {
+            let steps = lines.iter().filter(|line| line.contains(" step "));
+            steps.map(|line| without_offset(line).to_string()).collect()
+        };
+        assert!(steps(&again) == steps(&found));
+        assert_eq!((count(&again, "error "), count(&again, "could%20not%20be%20read")), (0, 1));
+    }
     // Its content is damaged: the checksum tells.
     let mut file = packed;
     let middle = (entries[4][0] + entries[5][0]) as usize / 2;
