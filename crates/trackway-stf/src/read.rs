@@ -89,6 +89,7 @@ pub(crate) const WINDOW: usize = 32;
 
 /// Reads records from `feed` and shows each to `visitor`, until it breaks.
 pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl Visit) -> Result<Scan> {
+    let more = |feed: &mut Feed| feed.more().map_err(|error| Error { offset: base + error.offset, ..error });
     loop {
         let bytes = feed.bytes();
         let start = base + feed.offset();
@@ -120,13 +121,13 @@ pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl 
         feed.consume(at);
         match stop {
             Some(Err(error)) if error.is_truncated() && cut < LONGEST => {
-                if !feed.more()? {
+                if !more(feed)? {
                     return Err(error);
                 }
             }
             Some(stop) => return stop,
             None => {
-                if !feed.more()? {
+                if !more(feed)? {
                     return Ok(Scan::Ended);
                 }
             }

@@ -208,7 +208,8 @@ fn a_damaged_chunk_costs_that_chunk_only() {
     for config in [plain(), zstf(64, 2)] {
         let memory = Memory::default();
         let told = trackway_stf::rewrite(open(&file, 1).unwrap(), memory.output(), config).unwrap_err();
-        assert_eq!(told.kind, ErrorKind::Compression);
+        let before: u64 = entries[..4].iter().map(|entry| entry[2]).sum();
+        assert_eq!((told.kind, told.offset), (ErrorKind::Compression, before));
         let again = lines(&memory.bytes(), 1);
         let steps = |lines: &[String]| -> Vec<String> {
             let steps = lines.iter().filter(|line| line.contains(" step "));
