@@ -1,26 +1,11 @@
 //! What the benchmark measures with: a trace of realistic content, and medians.
 
-use std::io::Write;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use trackway_astf::{Lower, Storage, WriteConfig, example};
 use trackway_core::{Batch, Sink, Source};
+use trackway_testkit::output::Shared;
 use trackway_testkit::qemu::Run;
-
-/// Output that stays at hand.
-#[derive(Clone, Default)]
-struct Shared(Arc<Mutex<Vec<u8>>>);
-
-impl Write for Shared {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.lock().map_err(|_| std::io::ErrorKind::Other)?.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
-}
 
 /// Times that the recording is repeated.
 const REPEATS: usize = 4;
@@ -45,7 +30,7 @@ pub fn trace() -> trackway_core::Result<Vec<u8>> {
     }
     sink.finish()?;
     drop(sink);
-    let mut bytes = std::mem::take(&mut *out.0.lock().expect("nobody else holds it"));
+    let mut bytes = out.take();
     // Larger than any cache, as the traces of users are.
     let once = bytes.len();
     for _ in 1..REPEATS {
