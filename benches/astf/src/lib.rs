@@ -67,19 +67,19 @@ impl Clock {
     }
 }
 
-/// Runs the contestants in turn, `passes` times, and gives the median of each.
-pub fn medians(clock: Clock, passes: usize, contestants: &mut [&mut dyn FnMut()]) -> Vec<Duration> {
+/// Runs the contestants in turn, `passes` times, and gives the median of each and the best.
+pub fn medians(
+    clock: Clock,
+    passes: usize,
+    contestants: &mut [&mut dyn FnMut()],
+) -> (Vec<Duration>, Vec<Duration>) {
     let mut times = vec![Vec::new(); contestants.len()];
     for _ in 0..passes {
         for (contestant, times) in contestants.iter_mut().zip(&mut times) {
             times.push(clock.measure(*contestant));
         }
     }
-    times
-        .into_iter()
-        .map(|mut times| {
-            times.sort_unstable();
-            times[times.len() / 2]
-        })
-        .collect()
+    times.iter_mut().for_each(|times| times.sort_unstable());
+    let at = |n: usize| times.iter().map(|times| times[n]).collect();
+    (at(passes / 2), at(0))
 }
