@@ -11,8 +11,11 @@ use crate::read::RECORD;
 use crate::storage::{Codec, Step};
 use crate::xz::{Block, Index, STREAM_HEADER};
 
-/// A block larger than this is left to a decoder that needs no buffer for all of it.
-const LARGEST: u64 = 1 << 26;
+/// Memory for decoded blocks: sizes in an index are input. Where not even two threads fit, a decoder that needs
+/// no buffer for a whole block does it.
+const MEMORY: u64 = 1 << 28;
+/// Buffers of a lane: in the making, waiting, and with the reader.
+const BUFFERS: u64 = 3;
 
 /// Decodes blocks ahead of their reader: as many lanes as threads, each takes every so-manieth block.
 pub(crate) struct Blocks {
@@ -40,11 +43,11 @@ impl Blocks {
     /// to be had.
     pub(crate) fn new(bytes: &SharedBytes, index: &Index, first: usize, jobs: usize) -> Option<Self> {
         let blocks = index.blocks.get(first..)?;
-        let fits = |block: &Block| block.len <= LARGEST && block.start.is_multiple_of(RECORD as u64);
-        if jobs < 2 || blocks.len() < 2 || !blocks.iter().all(fits) {
+        let largest = blocks.iter().map(|block| block.len).max()?.max(1);
+        let jobs = jobs.min(blocks.len()).min((MEMORY / BUFFERS / largest) as usize);
+        if jobs < 2 || !blocks.iter().all(|block| block.start.is_multiple_of(RECORD as u64)) {
             return None;
         }
-        let jobs = jobs.min(blocks.len());
         let lane = |n: usize| {
             let (sender, full) = sync_channel(1);
             let (spent, buffers) = channel();
@@ -58,23 +61,23 @@ impl Blocks {
         Some(Blocks { lanes, next: 0, count: blocks.len(), failed: None })
     }
 
-    /// The next block; `None` at the end. The buffer of the one before comes back as `spent`.
-    pub(crate) fn next(&mut self, spent: Vec<u8>) -> io::Result<Option<Vec<u8>>> {
-        if let Some(failed) = self.failed {
-            return Err(failed.into());
+    /// The next block that is not empty; `None` at the end. The buffer of the one before comes back as `spent`.
+    pub(crate) fn next(&mut self, mut spent: Vec<u8>) -> io::Result<Option<Vec<u8>>> {
+        while self.failed.is_none() && self.next < self.count {
+            let lanes = self.lanes.len();
+            // A lane that has ended needs no buffer.
+            let _ = self.lanes[(self.next + lanes - 1) % lanes].spent.send(spent);
+            let decoded = self.lanes[self.next % lanes].full.as_ref().and_then(|full| full.recv().ok());
+            let (bytes, failed) = decoded.unwrap_or((Vec::new(), Some(io::ErrorKind::Other)));
+            self.next += 1;
+            self.failed = failed;
+            // What came before the damage is delivered first.
+            if !bytes.is_empty() {
+                return Ok(Some(bytes));
+            }
+            spent = bytes;
         }
-        if self.next == self.count {
-            return Ok(None);
-        }
-        let lanes = self.lanes.len();
-        // A lane that has ended needs no buffer.
-        let _ = self.lanes[(self.next + lanes - 1) % lanes].spent.send(spent);
-        let decoded = self.lanes[self.next % lanes].full.as_ref().and_then(|full| full.recv().ok());
-        let (bytes, failed) = decoded.unwrap_or((Vec::new(), Some(io::ErrorKind::Other)));
-        self.next += 1;
-        self.failed = failed;
-        // What came before the damage is delivered first.
-        if bytes.is_empty() { self.next(bytes) } else { Ok(Some(bytes)) }
+        self.failed.map_or(Ok(None), |kind| Err(kind.into()))
     }
 }
 

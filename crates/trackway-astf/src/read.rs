@@ -20,6 +20,9 @@ use crate::xz::{Block, Index, STREAM_HEADER};
 /// Bytes of a record.
 pub const RECORD: usize = 32;
 
+/// Bytes in which text directly behind the Header is found, at least: as many as a stream is read by.
+const LEADING: usize = 1 << 20;
+
 /// Offset of the first record in the decompressed stream, and whole records as they lie in memory.
 pub type Chunk<'a> = (u64, &'a [[u8; RECORD]]);
 
@@ -89,10 +92,18 @@ impl Trace {
         let storage = sniff(&all[RECORD..], header.use_zlib)?;
         let doubtful = begins_with_record(&all[RECORD..]);
         let index = if storage == Storage::Xz { Index::read(&all[RECORD..]) } else { None };
-        let start = all[..RECORD].to_vec();
+        let mut start = all[..RECORD].to_vec();
         let used = Arc::new(AtomicU64::new(RECORD as u64));
-        let blocks = index.as_ref().and_then(|index| Blocks::new(&bytes, index, 0, config.jobs));
-        let feed = if blocks.is_some() {
+        let mut blocks = index.as_ref().and_then(|index| Blocks::new(&bytes, index, 0, config.jobs));
+        let feed = if let Some(blocks) = &mut blocks {
+            // The text behind the Header is looked for in what is at hand. What is wrong comes again.
+            let mut block = Vec::new();
+            while start.len() < LEADING
+                && let Ok(Some(next)) = blocks.next(block)
+            {
+                start.extend_from_slice(&next);
+                block = next;
+            }
             Feed::from_buffer(start)
         } else {
             let cursor = SharedCursor { end: all.len(), bytes: bytes.clone(), at: RECORD };

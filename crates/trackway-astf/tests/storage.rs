@@ -2,7 +2,9 @@
 
 use std::io::{Read, Write};
 
-use trackway_astf::{Config, Instruction, RECORD, Record, Storage, Trace, WriteConfig, Writer, recompress};
+use trackway_astf::{
+    Config, Instruction, RECORD, Record, Storage, StringRecord, Trace, WriteConfig, Writer, recompress,
+};
 use trackway_astf::{Header, Level, example};
 use trackway_core::{Batch, ErrorKind, EventKind, Input, Item, Items, Source};
 use trackway_testkit::lines::{filled, observed};
@@ -260,12 +262,69 @@ fn damage_is_told_alike_for_any_number_of_threads() {
 }
 
 #[test]
-fn an_index_that_lies_is_told() {
-    let crc = |bytes: &[u8]| {
-        let mut crc = flate2::Crc::new();
-        crc.update(bytes);
-        crc.sum().to_le_bytes()
+fn the_text_behind_the_header_is_found_for_any_number_of_threads() {
+    let config = config(Storage::Xz);
+    let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), &config).unwrap();
+    let mut text = StringRecord { size: 5, ..StringRecord::default() };
+    text.string[..5].copy_from_slice(b"about");
+    writer.put(&text.into()).unwrap();
+    writer.put(&Record::Context(Default::default())).unwrap();
+    for n in 0..9_000 {
+        writer
+            .put(&Instruction { pc: 0x1000 + 4 * n, iword: 0xd503_201f, ..Default::default() }.into())
+            .unwrap();
+    }
+    let bytes = writer.finish().unwrap();
+    for jobs in [1, 2, 3] {
+        let trace =
+            Trace::open(Input::from_vec(bytes.clone()), Config { jobs, ..Config::default() }).unwrap();
+        assert!(trace.blocks > 3);
+        assert_eq!(trace.meta.comments, ["about"], "{jobs} threads");
+    }
+    assert!(everything(&bytes, 2) == everything(&bytes, 1));
+}
+
+fn crc(bytes: &[u8]) -> [u8; 4] {
+    let mut crc = flate2::Crc::new();
+    crc.update(bytes);
+    crc.sum().to_le_bytes()
+}
+
+#[test]
+fn any_number_of_empty_blocks_is_stepped_over() {
+    const COUNT: usize = 200_000;
+    let checked = |mut bytes: Vec<u8>| {
+        bytes.extend(crc(&bytes));
+        bytes
     };
+    // A block of LZMA2 that ends at once, its padding, and the CRC32 of nothing.
+    let block = [&checked(vec![2, 0, 0x21, 1, 0, 0, 0, 0])[..], &[0; 8]].concat();
+    // Indicator, count in groups of seven bits, then unpadded size and content size of each.
+    let groups = [COUNT as u8 & 0x7f | 0x80, (COUNT >> 7) as u8 & 0x7f | 0x80, (COUNT >> 14) as u8];
+    let mut index = [&[0][..], &groups, &[17, 0].repeat(COUNT)].concat();
+    index.resize(index.len().next_multiple_of(4), 0);
+    let index = checked(index);
+    let footer = [&(index.len() as u32 / 4 - 1).to_le_bytes()[..], &[0, 1]].concat();
+    let header = [&b"\xfd7zXZ\0"[..], &[0, 1], &crc(&[0, 1])].concat();
+    let file = [
+        &trace(1, &config(Storage::Xz))[..RECORD],
+        &header,
+        &block.repeat(COUNT),
+        &index,
+        &crc(&footer),
+        &footer,
+        b"YZ",
+    ]
+    .concat();
+    for jobs in [1, 2] {
+        assert_eq!(everything(&file, jobs).0, [""; 0], "{jobs} threads");
+    }
+    let trace = Trace::open(Input::from_vec(file), Config { jobs: 2, ..Config::default() }).unwrap();
+    assert_eq!(trace.blocks, COUNT, "the index is good");
+}
+
+#[test]
+fn an_index_that_lies_is_told() {
     let bytes = trace(7_000, &config(Storage::Xz));
     let footer = bytes.len() - 12;
     let size = 4 * (u32::from_le_bytes(bytes[footer + 4..footer + 8].try_into().unwrap()) as usize + 1);
