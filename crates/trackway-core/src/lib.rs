@@ -87,5 +87,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use event::*;
 pub use losses::{Fate, Losses};
 pub use meta::{Meta, Producer};
-pub use observe::{Count, Observer, in_order};
+pub use observe::{Count, Observer, Spare, in_order};
 pub use source::{Feed, Input, Item, Items, Output, SharedBytes, Sink, Source, WriteSeek, observe_serially};

@@ -122,6 +122,37 @@ pub fn in_order<P, T: Send, E>(
     })
 }
 
+/// Things that are dear to make, from part to part and from thread to thread: batches, decoders.
+///
+/// ```
+/// let spare = trackway_core::Spare::default();
+/// let mut list: Vec<u8> = spare.take_or(|| Vec::with_capacity(100));
+/// list.push(1);
+/// spare.put(list);
+/// assert_eq!(spare.take_or(Vec::new), [1]);
+/// ```
+#[derive(Debug)]
+pub struct Spare<T>(Mutex<Vec<T>>);
+
+impl<T> Default for Spare<T> {
+    fn default() -> Self {
+        Spare(Mutex::new(Vec::new()))
+    }
+}
+
+impl<T> Spare<T> {
+    /// One that was put back, as it was, or a new one.
+    pub fn take_or(&self, make: impl FnOnce() -> T) -> T {
+        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        spare.unwrap_or_else(make)
+    }
+
+    /// Puts one back.
+    pub fn put(&self, thing: T) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(thing);
+    }
+}
+
 /// Parts on their way.
 struct Line<I, T> {
     state: Mutex<State<I, T>>,

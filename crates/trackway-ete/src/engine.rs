@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, ErrorKind, GapReason, Result};
+use trackway_core::{Batch, ErrorKind, GapReason, Result, Spare};
 use trackway_image::Image;
 
 use crate::census::Census;
@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::decode::{Decoder, SYNC_LEN, Stop, Stretch, Until, find_sync};
 use crate::lift::Options;
 use crate::out::Piece;
-use crate::parallel::{self, Shown, Spare};
+use crate::parallel::{self, Shown};
 use crate::read::MIN_ZEROS;
 use crate::supply::Supply;
 
@@ -28,8 +28,8 @@ pub(crate) struct Engine {
     phase: Phase,
     /// Up to this place in the source there are no parts to share.
     alone_to: u64,
-    /// Decoders for parts.
-    spare: Spare,
+    /// Decoders to use again.
+    spare: Spare<Decoder>,
     /// Bytes that a part has at the least, if not as many as suits.
     part: Option<usize>,
 }

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use trackway_core::{Batch, Observer, in_order};
+use trackway_core::{Batch, Observer, Spare, in_order};
 use trackway_image::Image;
 
 use crate::census::Census;
@@ -64,16 +64,12 @@ impl Shown<'_> {
     }
 }
 
-/// Decoders to use again.
-#[derive(Default)]
-pub(crate) struct Spare(Mutex<Vec<Decoder>>);
-
 /// What is the same for all parts.
 pub(crate) struct Parts<'p, W> {
     pub(crate) config: &'p Arc<Config>,
     pub(crate) image: &'p Arc<Image>,
     pub(crate) options: &'p Options,
-    pub(crate) spare: &'p Spare,
+    pub(crate) spare: &'p Spare<Decoder>,
     pub(crate) window: &'p W,
 }
 
@@ -141,8 +137,7 @@ impl<W: Window + Sync> Parts<'_, W> {
     /// A part by itself.
     fn alone(&self, start: usize, end: usize, mut observer: Box<dyn Observer>, source: u16) -> Part {
         let make = || Decoder::new(self.config, self.image, self.options.show_withdrawn);
-        let spare = lock(&self.spare.0).pop();
-        let mut decoder = spare.unwrap_or_else(make);
+        let mut decoder = self.spare.take_or(make);
         decoder.reset();
         decoder.jump(self.window, start);
         let mut at = start;
@@ -174,7 +169,7 @@ impl<W: Window + Sync> Parts<'_, W> {
             let (census, last_state) = (std::mem::take(&mut decoder.census), decoder.state());
             Known { place, state, held, observer, instructions, census, at, stop, last_state, last_held }
         });
-        lock(&self.spare.0).push(decoder);
+        self.spare.put(decoder);
         Part { end, known }
     }
 

@@ -21,12 +21,9 @@ pub(crate) struct Parts {
     /// Parts to be decoded before those that the scanner gives.
     again: VecDeque<Part>,
     jobs: usize,
-    spare: Spare,
+    /// Batches to use again.
+    spare: Spare<Batch>,
 }
-
-/// Batches to use again.
-#[derive(Debug, Default)]
-struct Spare(Mutex<Vec<Batch>>);
 
 /// An observer, and what its batches are told.
 pub(crate) struct Shown<'o> {
@@ -106,7 +103,7 @@ impl Parts {
         notes: &mut Notes,
     ) -> Result<bool> {
         if let Some(serial) = &mut self.current {
-            let mut batch = self.spare.take();
+            let mut batch = self.spare.take_or(Batch::default);
             let made = shown.show(serial, &mut batch, notes);
             self.spare.put(batch);
             made?;
@@ -125,7 +122,7 @@ impl Parts {
             let mut observer = lock(&seed).another();
             let (mut notes, mut instructions) = (Notes::default(), 0);
             let mut serial = Box::new(Serial::part(&bytes, program, &part));
-            let mut batch = spare.take();
+            let mut batch = spare.take_or(Batch::default);
             let mut shown = Shown { observer: &mut *observer, source, instructions: &mut instructions };
             let made = shown.show(&mut serial, &mut batch, &mut notes);
             spare.put(batch);
@@ -159,16 +156,6 @@ impl Parts {
             }
             None => Ok(count > 0),
         }
-    }
-}
-
-impl Spare {
-    fn take(&self) -> Batch {
-        lock(&self.0).pop().unwrap_or_default()
-    }
-
-    fn put(&self, batch: Batch) {
-        lock(&self.0).push(batch);
     }
 }
 

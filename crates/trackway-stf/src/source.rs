@@ -1,10 +1,9 @@
 //! Events of a trace: part after part for one reader, or parts on several threads for observers.
 
 use std::ops::ControlFlow;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trackway_core::{
-    Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, in_order, observe_serially,
+    Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, Spare, in_order, observe_serially,
 };
 
 use crate::config::Config;
@@ -137,12 +136,12 @@ impl Lift {
     fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
         let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
         let template = observer.another();
-        let spare = Mutex::new(Vec::new());
+        let spare = Spare::default();
         let range = self.parts.next_chunks(STRETCH * config.jobs);
         let parts = range.map(move |chunk| (chunk, template.another()));
         let work = |(chunk, observer): (usize, Box<dyn Observer>)| {
             let mut seen = Seen { observer, census: Box::new([0; 256]), failed: None };
-            let mut batch: Batch = lock(&spare).pop().unwrap_or_default();
+            let mut batch = spare.take_or(Batch::default);
             match chunks.part(chunk) {
                 Ok(part) => {
                     let current = Current::new(part, header, config);
@@ -150,7 +149,7 @@ impl Lift {
                 }
                 Err(error) => seen.failed = Some((error, (0, 0))),
             }
-            lock(&spare).push(batch);
+            spare.put(batch);
             seen
         };
         in_order(config.jobs, parts, work, |seen: Seen| {
@@ -193,10 +192,6 @@ impl Seen {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A batch being filled.

@@ -1,9 +1,7 @@
 //! Raw records on several threads: cut behind a common instruction, where little carries over, and found
 //! out by a look at what comes before (decision 0147).
 
-use std::sync::{Mutex, PoisonError};
-
-use trackway_core::{Batch, Observer, Result, in_order};
+use trackway_core::{Batch, Observer, Result, Spare, in_order};
 
 use super::common::{follows, is_common};
 use super::{ENOUGH, Lift, State};
@@ -102,13 +100,12 @@ impl Lift {
         let offset = self.records.offset();
         let records = self.records.at_hand();
         let parts = Parts { records, offset, size: PART, state, template: observer.another() };
-        let spare = Mutex::new(Vec::new());
+        let spare = Spare::default();
         let work = |part: Part<'_>| {
-            let pop = || spare.lock().unwrap_or_else(PoisonError::into_inner).pop();
-            let mut batch = pop().unwrap_or_else(Batch::with_room);
+            let mut batch = spare.take_or(Batch::with_room);
             let size = part.records.len();
             let seen = part.observe(&mut batch);
-            spare.lock().unwrap_or_else(PoisonError::into_inner).push(batch);
+            spare.put(batch);
             (seen, size)
         };
         let (mut used, mut last) = (0, None);
