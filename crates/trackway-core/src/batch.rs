@@ -62,6 +62,13 @@ impl Batch {
         }
     }
 
+    /// Makes room for `n` more steps, each with an access and rare attributes at most, so that [`put`] has it.
+    pub fn reserve_steps(&mut self, n: usize) {
+        self.events.reserve(n);
+        self.mem.reserve(n);
+        self.extras.reserve(n);
+    }
+
     /// Forgets all events, keeps the memory.
     pub fn clear(&mut self) {
         self.events.clear();
@@ -230,6 +237,17 @@ impl Batch {
         }
         self.events.iter().map(|event| event.kind.instructions()).sum()
     }
+}
+
+/// Appends where there is room, and tells whether there was: for loops that reserved it before. Where nothing in
+/// a loop can grow the vector, the compiler keeps its length and place in registers.
+#[inline(always)]
+pub fn put<T>(items: &mut Vec<T>, item: T) -> bool {
+    let room = items.len() < items.capacity();
+    if room {
+        items.push(item);
+    }
+    room
 }
 
 impl EventKind {

@@ -79,7 +79,7 @@ mod observe;
 mod source;
 mod text;
 
-pub use batch::Batch;
+pub use batch::{Batch, put};
 pub use bits::{BitReader, BitWriter, mask, sign_extend};
 pub use bytes::Bytes;
 pub use check::{Finding, Rule, Severity};

@@ -19,7 +19,8 @@ const VALID: u64 = 1 << 22;
 const OTHER: u64 = 1 << 18 | 1 << 23;
 
 /// By `MOVES`: what an access does.
-static MEM_KINDS: [MemKind; 4] = [MemKind::Unknown, MemKind::Read, MemKind::Write, MemKind::ReadWrite];
+static MEM_KINDS: [Option<MemKind>; 4] =
+    [None, Some(MemKind::Read), Some(MemKind::Write), Some(MemKind::ReadWrite)];
 
 /// What a common instruction does.
 #[derive(Clone, Copy)]
@@ -27,7 +28,7 @@ enum Common {
     /// Neither of the others.
     Plain,
     /// It has one access, which reads or writes.
-    Access,
+    Access(MemKind),
     /// It is a branch, taken or not.
     Branch,
 }
@@ -36,14 +37,14 @@ enum Common {
 #[inline(always)]
 fn common(first: u64) -> Option<Common> {
     // Exception-generating instructions never retire.
-    if (first >> 32) as u32 >> 24 == 0xd4 {
+    if (first >> 56) as u8 == 0xd4 {
         return None;
     }
     let is = |mask: u64, flags: u64| first & (TYPE | OTHER | mask) == flags | u64::from(Instruction::ID);
     if is(TAGGED | BRANCH | MOVES | VALID, 0) {
         Some(Common::Plain)
-    } else if is(BRANCH | VALID, VALID) && first & MOVES != 0 {
-        Some(Common::Access)
+    } else if is(BRANCH | VALID, VALID) {
+        MEM_KINDS[(first >> 20 & 3) as usize].map(Common::Access)
     } else if is(TAGGED | BRANCH | MOVES, BRANCH) {
         Some(Common::Branch)
     } else {
@@ -74,49 +75,52 @@ impl State {
         if self.open || self.string.is_some() {
             return 0;
         }
-        let Batch { events, mem, extras, .. } = batch;
-        let mut expected = self.expected;
-        let mut at = offset;
-        let mut last = None;
-        for record in chunk {
-            let [first, pc, ea, _] = from_bytes(record);
-            if pc != expected {
-                break;
-            }
-            let Some(common) = common(first) else { break };
-            let step = Step::new(pc, (first >> 32) as u32, 4);
-            // Each arm appends its own event: what is a constant there is stored as one.
-            let mut push = |step| events.push(Event { offset: at, kind: EventKind::Step(step) });
-            expected = pc.wrapping_add(4);
-            match common {
-                Common::Plain => push(step),
-                Common::Access => {
-                    let mem_start = mem.len() as u32;
-                    push(Step {
-                        accesses: Accesses { mem_start, mem_len: 1, ..Accesses::default() },
-                        ..step
-                    });
-                    let kind = MEM_KINDS[(first >> 20 & 3) as usize];
-                    let size = (first >> 24 & 0xff) + 1;
-                    let access = MemAccess::new(kind, ea, size, Value::Unknown);
-                    mem.push(MemAccess { tagged: first & TAGGED != 0, ..access });
-                }
-                Common::Branch if first & VALID == 0 => push(Step { taken: Some(false), ..step }),
-                Common::Branch => {
-                    expected = ea;
-                    push(Step { taken: Some(true), extra: Batch::extra_at(extras.len()), ..step });
-                    extras.push(StepExtra { target: Some(ea), ..StepExtra::default() });
-                }
-            }
-            at += RECORD as u64;
-            last = Some(record);
-        }
-        let count = (at - offset) as usize / RECORD;
-        if let Some(record) = last {
+        batch.reserve_steps(chunk.len());
+        let count = run(self.expected, offset, chunk, batch);
+        if let Some(record) = chunk[..count].last() {
             let [first, pc, ..] = from_bytes(record);
             (self.expected, self.last_pc, self.last, self.times) = (follows(record), pc, first, 0);
             self.instructions += count as u64;
         }
         count
     }
+}
+
+/// The loop itself, over a batch that has room; apart from the rest, for the registers.
+#[inline(never)]
+fn run(mut expected: u64, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
+    let Batch { events, mem, extras, .. } = batch;
+    let mut at = offset;
+    for record in chunk {
+        let [first, pc, ea, _] = from_bytes(record);
+        if pc != expected {
+            break;
+        }
+        let Some(common) = common(first) else { break };
+        let step = Step::new(pc, (first >> 32) as u32, 4);
+        // Each arm appends its own event: what is a constant there is stored as one.
+        let mut push = |step| put(events, Event { offset: at, kind: EventKind::Step(step) });
+        expected = pc.wrapping_add(4);
+        let fits = match common {
+            Common::Plain => push(step),
+            Common::Access(kind) => {
+                let accesses = Accesses { mem_start: mem.len() as u32, mem_len: 1, ..Accesses::default() };
+                let access = MemAccess::new(kind, ea, (first >> 24 & 0xff) + 1, Value::Unknown);
+                put(mem, MemAccess { tagged: first & TAGGED != 0, ..access })
+                    && push(Step { accesses, ..step })
+            }
+            Common::Branch if first & VALID == 0 => push(Step { taken: Some(false), ..step }),
+            Common::Branch => {
+                expected = ea;
+                let extra = Batch::extra_at(extras.len());
+                put(extras, StepExtra { target: Some(ea), ..StepExtra::default() })
+                    && push(Step { taken: Some(true), extra, ..step })
+            }
+        };
+        if !fits {
+            break;
+        }
+        at += RECORD as u64;
+    }
+    (at - offset) as usize / RECORD
 }

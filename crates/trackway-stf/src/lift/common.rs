@@ -22,6 +22,7 @@ impl Lifter {
         loop {
             if self.next.is_some() && self.between_groups(batch) {
                 let (rest, offset) = (&bytes[at..], start + at as u64);
+                batch.reserve_steps(Batch::FULL.saturating_sub(batch.events.len()));
                 at += match self.isa {
                     Isa::Rv32 | Isa::Rv64 => self.lift_groups::<true>(rest, offset, layout, batch, census),
                     _ => self.lift_groups::<false>(rest, offset, layout, batch, census),
@@ -42,6 +43,7 @@ impl Lifter {
     /// Lifts groups of the shapes that nearly all have: an opcode, before it at most one access or a target.
     /// A window holds each whole, so that a group costs one check of the length, and no state is kept from
     /// record to record. With `RISCV` what traps is a constant.
+    #[inline(never)]
     fn lift_groups<const RISCV: bool>(
         &mut self,
         bytes: &[u8],
@@ -76,11 +78,12 @@ impl Lifter {
                                 Accesses { mem_start: mem.len() as u32, regs_start, mem_len: 1, regs_len: 0 };
                             let mut access = MemAccess { data, ..mem_access(address, size, attributes, access) };
                             self.size(opcode, &mut access);
-                            mem.push(access);
-                            bare += usize::from(data == Value::Unknown);
                             let offset = end - (rest.len() - len) as u64;
                             let step = Step { accesses, ..Step::new(pc, opcode, length) };
-                            events.push(Event { offset, kind: EventKind::Step(step) });
+                            if !(put(mem, access) && put(events, Event { offset, kind: EventKind::Step(step) })) {
+                                break;
+                            }
+                            bare += usize::from(data == Value::Unknown);
                             pc = pc.wrapping_add(length.into());
                             len + more
                         }, else break, 240 241)
@@ -92,10 +95,12 @@ impl Lifter {
                                 break;
                             }
                             let extra = Batch::extra_at(extras.len());
-                            extras.push(StepExtra { target: Some(target), ..StepExtra::default() });
+                            let attributes = StepExtra { target: Some(target), ..StepExtra::default() };
                             let offset = end - (rest.len() - len) as u64;
                             let step = Step { taken: Some(true), extra, ..Step::new(pc, opcode, length) };
-                            events.push(Event { offset, kind: EventKind::Step(step) });
+                            if !(put(extras, attributes) && put(events, Event { offset, kind: EventKind::Step(step) })) {
+                                break;
+                            }
                             pc = target;
                             len + more
                         }, else break, 240 241)
@@ -106,7 +111,9 @@ impl Lifter {
                             break;
                         }
                         let offset = end - rest.len() as u64;
-                        events.push(Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) });
+                        if !put(events, Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) }) {
+                            break;
+                        }
                         pc = pc.wrapping_add(length.into());
                         len
                     }
