@@ -116,7 +116,11 @@ impl Source for Lift {
     }
 
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        if self.in_parts() { self.observe_parts(observer) } else { observe_serially(self, observer) }
+        if self.in_parts() {
+            self.observe_parts(observer);
+            return Ok(true);
+        }
+        observe_serially(self, observer)
     }
 
     fn resync(&mut self) -> Result<bool> {
@@ -615,23 +619,13 @@ mod tests {
 
     /// Lifts in parts of `size` records, and the rest behind them.
     fn lines_of_parts(records: &[[u8; RECORD]], level: Level, size: usize) -> Vec<String> {
-        use trackway_testkit::lines::Lines;
-        let mut parts = parts::Parts {
-            records,
-            offset: 0,
-            size,
-            state: State::new(level),
-            template: Box::new(Lines::default()),
-        };
-        let (mut batch, mut all) = (Batch::default(), Lines::default());
-        for part in parts.by_ref() {
-            let (seen, state) = part.observe(&mut batch);
-            assert!(!state.open && state.string.is_none(), "nothing is left open at a cut");
-            all.merge(seen);
-        }
-        let (rest, mut offset, mut state) = (parts.records, parts.offset, parts.state);
-        batch.clear();
-        for record in rest {
+        let (mut state, mut all) = (State::new(level), trackway_testkit::lines::Lines::default());
+        let used = state.observe_parts(0, records, (size, usize::MAX), 1, &mut all);
+        assert!(!state.open && state.string.is_none(), "nothing is left open at a cut");
+        let instructions = records[..used].iter().filter(|record| record[0] == Instruction::ID).count();
+        assert_eq!(state.instructions, instructions as u64);
+        let (mut batch, mut offset) = (Batch::default(), (used * RECORD) as u64);
+        for record in &records[used..] {
             state.record(offset, record, &mut batch);
             offset += RECORD as u64;
         }

@@ -1,59 +1,66 @@
-//! Raw records on several threads: cut behind a common instruction, where little carries over, and found
-//! out by a look at what comes before (decision 0147).
+//! Raw records on several threads: cut behind a common instruction, where little carries over (decision 0147).
 
-use trackway_core::{Batch, Observer, Result, Spare, in_order};
+use std::convert::Infallible;
+
+use trackway_core::{Batch, Observer, Spare, in_order};
 
 use super::common::{follows, is_common};
 use super::{ENOUGH, Lift, State};
 use crate::layout::from_bytes;
 use crate::read::RECORD;
-use crate::record::{Context, Instruction};
 
-/// Records of a part: few enough for the cache, enough that taking the next one is rare.
+/// Records of a part: enough that taking the next one is rare.
 const PART: usize = 1 << 16;
 
 /// Parts per thread in one call of `observe`.
 const STRETCH: usize = 16;
 
 /// Records to be lifted on their own.
-pub(super) struct Part<'r> {
+struct Part<'r> {
     records: &'r [[u8; RECORD]],
     /// Of the first of them.
     offset: u64,
-    /// At its start.
+    /// At its start, if contexts are as they were at the start of all parts.
     state: State,
-    observer: Box<dyn Observer>,
 }
 
 impl Part<'_> {
-    /// Shows all of its events; gives the observer, and the state at its end.
-    pub(super) fn observe(mut self, batch: &mut Batch) -> (Box<dyn Observer>, State) {
-        while !self.records.is_empty() {
+    /// Shows all of its events, with instructions counted from its start; gives the state at its end.
+    fn observe(&self, observer: &mut dyn Observer, batch: &mut Batch) -> State {
+        let (mut records, mut offset, mut state) = (self.records, self.offset, self.state.clone());
+        while !records.is_empty() {
             batch.clear();
             batch.source = 0;
-            batch.first_instruction = self.state.instructions;
-            while !self.records.is_empty() && (batch.events.len() < ENOUGH || self.state.open) {
-                let used = self.state.lift(self.offset, self.records, batch);
-                self.offset += (used * RECORD) as u64;
-                self.records = &self.records[used..];
+            batch.first_instruction = state.instructions;
+            while !records.is_empty() && (batch.events.len() < ENOUGH || state.open) {
+                let used = state.lift(offset, records, batch);
+                offset += (used * RECORD) as u64;
+                records = &records[used..];
             }
             if !batch.events.is_empty() {
-                self.observer.observe(batch);
+                observer.observe(batch);
             }
         }
-        (self.observer, self.state)
+        state
+    }
+
+    /// Takes over what `before`, the state at the end of all that precedes, says of contexts: was it assumed otherwise?
+    fn follow(&mut self, before: &State) -> bool {
+        let known = (before.scalable, before.unsupported);
+        let assumed = (self.state.scalable, self.state.unsupported);
+        (self.state.scalable, self.state.unsupported) = known;
+        known != assumed
     }
 }
 
 /// Cuts records into parts.
-pub(super) struct Parts<'r> {
-    pub(super) records: &'r [[u8; RECORD]],
-    pub(super) offset: u64,
+struct Parts<'r> {
+    records: &'r [[u8; RECORD]],
+    offset: u64,
     /// Records of a part, at most.
-    pub(super) size: usize,
+    size: usize,
     /// At the start of `records`.
-    pub(super) state: State,
-    pub(super) template: Box<dyn Observer>,
+    state: State,
 }
 
 impl<'r> Iterator for Parts<'r> {
@@ -65,18 +72,11 @@ impl<'r> Iterator for Parts<'r> {
         let [first, pc, ..] = from_bytes(records.last()?);
         (after.expected, after.last_pc, after.last) = (follows(records.last()?), pc, first);
         (after.scalable, after.unsupported) = (self.state.scalable, self.state.unsupported);
-        after.instructions = self.state.instructions;
-        for record in records {
-            after.instructions += u64::from(record[0] == Instruction::ID);
-            if record[0] == Context::ID {
-                after.note(&Context::read(&from_bytes(record)));
-            }
-        }
         let offset = self.offset;
         self.offset += records.as_flattened().len() as u64;
         self.records = rest;
         let state = std::mem::replace(&mut self.state, after);
-        Some(Part { records, offset, state, observer: self.template.another() })
+        Some(Part { records, offset, state })
     }
 }
 
@@ -94,34 +94,50 @@ impl Lift {
     }
 
     /// Shows the next parts to observers of their own, on several threads.
-    pub(super) fn observe_parts(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        let mut state = self.state.clone();
-        state.others = [0; 7];
-        let offset = self.records.offset();
+    pub(super) fn observe_parts(&mut self, observer: &mut dyn Observer) {
         let records = self.records.at_hand();
-        let parts = Parts { records, offset, size: PART, state, template: observer.another() };
-        let spare = Spare::default();
-        let work = |part: Part<'_>| {
-            let mut batch = spare.take_or(Batch::with_room);
-            let size = part.records.len();
-            let seen = part.observe(&mut batch);
-            spare.put(batch);
-            (seen, size)
-        };
-        let (mut used, mut last) = (0, None);
-        let mut others = self.state.others;
-        in_order(self.jobs, parts.take(STRETCH * self.jobs), work, |((seen, state), size)| {
-            observer.merge(seen);
-            others.iter_mut().zip(state.others).for_each(|(sum, n)| *sum += n);
-            used += size;
-            last = Some(state);
-            Ok::<(), trackway_core::Error>(())
-        })?;
-        if let Some(state) = last {
-            self.state = state;
-        }
-        (self.state.others, self.number) = (others, self.state.instructions);
+        let most = STRETCH * self.jobs;
+        let used =
+            self.state.observe_parts(self.records.offset(), records, (PART, most), self.jobs, observer);
+        self.number = self.state.instructions;
         self.records.consume(used);
-        Ok(true)
+    }
+}
+
+impl State {
+    /// Shows `most` parts of at most `size` records; gives how many records they were.
+    pub(super) fn observe_parts<'r>(
+        &mut self,
+        offset: u64,
+        records: &'r [[u8; RECORD]],
+        (size, most): (usize, usize),
+        jobs: usize,
+        observer: &mut dyn Observer,
+    ) -> usize {
+        let state = State { others: [0; 7], instructions: 0, ..self.clone() };
+        let template = observer.another();
+        let parts = Parts { records, offset, size, state }.map(move |part| (part, template.another()));
+        let spare = Spare::default();
+        let work = |(part, mut observer): (Part<'r>, Box<dyn Observer>)| {
+            let mut batch = spare.take_or(Batch::with_room);
+            let after = part.observe(&mut *observer, &mut batch);
+            spare.put(batch);
+            (part, observer, after)
+        };
+        let mut used = 0;
+        let Ok(()) = in_order(jobs, parts.take(most), work, |(mut part, mut seen, mut after)| {
+            if part.follow(self) {
+                // Rare: the first vector length, the way into an unsupported mode and out of it.
+                seen = observer.another();
+                after = part.observe(&mut *seen, &mut spare.take_or(Batch::with_room));
+            }
+            observer.merge(seen);
+            used += part.records.len();
+            after.others.iter_mut().zip(self.others).for_each(|(sum, n)| *sum += n);
+            after.instructions += self.instructions;
+            *self = after;
+            Ok::<(), Infallible>(())
+        });
+        used
     }
 }
