@@ -17,7 +17,7 @@ use crate::read::RECORD;
 use crate::record::*;
 use crate::sanitise;
 use crate::word::{Class, Memory, classify};
-use crate::write::Writer;
+use crate::write::{Writer, string_records};
 
 /// How an instruction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,13 +143,7 @@ impl<W: Write> Producer<W> {
             let kind = ErrorKind::Unsupported { found: bytes.len() as u64 };
             return Err(kind.at(self.offset, "String", "size", "ASTF 4.8").into());
         };
-        let take = |from: usize, n: usize| bytes.get(from + n).copied().unwrap_or(0);
-        let first = StringRecord { size, string: std::array::from_fn(|n| take(0, n)), ..Default::default() };
-        let mut records = vec![first.write()];
-        for from in (28..bytes.len()).step_by(31) {
-            records.push(StringContinuation { string: std::array::from_fn(|n| take(from, n)) }.write());
-        }
-        self.put(&records)
+        self.put(&string_records(size, bytes))
     }
 
     /// The time in microseconds, from here on. Of several between two instructions the last one counts.

@@ -7,7 +7,7 @@ use trackway_core::{Error, ErrorKind, Result};
 use crate::config::{Storage, WriteConfig};
 use crate::layout::{Words, to_bytes};
 use crate::read::Records;
-use crate::record::{Header, Record};
+use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::storage::Encoder;
 
 /// Bytes that are collected before they go to the encoder.
@@ -72,8 +72,17 @@ fn finished() -> Error {
     ErrorKind::Impossible { found: 0 }.at(0, "trace", "finish", "")
 }
 
+/// A string of `size` bytes with its continuations (ASTF 4.8).
+pub(crate) fn string_records(size: u16, bytes: &[u8]) -> Vec<Words> {
+    let take = |from: usize, n: usize| bytes.get(from + n).copied().unwrap_or(0);
+    let first = StringRecord { size, string: std::array::from_fn(|n| take(0, n)), ..Default::default() };
+    let part = |from| StringContinuation { string: std::array::from_fn(|n| take(from, n)) }.write();
+    std::iter::once(first.write()).chain((28..bytes.len()).step_by(31).map(part)).collect()
+}
+
 /// Copies a trace into another storage: every record as it is, reserved bits and all, with the Header's
-/// storage flags made true. Gives the number of records, the Header included.
+/// storage flags made true. Gives the number of records, the Header included. Damage costs the block it is in: a
+/// String stands for what is lost, the other blocks are copied, and then its error is returned.
 ///
 /// ```
 /// use trackway_astf::{Config, Storage, Trace, WriteConfig, recompress};
@@ -91,8 +100,8 @@ pub fn recompress(records: &mut Records, out: impl Write, config: &WriteConfig) 
         return Err(ErrorKind::Missing.at(records.offset(), "Header", "", "ASTF 4.2"));
     };
     let mut writer = Writer::create(out, header, config)?;
-    let mut count = 1;
-    let copied = loop {
+    let (mut count, mut damage) = (1, None);
+    loop {
         match records.chunk() {
             Ok(Some((_, chunk))) => {
                 let n = chunk.len();
@@ -100,13 +109,19 @@ pub fn recompress(records: &mut Records, out: impl Write, config: &WriteConfig) 
                 records.consume(n);
                 count += n as u64;
             }
-            Ok(None) => break Ok(count),
-            Err(error) => break Err(error),
+            Ok(None) => break,
+            Err(error) => {
+                damage.get_or_insert(error);
+                let Some(bytes) = records.resync() else { break };
+                let text = format!("gap: {bytes} bytes could not be read");
+                for words in string_records(text.len() as u16, text.as_bytes()) {
+                    writer.put_words(&words)?;
+                }
+            }
         }
-    };
-    // Also after an error: what came before it is a whole trace.
+    }
     writer.finish()?;
-    copied
+    damage.map_or(Ok(count), Err)
 }
 
 impl WriteConfig {

@@ -231,6 +231,49 @@ fn a_damaged_block_is_stepped_over() {
     }
 }
 
+#[test]
+fn checking_and_copying_go_on_behind_a_damaged_block() {
+    let mut bytes = trace(20_000, &config(Storage::Xz));
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    let mut check = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().check();
+    // The end of a block says that it is damaged: what it seemed to hold is checked too.
+    let error = loop {
+        match check.next_finding() {
+            Ok(found) => {
+                assert!(found.is_some_and(|found| found.offset > 1 << 16), "the first block is good")
+            }
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind, ErrorKind::Compression);
+    assert_eq!(check.next_finding().unwrap(), None, "nothing is wrong but what is lost");
+    assert_eq!(check.records(), 20_002, "records behind it have their own numbers");
+
+    let mut copy = Vec::new();
+    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+    let told = recompress(&mut records, &mut copy, &config(Storage::Raw)).unwrap_err();
+    assert_eq!((told.kind, told.offset), (error.kind, error.offset));
+    let mut trace = Trace::open(Input::from_vec(copy.clone()), Config::default()).unwrap().records();
+    let (mut instructions, mut gaps) = (Vec::new(), Vec::new());
+    while let Some((_, record)) = trace.next_record().unwrap() {
+        match record {
+            Record::Instruction(instruction) => instructions.push(instruction.pc),
+            Record::StringRecord(string) => gaps.push(String::from_utf8_lossy(&string.string).into_owned()),
+            _ => {}
+        }
+    }
+    assert_eq!(gaps.len(), 1);
+    assert!(gaps[0].starts_with("gap: "), "{gaps:?}");
+    assert_eq!(instructions.last(), Some(&(0x1000 + 4 * 19_999)));
+    let lost = 20_000 - instructions.len();
+    assert!((1..=(1 << 16) / RECORD).contains(&lost), "no more than a block is lost: {lost}");
+    let mut check = Trace::open(Input::from_vec(copy), Config::default()).unwrap().check();
+    let found: Vec<_> = std::iter::from_fn(|| check.next_finding().unwrap()).collect();
+    let last = found.last().expect("the gap is found");
+    assert_eq!(last.rule.name, "ASTF-3.1-context-at-discontinuity");
+}
+
 /// All events, and the records as one stream, with the errors in both.
 fn everything(bytes: &[u8], jobs: usize) -> (Vec<String>, Vec<u8>, Option<std::io::ErrorKind>) {
     let open = || Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() });

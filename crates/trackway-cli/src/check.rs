@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         tell!("--waive {rule}: there are no findings of this rule");
     }
     let waived: u64 = waived.values().sum();
-    // Damage ends the checking; what was found before it is still told.
+    // Damage is told at the end, what was found around it too.
     let count = |severity| -> u64 {
         let of =
             |group: &&Group| group.first.first().is_some_and(|finding| finding.rule.severity == severity);

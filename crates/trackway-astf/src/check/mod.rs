@@ -17,7 +17,7 @@ pub(crate) use trap::syscall_codes;
 
 use crate::config::Config;
 use crate::layout::from_bytes;
-use crate::read::Records;
+use crate::read::{RECORD, Records};
 
 /// The findings of a trace, one after the other.
 ///
@@ -46,8 +46,8 @@ impl Check {
         Check { records, checker: Checker::new(config), found: VecDeque::new(), ended: false }
     }
 
-    /// The next finding; `None` at the end. After an error the trace has ended, and what the end itself
-    /// shows comes with the following calls.
+    /// The next finding; `None` at the end. After an error it goes on behind the damage where the storage has a
+    /// place to go on from; else the trace has ended, and what the end itself shows comes with the following calls.
     pub fn next_finding(&mut self) -> Result<Option<Finding>> {
         loop {
             if let Some(finding) = self.found.pop_front() {
@@ -83,7 +83,10 @@ impl Check {
                 Ok(())
             }
             Err(error) => {
-                self.end();
+                match self.records.resync() {
+                    Some(_) => self.checker.lose(self.records.offset() / RECORD as u64),
+                    None => self.end(),
+                }
                 Err(error)
             }
         }
@@ -94,7 +97,7 @@ impl Check {
         self.checker.end(self.records.offset());
     }
 
-    /// Records checked so far, the Header included.
+    /// Number of the next record, the Header included.
     pub fn records(&self) -> u64 {
         self.checker.records()
     }

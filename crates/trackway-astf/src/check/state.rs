@@ -49,6 +49,8 @@ pub struct Checker {
     time_missed: bool,
     /// In an unsupported mode: Timestamps in it, and whether a Trap ended it.
     pub(super) unsupported: Option<(u32, bool)>,
+    /// Records were lost, and no Instruction was seen since.
+    adrift: bool,
 }
 
 /// What was seen since the last instruction.
@@ -89,6 +91,7 @@ impl Checker {
             time: None,
             time_missed: false,
             unsupported: None,
+            adrift: false,
         }
     }
 
@@ -139,6 +142,10 @@ impl Checker {
     pub fn record(&mut self, offset: u64, words: &Words) {
         self.offset = offset;
         let record = Record::read(words);
+        if self.adrift && self.belongs_to_lost(&record) {
+            self.number += 1;
+            return;
+        }
         if self.number == 0 && !matches!(record, Record::Header(_)) {
             self.report(&HEADER_FIRST, || format!("the trace begins with {}", record.name()));
         }
@@ -169,6 +176,26 @@ impl Checker {
             self.reserved(&record);
         }
         self.number += 1;
+    }
+
+    /// Records are lost, and the next has this number: what led up to here says nothing about it, and what is missing may
+    /// have been among them.
+    pub fn lose(&mut self, number: u64) {
+        (self.group, self.open, self.string, self.unsupported) = (None, false, None, None);
+        (self.context, self.since) = (None, Since::default());
+        (self.instructions, self.time_missed) = (self.instructions.max(1), true);
+        (self.number, self.adrift) = (number, true);
+    }
+
+    /// A record that may belong to an instruction that was lost: is it one?
+    fn belongs_to_lost(&mut self, record: &Record) -> bool {
+        match record {
+            Record::Instruction(_) => self.adrift = false,
+            Record::Context(context) => self.context = Some(*context),
+            Record::Timestamp(timestamp) => self.time = Some(timestamp.value0),
+            _ => {}
+        }
+        self.adrift
     }
 
     /// The trace ends at `offset`.

@@ -130,7 +130,7 @@ impl Opened for OpenedAstf {
     fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
         let mut check = self.trace.check();
         let mut failed = None;
-        // After damage there is still what the end shows.
+        // It goes on behind damage; the first is told.
         loop {
             match check.next_finding() {
                 Ok(Some(finding)) => report(finding),
