@@ -57,8 +57,6 @@ impl<W: Write> Lower<W> {
 
 impl<W: Write> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
-        let retired = batch.instructions();
-        self.encoder.losses.add(Fate::Kept, "instructions", retired);
         self.shaper.put(batch, &mut self.encoder);
         self.encoder.check_error()?;
         // Block padding looks at offsets, not at what was written before.

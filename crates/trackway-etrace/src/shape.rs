@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_image::{Cursor, Image, Waypoints};
+use trackway_isa::riscv::is_plain;
 use trackway_isa::{Control, Flow, flow};
 
 use crate::config::{Config, privilege_code};
@@ -19,22 +20,51 @@ struct Pending {
     start: u64,
     /// The last one.
     address: u64,
-    flow: Flow,
+    /// Its length in bytes.
+    length: u8,
+    /// Where its encoding says that it goes.
+    goes: Goes,
     control: Control,
     taken: Option<bool>,
     sijump: bool,
     notify: bool,
 }
 
+/// Where an encoding says that control goes, if it is not a branch that is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goes {
+    /// To the next instruction.
+    On,
+    To(u64),
+    /// Only the machine knows.
+    Anywhere,
+}
+
+impl Goes {
+    #[inline(always)]
+    fn of(flow: &Flow) -> Goes {
+        match flow.target {
+            Some(target) => Goes::To(target),
+            None if flow.control.is_indirect() => Goes::Anywhere,
+            None => Goes::On,
+        }
+    }
+}
+
 impl Pending {
-    /// Where control goes, if that is known already.
-    fn successor(&self) -> Option<u64> {
-        let end = self.address.wrapping_add(u64::from(self.flow.length));
-        match self.control {
-            Control::Branch => self.taken.and_then(|taken| if taken { self.flow.target } else { Some(end) }),
-            _ if self.flow.control.is_direct() => self.flow.target,
-            _ if self.flow.control.is_indirect() => None,
-            _ => Some(end),
+    /// The address behind it.
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.length))
+    }
+
+    /// Where control goes, if that is known already; `taken` is for branches.
+    fn successor(&self, taken: Option<bool>) -> Option<u64> {
+        match (self.goes, self.control) {
+            (Goes::To(target), Control::Branch) => taken.map(|taken| if taken { target } else { self.end() }),
+            (Goes::To(target), _) => Some(target),
+            (Goes::Anywhere, _) => None,
+            (Goes::On, _) => Some(self.end()),
         }
     }
 }
@@ -43,10 +73,18 @@ impl Pending {
 fn max_block(config: &Config) -> u32 {
     match config.encoder.block {
         0 if config.filters.ifilters | config.filters.dfilters != 0 => config.params.retires,
-        0 => 1 << 20,
+        0 => LARGEST_BLOCK,
         block => block,
     }
 }
+
+/// Bytes of a plain instruction.
+fn plain_length(encoding: u32) -> u8 {
+    if encoding & 3 == 3 { 4 } else { 2 }
+}
+
+/// Instructions in a block where nothing else limits them, and half the bytes of a straight run.
+const LARGEST_BLOCK: u32 = 1 << 20;
 
 /// Forms blocks and cycles and hands them to the encoder.
 #[derive(Debug)]
@@ -61,16 +99,17 @@ pub(crate) struct Shaper {
     max_blocks: usize,
     image: Option<Cursor>,
     pending: Option<Pending>,
+    /// No block ends for the number of instructions in it, and no data belong to one: straight runs can be joined.
+    joins: bool,
+    /// Where an instruction would have to be to be joined to the pending one, which is plain.
+    open: Option<u64>,
     /// The block that is being formed, and the instructions in it.
     block: Block,
     count: u32,
     blocks: Vec<Block>,
     privilege: Privilege,
-    context: u64,
-    /// Reporting behaviour for the next block.
-    ctype: u8,
-    time: u64,
-    cycle: u64,
+    /// What the port shows beside blocks; `ctype` is for the next one.
+    port: Cycle<'static>,
     /// Attempted and not retired, and no trap told yet: address and encoding.
     attempted: Option<(u64, u32)>,
     /// Address and encoding of the instruction that retired last, for pairs.
@@ -103,14 +142,16 @@ impl Shaper {
             max_blocks: config.params.taken_branches.max(1) as usize,
             image: image.map(|image| image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor()),
             pending: None,
+            joins: max_block(config) == LARGEST_BLOCK && !config.data.enable,
+            open: None,
             block: Block::default(),
             count: 0,
             blocks: Vec::new(),
             privilege: config.encoder.privilege,
-            context: 0,
-            ctype: 0,
-            time: 0,
-            cycle: 0,
+            port: Cycle {
+                privilege: privilege_code(config.encoder.privilege).unwrap_or(0),
+                ..Cycle::default()
+            },
             attempted: None,
             last: None,
             after_trap: false,
@@ -125,8 +166,11 @@ impl Shaper {
     }
 
     pub(crate) fn put(&mut self, batch: &Batch, encoder: &mut Encoder) {
+        let mut instructions = 0;
         for event in &batch.events {
+            instructions += event.kind.instructions();
             match &event.kind {
+                EventKind::Step(step) if self.extend(step) => {}
                 EventKind::Step(step) => self.step(step, batch, encoder),
                 EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
                 EventKind::Run(_) => encoder.losses.add(Fate::Dropped, "withdrawn runs", 1),
@@ -139,6 +183,7 @@ impl Shaper {
                 EventKind::Foreign(_) => encoder.losses.add(Fate::Dropped, "foreign items", 1),
             }
         }
+        encoder.losses.add(Fate::Kept, "instructions", instructions);
     }
 
     pub(crate) fn finish(&mut self, encoder: &mut Encoder) -> Result<()> {
@@ -158,7 +203,25 @@ impl Shaper {
         }
         encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
         encoder.losses.add(Fate::Dropped, "register accesses", self.accesses.1);
-        encoder.finish(self.cycle)
+        encoder.finish(self.port.cycle)
+    }
+
+    /// The hot way: a plain instruction behind a plain one makes the pending run longer.
+    #[inline(always)]
+    fn extend(&mut self, step: &Step) -> bool {
+        let (Some(pc), Some(pending)) = (self.open, &mut self.pending) else { return false };
+        let is_known = step.length > 0 && step.extra.is_none() && step.outcome == Outcome::Retired;
+        let is_long = pc.wrapping_sub(pending.start) >= u64::from(LARGEST_BLOCK);
+        if step.pc != Some(pc) || !is_known || !is_plain(step.encoding) || is_long {
+            return false;
+        }
+        (pending.address, pending.length) = (pc, plain_length(step.encoding));
+        self.open = Some(pending.end());
+        self.last = Some((pc, step.encoding));
+        self.after_trap = false;
+        self.accesses.0 += u64::from(step.accesses.mem_len);
+        self.accesses.1 += u64::from(step.accesses.regs_len);
+        true
     }
 
     #[inline]
@@ -251,15 +314,33 @@ impl Shaper {
         recorded: Option<Recorded<'_>>,
         encoder: &mut Encoder,
     ) {
-        self.invent_trap(encoder);
-        self.settle(Some(start), encoder);
-        self.enter_context(encoder);
-        let flow = flow(self.isa, pc, encoding);
-        if attempted || !flow.retires() {
+        if self.attempted.is_some() {
+            self.invent_trap(encoder);
+        }
+        let plain = is_plain(encoding);
+        let flow =
+            if plain { Flow::sequential(plain_length(encoding)) } else { flow(self.isa, pc, encoding) };
+        let retires = !attempted && flow.retires();
+        // It ends the straight run that is pending, or what is pending is settled.
+        let run = match &self.pending {
+            Some(Pending { start: first, .. }) if retires && self.open == Some(start) => {
+                Some(*first).filter(|first| start.wrapping_sub(*first) < u64::from(LARGEST_BLOCK))
+            }
+            _ => None,
+        };
+        self.open = None;
+        if run.is_none() {
+            self.settle(Some(start), encoder);
+            if self.incoming.is_some() {
+                self.enter_context(encoder);
+            }
+        }
+        if !retires {
             self.attempted = Some((pc, encoding));
             self.last = None;
             return;
         }
+        self.after_trap &= run.is_none();
         let control = if self.x1_only { control_of(self.isa, pc, encoding, true) } else { flow.control };
         let mut sijump = false;
         if self.sijump {
@@ -273,7 +354,10 @@ impl Shaper {
         if self.data.is_some() {
             self.note_data(start, pc, encoding, recorded);
         }
-        self.pending = Some(Pending { start, address: pc, flow, control, taken, sijump, notify: false });
+        let (start, length, goes) = (run.unwrap_or(start), flow.length, Goes::of(&flow));
+        let pending = Pending { start, address: pc, length, goes, control, taken, sijump, notify: false };
+        self.open = (self.joins && plain).then(|| pending.end());
+        self.pending = Some(pending);
     }
 
     /// What the pending instruction, and the run that ends with it, do to memory and CSRs.
@@ -310,17 +394,17 @@ impl Shaper {
     }
 
     /// Now that it is known where control went, the pending instruction joins a block.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
         let Some(pending) = self.pending.take() else { return };
-        let Pending { start, address, flow, control, notify, .. } = pending;
-        let end = address.wrapping_add(u64::from(flow.length));
+        self.open = None;
+        let Pending { start, address, length, control, notify, .. } = pending;
         let mut taken = false;
         if control == Control::Branch {
             taken = match (pending.taken, next) {
                 // A branch to the next instruction is taken or not; only the recording knows.
                 (Some(taken), _) => taken,
-                (None, Some(next)) => next != end,
+                (None, Some(next)) => next != pending.end(),
                 (None, None) => {
                     encoder.losses.add(Fate::Invented, "outcome of the last branch", 1);
                     false
@@ -328,24 +412,18 @@ impl Shaper {
             };
         }
         let itype = Itype::of(control, taken, self.itype_width);
-        self.join(start, address, flow.length, itype, pending.sijump, notify, encoder);
+        self.join(start, address, length, itype, pending.sijump, notify, encoder);
         if let Some(next) = next {
-            let expected = match control {
-                Control::Branch if taken => flow.target,
-                _ if flow.control.is_direct() && control != Control::Branch => flow.target,
-                _ if flow.control.is_indirect() => Some(next),
-                _ => Some(end),
-            };
-            if expected != Some(next) {
+            if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
                 encoder.losses.add(Fate::Kept, "breaks in the flow", 1);
                 self.interrupt_flow(encoder);
-            } else if !control.is_indirect() && next != end && itype.0 == 0 {
+            } else if !control.is_indirect() && next != pending.end() && itype.0 == 0 {
                 self.close(encoder);
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // the port's signals
     fn join(
         &mut self,
@@ -387,7 +465,7 @@ impl Shaper {
     }
 
     /// The block is complete.
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, encoder: &mut Encoder) {
         if self.count == 0 {
             return;
@@ -396,15 +474,14 @@ impl Shaper {
         self.count = 0;
         self.joined = None;
         if self.max_blocks == 1 {
-            let cycle = self.port();
             if self.items.is_empty() {
-                encoder.block(&block, &cycle);
+                encoder.block(&block, &self.port);
             } else {
-                encoder.block_with(&block, &cycle, &self.items);
+                encoder.block_with(&block, &self.port, &self.items);
                 self.items.clear();
             }
-            self.cycle += 1;
-            self.ctype = 0;
+            self.port.cycle += 1;
+            self.port.ctype = 0;
         } else {
             self.blocks.push(block);
             self.block_items.push(std::mem::take(&mut self.items));
@@ -414,31 +491,19 @@ impl Shaper {
         }
     }
 
-    fn port(&self) -> Cycle<'static> {
-        Cycle {
-            privilege: privilege_code(self.privilege).unwrap_or(0),
-            context: self.context,
-            ctype: self.ctype,
-            time: self.time,
-            cycle: self.cycle,
-            ..Cycle::default()
-        }
-    }
-
     /// The cycle is complete.
     fn flush(&mut self, encoder: &mut Encoder) {
         if self.blocks.is_empty() {
             return;
         }
         let blocks = std::mem::take(&mut self.blocks);
-        let cycle = self.port();
         for (block, items) in blocks.iter().zip(std::mem::take(&mut self.block_items)) {
-            encoder.block_with(block, &cycle, &items);
+            encoder.block_with(block, &self.port, &items);
         }
         self.blocks = blocks;
         self.blocks.clear();
-        self.cycle += 1;
-        self.ctype = 0;
+        self.port.cycle += 1;
+        self.port.ctype = 0;
     }
 
     /// What is known ends here, and what comes next does not follow from it.
@@ -446,7 +511,7 @@ impl Shaper {
         self.settle(None, encoder);
         self.close(encoder);
         self.flush(encoder);
-        encoder.stop(self.cycle);
+        encoder.stop(self.port.cycle);
         self.last = None;
     }
 
@@ -458,7 +523,7 @@ impl Shaper {
         }
         let attempted = self.attempted.take();
         let known = attempted.map(|(pc, _)| pc).or(trap.from).or(trap.return_address);
-        let epc = known.or_else(|| self.pending.as_ref().and_then(Pending::successor));
+        let epc = known.or_else(|| self.pending.and_then(|pending| pending.successor(pending.taken)));
         self.settle(epc, encoder);
         self.enter_context(encoder);
         let interrupt = trap.kind == TrapKind::Interrupt;
@@ -474,8 +539,8 @@ impl Shaper {
     fn send_trap(&mut self, trap: TrapIn, encoder: &mut Encoder) {
         self.close(encoder);
         self.flush(encoder);
-        encoder.trap(trap, &self.port());
-        self.cycle += 1;
+        encoder.trap(trap, &self.port);
+        self.port.cycle += 1;
         self.last = None;
         self.after_trap = true;
     }
@@ -513,15 +578,17 @@ impl Shaper {
         }
         let others = [context.vmid, context.asid, context.pid, context.tid, context.hw_thread];
         encoder.losses.add(Fate::Dropped, "other ids", others.iter().flatten().count() as u64);
-        let now = self.incoming.map_or((self.privilege, self.context), |(p, c, _)| (p, c));
+        let now = self.incoming.map_or((self.privilege, self.port.context), |(p, c, _)| (p, c));
         let changes_id = id.is_some_and(|id| id != now.1);
         if privilege.is_none_or(|privilege| privilege == now.0) && !changes_id {
             return;
         }
         // The instruction before still belongs to the old context; the next one tells where it went.
-        let (old, old_id, old_ctype) = self.incoming.unwrap_or((self.privilege, self.context, self.ctype));
+        let (old, old_id, old_ctype) =
+            self.incoming.unwrap_or((self.privilege, self.port.context, self.port.ctype));
         let ctype = if changes_id { context.change.unwrap_or(self.default_ctype).min(3) } else { old_ctype };
         self.incoming = Some((privilege.unwrap_or(old), id.unwrap_or(old_id), ctype));
+        self.open = None;
     }
 
     /// A context that was announced begins here.
@@ -531,18 +598,19 @@ impl Shaper {
             self.close(encoder);
             self.flush(encoder);
             self.privilege = privilege;
-            self.context = context;
-            self.ctype = ctype;
+            self.port.privilege = privilege_code(privilege).unwrap_or(0);
+            self.port.context = context;
+            self.port.ctype = ctype;
         }
     }
 
     fn time(&mut self, time: &Time, encoder: &mut Encoder) {
         match (time.kind, time.value) {
             (TimeKind::Timestamp, Some(value)) => {
-                self.time = value;
+                self.port.time = value;
                 encoder.losses.add(Fate::Derived, "time stamps", 1);
             }
-            (TimeKind::Cycles, Some(value)) => self.cycle += value,
+            (TimeKind::Cycles, Some(value)) => self.port.cycle += value,
             _ => encoder.losses.add(Fate::Dropped, "times", 1),
         }
     }
@@ -550,7 +618,10 @@ impl Shaper {
     fn mark(&mut self, mark: &Mark, encoder: &mut Encoder) {
         match mark.kind {
             MarkKind::Notify => match &mut self.pending {
-                Some(pending) => pending.notify = true,
+                Some(pending) => {
+                    pending.notify = true;
+                    self.open = None;
+                }
                 None => encoder.losses.add(Fate::Dropped, "marks", 1),
             },
             MarkKind::TraceOff | MarkKind::Halt | MarkKind::Suspended => self.interrupt_flow(encoder),
