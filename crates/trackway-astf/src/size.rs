@@ -13,6 +13,8 @@ pub enum Bytes {
     Block(u64, u64),
     /// Of the vector length in bytes, this part: 1, or 8 for a predicate.
     Vector(u64),
+    /// A vector of ZA: the streaming vector length, in streaming mode or not.
+    Array,
 }
 
 /// Bytes that the accesses of `word` have together if it completes; `None` where registers decide, or where
@@ -129,7 +131,7 @@ fn vector(word: u32) -> Option<Bytes> {
         (0xffc0_e000, 0xe580_4000, Bytes::Vector(1)),
         (0xffc0_e010, 0x8580_0000, Bytes::Vector(8)),
         (0xffc0_e010, 0xe580_0000, Bytes::Vector(8)),
-        (0xffdf_9c10, 0xe100_0000, Bytes::Vector(1)),
+        (0xffdf_9c10, 0xe100_0000, Bytes::Array),
         (0xffdf_fc1f, 0xe11f_8000, Bytes::Fixed(64)),
     ];
     KINDS.iter().find(|(mask, value, _)| word & mask == *value).map(|kind| kind.2)
@@ -213,7 +215,7 @@ mod tests {
             (0xd50b_7480, "dc gzva,x0", Some(Block(16, 2048))),
             (0x8580_4020, "ldr z0,[x1]", Some(Vector(1))),
             (0xe580_0020, "str p0,[x1]", Some(Vector(8))),
-            (0xe100_0004, "ldr za[w12,4],[x0,#4,mul vl]", Some(Vector(1))),
+            (0xe100_0004, "ldr za[w12,4],[x0,#4,mul vl]", Some(Array)),
             (0xe11f_8020, "ldr zt0,[x1]", Some(Fixed(64))),
             (0xa400_4020, "ld1b {z0.b},p0/z,[x1,x0]", None),
             (0xf980_0020, "prfm pldl1keep,[x1]", None),

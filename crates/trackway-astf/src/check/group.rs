@@ -124,12 +124,12 @@ impl Group {
                 demand(!tagged || may_check, &SPECIAL_TAGGED);
             }
             TagLoad => {
-                demand(tagged, &UNTAGGED_TAGS);
+                demand(tagged || trap, &UNTAGGED_TAGS);
                 demand(read || trap, &READ_FLAG);
                 demand(!write, &LOAD_WRITES);
             }
             TagStore => {
-                demand(tagged, &UNTAGGED_TAGS);
+                demand(tagged || trap, &UNTAGGED_TAGS);
                 demand(write || trap, &WRITE_FLAG);
                 demand(!read, &STORE_READS);
             }
@@ -326,15 +326,25 @@ impl Checker {
             {
                 self.report(&ACCESS_SIZE, || format!("{iword:#010x} accesses no block of {bytes} bytes"));
             }
-            Some(Bytes::Vector(part)) => {
-                let length = self.context.map(|context| (u64::from(context.evl) + 1) * 16 / part);
-                if let Some(length) = length.filter(|length| *length != bytes) {
-                    self.report(&VECTOR_LENGTH, || {
-                        format!("{iword:#010x} accesses {bytes} bytes, by evl it is {length}")
-                    });
-                }
+            Some(Bytes::Vector(part)) => self.vector_length(iword, part, bytes),
+            // Outside streaming mode evl is another length than the one that counts here.
+            Some(Bytes::Array) if self.context.is_some_and(|context| context.pstate_sm) => {
+                self.vector_length(iword, 1, bytes);
+            }
+            Some(Bytes::Array) if !whole || !bytes.is_power_of_two() || !(16..=256).contains(&bytes) => {
+                self.report(&ACCESS_SIZE, || format!("{iword:#010x} accesses no vector of {bytes} bytes"));
             }
             _ => {}
+        }
+    }
+
+    /// An access of `bytes` has to be that part of the vector length.
+    fn vector_length(&mut self, iword: u32, part: u64, bytes: u64) {
+        let length = self.context.map(|context| (u64::from(context.evl) + 1) * 16 / part);
+        if let Some(length) = length.filter(|length| *length != bytes) {
+            self.report(&VECTOR_LENGTH, || {
+                format!("{iword:#010x} accesses {bytes} bytes, by evl it is {length}")
+            });
         }
     }
 

@@ -628,6 +628,38 @@ fn an_sme_instruction_without_an_index_has_no_attribute() {
 }
 
 #[test]
+fn vectors_of_za_have_the_streaming_length_in_any_mode() {
+    let load = |bytes: u8| Instruction { ea_size: bytes - 1, xattr_mode: 2, ..mem(LDR_ZA, true, false) };
+    let names = |context: Context, bytes| {
+        let found = findings(&[header(Level::BasicPlus, false), context.into(), load(bytes).into()]);
+        found.iter().map(|found| found.rule.name).collect::<Vec<_>>()
+    };
+    // Outside streaming mode evl is the length of the other vectors, and ZA may be saved and restored all the same.
+    let outside = Context { evl: 1, ..Context::default() };
+    assert_eq!(names(outside, 64), [""; 0]);
+    assert_eq!(names(outside, 48), [ACCESS_SIZE.name]);
+    let streaming = Context { pstate_sm: true, evl: 3, ..Context::default() };
+    assert_eq!(names(streaming, 64), [""; 0]);
+    assert_eq!(names(streaming, 32), [VECTOR_LENGTH.name]);
+}
+
+#[test]
+fn a_tag_access_that_faulted_need_not_be_tagged() {
+    // A translation fault: no tag was accessed, and none was checked.
+    let store = Instruction { ea_size: 15, ..mem(STG, false, false) };
+    assert_eq!(findings(&trapped(store, trap(TrapType::SYNCHRONOUS, 0x24))), []);
+}
+
+#[test]
+fn only_loads_that_suppress_faults_may_have_suppressed_accesses() {
+    // LD1RB, a broadcast, stands between the gathers.
+    let load = |is_read| Instruction { ea_size: 0, ..mem(0x8440_a020, is_read, false) };
+    assert_eq!(findings(&plus(&[load(true).into()])), []);
+    let found = findings(&plus(&[load(false).into()]));
+    assert_eq!(found.iter().map(|found| found.rule.name).collect::<Vec<_>>(), [READ_FLAG.name]);
+}
+
+#[test]
 fn maintenance_by_ranges_of_intermediate_addresses_is_legal() {
     let ripas2e1 = Instruction { xattr: 0x4000, ..range(0xd50c_8440, false, false) };
     assert_eq!(findings(&plus(&[ripas2e1.into()])), []);
