@@ -66,6 +66,8 @@ struct State {
     /// The last time written or waiting; and a suspension that began at it.
     time: Option<u64>,
     suspended: bool,
+    /// Times told to the producer, but for one that was made up.
+    times: u64,
     /// Instructions written.
     count: u64,
     /// A gap stands between what waits and the next instruction.
@@ -147,7 +149,7 @@ impl Lower {
             producer.tolerate(rule);
         }
         for comment in &self.meta.comments {
-            for part in comment.as_bytes().chunks(usize::from(u16::MAX)) {
+            for part in string_parts(comment.as_bytes()) {
                 producer.string(part)?;
             }
             self.losses.add(Fate::Kept, "comments", 1);
@@ -381,7 +383,7 @@ impl Lower {
             }
             Held::Note(text) => {
                 self.losses.add(Fate::Kept, "notes", 1);
-                for part in text.chunks(usize::from(u16::MAX)) {
+                for part in string_parts(&text) {
                     self.producer()?.string(part)?;
                 }
                 Ok(())
@@ -461,8 +463,7 @@ impl Lower {
     /// What has to stand before the first instruction and no event told.
     fn first_instruction(&mut self) -> Result<()> {
         if self.meta.timestamps && self.state.time.is_none() {
-            self.losses.add(Fate::Invented, "first timestamp (0)", 1);
-            self.write_time(0)?;
+            self.first_time()?;
         }
         if self.state.context.privilege.is_none() {
             self.losses.add(Fate::Invented, "exception level (EL0)", 1);
@@ -577,30 +578,40 @@ impl Lower {
         };
         let change = &Context { privilege: change.privilege.map(arm_level), ..*change };
         apply(&mut self.state.context, change, self.meta.format == FormatId::Astf);
-        self.losses.add(Fate::Kept, "contexts", 1);
         if change.privilege.is_some() && self.state.context.own_stack.is_none() {
             self.losses.add(Fate::Invented, "stack pointer selections (SP_ELx)", 1);
         }
         let other = self.state.only.filter(|_| self.level == Level::Basic);
-        if self.state.context.privilege.is_none()
-            || other.is_some_and(|only| self.state.context.privilege != Some(only))
-        {
+        let privilege = self.state.context.privilege;
+        if other.is_some_and(|only| privilege.is_some_and(|privilege| privilege != only)) {
+            self.losses.add(Fate::Dropped, "contexts of other exception levels", 1);
             return Ok(());
         }
         let mut record = self.record_of_context();
         if self.level == Level::Basic && record.unsupported {
+            self.losses.add(Fate::Dropped, "unsupported modes", 1);
+            return Ok(());
+        }
+        self.losses.add(Fate::Kept, "contexts", 1);
+        if privilege.is_none() {
             return Ok(());
         }
         record.unsupported |= self.state.foreign_isa && self.level == Level::BasicPlus;
         if self.meta.timestamps && self.state.time.is_none() && record.unsupported {
-            self.losses.add(Fate::Invented, "first timestamp (0)", 1);
-            self.write_time(0)?;
+            self.first_time()?;
         }
         Ok(self.producer()?.context(record)?)
     }
 
     fn record_of_context(&self) -> crate::record::Context {
         wanted_record(&self.state.context)
+    }
+
+    /// A trace with timestamps begins with one.
+    fn first_time(&mut self) -> Result<()> {
+        self.losses.add(Fate::Invented, "first timestamp (0)", 1);
+        self.state.time = Some(0);
+        Ok(self.producer()?.timestamp(0)?)
     }
 
     fn write_time(&mut self, value: u64) -> Result<()> {
@@ -614,7 +625,7 @@ impl Lower {
         if self.meta.format != FormatId::Astf && last.is_none() {
             self.losses.add(Fate::Invented, "unit of timestamps (microseconds)", 1);
         }
-        self.losses.add(Fate::Kept, "timestamps", 1);
+        self.state.times += 1;
         self.state.time = Some(value);
         let producer = self.producer()?;
         match last.filter(|_| suspended) {
@@ -700,7 +711,10 @@ impl Sink for Lower {
         let producer = self.producer()?;
         producer.finish()?;
         let (sanitised, broken) = (producer.sanitised, std::mem::take(&mut producer.broken));
+        let superseded = producer.superseded;
         self.losses.add(Fate::Derived, "sanitised addresses", sanitised);
+        self.losses.add(Fate::Kept, "timestamps", self.state.times.saturating_sub(superseded));
+        self.losses.add(Fate::Dropped, "timestamps between two instructions", superseded);
         for (rule, count) in broken {
             // Demanded, not in the source, and not made up either: a reader misses it.
             self.losses.add(Fate::Dropped, rule, count);
@@ -708,6 +722,24 @@ impl Sink for Lower {
         self.producer = None;
         Ok(std::mem::take(&mut self.losses))
     }
+}
+
+/// What goes into one String each: an empty one is one too, and text is not cut inside a character.
+fn string_parts(mut bytes: &[u8]) -> Vec<&[u8]> {
+    const MOST: usize = u16::MAX as usize;
+    let mut parts = Vec::new();
+    while bytes.len() > MOST {
+        let cut = match std::str::from_utf8(&bytes[..MOST]) {
+            // A character that is not complete has up to three bytes.
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => MOST,
+        };
+        let (part, rest) = bytes.split_at(cut);
+        parts.push(part);
+        bytes = rest;
+    }
+    parts.push(bytes);
+    parts
 }
 
 fn refused(what: &'static str, section: &'static str) -> Error {

@@ -7,16 +7,20 @@ use crate::word::{Class, Memory};
 
 /// Accesses in neighbouring pages need not be neighbours in memory: they are not merged (ASTF 4.5.2).
 const PAGE: u64 = 4096;
+/// Bytes that have one tag.
+const GRANULE: u64 = 16;
 
 /// Merges the parts of one access, and gives the kinds that the instruction word asks for:
 /// - neighbouring parts of the same kind within a page become one (LDP, LDR Q, LD1 …);
 /// - a read and a write of the same place by an atomic become one read-modify-write;
+/// - an access of LDG, STG and their kind is one to tags;
 /// - a store-exclusive only writes, and one that did not write only has an address.
 pub(crate) fn merge(class: Class, accesses: &mut Vec<MemAccess>, losses: &mut Losses) {
     match class {
         Class::Memory(Memory::ConditionalStore) => exclusive(accesses, losses),
         Class::Memory(Memory::ReadWrite | Memory::CompareSwap) => atomic(accesses),
         Class::Memory(Memory::Copy | Memory::Set { .. } | Memory::TlbRange) => ranges(accesses, losses),
+        Class::Memory(Memory::TagLoad | Memory::TagStore) => tags(accesses, losses),
         _ => {}
     }
     let whole = accesses.len();
@@ -62,6 +66,16 @@ fn ranges(accesses: &mut [MemAccess], losses: &mut Losses) {
     for access in accesses.iter_mut().filter(|access| !access.range && access.kind != MemKind::Faulting) {
         access.range = true;
         losses.add(Fate::Derived, "ranges", 1);
+    }
+}
+
+/// Where these instructions have an access, it is one to tags (ASTF 4.5.2), by granules.
+fn tags(accesses: &mut [MemAccess], losses: &mut Losses) {
+    let done = |access: &&mut MemAccess| matches!(access.kind, MemKind::Read | MemKind::Write);
+    for access in accesses.iter_mut().filter(done).filter(|access| !access.tagged) {
+        access.tagged = true;
+        access.address &= !(GRANULE - 1);
+        losses.add(Fate::Derived, "memory tags", 1);
     }
 }
 

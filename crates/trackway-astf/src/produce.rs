@@ -95,6 +95,8 @@ pub struct Producer<W: Write> {
     /// A Timestamp that waits for its place, and the last one written.
     time: Option<u64>,
     last_time: Option<u64>,
+    /// A Timestamp stands behind the last instruction: another one there would say that the PE was suspended.
+    timed: bool,
     /// Where the flow goes on in a Basic trace.
     expected: Option<u64>,
     /// The last instruction waits for its Trap.
@@ -105,6 +107,8 @@ pub struct Producer<W: Write> {
     pub broken: BTreeMap<&'static str, u64>,
     /// Addresses that were stripped of tags or authentication codes.
     pub sanitised: u64,
+    /// Times that were told and have no Timestamp of their own: a later one stands where they would.
+    pub superseded: u64,
 }
 
 impl<W: Write> Producer<W> {
@@ -124,11 +128,13 @@ impl<W: Write> Producer<W> {
             force: false,
             time: None,
             last_time: None,
+            timed: false,
             expected: None,
             trapped: false,
             tolerated: Vec::new(),
             broken: BTreeMap::new(),
             sanitised: 0,
+            superseded: 0,
         })
     }
 
@@ -146,26 +152,30 @@ impl<W: Write> Producer<W> {
         self.put(&string_records(size, bytes))
     }
 
-    /// The time in microseconds, from here on. Of several between two instructions the last one counts.
+    /// The time in microseconds, from here on. Of several between two instructions one is written: in BasicPlus two
+    /// would say that the PE was suspended (ASTF 4.9), which is what [`suspend`](Producer::suspend) is for.
     pub fn timestamp(&mut self, value: u64) -> Result<()> {
         // Judged now, so that the refusal comes with the call that caused it.
         let (_, findings) = self.judge(&[time(value)]);
         self.refuse(&findings)?;
-        self.time = Some(value);
+        self.superseded += u64::from(self.time.replace(value).is_some_and(|before| before != value));
         Ok(())
     }
 
     /// The PE did not execute from one time to the other, after the last instruction (ASTF 4.9).
     pub fn suspend(&mut self, from: u64, to: u64) -> Result<()> {
+        let last = self.last_time;
+        let start = last.map_or(from, |last| from.max(last + 1));
         // A third Timestamp beside these two would say something else.
-        self.time = None;
-        let start = self.last_time.map_or(from, |last| from.max(last + 1));
-        let times: Vec<u64> = [start, to].into_iter().filter(|time| start <= to && *time <= to).collect();
-        for value in times {
-            if self.last_time.is_none_or(|last| last < value) {
-                self.put(&[time(value)])?;
-                self.last_time = Some(value);
-            }
+        let start =
+            Some(start).filter(|start| *start < to && !(self.timed && self.level == Level::BasicPlus));
+        let end = Some(to).filter(|to| from <= *to && last.is_none_or(|last| last < *to));
+        let values: Vec<u64> = start.into_iter().chain(end).collect();
+        self.put(&values.iter().copied().map(time).collect::<Vec<_>>())?;
+        if let Some(last) = values.last() {
+            (self.last_time, self.timed) = (Some(*last), true);
+            let waited = self.time.take_if(|waits| *waits <= *last);
+            self.superseded += u64::from(waited.is_some_and(|waited| !values.contains(&waited)));
         }
         Ok(())
     }
@@ -173,13 +183,12 @@ impl<W: Write> Producer<W> {
     /// The execution state from here on. It is written before the next instruction: in BasicPlus if it
     /// changed, in Basic also where the flow breaks.
     pub fn context(&mut self, context: Context) -> Result<()> {
-        let mode = |context: Option<Context>| context.is_some_and(|context| context.unsupported);
-        let switches = mode(self.written) || context.unsupported;
-        self.wanted = Some(context);
+        let switches = self.is_unsupported() || context.unsupported;
+        let before = self.wanted.replace(context);
         // No instruction follows an unsupported mode: it is written as it comes.
         if switches && self.wanted != self.written {
             let records = self.prelude(true);
-            self.put(&records)?;
+            self.put(&records).inspect_err(|_| self.wanted = before)?;
             self.wrote_prelude(true);
         }
         Ok(())
@@ -205,6 +214,11 @@ impl<W: Write> Producer<W> {
         index: Option<u8>,
     ) -> Result<()> {
         let pc = self.strip(pc);
+        if let (Some(index), true) = (index, accesses.first().is_some_and(|access| access.range)) {
+            // There is one attribute for both.
+            let kind = ErrorKind::Impossible { found: index.into() };
+            return Err(kind.at(self.offset, "Instruction", "xattr_mode", "ASTF 4.5").into());
+        }
         let class = classify(pc, word);
         let mut list = Vec::with_capacity(accesses.len());
         for access in accesses {
@@ -232,6 +246,7 @@ impl<W: Write> Producer<W> {
         chain(first, &list, &mut records);
         self.put(&records)?;
         self.wrote_prelude(with_context);
+        self.timed = false;
         self.follow(&first, class);
         Ok(())
     }
@@ -253,10 +268,11 @@ impl<W: Write> Producer<W> {
         let el = TrapType(trap.trap_type).target_level(self.level_in_force());
         let trap = Trap { target_pc: self.strip_at(trap.target_pc, el), ..trap };
         // The Trap of an instruction follows it directly; others keep their place in time.
-        let time_first = !std::mem::take(&mut self.trapped);
+        let time_first = !self.trapped;
         let mut records = if time_first { self.prelude(false) } else { Vec::new() };
         records.push(trap.write());
         self.put(&records)?;
+        self.trapped = false;
         if time_first {
             self.wrote_prelude(false);
         }
@@ -273,6 +289,7 @@ impl<W: Write> Producer<W> {
         let records = self.prelude(false);
         self.put(&records)?;
         self.wrote_prelude(false);
+        self.superseded += u64::from(self.time.take().is_some());
         let mut checker = self.checker.clone();
         checker.end(self.offset);
         let findings = checker.take();
@@ -281,15 +298,27 @@ impl<W: Write> Producer<W> {
         Ok(self.writer.finish()?)
     }
 
+    /// Does the PE not execute what the format describes?
+    fn is_unsupported(&self) -> bool {
+        self.written.is_some_and(|context| context.unsupported)
+    }
+
+    /// The time that waits, if it may stand here.
+    fn time_here(&self) -> Option<u64> {
+        let again = self.timed && self.level == Level::BasicPlus && !self.is_unsupported();
+        self.time.filter(|_| !again)
+    }
+
     /// The records that wait: a Timestamp, and the Context.
     fn prelude(&self, context: bool) -> Vec<Words> {
-        let time = self.time.filter(|time| self.last_time.is_none_or(|last| last < *time)).map(time);
         let context = self.wanted.filter(|_| context).map(|context| context.write());
-        time.into_iter().chain(context).collect()
+        self.time_here().map(time).into_iter().chain(context).collect()
     }
 
     fn wrote_prelude(&mut self, context: bool) {
-        self.last_time = self.time.take().or(self.last_time);
+        if let Some(time) = self.time_here() {
+            (self.time, self.last_time, self.timed) = (None, Some(time), true);
+        }
         if context {
             self.written = self.wanted;
         }

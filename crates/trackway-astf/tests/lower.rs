@@ -202,3 +202,105 @@ fn instructions_that_never_ran_are_left_out() {
         assert_eq!(findings(&bytes), [""; 0], "{text}");
     }
 }
+
+/// Strings of any length are Strings, the empty one too; text that is too long for one is not cut inside a character.
+#[test]
+fn strings_of_any_length_are_written() {
+    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    meta.level = Some("Basic".into());
+    // The first of them has one byte, so that the 65535th is inside a character.
+    let long = format!("x{}", "\u{e9}".repeat(40_000));
+    meta.comments = vec![String::new(), long.clone()];
+    let lines = "
+        0x0 context privilege=el0 security=non-secure own_stack=no
+        0x1 step pc=0x1000 encoding=0xd503201f length=0x4 outcome=retired
+        0x2 mark kind=note
+        0x3 step pc=0x1004 encoding=0xd503201f length=0x4 outcome=retired
+    ";
+    let (bytes, ledger) = lower(meta, WriteConfig::default(), lines).unwrap();
+    assert_eq!(ledger, ["kept 2 comments", "kept 1 contexts", "kept 2 instructions", "kept 1 notes"]);
+    assert_eq!(findings(&bytes), [""; 0]);
+    let trace = Trace::open(Input::from_vec(bytes), Config::default()).unwrap();
+    let [empty, parts @ ..] = &trace.meta.comments[..] else { panic!("no comments") };
+    assert_eq!((empty.as_str(), parts.len(), parts.concat()), ("", 2, long));
+    let (mut source, mut batch) = (trace.source(), Batch::default());
+    assert!(source.fill(&mut batch).unwrap());
+    let notes = |event: &&Event| matches!(event.kind, EventKind::Mark(mark) if mark.kind == MarkKind::Note);
+    assert_eq!(batch.events.iter().filter(notes).count(), 1);
+}
+
+/// What a Basic trace leaves out, and times for which there is no room, are not kept.
+#[test]
+fn contexts_and_times_that_are_not_written_are_told() {
+    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    meta.timestamps = true;
+    let lines = "
+        0x0 time kind=timestamp value=0x1 clock=0x0
+        0x1 context privilege=el0 security=non-secure own_stack=no
+        0x2 step pc=0x1000 encoding=0xd4000001 length=0x4 outcome=attempted
+        0x3 trap kind=exception class=0x15 from=0x1000 to=0xffff800000000400 syscall=svc syscall_index=0x0
+        0x4 time kind=timestamp value=0x2 clock=0x0
+        0x5 context privilege=el1 security=non-secure own_stack=yes
+        0x6 step pc=0xffff800000000400 encoding=0xd69f03e0 length=0x4 outcome=retired
+        0x7 trap kind=return from=0xffff800000000400 to=0x1004
+        0x8 time kind=timestamp value=0x3 clock=0x0
+        0x9 context privilege=el0 security=non-secure own_stack=no unsupported=yes
+        0xa context privilege=el0 security=non-secure own_stack=no unsupported=no
+        0xb step pc=0x1004 encoding=0xd503201f length=0x4 outcome=retired
+    ";
+    let config = WriteConfig { level: Some(Level::Basic), ..WriteConfig::default() };
+    let (bytes, ledger) = lower(meta, config, lines).unwrap();
+    assert_eq!(
+        ledger,
+        [
+            "kept 2 contexts",
+            "kept 2 instructions",
+            "kept 2 timestamps",
+            "derived 1 system call traps",
+            "dropped 1 contexts of other exception levels",
+            "dropped 1 instructions at other exception levels",
+            "dropped 1 timestamps between two instructions",
+            "dropped 1 traps",
+            "dropped 1 unsupported modes",
+        ],
+    );
+    assert_eq!(findings(&bytes), [""; 0]);
+    let count = |id| bytes.as_chunks::<32>().0.iter().filter(|record| record[0] == id).count();
+    assert_eq!((count(8), count(0x45), count(1)), (2, 2, 2), "as the ledger has it");
+}
+
+/// An interrupt between the two Timestamps of a suspension does not make a third one.
+#[test]
+fn a_suspension_around_an_interrupt_comes_back() {
+    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    (meta.level, meta.timestamps) = (Some("BasicPlus".into()), true);
+    let lines = "
+        0x0 time kind=timestamp value=0x1 clock=0x0
+        0x1 context privilege=el1 security=non-secure own_stack=yes
+        0x2 step pc=0x1000 encoding=0xd503207f length=0x4 outcome=retired
+        0x3 time kind=timestamp value=0x5 clock=0x0
+        0x4 trap kind=interrupt cause=0x2 to=0x2000
+        0x5 mark kind=suspended value=0x4
+        0x5 time kind=timestamp value=0x9 clock=0x0
+        0x6 step pc=0x2000 encoding=0xd503201f length=0x4 outcome=retired
+    ";
+    let (bytes, _) = lower(meta, WriteConfig::default(), lines).unwrap();
+    assert_eq!(findings(&bytes), [""; 0]);
+    let kinds: Vec<u8> = bytes.as_chunks::<32>().0.iter().map(|record| record[0]).collect();
+    assert_eq!(kinds, [0x41, 0x45, 8, 1, 0x45, 5, 0x45, 1]);
+}
+
+/// Formats without tags tell where a tag was stored, and the instruction that it was one.
+#[test]
+fn tag_accesses_are_told_by_their_instruction() {
+    let meta = Meta::new(FormatId::Stf, Isa::A64);
+    let lines = "
+        0x0 context privilege=el0 security=non-secure
+        0x1 step pc=0x1000 encoding=0xd9200820 length=0x4 outcome=retired accesses=mem(kind:write,address:0x9010,size:0x10,attributes:0x0)
+        0x2 step pc=0x1004 encoding=0xd9600020 length=0x4 outcome=retired accesses=mem(kind:read,address:0x9014,size:0x10,attributes:0x0)
+        0x3 step pc=0x1008 encoding=0xd9200820 length=0x4 outcome=retired
+    ";
+    let (bytes, ledger) = lower(meta, WriteConfig::default(), lines).unwrap();
+    assert!(ledger.contains(&"derived 2 memory tags".to_string()), "{ledger:?}");
+    assert_eq!(findings(&bytes), [""; 0]);
+}

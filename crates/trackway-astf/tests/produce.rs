@@ -68,8 +68,7 @@ fn trap_and_context_are_put_in_order() {
     trace.trap(call).unwrap();
     trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
     let bytes: Vec<u8> = trace.finish().unwrap();
-    let kinds: Vec<u8> = bytes.as_chunks::<32>().0.iter().map(|record| record[0]).collect();
-    assert_eq!(kinds, [0x41, 0x45, 8, 1, 5, 0x45, 8, 1]);
+    assert_eq!(kinds_and_times(&bytes).0, [0x41, 0x45, 8, 1, 5, 0x45, 8, 1]);
     assert_eq!(findings(bytes), []);
 }
 
@@ -157,15 +156,90 @@ fn a_suspension_is_two_timestamps_where_both_differ() {
     trace.suspend(20, 20).unwrap(); // too short to be seen
     trace.instruction(0x1008, NOP, Done::Next, &[]).unwrap();
     let bytes: Vec<u8> = trace.finish().unwrap();
-    let times: Vec<u64> = bytes
-        .as_chunks::<32>()
-        .0
-        .iter()
-        .filter(|record| record[0] == 0x45)
-        .map(|record| u64::from_le_bytes(record[8..16].try_into().unwrap()))
-        .collect();
-    assert_eq!(times, [10, 11, 20]);
+    assert_eq!(kinds_and_times(&bytes).1, [10, 11, 20]);
     assert_eq!(findings(bytes), []);
+}
+
+/// The records of a trace, by type, and the times in it.
+fn kinds_and_times(bytes: &[u8]) -> (Vec<u8>, Vec<u64>) {
+    let records = bytes.as_chunks::<32>().0;
+    let times = records.iter().filter(|record| record[0] == 0x45);
+    (
+        records.iter().map(|record| record[0]).collect(),
+        times.map(|record| u64::from_le_bytes(record[8..16].try_into().unwrap())).collect(),
+    )
+}
+
+#[test]
+fn times_on_both_sides_of_an_interrupt_do_not_say_suspended() {
+    let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
+    trace.timestamp(1).unwrap();
+    trace.context(Context::default()).unwrap();
+    trace.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    trace.timestamp(2).unwrap();
+    trace.trap(Trap { trap_type: TrapType::IRQ.0, target_pc: KERNEL, ..Trap::default() }).unwrap();
+    trace.timestamp(3).unwrap();
+    trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
+    trace.timestamp(4).unwrap();
+    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(KERNEL + 4, NOP, Done::Next, &[]).unwrap();
+    // At the end too there is room for one only.
+    trace.suspend(10, 20).unwrap();
+    trace.timestamp(30).unwrap();
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    let (kinds, times) = kinds_and_times(&bytes);
+    assert_eq!(kinds, [0x41, 0x45, 8, 1, 0x45, 5, 8, 1, 0x45, 1, 0x45, 0x45]);
+    assert_eq!(times, [1, 2, 4, 10, 20], "the later one waits for an instruction");
+    assert_eq!(trace.superseded, 2, "3 and 30 are not there");
+    assert_eq!(findings(bytes), []);
+}
+
+#[test]
+fn a_suspension_behind_a_time_goes_on_from_it() {
+    let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
+    trace.timestamp(1).unwrap();
+    trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
+    trace.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    trace.timestamp(2).unwrap();
+    trace.trap(Trap { trap_type: TrapType::IRQ.0, target_pc: KERNEL, ..Trap::default() }).unwrap();
+    trace.suspend(2, 9).unwrap();
+    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    assert_eq!(kinds_and_times(&bytes).1, [1, 2, 9]);
+    assert_eq!(findings(bytes), []);
+}
+
+#[test]
+fn a_refused_call_changes_nothing_for_the_next() {
+    let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
+    trace.timestamp(1).unwrap();
+    trace.context(Context::default()).unwrap();
+    trace.instruction(0x1000, SVC, Done::Trapped, &[]).unwrap();
+    trace.timestamp(2).unwrap();
+    let call = Trap { syscall_type: 1, ec: 0x15, target_pc: KERNEL, ..Trap::default() };
+    let wrong = Trap { syscall_index: 7, ..call };
+    assert_eq!(rule(trace.trap(wrong).unwrap_err()), "ASTF-4.7.2-syscall-index");
+    // The Trap still follows its instruction directly.
+    trace.trap(call).unwrap();
+    trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
+    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    assert_eq!(kinds_and_times(&bytes).0, [0x41, 0x45, 8, 1, 5, 0x45, 8, 1]);
+
+    let mut basic = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
+    basic.context(Context::default()).unwrap();
+    basic.context(Context { unsupported: true, ..Context::default() }).unwrap_err();
+    basic.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+}
+
+#[test]
+fn an_index_and_a_range_do_not_fit_into_one_attribute() {
+    let mut trace = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
+    trace.context(Context::default()).unwrap();
+    let range = MemAccess { range: true, ..MemAccess::write(0x9000, 64, Value::Unknown) };
+    let setp = 0x19c2_0440;
+    assert!(trace.indexed(0x1000, setp, Done::Next, &[range], Some(3)).is_err(), "the index would be lost");
+    trace.instruction(0x1000, setp, Done::Next, &[range]).unwrap();
 }
 
 /// Anything that somebody may ask of the producer.
