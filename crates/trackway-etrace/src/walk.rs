@@ -337,6 +337,7 @@ impl Walker {
     /// Walks towards the goal until it is reached or the batch is full.
     pub(crate) fn walk(&mut self, goal: Goal, out: &mut Batch) -> Result<Progress, Fault> {
         if self.outcomes.count >= 2 && self.is_plain && !self.given {
+            out.events.reserve(Batch::FULL.saturating_sub(out.events.len()));
             self.stride(out);
             if out.is_full() {
                 return Ok(Progress::Full);
@@ -362,13 +363,13 @@ impl Walker {
     }
 
     /// Goes over blocks that end in direct transfers, as long as there are outcomes that the goal lies behind. Only
-    /// where no mode learns from them.
-    #[inline]
+    /// where no mode learns from them. The batch has room; apart from the rest, for the registers.
+    #[inline(never)]
     fn stride(&mut self, out: &mut Batch) {
         self.outcomes.untrained = false;
         let (mut bits, mut count, mut start, mut blocks) =
             (self.outcomes.bits, self.outcomes.count, self.start, self.blocks);
-        let mut past = None;
+        let (mut past, mut instructions) = (None, 0);
         while count >= 2
             && blocks < MAX_BLOCKS
             && out.events.len() < Batch::FULL
@@ -377,22 +378,22 @@ impl Walker {
             let is_branch = near.control() == Control::Branch;
             let taken = bits & 1 == 0;
             let (end, target) = (near.end(), near.target());
-            out.push(
-                self.offset,
-                EventKind::Run(Run {
-                    start,
-                    end,
-                    count: near.count(),
-                    accesses: None,
-                    isa: self.isa,
-                    exit: near.control().exit(),
-                    taken: if is_branch { Some(taken) } else { None },
-                    attempted: false,
-                    doubtful: self.doubtful,
-                    withdrawn: false,
-                }),
-            );
-            self.instructions += u64::from(near.count());
+            let run = Run {
+                start,
+                end,
+                count: near.count(),
+                accesses: None,
+                isa: self.isa,
+                exit: near.control().exit(),
+                taken: if is_branch { Some(taken) } else { None },
+                attempted: false,
+                doubtful: self.doubtful,
+                withdrawn: false,
+            };
+            if !put(&mut out.events, Event { offset: self.offset, kind: EventKind::Run(run) }) {
+                break;
+            }
+            instructions += u64::from(near.count());
             bits >>= u32::from(is_branch);
             count -= u32::from(is_branch);
             blocks = if is_branch { 0 } else { blocks + 1 };
@@ -401,6 +402,7 @@ impl Walker {
         }
         if let Some(near) = past {
             (self.outcomes.bits, self.outcomes.count, self.blocks) = (bits, count, blocks);
+            self.instructions += instructions;
             self.pc = near.last();
             self.go(start, near.control());
             self.lo = start;
