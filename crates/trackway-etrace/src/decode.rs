@@ -12,8 +12,9 @@ use trackway_isa::Control;
 
 use crate::config::{Config, privilege_of};
 use crate::data::attach;
+use crate::fault::Fault;
 use crate::packet::{self, Branches, Packet, Reported, Start, Support, qual_status};
-use crate::walk::{Fault, Goal, Progress, Walker};
+use crate::walk::{Goal, Progress, Walker};
 
 /// How far the packet at hand has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,12 +8,12 @@ use trackway_image::Image;
 
 use crate::config::Config;
 use crate::data::attach::Attach;
+use crate::fault::Fault;
 use crate::frame::Kind;
 use crate::parts::{Parts, Shown};
 use crate::read::Reader;
 use crate::serial::{Notes, Program, Serial};
 use crate::split::{PART_BYTES, Scanner};
-use crate::walk::Fault;
 
 /// Batches that one call shows in order: enough for one batch to be used many times.
 const BATCHES: usize = 256;

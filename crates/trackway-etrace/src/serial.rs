@@ -8,11 +8,12 @@ use trackway_image::Image;
 use crate::config::Config;
 use crate::data::attach::{self, Attach};
 use crate::decode::Decoder;
+use crate::fault::Fault;
 use crate::frame::{Frame, Kind};
 use crate::packet::Packet;
 use crate::read::{Reader, bad_packet};
 use crate::split::Part;
-use crate::walk::{Fault, Progress};
+use crate::walk::Progress;
 
 /// Packets by format.
 #[derive(Clone, Copy, Debug, Default)]

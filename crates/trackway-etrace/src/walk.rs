@@ -3,6 +3,8 @@
 //! The walk goes from block to block of the image's table. It can stop in the middle when a batch is full
 //! and go on with the next one: a packet can stand for billions of predicted branches.
 
+mod give;
+
 use std::sync::Arc;
 
 use trackway_core::*;
@@ -10,124 +12,10 @@ use trackway_image::{Block, Cursor, Image, Waypoints};
 use trackway_isa::Control;
 
 use crate::config::{Config, privilege_of};
+use crate::fault::Fault;
 use crate::options::Options;
 use crate::port::{control_of, sequential_target};
 use crate::state::{JumpCache, Predictor, ReturnStack};
-
-/// Why a packet could not be followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// No code is known there.
-    NoCode {
-        /// The address.
-        pc: u64,
-    },
-    /// A branch whose outcome no packet told.
-    NoOutcome {
-        /// The branch.
-        pc: u64,
-    },
-    /// The address was reached, and outcomes of branches were left over.
-    BranchesLeft {
-        /// The jump that led there.
-        pc: u64,
-        /// How many.
-        left: u64,
-    },
-    /// A jump that needs an address, where the packet has none.
-    NoTarget {
-        /// The jump.
-        pc: u64,
-    },
-    /// The jump target cache has nothing at that index.
-    EmptyCacheEntry {
-        /// The index.
-        index: u32,
-        /// Where the walk was.
-        pc: u64,
-    },
-    /// Jumps lead round and round without a branch, and never to the address.
-    Endless {
-        /// Where the walk was.
-        pc: u64,
-        /// The address wanted.
-        target: u64,
-    },
-    /// A packet that needs a synchronisation before it.
-    NotSynchronised,
-    /// The handler's address is left out, and no vector tells it.
-    NoHandler {
-        /// The cause.
-        cause: u64,
-    },
-}
-
-impl Fault {
-    /// Where the walk was.
-    pub const fn pc(&self) -> Option<u64> {
-        match *self {
-            Fault::NoCode { pc }
-            | Fault::NoOutcome { pc }
-            | Fault::BranchesLeft { pc, .. }
-            | Fault::NoTarget { pc }
-            | Fault::EmptyCacheEntry { pc, .. }
-            | Fault::Endless { pc, .. } => Some(pc),
-            Fault::NotSynchronised | Fault::NoHandler { .. } => None,
-        }
-    }
-
-    /// The field that is to blame.
-    pub(crate) const fn field(&self) -> &'static str {
-        match self {
-            Fault::NoCode { .. } | Fault::NoTarget { .. } | Fault::Endless { .. } => "address",
-            Fault::NoOutcome { .. } | Fault::BranchesLeft { .. } => "branch_map",
-            Fault::EmptyCacheEntry { .. } => "index",
-            Fault::NotSynchronised => "format",
-            Fault::NoHandler { .. } => "ecause",
-        }
-    }
-
-    /// What the error value shows.
-    pub(crate) const fn found(&self) -> u64 {
-        match self {
-            Fault::NoHandler { cause } => *cause,
-            _ => match self.pc() {
-                Some(pc) => pc,
-                None => 0,
-            },
-        }
-    }
-}
-
-impl std::fmt::Display for Fault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Fault::NoCode { pc } => write!(f, "no code is known at {pc:#x}"),
-            Fault::NoOutcome { pc } => {
-                write!(f, "the branch at {pc:#x} needs an outcome, and the packets told no more")
-            }
-            Fault::BranchesLeft { pc, left } => {
-                write!(
-                    f,
-                    "the jump at {pc:#x} takes the address, and {left} outcomes of branches are left over"
-                )
-            }
-            Fault::NoTarget { pc } => {
-                write!(f, "the jump at {pc:#x} needs an address, and the packet has none")
-            }
-            Fault::EmptyCacheEntry { index, pc } => {
-                write!(f, "entry {index} of the jump target cache is empty; the walk was at {pc:#x}")
-            }
-            Fault::Endless { pc, target } => {
-                write!(f, "jumps lead round at {pc:#x} without a branch and never to {target:#x}")
-            }
-            Fault::NotSynchronised => f.write_str("there was no synchronisation before it"),
-            Fault::NoHandler { cause } => {
-                write!(f, "the handler of cause {cause} is left out, and no trap vector tells it")
-            }
-        }
-    }
-}
 
 /// Outcomes of branches that are told and not used yet: bits first, then predictions.
 #[derive(Clone, Copy, Debug, Default)]
@@ -674,123 +562,5 @@ impl Walker {
         let at = if self.start <= self.pc { self.start } else { self.pc };
         let block = self.cursor.at(at)?;
         Some(if block.last == self.pc { block.control } else { Control::Sequential })
-    }
-
-    /// The watchpoint at `pc`: told behind its instruction.
-    fn note_mark(&mut self, out: &mut Batch) {
-        self.give_through(Exit::Next, false, out);
-        let mark = Mark { value: Some(self.pc), ..Mark::new(MarkKind::Notify) };
-        out.push(self.offset, EventKind::Mark(mark));
-    }
-
-    /// Gives out the whole block.
-    #[inline]
-    fn give_block(&mut self, block: &Block, taken: Option<bool>, out: &mut Batch) {
-        if self.given {
-            self.given = false;
-            return;
-        }
-        let run = Run {
-            start: block.start,
-            end: block.end,
-            count: block.count,
-            accesses: None,
-            isa: self.isa,
-            exit: block.exit(),
-            taken,
-            attempted: !block.control.retires(),
-            doubtful: self.doubtful,
-            withdrawn: false,
-        };
-        self.instructions += u64::from(run.count);
-        out.push(self.offset, EventKind::Run(run));
-    }
-
-    /// Gives out the run through `pc`. `exit` says how a run that ends in the middle of its block exits.
-    pub(crate) fn give_through(&mut self, exit: Exit, attempted: bool, out: &mut Batch) {
-        if self.start > self.pc || self.given {
-            return;
-        }
-        let Some(block) = self.cursor.at(self.start) else { return };
-        if block.last == self.pc {
-            let taken = (block.control == Control::Branch && self.outcomes.count > 0)
-                .then_some(self.outcomes.bits & 1 == 0);
-            self.give_block(&block, taken, out);
-            self.given = true;
-            return;
-        }
-        let count = self.cursor.position(self.start, self.pc).map_or(1, |position| position + 1);
-        let length = self.cursor.blocks().memory().fetch(self.isa, self.pc).map_or(2, |(_, length)| length);
-        let end = self.pc.wrapping_add(u64::from(length));
-        self.give_run(self.start, end, count, exit, attempted, out);
-        self.before = Some(self.pc);
-        self.start = end;
-        self.via = Control::Sequential;
-    }
-
-    /// Gives out the run up to `pc`, not through it.
-    pub(crate) fn give_up_to(&mut self, pc: u64, out: &mut Batch) {
-        if self.start < pc
-            && let Some(count) = self.cursor.position(self.start, pc)
-        {
-            self.give_run(self.start, pc, count, Exit::Next, false, out);
-        }
-    }
-
-    /// Gives out the run through `pc`, and the instruction at `epc` that was attempted.
-    pub(crate) fn give_attempted(&mut self, epc: u64, out: &mut Batch) {
-        if epc == self.pc && self.control().is_some_and(|control| !control.retires()) {
-            // It was reported as retired, and never does (ecall, ebreak).
-            return self.give_through(Exit::Trap, true, out);
-        }
-        let memory = self.cursor.blocks().memory();
-        let Some(length) = attempted_length(memory, self.isa, epc) else {
-            return self.give_through(Exit::Trap, false, out);
-        };
-        let end = epc.wrapping_add(u64::from(length));
-        let joined = self.start <= self.pc
-            && self.control() == Some(Control::Sequential)
-            && self.successor() == Some(epc);
-        if joined {
-            let count = self.cursor.position(self.start, self.pc).map_or(1, |position| position + 1);
-            self.give_run(self.start, end, count + 1, Exit::Trap, true, out);
-        } else {
-            self.give_through(Exit::Trap, false, out);
-            self.give_run(epc, end, 1, Exit::Trap, true, out);
-        }
-        self.start = u64::MAX;
-    }
-
-    /// Gives out an instruction that was attempted, by itself.
-    pub(crate) fn give_lone_attempt(&mut self, pc: u64, out: &mut Batch) {
-        if let Some(length) = attempted_length(self.cursor.blocks().memory(), self.isa, pc) {
-            self.give_run(pc, pc.wrapping_add(u64::from(length)), 1, Exit::Trap, true, out);
-        }
-    }
-
-    fn give_run(&mut self, start: u64, end: u64, count: u32, exit: Exit, attempted: bool, out: &mut Batch) {
-        let isa = self.isa;
-        let run = Run {
-            start,
-            end,
-            count,
-            accesses: None,
-            isa,
-            exit,
-            taken: None,
-            attempted,
-            doubtful: self.doubtful,
-            withdrawn: false,
-        };
-        self.instructions += u64::from(run.count);
-        out.push(self.offset, EventKind::Run(run));
-    }
-}
-
-/// Bytes of an instruction that trapped, however odd its encoding is.
-fn attempted_length(memory: &trackway_image::Memory, isa: Isa, pc: u64) -> Option<u8> {
-    match memory.fetch(isa, pc) {
-        Some((_, length)) => Some(length),
-        None => memory.halfword(pc).map(|half| if half & 3 == 3 { 4 } else { 2 }),
     }
 }
