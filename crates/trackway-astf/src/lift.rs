@@ -38,13 +38,13 @@ pub struct Lift {
 #[derive(Clone, Debug)]
 struct State {
     level: Level,
-    /// The last instruction, or 0.
+    /// Address of the last instruction, if there is one.
     last_pc: u64,
     /// Where the flow goes on, or [`UNKNOWN`].
     expected: u64,
     /// The last instruction waits for Extra EAs.
     open: bool,
-    /// The first word of the last instruction's record: flags and instruction word.
+    /// The first word of the last instruction's record: flags and instruction word; 0 where there is none.
     last: u64,
     /// A vector length other than 128 bits was seen: 0 is then a length too.
     scalable: bool,
@@ -129,7 +129,7 @@ impl Source for Lift {
         self.state.expected = UNKNOWN;
         self.state.open = false;
         self.state.string = None;
-        let from_pc = Some(self.state.last_pc).filter(|pc| *pc != 0);
+        let from_pc = (self.state.last != 0).then_some(self.state.last_pc);
         let gap = Gap { from: from_pc, bytes: Some(skipped), ..Gap::new(GapReason::BadInput) };
         self.gap = Some((from, gap));
         Ok(true)
@@ -441,7 +441,7 @@ impl State {
     fn timestamp(&mut self, offset: u64, record: &Timestamp, batch: &mut Batch) {
         let value = record.value0;
         // Two in a row: the PE was suspended in between (4.9).
-        if self.times == 1 && self.level == Level::BasicPlus && !self.unsupported && self.last_pc != 0 {
+        if self.times == 1 && self.level == Level::BasicPlus && !self.unsupported && self.last != 0 {
             let slept = value.saturating_sub(self.time);
             batch
                 .push(offset, EventKind::Mark(Mark { value: Some(slept), ..Mark::new(MarkKind::Suspended) }));

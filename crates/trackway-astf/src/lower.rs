@@ -31,6 +31,8 @@ const INCOMPLETE: &[&Rule] = &[
     &MOPS_RANGES,
     &SME_INDEX,
     &ABORT_EA,
+    &TRAPPED_FLAGS,
+    &FAULT_LAST,
     &TRAP_MISSING,
     &RETURN_MISSING,
     &TRAP_LEVEL,
@@ -339,16 +341,19 @@ impl Lower {
     fn flush(&mut self, next: Option<u64>) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         let gap = held.iter().any(|item| matches!(item, Held::Gap));
-        let mut items = held.into_iter().peekable();
+        let mut items = held.into_iter();
         while let Some(item) = items.next() {
-            let follows = match items.peek() {
-                // An interrupt says where the flow would have gone; its handler is elsewhere.
-                Some(Held::Trap(trap)) => Some(trap.from.or(trap.return_address)),
+            // Times and notes may stand before the trap.
+            let mut before_gap = items.as_slice().iter().take_while(|item| !matches!(item, Held::Gap));
+            let trap = before_gap.find_map(|item| match item {
+                Held::Trap(trap) => Some(*trap),
                 _ => None,
-            };
+            });
+            // An interrupt says where the flow would have gone; its handler is elsewhere.
+            let follows = trap.map(|trap| trap.from.or(trap.return_address));
             let eret =
                 matches!(&item, Held::Step(step) if step.class == Class::ExceptionReturn && !step.attempted);
-            if let (Held::Step(step), Some(Held::Trap(trap))) = (&item, items.peek())
+            if let (Held::Step(step), Some(trap)) = (&item, &trap)
                 && step.attempted
                 && comes_before(trap)
             {

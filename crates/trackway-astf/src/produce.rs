@@ -101,6 +101,9 @@ pub struct Producer<W: Write> {
     expected: Option<u64>,
     /// The last instruction waits for its Trap.
     trapped: bool,
+    /// A Trap stands behind the last instruction; and the Context that waits was told behind it.
+    left: bool,
+    entered: bool,
     /// Rules that may be broken, because the source of the trace does not tell what they demand.
     tolerated: Vec<&'static Rule>,
     /// How often which of them was broken.
@@ -131,6 +134,8 @@ impl<W: Write> Producer<W> {
             timed: false,
             expected: None,
             trapped: false,
+            left: false,
+            entered: false,
             tolerated: Vec::new(),
             broken: BTreeMap::new(),
             sanitised: 0,
@@ -185,6 +190,7 @@ impl<W: Write> Producer<W> {
     pub fn context(&mut self, context: Context) -> Result<()> {
         let switches = self.is_unsupported() || context.unsupported;
         let before = self.wanted.replace(context);
+        self.entered = self.left;
         // No instruction follows an unsupported mode: it is written as it comes.
         if switches && self.wanted != self.written {
             let records = self.prelude(true);
@@ -246,7 +252,7 @@ impl<W: Write> Producer<W> {
         chain(first, &list, &mut records);
         self.put(&records)?;
         self.wrote_prelude(with_context);
-        self.timed = false;
+        (self.timed, self.left, self.entered) = (false, false, false);
         self.follow(&first, class);
         Ok(())
     }
@@ -265,17 +271,20 @@ impl<W: Write> Producer<W> {
 
     /// A Trap (BasicPlus): the exception of the last instruction, an interrupt, a return, a reset.
     pub fn trap(&mut self, trap: Trap) -> Result<()> {
-        let el = TrapType(trap.trap_type).target_level(self.level_in_force());
+        // A Context between two Traps is where the second one came from.
+        let with_context = self.entered && self.wanted != self.written;
+        let from = if with_context { self.wanted } else { self.written.or(self.wanted) };
+        let el = TrapType(trap.trap_type).target_level(from.map(|context| context.el));
         let trap = Trap { target_pc: self.strip_at(trap.target_pc, el), ..trap };
-        // The Trap of an instruction follows it directly; others keep their place in time.
-        let time_first = !self.trapped;
-        let mut records = if time_first { self.prelude(false) } else { Vec::new() };
+        // The Trap of an instruction, or of a return, follows it directly; others keep their place in time.
+        let time_first = !self.trapped && trap.trap_type != TrapType::RETURN.0;
+        let mut records = if time_first { self.prelude(with_context) } else { Vec::new() };
         records.push(trap.write());
         self.put(&records)?;
-        self.trapped = false;
         if time_first {
-            self.wrote_prelude(false);
+            self.wrote_prelude(with_context);
         }
+        (self.trapped, self.left, self.entered) = (false, true, false);
         Ok(())
     }
 
@@ -326,11 +335,6 @@ impl<W: Write> Producer<W> {
 
     fn strip(&mut self, address: u64) -> u64 {
         self.strip_at(address, self.wanted.map(|context| context.el))
-    }
-
-    /// The level of the last instruction: that of a Context which waits comes behind the Trap.
-    fn level_in_force(&self) -> Option<u8> {
-        self.written.or(self.wanted).map(|context| context.el)
     }
 
     fn strip_at(&mut self, address: u64, el: Option<u8>) -> u64 {

@@ -194,9 +194,9 @@ impl Lower {
             self.complete(pc)?;
         }
         if self.first_pc.is_none() {
-            // The header's FORCE_PC gives the first address.
+            // The header's FORCE_PC gives the first address, but a trap before it may lead elsewhere.
             self.first_pc = pc;
-            return Ok(None);
+            return Ok(pc.filter(|_| self.expected.is_some() && pc != self.expected));
         }
         Ok(if pc == self.expected { None } else { pc })
     }

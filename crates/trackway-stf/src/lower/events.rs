@@ -23,8 +23,12 @@ impl Lower {
                 return Ok(());
             }
         };
-        // The trap belongs to the attempt that waits; without one a no-op stands for it.
-        let is_its_own = |group: &Waiting| group.attempted && (trap.from.is_none() || trap.from == group.pc);
+        self.losses.add(Fate::Dropped, "marks of virtual interrupts", trap.is_virtual.into());
+        // The trap belongs to the attempt that waits; without one a no-op stands for it, and behind another trap too.
+        let is_its_own = |group: &Waiting| match trap.from {
+            Some(_) => group.attempted && trap.from == group.pc,
+            None => group.attempted && group.event_target.is_none(),
+        };
         if !(self.waits && is_its_own(&self.waiting)) {
             self.losses.add(Fate::Invented, "placeholder instructions at traps", 1);
             self.complete(trap.from)?;
