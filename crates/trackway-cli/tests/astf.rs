@@ -314,3 +314,39 @@ fn damage_is_told_with_its_place() {
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 3, "whole records before it");
     assert!(String::from_utf8_lossy(&output.stderr).contains("0x60"));
 }
+
+#[test]
+fn to_ete_with_an_exact_ledger() {
+    let folder = Folder::new("astf-ete");
+    let account = ledger(&["convert", &testdata("example/example.astf"), &folder.file("y.ete")]);
+    holds_exactly(
+        &account,
+        &[
+            "kept 3 contexts",
+            "kept 2 timestamps",
+            "dropped 3 DIT states",
+            "dropped 3 MTE modes",
+            "dropped 1 SME indices",
+            "dropped 3 SSBS states",
+            "dropped 1 exception classes",
+            "dropped 8 memory accesses",
+            "dropped 1 process ids",
+            "dropped 3 stack pointer selections",
+            "dropped 3 streaming modes",
+            "dropped 1 thread ids",
+            "dropped 2 vector lengths",
+        ],
+    );
+    // The kind of an interrupt is kept: IRQ becomes FIQ in a copy of the trace, and is one in ETE.
+    let (raw, ete) = (folder.file("levels.astf"), folder.file("levels.ete"));
+    stdout(&["convert", &testdata("levels.astf"), &raw, "--container", "raw"]);
+    let mut bytes = std::fs::read(&raw).expect("the copy");
+    let traps = bytes.as_chunks_mut::<32>().0.iter_mut().filter(|record| record[0] == 5);
+    let irq = traps.into_iter().find(|record| record[2] == 2).expect("an IRQ");
+    irq[2] = 3;
+    std::fs::write(&raw, &bytes).expect("written");
+    stdout(&["convert", &raw, &ete]);
+    let events = stdout(&["dump", "--as", "events", &ete]);
+    let interrupts = events.lines().filter(|line| line.contains("trap kind=interrupt")).collect::<Vec<_>>();
+    assert!(interrupts.len() == 1 && interrupts[0].contains("cause=0xf"), "{interrupts:?}");
+}

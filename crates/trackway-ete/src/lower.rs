@@ -246,8 +246,13 @@ impl Lane {
         let Some(pc) = step.pc else {
             return losses.add(Fate::Dropped, "instructions without an address", 1);
         };
-        if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
-            return losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+        if let Some(extra) = batch.extra_of(step) {
+            if extra.placeholder {
+                return losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+            }
+            losses.add(Fate::Dropped, "SME indices", extra.sme_index.is_some().into());
+            losses.add(Fate::Dropped, "micro-ops", (extra.micro_ops.len > 0).into());
+            losses.add(Fate::Dropped, "physical instruction addresses", extra.physical_pc.is_some().into());
         }
         let known = if step.length > 0 {
             Some((step.encoding, step.length))
@@ -459,6 +464,22 @@ impl Lane {
             self.isa = isa;
         }
         losses.add(Fate::Kept, "contexts", 1);
+        for (there, what) in [
+            (change.own_stack.is_some(), "stack pointer selections"),
+            (change.asid.is_some(), "address space ids"),
+            (change.pid.is_some(), "process ids"),
+            (change.tid.is_some(), "thread ids"),
+            (change.hw_thread.is_some(), "hardware threads"),
+            (change.change.is_some(), "kinds of context change"),
+            (change.vector_bits.is_some(), "vector lengths"),
+            (change.streaming.is_some(), "streaming modes"),
+            (change.dit.is_some(), "DIT states"),
+            (change.ssbs.is_some(), "SSBS states"),
+            (change.mte.is_some(), "MTE modes"),
+            (change.unsupported.is_some(), "unsupported modes"),
+        ] {
+            losses.add(Fate::Dropped, what, there.into());
+        }
         self.memory = self.image.memory(&self.context);
         self.late(Late::Context(self.state()), losses);
     }
@@ -472,7 +493,12 @@ impl Lane {
         match (trap.kind, trap.class) {
             (TrapKind::Reset, _) => exception::RESET,
             (TrapKind::Interrupt, Some(0x2f)) => exception::SYSTEM_ERROR,
-            (TrapKind::Interrupt, _) => exception::IRQ,
+            // The numbers that ASTF has, and what was made of it.
+            (TrapKind::Interrupt, _) => match trap.cause {
+                Some(1) => exception::SYSTEM_ERROR,
+                Some(3) => exception::FIQ,
+                _ => exception::IRQ,
+            },
             _ if trap.syscall.is_some() => exception::CALL,
             (_, Some(class)) => match class {
                 0x11..=0x13 | 0x15..=0x17 => exception::CALL,
@@ -492,6 +518,8 @@ impl Lane {
         if trap.kind == TrapKind::Return {
             return losses.add(Fate::Derived, "returns from exceptions", 1);
         }
+        losses.add(Fate::Dropped, "marks of virtual interrupts", trap.is_virtual.into());
+        losses.add(Fate::Dropped, "exception classes", trap.class.is_some().into());
         let number = Self::exception_type(trap, format);
         let here = match self.expected {
             Expected::At(address) => Some(address),
