@@ -350,3 +350,33 @@ fn to_ete_with_an_exact_ledger() {
     let interrupts = events.lines().filter(|line| line.contains("trap kind=interrupt")).collect::<Vec<_>>();
     assert!(interrupts.len() == 1 && interrupts[0].contains("cause=0xf"), "{interrupts:?}");
 }
+
+#[test]
+fn ids_belong_to_the_context_that_has_them() {
+    let contexts = |command: &str, file: &str| {
+        let said = stdout(&[command, file]);
+        said.lines().filter(|line| line.contains("non-secure")).map(str::to_string).collect::<Vec<_>>()
+    };
+    // What runs at EL1 of the example is no process (ASTF 5.1.14).
+    for command in ["info", "stats"] {
+        let said = contexts(command, &testdata("example/example.astf"));
+        assert!(said.len() == 2 && said[0].contains("el0 non-secure pid 0x7208 tid 0x720d"), "{said:?}");
+        assert!(said[1].contains("el1") && !said[1].contains("pid"), "{said:?}");
+    }
+    // Another process, and no thread is told of it: not here, and not in STF.
+    let folder = Folder::new("ids");
+    let (raw, stf) = (folder.file("ids.astf"), folder.file("ids.stf"));
+    stdout(&["convert", &testdata("sort.astf"), &raw, "--container", "raw"]);
+    let mut bytes = std::fs::read(&raw).expect("the copy");
+    let contexts_of = bytes.as_chunks_mut::<32>().0.iter_mut().filter(|record| record[0] == 8);
+    for (record, (flags, ids)) in contexts_of.zip([(0xc0, [7, 9]), (0x40, [8, 0])]) {
+        (record[7], record[8], record[16]) = (flags, ids[0], ids[1]);
+    }
+    std::fs::write(&raw, &bytes).expect("written");
+    let said = contexts("info", &raw);
+    assert!(said.len() == 2 && said[1].ends_with("el0 non-secure pid 0x8"), "{said:?}");
+    stdout(&["convert", &raw, &stf]);
+    let events = stdout(&["dump", "--as", "events", &stf]);
+    let ids: Vec<_> = events.lines().filter(|line| line.contains("pid=")).collect();
+    assert!(ids[0].contains("pid=0x7 tid=0x9") && ids[1].contains("pid=0x8 tid=0x0"), "{ids:?}");
+}

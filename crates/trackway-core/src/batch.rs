@@ -327,8 +327,24 @@ impl Trap {
 }
 
 impl Context {
-    /// Takes over what a later change says.
+    /// Takes over what a later change says. With an Arm exception level comes all that is known of the process: the ids of
+    /// the one before do not belong to it.
+    ///
+    /// ```
+    /// use trackway_core::{Context, Privilege};
+    /// let user = Context { privilege: Some(Privilege::El0), pid: Some(7), tid: Some(8), ..Context::default() };
+    /// let mut context = user;
+    /// context.update(&Context { privilege: Some(Privilege::El1), ..Context::default() });
+    /// assert_eq!((context.pid, context.tid), (None, None));
+    /// context.update(&user);
+    /// context.update(&Context { pid: Some(9), ..Context::default() });
+    /// assert_eq!((context.pid, context.tid), (Some(9), Some(8)));
+    /// ```
     pub fn update(&mut self, change: &Context) {
+        use Privilege::*;
+        if matches!(change.privilege, Some(El0 | El1 | El2 | El3)) {
+            (self.pid, self.tid) = (None, None);
+        }
         macro_rules! take {
             ($($field:ident)*) => {{
                 $(if change.$field.is_some() { self.$field = change.$field; })*

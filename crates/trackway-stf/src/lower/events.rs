@@ -127,6 +127,13 @@ impl Lower {
         if words.iter().all(Option::is_none) {
             return;
         }
+        // With an Arm level comes all that is known: ids of the process before are not those of this one.
+        if matches!(
+            context.privilege,
+            Some(Privilege::El0 | Privilege::El1 | Privilege::El2 | Privilege::El3)
+        ) {
+            self.ids = [0; 3];
+        }
         for (id, word) in self.ids.iter_mut().zip(words) {
             match word.map(u32::try_from) {
                 Some(Ok(word)) => *id = word,
