@@ -141,10 +141,14 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T> Spare<T> {
+    /// One that was put back, as it was.
+    pub fn take(&self) -> Option<T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
     /// One that was put back, as it was, or a new one.
     pub fn take_or(&self, make: impl FnOnce() -> T) -> T {
-        let spare = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        spare.unwrap_or_else(make)
+        self.take().unwrap_or_else(make)
     }
 
     /// Puts one back.

@@ -6,7 +6,7 @@
 //! from before goes on over the cut to that place. If both know the same there, the rest of the part is taken
 //! as it is; if not, the part is decoded again. So the result never depends on the number of threads.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use trackway_core::{Batch, Observer, Spare, in_order};
 use trackway_image::Image;
@@ -114,7 +114,7 @@ impl<W: Window + Sync> Parts<'_, W> {
         } else if let Some(&cut) = cuts.first() {
             self.go(decoder, at, cut, Until::End, shown)?;
         }
-        let seed = Mutex::new(shown.observer.another());
+        let template = shown.observer.another();
         let source = shown.source;
         let ranges = first.into_iter().chain(std::iter::from_fn(move || match *starts {
             [start, end, ..] => {
@@ -125,11 +125,8 @@ impl<W: Window + Sync> Parts<'_, W> {
         }));
         in_order(
             self.options.jobs,
-            ranges,
-            |(start, end)| {
-                let observer = lock(&seed).another();
-                self.alone(start, end, observer, source)
-            },
+            ranges.map(move |range| (range, template.another())),
+            |((start, end), observer)| self.alone(start, end, observer, source),
             |part| self.join(decoder, at, part, shown),
         )
     }
@@ -223,8 +220,4 @@ impl<W: Window + Sync> Parts<'_, W> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

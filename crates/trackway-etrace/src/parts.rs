@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
 
 use trackway_core::*;
 
@@ -110,7 +109,7 @@ impl Parts {
             self.current = None;
         }
         let (bytes, spare, source) = (self.scanner.bytes().clone(), &self.spare, shown.source);
-        let seed = Mutex::new(shown.observer.another());
+        let template = shown.observer.another();
         let stop = AtomicBool::new(false);
         let mut again = std::mem::take(&mut self.again);
         let scanner = &mut self.scanner;
@@ -118,8 +117,8 @@ impl Parts {
             true => None,
             false => again.pop_front().or_else(|| scanner.next()),
         });
-        let work = |part: Part| {
-            let mut observer = lock(&seed).another();
+        let parts = parts.map(move |part| (part, template.another()));
+        let work = |(part, mut observer): (Part, Box<dyn Observer>)| {
             let (mut notes, mut instructions) = (Notes::default(), 0);
             let mut serial = Box::new(Serial::part(&bytes, program, &part));
             let mut batch = spare.take_or(Batch::default);
@@ -157,8 +156,4 @@ impl Parts {
             None => Ok(count > 0),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

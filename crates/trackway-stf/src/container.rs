@@ -4,9 +4,9 @@
 //! file or a stream is one part; a mapped ZSTF file has one part per chunk.
 
 use std::io::{BufRead, Read};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result, SharedBytes};
+use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result, SharedBytes, Spare};
 
 /// First bytes of the ZSTF container.
 pub const ZSTF_MAGIC: &[u8; 4] = b"ZSTF";
@@ -31,7 +31,7 @@ pub struct Part {
     /// Its place in the index, to report what is wrong with it.
     chunk: Option<(Chunk, u64)>,
     /// Where its decoder goes when it is done.
-    pool: Option<(Pool, Box<Decoder>)>,
+    decoder: Option<(Decoders, Box<Decoder>)>,
 }
 
 /// What decompresses a chunk at once; kept from chunk to chunk, for it is dear to make.
@@ -46,15 +46,13 @@ impl std::fmt::Debug for Decoder {
     }
 }
 
-type Pool = Arc<Mutex<Vec<Box<Decoder>>>>;
+type Decoders = Arc<Spare<Box<Decoder>>>;
 
 impl Drop for Part {
     fn drop(&mut self) {
-        if let Some((pool, mut decoder)) = self.pool.take()
-            && let Ok(mut pool) = pool.lock()
-        {
+        if let Some((spare, mut decoder)) = self.decoder.take() {
             decoder.buffer = self.feed.take_buffer();
-            pool.push(decoder);
+            spare.put(decoder);
         }
     }
 }
@@ -107,7 +105,7 @@ struct Zstf {
     per_chunk: u64,
     chunks: Vec<Chunk>,
     index_at: u64,
-    pool: Pool,
+    spare: Decoders,
 }
 
 enum Plan {
@@ -156,7 +154,7 @@ impl Parts {
                 let all: &[u8] = (*bytes).as_ref();
                 match read_index(all, index_at) {
                     Ok(chunks) => {
-                        let zstf = Zstf { bytes, per_chunk, chunks, index_at, pool: Pool::default() };
+                        let zstf = Zstf { bytes, per_chunk, chunks, index_at, spare: Arc::default() };
                         Ok(Parts::new(Plan::Chunks(zstf), None, container))
                     }
                     Err(_) if all.len() <= HEADER as usize => {
@@ -233,7 +231,7 @@ impl Parts {
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
             Plan::Stream(feed) => {
-                feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None, pool: None })
+                feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None, decoder: None })
             }
             Plan::Chunks(zstf) if self.next < zstf.chunks.len() => {
                 self.next += 1;
@@ -321,7 +319,7 @@ impl Zstf {
             // The first entry stores no address; the header does.
             start_pc: (n > 0).then_some(chunk.start_pc),
             chunk: Some((chunk, self.index_at + 8 + ENTRY * n as u64)),
-            pool: decoder.map(|decoder| (self.pool.clone(), decoder)),
+            decoder: decoder.map(|decoder| (self.spare.clone(), decoder)),
         })
     }
 
@@ -329,8 +327,7 @@ impl Zstf {
     fn decode(&self, chunk: &Chunk) -> Option<(Feed, Box<Decoder>)> {
         let size = usize::try_from(chunk.size).ok().filter(|&size| size <= AT_ONCE)?;
         let frame = (*self.bytes).as_ref().get(chunk.offset as usize..chunk.end as usize)?;
-        let spare = self.pool.lock().ok()?.pop();
-        let mut decoder = match spare {
+        let mut decoder = match self.spare.take() {
             Some(decoder) => decoder,
             None => Box::new(Decoder { zstd: zstd::bulk::Decompressor::new().ok()?, buffer: Vec::new() }),
         };
