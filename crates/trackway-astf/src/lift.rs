@@ -146,8 +146,14 @@ impl Source for Lift {
                 passed > missing
             });
             let skipped = &chunk[..used.unwrap_or(chunk.len())];
-            if let Some(at) = skipped.iter().rposition(|record| record[0] == crate::record::Context::ID) {
-                context = Some((offset + (at * RECORD) as u64, from_bytes(&skipped[at])));
+            let is_context = |record: &[u8; RECORD]| record[0] == crate::record::Context::ID;
+            if let Some(at) = skipped.iter().rposition(is_context) {
+                // The last one is told; those before it are only known.
+                let here = (offset + (at * RECORD) as u64, from_bytes(&skipped[at]));
+                let before = skipped[..at].iter().filter(|record| is_context(record)).map(from_bytes);
+                for words in context.replace(here).map(|(_, words)| words).into_iter().chain(before) {
+                    self.state.note(&crate::record::Context::read(&words));
+                }
             }
             self.number += passed.min(missing);
             let count = skipped.len();

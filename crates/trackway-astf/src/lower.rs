@@ -355,8 +355,9 @@ impl Lower {
                 matches!(&item, Held::Step(step) if step.class == Class::ExceptionReturn && !step.attempted);
             if let (Held::Step(step), Some(trap)) = (&item, &trap)
                 && step.attempted
-                && comes_before(trap)
+                && (comes_before(trap) || step.word == NOP)
             {
+                // A no-op takes no exception: it stands where there is no instruction.
                 let nothing = step.word == NOP;
                 let what = if nothing { "placeholder instructions" } else { "interrupted instructions" };
                 self.losses.add(Fate::Dropped, what, 1);

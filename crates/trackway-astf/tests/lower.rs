@@ -191,6 +191,10 @@ fn instructions_that_never_ran_are_left_out() {
             "dropped 1 placeholder instructions",
         ),
         (
+            "encoding=0xd503201f length=0x4 outcome=attempted\n0x3 trap kind=exception cause=0x11",
+            "dropped 1 placeholder instructions",
+        ),
+        (
             "encoding=0x0 length=0x4 outcome=attempted\n0x3 trap kind=exception cause=0x0",
             "kept 3 instructions",
         ),

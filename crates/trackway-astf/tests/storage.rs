@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use trackway_astf::{
     Config, Instruction, RECORD, Record, Storage, StringRecord, Trace, WriteConfig, Writer, recompress,
 };
-use trackway_astf::{Header, Level, example};
+use trackway_astf::{Context, Header, Level, example};
 use trackway_core::{Batch, ErrorKind, EventKind, Input, Item, Items, Source};
 use trackway_testkit::lines::{filled, observed};
 
@@ -196,6 +196,34 @@ fn events_are_sought_and_begin_with_their_context() {
         assert!(matches!(batch.events[0].kind, EventKind::Context(_)), "{storage:?}");
         let EventKind::Step(step) = batch.events[1].kind else { panic!("{storage:?}") };
         assert_eq!(step.pc, Some(0x1000 + 4 * 12_345));
+    }
+}
+
+#[test]
+fn events_that_are_sought_are_those_of_the_whole() {
+    // Vectors are shown by the second of the four Contexts only; the last is in an unsupported mode, and ends it.
+    let mut writer =
+        Writer::create(Vec::new(), Header::new(Level::BasicPlus, false), &config(Storage::Raw)).unwrap();
+    let context = |evl, unsupported| Context { evl, unsupported, ..Context::default() };
+    let contexts = [context(0, false), context(1, false), context(0, true), context(0, false)];
+    for (n, context) in contexts.into_iter().enumerate() {
+        writer.put(&context.into()).unwrap();
+        if !context.unsupported {
+            let pc = 0x1000 + 4 * n as u64;
+            writer.put(&Instruction { pc, iword: 0xd503_201f, ..Default::default() }.into()).unwrap();
+        }
+    }
+    let bytes = writer.finish().unwrap();
+    let open = || Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().source();
+    let vectors = |batch: &Batch| batch.contexts.last().map(|context| context.vector_bits);
+    let mut batch = Batch::default();
+    assert!(open().fill(&mut batch).unwrap());
+    assert_eq!(vectors(&batch), Some(Some(128)));
+    for n in [1, 2] {
+        let mut source = open();
+        assert_eq!(source.seek(n).unwrap(), n);
+        assert!(source.fill(&mut batch).unwrap());
+        assert_eq!(vectors(&batch), Some(Some(128)), "{n}");
     }
 }
 
