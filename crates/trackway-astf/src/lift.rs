@@ -139,7 +139,15 @@ impl Source for Lift {
         let mut context = None;
         while self.number < n {
             let missing = n - self.number;
-            let Some((offset, chunk)) = self.records.chunk()? else { break };
+            let (offset, chunk) = match self.records.chunk() {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                // For `fill` to tell, and `resync` to step over: what lies behind it has its numbers only then.
+                Err(error) => {
+                    self.pending = Some(error);
+                    break;
+                }
+            };
             let mut passed = 0;
             let used = chunk.iter().position(|record| {
                 passed += u64::from(record[0] == Instruction::ID);

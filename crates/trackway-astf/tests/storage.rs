@@ -228,6 +228,44 @@ fn events_that_are_sought_are_those_of_the_whole() {
 }
 
 #[test]
+fn events_behind_damage_are_sought() {
+    let mut bytes = trace(20_000, &config(Storage::Xz));
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    // Number and address of every instruction, and the errors that were stepped over.
+    let all = |from: u64| {
+        let mut source = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().source();
+        assert!(source.seek(from).unwrap() <= from);
+        let (mut batch, mut found, mut errors) = (Batch::default(), Vec::new(), 0);
+        loop {
+            match source.fill(&mut batch) {
+                Ok(false) => break,
+                Ok(true) => {
+                    let pcs = batch.events.iter().filter_map(|event| match event.kind {
+                        EventKind::Step(step) => step.pc,
+                        _ => None,
+                    });
+                    found.extend((batch.first_instruction..).zip(pcs).filter(|(number, _)| *number >= from));
+                }
+                Err(_) => {
+                    errors += 1;
+                    assert!(source.resync().unwrap());
+                }
+            }
+        }
+        (found, errors)
+    };
+    let (whole, errors) = all(0);
+    assert_eq!(errors, 1);
+    assert!(whole.len() < 20_000);
+    for from in [9_000, 10_100, 15_000] {
+        let (found, errors) = all(from);
+        assert_eq!(errors, 1, "{from}");
+        assert!(found == whole[from as usize..], "{from}");
+    }
+}
+
+#[test]
 fn a_damaged_block_is_stepped_over() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
