@@ -65,12 +65,11 @@ impl From<Error> for Refusal {
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Rule(finding) => ErrorKind::Impossible { found: finding.item }.at(
-                finding.offset,
-                finding.rule.name,
-                "record",
-                finding.rule.section,
-            ),
+            Refusal::Rule(finding) => {
+                let Finding { rule, offset, item, .. } = *finding;
+                // The demand in words: its name has the section.
+                ErrorKind::Impossible { found: item }.at(offset, rule.name, "record", rule.demand)
+            }
             Refusal::Error(error) => error,
         }
     }

@@ -176,6 +176,13 @@ fn findings_name_rule_record_offset_and_section_and_can_be_waived() {
         "0xe0: item 7: error: an access of 0xa94153f3 [ASTF-4.5.2-load-read-flag, ASTF 4.5.2]\n"
     );
     let waived = trackway(&["check", &file, "--waive", "ASTF-4.5.2-load-read-flag"]);
+    // Through events it is refused, by name and in words.
+    let refused = trackway(&["convert", &file, &folder.file("copy.astf"), "--astf-level", "BasicPlus"]);
+    let said = common::text(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{said}");
+    for part in ["0xe0: ASTF-4.5.2-load-read-flag", "A load that read memory has is_read."] {
+        assert!(said.contains(part), "{said}");
+    }
     assert_eq!((waived.status.code(), &waived.stdout[..]), (Some(0), &b""[..]));
     let object = trackway(&["check", &file, "--jsonl"]);
     let object: serde_json::Value = serde_json::from_slice(&object.stdout).expect("one object");

@@ -1,6 +1,8 @@
 //! Legal ASTF traces of any shape: the producer takes them, nothing is wrong with them, events give the same bytes, and
 //! they go to STF and back.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use trackway_astf::{
@@ -280,6 +282,25 @@ fn pcs(bytes: &[u8]) -> Vec<u64> {
     instructions.map(|record| u64::from_le_bytes(record[8..16].try_into().unwrap())).collect()
 }
 
+/// How often which rule is broken.
+fn errors(bytes: &[u8]) -> BTreeMap<String, u64> {
+    let mut errors = BTreeMap::new();
+    for finding in findings(bytes).iter().filter(|finding| finding.rule.severity == Severity::Error) {
+        *errors.entry(finding.rule.name.to_string()).or_default() += 1;
+    }
+    errors
+}
+
+/// The same, as a ledger has it.
+fn broken(ledger: &str) -> BTreeMap<String, u64> {
+    let told = ledger.lines().filter_map(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let (count, what) = (words.next()?, words.next()?);
+        what.starts_with("ASTF-").then(|| (what.to_string(), count.parse().unwrap()))
+    });
+    told.collect()
+}
+
 /// Does what a processor may do come back, from events and from STF?
 fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), TestCaseError> {
     let mut machine = Machine::new(plus, timed);
@@ -302,16 +323,7 @@ fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), Test
     let (back, ledger) = lower(&mut stf.source(), Some(level));
     prop_assert!(pcs(&back) == pcs(&bytes), "{}", ledger);
     // What a rule demands and STF does not hold: the ledger has it, and nothing else is wrong.
-    let mut missing = std::collections::BTreeMap::<&str, u64>::new();
-    for finding in findings(&back).iter().filter(|finding| finding.rule.severity == Severity::Error) {
-        *missing.entry(finding.rule.name).or_default() += 1;
-    }
-    let told = ledger.lines().filter_map(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        let (count, what) = (words.next()?, words.next()?);
-        what.starts_with("ASTF-").then(|| (what, count.parse().unwrap()))
-    });
-    prop_assert_eq!(missing, told.collect());
+    prop_assert_eq!(errors(&back), broken(&ledger));
     Ok(())
 }
 
@@ -323,6 +335,72 @@ proptest! {
         choices in prop::collection::vec((0u8..50, any::<u64>()), 1..120), plus: bool, timed: bool
     ) {
         comes_back(&choices, plus, timed)?;
+    }
+}
+
+/// Something to do to a trace: change a byte, or leave a record out, or tell one twice.
+#[derive(Clone, Debug)]
+enum Harm {
+    Byte(usize, u8),
+    Out(usize),
+    Twice(usize),
+}
+
+fn harm() -> impl Strategy<Value = Harm> {
+    prop_oneof![
+        (any::<usize>(), any::<u8>()).prop_map(|(at, bits)| Harm::Byte(at, bits)),
+        any::<usize>().prop_map(Harm::Out),
+        any::<usize>().prop_map(Harm::Twice),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is wrong with a trace: it is refused, or the copy has nothing wrong but what the ledger says.
+    #[test]
+    fn nothing_wrong_is_copied_in_silence(
+        choices in prop::collection::vec((0u8..50, any::<u64>()), 1..60),
+        plus: bool,
+        timed: bool,
+        harms in prop::collection::vec(harm(), 1..4),
+        level in prop_oneof![Just(None), Just(Some(Level::Basic)), Just(Some(Level::BasicPlus))],
+        allow_nonconforming: bool,
+    ) {
+        let mut machine = Machine::new(plus, timed);
+        for (choice, noise) in choices {
+            machine.go(choice, noise);
+        }
+        machine.plain(NOP, &[]);
+        let mut bytes = machine.trace.finish().unwrap();
+        for harm in harms {
+            let records = bytes.len() / 32 - 1;
+            let at = |n: usize| 32 * (1 + n % records);
+            match harm {
+                Harm::Byte(n, bits) => bytes[32..][n % (32 * records)] ^= bits,
+                Harm::Out(n) if records > 1 => drop(bytes.drain(at(n)..at(n) + 32)),
+                Harm::Out(_) => {}
+                Harm::Twice(n) => {
+                    let record = bytes[at(n)..at(n) + 32].to_vec();
+                    bytes.splice(at(n)..at(n), record);
+                }
+            }
+        }
+        to_stf(&bytes);
+        let out = Shared::default();
+        let mut source = open(&bytes).source();
+        let config = WriteConfig { storage: Storage::Raw, level, allow_nonconforming, ..WriteConfig::default() };
+        let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
+        let mut batch = Batch::default();
+        let poured = (|| {
+            while source.fill(&mut batch)? {
+                sink.put(&batch)?;
+            }
+            sink.finish()
+        })();
+        if let Ok(ledger) = poured {
+            prop_assert_eq!(errors(&out.take()), broken(&ledger.to_string()));
+        }
     }
 }
 
