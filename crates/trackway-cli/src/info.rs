@@ -185,6 +185,13 @@ fn facts(
     facts
 }
 
+/// Text of a trace for a terminal: what would move its cursor or colour it is written out.
+fn on_one_line(text: &str) -> String {
+    let plain =
+        |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.into() };
+    text.chars().map(plain).collect()
+}
+
 fn print_fact(out: &mut impl Write, name: &str, value: &Json) -> std::io::Result<()> {
     match value {
         Json::Array(values) => {
@@ -197,7 +204,7 @@ fn print_fact(out: &mut impl Write, name: &str, value: &Json) -> std::io::Result
             writeln!(out, "{:<18}", format!("{name}:"))?;
             entries.iter().try_for_each(|(name, n)| writeln!(out, "  {name:<22} {:>12}", n.to_string()))
         }
-        Json::String(text) => writeln!(out, "{:<18} {text}", format!("{name}:")),
+        Json::String(text) => writeln!(out, "{:<18} {}", format!("{name}:"), on_one_line(text)),
         other => writeln!(out, "{:<18} {other}", format!("{name}:")),
     }
 }

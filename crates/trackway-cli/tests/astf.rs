@@ -387,3 +387,16 @@ fn ids_belong_to_the_context_that_has_them() {
     let ids: Vec<_> = events.lines().filter(|line| line.contains("pid=")).collect();
     assert!(ids[0].contains("pid=0x7 tid=0x9") && ids[1].contains("pid=0x8 tid=0x0"), "{ids:?}");
 }
+
+#[test]
+fn metadata_does_not_reach_the_terminal_as_it_is() {
+    let folder = Folder::new("metadata");
+    let file = folder.file("text.astf");
+    let mut bytes = std::fs::read(testdata("example/example.astf")).expect("the golden file");
+    // The first letters of "Example ASTF trace…".
+    bytes[36..43].copy_from_slice(b"\x1b[31m\n\0");
+    std::fs::write(&file, &bytes).expect("written");
+    let said = stdout(&["info", &file]);
+    assert!(said.contains("comments:          \\u{1b}[31m\\n\\u{0} ASTF tracefile"), "{said}");
+    assert!(!said.contains('\x1b'));
+}
