@@ -441,7 +441,8 @@ words! {
 }
 
 fields! {
-    /// What changed in the context. `None` says: as before, or unknown.
+    /// What changed in the context. `None` says: as before, or unknown; for `pid` and `tid` beside an Arm exception
+    /// level: that there is none (decision 0242).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Context {
         /// Privilege or exception level.
