@@ -93,3 +93,25 @@ fn barriers_are_no_jumps() {
     stats.observe(&batch);
     assert_eq!(Vec::from_iter(stats.classes()), [("jump", 1), ("system", 2)]);
 }
+
+#[test]
+fn long_accesses_touch_all_of_their_lines() {
+    let mut batch = Batch::default();
+    let write = |address, size| MemAccess::write(address, size, Value::Unknown);
+    // A copy of two pages, a byte in the middle of it, a block of three lines, and one that is as long as memory.
+    step(&mut batch, 0x1000, 0x19c2_0420, 4, None, &[write(0x10_0020, 8192)]);
+    step(&mut batch, 0x1004, 0x3900_0020, 4, None, &[write(0x10_1000, 1), write(0x40_0000, 1)]);
+    step(&mut batch, 0x1008, 0xd50b_7420, 4, None, &[write(0x20_0000, 192)]);
+    // A copy of nothing, and a range of translations that are dropped.
+    let nothing = MemAccess { range: true, ..write(0x30_0000, 0) };
+    let dropped = MemAccess { range: true, kind: MemKind::Maintenance, ..write(0x50_0000, 1 << 30) };
+    step(&mut batch, 0x100c, 0x19c2_0420, 4, None, &[nothing]);
+    step(&mut batch, 0x1010, 0xd508_8620, 4, None, &[dropped]);
+    let mut stats = Stats::new(Isa::A64, &[]);
+    stats.observe(&batch);
+    assert_eq!((stats.memory.lines(), stats.memory.pages()), (129 + 1 + 3, 3 + 1 + 1));
+    batch.clear();
+    step(&mut batch, 0x100c, 0x19c2_0420, 4, None, &[write(0, u64::MAX)]);
+    stats.observe(&batch);
+    assert_eq!((stats.memory.lines(), stats.memory.pages()), (1 << 58, 1 << 52));
+}

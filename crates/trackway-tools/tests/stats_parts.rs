@@ -298,7 +298,7 @@ impl Slow {
                     EventKind::Run(run) if !run.withdrawn => {
                         for access in batch.mem_of(batch.accesses_of(&run)).iter().filter(|mem| !mem.unplaced)
                         {
-                            self.lines.extend([access.address / 64, (access.address + access.size - 1) / 64]);
+                            self.lines.extend(access.address / 64..=(access.address + access.size - 1) / 64);
                         }
                         if run.exit == Exit::Branch {
                             self.branch(run.end, run.taken);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{MemAccess, MemKind, Value};
 
+use super::stretches::Stretches;
 use super::table::Table;
 
 /// Bytes of a line and of a page, for footprints.
@@ -38,8 +39,10 @@ pub struct Memory {
     pub unplaced: u64,
     small: [u64; SMALL],
     large: BTreeMap<u64, u64>,
-    /// Lines touched of each page.
+    /// Lines touched of each page, by accesses that touch one or two.
     pages: Table<u64>,
+    /// And by those that touch more.
+    stretches: Stretches,
 }
 
 impl Default for Memory {
@@ -56,6 +59,7 @@ impl Default for Memory {
             small: [0; SMALL],
             large: BTreeMap::new(),
             pages: Table::default(),
+            stretches: Stretches::default(),
         }
     }
 }
@@ -63,12 +67,14 @@ impl Default for Memory {
 impl Memory {
     /// Lines of [`LINE`] bytes touched.
     pub fn lines(&self) -> u64 {
-        self.pages.entries.iter().map(|(_, lines)| u64::from(lines.count_ones())).sum()
+        let others = self.pages.entries.iter().map(|(page, lines)| lines & !self.stretches.of_page(*page));
+        self.stretches.lines() + others.map(|lines| u64::from(lines.count_ones())).sum::<u64>()
     }
 
     /// Pages of [`PAGE`] bytes touched.
     pub fn pages(&self) -> u64 {
-        self.pages.entries.len() as u64
+        let others = self.pages.entries.iter().filter(|(page, _)| self.stretches.of_page(*page) == 0);
+        self.stretches.pages() + others.count() as u64
     }
 
     /// Accesses by size.
@@ -100,16 +106,23 @@ impl Memory {
             self.unplaced += 1;
             return;
         }
-        // A range may be as long as memory: its ends do.
-        let last = access.address.wrapping_add(access.size.saturating_sub(1));
-        self.touch(access.address);
-        if last / LINE != access.address / LINE {
+        // A range of addresses whose translations are dropped is none of memory, and one of 0 bytes touches nothing.
+        if access.range && (access.size == 0 || access.kind == MemKind::Maintenance) {
+            return;
+        }
+        let last = access.address.saturating_add(access.size.saturating_sub(1));
+        let (first, last) = (access.address / LINE, last / LINE);
+        if last - first > 1 {
+            return self.stretches.add(first, last + 1);
+        }
+        self.touch(first);
+        if last != first {
             self.touch(last);
         }
     }
 
-    fn touch(&mut self, address: u64) {
-        *self.pages.at(address / PAGE) |= 1 << (address / LINE % 64);
+    fn touch(&mut self, line: u64) {
+        *self.pages.at(line / (PAGE / LINE)) |= 1 << (line % 64);
     }
 
     pub(super) fn merge(&mut self, other: Memory) {
@@ -124,5 +137,6 @@ impl Memory {
         super::add_each(&mut self.small, other.small);
         super::add_all(&mut self.large, other.large);
         self.pages.merge(other.pages, |to, lines| *to |= lines);
+        self.stretches.merge(other.stretches);
     }
 }

@@ -22,6 +22,7 @@
 mod blocks;
 mod decoded;
 mod memory;
+mod stretches;
 mod table;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,87 @@
+//! Stretches of memory that single accesses touch: copies, vectors, cleared blocks.
+
+use std::collections::BTreeMap;
+
+/// Lines of a page.
+const LINES: u64 = super::memory::PAGE / super::memory::LINE;
+
+/// Lines in stretches that neither overlap nor meet: the first of each, and the one behind its last. An access adds one at
+/// most, however long it is.
+#[derive(Debug, Default)]
+pub(super) struct Stretches(BTreeMap<u64, u64>);
+
+impl Stretches {
+    /// Lines from `start` up to `end` are touched.
+    pub(super) fn add(&mut self, mut start: u64, mut end: u64) {
+        // The last one that begins before the end reaches furthest: if that does not meet it, none does.
+        while let Some((&first, &behind)) =
+            self.0.range(..=end).next_back().filter(|(_, behind)| **behind >= start)
+        {
+            self.0.remove(&first);
+            (start, end) = (start.min(first), end.max(behind));
+        }
+        self.0.insert(start, end);
+    }
+
+    pub(super) fn merge(&mut self, other: Stretches) {
+        other.0.into_iter().for_each(|(start, end)| self.add(start, end));
+    }
+
+    /// How many lines.
+    pub(super) fn lines(&self) -> u64 {
+        self.0.iter().map(|(start, end)| end - start).sum()
+    }
+
+    /// On how many pages.
+    pub(super) fn pages(&self) -> u64 {
+        let (mut pages, mut behind) = (0, 0);
+        for (start, end) in &self.0 {
+            let first = (start / LINES).max(behind);
+            behind = end.div_ceil(LINES);
+            pages += behind.saturating_sub(first);
+        }
+        pages
+    }
+
+    /// The lines of a page that are in them, as bits.
+    pub(super) fn of_page(&self, page: u64) -> u64 {
+        let (from, to) = (page * LINES, (page + 1) * LINES);
+        let stretches = self.0.range(..to).rev().take_while(|(_, end)| **end > from);
+        let bits = stretches.map(|(start, end)| {
+            let (low, high) = (start.saturating_sub(from), (end.min(&to) - from));
+            u64::MAX >> (LINES - (high - low)) << low
+        });
+        bits.fold(0, |all, bits| all | bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn they_hold_what_a_set_of_lines_holds(
+            list in prop::collection::vec((0u64..600, 1u64..200), 0..20), cut in 0usize..20
+        ) {
+            let (mut whole, mut set) = (Stretches::default(), BTreeSet::new());
+            let mut later = Stretches::default();
+            for (n, (start, len)) in list.into_iter().enumerate() {
+                if n < cut { whole.add(start, start + len) } else { later.add(start, start + len) }
+                set.extend(start..start + len);
+            }
+            whole.merge(later);
+            prop_assert_eq!(whole.lines(), set.len() as u64);
+            let pages: BTreeSet<u64> = set.iter().map(|line| line / LINES).collect();
+            prop_assert_eq!(whole.pages(), pages.len() as u64);
+            for page in 0..14 {
+                let bits = (0..LINES).filter(|line| set.contains(&(page * LINES + line)));
+                prop_assert_eq!(whole.of_page(page), bits.fold(0, |all, line| all | 1 << line));
+            }
+        }
+    }
+}
