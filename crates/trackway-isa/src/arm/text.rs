@@ -38,6 +38,9 @@ impl Text {
                 out.push_str(operands);
             }
         }
+        if out.is_empty() && isa == Isa::A64 {
+            store_tag_and_pair(encoding, &mut out);
+        }
         if out.is_empty() {
             // Writing to a String cannot fail.
             let _ = match length {
@@ -74,5 +77,51 @@ impl Text {
             };
         }
         slot.as_ref()
+    }
+}
+
+/// STGP, which capstone does not know, in capstone's manner.
+fn store_tag_and_pair(word: u32, out: &mut String) {
+    let form = word >> 23 & 3;
+    if word & 0xfe40_0000 != 0x6800_0000 || form == 0 {
+        return;
+    }
+    let register = |number: u32, last: &str| match number & 31 {
+        31 => last.to_string(),
+        number => format!("x{number}"),
+    };
+    let (first, second) = (register(word, "xzr"), register(word >> 10, "xzr"));
+    let base = register(word >> 5, "sp");
+    let offset = (word << 10) as i32 >> 25 << 4;
+    let offset = format!("#{}{:#x}", if offset < 0 { "-" } else { "" }, offset.unsigned_abs());
+    // Writing to a String cannot fail.
+    let _ = match form {
+        1 => write!(out, "stgp {first}, {second}, [{base}], {offset}"),
+        3 => write!(out, "stgp {first}, {second}, [{base}, {offset}]!"),
+        _ if offset == "#0x0" => write!(out, "stgp {first}, {second}, [{base}]"),
+        _ => write!(out, "stgp {first}, {second}, [{base}, {offset}]"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stores_of_a_tag_and_a_pair() {
+        // Encodings by LLVM.
+        let table = [
+            (0x6900_0840, "stgp x0, x2, [x2]"),
+            (0x68bf_7fe1, "stgp x1, xzr, [sp], #-0x20"),
+            (0x6980_f861, "stgp x1, x30, [x3, #0x10]!"),
+            (0x691f_8861, "stgp x1, x2, [x3, #0x3f0]"),
+            (0x6920_0be1, "stgp x1, x2, [sp, #-0x400]"),
+            (0x6800_0840, ".inst 0x68000840"),
+            (0x6940_0840, "ldpsw x0, x2, [x2]"),
+        ];
+        let mut text = Text::default();
+        for (word, expected) in table {
+            assert_eq!(text.text(Isa::A64, 0, word), expected, "{word:#x}");
+        }
     }
 }
