@@ -72,7 +72,8 @@ pub struct WriteConfig {
     pub storage: Storage,
     /// Compression level: 0 to 9.
     pub preset: u32,
-    /// Bytes per .xz block: blocks are encoded, decoded and sought independently.
+    /// Bytes per .xz block, 64 KiB at least, rounded up to whole records: blocks are encoded, decoded and sought
+    /// independently.
     pub block: u64,
     /// Threads that encode blocks; the bytes do not depend on it.
     pub jobs: usize,

@@ -9,6 +9,7 @@ use liblzma::stream::{Action, Check, Filters, LzmaOptions, MtStreamBuilder, Stat
 use trackway_core::{Error, ErrorKind, Result, SharedBytes};
 
 use crate::config::{Storage, WriteConfig};
+use crate::read::RECORD;
 
 /// The decoder gives up on a stream that asks for more memory than this (a dictionary size is input).
 const MEMORY: u64 = 1 << 30;
@@ -277,8 +278,9 @@ impl<W: Write> Encoder<W> {
         match config.storage {
             Storage::Raw => Ok(Encoder::Raw(inner)),
             Storage::Xz => {
-                // A dictionary larger than a block would be waste.
-                let block = config.block.clamp(1 << 16, 1 << 30);
+                // A block that does not begin with a record could not be entered; a dictionary larger than one would be
+                // waste.
+                let block = config.block.clamp(1 << 16, 1 << 30).next_multiple_of(RECORD as u64);
                 let mut options = LzmaOptions::new_preset(preset).map_err(refused)?;
                 if block < 8 << 20 {
                     options.dict_size(block as u32);

@@ -160,6 +160,17 @@ fn xz_bytes_do_not_depend_on_the_number_of_threads() {
 }
 
 #[test]
+fn blocks_of_any_size_hold_whole_records() {
+    let odd = WriteConfig { block: 100_001, ..config(Storage::Xz) };
+    let mut bytes = trace(20_000, &odd);
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 0xff;
+    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+    assert!(records.seek(15_000).is_ok_and(|number| number == 15_000), "damage before it is jumped over");
+    assert!(records.next_record().unwrap().is_some());
+}
+
+#[test]
 fn records_are_sought_through_the_index() {
     let count = 20_000u64;
     for storage in ALL {

@@ -400,3 +400,17 @@ fn metadata_does_not_reach_the_terminal_as_it_is() {
     assert!(said.contains("comments:          \\u{1b}[31m\\n\\u{0} ASTF tracefile"), "{said}");
     assert!(!said.contains('\x1b'));
 }
+
+#[test]
+fn a_level_of_compression_that_there_is_not_is_refused() {
+    let folder = Folder::new("astf-level");
+    let convert = |level| {
+        trackway(&["convert", &testdata(FORMS[0].0), &folder.file("x.astf"), "--container", "xz", level])
+    };
+    assert_eq!(convert("--level=9").status.code(), Some(0));
+    for level in ["--level=10", "--level=-1"] {
+        let output = convert(level);
+        let said = common::text(&output.stderr);
+        assert!(output.status.code() == Some(2) && said.contains("is not in 0 to 9"), "{level}: {said}");
+    }
+}

@@ -79,7 +79,11 @@ fn write_config(options: &Options, storage: Storage) -> Result<WriteConfig> {
         })?),
     };
     let defaults = WriteConfig::default();
-    let preset = options.write.level.and_then(|level| u32::try_from(level).ok());
+    let preset = match options.write.level {
+        None => None,
+        Some(level @ 0..=9) => Some(level as u32),
+        Some(level) => return Err(Error::Config(format!("--level: {level} is not in 0 to 9"))),
+    };
     Ok(WriteConfig {
         storage,
         preset: preset.unwrap_or(defaults.preset),
