@@ -20,7 +20,7 @@ use crate::xz::{Block, Index, STREAM_HEADER};
 /// Bytes of a record.
 pub const RECORD: usize = 32;
 
-/// Bytes in which text directly behind the Header is found, at least: as many as a stream is read by.
+/// Bytes in which text directly behind the Header is found: as many as a stream is read by.
 const LEADING: usize = 1 << 20;
 
 /// Offset of the first record in the decompressed stream, and whole records as they lie in memory.
@@ -153,6 +153,8 @@ impl Trace {
         // What is wrong behind the Header is for the one who reads on.
         if let Ok(Some((_, chunk))) = records.chunk() {
             leading = 1;
+            // As much as is at hand of any input, so that the same text is found in all.
+            let chunk = &chunk[..chunk.len().min(LEADING / RECORD)];
             while let Some((text, used)) = read_text(&chunk[leading..]) {
                 meta.comments.push(text);
                 leading += used;

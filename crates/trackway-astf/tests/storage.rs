@@ -404,6 +404,33 @@ fn the_text_behind_the_header_is_found_for_any_number_of_threads() {
     assert!(everything(&bytes, 2) == everything(&bytes, 1));
 }
 
+#[test]
+fn any_amount_of_text_is_the_same_in_every_storage() {
+    // 2 MB of it, and blocks that are larger than what is looked at.
+    let write = |storage| {
+        let config = WriteConfig { block: 3 << 19, ..config(storage) };
+        let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), &config).unwrap();
+        for n in 0..70_000u64 {
+            let mut text = StringRecord { size: 8, ..StringRecord::default() };
+            text.string[..8].copy_from_slice(format!("{n:08}").as_bytes());
+            writer.put(&text.into()).unwrap();
+        }
+        writer.finish().unwrap()
+    };
+    let mut found = Vec::new();
+    for storage in ALL {
+        let bytes = write(storage);
+        for jobs in [1, 2] {
+            let config = Config { jobs, ..Config::default() };
+            let stream = Input::Stream(Box::new(Drip(std::io::Cursor::new(bytes.clone()), 5000)));
+            for input in [Input::from_vec(bytes.clone()), stream] {
+                found.push(Trace::open(input, config).unwrap().meta.comments.len());
+            }
+        }
+    }
+    assert!(found[0] > 30_000 && found.iter().all(|count| *count == found[0]), "{found:?}");
+}
+
 fn crc(bytes: &[u8]) -> [u8; 4] {
     let mut crc = flate2::Crc::new();
     crc.update(bytes);
