@@ -19,7 +19,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         Some(id) => trackway::by_name(id.word()),
         None => trackway::for_output(&args.output),
     };
-    let same = args.input == args.output && args.input.as_os_str() != "-";
+    let same = is_same(&args.input, &args.output);
     if is_program(&args.input) && !same {
         return load(into, args);
     }
@@ -44,6 +44,28 @@ fn write_options(args: &ConvertArgs) -> WriteOptions {
         profile: args.profile.clone(),
         allow_nonconforming: args.allow_nonconforming,
     }
+}
+
+/// Are these one file, whatever it is called? Writing would end it before it is read.
+fn is_same(input: &Path, output: &Path) -> bool {
+    let piped = input.as_os_str() == "-";
+    let input = if piped { Path::new("/dev/stdin") } else { input };
+    (!piped && input == output)
+        || identity(input).zip(identity(output)).is_some_and(|(one, other)| one == other)
+}
+
+/// What tells a file from all others, where it exists.
+#[cfg(unix)]
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let found = std::fs::metadata(path).ok().filter(|found| found.is_file() || found.is_dir())?;
+    Some((found.dev(), found.ino()))
+}
+
+/// What tells a file from all others, where it exists.
+#[cfg(not(unix))]
+fn identity(path: &Path) -> Option<std::path::PathBuf> {
+    std::fs::canonicalize(path).ok()
 }
 
 /// Is the input no trace but an ELF file?

@@ -414,3 +414,18 @@ fn a_level_of_compression_that_there_is_not_is_refused() {
         assert!(output.status.code() == Some(2) && said.contains("is not in 0 to 9"), "{level}: {said}");
     }
 }
+
+#[test]
+fn a_trace_is_not_written_over_itself() {
+    let folder = Folder::new("itself");
+    let file = folder.file("one.astf");
+    let bytes = std::fs::read(testdata("sort.astf")).expect("the golden file");
+    std::fs::write(&file, &bytes).expect("written");
+    let other = folder.file("./other.astf");
+    std::fs::hard_link(&file, &other).expect("linked");
+    for output in [file.clone(), folder.file("./one.astf"), other] {
+        let refused = trackway(&["convert", &file, &output, "--container", "zlib"]);
+        assert_eq!(refused.status.code(), Some(2), "{output}: {}", common::text(&refused.stderr));
+        assert!(std::fs::read(&file).expect("it is there") == bytes, "{output}");
+    }
+}
