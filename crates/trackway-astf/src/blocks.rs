@@ -4,16 +4,18 @@ use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 
+use crc32fast::Hasher;
 use trackway_core::SharedBytes;
 
-use crate::config::Storage;
 use crate::read::RECORD;
 use crate::storage::{Codec, Step};
-use crate::xz::{Block, Index, STREAM_HEADER};
+use crate::xz::{Block, CHECK_KIND, CRC32, Index, STREAM_HEADER};
 
 /// Memory for decoded blocks: sizes in an index are input. Where not even two threads fit, a decoder that needs
 /// no buffer for a whole block does it.
 const MEMORY: u64 = 1 << 28;
+/// Bytes that are decoded, copied and checked in one go: they stay in the cache from one to the other.
+const PIECE: usize = 1 << 16;
 /// Buffers of a lane: in the making, waiting, and with the reader.
 const BUFFERS: u64 = 3;
 
@@ -94,19 +96,24 @@ impl Drop for Blocks {
 /// A lane. To its decoder its blocks are one stream, so that memory is kept from block to block.
 fn decode(file: &[u8], blocks: &[Block], full: &SyncSender<Decoded>, buffers: &Receiver<Vec<u8>>) {
     let payload = &file[RECORD..];
-    let mut codec = Codec::open(Storage::Xz, 1);
+    // liblzma's portable code for a CRC32 takes as long as decoding: it is compared here.
+    let compares = payload[CHECK_KIND] == CRC32;
+    let mut codec = Codec::of_blocks(!compares);
     let mut input = &payload[..STREAM_HEADER];
     for block in blocks {
         let mut out = buffers.try_recv().unwrap_or_default();
         out.resize(block.len as usize, 0);
-        let mut made = 0;
+        let coded = &payload[block.at as usize..block.end as usize];
+        let (mut made, mut crc) = (0, Hasher::new());
         let mut result = codec.as_mut().map_err(|error| error.kind());
-        for piece in [input, &payload[block.at as usize..block.end as usize]] {
-            result = result.and_then(|codec| run(codec, piece, &mut out, &mut made).map(|()| codec));
+        for piece in [input, coded] {
+            result =
+                result.and_then(|codec| run(codec, piece, &mut out, &mut made, &mut crc).map(|()| codec));
         }
         input = &[];
-        // The index promised as many bytes.
-        let failed = result.err().or((made < out.len()).then_some(io::ErrorKind::InvalidData));
+        // The index promised as many bytes, and the block ends with their check.
+        let wrong = made < out.len() || (compares && !coded.ends_with(&crc.finalize().to_le_bytes()));
+        let failed = result.err().or(wrong.then_some(io::ErrorKind::InvalidData));
         out.truncate(made);
         if full.send((out, failed)).is_err() || failed.is_some() {
             return;
@@ -115,13 +122,23 @@ fn decode(file: &[u8], blocks: &[Block], full: &SyncSender<Decoded>, buffers: &R
 }
 
 /// Decodes all of `input` behind the `made` bytes that are in `out`.
-fn run(codec: &mut Codec, mut input: &[u8], out: &mut [u8], made: &mut usize) -> Result<(), io::ErrorKind> {
+fn run(
+    codec: &mut Codec,
+    mut input: &[u8],
+    out: &mut [u8],
+    made: &mut usize,
+    crc: &mut Hasher,
+) -> Result<(), io::ErrorKind> {
     while !input.is_empty() {
         // Behind the content stands its check; one more byte of content is damage.
         let mut excess = [0];
         let full = *made == out.len();
-        let (used, more, step) = codec.run(input, if full { &mut excess } else { &mut out[*made..] });
-        *made += if full { 0 } else { more };
+        let end = out.len().min(*made + PIECE);
+        let (used, more, step) = codec.run(input, if full { &mut excess } else { &mut out[*made..end] });
+        if !full {
+            crc.update(&out[*made..*made + more]);
+            *made += more;
+        }
         input = &input[used..];
         match step {
             Ok(Step::More) if used + more > 0 && !(full && more > 0) => {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::{Decompress, FlushDecompress};
-use liblzma::stream::{Action, Check, Filters, LzmaOptions, MtStreamBuilder, Status, Stream};
+use liblzma::stream::{Action, Check, Filters, IGNORE_CHECK, LzmaOptions, MtStreamBuilder, Status, Stream};
 use trackway_core::{Error, ErrorKind, Result, SharedBytes};
 
 use crate::config::{Storage, WriteConfig};
@@ -93,6 +93,12 @@ impl Codec {
             Storage::Gzip => Ok(Codec::Deflate(Decompress::new_gzip(15))),
             Storage::Zlib | Storage::Raw => Ok(Codec::Deflate(Decompress::new(true))),
         }
+    }
+
+    /// For blocks of an .xz stream; without `check` their checks are passed over.
+    pub(crate) fn of_blocks(check: bool) -> io::Result<Self> {
+        let flags = if check { 0 } else { IGNORE_CHECK };
+        Ok(Codec::Lzma(Stream::new_stream_decoder(MEMORY, flags)?))
     }
 
     /// Decodes; gives bytes used, bytes made, and whether the stream ended. What was made before a failure

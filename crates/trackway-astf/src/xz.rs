@@ -30,6 +30,9 @@ pub(crate) struct Index {
 
 /// Length of the stream header and of the stream footer.
 pub(crate) const STREAM_HEADER: usize = 12;
+/// Where the header says what check ends each block, and that it is a CRC32, in the last four bytes.
+pub(crate) const CHECK_KIND: usize = 7;
+pub(crate) const CRC32: u8 = 1;
 
 impl Index {
     /// Reads the index of a file that is one .xz stream; `None` where it is not, or does not add up.
@@ -67,9 +70,7 @@ impl Index {
 }
 
 fn crc(bytes: &[u8]) -> [u8; 4] {
-    let mut crc = flate2::Crc::new();
-    crc.update(bytes);
-    crc.sum().to_le_bytes()
+    crc32fast::hash(bytes).to_le_bytes()
 }
 
 /// A number of up to nine groups of seven bits, lowest first.
