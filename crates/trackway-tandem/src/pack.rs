@@ -59,12 +59,14 @@ impl<W: Write> Packer<W> {
             self.end()?;
         }
         self.group.records.clear();
-        let after = self.pc.zip(view.instruction).map(|(pc, (_, length))| pc.wrapping_add(length.into()));
+        // Only where an instruction retires does the pc move by its length.
+        let step = view.instruction.filter(|_| view.kind == Kind::Instruction);
+        let after = self.pc.zip(step).map(|(pc, (_, length))| pc.wrapping_add(length.into()));
         for record in &group.records {
             let record = match self.style {
                 _ if !sound => *record,
                 Style::Verbose => self.expand(record, after),
-                Style::Compact => self.shrink(record, after, &view),
+                Style::Compact => self.shrink(record, after),
             };
             self.group.records.push(record);
         }
@@ -103,9 +105,9 @@ impl<W: Write> Packer<W> {
         }
     }
 
-    fn shrink(&self, record: &Record, after: Option<u64>, view: &View) -> Record {
+    fn shrink(&self, record: &Record, after: Option<u64>) -> Record {
         match *record {
-            Record::Pc(pc) if after == Some(pc) && view.kind == Kind::Instruction => Record::IncrementPc,
+            Record::Pc(pc) if after == Some(pc) => Record::IncrementPc,
             Record::FullRegister { address, data } if address < register::FPR => {
                 let Some(old) = self.registers.get(address) else { return *record };
                 let offset = |n: i8| Record::AddRegister { address, offset: n };

@@ -183,6 +183,19 @@ proptest! {
     }
 }
 
+/// An increment beside a reset does not say from where: what follows has no pc in any style.
+#[test]
+fn a_reset_that_increments_is_the_same_in_all_styles() {
+    let group = |records: &[Record]| Group { frame: Frame::Ended, records: records.into(), offset: 0 };
+    let instruction = Record::Instruction16(0);
+    let groups = [
+        group(&[Record::Pc(0)]),
+        group(&[Record::HartReset, instruction, Record::IncrementPc]),
+        group(&[Record::IncrementPc, instruction]),
+    ];
+    survival::styles_agree(&groups, &Config::default());
+}
+
 /// Sound groups of a plain run, as an encoder sends them.
 fn run(config: &Config, count: u64) -> Vec<Group> {
     let mut groups = vec![Group { records: vec![Record::HartReset], ..Group::default() }];
