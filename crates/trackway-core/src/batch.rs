@@ -326,6 +326,13 @@ impl Trap {
     }
 }
 
+impl Privilege {
+    /// An Arm exception level?
+    pub const fn is_arm(self) -> bool {
+        matches!(self, Self::El0 | Self::El1 | Self::El2 | Self::El3)
+    }
+}
+
 impl Context {
     /// Takes over what a later change says. With an Arm exception level comes all that is known of the process: the ids of
     /// the one before do not belong to it.
@@ -341,8 +348,7 @@ impl Context {
     /// assert_eq!((context.pid, context.tid), (Some(9), Some(8)));
     /// ```
     pub fn update(&mut self, change: &Context) {
-        use Privilege::*;
-        if matches!(change.privilege, Some(El0 | El1 | El2 | El3)) {
+        if change.privilege.is_some_and(Privilege::is_arm) {
             (self.pid, self.tid) = (None, None);
         }
         macro_rules! take {

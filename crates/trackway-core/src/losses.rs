@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::event::Context;
+
 /// What happened to a piece of information on its way into another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
@@ -53,6 +55,51 @@ impl Losses {
         match self.counts.iter_mut().find(|entry| entry.0 == fate && entry.1 == what) {
             Some(entry) => entry.2 += n,
             None => self.counts.push((fate, what, n)),
+        }
+    }
+
+    /// Counts as dropped what is set in `lost`: of a context change, what a format does not hold.
+    pub fn drop_context(&mut self, lost: &Context) {
+        // All of them: a new field cannot be forgotten here.
+        let Context {
+            privilege,
+            security,
+            own_stack,
+            context_id,
+            vmid,
+            asid,
+            pid,
+            tid,
+            hw_thread,
+            change,
+            isa,
+            vector_bits,
+            streaming,
+            dit,
+            ssbs,
+            mte,
+            unsupported,
+        } = *lost;
+        for (there, what) in [
+            (privilege.is_some(), "privilege changes"),
+            (security.is_some(), "security states"),
+            (own_stack.is_some(), "stack pointer selections"),
+            (context_id.is_some(), "context ids"),
+            (vmid.is_some(), "virtual machine ids"),
+            (asid.is_some(), "address space ids"),
+            (pid.is_some(), "process ids"),
+            (tid.is_some(), "thread ids"),
+            (hw_thread.is_some(), "hardware threads"),
+            (change.is_some(), "kinds of context change"),
+            (isa.is_some(), "changes of instruction set"),
+            (vector_bits.is_some(), "vector lengths"),
+            (streaming.is_some(), "streaming modes"),
+            (dit.is_some(), "DIT states"),
+            (ssbs.is_some(), "SSBS states"),
+            (mte.is_some(), "MTE modes"),
+            (unsupported.is_some(), "unsupported modes"),
+        ] {
+            self.add(Fate::Dropped, what, there.into());
         }
     }
 

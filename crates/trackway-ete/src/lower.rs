@@ -464,22 +464,14 @@ impl Lane {
             self.isa = isa;
         }
         losses.add(Fate::Kept, "contexts", 1);
-        for (there, what) in [
-            (change.own_stack.is_some(), "stack pointer selections"),
-            (change.asid.is_some(), "address space ids"),
-            (change.pid.is_some(), "process ids"),
-            (change.tid.is_some(), "thread ids"),
-            (change.hw_thread.is_some(), "hardware threads"),
-            (change.change.is_some(), "kinds of context change"),
-            (change.vector_bits.is_some(), "vector lengths"),
-            (change.streaming.is_some(), "streaming modes"),
-            (change.dit.is_some(), "DIT states"),
-            (change.ssbs.is_some(), "SSBS states"),
-            (change.mte.is_some(), "MTE modes"),
-            (change.unsupported.is_some(), "unsupported modes"),
-        ] {
-            losses.add(Fate::Dropped, what, there.into());
-        }
+        losses.drop_context(&Context {
+            privilege: None,
+            security: None,
+            context_id: None,
+            vmid: None,
+            isa: None,
+            ..*change
+        });
         self.memory = self.image.memory(&self.context);
         self.late(Late::Context(self.state()), losses);
     }

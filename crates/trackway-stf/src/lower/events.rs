@@ -97,21 +97,16 @@ impl Lower {
             }
             self.isa = isa;
         }
-        for (there, what) in [
-            (context.security.is_some(), "security states"),
-            (context.own_stack.is_some(), "stack pointer selections"),
-            (context.context_id.is_some(), "context ids"),
-            (context.vmid.is_some(), "virtual machine ids"),
-            (context.change.is_some(), "kinds of context change"),
-            (context.vector_bits.is_some(), "vector lengths"),
-            (context.streaming.is_some(), "streaming modes"),
-            (context.dit.is_some(), "DIT states"),
-            (context.ssbs.is_some(), "SSBS states"),
-            (context.mte.is_some(), "MTE modes"),
-            (context.unsupported.is_some(), "unsupported modes"),
-        ] {
-            self.losses.add(Fate::Dropped, what, u64::from(there));
-        }
+        // The instruction set and the ids are told above.
+        self.losses.drop_context(&Context {
+            privilege: None,
+            asid: None,
+            pid: None,
+            tid: None,
+            hw_thread: None,
+            isa: None,
+            ..*context
+        });
     }
 
     fn process_ids(&mut self, context: &Context) {
@@ -128,10 +123,7 @@ impl Lower {
             return;
         }
         // With an Arm level comes all that is known: ids of the process before are not those of this one.
-        if matches!(
-            context.privilege,
-            Some(Privilege::El0 | Privilege::El1 | Privilege::El2 | Privilege::El3)
-        ) {
+        if context.privilege.is_some_and(Privilege::is_arm) {
             self.ids = [0; 3];
         }
         for (id, word) in self.ids.iter_mut().zip(words) {
