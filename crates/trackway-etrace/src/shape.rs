@@ -83,7 +83,7 @@ fn plain_length(encoding: u32) -> u8 {
     if encoding & 3 == 3 { 4 } else { 2 }
 }
 
-/// Instructions in a block where nothing else limits them, and half the bytes of a straight run.
+/// Instructions in a block where nothing else limits them, and bytes of a straight run that steps are joined to.
 const LARGEST_BLOCK: u32 = 1 << 20;
 
 /// Forms blocks and cycles and hands them to the encoder.

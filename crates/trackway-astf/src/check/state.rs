@@ -180,7 +180,7 @@ impl Checker {
 
     /// Records are lost, and the next has this number: what led up to here says nothing about it, and what is missing may
     /// have been among them.
-    pub fn lose(&mut self, number: u64) {
+    pub(super) fn lose(&mut self, number: u64) {
         (self.group, self.open, self.string, self.unsupported) = (None, false, None, None);
         (self.context, self.since) = (None, Since::default());
         (self.instructions, self.time_missed) = (self.instructions.max(1), true);
