@@ -98,7 +98,7 @@ fn decode(file: &[u8], blocks: &[Block], full: &SyncSender<Decoded>, buffers: &R
     let payload = &file[RECORD..];
     // liblzma's portable code for a CRC32 takes as long as decoding: it is compared here.
     let compares = payload[CHECK_KIND] == CRC32;
-    let mut codec = Codec::of_blocks(!compares);
+    let mut codec = Codec::xz(!compares);
     let mut input = &payload[..STREAM_HEADER];
     for block in blocks {
         let mut out = buffers.try_recv().unwrap_or_default();

@@ -88,15 +88,15 @@ impl Codec {
                     .memlimit_stop(MEMORY)
                     .decoder(),
             ),
-            Storage::Xz => lzma(Stream::new_stream_decoder(MEMORY, 0)),
+            Storage::Xz => Self::xz(true),
             Storage::LzmaAlone => lzma(Stream::new_lzma_decoder(MEMORY)),
             Storage::Gzip => Ok(Codec::Deflate(Decompress::new_gzip(15))),
             Storage::Zlib | Storage::Raw => Ok(Codec::Deflate(Decompress::new(true))),
         }
     }
 
-    /// For blocks of an .xz stream; without `check` their checks are passed over.
-    pub(crate) fn of_blocks(check: bool) -> io::Result<Self> {
+    /// For an .xz stream, on one thread; without `check` the checks of its blocks are passed over.
+    pub(crate) fn xz(check: bool) -> io::Result<Self> {
         let flags = if check { 0 } else { IGNORE_CHECK };
         Ok(Codec::Lzma(Stream::new_stream_decoder(MEMORY, flags)?))
     }
