@@ -187,12 +187,12 @@ impl Observer for Count {
         }
     }
 
-    fn another(&self) -> Box<dyn Observer> {
+    fn fork(&self) -> Box<dyn Observer> {
         Box::<Count>::default()
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = later.same::<Self>();
+        let later = later.downcast::<Self>();
         self.runs += later.runs;
         self.instructions += later.instructions;
     }

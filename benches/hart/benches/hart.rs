@@ -8,7 +8,9 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use trackway::{Options, Target as Output};
+use trackway::Settings;
+use trackway::format::{Program as Files, Writing};
+use trackway::io::Target as Output;
 use trackway_core::{Batch, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig};
@@ -95,12 +97,13 @@ fn with_effects(mut target: Target) -> u64 {
 
 fn recording(target: Target) -> u64 {
     let mut recorder = Recorder::new(target, RecordOptions::default());
-    let format = trackway::by_name("stf").expect("STF is in the list");
+    let format = trackway::by_id(trackway::FORMATS, "stf".parse().unwrap()).expect("STF is in the list");
     let output = Output::new(Path::new("/dev/null"));
     let meta = recorder.meta().clone();
-    let mut options = Options::default();
-    options.write.container = Some("plain".to_string());
-    let mut sink = trackway::create(format, output, &meta, &options).expect("it opens");
+    let mut settings = Settings::default();
+    settings.set("stf", "container", "plain");
+    let writing = Writing { target: output, settings: &settings, program: &Files::default(), threads: 2 };
+    let mut sink = format.create(writing, &meta).expect("it opens");
     let mut batch = Batch::default();
     while recorder.fill(&mut batch).expect("the model gives no errors") {
         sink.put(&batch).expect("it is written");

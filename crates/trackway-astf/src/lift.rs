@@ -176,12 +176,12 @@ impl Source for Lift {
         Some((self.records.position(), self.records.size()?))
     }
 
-    fn census(&self) -> Vec<(&'static str, u64)> {
+    fn census(&self) -> trackway_core::Census {
         let others = NAMES.iter().zip(self.state.others).map(|(name, count)| (*name, count));
         let instructions = ("Instruction", self.number);
         let mut census: Vec<_> = std::iter::once(("Header", 1)).chain([instructions]).chain(others).collect();
         census.retain(|(_, count)| *count > 0);
-        census
+        census.into_iter().collect()
     }
 }
 

@@ -157,7 +157,7 @@ impl Lower {
             self.losses.add(Fate::Kept, "comments", 1);
         }
         if self.meta.format != FormatId::Astf {
-            let from = self.meta.format.word();
+            let from = self.meta.format.as_str();
             producer.string(format!("converted from {from} by Trackway").as_bytes())?;
         }
         if self.config.allow_nonconforming {

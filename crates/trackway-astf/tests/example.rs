@@ -160,7 +160,7 @@ fn events() {
         }
     }
     holds("events.txt", text.as_bytes());
-    let census: u64 = source.census().iter().map(|entry| entry.1).sum();
+    let census: u64 = source.census().total();
     assert_eq!(census, 21);
 }
 

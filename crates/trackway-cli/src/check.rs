@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
 use serde_json::json;
-use trackway_core::{Finding, Severity};
+use trackway::format::{Format, suggest};
+use trackway_core::{Finding, Rule, Severity};
 
 use crate::cli::CheckArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::report::{placed, tell};
+use crate::report::{placed, say};
 
 /// Findings of one rule.
 #[derive(Debug, Default)]
@@ -19,9 +20,16 @@ struct Group {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
-    let (trace, _) = args.common.open(&args.file)?;
+    if let Some(id) = args.rules {
+        return rules(args.common.context.format(id)?);
+    }
+    let Some(file) = &args.file else {
+        return Err(Failure::Usage("which trace? Give FILE, or --rules FORMAT".into()));
+    };
+    let mut trace = args.common.open(file)?;
+    let known = trace.format().rules();
     let mut groups: BTreeMap<&'static str, Group> = BTreeMap::new();
-    let mut waived: BTreeMap<&str, u64> = args.waive.iter().map(|rule| (rule.as_str(), 0)).collect();
+    let mut waived = waived_rules(&args.waive, known, trace.format().title())?;
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut written = Ok(());
     let progress = if args.jsonl {
@@ -46,12 +54,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     });
     drop(progress);
     written?;
-    // A name that is misspelt waives nothing.
     for (rule, _) in waived.iter().filter(|(_, count)| **count == 0) {
-        tell!("--waive {rule}: there are no findings of this rule");
+        say!("--waive {rule}: no findings of this rule");
     }
     let waived: u64 = waived.values().sum();
-    // Damage is told at the end, what was found around it too.
+    // Damage is reported after the findings.
     let count = |severity| -> u64 {
         let of =
             |group: &&Group| group.first.first().is_some_and(|finding| finding.rule.severity == severity);
@@ -65,7 +72,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
             .collect();
         let summary = json!({
             "trackway": { "schema": 1, "kind": "check" },
-            "file": args.file.display().to_string(),
+            "file": file.display().to_string(),
             "errors": errors, "warnings": warnings, "notes": notes, "waived": waived,
             "items": checked.as_ref().ok(),
             "findings": rules,
@@ -83,22 +90,58 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         }
     }
     out.flush()?;
-    let items = checked.map_err(|error| placed(&args.common, &args.file, error))?;
+    let items = checked.map_err(|error| placed(&args.common, file, error))?;
     if !args.common.quiet {
-        tell!("{items} items checked: {errors} errors, {warnings} warnings, {notes} notes, {waived} waived");
+        say!("{items} items checked: {errors} errors, {warnings} warnings, {notes} notes, {waived} waived");
     }
     if items == 0 {
-        return Err(Failure::Usage(format!("{}: nothing to check", args.file.display())));
+        return Err(Failure::Usage(format!("{}: nothing to check", file.display())));
     }
     // Notes point something out; they do not make a trace illegal. Under --strict they count.
     let found = errors + warnings > 0 || (args.common.strict && notes > 0);
     Ok(if found { Exit::Found } else { Exit::Fine })
 }
 
+/// The rules to ignore, with a count for each; a name that the format does not have is refused.
+fn waived_rules(
+    names: &[String],
+    rules: &'static [&'static Rule],
+    title: &str,
+) -> Result<BTreeMap<&'static str, u64>, Failure> {
+    let mut waived = BTreeMap::new();
+    if rules.is_empty() {
+        return Ok(names.iter().map(|name| (&*name.clone().leak(), 0)).collect());
+    }
+    for name in names {
+        let Some(rule) =
+            rules.iter().find(|rule| rule.name == name || (!name.is_empty() && rule.old == name))
+        else {
+            let near = suggest(name, rules.iter().map(|rule| rule.name));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            return Err(Failure::Usage(format!("--waive {name}: {title} has no such rule{near}")));
+        };
+        if rule.name != name {
+            say!("--waive {name}: this rule is now called {}", rule.name);
+        }
+        waived.insert(rule.name, 0);
+    }
+    Ok(waived)
+}
+
+/// `--rules`: all rules of a format.
+fn rules(format: &dyn Format) -> Result<Exit, Failure> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    for rule in format.rules() {
+        writeln!(out, "{:<7} {} [{}]: {}", rule.severity.as_str(), rule.name, rule.section, rule.demand)?;
+    }
+    out.flush()?;
+    Ok(Exit::Fine)
+}
+
 fn object(finding: &Finding) -> serde_json::Value {
     json!({
         "rule": finding.rule.name,
-        "severity": finding.rule.severity.word(),
+        "severity": finding.rule.severity.as_str(),
         "section": finding.rule.section,
         "offset": finding.offset,
         "item": finding.item,

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use trackway::{ConfigFile, Options, Trace, WriteOptions};
+use trackway::format::{Flag, Format, Program, Settings, When};
+use trackway::{Options, Trace};
 use trackway_core::{FormatId, Isa};
 
 use crate::exit::Failure;
@@ -21,31 +22,99 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs the main job on a trace that is in the binary, and says what to try next
+    /// Record a built-in program, convert it to every format and back, and suggest next steps
     Demo(DemoArgs),
-    /// Says what a trace is: format, version, producer, items, instructions, gaps, health
+    /// Show what a trace is: format, version, producer, items, instructions, gaps, health
     Info(InfoArgs),
-    /// Shows instructions, or native items with --raw
+    /// Show instructions, or native items with --raw
     Dump(DumpArgs),
-    /// Converts a trace into another format or container, with an account of what was lost
+    /// Convert a trace to another format or container, with a ledger of what was lost
     Convert(ConvertArgs),
-    /// Counts what is in a trace: instructions by class, branches, loads and stores, traps, hot blocks
+    /// Count what is in a trace: instructions by class, branches, loads and stores, traps, hot blocks
     Stats(StatsArgs),
-    /// Checks a trace against its specification, one named rule per finding
+    /// Check a trace against its specification, one named rule per finding
     Check(CheckArgs),
-    /// Verifies a trace against the golden model: registers, memory, control flow, traps
+    /// Print a commented settings template of a format
+    Config(ConfigArgs),
+    /// Verify a trace against the golden model: registers, memory, control flow, traps
     Verify(VerifyArgs),
-    /// Looks at a program by itself: segments, disassembly, straight runs, symbols
+    /// Show a program: segments, disassembly, straight runs, symbols
     Image(ImageArgs),
-    /// Runs a RISC-V program on the golden model and records it
+    /// Run a RISC-V program on the golden model and record it
     Record(RecordArgs),
-    /// Writes shell completions
+    /// Print shell completions
     Completions(CompletionsArgs),
-    /// Writes the manual page
+    /// Print the manual page
     Man(ManArgs),
 }
 
-/// Options that mean the same everywhere.
+/// The formats of this program and the options given for their settings.
+#[derive(Clone, Default)]
+pub(crate) struct Context {
+    pub(crate) formats: Vec<&'static dyn Format>,
+    pub(crate) flags: Vec<(Flag, toml::Value)>,
+}
+
+impl std::fmt::Debug for Context {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Context({:?})", self.flags)
+    }
+}
+
+impl Context {
+    /// The format of that name.
+    pub(crate) fn format(&self, id: FormatId) -> Result<&'static dyn Format, Failure> {
+        trackway::by_id(&self.formats, id).ok_or_else(|| {
+            let ids: Vec<String> = self.formats.iter().map(|format| format.id().to_string()).collect();
+            Failure::Usage(format!("{id}: formats are {}", ids.join(", ")))
+        })
+    }
+
+    /// The output format: named, or by the extension of the output.
+    pub(crate) fn output(
+        &self,
+        into: Option<FormatId>,
+        output: &Path,
+    ) -> Result<Option<&'static dyn Format>, Failure> {
+        match into {
+            Some(id) => self.format(id).map(Some),
+            None => Ok(trackway::for_output(&self.formats, output)),
+        }
+    }
+
+    /// The settings for writing `into`: `base`, and the options given.
+    pub(crate) fn write_settings(&self, base: &Settings, into: &dyn Format) -> Result<Settings, Failure> {
+        let mut settings = base.clone();
+        let writing = self.flags.iter().filter(|(flag, _)| flag.when != When::Reading);
+        settings
+            .set_flags(
+                into,
+                &[When::Writing, When::Lowering],
+                writing.map(|(flag, value)| (flag.name, value.clone())),
+            )
+            .map_err(|error| Failure::Usage(error.to_string()))?;
+        Ok(settings)
+    }
+}
+
+/// Sections of a settings file that belong to commands.
+const TOOL_SECTIONS: [&str; 4] = ["machine", "csr", "masks", "verify"];
+
+/// Reads a settings file; sections that no format and no command knows are refused.
+pub(crate) fn read_settings(context: &Context, path: &Path) -> Result<Settings, Failure> {
+    let settings = Settings::read(path).map_err(|error| Failure::input(path, error))?;
+    settings
+        .refuse_unknown_sections(&context.formats, &TOOL_SECTIONS)
+        .map_err(|error| Failure::input(path, error))?;
+    Ok(settings)
+}
+
+/// All cores, unless a number is given.
+pub(crate) fn threads(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
+}
+
+/// Options of all commands that read a trace.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// ELF file of the program that ran
@@ -54,42 +123,36 @@ pub(crate) struct Common {
     /// Raw memory image of the program that ran
     #[arg(long, value_name = "PATH@ADDR")]
     pub(crate) image: Vec<String>,
-    /// What must be known from outside, as TOML
+    /// Settings the trace does not carry, as TOML (E-Trace parameters, ETE registers, …)
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-    /// Format of the input, where it is not to be recognised
+    /// Input format, overriding detection
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<FormatId>,
     /// Threads [default: all cores]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<usize>,
-    /// Read versions that are not supported as if they were
+    /// Try unsupported format versions anyway
     #[arg(long)]
     pub(crate) force: bool,
-    /// Stop at what would otherwise be stepped over; refuse losses
+    /// Fail on gaps and damage instead of continuing; refuse lossy conversions
     #[arg(long)]
     pub(crate) strict: bool,
-    /// The one source to decode, of several
+    /// Decode only this trace source
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
-    /// Also show cancelled speculation and failed transactions
-    #[arg(long)]
-    pub(crate) show_withdrawn: bool,
-    /// Where a wrapped trace buffer's dump begins
-    #[arg(long, value_name = "N", value_parser = number)]
-    pub(crate) write_pointer: Option<u64>,
-    /// Say less
+    /// Print less
     #[arg(short, long)]
     pub(crate) quiet: bool,
-    /// Say more
+    /// Print more
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    #[arg(skip)]
+    pub(crate) context: Context,
 }
 
-fn format(word: &str) -> Result<FormatId, String> {
-    let words: Vec<&str> = trackway::FORMATS.iter().map(|format| format.id().word()).collect();
-    let known = FormatId::from_word(word).filter(|_| words.contains(&word));
-    known.ok_or_else(|| format!("formats are {}", words.join(", ")))
+fn format(name: &str) -> Result<FormatId, String> {
+    name.parse().map_err(|()| "not the name of a format".to_string())
 }
 
 /// A number in decimal or, with `0x`, in hex.
@@ -104,33 +167,51 @@ fn number(text: &str) -> Result<u64, String> {
 impl Common {
     /// The options in the library's terms.
     pub(crate) fn options(&self) -> Result<Options, Failure> {
-        let config = match &self.config {
-            Some(path) => Some(ConfigFile::read(path).map_err(|error| Failure::input(path, error))?),
+        let settings = match &self.config {
+            Some(path) => Some(read_settings(&self.context, path)?),
             None => None,
         };
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        if let Some(id) = self.format {
+            self.context.format(id)?;
+        }
+        let reading = self.context.flags.iter().filter(|(flag, _)| flag.when == When::Reading);
         Ok(Options {
+            formats: self.context.formats.clone(),
             format: self.format,
-            config,
-            elf: self.elf.clone(),
-            image: self.image.clone(),
-            jobs: self.jobs.unwrap_or_else(cores).max(1),
+            settings,
+            flags: reading.map(|(flag, value)| (flag.name.to_string(), value.clone())).collect(),
+            program: Program { elf: self.elf.clone(), raw: self.image.clone() },
+            threads: threads(self.jobs),
             force: self.force,
             strict: self.strict,
             source: self.source.clone(),
-            show_withdrawn: self.show_withdrawn,
-            write_pointer: self.write_pointer,
-            write: WriteOptions::default(),
+            ..Options::default()
         })
     }
 
     /// Opens a trace.
-    pub(crate) fn open(&self, path: &Path) -> Result<(Trace, Options), Failure> {
-        let options = self.options()?;
-        let options = options.with_sidecar(path).map_err(|error| Failure::input(path, error))?;
-        let trace =
-            trackway::open(path, &options).map_err(|error| crate::report::placed(self, path, error))?;
-        Ok((trace, options))
+    pub(crate) fn open(&self, path: &Path) -> Result<Trace, Failure> {
+        self.options()?.open(path).map_err(|error| crate::report::placed(self, path, error))
+    }
+}
+
+impl Command {
+    /// Hands the formats and their options to the command.
+    pub(crate) fn set_context(&mut self, formats: &[&'static dyn Format], flags: Vec<(Flag, toml::Value)>) {
+        let context = match self {
+            Command::Info(args) => &mut args.common.context,
+            Command::Dump(args) => &mut args.common.context,
+            Command::Convert(args) => &mut args.common.context,
+            Command::Stats(args) => &mut args.common.context,
+            Command::Check(args) => &mut args.common.context,
+            Command::Verify(args) => &mut args.common.context,
+            Command::Record(args) => &mut args.context,
+            Command::Config(args) => &mut args.context,
+            Command::Completions(args) => &mut args.context,
+            Command::Man(args) => &mut args.context,
+            Command::Demo(_) | Command::Image(_) => return,
+        };
+        *context = Context { formats: formats.to_vec(), flags };
     }
 }
 
@@ -201,7 +282,7 @@ pub(crate) struct DumpArgs {
     /// Leave out the first N instructions, or items
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: u64,
-    /// Show N instructions, or items, at most
+    /// Show at most N instructions, or items
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Begin here: an instruction number, pc:ADDRESS, sym:NAME or time:N
@@ -229,50 +310,26 @@ pub(crate) struct ConvertArgs {
     /// Output format [default: by the extension of OUT, else that of the input]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) into: Option<FormatId>,
-    /// The file around the items, a word of the format (STF: zstf, plain, gzip, xz, zstd)
-    #[arg(long, value_name = "WORD")]
-    pub(crate) container: Option<String>,
-    /// Compression level
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) level: Option<i32>,
-    /// Instructions per chunk (STF), or bytes per .xz block (ASTF)
-    #[arg(long, value_name = "N")]
-    pub(crate) chunk: Option<u64>,
-    /// STF version to write from events
-    #[arg(long, value_name = "X.Y", value_parser = version)]
-    pub(crate) stf_version: Option<(u32, u32)>,
-    /// ASTF level to write from events
-    #[arg(long, value_name = "LEVEL")]
-    pub(crate) astf_level: Option<String>,
-    /// Profile or dialect, a word of the format
-    #[arg(long, value_name = "WORD")]
-    pub(crate) profile: Option<String>,
-    /// Write although the result does not conform; it says so
-    #[arg(long)]
-    pub(crate) allow_nonconforming: bool,
-    /// Store the account of what was lost
+    /// Write the ledger to a file, as JSON if it ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
-    /// The account as JSON, on stdout
+    /// Print the ledger as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
 
-fn version(text: &str) -> Result<(u32, u32), String> {
-    let numbers =
-        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
-    numbers.ok_or_else(|| "a version is X.Y".to_string())
-}
-
 /// Arguments of `check`.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The trace; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// A rule whose findings do not count
+    #[arg(value_name = "FILE", required_unless_present = "rules")]
+    pub(crate) file: Option<PathBuf>,
+    /// List the rules of a format instead
+    #[arg(long, value_name = "FORMAT", value_parser = format, conflicts_with = "file")]
+    pub(crate) rules: Option<FormatId>,
+    /// Ignore findings of this rule
     #[arg(long, value_name = "RULE")]
     pub(crate) waive: Vec<String>,
     /// Findings shown per rule
@@ -286,6 +343,16 @@ pub(crate) struct CheckArgs {
     pub(crate) jsonl: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Arguments of `config`.
+#[derive(Args, Debug)]
+pub(crate) struct ConfigArgs {
+    /// Format
+    #[arg(value_name = "FORMAT", value_parser = format)]
+    pub(crate) format: FormatId,
+    #[arg(skip)]
+    pub(crate) context: Context,
 }
 
 /// Arguments of `verify`.
@@ -303,13 +370,13 @@ pub(crate) struct VerifyArgs {
     /// The result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    /// Writes the result as JUnit XML
+    /// Write the result as JUnit XML
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Also tells what the trace exercised
+    /// Also report what the trace exercised
     #[arg(long)]
     pub(crate) coverage: bool,
-    /// Writes a short tandem trace that fails in the same way: a snapshot and a few groups
+    /// Write a short tandem trace that fails in the same way: a snapshot and a few groups
     #[arg(long, value_name = "OUT.tv")]
     pub(crate) minimise: Option<PathBuf>,
     #[command(flatten)]
@@ -375,16 +442,16 @@ pub(crate) struct RecordArgs {
     /// Output format [default: by the extension of OUT]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) into: Option<FormatId>,
-    /// What it runs on [default: bare where it is linked at 0x80000000 or above]
+    /// Platform [default: bare if it is linked at 0x80000000 or above]
     #[arg(long, value_name = "WORD")]
     pub(crate) platform: Option<Platform>,
     /// First instruction to record: a number, pc:0x… or sym:NAME
     #[arg(long, value_name = "WHERE")]
     pub(crate) from: Option<String>,
-    /// First instruction not to record any more
+    /// Stop recording before this instruction
     #[arg(long, value_name = "WHERE")]
     pub(crate) to: Option<String>,
-    /// Execute N instructions at most
+    /// Execute at most N instructions
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Leave registers out
@@ -393,13 +460,13 @@ pub(crate) struct RecordArgs {
     /// Leave memory accesses out
     #[arg(long)]
     pub(crate) no_mem: bool,
-    /// What the program reads from its standard input; `-` is stdin [default: nothing]
+    /// Standard input of the program; `-` is stdin [default: empty]
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// A variable of the program's environment, which is empty otherwise
+    /// Variable of the program's environment, which is empty otherwise
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// Where the program's random bytes come from [default: 1]
+    /// Seed of the program's random bytes [default: 1]
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) seed: Option<u64>,
     /// Time at the start, in seconds since 1970 [default: 1000000000]
@@ -408,17 +475,20 @@ pub(crate) struct RecordArgs {
     /// Let the program write, create and remove files
     #[arg(long)]
     pub(crate) write_files: bool,
-    /// The file around the items, a word of the format
-    #[arg(long, value_name = "WORD")]
-    pub(crate) container: Option<String>,
-    /// Compression level
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    pub(crate) level: Option<i32>,
-    /// Profile or dialect, a word of the format
-    #[arg(long, value_name = "WORD")]
-    pub(crate) profile: Option<String>,
-    #[command(flatten)]
-    pub(crate) common: Common,
+    /// Settings of the machine and of the output format, as TOML
+    #[arg(long, value_name = "FILE.toml")]
+    pub(crate) config: Option<PathBuf>,
+    /// Threads for compression [default: all cores]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+    /// Print less
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Print more
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    #[arg(skip)]
+    pub(crate) context: Context,
     /// Arguments of the program
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) arguments: Vec<String>,
@@ -427,13 +497,17 @@ pub(crate) struct RecordArgs {
 /// Arguments of `completions`.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Shell
     pub(crate) shell: clap_complete::Shell,
+    #[arg(skip)]
+    pub(crate) context: Context,
 }
 
 /// Arguments of `man`.
 #[derive(Args, Debug)]
 pub(crate) struct ManArgs {
-    /// The subcommand to describe [default: the whole program]
+    /// Subcommand to describe [default: the whole program]
     pub(crate) command: Option<String>,
+    #[arg(skip)]
+    pub(crate) context: Context,
 }

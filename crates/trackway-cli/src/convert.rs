@@ -1,52 +1,68 @@
 //! `trackway convert`: any format to any other.
 
 use std::io::{Read, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use serde_json::json;
-use trackway::{Expand, Format, Options, Target, Trace, WriteOptions};
-use trackway_core::{EventKind, Losses};
+use trackway::format::{Format, Program, Settings, Writing};
+use trackway::io::{FileError, Target};
+use trackway::{Conversion, ConvertOptions, convert_with};
+use trackway_core::{Fate, Losses};
 
-use crate::cli::ConvertArgs;
+use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::report::{placed, tell};
-use crate::walk::walk;
+use crate::report::{exit_of, placed, say};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
-    let into = match args.into {
-        Some(id) => trackway::by_name(id.word()),
-        None => trackway::for_output(&args.output),
-    };
+    let context = &args.common.context;
+    let into = context.output(args.into, &args.output)?;
     let same = is_same(&args.input, &args.output);
     if is_program(&args.input) && !same {
         return load(into, args);
     }
-    let (trace, mut options) = args.common.open(&args.input)?;
-    options.write = write_options(args);
-    let into = into.unwrap_or(trace.format);
+    let mut trace = args.common.open(&args.input)?;
     if same {
         return Err(Failure::Usage("input and output are the same file".into()));
     }
-    // From events is asked for by what only events can change.
-    let same = into.id() == trace.format.id() && args.stf_version.is_none() && args.astf_level.is_none();
-    if same { rewrite(trace, args, &options) } else { through_events(trace, into, args, &options) }
-}
-
-fn write_options(args: &ConvertArgs) -> WriteOptions {
-    WriteOptions {
-        container: args.container.clone(),
-        level: args.level,
-        chunk: args.chunk,
-        stf_version: args.stf_version,
-        astf_level: args.astf_level.clone(),
-        profile: args.profile.clone(),
-        allow_nonconforming: args.allow_nonconforming,
+    let into = into.unwrap_or(trace.format());
+    let settings = context.write_settings(trace.settings(), into)?;
+    let options = ConvertOptions { into: Some(into), settings: Some(settings), strict: args.common.strict };
+    let target = Target::new(&args.output);
+    let progress = Progress::new(args.common.quiet);
+    progress.say("writing");
+    let converted =
+        convert_with(&mut trace, &target, &options, |source, health| progress.update(source, health));
+    drop(progress);
+    let Conversion { ledger, health, ended } = converted.map_err(|error| match target.failure() {
+        Some(error) => Failure::Written { path: args.output.clone(), error },
+        None => placed(&args.common, &args.input, error),
+    })?;
+    account(&ledger, args)?;
+    if let Some(error) = ended {
+        return Err(match error {
+            trackway::Error::Strict(text) => Failure::Strict(format!("{}: {text}", args.input.display())),
+            error => {
+                let instruction = health.map(|health| health.counts.instructions);
+                placed(&args.common, &args.input, error).after(instruction)
+            }
+        });
     }
+    if let Some(health) = health.as_ref().filter(|_| !args.common.quiet) {
+        say!("{}", health.line());
+    }
+    if ledger.entries().next().is_none() {
+        return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
+    }
+    if args.common.strict && ledger.is_lossy() {
+        // A file that --strict refuses must not be taken for a good one.
+        target.discard();
+        return Err(Failure::Strict(format!("{}: the conversion loses information", args.output.display())));
+    }
+    Ok(health.map_or(Exit::Fine, |health| exit_of(&health, &args.common)))
 }
 
-/// Are these one file, whatever it is called? Writing would end it before it is read.
+/// True if both are one file, whatever it is called: writing would destroy it before it is read.
 fn is_same(input: &Path, output: &Path) -> bool {
     let piped = input.as_os_str() == "-";
     let input = if piped { Path::new("/dev/stdin") } else { input };
@@ -54,7 +70,7 @@ fn is_same(input: &Path, output: &Path) -> bool {
         || identity(input).zip(identity(output)).is_some_and(|(one, other)| one == other)
 }
 
-/// What tells a file from all others, where it exists.
+/// The identity of a file, where it exists.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
@@ -62,13 +78,13 @@ fn identity(path: &Path) -> Option<(u64, u64)> {
     Some((found.dev(), found.ino()))
 }
 
-/// What tells a file from all others, where it exists.
+/// The identity of a file, where it exists.
 #[cfg(not(unix))]
 fn identity(path: &Path) -> Option<std::path::PathBuf> {
     std::fs::canonicalize(path).ok()
 }
 
-/// Is the input no trace but an ELF file?
+/// True if the input is an ELF file and not a trace.
 fn is_program(path: &Path) -> bool {
     let mut head = [0; 4];
     path.as_os_str() != "-"
@@ -78,97 +94,35 @@ fn is_program(path: &Path) -> bool {
 
 /// A program becomes a trace that loads it into memory.
 fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, Failure> {
+    let context = &args.common.context;
     let Some(into) = into else {
-        let text = format!("{}: which format? Say --into FORMAT", args.output.display());
+        let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
-    let mut options = args.common.options()?;
-    options.write = write_options(args);
+    let settings = match &args.common.config {
+        Some(path) => read_settings(context, path)?,
+        None => Settings::default(),
+    };
+    let settings = context.write_settings(&settings, into)?;
     let failed = |error: trackway::Error| Failure::input(&args.input, error);
-    let file = |error| failed(trackway::Error::File { path: args.input.clone(), error });
-    let program = std::fs::read(&args.input).map_err(file)?;
-    let items = into.load(&program, Target::new(&args.output), &options).map_err(failed)?;
+    let elf = std::fs::read(&args.input).map_err(|error| failed(FileError::at(&args.input)(error).into()))?;
+    let (target, threads) = (Target::new(&args.output), threads(args.common.jobs));
+    let writing = Writing { target, settings: &settings, program: &Program::default(), threads };
+    let items = into.load(&elf, writing).map_err(failed)?;
     let mut losses = Losses::default();
-    losses.add(trackway_core::Fate::Kept, "items that load the program", items);
+    losses.add(Fate::Kept, "items that load the program", items);
     account(&losses, args)?;
     Ok(Exit::Fine)
 }
 
-fn rewrite(trace: Trace, args: &ConvertArgs, options: &Options) -> Result<Exit, Failure> {
-    let target = Target::new(&args.output);
-    let progress = Progress::new(args.common.quiet);
-    progress.say("writing");
-    let items = trace.rewrite(target.clone(), options).map_err(|error| match target.failure() {
-        Some(error) => Failure::Written { path: args.output.clone(), error },
-        None => placed(&args.common, &args.input, error),
-    })?;
-    drop(progress);
-    let mut losses = Losses::default();
-    losses.add(trackway_core::Fate::Kept, "items", items);
-    account(&losses, args)?;
-    if items == 0 {
-        return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
-    }
-    Ok(Exit::Fine)
-}
-
-fn through_events(
-    trace: Trace,
-    into: &'static dyn Format,
-    args: &ConvertArgs,
-    options: &Options,
-) -> Result<Exit, Failure> {
-    let failed = |error: trackway::Error| placed(&args.common, &args.input, error);
-    let meta = trace.meta().clone();
-    let programs = trace.programs(options).map_err(failed)?;
-    let mut source = trace.source().map_err(failed)?;
-    if !programs.is_empty() {
-        source = Box::new(Expand::by_source(source, programs));
-    }
-    let target = Target::new(&args.output);
-    let written = |error: trackway::Error| Failure::output(&target, &args.output, error);
-    let mut sink = trackway::create(into, target.clone(), &meta, options).map_err(written)?;
-    let mut events = 0u64;
-    let progress = Progress::new(args.common.quiet);
-    let (health, walked) = walk(&args.common, &args.input, &mut *source, &progress, |batch| {
-        events += batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Gap(_))).count() as u64;
-        sink.put(batch).map_err(|error| written(error.into()))?;
-        Ok(ControlFlow::Continue(()))
-    });
-    drop(progress);
-    // What came before damage is in the output, and the output is whole.
-    let losses = sink.finish().map_err(|error| written(error.into()))?;
-    account(&losses, args)?;
-    walked?;
-    if !args.common.quiet {
-        tell!("{}", health.line());
-    }
-    if events == 0 {
-        return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
-    }
-    if args.common.strict && losses.is_lossy() {
-        if args.output.as_os_str() != "-" {
-            // A file that --strict refuses must not be taken for a good one.
-            let folder = args.output.is_dir();
-            let _ = std::fs::remove_file(if folder {
-                args.output.join("snapshot.ini")
-            } else {
-                args.output.clone()
-            });
-        }
-        return Err(Failure::Strict(format!("{}: the conversion loses information", args.output.display())));
-    }
-    Ok(health.exit(&args.common))
-}
-
-/// Prints the account, and stores it where asked.
-fn account(losses: &Losses, args: &ConvertArgs) -> Result<(), Failure> {
+/// Prints the ledger, and stores it where asked.
+fn account(ledger: &Losses, args: &ConvertArgs) -> Result<(), Failure> {
     if !args.common.quiet && !args.json {
-        tell!("{}", losses.to_string().trim_end());
+        say!("{}", ledger.to_string().trim_end());
     }
-    let entries: Vec<_> = losses
+    let entries: Vec<_> = ledger
         .entries()
-        .map(|(fate, what, n)| json!({ "fate": fate.word(), "what": what, "count": n }))
+        .map(|(fate, what, n)| json!({ "fate": fate.as_str(), "what": what, "count": n }))
         .collect();
     let object = json!({ "trackway": { "schema": 1, "kind": "ledger" }, "entries": entries });
     if args.json {
@@ -178,10 +132,9 @@ fn account(losses: &Losses, args: &ConvertArgs) -> Result<(), Failure> {
         let text = if path.extension().is_some_and(|end| end == "json") {
             format!("{object}\n")
         } else {
-            losses.to_string()
+            ledger.to_string()
         };
-        std::fs::write(path, text)
-            .map_err(|error| Failure::input(path, trackway::Error::File { path: path.clone(), error }))?;
+        std::fs::write(path, text).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
     }
     Ok(())
 }

@@ -2,15 +2,17 @@
 //! shipped as a trace, is written in every format that can hold it, decoded back, and compared.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use trackway::{ConfigFile, Expand, Format, Options, Target as Output};
-use trackway_core::{Batch, EventKind, Losses, Outcome, Source};
+use trackway::format::{Format, Settings, Writing};
+use trackway::io::{FileError, Target as Output};
+use trackway::{Options, Trace};
+use trackway_core::{Batch, Losses, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::{LoadError, Program, RecordOptions, Recorder, Target};
 
 use crate::cli::DemoArgs;
-use crate::dump::{Shower, Window};
+use crate::dump::{View, Window};
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
 
@@ -19,7 +21,7 @@ struct Sample {
     name: &'static str,
     what: &'static str,
     elf: &'static [u8],
-    /// Its trace and the extension of that; without one the program is run on the golden model.
+    /// A trace of it and its extension; without one the program runs on the golden model.
     trace: Option<(&'static [u8], &'static str)>,
 }
 
@@ -42,7 +44,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let temporary = std::env::temp_dir().join(format!("trackway-demo-{}", std::process::id()));
     let folder = args.folder.as_ref().unwrap_or(&temporary);
     let made = std::fs::create_dir_all(folder);
-    made.map_err(|error| Failure::input(folder, trackway::Error::File { path: folder.clone(), error }))?;
+    made.map_err(|error| Failure::input(folder, FileError::at(folder)(error)))?;
     let mut agree = true;
     for (n, sample) in SAMPLES.iter().enumerate() {
         if n > 0 {
@@ -62,7 +64,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
             writeln!(out, "  trackway dump {folder}/sort-a64.ete --raw --limit 20")?;
         }
         None => {
-            // What cannot be removed is in the system's own temporary folder.
+            // If it cannot be removed, it is in the system's own temporary folder.
             let _ = std::fs::remove_dir_all(folder);
             writeln!(
                 out,
@@ -73,11 +75,11 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     Ok(if agree { Exit::Fine } else { Exit::Found })
 }
 
-/// Shows one sample; true if every format gave it back.
+/// Shows one sample; true if every format returned it unchanged.
 fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     let elf = folder.join(format!("{}.elf", sample.name));
     write(&elf, sample.elf)?;
-    let options = Options { elf: vec![elf.display().to_string()], ..Options::default() };
+    let options = Trace::options().elf(elf.display().to_string());
     let recorded = folder.join(format!("{}.recorded.{}", sample.name, sample.trace.map_or("stf", |t| t.1)));
     let failed = |error: trackway::Error| Failure::input(&recorded, error);
     match sample.trace {
@@ -94,10 +96,10 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
         sample.what,
         wanted.len()
     )?;
-    let trace = trackway::open(&recorded, &options).map_err(failed)?;
-    let meta = trace.meta().clone();
-    let mut listing = Listing::new(&mut out, &meta, vec![options.program().map_err(failed)?]);
-    let mut source = trace.source().map_err(failed)?;
+    let mut trace = options.open(&recorded).map_err(failed)?;
+    let programs = trace.programs().map_err(failed)?;
+    let mut listing = Listing::new(&mut out, &trace, programs);
+    let mut source = trace.events().map_err(failed)?;
     let mut batch = Batch::default();
     source.fill(&mut batch).map_err(|error| failed(error.into()))?;
     for (number, event) in
@@ -111,17 +113,17 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     let mut agree = true;
     for format in trackway::FORMATS {
         let path = folder.join(format!("{}.{}", sample.name, format.extensions()[0]));
-        let word = format.id().word();
+        let id = format.id();
         match convert(*format, &recorded, &path, &options) {
             Err(error) => {
-                // Nothing was written but a beginning; if it stays, it does no harm.
+                // Only a beginning was written; if it remains, it does no harm.
                 let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
-                writeln!(out, "{word:<8} {:>8} {:>10}  {:<9} {error}", "-", "-", "-")?;
+                writeln!(out, "{id:<8} {:>8} {:>10}  {:<9} {error}", "-", "-", "-")?;
             }
             Ok(losses) => {
                 let size = size_of(&path);
                 let bits = 8.0 * size as f64 / wanted.len().max(1) as f64;
-                let same = retired(&path, &decoding(&path, &options)).is_ok_and(|found| found == wanted);
+                let same = retired(&path, &options).is_ok_and(|found| found == wanted);
                 agree &= same;
                 let verdict = if same { "the same" } else { "DIFFERS" };
                 let dropped: Vec<&str> = losses
@@ -129,7 +131,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
                     .filter(|entry| entry.0 == trackway_core::Fate::Dropped)
                     .map(|entry| entry.1)
                     .collect();
-                writeln!(out, "{word:<8} {size:>8} {bits:>10.2}  {verdict:<9} {}", dropped.join(", "))?;
+                writeln!(out, "{id:<8} {size:>8} {bits:>10.2}  {verdict:<9} {}", dropped.join(", "))?;
             }
         }
     }
@@ -137,8 +139,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    let file = |error| Failure::input(path, trackway::Error::File { path: path.to_path_buf(), error });
-    std::fs::write(path, bytes).map_err(file)
+    std::fs::write(path, bytes).map_err(|error| Failure::input(path, FileError::at(path)(error)))
 }
 
 /// Runs a user program on the golden model.
@@ -147,16 +148,10 @@ fn record(elf: &[u8], to: &Path, options: &Options) -> Result<(), trackway::Erro
     let process = Process::new(&Program::read(elf).map_err(loaded)?, LinuxOptions::new(["sort".to_string()]))
         .map_err(loaded)?;
     let mut recorder = Recorder::new(Target::Process(Box::new(process)), RecordOptions::default());
-    match trackway::by_name("stf") {
-        Some(stf) => put_all(&mut recorder, stf, to, options).map(drop),
+    match trackway::for_output(&options.formats, to) {
+        Some(format) => put_all(&mut recorder, format, to, options).map(drop),
         None => Ok(()),
     }
-}
-
-/// What the decoder needs: the parameters that the encoder wrote beside the trace.
-fn decoding(path: &Path, options: &Options) -> Options {
-    let sidecar = PathBuf::from(format!("{}.toml", path.display()));
-    Options { config: ConfigFile::read(&sidecar).ok(), ..options.clone() }
 }
 
 fn convert(
@@ -165,7 +160,7 @@ fn convert(
     to: &Path,
     options: &Options,
 ) -> Result<Losses, trackway::Error> {
-    let mut source = trackway::open(from, options)?.source()?;
+    let mut source = options.open(from)?.events()?;
     put_all(&mut *source, format, to, options)
 }
 
@@ -176,7 +171,13 @@ fn put_all(
     options: &Options,
 ) -> Result<Losses, trackway::Error> {
     let meta = source.meta().clone();
-    let mut sink = trackway::create(format, Output::new(to), &meta, options)?;
+    let writing = Writing {
+        target: Output::new(to),
+        settings: &Settings::default(),
+        program: &options.program,
+        threads: options.threads,
+    };
+    let mut sink = format.create(writing, &meta)?;
     let mut batch = Batch::default();
     while source.fill(&mut batch)? {
         sink.put(&batch)?;
@@ -186,17 +187,11 @@ fn put_all(
 
 /// Addresses of the instructions that retired.
 fn retired(path: &Path, options: &Options) -> Result<Vec<u64>, trackway::Error> {
-    let source = trackway::open(path, options)?.source()?;
-    let mut source = Expand::new(source, options.program()?);
+    let mut steps = options.open(path)?.steps()?;
     let mut pcs = Vec::new();
-    let mut batch = Batch::default();
-    while source.fill(&mut batch)? {
-        for event in &batch.events {
-            if let EventKind::Step(step) = &event.kind
-                && step.outcome == Outcome::Retired
-            {
-                pcs.extend(step.pc);
-            }
+    while let Some(step) = steps.next()? {
+        if step.is_retired() {
+            pcs.extend(step.pc);
         }
     }
     Ok(pcs)

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
-use trackway::{Expand, Trace};
+use trackway::{Counts, Health, Trace};
 use trackway_core::{Batch, Event, EventKind, Item, Source};
 use trackway_image::Image;
 
@@ -15,64 +15,59 @@ use crate::listing::Listing;
 use crate::pcs::{Pcs, Runs};
 use crate::position::Position;
 use crate::progress::Progress;
-use crate::report::{self, Health, placed, tell};
+use crate::report::{self, exit_of, placed, print_health, say};
 use crate::walk::walk;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
-    let (trace, options) = args.common.open(&args.file)?;
+    let mut trace = args.common.open(&args.file)?;
     if args.raw {
         return items(trace, args);
     }
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
-    let programs = trace.programs(&options).map_err(failed)?;
+    let programs = trace.programs().map_err(failed)?;
     let meta = trace.meta().clone();
-    let mut source = trace.source().map_err(failed)?;
     let shape = args.shape;
-    if !programs.is_empty() && matches!(shape, Shape::Text | Shape::Pcs) {
-        source = Box::new(Expand::by_source(source, programs.clone()));
-    }
+    let expanded = matches!(shape, Shape::Text | Shape::Pcs);
+    let mut source = if expanded { trace.expanded() } else { trace.events() }.map_err(failed)?;
     let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    let mut shower: Box<dyn Shower + '_> = match shape {
+    let mut view: Box<dyn View + '_> = match shape {
         _ if args.jsonl => Box::new(Lines { out, json: true, line: String::new() }),
         Shape::Events => Box::new(Lines { out, json: false, line: String::new() }),
-        Shape::Text => Box::new(Listing::new(out, &meta, programs.clone())),
+        Shape::Text => Box::new(Listing::new(out, &trace, programs.clone())),
         Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, programs.clone())),
         Shape::Runs => Box::new(Runs::new(out, &meta)),
     };
-    let result = show(args, &mut *source, &mut *shower, &programs);
-    // What was read before an error is shown before it.
-    shower.end()?;
-    drop(shower);
+    let result = show(args, &mut *source, &mut *view, &programs);
+    // Events before an error are shown before it.
+    view.end()?;
+    drop(view);
     let health = result?;
     if args.shape == Shape::Text && !args.jsonl || health.first_error.is_some() {
-        health.print(&args.common);
+        print_health(&health, &args.common);
     }
-    Ok(health.exit(&args.common))
+    Ok(exit_of(&health, &args.common))
 }
 
-/// Shows events one by one, in one of the shapes.
-pub(crate) trait Shower {
-    /// One event; `number` is that of its first instruction. At most `most` instructions of it are wanted,
-    /// and the first `skip` are not.
+/// Prints events one by one, in one of the shapes.
+pub(crate) trait View {
+    /// One event; `number` is that of its first instruction. Of a run only the instructions in `window` are printed.
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()>;
 
-    /// Everything was shown.
+    /// After the last event.
     fn end(&mut self) -> std::io::Result<()>;
 }
 
-/// The instructions that are wanted, by number: `[from, to)`.
+/// Instructions to show, by number: `[from, to)`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// First.
     pub(crate) from: u64,
-    /// Behind the last.
     pub(crate) to: u64,
 }
 
 fn show(
     args: &DumpArgs,
     source: &mut dyn Source,
-    shower: &mut dyn Shower,
+    view: &mut dyn View,
     programs: &[Arc<Image>],
 ) -> Result<Health, Failure> {
     let read = |text: &Option<String>| text.as_deref().map(|text| Position::read(text, programs)).transpose();
@@ -109,7 +104,7 @@ fn show(
                     n => number + n > window.from && number < window.to,
                 };
                 if wanted {
-                    shower.event(batch, event, number, window)?;
+                    view.event(batch, event, number, window)?;
                     begun |= instructions > 0;
                     shown += (number + instructions).min(window.to)
                         - number.max(window.from).min(number + instructions);
@@ -126,8 +121,8 @@ fn show(
     if let (true, Some(from)) = (never, &args.from) {
         return Err(Failure::Usage(format!("{}: the trace never reaches {from}", args.file.display())));
     }
-    // Batches are read whole; the health is that of what was asked about.
-    Ok(Health { instructions: shown, ..health })
+    // Batches are read whole; the health is that of the window.
+    Ok(Health { counts: Counts { instructions: shown, ..health.counts }, ..health })
 }
 
 /// One line per event: text or JSON.
@@ -137,7 +132,7 @@ struct Lines<W> {
     line: String,
 }
 
-impl<W: Write> Shower for Lines<W> {
+impl<W: Write> View for Lines<W> {
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, _: Window) -> std::io::Result<()> {
         if self.json {
             let mut object = Map::new();
@@ -167,7 +162,7 @@ impl<W: Write> Shower for Lines<W> {
 }
 
 /// `--raw`: native items.
-fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
+fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let mut items = trace.items().map_err(failed)?;
     let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
@@ -189,9 +184,9 @@ fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
                 out.flush()?;
                 match items.resync() {
                     Ok(Some(skipped)) if !args.common.strict => {
-                        health.stepped_over(error);
-                        health.gaps += 1;
-                        health.skipped += skipped;
+                        health.passed(error);
+                        health.counts.gaps += 1;
+                        health.counts.skipped += skipped;
                         writeln!(out, "{:#010x} -- {error}; {skipped} bytes skipped", error.offset)?;
                         continue;
                     }
@@ -220,7 +215,7 @@ fn items(trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     }
     out.flush()?;
     if let Some(error) = health.first_error {
-        tell!("damaged: {error}");
+        say!("damaged: {error}");
     }
-    Ok(health.exit(&args.common))
+    Ok(exit_of(&health, &args.common))
 }

@@ -1,11 +1,11 @@
-//! Exit codes, and what ends a command.
+//! Exit codes and failures.
 
 use std::path::{Path, PathBuf};
 
 /// How a command ended. The numbers are part of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Exit {
-    /// Fine.
+    /// Nothing to report.
     Fine = 0,
     /// It found something: a difference, a violation, a mismatch.
     Found = 1,
@@ -25,7 +25,7 @@ impl From<Exit> for std::process::ExitCode {
     }
 }
 
-/// Why a command could not go on.
+/// Reason why a command stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A trace could not be opened or read; `instruction` is the number of the next one.
@@ -64,6 +64,7 @@ fn about(path: &Path, error: &trackway::Error) -> String {
     match error {
         trackway::Error::File { .. }
         | trackway::Error::Config(_)
+        | trackway::Error::Strict(_)
         | trackway::Error::Image(
             trackway_image::Error::Io { .. }
             | trackway_image::Error::In { .. }
@@ -76,7 +77,11 @@ fn about(path: &Path, error: &trackway::Error) -> String {
 
 impl Failure {
     /// A failure to write a trace: the output's own, if it has one.
-    pub(crate) fn output(target: &trackway::Target, path: &Path, error: impl Into<trackway::Error>) -> Self {
+    pub(crate) fn output(
+        target: &trackway::io::Target,
+        path: &Path,
+        error: impl Into<trackway::Error>,
+    ) -> Self {
         match target.failure() {
             Some(error) => Failure::Written { path: path.into(), error },
             None => Self::input(path, error),
@@ -88,6 +93,16 @@ impl Failure {
         Failure::Input { path: path.into(), error: Box::new(error.into()), instruction: None, excerpt: None }
     }
 
+    /// The same failure, after that many instructions.
+    pub(crate) fn after(self, instructions: Option<u64>) -> Self {
+        match self {
+            Failure::Input { path, error, excerpt, .. } => {
+                Failure::Input { path, error, instruction: instructions, excerpt }
+            }
+            other => other,
+        }
+    }
+
     /// The exit code for it.
     pub(crate) fn exit(&self) -> Exit {
         match self {
@@ -95,7 +110,7 @@ impl Failure {
             Failure::Input { error, .. } if matches!(**error, trackway::Error::Config(_)) => Exit::Usage,
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,
-            // A closed pipe is how a reader says that it has enough.
+            // A closed pipe means that the reader has enough.
             Failure::Output(error) | Failure::Written { error, .. }
                 if error.kind() == std::io::ErrorKind::BrokenPipe =>
             {

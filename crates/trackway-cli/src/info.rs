@@ -5,19 +5,20 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Map, Value as Json, json};
-use trackway_core::{Batch, EventKind, Meta, Observer, Outcome, TimeKind};
+use trackway::Health;
+use trackway_core::{Batch, Census, EventKind, Meta, Observer, Outcome, TimeKind};
 use trackway_tools::contexts::{self, Contexts};
 
 use crate::cli::InfoArgs;
 use crate::exit::{Exit, Failure};
-use crate::report::{self, Health};
+use crate::report::{self, exit_of, print_damage};
 use crate::walk::observe;
 
-/// What is gathered from the events.
+/// Counts and bounds of the events.
 #[derive(Debug, Default)]
 struct Summary {
     attempted: u64,
-    /// Runs that the program has no such way for.
+    /// Runs that contradict the program.
     doubtful: u64,
     memory: u64,
     registers: u64,
@@ -58,12 +59,12 @@ impl Observer for Summary {
         }
     }
 
-    fn another(&self) -> Box<dyn Observer> {
+    fn fork(&self) -> Box<dyn Observer> {
         Box::new(Summary::default())
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = later.same::<Self>();
+        let later = later.downcast::<Self>();
         self.attempted += later.attempted;
         self.doubtful += later.doubtful;
         self.memory += later.memory;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
     for path in &args.files {
         match one(path, args) {
             Ok(exit) => worst = worst.max(exit),
-            // With several files one that fails does not keep the others from being shown.
+            // One file that fails does not keep the others from being shown.
             Err(failure @ Failure::Input { .. }) if several => {
                 worst = worst.max(report::failure(&failure, ""))
             }
@@ -94,13 +95,13 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
 }
 
 fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
-    let (trace, _) = args.common.open(path)?;
-    let (meta, title) = (trace.meta().clone(), trace.format.title());
-    let mut container = trace.container();
-    if let Some(compression) = trace.compression {
-        container.push(("compression", compression.word().to_string()));
+    let mut trace = args.common.open(path)?;
+    let (meta, title) = (trace.meta().clone(), trace.format().title());
+    let mut container = trace.facts();
+    if let Some(compression) = trace.compression() {
+        container.push(("compression", compression.as_str().to_string()));
     }
-    let mut source = trace.source().map_err(|error| report::placed(&args.common, path, error))?;
+    let mut source = trace.events().map_err(|error| report::placed(&args.common, path, error))?;
     let mut summary = Summary::default();
     // A damaged trace is described as far as it was read.
     let (health, walked) = observe(&args.common, path, &mut *source, &mut summary);
@@ -124,8 +125,8 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
             writeln!(out, "  trackway {next}")?;
         }
     }
-    health.print_damage();
-    walked.map(|()| health.exit(&args.common))
+    print_damage(&health);
+    walked.map(|()| exit_of(&health, &args.common))
 }
 
 fn facts(
@@ -135,11 +136,11 @@ fn facts(
     container: &[(&'static str, String)],
     summary: &Summary,
     health: &Health,
-    census: &[(&'static str, u64)],
+    census: &Census,
 ) -> Vec<(&'static str, Json)> {
     let mut facts: Vec<(&'static str, Json)> = vec![
         ("file", json!(path.display().to_string())),
-        ("format", json!(meta.format.word())),
+        ("format", json!(meta.format.as_str())),
         ("title", json!(title)),
         ("version", json!(meta.version)),
     ];
@@ -148,7 +149,7 @@ fn facts(
     let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
     let hex = |value: Option<u64>| value.map(|value| json!(format!("{value:#x}")));
     put("level", meta.level.as_ref().map(|level| json!(level)));
-    put("isa", Some(json!(meta.isa.word())));
+    put("isa", Some(json!(meta.isa.as_str())));
     put("isa string", meta.isa_string.as_ref().map(|text| json!(text)));
     put("vector bits", meta.vector_bits.map(|bits| json!(bits)));
     let producers: Vec<String> = meta
@@ -167,9 +168,9 @@ fn facts(
     put("first pc", hex(summary.first_pc));
     put("last pc", hex(summary.last_pc));
     put("items", health.items.map(|items| json!(items)));
-    let kinds: Map<String, Json> = census.iter().map(|(name, n)| (name.to_string(), json!(n))).collect();
+    let kinds: Map<String, Json> = census.entries().map(|(name, n)| (name.to_string(), json!(n))).collect();
     put("item kinds", (!kinds.is_empty()).then_some(Json::Object(kinds)));
-    put("instructions", Some(json!(health.instructions)));
+    put("instructions", Some(json!(health.counts.instructions)));
     put("attempted only", (summary.attempted > 0).then(|| json!(summary.attempted)));
     put("doubtful runs", (summary.doubtful > 0).then(|| json!(summary.doubtful)));
     put("memory accesses", Some(json!(summary.memory)));
@@ -180,12 +181,12 @@ fn facts(
     let contexts: BTreeSet<String> =
         summary.contexts.met().filter_map(|(context, _)| contexts::name(context)).collect();
     put("contexts", list(&Vec::from_iter(contexts)));
-    put("gaps", Some(json!(health.gaps)));
-    put("bytes skipped", Some(json!(health.skipped)));
+    put("gaps", Some(json!(health.counts.gaps)));
+    put("bytes skipped", Some(json!(health.counts.skipped)));
     facts
 }
 
-/// Text of a trace for a terminal: what would move its cursor or colour it is written out.
+/// Text of a trace for a terminal, with control characters escaped.
 fn on_one_line(text: &str) -> String {
     let plain =
         |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.into() };

@@ -3,19 +3,19 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use trackway_core::{
-    Batch, Context, Event, EventKind, FormatId, Isa, MemAccess, Meta, Outcome, Run, Step, Value,
-};
+use trackway::Trace;
+use trackway::format::Format;
+use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Outcome, Run, Step, Value};
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Style;
 
-use crate::dump::{Shower, Window};
+use crate::dump::{View, Window};
 
 /// Writes the listing.
 pub(crate) struct Listing<W> {
     out: W,
     isa: Isa,
-    format: FormatId,
+    format: &'static dyn Format,
     /// Text, function and line of each address.
     columns: Columns,
     context: Context,
@@ -25,12 +25,13 @@ pub(crate) struct Listing<W> {
 }
 
 impl<W: Write> Listing<W> {
-    pub(crate) fn new(out: W, meta: &Meta, programs: Vec<Arc<Image>>) -> Self {
+    pub(crate) fn new(out: W, trace: &Trace, programs: Vec<Arc<Image>>) -> Self {
+        let meta = trace.meta();
         Listing {
             out,
             isa: meta.isa,
-            format: meta.format,
-            columns: Columns::new(trackway::program(&programs, 0), Style::default()),
+            format: trace.format(),
+            columns: Columns::new(trackway_image::program(&programs, 0), Style::default()),
             context: Context::default(),
             sources: meta.sources.clone(),
             source: None,
@@ -91,7 +92,7 @@ impl<W: Write> Listing<W> {
         write!(self.out, "{text:<32}")
     }
 
-    /// Function and source line, where the program tells them.
+    /// Function and source line, where the program has them.
     fn place(&mut self, pc: Option<u64>) -> std::io::Result<()> {
         let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) else { return Ok(()) };
         let row = self.columns.row(pc);
@@ -106,9 +107,10 @@ impl<W: Write> Listing<W> {
 
     fn memory(&mut self, batch: &Batch, access: &MemAccess) -> std::io::Result<()> {
         let MemAccess { kind, address, size, .. } = access;
-        match access.unplaced {
-            true => write!(self.out, "{INDENT}mem {kind:<5} {:16} {size}", "?")?,
-            false => write!(self.out, "{INDENT}mem {kind:<5} {address:016x} {size}")?,
+        if access.unplaced {
+            write!(self.out, "{INDENT}mem {kind:<5} {:16} {size}", "?")?;
+        } else {
+            write!(self.out, "{INDENT}mem {kind:<5} {address:016x} {size}")?;
         }
         value(&mut self.out, batch, access.data)?;
         if let Some(extra) = batch.mem_extra_of(access) {
@@ -126,7 +128,7 @@ impl<W: Write> Listing<W> {
         writeln!(self.out)
     }
 
-    /// A run whose code is known is listed; else it is one line.
+    /// A run whose code is known is listed; otherwise it is one line.
     fn run(&mut self, run: &Run, number: u64, window: Window) -> std::io::Result<()> {
         let memory = self.columns.image().memory(&self.context);
         let mut pc = run.start;
@@ -166,11 +168,11 @@ fn value(out: &mut impl Write, batch: &Batch, value: Value) -> std::io::Result<(
     }
 }
 
-impl<W: Write> Shower for Listing<W> {
+impl<W: Write> View for Listing<W> {
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
         if self.source != Some(batch.source) {
             if self.source.is_some() && self.programs.len() > 1 {
-                let program = trackway::program(&self.programs, batch.source);
+                let program = trackway_image::program(&self.programs, batch.source);
                 self.columns = Columns::new(program, Style::default());
             }
             self.source = Some(batch.source);
@@ -191,7 +193,7 @@ impl<W: Write> Shower for Listing<W> {
             }
             _ => {}
         }
-        // Everything else is rare: its fields as they are, but for text, which is to be read.
+        // Everything else is rare: its fields as in an event line, text decoded.
         let mut line = String::new();
         let text = match &event.kind {
             EventKind::Mark(mark) if mark.text.len > 0 => Some(batch.text_of(mark.text)),

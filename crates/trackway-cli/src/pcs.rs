@@ -7,7 +7,7 @@ use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Meta, Outcome};
 use trackway_image::Image;
 use trackway_isa::flow;
 
-use crate::dump::{Shower, Window};
+use crate::dump::{View, Window};
 
 /// One line per retired instruction.
 pub(crate) struct Pcs<W> {
@@ -25,7 +25,7 @@ impl<W: Write> Pcs<W> {
     }
 }
 
-impl<W: Write> Shower for Pcs<W> {
+impl<W: Write> View for Pcs<W> {
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
         if self.source != batch.source {
             self.source = batch.source;
@@ -39,15 +39,15 @@ impl<W: Write> Shower for Pcs<W> {
                     self.out.write_all(&hex_line(pc))?;
                 }
             }
-            // A run that was not expanded: its code is not in an ELF file; the source's own program may have it.
+            // A run that was not expanded: its code is unknown, so are the lengths of its instructions.
             EventKind::Run(run) if !run.withdrawn => {
-                let memory = trackway::program(&self.programs, self.source).memory(&self.context);
+                let memory = trackway_image::program(&self.programs, self.source).memory(&self.context);
                 let mut pc = run.start;
                 for n in 0..u64::from(run.count) {
                     let length = match (memory.fetch(run.isa, pc), run.isa) {
                         (Some((_, length)), _) => u64::from(length),
                         (None, Isa::A64 | Isa::A32) => 4,
-                        // Equal lengths are the only ones that can be told without the code.
+                        // Without the code only equal lengths are certain.
                         _ if run.end.wrapping_sub(run.start) == 4 * u64::from(run.count) => 4,
                         _ if run.end.wrapping_sub(run.start) == 2 * u64::from(run.count) => 2,
                         _ => break,
@@ -84,12 +84,11 @@ fn hex_line(pc: u64) -> [u8; 17] {
     line
 }
 
-/// One line per straight run. Steps are joined up to the next transfer; runs as they are, joined where one
-/// just flows into the next.
+/// One line per straight run. Steps are joined up to the next transfer, runs where one continues into the next.
 pub(crate) struct Runs<W> {
     out: W,
     isa: Isa,
-    /// Start, end and instructions of the run at hand.
+    /// Start, end and instructions of the current run.
     run: Option<(u64, u64, u64)>,
 }
 
@@ -118,7 +117,7 @@ impl<W: Write> Runs<W> {
     }
 }
 
-impl<W: Write> Shower for Runs<W> {
+impl<W: Write> View for Runs<W> {
     fn event(&mut self, batch: &Batch, event: &Event, _: u64, _: Window) -> std::io::Result<()> {
         match &event.kind {
             EventKind::Step(step) => {

@@ -4,20 +4,21 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use trackway::Health;
 use trackway_core::Source;
 
-/// A bar with rate and time left where the source knows how far it goes, else a count.
+/// A bar with rate and time left where the size of the source is known, else a count.
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// Hidden unless stderr is a terminal and nobody asked for quiet.
+    /// Hidden unless stderr is a terminal and --quiet is absent.
     pub(crate) fn new(quiet: bool) -> Self {
         Self::shown(!quiet)
     }
 
-    /// For those who print as they go: hidden, too, where that would go to the same terminal.
+    /// For commands that print as they go: hidden where stdout is a terminal too.
     pub(crate) fn beside_output(quiet: bool) -> Self {
         Self::shown(!quiet && !std::io::stdout().is_terminal())
     }
@@ -31,15 +32,15 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Says what goes on, where it cannot be told how far it is.
+    /// Shows what is being done, where progress is unknown.
     pub(crate) fn say(&self, what: &'static str) {
         self.bar.set_message(what);
         let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     }
 
-    /// So many instructions were read, so many errors met.
-    pub(crate) fn update(&self, source: &dyn Source, instructions: u64, errors: u64) {
+    /// Shows how far the source has been read.
+    pub(crate) fn update(&self, source: &dyn Source, health: &Health) {
         if self.bar.is_hidden() {
             return;
         }
@@ -52,6 +53,7 @@ impl Progress {
             self.bar.set_position(done);
         }
         let seconds = self.bar.elapsed().as_secs_f64().max(1e-3);
+        let (instructions, errors) = (health.counts.instructions, health.errors);
         let rate = instructions as f64 / seconds / 1e6;
         self.bar.set_message(format!("{instructions} instructions, {rate:.1} M/s, {errors} errors"));
     }

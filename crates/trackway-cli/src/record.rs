@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use trackway::{Target as Output, WriteOptions};
+use trackway::format::{Program as Files, Settings as FormatSettings, Writing};
+use trackway::io::{FileError, Target as Output};
 use trackway_core::{Batch, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig, RAM_BASE};
@@ -11,22 +12,20 @@ use trackway_hart::{
     Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Settings, Target,
 };
 
-use crate::cli::{Platform, RecordArgs};
+use crate::cli::{Platform, RecordArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
-use crate::report::tell;
+use crate::report::say;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let path = &args.program;
-    let file = |error| Failure::input(path, trackway::Error::File { path: path.clone(), error });
-    let bytes = std::fs::read(path).map_err(file)?;
+    let bytes = std::fs::read(path).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
     let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
     let program = Program::read(&bytes).map_err(loaded)?;
-    let mut options = args.common.options()?;
-    let settings = match &options.config {
-        Some(config) => config.section("machine").map_err(|error| Failure::input(&config.path, error))?,
-        None => None,
+    let file = match &args.config {
+        Some(path) => read_settings(&args.context, path)?,
+        None => FormatSettings::default(),
     };
-    let settings: Settings = settings.unwrap_or_default();
+    let settings: Settings = file.section("machine").map_err(|error| Failure::input(path, error))?;
     let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
     let target = match platform(args, &program) {
         Platform::Linux => {
@@ -57,42 +56,35 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         },
     );
 
-    options.elf.push(path.display().to_string());
-    options.write = WriteOptions {
-        container: args.container.clone(),
-        level: args.level,
-        profile: args.profile.clone(),
-        ..WriteOptions::default()
-    };
-    let into = match args.into {
-        Some(id) => trackway::by_name(id.word()),
-        None => trackway::for_output(&args.output),
-    };
-    let Some(into) = into else {
-        let text = format!("{}: which format? Say --into FORMAT", args.output.display());
+    let Some(into) = args.context.output(args.into, &args.output)? else {
+        let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
+    let settings = args.context.write_settings(&file, into)?;
+    let files = Files { elf: vec![path.display().to_string()], raw: Vec::new() };
     let target = Output::new(&args.output);
     let written = |error: trackway::Error| Failure::output(&target, &args.output, error);
     let meta = recorder.meta().clone();
-    let mut sink = trackway::create(into, target.clone(), &meta, &options).map_err(written)?;
+    let threads = threads(args.jobs);
+    let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads };
+    let mut sink = into.create(writing, &meta).map_err(written)?;
     let mut batch = Batch::default();
-    // The trace may be on stdout; the program's own words then go to stderr.
+    // The trace may be on stdout; the program's own output then goes to stderr.
     let to_stdout = args.output != Path::new("-");
     while recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         show(&mut recorder, to_stdout)?;
     }
     let losses = sink.finish().map_err(|error| written(error.into()))?;
-    if args.common.verbose {
-        tell!("{}", losses.to_string().trim_end());
+    if args.verbose {
+        say!("{}", losses.to_string().trim_end());
     }
     let end = recorder.run_out();
     show(&mut recorder, to_stdout)?;
     conclude(args, &recorder, end)
 }
 
-/// Says how it went.
+/// Reports how the program ended.
 fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Failure> {
     let ended = match end {
         End::Passed => "ended well, exit code 0".to_string(),
@@ -100,9 +92,9 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Fa
         End::Killed(signal) => format!("was ended by signal {signal}"),
         End::Unfinished => format!("was stopped after {} instructions", recorder.executed()),
     };
-    if !args.common.quiet {
-        tell!("{}: {ended}", args.program.display());
-        tell!(
+    if !args.quiet {
+        say!("{}: {ended}", args.program.display());
+        say!(
             "{}: {} instructions recorded, {} executed",
             args.output.display(),
             recorder.recorded(),
@@ -136,14 +128,13 @@ fn linux_options(args: &RecordArgs) -> Result<LinuxOptions, Failure> {
         Err(_) => name,
     };
     if let Some(path) = &args.stdin {
-        let file = |error| Failure::input(path, trackway::Error::File { path: path.clone(), error });
-        options.stdin = match path.as_os_str() == "-" {
-            true => {
-                let mut bytes = Vec::new();
-                std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map_err(file)?;
-                bytes
-            }
-            false => std::fs::read(path).map_err(file)?,
+        let file = |error| Failure::input(path, FileError::at(path)(error));
+        options.stdin = if path.as_os_str() == "-" {
+            let mut bytes = Vec::new();
+            std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes).map_err(file)?;
+            bytes
+        } else {
+            std::fs::read(path).map_err(file)?
         };
     }
     if let Some(seed) = args.seed {
@@ -172,7 +163,7 @@ fn position(text: &str, program: &Program) -> Result<Position, Failure> {
     Ok(Position::Instruction(number))
 }
 
-/// Passes on what the program printed.
+/// Passes on the program's output.
 fn show(recorder: &mut Recorder, to_stdout: bool) -> Result<(), Failure> {
     let (out, err) = recorder.target.take_output();
     if to_stdout {

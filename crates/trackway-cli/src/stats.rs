@@ -5,25 +5,26 @@ use std::io::Write;
 use std::ops::ControlFlow;
 
 use serde_json::{Map, Value as Json, json};
+use trackway::Health;
 use trackway_core::{Observer, Source};
 use trackway_tools::stats::{LINE, PAGE, Stats};
 
 use crate::cli::StatsArgs;
 use crate::exit::{Exit, Failure};
 use crate::progress::Progress;
-use crate::report::{Health, placed};
+use crate::report::{exit_of, placed, print_damage};
 use crate::walk::{observe, walk};
 
 /// A group of numbers under a heading.
 type Group = (&'static str, Vec<(String, Json)>);
 
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    let (trace, options) = args.common.open(&args.file)?;
+    let mut trace = args.common.open(&args.file)?;
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
-    let programs = trace.programs(&options).map_err(failed)?;
+    let programs = trace.programs().map_err(failed)?;
     let isa = trace.meta().isa;
     let mut stats = Stats::new(isa, &programs);
-    let mut source = trace.source().map_err(failed)?;
+    let mut source = trace.events().map_err(failed)?;
     let in_parts = programs.iter().all(|program| program.is_everywhere());
     // A damaged trace is counted as far as it was read.
     let (mut health, mut walked) = if in_parts {
@@ -32,10 +33,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
         in_order(args, &mut *source, &mut stats)
     };
     if !stats.is_exact() {
-        // Some part was taken for another instruction set than it is of: once more, in order.
+        // Some part was decoded with the wrong instruction set: once more, in order.
         stats = Stats::new(isa, &programs);
-        let (trace, _) = args.common.open(&args.file)?;
-        (health, walked) = in_order(args, &mut *trace.source().map_err(failed)?, &mut stats);
+        let mut trace = args.common.open(&args.file)?;
+        (health, walked) = in_order(args, &mut *trace.events().map_err(failed)?, &mut stats);
     }
     let name = |pc: u64| programs.first()?.place(pc);
     let groups = groups(&stats, args.top, &name);
@@ -52,8 +53,8 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     } else {
         print(&mut out, &groups, &health)?;
     }
-    health.print_damage();
-    walked.map(|()| health.exit(&args.common))
+    print_damage(&health);
+    walked.map(|()| exit_of(&health, &args.common))
 }
 
 /// Shows all events to `stats` on one thread.
@@ -124,7 +125,7 @@ fn groups(stats: &Stats, top: usize, name: &dyn Fn(u64) -> Option<String>) -> Ve
             vec![
                 fact("taken", taken),
                 fact("not taken", not_taken),
-                fact("not told", unknown),
+                fact("unknown", unknown),
                 fact("distinct", stats.branches.distinct()),
             ],
         ),

@@ -5,26 +5,26 @@ use std::io::Write;
 
 use serde::Deserialize;
 use serde_json::json;
+use trackway::{Counts, Health};
 use trackway_core::Isa;
 use trackway_hart::{Config, Program, Settings};
 use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options, Range, Survey, Verifier};
 
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
-use crate::report::Health;
-use crate::report::tell;
+use crate::report::say;
 
-/// `[verify]` in the configuration.
+/// `[verify]` in the settings.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Section {
-    /// Where memory is: pairs of first address and size. Left out: the trace tells what faults.
+    /// Where memory is: pairs of first address and size. Left out: the trace decides what faults.
     memory: Vec<(u64, u64)>,
     /// Devices: pairs of first address and size. Left out: those of the machine that `record` has.
     mmio: Option<Vec<(u64, u64)>>,
     /// Elements that the trace leaves out: `x`, `f`, `csr`, `privilege`, `memory`.
     absent: Option<Vec<String>>,
-    /// Compare `mstatus.FS` also where the trace does not tell `mstatus`.
+    /// Compare `mstatus.FS` also where the trace does not record `mstatus`.
     strict: bool,
 }
 
@@ -36,17 +36,16 @@ const VIRT: [(u64, u64); 4] =
     [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
-    let (trace, options) = args.common.open(&args.file)?;
+    let mut trace = args.common.open(&args.file)?;
     let isa = trace.meta().isa;
     if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
         return Err(Failure::Usage("the golden model is RISC-V only".to_string()));
     }
-    let config = options.config.clone().unwrap_or_default();
-    let in_config = |error: trackway::Error| Failure::input(&config.path, error);
-    let settings: Settings = config.section("machine").map_err(in_config)?.unwrap_or_default();
-    let section: Section = config.section("verify").map_err(in_config)?.unwrap_or_default();
-    let masks: BTreeMap<String, MaskSettings> =
-        config.section("masks").map_err(in_config)?.unwrap_or_default();
+    let config = trace.settings().clone();
+    let in_config = |error: trackway::Error| Failure::input(&args.file, error);
+    let settings: Settings = config.section("machine").map_err(in_config)?;
+    let section: Section = config.section("verify").map_err(in_config)?;
+    let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
     let survey = survey(args)?;
     let mut base = Config::new(isa);
     if survey.user_only {
@@ -75,12 +74,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     };
 
     let mut verifier = Verifier::new(verify_options.clone());
-    load_all(&options, &mut verifier.memory)?;
-    let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
+    load_all(trace.program(), &mut verifier.memory)?;
+    let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
     let ended = verify::verify(&mut *source, &mut verifier);
-    tell(args, &verifier, source.census().iter().map(|(_, n)| n).sum())?;
+    print(args, &verifier, source.census().total())?;
     if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
-        minimise(args, &options, &verify_options, out)?;
+        minimise(args, trace.program(), &verify_options, out)?;
     }
     match ended {
         Err(error) => Err(crate::report::placed(&args.common, &args.file, error.into())),
@@ -95,8 +94,8 @@ fn survey(args: &VerifyArgs) -> Result<Survey, Failure> {
     if args.file.as_os_str() == "-" {
         return Ok(Survey::default());
     }
-    let (trace, _) = args.common.open(&args.file)?;
-    let mut source = trace.source().map_err(|error| Failure::input(&args.file, error))?;
+    let mut trace = args.common.open(&args.file)?;
+    let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
     Ok(verify::survey(&mut *source))
 }
 
@@ -122,15 +121,15 @@ fn absent(words: &[String]) -> Result<Absent, Failure> {
     Ok(absent)
 }
 
-fn load_all(options: &trackway::Options, memory: &mut Memory) -> Result<(), Failure> {
-    options.elf.iter().try_for_each(|spec| load(spec, false, memory))?;
-    options.image.iter().try_for_each(|spec| load(spec, true, memory))
+fn load_all(program: &trackway::format::Program, memory: &mut Memory) -> Result<(), Failure> {
+    program.elf.iter().try_for_each(|spec| load(spec, false, memory))?;
+    program.raw.iter().try_for_each(|spec| load(spec, true, memory))
 }
 
 /// Writes the shortest trace that still fails, if there is one.
 fn minimise(
     args: &VerifyArgs,
-    options: &trackway::Options,
+    program: &trackway::format::Program,
     verify_options: &Options,
     out: &std::path::Path,
 ) -> Result<(), Failure> {
@@ -144,14 +143,14 @@ fn minimise(
         let opened = args
             .common
             .open(&args.file)
-            .and_then(|(trace, _)| trace.source().map_err(|error| Failure::input(&args.file, error)));
+            .and_then(|mut trace| trace.events().map_err(|error| Failure::input(&args.file, error)));
         opened.map_err(|failure| {
             failed = Some(failure);
             trackway_core::ErrorKind::Missing.at(0, "trace", "", "")
         })
     };
-    // It was loaded once already: a failure would have been told then.
-    let mut prepare = |verifier: &mut Verifier| drop(load_all(options, &mut verifier.memory));
+    // It was loaded once already: a failure would have been reported then.
+    let mut prepare = |verifier: &mut Verifier| drop(load_all(program, &mut verifier.memory));
     let minimal = verify::minimise(&mut open, verify_options, &mut prepare);
     if let Some(failure) = failed {
         return Err(failure);
@@ -160,14 +159,14 @@ fn minimise(
         Some(minimal) => {
             let wrong = |error| Failure::input(out, trackway::Error::File { path: out.into(), error });
             std::fs::write(out, &minimal.trace).map_err(wrong)?;
-            tell!(
+            say!(
                 "{}: a snapshot and {} groups, {} bytes, fail in the same way",
                 out.display(),
                 minimal.groups,
                 minimal.trace.len()
             );
         }
-        None => tell!("no shorter trace fails in the same way"),
+        None => say!("no shorter trace fails in the same way"),
     }
     Ok(())
 }
@@ -206,7 +205,7 @@ fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failure> {
+fn print(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failure> {
     let report = &verifier.report;
     if let Some(path) = &args.junit {
         let name = args.file.display().to_string();
@@ -230,13 +229,9 @@ fn tell(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failur
     if args.coverage {
         write!(out, "{}", verifier.coverage.text())?;
     }
-    let health = Health {
-        items: Some(items),
-        instructions: report.instructions,
-        gaps: report.gaps,
-        skipped: report.skipped,
-        ..Health::default()
-    };
+    let (instructions, gaps, skipped) = (report.instructions, report.gaps, report.skipped);
+    let counts = Counts { instructions, gaps, skipped };
+    let health = Health { items: Some(items), counts, ..Health::default() };
     writeln!(out, "{}", health.line())?;
     Ok(())
 }

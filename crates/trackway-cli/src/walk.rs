@@ -1,16 +1,17 @@
-//! Through all events of a trace, over what can be stepped over.
+//! All events of a trace, past damage where possible, with progress.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use trackway_core::{Batch, EventKind, Observer, Source};
+use trackway::{Counts, Ended, Health, read_all};
+use trackway_core::{Batch, Observer, Source};
 
 use crate::cli::Common;
 use crate::exit::Failure;
 use crate::progress::Progress;
-use crate::report::{Health, placed_at};
+use crate::report::placed_at;
 
-/// Shows each batch to `visit`, in order, until it breaks; gives the health of what was read, and what ended it.
+/// Shows each batch to `visit`, in order, until it breaks; returns the health of what was read, and what ended it.
 pub(crate) fn walk(
     common: &Common,
     path: &Path,
@@ -19,110 +20,72 @@ pub(crate) fn walk(
     mut visit: impl FnMut(&Batch) -> Result<ControlFlow<()>, Failure>,
 ) -> (Health, Result<(), Failure>) {
     let mut batch = Batch::default();
-    steps(common, path, source, progress, |source, found| {
-        let more = source.fill(&mut batch).map_err(Stop::Bad)?;
-        found.observe(&batch);
-        Ok(more && visit(&batch).map_err(Stop::Failed)?.is_continue())
-    })
+    let (health, ended) = read_all(
+        source,
+        common.strict,
+        |source, counts| {
+            let more = source.fill(&mut batch).map_err(Ended::Error)?;
+            counts.observe(&batch);
+            Ok(more && visit(&batch).map_err(Ended::Caller)?.is_continue())
+        },
+        |source, health| progress.update(source, health),
+    );
+    let ended = ended.map_err(|ended| failure(common, path, &health, ended));
+    (health, ended)
 }
 
-/// Shows all events to `observer`, on several threads where the format can; gives the health of what was read, and what ended it.
+/// Shows all events to `observer`, on several threads where the format can; returns the health of what was read, and
+/// what ended it.
 pub(crate) fn observe<O: Observer>(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
     observer: &mut O,
 ) -> (Health, Result<(), Failure>) {
-    let mut both = Both { found: Found::default(), other: observer.another() };
-    let walked = steps(common, path, source, &Progress::new(common.quiet), |source, found| {
-        let more = source.observe(&mut both);
-        *found = both.found.clone();
-        more.map_err(Stop::Bad)
-    });
-    observer.merge(both.other);
-    walked
+    let progress = Progress::new(common.quiet);
+    let mut counted = Counted { counts: Counts::default(), other: observer.fork() };
+    let (health, ended) = read_all(
+        source,
+        common.strict,
+        |source, counts| {
+            let more = source.observe(&mut counted);
+            counts.clone_from(&counted.counts);
+            more.map_err(Ended::Error)
+        },
+        |source, health| progress.update(source, health),
+    );
+    observer.merge(counted.other);
+    let ended = ended.map_err(|ended| failure(common, path, &health, ended));
+    (health, ended)
 }
 
-/// Why a step did not succeed.
-enum Stop {
-    /// Bad input: it may be stepped over.
-    Bad(trackway_core::Error),
-    Failed(Failure),
-}
-
-fn steps(
-    common: &Common,
-    path: &Path,
-    source: &mut dyn Source,
-    progress: &Progress,
-    mut step: impl FnMut(&mut dyn Source, &mut Found) -> Result<bool, Stop>,
-) -> (Health, Result<(), Failure>) {
-    let mut health = Health::default();
-    let mut found = Found::default();
-    let walked = loop {
-        let more = match step(source, &mut found) {
-            Ok(more) => more,
-            Err(Stop::Failed(failure)) => break Err(failure),
-            Err(Stop::Bad(error)) => {
-                if !source.resync().unwrap_or(false) {
-                    break Err(placed_at(common, path, error, found.instructions));
-                }
-                if common.strict {
-                    break Err(Failure::Strict(format!("{}: {error}", path.display())));
-                }
-                health.stepped_over(error);
-                true
-            }
-        };
-        progress.update(source, found.instructions, health.errors);
-        if !more {
-            break Ok(());
-        }
-    };
-    (health.instructions, health.gaps, health.skipped) = (found.instructions, found.gaps, found.skipped);
-    let items: u64 = source.census().iter().map(|entry| entry.1).sum();
-    health.items = (items > 0).then_some(items);
-    (health, walked)
-}
-
-/// What every way through a trace counts.
-#[derive(Clone, Debug, Default)]
-struct Found {
-    instructions: u64,
-    gaps: u64,
-    skipped: u64,
-}
-
-impl Found {
-    fn observe(&mut self, batch: &Batch) {
-        self.instructions += batch.instructions();
-        self.gaps +=
-            batch.events.iter().filter(|event| matches!(event.kind, EventKind::Gap(_))).count() as u64;
-        self.skipped += batch.gaps.iter().filter_map(|gap| gap.bytes).sum::<u64>();
+fn failure(common: &Common, path: &Path, health: &Health, ended: Ended<Failure>) -> Failure {
+    match ended {
+        Ended::Error(error) => placed_at(common, path, error, health.counts.instructions),
+        Ended::Strict(error) => Failure::Strict(format!("{}: {error}", path.display())),
+        Ended::Caller(failure) => failure,
     }
 }
 
-/// That, and what somebody wants to know.
-struct Both {
-    found: Found,
+/// The caller's observer, and the counts that every report needs.
+struct Counted {
+    counts: Counts,
     other: Box<dyn Observer>,
 }
 
-impl Observer for Both {
+impl Observer for Counted {
     fn observe(&mut self, batch: &Batch) {
-        self.found.observe(batch);
+        self.counts.observe(batch);
         self.other.observe(batch);
     }
 
-    fn another(&self) -> Box<dyn Observer> {
-        Box::new(Both { found: Found::default(), other: self.other.another() })
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Counted { counts: Counts::default(), other: self.other.fork() })
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = later.same::<Self>();
-        self.found.instructions += later.found.instructions;
-        self.found.gaps += later.found.gaps;
-        self.found.skipped += later.found.skipped;
+        let later = later.downcast::<Self>();
+        self.counts.merge(Box::new(later.counts));
         self.other.merge(later.other);
     }
 }

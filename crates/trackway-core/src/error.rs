@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Compression,
     /// The operating system refused.
     Io(std::io::ErrorKind),
+    /// The caller cancelled the run; see [`Cancel`](crate::Cancel).
+    Cancelled,
 }
 
 impl ErrorKind {
@@ -52,14 +54,14 @@ impl ErrorKind {
         field: &'static str,
         section: &'static str,
     ) -> Error {
-        Error { offset, bit: 0, item, field, section, kind: self }
+        Error { offset, bit: 0, item, field, section, kind: self, in_container: false }
     }
 }
 
 /// An error with its place. Prints like `0x1f2: Context.el: 7 is not allowed [ASTF 4.4]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Byte offset in the decompressed stream (in the file, for what concerns the container).
+    /// Byte offset in the decompressed stream, or in the file for errors of the container.
     pub offset: u64,
     /// Bit within that byte, for bit-packed formats.
     pub bit: u8,
@@ -71,6 +73,8 @@ pub struct Error {
     pub section: &'static str,
     /// What is wrong.
     pub kind: ErrorKind,
+    /// The offset is one of the file, not of the decompressed stream.
+    pub in_container: bool,
 }
 
 /// The result of everything that reads or writes traces.
@@ -80,6 +84,11 @@ impl Error {
     /// An operating-system error; it has no place in the trace.
     pub fn io(error: &std::io::Error) -> Self {
         ErrorKind::Io(error.kind()).at(0, "input", "", "")
+    }
+
+    /// The same error of the container: its offset is one of the file.
+    pub const fn in_container(self) -> Self {
+        Error { in_container: true, ..self }
     }
 
     /// True if the input just ends too early.
@@ -114,6 +123,7 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Missing => f.write_str("missing"),
             ErrorKind::Compression => f.write_str("the compressed data is damaged"),
             ErrorKind::Io(kind) => write!(f, "{kind}"),
+            ErrorKind::Cancelled => f.write_str("cancelled"),
         }
     }
 }

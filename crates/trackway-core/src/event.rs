@@ -5,6 +5,7 @@
 
 use std::num::NonZeroU32;
 
+use crate::format_id::FormatId;
 use crate::model::{fields, words};
 
 /// One thing that happened, and the item in the input that told it.
@@ -588,22 +589,6 @@ fields! {
         pub instructions: Option<u64>,
         /// Bytes of input skipped.
         pub bytes: Option<u64>,
-    }
-}
-
-words! {
-    /// The formats that a foreign item can be of.
-    pub enum FormatId {
-        /// STF.
-        Stf = "stf",
-        /// ASTF.
-        Astf = "astf",
-        /// E-Trace.
-        Etrace = "etrace",
-        /// Tandem.
-        Tandem = "tandem",
-        /// ETE and ETMv4.
-        Ete = "ete",
     }
 }
 

@@ -19,49 +19,52 @@
 //! - What is missing is a [`Gap`], never silence.
 //! - What a target format cannot hold goes into the [`Losses`] ledger.
 //!
-//! # A sixth format
+//! # A format
 //!
-//! Write a crate with the files of the others: `config.rs` for what must be known from outside,
-//! `record.rs` or `packet.rs` that declares every wire item once, `read.rs`, `write.rs`, `lift.rs`
-//! (a [`Source`]), `lower.rs` (a [`Sink`]), `check.rs`, `text.rs` (an [`Items`]). Read through a [`Feed`],
-//! take fields with [`Bytes`] or [`BitReader`], and give errors their place with [`ErrorKind::at`]. Then add
-//! it to the list in the front-door crate.
+//! A format implements [`Decode`] for one source of events and hands it to [`Stream`], the driver that all formats share;
+//! [`Sink`] is the way back, [`Items`] shows its native items, [`rules!`] declares what it checks. Read through a
+//! [`Feed`], take fields with [`Bytes`] or [`BitReader`], and give errors their place with [`ErrorKind::at`].
 //!
 //! ```
 //! use trackway_core::*;
 //!
-//! /// Events of a made-up format: one byte per instruction, its distance from the last pc.
-//! struct Tiny { meta: Meta, feed: Feed, pc: u64, number: u64 }
+//! /// A made-up format: one byte per instruction, its distance from the last pc.
+//! struct Tiny { feed: Feed, pc: u64, number: u64 }
 //!
-//! impl Source for Tiny {
-//!     fn meta(&self) -> &Meta { &self.meta }
+//! impl Decode for Tiny {
 //!     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-//!         batch.clear();
-//!         batch.first_instruction = self.number;
 //!         while !batch.is_full() {
 //!             let Some(&distance) = self.feed.bytes().first() else {
-//!                 if self.feed.more()? { continue } else { break }
+//!                 if self.feed.more()? { continue } else { return Ok(false) }
 //!             };
 //!             let offset = self.feed.offset();
+//!             self.feed.consume(1);
 //!             if distance == 0 {
-//!                 if !batch.events.is_empty() { break } // deliver first, then complain
 //!                 return Err(ErrorKind::Illegal { found: 0 }.at(offset, "step", "distance", "Tiny 1"));
 //!             }
-//!             self.feed.consume(1);
 //!             self.pc += u64::from(distance);
 //!             batch.push(offset, EventKind::Step(Step::new(self.pc, 0, 0)));
 //!             self.number += 1;
 //!         }
-//!         Ok(!batch.events.is_empty())
+//!         Ok(true)
 //!     }
+//!     fn instructions(&self) -> u64 { self.number }
+//!     fn enter(&mut self) -> Result<Entry> { Ok(Entry::Here) } // every byte is a step
+//!     fn position(&self) -> u64 { self.feed.offset() }
+//!     fn size(&self) -> Option<u64> { None }
+//!     fn census(&self) -> Census { Census::new(&["step"], [self.number]) }
 //! }
 //!
-//! let meta = Meta::new(FormatId::Stf, Isa::Other);
-//! let mut tiny = Tiny { meta, feed: Feed::new(Input::from_vec(vec![4, 4, 0])), pc: 0, number: 0 };
+//! let meta = Meta::new(FormatId::new("tiny"), Isa::Other);
+//! let tiny = Tiny { feed: Feed::new(Input::from_vec(vec![4, 4, 0, 4])), pc: 0, number: 0 };
+//! let mut source = Stream::new(meta, vec![tiny], 1);
 //! let mut batch = Batch::default();
-//! assert!(tiny.fill(&mut batch)?);
+//! // Events before the error come first, then the error; the caller may continue after it.
+//! assert!(source.fill(&mut batch)?);
 //! assert_eq!(batch.instructions(), 2);
-//! assert_eq!(tiny.fill(&mut batch).unwrap_err().to_string(), "0x2: step.distance: 0 is not allowed [Tiny 1]");
+//! assert_eq!(source.fill(&mut batch).unwrap_err().to_string(), "0x2: step.distance: 0 is not allowed [Tiny 1]");
+//! assert!(source.resync()? && source.fill(&mut batch)?);
+//! assert_eq!((batch.instructions(), batch.first_instruction), (1, 2));
 //! # Ok::<(), Error>(())
 //! ```
 #![forbid(unsafe_code)]
@@ -69,23 +72,47 @@
 mod batch;
 mod bits;
 mod bytes;
-mod check;
+mod census;
 mod error;
 mod event;
+mod format_id;
+mod input;
 mod losses;
 mod meta;
 mod model;
-mod observe;
+mod rules;
 mod source;
+mod stream;
 mod text;
 
 pub use batch::{Batch, put};
 pub use bits::{BitReader, BitWriter, mask, sign_extend};
 pub use bytes::Bytes;
-pub use check::{Finding, Rule, Severity};
+pub use census::Census;
 pub use error::{Error, ErrorKind, Result};
 pub use event::*;
+pub use format_id::FormatId;
+pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
 pub use losses::{Fate, Losses};
 pub use meta::{Meta, Producer};
-pub use observe::{Count, Observer, Spare, in_order};
-pub use source::{Feed, Input, Item, Items, Output, SharedBytes, Sink, Source, WriteSeek, observe_serially};
+#[doc(hidden)]
+pub use rules::trim_demand;
+pub use rules::{Finding, Rule, Severity};
+pub use source::{Item, Items, Sink, Source};
+#[doc(hidden)]
+pub use stream::Pool as Spare;
+pub use stream::{
+    Cancel, Count, Decode, Entry, Observer, Parts, Pool, Seen, Show, Stream, in_order, in_parts,
+};
+
+#[doc(hidden)]
+pub fn observe_serially(source: &mut (impl Source + ?Sized), observer: &mut dyn Observer) -> Result<bool> {
+    let mut batch = Batch::default();
+    for _ in 0..256 {
+        if !source.fill(&mut batch)? {
+            return Ok(false);
+        }
+        observer.observe(&batch);
+    }
+    Ok(true)
+}

@@ -18,8 +18,13 @@ pub enum Fate {
 }
 
 impl Fate {
-    /// The word for it.
+    #[doc(hidden)]
     pub const fn word(self) -> &'static str {
+        self.as_str()
+    }
+
+    /// `kept`, `derived`, `dropped` or `invented`.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Fate::Kept => "kept",
             Fate::Derived => "derived",
@@ -127,7 +132,7 @@ impl fmt::Display for Losses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.counts.iter().map(|entry| entry.2.to_string().len()).max().unwrap_or(0).max(3);
         for (fate, what, n) in self.entries() {
-            writeln!(f, "{:<8} {n:>width$}  {what}", fate.word())?;
+            writeln!(f, "{:<8} {n:>width$}  {what}", fate.as_str())?;
         }
         Ok(())
     }

@@ -101,26 +101,39 @@ macro_rules! words {
             /// All values, in order.
             pub const ALL: &[$name] = &[$($name::$variant),*];
 
-            /// The word for it in event lines.
-            pub const fn word(self) -> &'static str {
+            /// The name in event lines.
+            pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)* }
             }
 
-            /// The value for a word.
+            #[doc(hidden)]
+            pub const fn word(self) -> &'static str {
+                self.as_str()
+            }
+
+            #[doc(hidden)]
             pub fn from_word(word: &str) -> Option<Self> {
-                match word { $($word => Some($name::$variant),)* _ => None }
+                word.parse().ok()
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = ();
+
+            fn from_str(name: &str) -> Result<Self, ()> {
+                match name { $($word => Ok($name::$variant),)* _ => Err(()) }
             }
         }
 
         impl std::fmt::Display for $name {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(self.word())
+                f.pad(self.as_str())
             }
         }
 
         impl crate::model::Word for $name {
-            fn show_word(&self, out: &mut String) { out.push_str(self.word()); }
-            fn read_word(text: &str) -> Option<Self> { $name::from_word(text) }
+            fn show_word(&self, out: &mut String) { out.push_str(self.as_str()); }
+            fn read_word(text: &str) -> Option<Self> { text.parse().ok() }
         }
 
         crate::model::always!($name);

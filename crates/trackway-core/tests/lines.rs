@@ -182,7 +182,7 @@ fn other() -> impl Strategy<Value = Put> {
                     7 => batch.push(
                         8,
                         EventKind::Foreign(Foreign {
-                            format: FormatId::ALL[pick % FormatId::ALL.len()],
+                            format: [FormatId::new("stf"), FormatId::new("ete")][pick % 2],
                             code: byte.into(),
                             data: span,
                         }),

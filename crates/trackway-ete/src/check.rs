@@ -8,7 +8,7 @@ use crate::packet::*;
 use crate::packets::{Packets, Piece};
 
 const fn rule(name: &'static str, severity: Severity, section: &'static str, demand: &'static str) -> Rule {
-    Rule { name, severity, section, demand }
+    Rule { name, severity, section, demand, old: "" }
 }
 
 /// A packet cannot be read.

@@ -269,12 +269,12 @@ impl Source for Lift {
         }
     }
 
-    fn census(&self) -> Vec<(&'static str, u64)> {
+    fn census(&self) -> trackway_core::Census {
         let mut census = self.census.clone();
         if let Some(engine) = &self.engine {
             census.merge(engine.census());
         }
-        census.by_name()
+        census.by_name().into_iter().collect()
     }
 
     fn progress(&self) -> Option<(u64, u64)> {

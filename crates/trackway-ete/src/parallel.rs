@@ -114,7 +114,7 @@ impl<W: Window + Sync> Parts<'_, W> {
         } else if let Some(&cut) = cuts.first() {
             self.go(decoder, at, cut, Until::End, shown)?;
         }
-        let template = shown.observer.another();
+        let template = shown.observer.fork();
         let source = shown.source;
         let ranges = first.into_iter().chain(std::iter::from_fn(move || match *starts {
             [start, end, ..] => {
@@ -125,7 +125,7 @@ impl<W: Window + Sync> Parts<'_, W> {
         }));
         in_order(
             self.options.jobs,
-            ranges.map(move |range| (range, template.another())),
+            ranges.map(move |range| (range, template.fork())),
             |((start, end), observer)| self.alone(start, end, observer, source),
             |part| self.join(decoder, at, part, shown),
         )

@@ -327,7 +327,7 @@ fn packets_are_counted_by_name() {
             let mut count = Count::default();
             while lift.observe(&mut count).unwrap() {}
             let census: std::collections::BTreeMap<String, u64> =
-                lift.census().into_iter().map(|(name, count)| (name.to_string(), count)).collect();
+                lift.census().entries().map(|(name, count)| (name.to_string(), count)).collect();
             assert_eq!(census, expected, "{name}");
         }
     }

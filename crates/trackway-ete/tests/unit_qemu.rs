@@ -290,12 +290,12 @@ impl Observer for Lines {
         }
     }
 
-    fn another(&self) -> Box<dyn Observer> {
+    fn fork(&self) -> Box<dyn Observer> {
         Box::new(Lines::default())
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = later.same::<Self>();
+        let later = later.downcast::<Self>();
         self.text.push_str(&later.text);
         self.parts += 1 + later.parts;
     }

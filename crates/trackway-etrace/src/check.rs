@@ -14,7 +14,8 @@ macro_rules! rules {
             severity: Severity::$severity,
             section: $section,
             demand: concat!($($about),*),
-        };)*
+                old: "",
+            };)*
         /// All rules.
         pub const RULES: &[&Rule] = &[$(&$name),*];
     };

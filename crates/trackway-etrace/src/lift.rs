@@ -275,7 +275,7 @@ impl Source for Lift {
         Some((offset, self.total?))
     }
 
-    fn census(&self) -> Vec<(&'static str, u64)> {
+    fn census(&self) -> trackway_core::Census {
         let data = self.attach.iter().flat_map(|attach| attach.census());
         self.notes.census.by_name().chain(data).collect()
     }

@@ -109,7 +109,7 @@ impl Parts {
             self.current = None;
         }
         let (bytes, spare, source) = (self.scanner.bytes().clone(), &self.spare, shown.source);
-        let template = shown.observer.another();
+        let template = shown.observer.fork();
         let stop = AtomicBool::new(false);
         let mut again = std::mem::take(&mut self.again);
         let scanner = &mut self.scanner;
@@ -117,7 +117,7 @@ impl Parts {
             true => None,
             false => again.pop_front().or_else(|| scanner.next()),
         });
-        let parts = parts.map(move |part| (part, template.another()));
+        let parts = parts.map(move |part| (part, template.fork()));
         let work = |(part, mut observer): (Part, Box<dyn Observer>)| {
             let (mut notes, mut instructions) = (Notes::default(), 0);
             let mut serial = Box::new(Serial::part(&bytes, program, &part));

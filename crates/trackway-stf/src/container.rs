@@ -71,12 +71,9 @@ impl Part {
         // After this nothing is left of it, whatever the index says.
         match self.chunk.take() {
             Some((chunk, entry)) if chunk.size != self.feed.offset() => {
-                Err(ErrorKind::Impossible { found: chunk.size }.at(
-                    entry + 16,
-                    "ZSTF index",
-                    "uncompressed size",
-                    "ZSTF",
-                ))
+                Err(ErrorKind::Impossible { found: chunk.size }
+                    .at(entry + 16, "ZSTF index", "uncompressed size", "ZSTF")
+                    .in_container())
             }
             _ => Ok(()),
         }
@@ -157,9 +154,9 @@ impl Parts {
                         let zstf = Zstf { bytes, per_chunk, chunks, index_at, spare: Arc::default() };
                         Ok(Parts::new(Plan::Chunks(zstf), None, container))
                     }
-                    Err(_) if all.len() <= HEADER as usize => {
-                        Err(ErrorKind::Truncated.at(all.len() as u64, "ZSTF chunk", "", "ZSTF"))
-                    }
+                    Err(_) if all.len() <= HEADER as usize => Err(ErrorKind::Truncated
+                        .at(all.len() as u64, "ZSTF chunk", "", "ZSTF")
+                        .in_container()),
                     Err(damage) => {
                         // The frames stand one behind the other: they can be read without the index.
                         let end = frames_end(all);
@@ -344,13 +341,13 @@ fn read_header(bytes: &[u8]) -> Result<(u64, u64)> {
     let fields = (|| Ok((cursor.u32()?, cursor.u64()?, cursor.u64()?)))();
     match fields {
         Ok((_, per_chunk, index_at)) => Ok((per_chunk, index_at)),
-        Err(kind) => Err(ErrorKind::at(kind, bytes.len() as u64, "ZSTF header", "", "ZSTF")),
+        Err(kind) => Err(ErrorKind::at(kind, bytes.len() as u64, "ZSTF header", "", "ZSTF").in_container()),
     }
 }
 
 /// A file whose writer never completed a chunk's index.
 fn unfinished(index_at: u64) -> Option<Error> {
-    (index_at == 0).then(|| ErrorKind::Missing.at(12, "ZSTF header", "index offset", "ZSTF"))
+    (index_at == 0).then(|| ErrorKind::Missing.at(12, "ZSTF header", "index offset", "ZSTF").in_container())
 }
 
 /// Reads the index and makes sure that every number in it is possible before any is used.
@@ -358,11 +355,14 @@ fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
     if let Some(error) = unfinished(index_at) {
         return Err(error);
     }
-    let impossible =
-        |found, at, field| Err(ErrorKind::Impossible { found }.at(at, "ZSTF index", field, "ZSTF"));
+    let impossible = |found, at, field| {
+        Err(ErrorKind::Impossible { found }.at(at, "ZSTF index", field, "ZSTF").in_container())
+    };
     let len = all.len() as u64;
     if index_at < HEADER || index_at.checked_add(8).is_none_or(|end| end > len) {
-        return Err(ErrorKind::Impossible { found: index_at }.at(12, "ZSTF header", "index offset", "ZSTF"));
+        return Err(ErrorKind::Impossible { found: index_at }
+            .at(12, "ZSTF header", "index offset", "ZSTF")
+            .in_container());
     }
     let word = |at: u64| u64::from_le_bytes(all[at as usize..][..8].try_into().unwrap_or_default());
     let count = word(index_at);

@@ -5,7 +5,7 @@ use trackway_core::{Rule, Severity};
 macro_rules! rules {
     ($($name:ident $severity:ident $id:literal $section:literal $demand:literal;)*) => {
         $(pub(crate) const $name: Rule =
-            Rule { name: $id, severity: Severity::$severity, section: $section, demand: $demand };)*
+            Rule { name: $id, severity: Severity::$severity, section: $section, demand: $demand, old: "" };)*
 
         /// All rules, for `--waive` and for the docs.
         pub static RULES: &[&Rule] = &[$(&$name),*];

@@ -135,10 +135,10 @@ impl Lift {
     /// The next chunks on several threads, each shown to an observer of its own; false at the end.
     fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
         let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
-        let template = observer.another();
+        let template = observer.fork();
         let spare = Spare::default();
         let range = self.parts.next_chunks(STRETCH * config.jobs);
-        let parts = range.map(move |chunk| (chunk, template.another()));
+        let parts = range.map(move |chunk| (chunk, template.fork()));
         let work = |(chunk, observer): (usize, Box<dyn Observer>)| {
             let mut seen = Seen { observer, census: Box::new([0; 256]), failed: None };
             let mut batch = spare.take_or(Batch::default);
@@ -293,7 +293,7 @@ impl Source for Lift {
         Some((done, self.parts.total()?))
     }
 
-    fn census(&self) -> Vec<(&'static str, u64)> {
+    fn census(&self) -> trackway_core::Census {
         let counted =
             |&(descriptor, name, _): &(u8, &'static str, _)| (name, self.census[usize::from(descriptor)]);
         crate::RECORDS.iter().map(counted).filter(|(_, n)| *n > 0).collect()

@@ -58,7 +58,7 @@ fn the_census_counts_every_record() {
     for (bytes, jobs) in [(&plain_bytes, 1), (&packed, 1), (&packed, 3)] {
         let mut source = open(bytes, jobs).unwrap().source();
         while source.observe(&mut Count::default()).unwrap() {}
-        assert_eq!(source.census().into_iter().collect::<std::collections::BTreeMap<_, _>>(), counted);
+        assert_eq!(source.census().entries().collect::<std::collections::BTreeMap<_, _>>(), counted);
     }
 }
 

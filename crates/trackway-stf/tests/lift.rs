@@ -30,13 +30,13 @@ impl Read for Hesitant {
 }
 
 /// All events, and how many records of each kind there were.
-fn lifted(input: Input) -> (Vec<String>, Vec<(&'static str, u64)>) {
+fn lifted(input: Input) -> (Vec<String>, trackway_core::Census) {
     match Trace::open(input, Config::default()) {
         Ok(trace) => {
             let mut source = trace.source();
             (filled(&mut source), source.census())
         }
-        Err(error) => (vec![format!("error {error}")], Vec::new()),
+        Err(error) => (vec![format!("error {error}")], Default::default()),
     }
 }
 

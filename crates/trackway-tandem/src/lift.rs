@@ -153,7 +153,7 @@ impl Source for Lift {
         Ok(found)
     }
 
-    fn census(&self) -> Vec<(&'static str, u64)> {
+    fn census(&self) -> trackway_core::Census {
         const NAMES: [&str; 18] = [
             "",
             "begin group",

@@ -7,7 +7,7 @@ macro_rules! rules {
         $(
             #[doc = $demand]
             pub const $id: Rule =
-                Rule { name: $name, severity: Severity::$severity, section: $section, demand: $demand };
+                Rule { name: $name, severity: Severity::$severity, section: $section, demand: $demand, old: "" };
         )*
         /// All rules.
         pub static RULES: &[&Rule] = &[$(&$id),*];

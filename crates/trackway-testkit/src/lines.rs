@@ -15,12 +15,12 @@ impl Observer for Lines {
         }
     }
 
-    fn another(&self) -> Box<dyn Observer> {
+    fn fork(&self) -> Box<dyn Observer> {
         Box::new(Lines::default())
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        self.0.extend(later.same::<Self>().0);
+        self.0.extend(later.downcast::<Self>().0);
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway::{ConfigFile, Options};
+use trackway::{Settings, Trace};
 use trackway_core::*;
 use trackway_image::{Image, Space, expand};
 use trackway_isa::flow;
@@ -33,7 +33,7 @@ fn piece(batch: &Batch, from: usize, to: usize) -> Batch {
 
 /// A part: an observer that knows nothing of what came before.
 fn part(stats: &Stats) -> Box<Stats> {
-    stats.another().same::<Stats>()
+    stats.fork().downcast::<Stats>()
 }
 
 /// Observes `batches` in parts that are cut at random, and puts them together in any order that keeps neighbours.
@@ -92,11 +92,11 @@ fn testdata(path: &str) -> PathBuf {
 
 /// A trace as it is, and with its program if there is one.
 fn compare_file(path: &Path, config: Option<&Path>) {
-    let config = config.map(|path| ConfigFile::read(path).unwrap());
-    let options = Options { config, ..Options::default() };
-    let trace = trackway::open(path, &options).unwrap();
-    let (isa, programs) = (trace.meta().isa, trace.programs(&options).unwrap());
-    let batches = batches(&mut *trace.source().unwrap());
+    let mut options = Trace::options().threads(1);
+    options.settings = config.map(|path| Settings::read(path).unwrap());
+    let mut trace = options.open(path).unwrap();
+    let (isa, programs) = (trace.meta().isa, trace.programs().unwrap());
+    let batches = batches(&mut *trace.events().unwrap());
     assert!(batches.iter().any(|batch| batch.instructions() > 0), "{}", path.display());
     let what = path.display().to_string();
     assert_eq!(compare(&what, isa, &[], &batches, 20), 20, "{what}");

@@ -1,8 +1,8 @@
-//! Runs to steps, with the program at hand.
+//! Runs to steps, by the program.
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, Event, EventKind, Meta, Result, Source};
+use trackway_core::{Batch, Census, Context, Event, EventKind, Meta, Result, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
@@ -26,13 +26,8 @@ impl std::fmt::Debug for Expand {
 }
 
 impl Expand {
-    /// Expands the runs of `inner` by `image`.
-    pub fn new(inner: Box<dyn Source>, image: Arc<Image>) -> Self {
-        Self::by_source(inner, vec![image])
-    }
-
-    /// Expands the runs of each source by its program; one program is for all.
-    pub fn by_source(inner: Box<dyn Source>, programs: Vec<Arc<Image>>) -> Self {
+    /// Expands the runs of each source by its program; a single program is for all.
+    pub fn new(inner: Box<dyn Source>, programs: Vec<Arc<Image>>) -> Self {
         let context = Context::default();
         let memory = program(&programs, 0).memory(&context);
         Expand { inner, programs, source: 0, context, memory, events: Vec::new() }
@@ -56,7 +51,7 @@ impl Source for Expand {
         for n in 0..self.events.len() {
             let Event { offset, kind } = self.events[n];
             match kind {
-                // What was withdrawn did not happen: it stays one piece, and is not counted.
+                // A withdrawn run did not happen: it stays in one piece and is not counted.
                 EventKind::Run(run) if !run.withdrawn => {
                     let accesses = batch.accesses_of(&run);
                     expand(&self.memory, &run, accesses, |kind| batch.push(offset, kind));
@@ -84,7 +79,7 @@ impl Source for Expand {
         self.inner.progress()
     }
 
-    fn census(&self) -> Vec<(&'static str, u64)> {
+    fn census(&self) -> Census {
         self.inner.census()
     }
 }

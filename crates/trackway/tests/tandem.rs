@@ -1,6 +1,6 @@
 //! Tandem through the front door: recognised by trial, never taken for another, to STF and back.
 
-use trackway::{Options, open, open_bytes};
+use trackway::Trace;
 use trackway_core::{Batch, EventKind, FormatId, Input, MemKind, RegRole, Sink, Source, Value};
 use trackway_tandem::{Config, Lift, Lower, Profile, WriteConfig};
 
@@ -55,8 +55,8 @@ fn accesses(mut source: Box<dyn Source>) -> Vec<String> {
 #[test]
 fn the_real_trace_is_recognised() {
     let Some(path) = corpus("tandem/own/own2.tv") else { return };
-    let trace = open(&path, &Options::default()).unwrap();
-    assert_eq!(trace.format.id(), FormatId::Tandem);
+    let mut trace = Trace::open(&path).unwrap();
+    assert_eq!(trace.format().id(), FormatId::Tandem);
     let mut findings = 0;
     assert_eq!(trace.check(&mut |_| findings += 1).unwrap(), 514);
     assert_eq!(findings, 0);
@@ -107,7 +107,7 @@ fn registers_and_memory_go_to_stf_and_back() {
     stf.finish().unwrap();
     let stf = shared.lock().unwrap().clone();
 
-    let mut source = open_bytes(stf.clone(), &Options::default()).unwrap().source().unwrap();
+    let mut source = Trace::options().open_bytes(stf.clone()).unwrap().events().unwrap();
     let spec = Config { reset_pc: Some(0x7000_0000), ..Config::default() };
     let write = WriteConfig { config: spec, ..WriteConfig::default() };
     let mut lower = Lower::new(Vec::new(), source.meta(), write).unwrap();
@@ -117,7 +117,7 @@ fn registers_and_memory_go_to_stf_and_back() {
     let (again, _) = lower.into_inner().unwrap();
 
     let first = accesses(Box::new(Lift::open(Input::from_vec(bytes), config).unwrap()));
-    let stf = accesses(open_bytes(stf, &Options::default()).unwrap().source().unwrap());
+    let stf = accesses(Trace::options().open_bytes(stf).unwrap().events().unwrap());
     let last = accesses(Box::new(Lift::open(Input::from_vec(again), spec).unwrap()));
     assert_eq!(first.len(), 92);
     // STF has a no-op at the interrupt, and a zero for the load to x0, whose value the core does not tell.

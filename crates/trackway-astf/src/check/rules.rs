@@ -14,6 +14,7 @@ macro_rules! rules {
                 severity: Severity::$severity,
                 section: concat!("ASTF ", $section),
                 demand: $demand,
+                old: "",
             };
         )*
 

@@ -115,8 +115,8 @@ impl State {
         observer: &mut dyn Observer,
     ) -> usize {
         let state = State { others: [0; 7], instructions: 0, ..self.clone() };
-        let template = observer.another();
-        let parts = Parts { records, offset, size, state }.map(move |part| (part, template.another()));
+        let template = observer.fork();
+        let parts = Parts { records, offset, size, state }.map(move |part| (part, template.fork()));
         let spare = Spare::default();
         let work = |(part, mut observer): (Part<'r>, Box<dyn Observer>)| {
             let mut batch = spare.take_or(Batch::with_room);
@@ -128,7 +128,7 @@ impl State {
         let Ok(()) = in_order(jobs, parts.take(most), work, |(mut part, mut seen, mut after)| {
             if part.follow(self) {
                 // Rare: the first vector length, the way into an unsupported mode and out of it.
-                seen = observer.another();
+                seen = observer.fork();
                 after = part.observe(&mut *seen, &mut spare.take_or(Batch::with_room));
             }
             observer.merge(seen);

@@ -29,7 +29,7 @@ impl Lower {
             let text = format!("producer: {name} {version} {comment}");
             put(Record::Comment { text: Text32(text.trim_end().as_bytes()) });
         }
-        let (format, version) = (self.meta.format.word(), env!("CARGO_PKG_VERSION"));
+        let (format, version) = (self.meta.format.as_str(), env!("CARGO_PKG_VERSION"));
         let mut made = format!("Trackway {version}, from {format}");
         if self.meta.isa == Isa::A64 {
             made += &format!("; INST_IEM {mode:#x} stands for A64");

@@ -387,12 +387,12 @@ impl Observer for Stats {
         self.lately = Some(lately);
     }
 
-    fn another(&self) -> Box<dyn Observer> {
+    fn fork(&self) -> Box<dyn Observer> {
         Box::new(Self::with(Arc::clone(&self.shared)))
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = *later.same::<Self>();
+        let later = *later.downcast::<Self>();
         self.retired += later.retired;
         self.attempted += later.attempted;
         self.unknown += later.unknown;

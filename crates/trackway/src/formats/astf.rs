@@ -2,26 +2,60 @@
 
 use std::io::{BufWriter, Write};
 
-use serde::Deserialize;
 use trackway_astf::{Config, Level, Lower, MAGIC, Storage, Trace, WriteConfig, recompress};
-use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
-
-use super::{Format, Opened};
-use crate::error::{Error, Result};
-use crate::input::File;
-use crate::options::Options;
-use crate::target::Target;
+use trackway_core::{Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source, Trap, TrapKind};
+use trackway_format::{
+    Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, When, Writing, wrong_architecture,
+};
+use trackway_io::Target;
 
 /// ASTF.
 pub(crate) struct Astf;
 
-/// `[astf]` in the configuration.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Section {
-    /// Bits of a virtual address: 64 − TCR_ELx.TnSZ.
-    va_bits: Option<u8>,
+trackway_format::settings! {
+    /// `[astf]` in the settings.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Section {
+        /// Bits of a virtual address, 64 - TCR_ELx.TnSZ: 16 to 56.
+        va_bits: Option<u8> = "48",
+        /// Written container: raw, xz, lzma or zlib.
+        container: Option<String> = "\"xz\"",
+        /// Written compression level: 0 to 9.
+        level: Option<i32> = "1",
+        /// Bytes per written .xz block.
+        chunk: Option<u64> = "4194304",
+        /// Level written from events: Basic or BasicPlus.
+        conformance: Option<String> = "\"BasicPlus\"",
+        /// Write even if the result violates the specification.
+        allow_nonconforming: bool = "false",
+    }
 }
+
+const FLAGS: &[Flag] = &[
+    Flag {
+        name: "container",
+        key: "container",
+        value: "NAME",
+        when: When::Writing,
+        help: "Container to write (ASTF: raw, xz, lzma, zlib)",
+    },
+    Flag { name: "level", key: "level", value: "N", when: When::Writing, help: "Compression level" },
+    Flag { name: "chunk", key: "chunk", value: "N", when: When::Writing, help: "Bytes per .xz block (ASTF)" },
+    Flag {
+        name: "astf-level",
+        key: "conformance",
+        value: "LEVEL",
+        when: When::Lowering,
+        help: "ASTF level to write from events: Basic or BasicPlus",
+    },
+    Flag {
+        name: "allow-nonconforming",
+        key: "allow_nonconforming",
+        value: "",
+        when: When::Writing,
+        help: "Write even if the result violates the specification (recorded in its metadata)",
+    },
+];
 
 impl Format for Astf {
     fn id(&self) -> FormatId {
@@ -36,35 +70,56 @@ impl Format for Astf {
         &["astf"]
     }
 
-    fn recognise(&self, file: &File, _: &Options) -> bool {
-        file.head.starts_with(MAGIC)
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
     }
 
-    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>> {
-        let config = Config { jobs: options.jobs, va_bits: va_bits(options)? };
-        Ok(Box::new(OpenedAstf { trace: Trace::open(file.input, config)? }))
+    fn keys(&self) -> &'static [Key] {
+        Section::KEYS
     }
 
-    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
-        super::for_arm("ASTF", meta)?;
-        let config = write_config(options, Storage::Xz)?;
-        Ok(Box::new(Lower::new(output(&target)?, meta.clone(), config)?))
+    fn flags(&self) -> &'static [Flag] {
+        FLAGS
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        probe.file.head.starts_with(MAGIC).into()
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
+        let section: Section = opening.settings.of_format(self)?;
+        let config = Config { jobs: opening.threads, va_bits: va_bits(&section)? };
+        let trace = Trace::open(opening.file.input, config)?;
+        let (meta, storage) = (trace.meta.clone(), trace.storage);
+        Ok(Box::new(OpenedAstf { trace: Some(trace), meta, storage }))
+    }
+
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
+        if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
+            return Err(wrong_architecture("ASTF", "Arm", meta));
+        }
+        let config = write_config(&writing, Storage::Xz)?;
+        Ok(Box::new(Lower::new(output(&writing.target)?, meta.clone(), config)?))
+    }
+
+    fn trap_name(&self, trap: &Trap) -> Option<&'static str> {
+        let kind = trap.cause.filter(|_| trap.kind == TrapKind::Interrupt)?;
+        Some(trackway_astf::TrapType(kind as u8).name())
     }
 }
 
-fn va_bits(options: &Options) -> Result<u8> {
-    let section: Option<Section> =
-        options.config.as_ref().map(|file| file.section("astf")).transpose()?.flatten();
-    let bits = section.unwrap_or_default().va_bits.unwrap_or(Config::default().va_bits);
+fn va_bits(section: &Section) -> Result<u8> {
+    let bits = section.va_bits.unwrap_or(Config::default().va_bits);
     match bits {
         16..=56 => Ok(bits),
         _ => Err(Error::Config(format!("[astf] va_bits: {bits} is not in 16 to 56"))),
     }
 }
 
-/// How to write: `--container` names the storage, else it is `storage`.
-fn write_config(options: &Options, storage: Storage) -> Result<WriteConfig> {
-    let storage = match options.write.container.as_deref() {
+/// How to write: the settings name the storage, else it is `storage`.
+fn write_config(writing: &Writing<'_>, storage: Storage) -> Result<WriteConfig> {
+    let section: Section = writing.settings.of_format(&Astf)?;
+    let storage = match section.container.as_deref() {
         None => storage,
         Some(word) => {
             Storage::from_word(word).filter(|storage| *storage != Storage::Gzip).ok_or_else(|| {
@@ -72,14 +127,14 @@ fn write_config(options: &Options, storage: Storage) -> Result<WriteConfig> {
             })?
         }
     };
-    let level = match options.write.astf_level.as_deref() {
+    let level = match section.conformance.as_deref() {
         None => None,
         Some(word) => Some(Level::from_name(word).ok_or_else(|| {
             Error::Config(format!("--astf-level: {word:?} is not one of Basic, BasicPlus"))
         })?),
     };
     let defaults = WriteConfig::default();
-    let preset = match options.write.level {
+    let preset = match section.level {
         None => None,
         Some(level @ 0..=9) => Some(level as u32),
         Some(level) => return Err(Error::Config(format!("--level: {level} is not in 0 to 9"))),
@@ -87,11 +142,11 @@ fn write_config(options: &Options, storage: Storage) -> Result<WriteConfig> {
     Ok(WriteConfig {
         storage,
         preset: preset.unwrap_or(defaults.preset),
-        block: options.write.chunk.unwrap_or(defaults.block),
-        jobs: options.jobs,
+        block: section.chunk.unwrap_or(defaults.block),
+        jobs: writing.threads,
         level,
-        va_bits: va_bits(options)?,
-        allow_nonconforming: options.write.allow_nonconforming,
+        va_bits: va_bits(&section)?,
+        allow_nonconforming: section.allow_nonconforming,
     })
 }
 
@@ -103,38 +158,46 @@ fn output(target: &Target) -> Result<Box<dyn Write + Send>> {
 }
 
 struct OpenedAstf {
-    trace: Trace,
+    trace: Option<Trace>,
+    meta: Meta,
+    storage: Storage,
+}
+
+impl OpenedAstf {
+    fn trace(&mut self) -> Result<Trace> {
+        self.trace.take().ok_or(Error::ReadOnce)
+    }
 }
 
 impl Opened for OpenedAstf {
     fn meta(&self) -> &Meta {
-        &self.trace.meta
+        &self.meta
     }
 
-    fn container(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![("container", self.trace.storage.word().to_string())];
-        if self.trace.blocks > 1 {
-            facts.push(("blocks", self.trace.blocks.to_string()));
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("container", self.storage.word().to_string())];
+        if let Some(trace) = self.trace.as_ref().filter(|trace| trace.blocks > 1) {
+            facts.push(("blocks", trace.blocks.to_string()));
         }
         facts
     }
 
-    fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
-        Ok(Box::new(self.trace.source()))
+    fn events(&mut self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(self.trace()?.source()))
     }
 
-    fn bytes(self: Box<Self>) -> Result<Input> {
-        Ok(self.trace.records().into_input())
+    fn bytes(&mut self) -> Result<Input> {
+        Ok(self.trace()?.records().into_input())
     }
 
-    fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
-        Ok(Box::new(self.trace.items()))
+    fn items(&mut self) -> Result<Box<dyn Items>> {
+        Ok(Box::new(self.trace()?.items()))
     }
 
-    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        let mut check = self.trace.check();
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        let mut check = self.trace()?.check();
         let mut failed = None;
-        // It goes on behind damage; the first is told.
+        // It continues after damage and returns the first error.
         loop {
             match check.next_finding() {
                 Ok(Some(finding)) => report(finding),
@@ -148,9 +211,9 @@ impl Opened for OpenedAstf {
         }
     }
 
-    fn rewrite(self: Box<Self>, target: Target, options: &Options) -> Result<u64> {
-        let config = write_config(options, self.trace.storage)?;
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
+        let config = write_config(&writing, self.storage)?;
         let config = config.stored_like(config.storage);
-        Ok(recompress(&mut self.trace.records(), output(&target)?, &config)?)
+        Ok(recompress(&mut self.trace()?.records(), output(&writing.target)?, &config)?)
     }
 }

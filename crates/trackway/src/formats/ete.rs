@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, SharedBytes, Sink, Source};
-use trackway_ete::unit::Settings;
+use serde::Deserialize;
+use trackway_core::{Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source};
+use trackway_ete::unit::Settings as UnitSettings;
 use trackway_ete::{
     Deliver, Framing, Lift, Lower, PacketPiece, Packets, SNAPSHOT_INI, Snapshot, SnapshotWriter, Text,
     TomlConfig, Trace, Written,
 };
+use trackway_format::{
+    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Settings, When, Writing,
+    wrong_architecture,
+};
 use trackway_image::Image;
-
-use super::{Format, Opened};
-use crate::error::{Error, Result};
-use crate::input::File;
-use crate::options::Options;
-use crate::target::Target;
+use trackway_io::{FileError, map};
 
 /// ETE.
 pub(crate) struct Ete;
@@ -33,54 +33,57 @@ impl Format for Ete {
         &["ete"]
     }
 
-    /// A folder with `snapshot.ini`; a raw stream by its alignment synchronisation and Trace Info, or by the
-    /// configuration.
-    fn recognise(&self, file: &File, options: &Options) -> bool {
-        if file.is_folder {
-            return file.path.as_ref().is_some_and(|path| path.join(SNAPSHOT_INI).is_file());
-        }
-        options.config.as_ref().is_some_and(|config| config.table.contains_key("ete"))
-            || starts_like_a_stream(&file.head)
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
     }
 
-    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>> {
-        let mut opened = match &file.path {
-            Some(path) if file.is_folder => open_snapshot(path, options)?,
+    fn keys(&self) -> &'static [Key] {
+        &[]
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        FLAGS
+    }
+
+    /// A folder with `snapshot.ini`; a raw stream by its alignment synchronisation and Trace Info, or by the
+    /// settings.
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        let file = probe.file;
+        if file.is_folder {
+            return file.path.as_ref().is_some_and(|path| path.join(SNAPSHOT_INI).is_file()).into();
+        }
+        (probe.settings.has("ete") || starts_like_a_stream(&file.head)).into()
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
+        let mut opened = match &opening.file.path {
+            Some(path) if opening.file.is_folder => open_snapshot(path, &opening)?,
             // The `.ini` file itself names the folder as well.
             Some(path) if path.file_name().is_some_and(|name| name == SNAPSHOT_INI) => {
-                open_snapshot(path.parent().unwrap_or(Path::new(".")), options)?
+                open_snapshot(path.parent().unwrap_or(Path::new(".")), &opening)?
             }
-            _ => open_stream(file.input, options)?,
+            _ => return open_stream(opening),
         };
-        if let Some(name) = &options.source {
-            let names: Vec<String> = opened.traces.iter().map(|trace| trace.config.name.clone()).collect();
-            opened.traces.retain(|trace| trace.config.name.eq_ignore_ascii_case(name));
-            if opened.traces.is_empty() {
-                return Err(Error::Config(format!("--source {name}: there are {}", names.join(", "))));
-            }
-        }
-        opened.meta = Lift::new(opened.traces.clone(), opened.options).meta().clone();
-        opened.meta.comments.append(&mut opened.notes);
+        opened.choose(opening.source.as_deref())?;
         Ok(Box::new(opened))
     }
 
     /// A snapshot folder with the program in it; to stdout, the bytes of one trace unit.
-    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
-        super::for_arm("ETE", meta)?;
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
+        if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
+            return Err(wrong_architecture("ETE", "Arm", meta));
+        }
         let refused = |error: trackway_ete::Unusable| Error::Config(error.to_string());
-        let settings = match &options.config {
-            Some(file) => Settings::from_toml(&file.table.to_string())
-                .map_err(|error| Error::Config(format!("{}: {error}", file.path.display())))?,
-            None => Settings::default(),
-        };
-        let programs = vec![options.program()?];
+        let settings = UnitSettings::from_toml(&own_table(writing.settings).to_string())
+            .map_err(|error| writing.settings.wrong(&error.to_string()))?;
+        let programs = vec![Arc::new(writing.program.load()?)];
         let sources = meta.sources.len().max(1);
-        let Some(path) = &target.path else {
+        let Some(path) = &writing.target.path else {
             if sources > 1 || settings.framing != Framing::Raw || settings.buffer.is_some() {
                 let text = "several sources, frames and buffers are written into a snapshot folder";
                 return Err(Error::Unsupported(text.to_string()));
             }
-            let output = Stream(target.create()?);
+            let output = Stream(writing.target.create()?);
             return Ok(Box::new(Lower::new(meta, &settings, programs, output).map_err(refused)?));
         };
         if path.exists() && !path.is_dir() {
@@ -90,9 +93,44 @@ impl Format for Ete {
         }
         let ids = (0..sources).map(|n| settings.unit(n).registers.get("TRCTRACEIDR") as u8 & 0x7f).collect();
         let writer = SnapshotWriter::create(path, settings.framing, settings.buffer, ids)
-            .map_err(|error| Error::File { path: path.clone(), error })?;
+            .map_err(FileError::at(path))?;
         Ok(Box::new(Lower::new(meta, &settings, programs, writer).map_err(refused)?))
     }
+}
+
+const FLAGS: &[Flag] = &[
+    Flag {
+        name: "show-withdrawn",
+        key: "show_withdrawn",
+        value: "",
+        when: When::Reading,
+        help: "Also show cancelled speculation and failed transactions (ETE)",
+    },
+    Flag {
+        name: "write-pointer",
+        key: "write_pointer",
+        value: "N",
+        when: When::Reading,
+        help: "Byte where a wrapped trace buffer's dump begins (ETE)",
+    },
+];
+
+/// Settings that are not about registers.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Section {
+    show_withdrawn: bool,
+    write_pointer: Option<u64>,
+}
+
+/// The settings without those of [`Section`].
+fn own_table(settings: &Settings) -> toml::Table {
+    let mut table = settings.table.clone();
+    if let Some(section) = table.get_mut("ete").and_then(toml::Value::as_table_mut) {
+        section.remove("show_withdrawn");
+        section.remove("write_pointer");
+    }
+    table
 }
 
 /// The bytes of the one trace unit, as they come.
@@ -117,89 +155,99 @@ fn starts_like_a_stream(head: &[u8]) -> bool {
 struct OpenedEte {
     traces: Vec<Trace>,
     /// The bytes of the only trace, which is raw, as they come; its own are none.
-    stream: Option<Input>,
+    stream: Option<Content>,
     options: trackway_ete::Options,
     meta: Meta,
     container: &'static str,
     notes: Vec<String>,
 }
 
-fn decode_options(options: &Options) -> trackway_ete::Options {
-    trackway_ete::Options {
-        jobs: options.jobs,
-        strict: options.strict,
-        show_withdrawn: options.show_withdrawn,
-        write_pointer: options.write_pointer,
-    }
+fn decode_options(opening: &Opening) -> Result<trackway_ete::Options> {
+    let section: Section = opening.settings.section("ete")?;
+    Ok(trackway_ete::Options {
+        jobs: opening.threads,
+        strict: opening.strict,
+        show_withdrawn: section.show_withdrawn,
+        write_pointer: section.write_pointer,
+    })
 }
 
-/// Maps a file; one that is empty has nothing to map.
-fn map(path: &Path) -> std::io::Result<SharedBytes> {
-    let file = std::fs::File::open(path)?;
-    if file.metadata()?.len() == 0 {
-        return Ok(Arc::new(Vec::new()));
-    }
-    crate::map::map(&file)
-}
-
-fn open_snapshot(folder: &Path, options: &Options) -> Result<OpenedEte> {
+fn open_snapshot(folder: &Path, opening: &Opening) -> Result<OpenedEte> {
     let mut snapshot = Snapshot::open(folder).map_err(|error| Error::Config(error.to_string()))?;
     // Programs that are named lie under the dumps: they bring symbols, the dumps what was really there.
-    options.program()?;
-    let base = || options.program().ok().and_then(Arc::into_inner).unwrap_or_default();
-    let traces = snapshot.traces(&map, &base);
+    opening.program.load()?;
+    let base = || opening.program.load().unwrap_or_default();
+    let traces = snapshot.traces(&|path| map(path).map_err(|error| error.error), &base);
     Ok(OpenedEte {
         traces,
         stream: None,
-        options: decode_options(options),
-        meta: Meta::new(FormatId::Ete, trackway_core::Isa::A64),
+        options: decode_options(opening)?,
+        meta: Meta::new(FormatId::Ete, Isa::A64),
         container: "snapshot folder",
         notes: snapshot.notes,
     })
 }
 
-fn open_stream(input: Input, options: &Options) -> Result<OpenedEte> {
-    let config = match &options.config {
-        Some(file) => trackway_ete::read_toml(&file.table.to_string())
-            .map_err(|error| Error::Config(format!("{}: {error}", file.path.display())))?,
-        None => TomlConfig::default(),
+fn open_stream(opening: Opening) -> Result<Box<dyn Opened>> {
+    let options = decode_options(&opening)?;
+    let config = if opening.settings.is_empty() {
+        TomlConfig::default()
+    } else {
+        trackway_ete::read_toml(&own_table(&opening.settings).to_string())
+            .map_err(|error| opening.settings.wrong(&error.to_string()))?
     };
-    let image = options.program()?;
+    let image = Arc::new(opening.program.load()?);
     let as_it_comes =
         config.framing == Framing::Raw && config.sources.len() == 1 && options.write_pointer.is_none();
     let mut stream = None;
-    let data: SharedBytes = match input {
+    let data: SharedBytes = match opening.file.input {
         input @ Input::Stream(_) if as_it_comes => {
-            stream = Some(input);
+            stream = Some(Content::new(input));
             Arc::new(Vec::new())
         }
         input => input.read_whole().map_err(|error| Error::Trace(error.into()))?,
     };
-    let trace =
-        |config| Trace { config, framing: Framing::Raw, data: Arc::clone(&data), image: Arc::clone(&image) };
     let framing = config.framing;
-    let traces = config.sources.into_iter().map(|config| Trace { framing, ..trace(config) }).collect();
-    Ok(OpenedEte {
-        traces,
+    let trace = |config| Trace { config, framing, data: Arc::clone(&data), image: Arc::clone(&image) };
+    let mut opened = OpenedEte {
+        traces: config.sources.into_iter().map(trace).collect(),
         stream,
-        options: decode_options(options),
-        meta: Meta::new(FormatId::Ete, trackway_core::Isa::A64),
+        options,
+        meta: Meta::new(FormatId::Ete, Isa::A64),
         container: match framing {
             Framing::Raw => "raw stream",
             Framing::Coresight => "CoreSight frames",
             Framing::Dstream => "CoreSight frames with synchronisations",
         },
         notes: Vec::new(),
-    })
+    };
+    opened.choose(opening.source.as_deref())?;
+    Ok(Box::new(opened))
 }
 
 impl OpenedEte {
-    /// The packets of all sources.
-    fn packets(self) -> Packets {
-        match (self.stream, self.traces.first()) {
-            (Some(input), Some(trace)) => Packets::from_input(trace.config.clone(), input, self.options),
-            _ => Packets::new(self.traces, self.options),
+    /// Keeps the one source of that name.
+    fn choose(&mut self, source: Option<&str>) -> Result<()> {
+        if let Some(name) = source {
+            let names: Vec<String> = self.traces.iter().map(|trace| trace.config.name.clone()).collect();
+            self.traces.retain(|trace| trace.config.name.eq_ignore_ascii_case(name));
+            if self.traces.is_empty() {
+                return Err(Error::Config(format!("--source {name}: there are {}", names.join(", "))));
+            }
         }
+        self.meta = Lift::new(self.traces.clone(), self.options).meta().clone();
+        self.meta.comments.append(&mut self.notes);
+        Ok(())
+    }
+
+    /// The packets of all sources.
+    fn packets(&mut self) -> Result<Packets> {
+        Ok(match (&mut self.stream, self.traces.first()) {
+            (Some(content), Some(trace)) => {
+                Packets::from_input(trace.config.clone(), content.input()?, self.options)
+            }
+            _ => Packets::new(self.traces.clone(), self.options),
+        })
     }
 }
 
@@ -208,7 +256,7 @@ impl Opened for OpenedEte {
         &self.meta
     }
 
-    fn container(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> Vec<(&'static str, String)> {
         vec![("container", self.container.to_string())]
     }
 
@@ -216,41 +264,41 @@ impl Opened for OpenedEte {
         self.traces.iter().map(|trace| Arc::clone(&trace.image)).collect()
     }
 
-    fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
-        Ok(Box::new(match (self.stream, self.traces.first()) {
-            (Some(input), Some(trace)) => {
+    fn events(&mut self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(match (&mut self.stream, self.traces.first()) {
+            (Some(content), Some(trace)) => {
                 let image = Arc::clone(&trace.image);
-                Lift::from_input(trace.config.clone(), input, image, self.options)
+                Lift::from_input(trace.config.clone(), content.input()?, image, self.options)
             }
-            _ => Lift::new(self.traces, self.options),
+            _ => Lift::new(self.traces.clone(), self.options),
         }))
     }
 
     /// Several buffers have no offsets in common: those of the first are given.
-    fn bytes(self: Box<Self>) -> Result<Input> {
-        if let Some(input) = self.stream {
-            return Ok(input);
+    fn bytes(&mut self) -> Result<Input> {
+        if let Some(content) = &mut self.stream {
+            return content.input();
         }
-        let data = self.traces.into_iter().next().map(|trace| trace.data);
+        let data = self.traces.first().map(|trace| Arc::clone(&trace.data));
         Ok(data.map_or_else(|| Input::from_vec(Vec::new()), Input::Whole))
     }
 
-    fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
+    fn items(&mut self) -> Result<Box<dyn Items>> {
         let sources = self.traces.len();
-        Ok(Box::new(Text::of(self.packets(), sources)))
+        Ok(Box::new(Text::of(self.packets()?, sources)))
     }
 
-    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_ete::check_packets(self.packets(), report)?)
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        Ok(trackway_ete::check_packets(self.packets()?, report)?)
     }
 
     /// The packets of one source, byte for byte, as a raw stream.
-    fn rewrite(self: Box<Self>, target: Target, _: &Options) -> Result<u64> {
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
         if self.traces.len() > 1 {
             return Err(Error::Unsupported("several sources: choose one with --source".to_string()));
         }
-        let mut output = target.create()?;
-        let mut packets = self.packets();
+        let mut output = writing.target.create()?;
+        let mut packets = self.packets()?;
         let mut count = 0;
         let mut bytes = Vec::new();
         while let Some(placed) = packets.next()? {

@@ -4,16 +4,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Losses, Meta, Output, Sink, Source};
+use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Losses, Meta, Output, Rule, Sink, Source};
 use trackway_etrace::frame::Framing;
 use trackway_etrace::{Config, Lift, Lower, Reader, Text, Writer};
+use trackway_format::{
+    Content, Error, Format, Key, Opened, Opening, Probe, Program, Recognised, Result, Settings, Writing,
+    wrong_architecture,
+};
 use trackway_image::{Image, Space};
-
-use super::{Format, Opened};
-use crate::error::{Error, Result};
-use crate::input::File;
-use crate::options::{ConfigFile, Options};
-use crate::target::Target;
+use trackway_io::FileError;
 
 /// E-Trace.
 pub(crate) struct Etrace;
@@ -34,88 +33,90 @@ impl Format for Etrace {
         &["etrace", "te"]
     }
 
-    /// There is no mark: the configuration says it.
-    fn recognise(&self, file: &File, options: &Options) -> bool {
-        !file.is_folder && options.config.as_ref().is_some_and(describes)
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
     }
 
-    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>> {
-        let mut config = read_config(options)?;
-        if let (Framing::Bare { lengths }, Some(name), Some(file)) =
-            (&mut config.framing, &config.lengths_file, &options.config)
-        {
-            *lengths = read_lengths(&file.beside(name))?;
+    fn keys(&self) -> &'static [Key] {
+        &[]
+    }
+
+    fn is_at_top_level(&self, settings: &Settings) -> bool {
+        MARKS.iter().any(|key| settings.has(key))
+    }
+
+    /// There is no magic number: the settings say it.
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        (!probe.file.is_folder && describes(probe.settings)).into()
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
+        let Opening { file, settings, program, threads, .. } = opening;
+        let mut config = read_config(&settings)?;
+        if let (Framing::Bare { lengths }, Some(name)) = (&mut config.framing, &config.lengths_file) {
+            *lengths = read_lengths(&settings.resolve(name))?;
         }
-        let image = options.program()?;
+        let image = Arc::new(load(&program, &settings)?);
         let isa = image
             .isa()
             .filter(|isa| matches!(isa, Isa::Rv32 | Isa::Rv64))
             .unwrap_or(if config.params.iaddress_width <= 32 { Isa::Rv32 } else { Isa::Rv64 });
         let meta = trackway_etrace::meta(&config, isa);
-        Ok(Box::new(OpenedEtrace { input: file.input, config, image, meta, jobs: options.jobs }))
+        let content = Content::new(file.input);
+        Ok(Box::new(OpenedEtrace { content, config, image, meta, threads }))
     }
 
-    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
-        let mut config = read_config(options)?;
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
+        let mut config = read_config(writing.settings)?;
         let isa = match meta.isa {
             Isa::Rv32 | Isa::Rv64 => meta.isa,
-            other => {
-                let text = format!("E-Trace is for RISC-V; this trace is of {}", other.word());
-                return Err(Error::Unsupported(text));
-            }
+            _ => return Err(wrong_architecture("E-Trace", "RISC-V", meta)),
         };
-        if options.config.is_none() && isa == Isa::Rv64 {
+        if !describes(writing.settings) && isa == Isa::Rv64 {
             config.params.iaddress_width = 64;
         }
-        let image = options.program()?;
-        let image = (!image.is_empty()).then_some(&*image);
-        let lower = Lower::new(plain(target.create()?), &config, isa, image);
+        let image = load(writing.program, writing.settings)?;
+        let image = (!image.is_empty()).then_some(&image);
+        let lower = Lower::new(plain(writing.target.create()?), &config, isa, image);
         let lower = lower.map_err(|error| Error::Config(error.to_string()))?;
         // That is how our encoder does it.
         config.data.order = trackway_etrace::data::Order::Retired;
-        let sidecar = target.path.map(|path| Sidecar::new(&path, &mut config, options));
+        let sidecar = Sidecar::new(&mut config, &writing);
         Ok(Box::new(WithSidecar { lower, sidecar, config }))
     }
 }
 
 /// Is this the configuration of an E-Trace?
-fn describes(file: &ConfigFile) -> bool {
-    file.table.contains_key("etrace") || MARKS.iter().any(|key| file.table.contains_key(*key))
+fn describes(settings: &Settings) -> bool {
+    settings.has("etrace") || MARKS.iter().any(|key| settings.has(key))
 }
 
-fn read_config(options: &Options) -> Result<Config> {
-    match &options.config {
-        None => Ok(Config::default()),
-        Some(file) => Config::from_table(&file.table)
-            .map_err(|error| Error::Config(format!("{}: {error}", file.path.display()))),
+fn read_config(settings: &Settings) -> Result<Config> {
+    if !describes(settings) {
+        return Ok(Config::default());
     }
+    Config::from_table(&settings.table).map_err(|error| settings.wrong(&error.to_string()))
 }
 
 fn read_lengths(path: &Path) -> Result<Vec<u32>> {
-    let text = std::fs::read_to_string(path).map_err(|error| Error::File { path: path.into(), error })?;
+    let text = std::fs::read_to_string(path).map_err(FileError::at(path))?;
     let numbers = text.split_ascii_whitespace().map(str::parse).collect::<std::result::Result<_, _>>();
     numbers.map_err(|error| Error::Config(format!("{}: {error}", path.display())))
 }
 
-/// Adds what an E-Trace configuration says of the program: `program`, unless other programs are given, and
-/// `[[image]]`.
-pub(crate) fn add_programs(file: &ConfigFile, with_program: bool, image: &mut Image) -> Result<()> {
-    if !describes(file) {
-        return Ok(());
-    }
-    let config = Config::from_table(&file.table)
-        .map_err(|error| Error::Config(format!("{}: {error}", file.path.display())))?;
-    let read = |path: &Path| {
-        std::fs::read(path).map(Arc::new).map_err(|error| Error::File { path: path.into(), error })
-    };
-    if with_program {
+/// The program that the user names, or `program` of the settings, and `[[image]]`.
+fn load(program: &Program, settings: &Settings) -> Result<Image> {
+    let mut image = program.load()?;
+    let config = read_config(settings)?;
+    let read = |path: &Path| std::fs::read(path).map(Arc::new).map_err(FileError::at(path));
+    if program.elf.is_empty() {
         for name in &config.program {
-            let path = file.beside(name);
+            let path = settings.resolve(name);
             image.add_elf(&path.to_string_lossy(), read(&path)?, None, Space::default())?;
         }
     }
     for rule in &config.images {
-        let path = file.beside(&rule.path);
+        let path = settings.resolve(&rule.path);
         let bytes = read(&path)?;
         let name = path.to_string_lossy();
         let space =
@@ -125,7 +126,7 @@ pub(crate) fn add_programs(file: &ConfigFile, with_program: bool, image: &mut Im
             address => image.add_elf(&name, bytes, address, space)?,
         }
     }
-    Ok(())
+    Ok(image)
 }
 
 fn plain(output: Output) -> Box<dyn Write + Send> {
@@ -141,10 +142,11 @@ struct Sidecar {
 }
 
 impl Sidecar {
-    /// For the trace at `trace`; names the programs relative to it.
-    fn new(trace: &Path, config: &mut Config, options: &Options) -> Self {
+    /// For the trace that is written, if it is a file; names the programs relative to it.
+    fn new(config: &mut Config, writing: &Writing<'_>) -> Option<Self> {
+        let trace = writing.target.path.as_deref()?;
         let folder = trace.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-        let from = options.config.as_ref().and_then(|file| file.path.parent()).map(Path::to_path_buf);
+        let from = writing.settings.path.as_deref().and_then(Path::parent).map(Path::to_path_buf);
         let moved = |name: &str| match &from {
             Some(from) => relative(&from.join(name), &folder),
             None => name.to_string(),
@@ -153,10 +155,10 @@ impl Sidecar {
         for rule in &mut config.images {
             rule.path = moved(&rule.path);
         }
-        if !options.elf.is_empty() {
+        if !writing.program.elf.is_empty() {
             config.program.clear();
         }
-        for spec in options.elf.iter().chain(&options.image) {
+        for spec in writing.program.elf.iter().chain(&writing.program.raw) {
             if let Ok((path, address)) = trackway_image::read_spec(spec) {
                 let path = relative(&path, &folder);
                 match address {
@@ -176,7 +178,7 @@ impl Sidecar {
             let lengths = path.with_extension("lengths");
             config.lengths_file = lengths.file_name().map(|name| name.to_string_lossy().into_owned());
         }
-        Sidecar { path }
+        Some(Sidecar { path })
     }
 }
 
@@ -223,11 +225,11 @@ impl Sink for WithSidecar {
 }
 
 struct OpenedEtrace {
-    input: Input,
+    content: Content,
     config: Config,
     image: Arc<Image>,
     meta: Meta,
-    jobs: usize,
+    threads: usize,
 }
 
 impl Opened for OpenedEtrace {
@@ -235,38 +237,42 @@ impl Opened for OpenedEtrace {
         &self.meta
     }
 
-    fn container(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> Vec<(&'static str, String)> {
         vec![("framing", self.config.framing.name().to_string())]
     }
 
-    fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
+    fn programs(&self) -> Vec<Arc<Image>> {
+        if self.image.is_empty() { Vec::new() } else { vec![Arc::clone(&self.image)] }
+    }
+
+    fn events(&mut self) -> Result<Box<dyn Source>> {
         if self.image.is_empty() {
             return Err(Error::Config(
                 "E-Trace is decoded against the program that ran: give it with --elf, or `program` in the configuration"
                     .into(),
             ));
         }
-        Ok(Box::new(Lift::new(self.input, &self.config, self.image, self.jobs)?))
+        Ok(Box::new(Lift::new(self.content.input()?, &self.config, Arc::clone(&self.image), self.threads)?))
     }
 
-    fn bytes(self: Box<Self>) -> Result<Input> {
-        Ok(self.input)
+    fn bytes(&mut self) -> Result<Input> {
+        Ok(self.content.input()?)
     }
 
-    fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
-        Ok(Box::new(Text::new(self.input, &self.config)))
+    fn items(&mut self) -> Result<Box<dyn Items>> {
+        Ok(Box::new(Text::new(self.content.input()?, &self.config)))
     }
 
-    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_etrace::check(self.input, &self.config, report)?)
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        Ok(trackway_etrace::check(self.content.input()?, &self.config, report)?)
     }
 
     /// The same packets, byte for byte.
-    fn rewrite(self: Box<Self>, target: Target, options: &Options) -> Result<u64> {
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
         let mut config = self.config.clone();
-        let sidecar = target.path.as_deref().map(|path| Sidecar::new(path, &mut config, options));
-        let mut out = plain(target.create()?);
-        let mut reader = Reader::new(self.input, &self.config);
+        let sidecar = Sidecar::new(&mut config, &writing);
+        let mut out = plain(writing.target.create()?);
+        let mut reader = Reader::new(self.content.input()?, &self.config);
         let mut writer = Writer::new(&self.config);
         let mut items = 0;
         while let Some(item) = reader.read()? {
@@ -283,12 +289,11 @@ impl Opened for OpenedEtrace {
         }
         out.flush().map_err(trackway_core::Error::from)?;
         if let Some(sidecar) = sidecar {
-            std::fs::write(&sidecar.path, config.to_toml())
-                .map_err(|error| Error::File { path: sidecar.path.clone(), error })?;
+            std::fs::write(&sidecar.path, config.to_toml()).map_err(FileError::at(&sidecar.path))?;
             if config.lengths_file.is_some() {
                 let text: String = writer.lengths.iter().map(|length| format!("{length}\n")).collect();
                 let path = sidecar.path.with_extension("lengths");
-                std::fs::write(&path, text).map_err(|error| Error::File { path, error })?;
+                std::fs::write(&path, text).map_err(FileError::at(&path))?;
             }
         }
         Ok(items)

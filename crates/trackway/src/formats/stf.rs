@@ -1,28 +1,62 @@
 //! STF in the list of formats.
 
-use serde::Deserialize;
-use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Sink, Source};
+use trackway_core::{Finding, FormatId, Input, Items, Meta, Output, Rule, Sink, Source};
+use trackway_format::{
+    Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Settings, When, Writing,
+};
+use trackway_io::{Compression, Target, compress};
 use trackway_stf::{
     BusMaster, Config, Container, PLAIN_MAGIC, ProcessId, SizeUnit, Trace, WriteConfig, ZSTF_MAGIC,
 };
 
-use super::{Format, Opened};
-use crate::error::{Error, Result};
-use crate::input::File;
-use crate::options::Options;
-use crate::target::Target;
-
 /// STF.
 pub(crate) struct Stf;
 
-/// `[stf]` in the configuration.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Section {
-    size_unit: Option<String>,
-    process_id: Option<String>,
-    bus_master: Option<String>,
+trackway_format::settings! {
+    /// `[stf]` in the settings.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Section {
+        /// Unit of the size in memory accesses: auto, bytes or bits.
+        size_unit: Option<String> = "\"auto\"",
+        /// Reading of PROCESS_ID_EXT: library (as stf_lib) or spec.
+        process_id: Option<String> = "\"library\"",
+        /// Reading of the bus master record: library (as stf_lib) or spec.
+        bus_master: Option<String> = "\"library\"",
+        /// Written container: zstf, plain, gzip, xz or zstd.
+        container: Option<String> = "\"zstf\"",
+        /// Written compression level.
+        level: Option<i32> = "3",
+        /// Written instructions per chunk of a zstf file.
+        chunk: Option<u64> = "100000",
+        /// Version written from events: 1.2 to 1.6.
+        version: Option<String> = "\"1.5\"",
+    }
 }
+
+const FLAGS: &[Flag] = &[
+    Flag {
+        name: "container",
+        key: "container",
+        value: "NAME",
+        when: When::Writing,
+        help: "Container to write (STF: zstf, plain, gzip, xz, zstd)",
+    },
+    Flag { name: "level", key: "level", value: "N", when: When::Writing, help: "Compression level" },
+    Flag {
+        name: "chunk",
+        key: "chunk",
+        value: "N",
+        when: When::Writing,
+        help: "Instructions per chunk (STF)",
+    },
+    Flag {
+        name: "stf-version",
+        key: "version",
+        value: "X.Y",
+        when: When::Lowering,
+        help: "STF version to write from events",
+    },
+];
 
 impl Format for Stf {
     fn id(&self) -> FormatId {
@@ -37,29 +71,41 @@ impl Format for Stf {
         &["zstf", "stf"]
     }
 
-    fn recognise(&self, file: &File, _: &Options) -> bool {
-        file.head.starts_with(ZSTF_MAGIC) || file.head.starts_with(PLAIN_MAGIC)
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
     }
 
-    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>> {
-        let config = read_config(options)?;
-        let trace = Trace::open(file.input, config)?;
+    fn keys(&self) -> &'static [Key] {
+        Section::KEYS
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        FLAGS
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        let head = &probe.file.head;
+        (head.starts_with(ZSTF_MAGIC) || head.starts_with(PLAIN_MAGIC)).into()
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
+        let config = read_config(&opening.settings.of_format(self)?)?;
+        let config = Config { force: opening.force, jobs: opening.threads, ..config };
+        let trace = Trace::open(opening.file.input, config)?;
         let meta = trace.header.meta();
-        Ok(Box::new(OpenedStf { trace, meta }))
+        Ok(Box::new(OpenedStf { trace: Some(trace), meta }))
     }
 
-    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
-        let (output, config) = output(&target, options)?;
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
+        let (output, config) = output(&writing)?;
         Ok(Box::new(trackway_stf::Lower::new(output, meta.clone(), config)?))
     }
 }
 
-fn read_config(options: &Options) -> Result<Config> {
-    let mut config = Config { force: options.force, jobs: options.jobs, ..Config::default() };
-    let Some(file) = &options.config else { return Ok(config) };
-    let section: Section = file.section("stf")?.unwrap_or_default();
+fn read_config(section: &Section) -> Result<Config> {
     let wrong =
         |key, value: &str, words| Error::Config(format!("[stf] {key}: {value:?} is not one of {words}"));
+    let mut config = Config::default();
     config.size_unit = match section.size_unit.as_deref() {
         None | Some("auto") => SizeUnit::Auto,
         Some("bytes") => SizeUnit::Bytes,
@@ -79,27 +125,31 @@ fn read_config(options: &Options) -> Result<Config> {
     Ok(config)
 }
 
-/// The output and how to write it: ZSTF where it can seek and is not named otherwise.
-fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
-    let name = target
-        .path
-        .as_ref()
-        .and_then(|path| path.file_name())
-        .map(|name| name.to_string_lossy().to_lowercase());
-    let name = name.unwrap_or_default();
-    let word = match options.write.container.as_deref() {
-        Some(word) => word,
-        None if target.path.is_none() => "plain",
-        None if name.ends_with(".gz") => "gzip",
-        None if name.ends_with(".xz") => "xz",
-        None if name.ends_with(".zst") => "zstd",
-        None if name.ends_with(".stf") => "plain",
-        None => "zstf",
-    };
-    if let Some((major, minor)) = options.write.stf_version.filter(|version| !matches!(version, (1, 2..=6))) {
-        return Err(Error::Config(format!("--stf-version: {major}.{minor} is not one of 1.2 to 1.6")));
+fn version(section: &Section) -> Result<Option<(u32, u32)>> {
+    let Some(text) = &section.version else { return Ok(None) };
+    let numbers =
+        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    match numbers {
+        Some(version @ (1, 2..=6)) => Ok(Some(version)),
+        _ => Err(Error::Config(format!("--stf-version: {text} is not one of 1.2 to 1.6"))),
     }
-    let level = options.write.level;
+}
+
+/// The output and how to write it: ZSTF where it can seek and is not named otherwise.
+fn output(writing: &Writing<'_>) -> Result<(Output, WriteConfig)> {
+    let Writing { target, settings, threads, .. } = writing;
+    let section: Section = Settings::of_format(settings, &Stf)?;
+    let plain = |path: &std::path::Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("stf"));
+    let by_name = |target: &Target| match &target.path {
+        None => "plain",
+        Some(path) => match Compression::of_name(path) {
+            Some(compression) => compression.as_str(),
+            None if plain(path) => "plain",
+            None => "zstf",
+        },
+    };
+    let word = section.container.as_deref().unwrap_or_else(|| by_name(target));
+    let version = version(&section)?;
     let (container, output) = match word {
         "zstf" => match target.create()? {
             Output::Stream(_) => {
@@ -109,7 +159,12 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
             output => (Container::Zstf, output),
         },
         "plain" => (Container::Plain, target.create()?),
-        _ => (Container::Plain, crate::compress::compress(word, target.create()?, level)?),
+        word => {
+            let compression = word.parse().map_err(|()| {
+                Error::Config(format!("--container: {word:?} is not one of plain, zstf, gzip, xz, zstd"))
+            })?;
+            (Container::Plain, compress(compression, target.create()?, section.level)?)
+        }
     };
     // A plain file is written in order, in large pieces.
     let output = match (container, output) {
@@ -121,19 +176,25 @@ fn output(target: &Target, options: &Options) -> Result<(Output, WriteConfig)> {
         output,
         WriteConfig {
             container,
-            level: level.unwrap_or(defaults.level),
-            chunk: options.write.chunk.unwrap_or(defaults.chunk).max(1),
-            version: options.write.stf_version,
-            process_id: read_config(options)?.process_id,
-            jobs: options.jobs,
+            level: section.level.unwrap_or(defaults.level),
+            chunk: section.chunk.unwrap_or(defaults.chunk).max(1),
+            version,
+            process_id: read_config(&section)?.process_id,
+            jobs: *threads,
             ..defaults
         },
     ))
 }
 
 struct OpenedStf {
-    trace: Trace,
+    trace: Option<Trace>,
     meta: Meta,
+}
+
+impl OpenedStf {
+    fn trace(&mut self) -> Result<Trace> {
+        self.trace.take().ok_or(Error::ReadOnce)
+    }
 }
 
 impl Opened for OpenedStf {
@@ -141,36 +202,37 @@ impl Opened for OpenedStf {
         &self.meta
     }
 
-    fn container(&self) -> Vec<(&'static str, String)> {
-        let word = match self.trace.container {
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let Some(trace) = &self.trace else { return Vec::new() };
+        let word = match trace.container {
             Container::Plain => "plain",
             Container::Zstf => "zstf",
         };
         let mut facts = vec![("container", word.to_string())];
-        if let Some(per_chunk) = self.trace.per_chunk() {
-            facts.push(("chunks", format!("{} of {per_chunk} instructions", self.trace.chunks())));
+        if let Some(per_chunk) = trace.per_chunk() {
+            facts.push(("chunks", format!("{} of {per_chunk} instructions", trace.chunks())));
         }
         facts
     }
 
-    fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
-        Ok(Box::new(self.trace.source()))
+    fn events(&mut self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(self.trace()?.source()))
     }
 
-    fn bytes(self: Box<Self>) -> Result<Input> {
-        Ok(self.trace.bytes())
+    fn bytes(&mut self) -> Result<Input> {
+        Ok(self.trace()?.bytes())
     }
 
-    fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
-        Ok(Box::new(self.trace.items()))
+    fn items(&mut self) -> Result<Box<dyn Items>> {
+        Ok(Box::new(self.trace()?.items()))
     }
 
-    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_stf::check(self.trace, report)?)
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        Ok(trackway_stf::check(self.trace()?, report)?)
     }
 
-    fn rewrite(self: Box<Self>, target: Target, options: &Options) -> Result<u64> {
-        let (output, config) = output(&target, options)?;
-        Ok(trackway_stf::rewrite(self.trace, output, config)?.records)
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
+        let (output, config) = output(&writing)?;
+        Ok(trackway_stf::rewrite(self.trace()?, output, config)?.records)
     }
 }

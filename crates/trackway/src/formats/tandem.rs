@@ -2,57 +2,61 @@
 
 use std::io::Write;
 
-use serde::Deserialize;
-use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Sink, Source};
+use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source};
+use trackway_format::{
+    Content, Error, Flag, Format, Key, Number, Opened, Opening, Probe, Recognised, Result, When, Writing,
+    wrong_architecture,
+};
+use trackway_io::{Compression, compress};
 use trackway_tandem::{
     Config, Group, Lift, Listing, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer, elf_to_records,
 };
 
-use super::{Format, Opened};
-use crate::error::{Error, Result};
-use crate::input::File;
-use crate::options::Options;
-use crate::target::Target;
-
 /// Tandem.
 pub(crate) struct Tandem;
 
-/// `[tandem]` in the configuration.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Section {
-    xlen: Option<u32>,
-    flen: Option<u32>,
-    mlen: Option<u32>,
-    profile: Option<String>,
-    reset_pc: Option<Number>,
-    lenient: Option<bool>,
-    custom: Option<bool>,
-}
-
-/// A number, or one in text where TOML's own do not reach.
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Number {
-    Plain(u64),
-    Text(String),
-}
-
-impl Number {
-    fn value(&self, key: &str) -> Result<u64> {
-        match self {
-            Number::Plain(value) => Ok(*value),
-            Number::Text(text) => {
-                let digits = text.replace('_', "");
-                let value = match digits.strip_prefix("0x") {
-                    Some(hex) => u64::from_str_radix(hex, 16).ok(),
-                    None => digits.parse().ok(),
-                };
-                value.ok_or_else(|| Error::Config(format!("[tandem] {key}: {text:?} is not a number")))
-            }
-        }
+trackway_format::settings! {
+    /// `[tandem]` in the settings.
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Section {
+        /// Width of integer registers in bits: 32 or 64.
+        xlen: Option<u32> = "64",
+        /// Width of floating-point registers in bits: 0, 32 or 64.
+        flen: Option<u32> = "64",
+        /// Width of memory addresses in bits: 32 or 64.
+        mlen: Option<u32> = "64",
+        /// Profile: spec or bluespec; for writing also a style, verbose or compact (bluespec-compact).
+        profile: Option<String> = "\"bluespec\"",
+        /// Address of the first instruction after a hart reset.
+        reset_pc: Option<Number> = "0x1000",
+        /// Accept items in an order that the spec does not allow.
+        lenient: Option<bool> = "false",
+        /// Keep items with opcodes that the spec leaves to implementations.
+        custom: Option<bool> = "false",
+        /// Written container: plain, gzip, xz or zstd.
+        container: Option<String> = "\"plain\"",
+        /// Written compression level.
+        level: Option<i32> = "3",
     }
 }
+
+const FLAGS: &[Flag] = &[
+    Flag {
+        name: "container",
+        key: "container",
+        value: "NAME",
+        when: When::Writing,
+        help: "Container to write (tandem: plain, gzip, xz, zstd)",
+    },
+    Flag { name: "level", key: "level", value: "N", when: When::Writing, help: "Compression level" },
+    Flag {
+        name: "profile",
+        key: "profile",
+        value: "NAME",
+        when: When::Writing,
+        help: "Profile and style to write (tandem: spec, bluespec, verbose, compact, or bluespec-compact)",
+    },
+];
 
 impl Format for Tandem {
     fn id(&self) -> FormatId {
@@ -67,107 +71,121 @@ impl Format for Tandem {
         &["tv", "tandem"]
     }
 
-    /// There is no mark: the head has to decode to its end, or the configuration names the format.
-    fn recognise(&self, file: &File, options: &Options) -> bool {
-        !file.is_folder
-            && (options.config.as_ref().is_some_and(|config| config.table.contains_key("tandem"))
-                || trackway_tandem::recognise(&file.head).is_some())
+    fn rules(&self) -> &'static [&'static Rule] {
+        &[]
     }
 
-    fn open(&self, file: File, options: &Options) -> Result<Box<dyn Opened>> {
+    fn keys(&self) -> &'static [Key] {
+        Section::KEYS
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        FLAGS
+    }
+
+    /// There is no magic number: the head has to decode to its end, or the settings name the format.
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        let file = probe.file;
+        let decodes = || trackway_tandem::recognise(&file.head).is_some();
+        (!file.is_folder && (probe.settings.has("tandem") || decodes())).into()
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
+        let Opening { file, settings, .. } = opening;
         let found = trackway_tandem::recognise(&file.head);
-        let config = read_config(found.unwrap_or_default(), options)?;
+        let config = read_config(found.unwrap_or_default(), &settings.of_format(self)?)?;
         config.widths()?;
         let lift = Lift::open(Input::from_vec(Vec::new()), config)?;
-        let told = options.config.as_ref().is_some_and(|config| config.table.contains_key("tandem"));
-        Ok(Box::new(OpenedTandem { input: file.input, config, meta: lift.meta().clone(), told }))
+        let meta = lift.meta().clone();
+        let content = Content::new(file.input);
+        Ok(Box::new(OpenedTandem { content, config, meta, told: settings.has("tandem") }))
     }
 
-    fn create(&self, target: Target, meta: &Meta, options: &Options) -> Result<Box<dyn Sink>> {
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
         let base = match meta.isa {
             // FPRs as wide as any RV32 core has them.
             Isa::Rv32 => Config { flen: 64, ..Config::rv32() },
             Isa::Rv64 | Isa::Other => Config::default(),
-            _ => return Err(Error::Unsupported("tandem holds RISC-V traces only".to_string())),
+            _ => return Err(wrong_architecture("tandem", "RISC-V", meta)),
         };
-        let config = write_config(read_config(base, options)?, options)?;
-        Ok(Box::new(Lower::new(output(&target, options)?, meta, config)?))
+        let section = writing.settings.of_format(self)?;
+        let config = write_config(read_config(base, &section)?, &section)?;
+        Ok(Box::new(Lower::new(output(&writing, &section)?, meta, config)?))
     }
 
     /// State initialisation: the stores of a debugger.
-    fn load(&self, program: &[u8], target: Target, options: &Options) -> Result<u64> {
-        // The file's own class, unless the configuration says otherwise.
+    fn load(&self, program: &[u8], writing: Writing<'_>) -> Result<u64> {
+        // The file's own class, unless the settings say otherwise.
         let base = if program.get(4) == Some(&1) { Config::rv32() } else { Config::default() };
-        let WriteConfig { config, .. } = write_config(read_config(base, options)?, options)?;
+        let section = writing.settings.of_format(self)?;
+        let WriteConfig { config, .. } = write_config(read_config(base, &section)?, &section)?;
         let mut items = 0;
         // First without an output: nothing is created for a file that cannot be loaded.
         elf_to_records(program, &config, |_| {
             items += 1;
             Ok(())
         })?;
-        let mut writer = Writer::new(output(&target, options)?, &config)?;
+        let mut writer = Writer::new(output(&writing, &section)?, &config)?;
         elf_to_records(program, &config, |record| writer.write(record))?;
         writer.finish()?;
         Ok(items)
     }
 }
 
-/// What the configuration says over what was recognised.
-fn read_config(base: Config, options: &Options) -> Result<Config> {
-    let mut config = base;
-    let Some(file) = &options.config else { return Ok(config) };
-    let section: Section = file.section("tandem")?.unwrap_or_default();
-    if let Some(xlen) = section.xlen {
-        config.xlen = xlen;
-        if base.xlen != xlen {
-            // The other widths follow, where they are not told.
-            let usual = if xlen == 32 { Config::rv32() } else { Config::default() };
-            (config.flen, config.mlen) = (usual.flen, usual.mlen);
-        }
-    }
-    config.flen = section.flen.unwrap_or(config.flen);
-    config.mlen = section.mlen.unwrap_or(config.mlen);
-    if let Some(word) = &section.profile {
-        config.profile = Profile::from_word(word).ok_or_else(|| {
-            Error::Config(format!("[tandem] profile: {word:?} is not one of spec, bluespec"))
-        })?;
-    }
-    if let Some(number) = &section.reset_pc {
-        config.reset_pc = Some(number.value("reset_pc")?);
-    }
-    config.lenient = section.lenient.unwrap_or(config.lenient);
-    config.custom = section.custom.unwrap_or(config.custom);
-    Ok(config)
-}
-
-/// What `--profile` says: a profile, a style, or both with a hyphen between them.
-fn write_config(mut config: Config, options: &Options) -> Result<WriteConfig> {
-    let mut style = Style::default();
-    for word in options.write.profile.iter().flat_map(|words| words.split('-')) {
+/// Profiles and styles in `profile`: one word, or two with a hyphen between them.
+fn words(section: &Section) -> Result<(Option<Profile>, Option<Style>)> {
+    let (mut profile, mut style) = (None, None);
+    for word in section.profile.iter().flat_map(|words| words.split('-')) {
         match (Profile::from_word(word), Style::from_word(word)) {
-            (Some(profile), _) => config.profile = profile,
-            (_, Some(found)) => style = found,
+            (Some(found), _) => profile = Some(found),
+            (_, Some(found)) => style = Some(found),
             _ => {
                 let words = "spec, bluespec, verbose, compact, or two of them as in bluespec-compact";
                 return Err(Error::Config(format!("--profile: {word:?} is not one of {words}")));
             }
         }
     }
-    Ok(WriteConfig { config, style })
+    Ok((profile, style))
 }
 
-fn output(target: &Target, options: &Options) -> Result<Box<dyn Write + Send>> {
-    let name = target.path.as_ref().and_then(|path| path.extension()).map(|end| end.to_string_lossy());
-    let word = match (options.write.container.as_deref(), name.as_deref()) {
-        (Some(word), _) => word,
-        (None, Some("gz")) => "gzip",
-        (None, Some("xz")) => "xz",
-        (None, Some("zst")) => "zstd",
-        (None, _) => "plain",
+/// The settings over what was recognised.
+fn read_config(base: Config, section: &Section) -> Result<Config> {
+    let mut config = base;
+    if let Some(xlen) = section.xlen {
+        config.xlen = xlen;
+        if base.xlen != xlen {
+            // The other widths follow, where they are not set.
+            let usual = if xlen == 32 { Config::rv32() } else { Config::default() };
+            (config.flen, config.mlen) = (usual.flen, usual.mlen);
+        }
+    }
+    config.flen = section.flen.unwrap_or(config.flen);
+    config.mlen = section.mlen.unwrap_or(config.mlen);
+    config.profile = words(section)?.0.unwrap_or(config.profile);
+    config.reset_pc = section.reset_pc.map(|number| number.0).or(config.reset_pc);
+    config.lenient = section.lenient.unwrap_or(config.lenient);
+    config.custom = section.custom.unwrap_or(config.custom);
+    Ok(config)
+}
+
+fn write_config(config: Config, section: &Section) -> Result<WriteConfig> {
+    let (profile, style) = words(section)?;
+    let config = Config { profile: profile.unwrap_or(config.profile), ..config };
+    Ok(WriteConfig { config, style: style.unwrap_or_default() })
+}
+
+fn output(writing: &Writing<'_>, section: &Section) -> Result<Box<dyn Write + Send>> {
+    let compression = match section.container.as_deref() {
+        None => writing.target.path.as_deref().and_then(Compression::of_name),
+        Some("plain") => None,
+        Some(word) => Some(word.parse().map_err(|()| {
+            Error::Config(format!("--container: {word:?} is not one of plain, gzip, xz, zstd"))
+        })?),
     };
-    let output = match word {
-        "plain" => target.create()?,
-        _ => crate::compress::compress(word, target.create()?, options.write.level)?,
+    let output = writing.target.create()?;
+    let output = match compression {
+        None => output,
+        Some(compression) => compress(compression, output, section.level)?,
     };
     Ok(match output {
         Output::Stream(stream) => stream,
@@ -176,10 +194,10 @@ fn output(target: &Target, options: &Options) -> Result<Box<dyn Write + Send>> {
 }
 
 struct OpenedTandem {
-    input: Input,
+    content: Content,
     config: Config,
     meta: Meta,
-    /// The configuration told the parameters.
+    /// The parameters come from the settings.
     told: bool,
 }
 
@@ -188,7 +206,7 @@ impl Opened for OpenedTandem {
         &self.meta
     }
 
-    fn container(&self) -> Vec<(&'static str, String)> {
+    fn facts(&self) -> Vec<(&'static str, String)> {
         let Config { xlen, flen, mlen, profile, .. } = self.config;
         let how = if self.told { "configuration" } else { "trial decoding" };
         vec![(
@@ -197,39 +215,40 @@ impl Opened for OpenedTandem {
         )]
     }
 
-    fn source(self: Box<Self>) -> Result<Box<dyn Source>> {
-        Ok(Box::new(Lift::open(self.input, self.config)?))
+    fn events(&mut self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(Lift::open(self.content.input()?, self.config)?))
     }
 
-    fn items(self: Box<Self>) -> Result<Box<dyn Items>> {
-        Ok(Box::new(Listing::open(self.input, &self.config)?))
+    fn items(&mut self) -> Result<Box<dyn Items>> {
+        Ok(Box::new(Listing::open(self.content.input()?, &self.config)?))
     }
 
-    fn bytes(self: Box<Self>) -> Result<Input> {
-        Ok(self.input)
+    fn bytes(&mut self) -> Result<Input> {
+        Ok(self.content.input()?)
     }
 
-    fn check(self: Box<Self>, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_tandem::check(self.input, &self.config, report)?)
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        Ok(trackway_tandem::check(self.content.input()?, &self.config, report)?)
     }
 
     /// Item by item as it is; in another style with the same items; in another profile through events.
-    fn rewrite(self: Box<Self>, target: Target, options: &Options) -> Result<u64> {
-        let write = write_config(self.config, options)?;
-        let out = output(&target, options)?;
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
+        let section = writing.settings.of_format(&Tandem)?;
+        let write = write_config(self.config, &section)?;
+        let out = output(&writing, &section)?;
         let mut items = 0;
         if write.config.profile != self.config.profile {
-            let mut lift = Lift::open(self.input, self.config)?;
+            let mut lift = Lift::open(self.content.input()?, self.config)?;
             let mut lower = Lower::new(out, lift.meta(), write)?;
             let mut batch = Batch::default();
             while lift.fill(&mut batch)? {
                 lower.put(&batch)?;
             }
             lower.finish()?;
-            return Ok(lift.census().iter().map(|(_, n)| n).sum());
+            return Ok(lift.census().total());
         }
-        let mut reader = Reader::new(self.input, &self.config)?;
-        if options.write.profile.is_none() {
+        let mut reader = Reader::new(self.content.input()?, &self.config)?;
+        if words(&section)?.1.is_none() {
             let mut writer = Writer::new(out, &self.config)?;
             while let Some((_, record)) = reader.read()? {
                 writer.write(&record)?;

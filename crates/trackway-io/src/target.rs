@@ -1,4 +1,4 @@
-//! Where a trace is written.
+//! Output files.
 
 use std::io::{self, Seek, Write};
 use std::path::PathBuf;
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_core::Output;
 
-use crate::error::{Error, Result};
+use crate::error::FileError;
 
 /// Where a trace is written: a file that may have others beside it, or stdout.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where; none for stdout.
+    /// None for stdout.
     pub path: Option<PathBuf>,
     failure: Arc<Mutex<Option<io::Error>>>,
 }
@@ -23,20 +23,20 @@ impl Target {
         Target { path: (path.as_os_str() != "-").then_some(path), failure: Arc::default() }
     }
 
-    /// Why writing to what this or a copy of it created failed, if it did: errors of a sink do not tell whether the output is
-    /// full or the input is damaged.
+    /// The reason why writing failed, for this target and its clones: the error of a sink alone does not say whether the
+    /// output is full or the input is damaged.
     pub fn failure(&self) -> Option<io::Error> {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(copy)
     }
 
     /// Creates the file.
-    pub fn create(&self) -> Result<Output> {
+    pub fn create(&self) -> Result<Output, FileError> {
         match &self.path {
             None => Ok(Output::Stream(Box::new(io::BufWriter::new(self.watch(io::stdout()))))),
             Some(path) => {
                 let file =
                     std::fs::File::options().read(true).write(true).create(true).truncate(true).open(path);
-                let file = file.map_err(|error| Error::File { path: path.clone(), error })?;
+                let file = file.map_err(FileError::at(path))?;
                 // A pipe or terminal cannot seek.
                 if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
                     Ok(Output::File(Box::new(self.watch(file))))
@@ -47,18 +47,31 @@ impl Target {
         }
     }
 
+    /// Removes what was written; a folder loses the files in it, nothing else.
+    pub fn discard(&self) {
+        let Some(path) = &self.path else { return };
+        // If it cannot be removed, the caller has already reported why it is not to be used.
+        if path.is_dir() {
+            let files = std::fs::read_dir(path).into_iter().flatten().flatten();
+            files.for_each(|entry| drop(std::fs::remove_file(entry.path())));
+            let _ = std::fs::remove_dir(path);
+        } else {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     fn watch<W>(&self, inner: W) -> Watched<W> {
         Watched { inner, failure: Arc::clone(&self.failure) }
     }
 }
 
-/// A writer that remembers why it failed.
+/// A writer that keeps the reason of its first failure.
 struct Watched<W> {
     inner: W,
     failure: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// As much of an error as can be had twice: its number or its kind.
+/// A copy of an error: its number or its kind.
 fn copy(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }

@@ -1,0 +1,64 @@
+//! The `trackway` program as a library: [`run`] is `main` with a list of formats, so that a program with formats of its own
+//! has all commands for them.
+//!
+//! Each subcommand is a file of its own; `cli.rs` declares them all.
+#![forbid(unsafe_code)]
+
+mod check;
+mod cli;
+mod config;
+mod convert;
+mod demo;
+mod dump;
+mod exit;
+mod flags;
+mod image;
+mod info;
+mod listing;
+mod pages;
+mod pcs;
+mod position;
+mod progress;
+mod record;
+mod report;
+mod stats;
+mod verify;
+mod walk;
+
+use clap::FromArgMatches;
+use trackway::format::Format;
+
+use cli::{Cli, Command};
+
+/// Runs the program on its command line, with these formats.
+pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
+    let matches = flags::command(formats).get_matches();
+    let mut cli = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    cli.command.set_context(formats, flags::given(formats, &matches));
+    let tried = match &cli.command {
+        Command::Check(_) => "check",
+        Command::Dump(args) if args.raw => "dump --raw",
+        _ => "",
+    };
+    let outcome = match cli.command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Dump(args) => dump::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Stats(args) => stats::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Config(args) => config::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Image(args) => image::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Completions(args) => pages::completions(&args),
+        Command::Man(args) => pages::man(&args),
+    };
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => report::failure(&failure, tried).into(),
+    }
+}

@@ -1,0 +1,68 @@
+//! Analyses that run on parts of a trace and merge in order.
+
+use std::any::Any;
+
+use crate::batch::Batch;
+
+/// An analysis of events whose results for two consecutive parts of a trace can be merged, so that
+/// [`Source::observe`](crate::Source::observe) can run it on every core.
+///
+/// ```
+/// use trackway_core::{Batch, Observer};
+/// #[derive(Default)]
+/// struct Traps(usize);
+/// impl Observer for Traps {
+///     fn observe(&mut self, batch: &Batch) {
+///         self.0 += batch.traps.len();
+///     }
+///     fn fork(&self) -> Box<dyn Observer> {
+///         Box::new(Traps::default())
+///     }
+///     fn merge(&mut self, later: Box<dyn Observer>) {
+///         self.0 += later.downcast::<Self>().0;
+///     }
+/// }
+/// let mut traps = Traps(2);
+/// traps.merge(Box::new(Traps(3)));
+/// assert_eq!(traps.0, 5);
+/// ```
+pub trait Observer: Any + Send {
+    /// Takes in a batch. Batches of a part come in order; they number instructions from the start of the part
+    /// unless the container has an index.
+    fn observe(&mut self, batch: &Batch);
+
+    /// An observer of the same type that has seen nothing yet.
+    fn fork(&self) -> Box<dyn Observer>;
+
+    /// Adds the results of `later`, which was [forked](Observer::fork) from this one and saw the events that follow.
+    fn merge(&mut self, later: Box<dyn Observer>);
+}
+
+impl dyn Observer {
+    /// The observer as its concrete type.
+    ///
+    /// # Panics
+    /// If it is of another type: `merge` only receives what `fork` created.
+    pub fn downcast<O: Observer>(self: Box<Self>) -> Box<O> {
+        let any: Box<dyn Any> = self;
+        any.downcast().expect("an observer is merged with one of its own type")
+    }
+}
+
+/// The smallest analysis: the number of instructions, attempted ones included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count(pub u64);
+
+impl Observer for Count {
+    fn observe(&mut self, batch: &Batch) {
+        self.0 += batch.instructions();
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Count::default())
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        self.0 += later.downcast::<Self>().0;
+    }
+}

@@ -1,0 +1,201 @@
+//! An ordered pipeline over threads.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Works on `parts` on several threads, the caller's among them, and passes the results to `join` in the
+/// order of the parts. Threads run ahead of `join` by a few parts only; the first error ends it.
+///
+/// ```
+/// let mut out = Vec::new();
+/// trackway_core::in_order(2, 0..10, |n| n * n, |square| {
+///     out.push(square);
+///     Ok::<(), ()>(())
+/// })?;
+/// assert_eq!(out, [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
+/// # Ok::<(), ()>(())
+/// ```
+pub fn in_order<P, T: Send, E>(
+    threads: usize,
+    parts: impl Iterator<Item = P> + Send,
+    work: impl Fn(P) -> T + Sync,
+    mut join: impl FnMut(T) -> Result<(), E>,
+) -> Result<(), E> {
+    if threads <= 1 {
+        return parts.map(work).try_for_each(join);
+    }
+    let queue = WorkQueue {
+        state: Mutex::new(State { parts, taken: 0, joined: 0, done: VecDeque::new(), closed: false }),
+        changed: Condvar::new(),
+        ahead: threads * 2,
+    };
+    std::thread::scope(|scope| {
+        // Also when a thread unwinds: no thread may wait for a part that will never come.
+        let _close = CloseOnExit(&queue);
+        for _ in 1..threads {
+            scope.spawn(|| {
+                let _close = CloseOnPanic(&queue);
+                while let Some((n, part)) = queue.take_or_wait() {
+                    let result = work(part);
+                    queue.put(n, result);
+                }
+            });
+        }
+        loop {
+            match queue.next() {
+                Next::Join(result) => join(result)?,
+                Next::Work(n, part) => {
+                    let result = work(part);
+                    queue.put(n, result);
+                }
+                Next::End => return Ok(()),
+            }
+        }
+    })
+}
+
+/// Parts that are being worked on, and results that wait for their turn.
+struct WorkQueue<I, T> {
+    state: Mutex<State<I, T>>,
+    changed: Condvar,
+    ahead: usize,
+}
+
+struct State<I, T> {
+    parts: I,
+    taken: usize,
+    joined: usize,
+    /// Results of the parts from `joined` on.
+    done: VecDeque<Option<T>>,
+    closed: bool,
+}
+
+/// The caller's next step.
+enum Next<P, T> {
+    Join(T),
+    Work(usize, P),
+    End,
+}
+
+impl<P, T, I: Iterator<Item = P>> State<I, T> {
+    fn take(&mut self, ahead: usize) -> Option<(usize, P)> {
+        if self.closed || self.taken >= self.joined + ahead {
+            return None;
+        }
+        let part = self.parts.next();
+        self.closed |= part.is_none();
+        self.taken += usize::from(part.is_some());
+        if part.is_some() {
+            self.done.push_back(None);
+        }
+        part.map(|part| (self.taken - 1, part))
+    }
+}
+
+impl<P, T, I: Iterator<Item = P>> WorkQueue<I, T> {
+    fn lock(&self) -> MutexGuard<'_, State<I, T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For a worker: the next part, once it may be begun.
+    fn take_or_wait(&self) -> Option<(usize, P)> {
+        let mut state = self.lock();
+        loop {
+            if let Some(taken) = state.take(self.ahead) {
+                return Some(taken);
+            }
+            if state.closed {
+                // Others may be waiting for a part.
+                self.changed.notify_all();
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn put(&self, n: usize, result: T) {
+        let mut state = self.lock();
+        // After a panic the queue is empty.
+        if let Some(place) = n.checked_sub(state.joined).and_then(|place| state.done.get_mut(place)) {
+            *place = Some(result);
+        }
+        self.changed.notify_all();
+    }
+
+    /// For the caller: joining comes before working.
+    fn next(&self) -> Next<P, T> {
+        let mut state = self.lock();
+        loop {
+            if let Some(Some(_)) = state.done.front()
+                && let Some(Some(result)) = state.done.pop_front()
+            {
+                state.joined += 1;
+                self.changed.notify_all();
+                return Next::Join(result);
+            }
+            if let Some((n, part)) = state.take(self.ahead) {
+                return Next::Work(n, part);
+            }
+            if state.closed && state.joined == state.taken {
+                return Next::End;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// When the caller leaves, no further part is begun.
+struct CloseOnExit<'l, I: Iterator, T>(&'l WorkQueue<I, T>);
+
+impl<I: Iterator, T> Drop for CloseOnExit<'_, I, T> {
+    fn drop(&mut self) {
+        self.0.lock().closed = true;
+        self.0.changed.notify_all();
+    }
+}
+
+/// When a worker panics, its part will never be joined.
+struct CloseOnPanic<'l, I: Iterator, T>(&'l WorkQueue<I, T>);
+
+impl<I: Iterator, T> Drop for CloseOnPanic<'_, I, T> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let mut state = self.0.lock();
+            state.closed = true;
+            // The caller then leaves, and the scope passes the panic on.
+            state.joined = state.taken;
+            state.done.clear();
+            self.0.changed.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_come_in_order_for_any_number_of_threads() {
+        for threads in 1..6 {
+            let mut seen = Vec::new();
+            let slow = |n: u64| {
+                // Later parts end sooner.
+                std::thread::sleep(std::time::Duration::from_micros(50 * (7 - n % 7)));
+                n
+            };
+            let ended = in_order(threads, 0..100, slow, |n| {
+                seen.push(n);
+                if n == 80 { Err(n) } else { Ok(()) }
+            });
+            assert_eq!(ended, Err(80));
+            assert_eq!(seen, (0..=80).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_panic_of_a_part_is_passed_on() {
+        let work = |n: u32| assert_ne!(n, 5, "the part that fails");
+        let caught = std::panic::catch_unwind(|| in_order(3, 0..20, work, |()| Ok::<(), ()>(())));
+        assert!(caught.is_err());
+    }
+}

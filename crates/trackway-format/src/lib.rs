@@ -1,0 +1,197 @@
+//! The contract of a trace format.
+//!
+//! A format is one value that implements [`Format`]; the front door has a list of them. It says how its files are
+//! recognised, which settings and rules it has, and opens and creates traces. An opened trace answers the questions of
+//! [`Opened`]: events, native items, findings, a copy. Everything above works with these types and names no format.
+
+mod error;
+mod keys;
+mod number;
+mod program;
+mod settings;
+
+use std::sync::Arc;
+
+pub use error::{Error, Result};
+pub use keys::{Flag, Key, Sample, When, suggest};
+pub use number::Number;
+pub use program::Program;
+pub use settings::{Settings, template};
+
+use trackway_core::{Cancel, Finding, FormatId, Input, Items, Meta, Rule, Sink, Source};
+use trackway_image::Image;
+use trackway_io::{File, Target};
+
+/// A trace format: how it is recognised, opened and created.
+pub trait Format: Sync {
+    /// The name, as `--format` takes it; also the section of its settings.
+    fn id(&self) -> FormatId;
+
+    /// The name for people.
+    fn title(&self) -> &'static str;
+
+    /// File name extensions, the usual one first. Used for output only: input is recognised by content.
+    fn extensions(&self) -> &'static [&'static str];
+
+    /// All rules that `check` applies, in the order of the spec.
+    fn rules(&self) -> &'static [&'static Rule];
+
+    /// Its settings, in the order of the template.
+    fn keys(&self) -> &'static [Key];
+
+    /// Settings that have a command-line option of their own.
+    fn flags(&self) -> &'static [Flag] {
+        &[]
+    }
+
+    /// True if its keys may also be at the top level of a settings file, where this function says that they are its own.
+    fn is_at_top_level(&self, settings: &Settings) -> bool {
+        let _ = settings;
+        false
+    }
+
+    /// Is this one of its files? Formats without a magic number look at the settings too.
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised;
+
+    /// Opens a trace.
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>>;
+
+    /// Starts a trace that takes events of a source with `meta`.
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>>;
+
+    /// Writes a trace that loads a program (an ELF file) into memory and nothing else, where the format has
+    /// such traces; returns the number of items.
+    fn load(&self, program: &[u8], writing: Writing<'_>) -> Result<u64> {
+        let _ = (program, writing);
+        let text = format!("{} has no traces that load a program; record it instead", self.title());
+        Err(Error::Unsupported(text))
+    }
+
+    /// The architecture's name of a trap, where the format has names of its own.
+    fn trap_name(&self, trap: &trackway_core::Trap) -> Option<&'static str> {
+        let _ = trap;
+        None
+    }
+}
+
+/// The first bytes of a file, for [`Format::recognise`].
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'p> {
+    /// The file, decompressed; its input is not to be read.
+    pub file: &'p File,
+    /// The settings given, or found beside the file.
+    pub settings: &'p Settings,
+}
+
+/// Answer of [`Format::recognise`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Recognised {
+    /// It is not of this format.
+    No,
+    /// It may be: opening needs more than the file.
+    Maybe {
+        /// What speaks for it.
+        why: &'static str,
+        /// What is missing.
+        missing: &'static str,
+    },
+    /// It is of this format.
+    Yes,
+}
+
+impl From<bool> for Recognised {
+    fn from(yes: bool) -> Self {
+        if yes { Recognised::Yes } else { Recognised::No }
+    }
+}
+
+/// Everything that [`Format::open`] may need.
+#[derive(Debug)]
+pub struct Opening {
+    /// The file, decompressed.
+    pub file: File,
+    /// Settings given, or found beside the file.
+    pub settings: Settings,
+    /// The program that ran, as the user named it.
+    pub program: Program,
+    /// Threads for analyses.
+    pub threads: usize,
+    /// Decode versions that are not supported as if they were.
+    pub force: bool,
+    /// Treat contradictions with the program as errors.
+    pub strict: bool,
+    /// The one source to decode.
+    pub source: Option<String>,
+    /// Ends the run from outside.
+    pub cancel: Cancel,
+}
+
+/// Everything that writing a trace may need.
+#[derive(Clone, Debug)]
+pub struct Writing<'w> {
+    /// Where to.
+    pub target: Target,
+    /// Settings of the target format.
+    pub settings: &'w Settings,
+    /// The program that ran, as the user named it.
+    pub program: &'w Program,
+    /// Threads for compression.
+    pub threads: usize,
+}
+
+/// An opened trace of any format. It can be asked several times; a stream (stdin, a pipe) is read once, and says so
+/// with [`Error::ReadOnce`] when it is asked again.
+pub trait Opened {
+    /// Facts about the trace as a whole.
+    fn meta(&self) -> &Meta;
+
+    /// Facts about the file around it, by name: container, chunks, framing.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
+    /// The programs it is decoded against: one for each source, or one for all; empty where none is known.
+    fn programs(&self) -> Vec<Arc<Image>> {
+        Vec::new()
+    }
+
+    /// Its events.
+    fn events(&mut self) -> Result<Box<dyn Source>>;
+
+    /// Its native items as text.
+    fn items(&mut self) -> Result<Box<dyn Items>>;
+
+    /// Checks it against the rules of its spec; returns the number of items checked.
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64>;
+
+    /// Writes the same items into another container, byte for byte; returns their number.
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64>;
+
+    /// The bytes that offsets in errors and items refer to: the decompressed stream.
+    fn bytes(&mut self) -> Result<Input>;
+}
+
+/// The bytes of an opened trace: shared as often as asked where they are in memory, handed out once where they are a
+/// stream.
+#[derive(Debug)]
+pub struct Content(Option<Input>);
+
+impl Content {
+    /// The bytes of `input`.
+    pub fn new(input: Input) -> Self {
+        Content(Some(input))
+    }
+
+    /// The bytes from their start.
+    pub fn input(&mut self) -> Result<Input> {
+        match &self.0 {
+            Some(Input::Whole(bytes)) => Ok(Input::Whole(Arc::clone(bytes))),
+            _ => self.0.take().ok_or(Error::ReadOnce),
+        }
+    }
+}
+
+/// Refuses a trace of another architecture, in one sentence for all formats.
+pub fn wrong_architecture(format: &str, held: &str, meta: &Meta) -> Error {
+    Error::Unsupported(format!("{format} holds only {held} traces; this trace is {}", meta.isa))
+}

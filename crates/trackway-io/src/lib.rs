@@ -1,0 +1,16 @@
+//! Files in and out.
+//!
+//! [`File`] opens a path, stdin or bytes: it maps files, looks through gzip, xz and zstd, and shows the first bytes for
+//! recognition. [`Target`] is the way out: a file or stdout, through [`compress`] where asked.
+
+mod compress;
+mod error;
+mod file;
+mod map;
+mod target;
+
+pub use compress::{Compression, compress};
+pub use error::FileError;
+pub use file::{File, OpenError};
+pub use map::map;
+pub use target::Target;

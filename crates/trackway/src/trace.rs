@@ -1,0 +1,271 @@
+//! A trace, recognised and opened.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_core::{Cancel, Finding, FormatId, Input, Items, Meta, Source, Trap};
+use trackway_format::{
+    Error, Format, Opened, Opening, Probe, Program, Recognised, Result, Settings, When, Writing,
+};
+use trackway_image::Image;
+use trackway_io::{Compression, File};
+
+use crate::expand::Expand;
+use crate::formats::{FORMATS, by_id};
+use crate::steps::Steps;
+
+/// How to open a trace.
+///
+/// ```no_run
+/// let mut trace = trackway::Trace::options().elf("program.elf").threads(2).open("trace.etrace")?;
+/// # Ok::<(), trackway::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Options {
+    /// The formats to choose from: [`FORMATS`], and any of your own.
+    pub formats: Vec<&'static dyn Format>,
+    /// Input format, overriding detection.
+    pub format: Option<FormatId>,
+    /// Settings that the trace does not carry; without them those in `TRACE.toml` are taken.
+    pub settings: Option<Settings>,
+    /// Settings by the names of the format's [flags](Format::flags), over all others.
+    pub flags: Vec<(String, toml::Value)>,
+    /// The program that ran.
+    pub program: Program,
+    /// Threads for analyses.
+    pub threads: usize,
+    /// Try unsupported format versions anyway.
+    pub force: bool,
+    /// Fail where the program contradicts the trace.
+    pub strict: bool,
+    /// Decode only this source.
+    pub source: Option<String>,
+    /// Ends a run from outside.
+    pub cancel: Cancel,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            formats: FORMATS.to_vec(),
+            format: None,
+            settings: None,
+            flags: Vec::new(),
+            program: Program::default(),
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            force: false,
+            strict: false,
+            source: None,
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Options({:?}, {:?}, {:?})", self.format, self.program, self.settings)
+    }
+}
+
+impl Options {
+    /// Adds an ELF file of the program that ran, `PATH[@ADDR]`.
+    pub fn elf(mut self, path: impl Into<String>) -> Self {
+        self.program.elf.push(path.into());
+        self
+    }
+
+    /// Takes these settings, and no sidecar.
+    pub fn settings(self, settings: Settings) -> Self {
+        Options { settings: Some(settings), ..self }
+    }
+
+    /// Runs analyses on that many threads.
+    pub fn threads(self, threads: usize) -> Self {
+        Options { threads, ..self }
+    }
+
+    /// Opens the trace at `path`: a file, a folder (an OpenCSD snapshot), or `-` for stdin.
+    pub fn open(&self, path: impl AsRef<Path>) -> Result<Trace> {
+        let path = path.as_ref();
+        let settings = match &self.settings {
+            Some(settings) => settings.clone(),
+            None => Settings::beside_trace(path)?.unwrap_or_default(),
+        };
+        self.recognise(File::open(path)?, settings, Some(path.into()))
+    }
+
+    /// Opens a trace in memory.
+    pub fn open_bytes(&self, bytes: Vec<u8>) -> Result<Trace> {
+        let file = File::from_input(Input::from_vec(bytes))?;
+        self.recognise(file, self.settings.clone().unwrap_or_default(), None)
+    }
+
+    fn recognise(&self, file: File, mut settings: Settings, path: Option<PathBuf>) -> Result<Trace> {
+        let probe = Probe { file: &file, settings: &settings };
+        let mut maybe = Vec::new();
+        let format = match self.format {
+            Some(id) => by_id(&self.formats, id),
+            None => self.formats.iter().copied().find(|format| match format.recognise(&probe) {
+                Recognised::Yes => true,
+                Recognised::No => false,
+                Recognised::Maybe { why, missing } => {
+                    maybe.push(format!("{}: {why}; missing: {missing}", format.title()));
+                    false
+                }
+            }),
+        };
+        let Some(format) = format else {
+            return Err(if file.is_folder {
+                Error::Unsupported("a folder without snapshot.ini is not a trace".into())
+            } else {
+                Error::NotRecognised { head: file.head, maybe }
+            });
+        };
+        let flags = self.flags.iter().map(|(name, value)| (name.as_str(), value.clone()));
+        settings.set_flags(format, &[When::Reading], flags)?;
+        let compression = file.compression;
+        let opened = format.open(Opening {
+            file,
+            settings: settings.clone(),
+            program: self.program.clone(),
+            threads: self.threads,
+            force: self.force,
+            strict: self.strict,
+            source: self.source.clone(),
+            cancel: self.cancel.clone(),
+        })?;
+        let program = self.program.clone();
+        Ok(Trace {
+            format,
+            path,
+            compression,
+            settings,
+            program,
+            threads: self.threads,
+            opened,
+            programs: None,
+        })
+    }
+}
+
+/// A trace, recognised and opened.
+pub struct Trace {
+    format: &'static dyn Format,
+    path: Option<PathBuf>,
+    compression: Option<Compression>,
+    settings: Settings,
+    program: Program,
+    threads: usize,
+    opened: Box<dyn Opened>,
+    programs: Option<Vec<Arc<Image>>>,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Trace({}, {:?})", self.format.id(), self.path)
+    }
+}
+
+impl Trace {
+    /// Opens the trace at `path`: a file, a folder (an OpenCSD snapshot), or `-` for stdin. Settings and programs are found
+    /// in its sidecar, `TRACE.toml`.
+    pub fn open(path: impl AsRef<Path>) -> Result<Trace> {
+        Options::default().open(path)
+    }
+
+    /// How to open a trace, to be completed.
+    pub fn options() -> Options {
+        Options::default()
+    }
+
+    /// Its format.
+    pub fn format(&self) -> &'static dyn Format {
+        self.format
+    }
+
+    /// The compression around it.
+    pub fn compression(&self) -> Option<Compression> {
+        self.compression
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The program as it was named when the trace was opened.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Facts about the trace as a whole.
+    pub fn meta(&self) -> &Meta {
+        self.opened.meta()
+    }
+
+    /// Facts about the file around it, by name: container, chunks, framing.
+    pub fn facts(&self) -> Vec<(&'static str, String)> {
+        self.opened.facts()
+    }
+
+    /// The programs that ran, one for each source or one for all: those that the trace brings along, else those named
+    /// when it was opened.
+    pub fn programs(&mut self) -> Result<Vec<Arc<Image>>> {
+        if let Some(programs) = &self.programs {
+            return Ok(programs.clone());
+        }
+        let mut programs = self.opened.programs();
+        if programs.is_empty() && !self.program.is_empty() {
+            programs.push(Arc::new(self.program.load()?));
+        }
+        self.programs = Some(programs.clone());
+        Ok(programs)
+    }
+
+    /// Its events, in batches. Flow formats (E-Trace, ETE) yield straight runs; [`steps`](Trace::steps) expands them.
+    pub fn events(&mut self) -> Result<Box<dyn Source>> {
+        self.opened.events()
+    }
+
+    /// Its events with runs expanded to steps where the program is known.
+    pub fn expanded(&mut self) -> Result<Box<dyn Source>> {
+        let programs = self.programs()?;
+        let source = self.events()?;
+        Ok(if programs.is_empty() { source } else { Box::new(Expand::new(source, programs)) })
+    }
+
+    /// Its instructions, one by one.
+    pub fn steps(&mut self) -> Result<Steps> {
+        Ok(Steps::new(self.expanded()?))
+    }
+
+    /// Its native items as text.
+    pub fn items(&mut self) -> Result<Box<dyn Items>> {
+        self.opened.items()
+    }
+
+    /// Checks it against the rules of its spec; returns the number of items checked.
+    pub fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        self.opened.check(report)
+    }
+
+    /// Writes it in its own format: the same items, byte for byte, in another container.
+    pub fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
+        self.opened.copy_to(writing)
+    }
+
+    /// The bytes that offsets in errors and items refer to: the decompressed stream.
+    pub fn bytes(&mut self) -> Result<Input> {
+        self.opened.bytes()
+    }
+
+    /// Threads for analyses.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+}
+
+/// The architecture's name of a trap, where it has one: by its Arm exception class, else by the format's own numbers.
+pub fn trap_name(format: &dyn Format, trap: &Trap) -> Option<&'static str> {
+    trap.class.map(trackway_astf::exception_class).or_else(|| format.trap_name(trap))
+}
