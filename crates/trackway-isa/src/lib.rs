@@ -26,10 +26,12 @@
 pub mod arm;
 mod control;
 mod disasm;
+mod recent;
 pub mod riscv;
 
 pub use control::{Control, Flow, Switch};
 pub use disasm::{Disassembler, Style};
+pub use recent::{Key, Recent};
 
 use trackway_core::Isa;
 

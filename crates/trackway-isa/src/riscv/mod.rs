@@ -17,6 +17,7 @@
 //! ```
 
 mod alias;
+mod atomic;
 mod class;
 mod compressed;
 mod csr;
@@ -27,6 +28,7 @@ mod registers;
 mod table;
 mod text;
 
+pub use atomic::Amo;
 pub use class::{Class, Count, Extension, Memory, Width};
 pub use compressed::COMPRESSED;
 pub use csr::{CSRS, csr_name, csr_number};
