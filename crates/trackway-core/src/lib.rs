@@ -80,6 +80,7 @@ mod input;
 mod losses;
 mod meta;
 mod model;
+mod random;
 mod rules;
 mod source;
 mod stream;
@@ -95,6 +96,7 @@ pub use format_id::FormatId;
 pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
 pub use losses::{Fate, Losses};
 pub use meta::{Meta, Producer};
+pub use random::SplitMix64;
 #[doc(hidden)]
 pub use rules::trim_demand;
 pub use rules::{Finding, Rule, Severity};
