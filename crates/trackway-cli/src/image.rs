@@ -140,7 +140,7 @@ impl Program {
                 writeln!(
                     out,
                     "  segment          {address:016x} {length:>10} bytes +{} {flags}",
-                    segment.zeros
+                    segment.zeros()
                 )?;
             }
             let lines = if part.lines().is_some_and(|lines| self.has_lines(lines)) { "yes" } else { "no" };

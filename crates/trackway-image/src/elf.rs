@@ -1,25 +1,60 @@
 //! ELF files: what is loaded where.
 
-use object::read::{File, FileKind, Object, ObjectSection, ObjectSegment};
-use object::{Architecture, FileFlags, ObjectKind, SectionKind, SegmentFlags, elf};
+use object::read::elf::{ElfFile, FileHeader, ProgramHeader};
+use object::read::{File, FileKind, Object, ObjectSection, ObjectSymbol};
+use object::{Architecture, Endianness, FileFlags, ObjectKind, SectionKind, elf};
 use trackway_core::{Isa, SharedBytes};
 
 use crate::error::Error;
 use crate::memory::Segment;
 
-/// What an ELF file says about the program, at the address it is loaded to.
-#[derive(Clone, Debug)]
+/// A linked ELF file: what to load where, and where to start. Everyone who loads programs reads them with this.
+///
+/// ```
+/// use std::sync::Arc;
+/// use trackway_core::Isa;
+/// use trackway_image::Elf;
+///
+/// let file = include_bytes!("../../../programs/riscv/sort.elf");
+/// let elf = Elf::read(&(Arc::new(file) as _), None)?;
+/// assert_eq!(elf.isa, Isa::Rv64);
+/// let code = elf.segments.iter().find(|segment| segment.executable).unwrap();
+/// assert!((code.address..code.address + code.size).contains(&elf.entry));
+/// assert_eq!(elf.symbol("_start"), Some(elf.entry));
+/// # Ok::<(), trackway_image::Error>(())
+/// ```
+#[derive(Clone)]
 pub struct Elf {
     /// Instruction set, by the machine number; A32 for Arm's 32-bit files.
     pub isa: Isa,
+    /// Data is big-endian.
+    pub big_endian: bool,
+    /// An executable or a shared object, not a core dump.
+    pub runnable: bool,
     /// Address of the first instruction; bit 0 set in a 32-bit Arm file says T32.
     pub entry: u64,
     /// Added to every address in the file.
     pub bias: u64,
-    /// What is loaded.
+    /// The program headers in the file, for the auxiliary vector of a process.
+    pub headers: ProgramHeaders,
+    /// It asks for a dynamic linker (`PT_INTERP`).
+    pub interpreter: bool,
+    /// The segments to load (`PT_LOAD`), as the file lists them.
     pub segments: Vec<Segment>,
     /// The sections of code, in order of address; none in a file without section headers.
     pub code: Vec<Section>,
+    file: SharedBytes,
+}
+
+/// Where the program headers are in an ELF file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramHeaders {
+    /// Offset in the file (`e_phoff`).
+    pub offset: u64,
+    /// Bytes of each (`e_phentsize`).
+    pub size: u64,
+    /// How many (`e_phnum`).
+    pub count: u64,
 }
 
 /// A section of code.
@@ -33,9 +68,15 @@ pub struct Section {
     pub length: u64,
 }
 
+impl std::fmt::Debug for Elf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Elf({:?}, {:#x}, {:?})", self.isa, self.entry, self.segments)
+    }
+}
+
 impl Elf {
-    /// Reads the loaded segments. `address` moves the file so that its lowest segment's page lies there; it
-    /// is for position-independent files, and for others that ran elsewhere than linked.
+    /// Reads a file. `address` moves it so that its lowest segment's page lies there; it is for
+    /// position-independent files, and for others that ran elsewhere than linked.
     pub fn read(bytes: &SharedBytes, address: Option<u64>) -> Result<Self, Error> {
         let file = parse((**bytes).as_ref())?;
         if file.kind() == ObjectKind::Relocatable {
@@ -53,57 +94,76 @@ impl Elf {
         if isa == Isa::A32 && !file.is_little_endian() && !be8 {
             return Err(Error::BigEndianCode);
         }
-
-        let lowest = file.segments().map(|segment| segment.address()).min().ok_or(Error::Empty)?;
-        let bias = address.map_or(0, |address| address.wrapping_sub(lowest & !0xfff));
         let narrow = |address: u64| if file.is_64() { address } else { address & 0xffff_ffff };
-        let mut segments = Vec::new();
-        for loaded in file.segments() {
-            let (start, length) = loaded.file_range();
-            let (Ok(start), Ok(length)) = (usize::try_from(start), usize::try_from(length)) else {
-                return Err(Error::Elf("a segment reaches past the end of the file".into()));
-            };
-            let address = narrow(loaded.address().wrapping_add(bias));
-            let mut segment = Segment::part(address, bytes.clone(), start, length)?;
-            if let SegmentFlags::Elf { p_flags, .. } = loaded.flags() {
-                segment.executable = p_flags.0 & elf::PF_X.0 != 0;
-                segment.writable = p_flags.0 & elf::PF_W.0 != 0;
-            }
-            segment.zeros = loaded.size().saturating_sub(length as u64);
-            segments.push(segment);
+        let mut read = Elf {
+            isa,
+            big_endian: !file.is_little_endian(),
+            runnable: matches!(file.kind(), ObjectKind::Executable | ObjectKind::Dynamic),
+            entry: 0,
+            bias: 0,
+            headers: ProgramHeaders::default(),
+            interpreter: false,
+            segments: Vec::new(),
+            code: Vec::new(),
+            file: bytes.clone(),
+        };
+        match &file {
+            File::Elf32(file) => read.load(file)?,
+            File::Elf64(file) => read.load(file)?,
+            _ => return Err(Error::NotElf),
         }
-        if segments.iter().all(|segment| segment.bytes().is_empty()) {
-            return Err(Error::Empty);
+        let lowest = read.segments.iter().map(|segment| segment.address).min().ok_or(Error::Empty)?;
+        read.bias = address.map_or(0, |address| address.wrapping_sub(lowest & !0xfff));
+        for segment in &mut read.segments {
+            *segment = segment.moved(narrow(segment.address.wrapping_add(read.bias)))?;
         }
-        check_overlap(&segments)?;
-        // Where nothing is marked executable the marks mean nothing.
-        if !segments.iter().any(|segment| segment.executable) {
-            segments.iter_mut().for_each(|segment| segment.executable = true);
-        }
+        read.entry = narrow(file.entry().wrapping_add(read.bias));
         let text = file.sections().filter(|section| section.kind() == SectionKind::Text);
-        let mut code: Vec<Section> = text
+        read.code = text
             .map(|section| Section {
                 name: String::from_utf8_lossy(section.name_bytes().unwrap_or_default()).into_owned(),
-                address: narrow(section.address().wrapping_add(bias)),
+                address: narrow(section.address().wrapping_add(read.bias)),
                 length: section.size(),
             })
             .collect();
-        code.sort_by_key(|section| section.address);
-        Ok(Elf { isa, entry: narrow(file.entry().wrapping_add(bias)), bias, segments, code })
+        read.code.sort_by_key(|section| section.address);
+        Ok(read)
     }
-}
 
-/// Within one file two segments never share an address.
-fn check_overlap(segments: &[Segment]) -> Result<(), Error> {
-    let mut spans: Vec<(u64, u64)> = segments
-        .iter()
-        .filter(|segment| !segment.bytes().is_empty())
-        .map(|segment| (segment.address, segment.address + (segment.bytes().len() as u64 - 1)))
-        .collect();
-    spans.sort_unstable();
-    match spans.windows(2).find(|pair| pair[0].1 >= pair[1].0) {
-        Some(pair) => Err(Error::Overlap { first: pair[0].0, second: pair[1].0 }),
-        None => Ok(()),
+    /// Reads the program headers.
+    fn load<H: FileHeader<Endian = Endianness>>(&mut self, file: &ElfFile<'_, H>) -> Result<(), Error> {
+        let (endian, header) = (file.endian(), file.elf_header());
+        self.headers = ProgramHeaders {
+            offset: header.e_phoff(endian).into(),
+            size: header.e_phentsize(endian).into(),
+            count: header.e_phnum(endian).into(),
+        };
+        for header in file.elf_program_headers() {
+            match header.p_type(endian) {
+                elf::PT_LOAD => {
+                    let (start, length) = header.file_range(endian);
+                    let mut segment =
+                        Segment::part(header.p_vaddr(endian).into(), &self.file, start, length)?;
+                    segment.physical = header.p_paddr(endian).into();
+                    segment.size = header.p_memsz(endian).into();
+                    let flags = header.p_flags(endian).0;
+                    segment.readable = flags & elf::PF_R.0 != 0;
+                    segment.writable = flags & elf::PF_W.0 != 0;
+                    segment.executable = flags & elf::PF_X.0 != 0;
+                    self.segments.push(segment);
+                }
+                elf::PT_INTERP => self.interpreter = true,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The address of a symbol of any kind, as loaded.
+    pub fn symbol(&self, name: &str) -> Option<u64> {
+        let file = parse((*self.file).as_ref()).ok()?;
+        let symbol = file.symbols().find(|symbol| symbol.name() == Ok(name))?;
+        Some(symbol.address().wrapping_add(self.bias))
     }
 }
 

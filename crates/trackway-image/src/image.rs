@@ -51,7 +51,7 @@ impl Part {
     /// Does it load something to `address`? Zeros behind the file's bytes count.
     fn covers(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| {
-            let length = (segment.bytes().len() as u64).saturating_add(segment.zeros);
+            let length = (segment.bytes().len() as u64).saturating_add(segment.zeros());
             address.wrapping_sub(segment.address) < length
         })
     }
@@ -106,7 +106,15 @@ impl Image {
         space: Space,
     ) -> Result<(), Error> {
         let elf = Elf::read(&bytes, address)?;
-        let segments = elf.segments.clone();
+        let mut segments = elf.segments.clone();
+        if segments.iter().all(|segment| segment.bytes().is_empty()) {
+            return Err(Error::Empty);
+        }
+        check_overlap(&segments)?;
+        // Where nothing is marked executable the marks mean nothing.
+        if !segments.iter().any(|segment| segment.executable) {
+            segments.iter_mut().for_each(|segment| segment.executable = true);
+        }
         self.add(name, space, Some(elf), segments, bytes);
         Ok(())
     }
@@ -224,6 +232,20 @@ impl Image {
         let view = Arc::new(View { memory, blocks: Mutex::default() });
         views.insert(seen, Arc::clone(&view));
         view
+    }
+}
+
+/// Within one file two segments never share an address.
+fn check_overlap(segments: &[Segment]) -> Result<(), Error> {
+    let mut spans: Vec<(u64, u64)> = segments
+        .iter()
+        .filter(|segment| !segment.bytes().is_empty())
+        .map(|segment| (segment.address, segment.address + (segment.bytes().len() as u64 - 1)))
+        .collect();
+    spans.sort_unstable();
+    match spans.windows(2).find(|pair| pair[0].1 >= pair[1].0) {
+        Some(pair) => Err(Error::Overlap { first: pair[0].0, second: pair[1].0 }),
+        None => Ok(()),
     }
 }
 

@@ -43,7 +43,7 @@ mod space;
 mod symbols;
 
 pub use blocks::{Block, Blocks, Cursor, Near, Waypoints};
-pub use elf::{Elf, Section};
+pub use elf::{Elf, ProgramHeaders, Section};
 pub use error::Error;
 pub use expand::{expand, program};
 pub use image::{Image, Part, read_spec};

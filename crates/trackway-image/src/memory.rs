@@ -9,15 +9,19 @@ use crate::error::Error;
 /// Bytes of the program at an address.
 #[derive(Clone)]
 pub struct Segment {
-    /// Where it lies.
+    /// Address of its first byte.
     pub address: u64,
-    /// May it be executed? Block tables cover executable segments only.
-    pub executable: bool,
+    /// Physical address of its first byte, for loaders that run before translation; else the same as `address`.
+    pub physical: u64,
+    /// Bytes in memory. Beyond its content they start as zeros (`.bss`), and are not readable here: by the time
+    /// of the trace they hold something else.
+    pub size: u64,
+    /// May it be read?
+    pub readable: bool,
     /// May it be written?
     pub writable: bool,
-    /// Bytes of zeros that follow in memory and not in the file (`.bss`). They are not readable here: by
-    /// the time of the trace they hold something else.
-    pub zeros: u64,
+    /// May it be executed? Block tables cover executable segments only.
+    pub executable: bool,
     bytes: SharedBytes,
     start: usize,
     length: usize,
@@ -33,19 +37,40 @@ impl Segment {
     /// All of `bytes` at `address`, executable and writable.
     pub fn new(address: u64, bytes: SharedBytes) -> Result<Self, Error> {
         let length = (*bytes).as_ref().len();
-        Self::part(address, bytes, 0, length)
+        Self::part(address, &bytes, 0, length as u64)
     }
 
-    /// `length` bytes from `start` of `bytes` at `address`; must lie inside.
-    pub(crate) fn part(address: u64, bytes: SharedBytes, start: usize, length: usize) -> Result<Self, Error> {
-        let inside = start.checked_add(length).is_some_and(|end| end <= (*bytes).as_ref().len());
+    /// `length` bytes from `start` of `file` at `address`; must lie inside.
+    pub(crate) fn part(address: u64, file: &SharedBytes, start: u64, length: u64) -> Result<Self, Error> {
+        let inside = start.checked_add(length).is_some_and(|end| end <= (**file).as_ref().len() as u64);
         if !inside {
             return Err(Error::Elf("a segment reaches past the end of the file".into()));
         }
-        if length > 0 && address.checked_add(length as u64 - 1).is_none() {
-            return Err(Error::TooHigh { address, length: length as u64 });
+        let segment = Segment {
+            address,
+            physical: address,
+            size: length,
+            readable: true,
+            writable: true,
+            executable: true,
+            bytes: file.clone(),
+            start: start as usize,
+            length: length as usize,
+        };
+        segment.moved(address)
+    }
+
+    /// The same content at another virtual address.
+    pub(crate) fn moved(&self, address: u64) -> Result<Self, Error> {
+        if self.length > 0 && address.checked_add(self.length as u64 - 1).is_none() {
+            return Err(Error::TooHigh { address, length: self.length as u64 });
         }
-        Ok(Segment { address, executable: true, writable: true, zeros: 0, bytes, start, length })
+        Ok(Segment { address, ..self.clone() })
+    }
+
+    /// Bytes of zeros that follow the content in memory.
+    pub fn zeros(&self) -> u64 {
+        self.size.saturating_sub(self.length as u64)
     }
 
     /// Its bytes.
@@ -61,13 +86,20 @@ impl Segment {
     /// What is left of it from `address` on, which must lie inside.
     fn from(&self, address: u64) -> Self {
         let skip = (address - self.address) as usize;
-        let (start, length) = (self.start + skip, self.length - skip);
-        Segment { address, start, length, ..self.clone() }
+        Segment {
+            address,
+            physical: self.physical.wrapping_add(skip as u64),
+            size: self.size.saturating_sub(skip as u64),
+            start: self.start + skip,
+            length: self.length - skip,
+            ..self.clone()
+        }
     }
 
     /// What is left of it below `address`, which must lie inside.
     fn below(&self, address: u64) -> Self {
-        Segment { length: (address - self.address) as usize, zeros: 0, ..self.clone() }
+        let size = address - self.address;
+        Segment { size, length: size as usize, ..self.clone() }
     }
 }
 

@@ -82,7 +82,10 @@ fn cut_anywhere() {
 
 #[test]
 fn damage_has_a_name() {
-    let read = |bytes: Vec<u8>| Elf::read(&shared(bytes), None).expect_err("damaged").to_string();
+    let read = |bytes: Vec<u8>| {
+        let damaged = Image::default().add_elf("it", shared(bytes), None, Space::default());
+        damaged.expect_err("damaged").to_string()
+    };
     assert_eq!(read(Vec::new()), "this is no ELF file (give raw bytes with an address)");
     assert_eq!(
         read(b"MZ and so on, but no ELF file".to_vec()),
@@ -129,7 +132,7 @@ fn a_huge_section_sizes_nothing() {
     let mut bytes = arm_mix();
     put32(&mut bytes, HEADER + 20, 0xffff_ffff);
     let elf = Elf::read(&shared(bytes.clone()), None).expect("zeros are not made");
-    assert_eq!(elf.segments[0].zeros, 0xffff_ffff - 0x1a4c);
+    assert_eq!(elf.segments[0].zeros(), 0xffff_ffff - 0x1a4c);
     let sections = u32::from_le_bytes(bytes[32..36].try_into().unwrap()) as usize;
     for section in 1..16 {
         let mut bytes = arm_mix();
