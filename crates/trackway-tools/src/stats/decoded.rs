@@ -2,9 +2,7 @@
 
 use trackway_core::{Accesses, EventKind, Isa, MemAccess, MemKind, Outcome, Run, Step};
 use trackway_image::{Memory as Code, expand};
-use trackway_isa::{Control, flow, riscv};
-
-use super::table::Recent;
+use trackway_isa::{Control, Key, Recent, flow, riscv};
 
 /// Declares the classes, each with its name.
 macro_rules! classes {
@@ -150,7 +148,24 @@ const LONGEST: u32 = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Lately {
     instructions: Recent<u64, Decoded, 4096>,
-    shapes: Recent<(u64, usize, u32, Isa), Option<Shape>, 4096>,
+    shapes: Recent<RunKey, Option<Shape>, 4096>,
+}
+
+/// Runs with the same key have the same shape.
+#[derive(Debug, PartialEq)]
+struct RunKey {
+    start: u64,
+    count: u32,
+    isa: Isa,
+    /// Address of the memory that the code is read from.
+    view: usize,
+}
+
+impl Key for RunKey {
+    #[inline(always)]
+    fn digest(&self) -> u64 {
+        self.start ^ u64::from(self.count) << 48
+    }
 }
 
 impl Lately {
@@ -158,7 +173,7 @@ impl Lately {
     #[inline]
     pub(super) fn decode(&mut self, isa: Isa, encoding: u32) -> Decoded {
         let key = u64::from(encoding) | (isa as u64) << 32;
-        *self.instructions.get(key, key, || Decoded::new(isa, encoding))
+        *self.instructions.get(key, || Decoded::new(isa, encoding))
     }
 
     /// The shape of a run; `None` where the program is not known all along, or it is too long.
@@ -166,9 +181,8 @@ impl Lately {
     pub(super) fn shape(&mut self, code: &Code, run: &Run) -> Option<&Shape> {
         let Lately { instructions, shapes } = self;
         let view = std::ptr::from_ref(code).addr();
-        let key = (run.start, view, run.count, run.isa);
-        let mixed = run.start ^ (u64::from(run.count) << 48);
-        shapes.get(mixed, key, || shape(code, run, instructions)).as_ref()
+        let key = RunKey { start: run.start, count: run.count, isa: run.isa, view };
+        shapes.get(key, || shape(code, run, instructions)).as_ref()
     }
 }
 
@@ -194,7 +208,7 @@ fn shape(code: &Code, run: &Run, instructions: &mut Recent<u64, Decoded, 4096>) 
             break;
         }
         let key = u64::from(step.encoding) | (run.isa as u64) << 32;
-        let decoded = *instructions.get(key, key, || Decoded::new(run.isa, step.encoding));
+        let decoded = *instructions.get(key, || Decoded::new(run.isa, step.encoding));
         let class = decoded.class(&[]);
         match shape.classes.iter_mut().find(|(known, _)| *known == class) {
             Some((_, count)) => *count += 1,

@@ -1,33 +1,8 @@
-//! Look-ups that mostly find what they found a moment ago.
+//! Values by address, for traces that mostly ask for the same few addresses.
 
 use std::collections::HashMap;
 
-/// What was made for a key, kept until another key wants its place. `N` is a power of two.
-#[derive(Debug)]
-pub(super) struct Recent<K, V, const N: usize>(Vec<Option<(K, V)>>);
-
-impl<K, V, const N: usize> Default for Recent<K, V, N> {
-    fn default() -> Self {
-        Recent(Vec::new())
-    }
-}
-
-impl<K: PartialEq, V, const N: usize> Recent<K, V, N> {
-    /// What is kept for `key`, else what `make` gives; `mixed` tells keys apart.
-    #[inline]
-    pub(super) fn get(&mut self, mixed: u64, key: K, make: impl FnOnce() -> V) -> &V {
-        if self.0.is_empty() {
-            self.0.resize_with(N, || None);
-        }
-        // The upper bits of a product depend on all bits of its factor.
-        let place = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - N.trailing_zeros())) as usize;
-        let slot = &mut self.0[place & (N - 1)];
-        if slot.as_ref().is_none_or(|(kept, _)| *kept != key) {
-            *slot = None;
-        }
-        &slot.get_or_insert_with(|| (key, make())).1
-    }
-}
+use trackway_isa::Recent;
 
 /// Values by address.
 #[derive(Debug)]
@@ -49,7 +24,7 @@ impl<V: Default> Table<V> {
     #[inline]
     pub(super) fn at(&mut self, address: u64) -> &mut V {
         let Table { recent, places, entries } = self;
-        let place = *recent.get(address, address, || {
+        let place = *recent.get(address, || {
             *places.entry(address).or_insert_with(|| {
                 entries.push((address, V::default()));
                 entries.len() - 1

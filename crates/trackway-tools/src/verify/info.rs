@@ -1,6 +1,7 @@
 //! What verification asks of an instruction, remembered by encoding.
 
 use trackway_core::{Isa, RegClass, RegRole};
+use trackway_isa::Recent;
 use trackway_isa::riscv::{self, Class, Inst};
 
 /// Registers and class of an instruction.
@@ -22,14 +23,11 @@ pub(crate) struct Info {
     pub(crate) memory: bool,
 }
 
-const SLOTS: usize = 1 << 10;
-
 /// Instructions by encoding.
 #[derive(Debug)]
 pub(crate) struct Infos {
     isa: Isa,
-    /// Encoding and what it is; one beyond all encodings where there is none.
-    slots: Vec<(u64, Info)>,
+    recent: Recent<u32, Info, 1024>,
 }
 
 const NOTHING: Info = Info {
@@ -44,25 +42,19 @@ const NOTHING: Info = Info {
 };
 
 impl Default for Infos {
-    /// Without room: for the moment that the other one is in use.
     fn default() -> Self {
-        Infos { isa: Isa::Other, slots: Vec::new() }
+        Infos::new(Isa::Other)
     }
 }
 
 impl Infos {
     pub(crate) fn new(isa: Isa) -> Self {
-        Infos { isa, slots: vec![(u64::MAX, NOTHING); SLOTS] }
+        Infos { isa, recent: Recent::default() }
     }
 
     #[inline]
     pub(crate) fn of(&mut self, encoding: u32) -> &Info {
-        let slot = (encoding.wrapping_mul(0x9e37_79b1) >> 22) as usize % SLOTS;
-        let entry = &mut self.slots[slot];
-        if entry.0 != u64::from(encoding) {
-            *entry = (encoding.into(), info(self.isa, encoding));
-        }
-        &entry.1
+        self.recent.get(encoding, || info(self.isa, encoding))
     }
 }
 
