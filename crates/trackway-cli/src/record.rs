@@ -112,7 +112,7 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Fa
 
 /// A program that is linked into the machine's RAM is bare-metal.
 fn platform(args: &RecordArgs, program: &Program) -> Platform {
-    args.platform.unwrap_or(if program.entry >= RAM_BASE && !program.dynamic {
+    args.platform.unwrap_or(if program.entry >= RAM_BASE && !program.interpreter {
         Platform::Bare
     } else {
         Platform::Linux

@@ -194,13 +194,13 @@ fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
     let moved = address.map_or(0, |address| address.wrapping_sub(lowest));
     for segment in &program.segments {
         let start = segment.physical.wrapping_add(moved);
-        memory.load(start, &segment.bytes);
-        let zeros = segment.size.saturating_sub(segment.bytes.len() as u64);
+        memory.load(start, segment.bytes());
+        let zeros = segment.zeros();
         if zeros > LARGEST {
             let text = format!("a segment has {zeros} bytes without content");
             return Err(Failure::input(path, trackway::Error::Unsupported(text)));
         }
-        memory.clear(start.wrapping_add(segment.bytes.len() as u64), zeros);
+        memory.clear(start.wrapping_add(segment.bytes().len() as u64), zeros);
     }
     Ok(())
 }

@@ -29,12 +29,6 @@
 //! | `pmpaddr` | | 54 bits on RV64, 32 on RV32; unchanged where locked, or below a locked TOR entry |
 //! | `mhpmcounter3` …, `mhpmevent3` … | | read-only 0 |
 
-use trackway_isa::riscv::Extension;
-
-use crate::config::Paging;
-use crate::hart::Hart;
-use crate::state::Level;
-
 macro_rules! numbers {
     ($($name:ident = $number:literal;)*) => {
         $(#[doc = concat!("Number of the CSR `", stringify!($name), "`.")] pub const $name: u16 = $number;)*
@@ -95,340 +89,31 @@ pub mod interrupt {
     pub const ALL: u64 = SUPERVISOR | MSI | MTI | MEI;
 }
 
-/// Exceptions that can be delegated.
-const DELEGABLE: u64 = 0xb3ff;
-
-/// Cycle and instruction counters in `mcountinhibit` and `mcounteren`.
+/// Cycle counter in `mcountinhibit` and `mcounteren`.
 pub(crate) const CY: u32 = 1;
+/// Counter of retired instructions in `mcountinhibit` and `mcounteren`.
 pub(crate) const IR: u32 = 4;
 
-impl Hart {
-    /// `mip` as it reads.
-    #[inline]
-    pub fn mip(&self) -> u64 {
-        self.state.csr.mip | u64::from(self.state.csr.seip_line) << 9
-    }
-
-    /// Bits of an address that a pc can have.
-    #[inline]
-    pub(crate) fn pc_mask(&self) -> u64 {
-        if self.config.extensions.has(Extension::C) { !1 } else { !3 }
-    }
-
-    fn status_mask(&self) -> u64 {
-        let mut mask = status::MIE | status::MPIE;
-        if self.config.user {
-            mask |= status::MPRV | status::TW;
-        }
-        if self.config.supervisor {
-            mask |= status::SIE | status::SPIE | status::SPP | status::SUM | status::MXR | status::TVM;
-            mask |= status::TSR;
-        }
-        if self.config.extensions.has(Extension::F) {
-            mask |= status::FS;
-        }
-        mask
-    }
-
-    const SSTATUS_WRITABLE: u64 =
-        status::SIE | status::SPIE | status::SPP | status::FS | status::SUM | status::MXR;
-
-    /// `mstatus` with its read-only fields, 64 bits on RV32 as well (but for SD).
-    fn mstatus(&self) -> u64 {
-        let config = &self.config;
-        let mut value = self.state.csr.mstatus;
-        let dirty = value & status::FS == status::FS;
-        if config.is_rv32() {
-            value |= u64::from(dirty) << 31;
-        } else {
-            value |= u64::from(dirty) << 63;
-            value |= if config.user { 2 << 32 } else { 0 } | if config.supervisor { 2 << 34 } else { 0 };
-        }
-        value
-    }
-
-    /// Who may touch a register, and does it exist? `write` says whether it is written.
-    pub(crate) fn csr_allowed(&self, number: u16, write: bool) -> bool {
-        let (state, csr) = (&self.state, &self.state.csr);
-        if (state.level as u16) < (number >> 8 & 3) || write && number >> 10 == 3 {
-            return false;
-        }
-        match number {
-            FFLAGS | FRM | FCSR => csr.mstatus & status::FS != 0,
-            SATP => state.level == Level::M || csr.mstatus & status::TVM == 0,
-            0xc00..=0xc1f | 0xc80..=0xc9f => {
-                let bit = number & 31;
-                state.level == Level::M
-                    || csr.mcounteren >> bit & 1 != 0
-                        && (state.level == Level::S
-                            || !self.config.supervisor
-                            || csr.scounteren >> bit & 1 != 0)
-            }
-            _ => true,
-        }
-    }
-
-    /// Reads a register as M would; `None` where it does not exist. On RV32 the value has 32 bits.
-    pub fn read_csr(&self, number: u16) -> Option<u64> {
-        let value = self.read_wide(number)?;
-        Some(if self.config.is_rv32() { value & 0xffff_ffff } else { value })
-    }
-
-    fn read_wide(&self, number: u16) -> Option<u64> {
-        let (config, csr) = (&self.config, &self.state.csr);
-        let rv32 = config.is_rv32();
-        let float = config.extensions.has(Extension::F);
-        Some(match number {
-            FFLAGS if float => csr.fflags.into(),
-            FRM if float => csr.frm.into(),
-            FCSR if float => u64::from(csr.frm) << 5 | u64::from(csr.fflags),
-            CYCLE | MCYCLE => csr.mcycle,
-            TIME => csr.time,
-            INSTRET | MINSTRET => csr.minstret,
-            CYCLEH | MCYCLEH if rv32 => csr.mcycle >> 32,
-            TIMEH if rv32 => csr.time >> 32,
-            INSTRETH | MINSTRETH if rv32 => csr.minstret >> 32,
-            0xc03..=0xc1f | 0xb03..=0xb1f | 0x323..=0x33f => 0,
-            0xc83..=0xc9f | 0xb83..=0xb9f if rv32 => 0,
-            0x100..=0x1ff if !config.supervisor => return None,
-            SSTATUS => {
-                self.mstatus() & (Self::SSTATUS_WRITABLE | status::UXL | 1 << 63 | u64::from(rv32) << 31)
-            }
-            SIE => csr.mie & csr.mideleg,
-            STVEC => csr.stvec,
-            SCOUNTEREN => csr.scounteren.into(),
-            SENVCFG => csr.senvcfg,
-            SSCRATCH => csr.sscratch,
-            SEPC => csr.sepc & self.pc_mask(),
-            SCAUSE => csr.scause,
-            STVAL => csr.stval,
-            SIP => self.mip() & csr.mideleg,
-            SATP => csr.satp,
-            MSTATUS => self.mstatus(),
-            MISA => config.misa(),
-            MEDELEG if config.supervisor => csr.medeleg,
-            MEDELEGH if config.supervisor && rv32 => 0,
-            MIDELEG if config.supervisor => csr.mideleg,
-            MIE => csr.mie,
-            MTVEC => csr.mtvec,
-            MCOUNTEREN if config.user => csr.mcounteren.into(),
-            MENVCFG if config.user => csr.menvcfg,
-            MENVCFGH if config.user && rv32 => csr.menvcfg >> 32,
-            MSTATUSH if rv32 => 0,
-            MCOUNTINHIBIT => csr.mcountinhibit.into(),
-            MSCRATCH => csr.mscratch,
-            MEPC => csr.mepc & self.pc_mask(),
-            MCAUSE => csr.mcause,
-            MTVAL => csr.mtval,
-            MIP => self.mip(),
-            0x3a0..=0x3af => {
-                if config.pmp_entries == 0 || !rv32 && number & 1 != 0 {
-                    return None;
-                }
-                let (first, count) = (usize::from(number & 15) * 4, if rv32 { 4 } else { 8 });
-                (0..count).fold(0, |all, n| all | u64::from(csr.pmpcfg[first + n]) << (8 * n))
-            }
-            0x3b0..=0x3ef if config.pmp_entries != 0 => self.pmpaddr(usize::from(number - PMPADDR0)),
-            MVENDORID => config.vendor_id,
-            MARCHID => config.arch_id,
-            MIMPID => config.imp_id,
-            MHARTID => config.hart_id,
-            MCONFIGPTR => 0,
-            _ => return None,
-        })
-    }
-
-    /// `pmpaddr` as it reads: with a grain, low bits depend on the mode (privileged 3.7.1).
-    fn pmpaddr(&self, n: usize) -> u64 {
-        let (csr, grain) = (&self.state.csr, u32::from(self.config.pmp_grain));
-        let value = csr.pmpaddr[n];
-        match csr.pmpcfg[n] >> 3 & 3 {
-            2 | 3 if grain >= 2 => value | ((1 << (grain - 1)) - 1),
-            0 | 1 if grain >= 1 => value & !((1 << grain) - 1),
-            _ => value,
-        }
-    }
-
-    /// Writes a register as M would, keeping what is legal. False where it does not exist or is read-only.
-    pub fn write_csr(&mut self, number: u16, value: u64) -> bool {
-        let rv32 = self.config.is_rv32();
-        let value = if rv32 { value & 0xffff_ffff } else { value };
-        let supervisor = self.config.supervisor;
-        let pc_mask = self.pc_mask();
-        let csr = &mut self.state.csr;
-        let high = |old: u64| old & 0xffff_ffff | value << 32;
-        let low = |old: u64| if rv32 { old & !0xffff_ffff | value } else { value };
-        match number {
-            FFLAGS => {
-                csr.fflags = value as u8 & 31;
-                self.dirty_float(&mut ());
-            }
-            FRM => {
-                csr.frm = value as u8 & 7;
-                self.dirty_float(&mut ());
-            }
-            FCSR => {
-                (csr.fflags, csr.frm) = (value as u8 & 31, (value >> 5) as u8 & 7);
-                self.dirty_float(&mut ());
-            }
-            0x100..=0x1ff if !supervisor => return false,
-            SSTATUS => {
-                let mask = Self::SSTATUS_WRITABLE & self.status_mask();
-                let kept = self.state.csr.mstatus & !mask;
-                self.state.csr.mstatus = kept | value & mask;
-                self.refresh();
-            }
-            SIE => csr.mie = csr.mie & !csr.mideleg | value & csr.mideleg,
-            STVEC => csr.stvec = value & !2,
-            SCOUNTEREN => csr.scounteren = value as u32,
-            SENVCFG => csr.senvcfg = value & 1,
-            SSCRATCH => csr.sscratch = value,
-            SEPC => csr.sepc = value & pc_mask,
-            SCAUSE => csr.scause = value,
-            STVAL => csr.stval = value,
-            SIP => {
-                let mask = csr.mideleg & interrupt::SSI;
-                csr.mip = csr.mip & !mask | value & mask;
-            }
-            SATP => self.write_satp(value),
-            MSTATUS => self.write_mstatus(value),
-            MSTATUSH | MEDELEGH if rv32 => {}
-            MISA => {}
-            MEDELEG if supervisor => csr.medeleg = value & DELEGABLE,
-            MIDELEG if supervisor => csr.mideleg = value & interrupt::SUPERVISOR,
-            MIE => {
-                csr.mie =
-                    value & if supervisor { interrupt::ALL } else { !interrupt::SUPERVISOR & interrupt::ALL };
-            }
-            MTVEC => csr.mtvec = value & !2,
-            MCOUNTEREN if self.config.user => csr.mcounteren = value as u32,
-            MENVCFG if self.config.user => csr.menvcfg = low(csr.menvcfg) & 1,
-            MENVCFGH if self.config.user && rv32 => {}
-            MCOUNTINHIBIT => csr.mcountinhibit = value as u32 & (CY | IR),
-            MSCRATCH => csr.mscratch = value,
-            MEPC => csr.mepc = value & pc_mask,
-            MCAUSE => csr.mcause = value,
-            MTVAL => csr.mtval = value,
-            MIP => {
-                let mask = if supervisor { interrupt::SUPERVISOR } else { 0 };
-                csr.mip = csr.mip & !mask | value & mask;
-            }
-            0x3a0..=0x3af => return self.write_pmpcfg(number, value),
-            0x3b0..=0x3ef => return self.write_pmpaddr(usize::from(number - PMPADDR0), value),
-            MCYCLE => csr.mcycle = low(csr.mcycle),
-            MINSTRET => csr.minstret = low(csr.minstret),
-            MCYCLEH if rv32 => csr.mcycle = high(csr.mcycle),
-            MINSTRETH if rv32 => csr.minstret = high(csr.minstret),
-            0xb03..=0xb1f | 0x323..=0x33f => {}
-            0xb83..=0xb9f if rv32 => {}
-            _ => return false,
-        }
-        true
-    }
-
-    fn write_mstatus(&mut self, value: u64) {
-        let mask = self.status_mask();
-        let csr = &mut self.state.csr;
-        let mut next = csr.mstatus & !mask | value & mask;
-        let exists = match Level::from_bits(value >> 11) {
-            Some(Level::M) => true,
-            Some(Level::S) => self.config.supervisor,
-            Some(Level::U) => self.config.user,
-            None => false,
-        };
-        if exists {
-            next = next & !status::MPP | value & status::MPP;
-        }
-        csr.mstatus = next;
-        self.refresh();
-    }
-
-    fn write_satp(&mut self, value: u64) {
-        let paging = self.config.paging;
-        if self.config.is_rv32() {
-            if paging != Paging::Bare {
-                self.state.csr.satp = value;
-            }
-        } else {
-            let exists = match value >> 60 {
-                0 => true,
-                8 => paging >= Paging::Sv39,
-                9 => paging >= Paging::Sv48,
-                10 => paging >= Paging::Sv57,
-                _ => false,
-            };
-            if exists && paging != Paging::Bare {
-                self.state.csr.satp = value;
-            }
-        }
-        self.flush_translations();
-    }
-
-    fn write_pmpcfg(&mut self, number: u16, value: u64) -> bool {
-        let rv32 = self.config.is_rv32();
-        if self.config.pmp_entries == 0 || !rv32 && number & 1 != 0 {
-            return false;
-        }
-        let first = usize::from(number & 15) * 4;
-        for n in 0..if rv32 { 4 } else { 8 } {
-            let entry = first + n;
-            let cfg = &mut self.state.csr.pmpcfg[entry];
-            if entry >= usize::from(self.config.pmp_entries) || *cfg & 0x80 != 0 {
-                continue;
-            }
-            let mut new = (value >> (8 * n)) as u8 & 0x9f;
-            if new & 3 == 2 {
-                new &= !2;
-            }
-            if self.config.pmp_grain > 0 && new >> 3 & 3 == 2 {
-                new &= !0x18;
-            }
-            *cfg = new;
-        }
-        self.flush_translations();
-        true
-    }
-
-    fn write_pmpaddr(&mut self, n: usize, value: u64) -> bool {
-        if self.config.pmp_entries == 0 {
-            return false;
-        }
-        if n >= usize::from(self.config.pmp_entries) {
-            return true;
-        }
-        let csr = &mut self.state.csr;
-        let locked = |n: usize| csr.pmpcfg[n] & 0x80 != 0;
-        let below_locked_tor = n + 1 < 64 && locked(n + 1) && csr.pmpcfg[n + 1] >> 3 & 3 == 1;
-        if !locked(n) && !below_locked_tor {
-            let mask = if self.config.is_rv32() { 0xffff_ffff } else { (1 << 54) - 1 };
-            csr.pmpaddr[n] = value & mask;
-            self.flush_translations();
-        }
-        true
-    }
-
-    /// Sets a register from outside, between steps: read-only counters, time and all bits of `mip` as well.
-    /// False where it does not exist.
-    pub fn set_csr(&mut self, number: u16, value: u64) -> bool {
-        let rv32 = self.config.is_rv32();
-        let csr = &mut self.state.csr;
-        let part = |old: u64| if rv32 { old & !0xffff_ffff | value & 0xffff_ffff } else { value };
-        match number {
-            MIP => {
-                csr.mip = value & interrupt::ALL;
-                csr.seip_line = false;
-            }
-            TIME => csr.time = part(csr.time),
-            TIMEH if rv32 => csr.time = csr.time & 0xffff_ffff | value << 32,
-            CYCLE => csr.mcycle = part(csr.mcycle),
-            CYCLEH if rv32 => csr.mcycle = csr.mcycle & 0xffff_ffff | value << 32,
-            INSTRET => csr.minstret = part(csr.minstret),
-            INSTRETH if rv32 => csr.minstret = csr.minstret & 0xffff_ffff | value << 32,
-            FFLAGS => csr.fflags = value as u8 & 31,
-            FRM => csr.frm = value as u8 & 7,
-            FCSR => (csr.fflags, csr.frm) = (value as u8 & 31, (value >> 5) as u8 & 7),
-            _ => return self.write_csr(number, value) || self.read_csr(number).is_some(),
-        }
-        true
-    }
-}
+/// Machine and supervisor registers that hold what traps and translation depend on, views and upper halves left out.
+/// A recording of a machine begins with them, and verification compares them.
+pub const TRAP_AND_TRANSLATION: [u16; 19] = [
+    MSTATUS,
+    MEDELEG,
+    MIDELEG,
+    MIE,
+    MTVEC,
+    MCOUNTEREN,
+    MCOUNTINHIBIT,
+    MSCRATCH,
+    MEPC,
+    MCAUSE,
+    MTVAL,
+    STVEC,
+    SCOUNTEREN,
+    SSCRATCH,
+    SEPC,
+    SCAUSE,
+    STVAL,
+    SATP,
+    MENVCFG,
+];

@@ -55,32 +55,30 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod access;
 mod bus;
 mod config;
 pub mod csr;
 mod effects;
-mod elf;
-mod execute;
-mod execute_float;
 pub mod float;
 mod hart;
 pub mod linux;
 pub mod machine;
-mod mmu;
+mod program;
 mod ram;
 mod record;
 mod settings;
 mod state;
+mod target;
 mod trap;
 
 pub use bus::{Bus, load, store};
 pub use config::{AdUpdate, Config, Extensions, Misaligned, Paging};
 pub use effects::{Access, AccessKind, Effects, List, Observe, Purpose, Walk};
-pub use elf::{LoadError, Program, Segment};
 pub use hart::Hart;
+pub use program::{LoadError, Program};
 pub use ram::Ram;
-pub use record::{End, Position, RecordOptions, Recorder, Target};
+pub use record::{Position, RecordOptions, Recorder};
 pub use settings::Settings;
 pub use state::{Csrs, Level, Reservation, State};
+pub use target::{End, Target};
 pub use trap::{Exception, Taken, cause};

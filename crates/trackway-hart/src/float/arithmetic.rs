@@ -2,7 +2,7 @@
 
 use super::format::{Format, Number, Parts, infinity, is_signalling, unpack, zero};
 use super::round::round;
-use super::{DZ, Flags, NV, Rounding};
+use super::rounding::{DZ, Flags, NV, Rounding};
 
 /// What an operation gives when an operand is a NaN.
 fn nan<F: Format>(operands: &[u64]) -> (u64, Flags) {

@@ -1,7 +1,7 @@
 //! Comparison, minimum, maximum, classification.
 
 use super::format::{Format, is_nan, is_signalling};
-use super::{Flags, NV};
+use super::rounding::{Flags, NV};
 
 /// A number that orders as the value does, NaNs apart; both zeros are 0.
 fn order<F: Format>(a: u64) -> i64 {

@@ -2,7 +2,7 @@
 
 use super::format::{Format, Number, Parts, infinity, is_signalling, unpack, zero};
 use super::round::{cut, round};
-use super::{Flags, NV, NX, Rounding};
+use super::rounding::{Flags, NV, NX, Rounding};
 
 /// From one format to another.
 pub fn convert<F: Format, G: Format>(a: u64, rm: Rounding) -> (u64, Flags) {

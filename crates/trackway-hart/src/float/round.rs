@@ -1,7 +1,7 @@
 //! The one place where results are rounded.
 
 use super::format::{Format, Number, infinity, zero};
-use super::{Flags, NX, OF, Rounding, UF};
+use super::rounding::{Flags, NX, OF, Rounding, UF};
 
 /// Splits a 128-bit value `shift` bits above its end and says whether the upper part must be incremented,
 /// and whether anything was cut off.

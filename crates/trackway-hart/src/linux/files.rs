@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 
-use super::syscall::errno;
+use super::errno;
 
 /// An open file.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 use trackway_core::Isa;
 
 use super::memory::{AddressSpace, EXEC, PAGE, READ, WRITE};
-use crate::elf::{LoadError, Program};
+use crate::program::{LoadError, Program};
 
 /// Bytes of stack.
 const STACK: u64 = 8 << 20;
@@ -56,7 +56,7 @@ pub(super) fn load(
     random: [u8; 16],
     hwcap: u64,
 ) -> Result<Layout, LoadError> {
-    if program.dynamic {
+    if program.interpreter {
         return Err(LoadError::new("the program needs a dynamic linker: link it with -static -no-pie"));
     }
     let limit = if program.isa == Isa::Rv32 { 1 << 32 } else { 1 << 38 };
@@ -66,15 +66,17 @@ pub(super) fn load(
         let end = segment.address.checked_add(segment.size).filter(|end| *end < limit);
         let Some(end) = end else { return Err(LoadError::new("a segment lies outside the address space")) };
         let start = segment.address & !(PAGE - 1);
-        let flag = |bit: u32, permission: u8| if segment.flags & bit != 0 { permission } else { 0 };
-        let permissions = flag(1, EXEC) | flag(2, WRITE) | flag(4, READ);
+        let permission = |granted: bool, permission: u8| if granted { permission } else { 0 };
+        let permissions = permission(segment.executable, EXEC)
+            | permission(segment.writable, WRITE)
+            | permission(segment.readable, READ);
         // A page that two segments share gets the rights of both, and keeps what is there.
         let start =
             (start..page_up(end)).step_by(PAGE as usize).find(|page| memory.is_free(*page, page + PAGE));
         if let Some(start) = start {
             memory.map(start, page_up(end), permissions);
         }
-        memory.write_bytes(segment.address, &segment.bytes);
+        memory.write_bytes(segment.address, segment.bytes());
         brk = brk.max(end);
         base = base.min(segment.address);
     }
@@ -112,9 +114,9 @@ pub(super) fn load(
     memory.write_bytes(random_at, &random);
 
     let auxiliary = [
-        (at::PHDR, base + program.header_offset),
-        (at::PHENT, program.header_size),
-        (at::PHNUM, program.headers),
+        (at::PHDR, base + program.headers.offset),
+        (at::PHENT, program.headers.size),
+        (at::PHNUM, program.headers.count),
         (at::PAGESZ, PAGE),
         (at::BASE, 0),
         (at::FLAGS, 0),

@@ -1,29 +1,10 @@
 //! The system calls, by their numbers of the generic table (RV32 has the 64-bit time variants).
 
+use super::errno;
 use super::files::{Answer, Stat};
 use super::memory::{EXEC, PAGE, READ, WRITE};
-use super::signal::Action;
-use super::{Kernel, Process, Status, next_random};
-
-/// Error numbers.
-#[allow(missing_docs)] // the names are Linux' own
-pub(super) mod errno {
-    pub(in crate::linux) const ENOENT: i64 = 2;
-    pub(in crate::linux) const ESRCH: i64 = 3;
-    pub(in crate::linux) const EIO: i64 = 5;
-    pub(in crate::linux) const EBADF: i64 = 9;
-    pub(in crate::linux) const EAGAIN: i64 = 11;
-    pub(in crate::linux) const ENOMEM: i64 = 12;
-    pub(in crate::linux) const EFAULT: i64 = 14;
-    pub(in crate::linux) const ENOTDIR: i64 = 20;
-    pub(in crate::linux) const EISDIR: i64 = 21;
-    pub(in crate::linux) const EINVAL: i64 = 22;
-    pub(in crate::linux) const EMFILE: i64 = 24;
-    pub(in crate::linux) const ENOTTY: i64 = 25;
-    pub(in crate::linux) const ESPIPE: i64 = 29;
-    pub(in crate::linux) const EROFS: i64 = 30;
-    pub(in crate::linux) const ENOSYS: i64 = 38;
-}
+use super::process::{Kernel, Process, Status, next_random};
+use super::signals::Action;
 
 /// At most this much is moved by one call, as in Linux.
 const LARGEST: u64 = 0x7fff_f000;

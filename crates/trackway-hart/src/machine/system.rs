@@ -1,15 +1,30 @@
 //! The memory map: RAM first, then everything else.
 
 use super::devices::{Clint, Plic, Uart};
-use super::{RAM_BASE, ROM_BASE, Status};
 use crate::bus::{Bus, load};
 use crate::config::Config;
 use crate::ram::Ram;
+
+/// Base of the RAM.
+pub const RAM_BASE: u64 = 0x8000_0000;
+/// Where the core starts.
+pub const ROM_BASE: u64 = 0x1000;
 
 const FINISHER: u64 = 0x10_0000;
 const CLINT: u64 = 0x200_0000;
 const PLIC: u64 = 0xc00_0000;
 const UART: u64 = 0x1000_0000;
+
+/// How a machine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It goes on.
+    Running,
+    /// The program said that it ended well.
+    Passed,
+    /// The program reported failure with this code.
+    Failed(u64),
+}
 
 /// Memory and devices of a [`Machine`](super::Machine).
 #[derive(Clone, Debug)]

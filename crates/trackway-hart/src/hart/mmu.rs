@@ -1,10 +1,11 @@
 //! From virtual to physical addresses: page tables (privileged 4.3 to 4.6) and memory protection (3.7).
 
+use super::Hart;
+use super::tlb::{PAGE_BITS, PAGE_MASK};
 use crate::bus::Bus;
 use crate::config::AdUpdate;
 use crate::csr::status;
 use crate::effects::{List, Observe, Purpose, Walk};
-use crate::hart::Hart;
 use crate::state::Level;
 use crate::trap::{Exception, cause};
 
@@ -17,55 +18,6 @@ mod pte {
     pub(super) const U: u64 = 16;
     pub(super) const A: u64 = 64;
     pub(super) const D: u64 = 128;
-}
-
-/// Bits in a page offset.
-pub(crate) const PAGE_BITS: u32 = 12;
-pub(crate) const PAGE_MASK: u64 = (1 << PAGE_BITS) - 1;
-
-/// Remembered translations, one table per purpose.
-#[derive(Clone, Debug)]
-pub(crate) struct Tlb {
-    entries: Vec<Entry>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    /// Virtual page and the context that it was translated in; all ones where unused.
-    tag: u64,
-    /// Physical address of the page.
-    base: u64,
-}
-
-const WAYS: usize = 256;
-const UNUSED: Entry = Entry { tag: u64::MAX, base: 0 };
-
-impl Tlb {
-    pub(crate) fn new() -> Self {
-        Self { entries: vec![UNUSED; 3 * WAYS] }
-    }
-
-    pub(crate) fn flush(&mut self) {
-        self.entries.fill(UNUSED);
-    }
-
-    #[inline(always)]
-    fn slot(page: u64, purpose: Purpose) -> usize {
-        purpose as usize * WAYS + (page as usize & (WAYS - 1))
-    }
-
-    #[inline(always)]
-    fn find(&self, address: u64, context: u64, purpose: Purpose) -> Option<u64> {
-        let page = address >> PAGE_BITS;
-        let entry = self.entries.get(Self::slot(page, purpose))?;
-        (entry.tag == (page << 4 | context)).then_some(entry.base | address & PAGE_MASK)
-    }
-
-    fn insert(&mut self, address: u64, context: u64, purpose: Purpose, physical: u64) {
-        let page = address >> PAGE_BITS;
-        let base = physical & !PAGE_MASK;
-        self.entries[Self::slot(page, purpose)] = Entry { tag: page << 4 | context, base };
-    }
 }
 
 /// Does memory protection treat all bytes alike?
@@ -88,7 +40,7 @@ const fn page_fault(purpose: Purpose, address: u64) -> Exception {
     )
 }
 
-pub(crate) const fn access_fault(purpose: Purpose, address: u64) -> Exception {
+pub(super) const fn access_fault(purpose: Purpose, address: u64) -> Exception {
     Exception::new(
         match purpose {
             Purpose::Fetch => cause::FETCH_ACCESS,
@@ -101,7 +53,7 @@ pub(crate) const fn access_fault(purpose: Purpose, address: u64) -> Exception {
 
 impl Hart {
     /// The level that loads and stores are done with (MPRV).
-    pub(crate) fn data_level(&self) -> Level {
+    pub(super) fn data_level(&self) -> Level {
         let mstatus = self.state.csr.mstatus;
         match mstatus & status::MPRV {
             0 => self.state.level,
@@ -110,13 +62,13 @@ impl Hart {
     }
 
     /// Is the fetch translation of the whole page remembered?
-    pub(crate) fn tlb_holds_fetch(&self, address: u64) -> bool {
+    pub(super) fn tlb_holds_fetch(&self, address: u64) -> bool {
         self.tlb.find(address, self.fetch_context, Purpose::Fetch).is_some()
     }
 
     /// Physical address of `size` bytes that do not cross a page.
     #[inline(always)]
-    pub(crate) fn translate<B: Bus, E: Observe>(
+    pub(super) fn translate<B: Bus, E: Observe>(
         &mut self,
         address: u64,
         size: u64,

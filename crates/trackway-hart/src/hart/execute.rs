@@ -2,10 +2,10 @@
 
 use trackway_isa::riscv::{Inst, Op};
 
+use super::Hart;
 use crate::bus::Bus;
 use crate::csr::{self, CY, IR, status};
 use crate::effects::Observe;
-use crate::hart::Hart;
 use crate::state::Level;
 use crate::trap::{Exception, cause};
 
@@ -18,7 +18,7 @@ const fn word(value: u64) -> u64 {
 impl Hart {
     /// Writes an integer register.
     #[inline(always)]
-    pub(crate) fn write_x<const RV64: bool, E: Observe>(&mut self, rd: u8, value: u64, fx: &mut E) {
+    pub(super) fn write_x<const RV64: bool, E: Observe>(&mut self, rd: u8, value: u64, fx: &mut E) {
         let value = if RV64 { value } else { value & 0xffff_ffff };
         if rd != 0 {
             let old = std::mem::replace(&mut self.state.x[usize::from(rd & 31)], value);
@@ -28,7 +28,7 @@ impl Hart {
 
     /// Executes one instruction; gives the address of the next.
     #[inline(always)]
-    pub(crate) fn execute<const RV64: bool, B: Bus, E: Observe>(
+    pub(super) fn execute<const RV64: bool, B: Bus, E: Observe>(
         &mut self,
         inst: &Inst,
         bus: &mut B,

@@ -2,11 +2,11 @@
 
 use trackway_isa::riscv::{Inst, Op};
 
+use super::Hart;
 use crate::bus::Bus;
 use crate::csr::{self, status};
 use crate::effects::Observe;
 use crate::float::{self, F16, F32, F64, Flags, Rounding};
-use crate::hart::Hart;
 use crate::trap::Exception;
 
 /// Format of an operand, as bits 26:25 of an encoding tell it.
@@ -81,7 +81,7 @@ impl Hart {
 
     /// Executes a floating-point instruction; anything else that comes here is illegal.
     #[inline(never)]
-    pub(crate) fn execute_float<const RV64: bool, B: Bus, E: Observe>(
+    pub(super) fn execute_float<const RV64: bool, B: Bus, E: Observe>(
         &mut self,
         inst: &Inst,
         next: u64,

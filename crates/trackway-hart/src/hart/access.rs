@@ -1,17 +1,18 @@
 //! Loads, stores and atomics of the core, aligned or not.
 
+use super::Hart;
+use super::mmu::access_fault;
+use super::tlb::PAGE_MASK;
 use crate::bus::Bus;
 use crate::config::Misaligned;
 use crate::effects::{Access, AccessKind, Observe, Purpose};
-use crate::hart::Hart;
-use crate::mmu::{PAGE_MASK, access_fault};
 use crate::state::Reservation;
 use crate::trap::{Exception, cause};
 
 impl Hart {
     /// Loads `SIZE` bytes, zero-extended.
     #[inline(always)]
-    pub(crate) fn load<const SIZE: usize, B: Bus, E: Observe>(
+    pub(super) fn load<const SIZE: usize, B: Bus, E: Observe>(
         &mut self,
         address: u64,
         bus: &mut B,
@@ -52,7 +53,7 @@ impl Hart {
 
     /// Stores the low `SIZE` bytes.
     #[inline(always)]
-    pub(crate) fn store<const SIZE: usize, B: Bus, E: Observe>(
+    pub(super) fn store<const SIZE: usize, B: Bus, E: Observe>(
         &mut self,
         address: u64,
         data: u64,
@@ -130,7 +131,7 @@ impl Hart {
     }
 
     /// Load-reserved.
-    pub(crate) fn load_reserved<const SIZE: usize, B: Bus, E: Observe>(
+    pub(super) fn load_reserved<const SIZE: usize, B: Bus, E: Observe>(
         &mut self,
         address: u64,
         bus: &mut B,
@@ -146,7 +147,7 @@ impl Hart {
     }
 
     /// Store-conditional: did it store?
-    pub(crate) fn store_conditional<const SIZE: usize, B: Bus, E: Observe>(
+    pub(super) fn store_conditional<const SIZE: usize, B: Bus, E: Observe>(
         &mut self,
         address: u64,
         data: u64,
@@ -170,7 +171,7 @@ impl Hart {
 
     /// Atomic read-modify-write: gives what was there.
     #[inline(always)]
-    pub(crate) fn amo<const SIZE: usize, B: Bus, E: Observe>(
+    pub(super) fn amo<const SIZE: usize, B: Bus, E: Observe>(
         &mut self,
         address: u64,
         bus: &mut B,
