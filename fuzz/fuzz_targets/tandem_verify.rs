@@ -86,7 +86,7 @@ fuzz_target!(|data: &[u8]| {
     });
     if choice & 32 == 0 {
         for segment in &subject.program.segments {
-            verifier.memory.load(segment.physical, &segment.bytes);
+            verifier.memory.load(segment.physical, segment.bytes());
         }
     }
     let bytes = damaged(&subject.trace, edits);

@@ -44,7 +44,7 @@ fn main() {
         for _ in 0..PASSES {
             let mut verifier = Verifier::new(options.clone());
             for segment in &program.segments {
-                verifier.memory.load(segment.physical, &segment.bytes);
+                verifier.memory.load(segment.physical, segment.bytes());
             }
             let mut lift = Lift::open(Input::Whole(bytes.clone()), Config::default()).expect("widths");
             let start = Instant::now();

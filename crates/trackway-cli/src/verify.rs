@@ -192,16 +192,12 @@ fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
         .map_err(|error| Failure::input(path, trackway::Error::Unsupported(error.to_string())))?;
     let lowest = program.segments.iter().map(|segment| segment.physical).min().unwrap_or(0);
     let moved = address.map_or(0, |address| address.wrapping_sub(lowest));
-    for segment in &program.segments {
-        let start = segment.physical.wrapping_add(moved);
-        memory.load(start, segment.bytes());
-        let zeros = segment.zeros();
-        if zeros > LARGEST {
-            let text = format!("a segment has {zeros} bytes without content");
-            return Err(Failure::input(path, trackway::Error::Unsupported(text)));
-        }
-        memory.clear(start.wrapping_add(segment.bytes().len() as u64), zeros);
+    if let Some(zeros) = program.segments.iter().map(|segment| segment.zeros()).find(|zeros| *zeros > LARGEST)
+    {
+        let text = format!("a segment has {zeros} bytes without content");
+        return Err(Failure::input(path, trackway::Error::Unsupported(text)));
     }
+    memory.load_program(&program, moved);
     Ok(())
 }
 

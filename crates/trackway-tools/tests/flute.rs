@@ -29,7 +29,7 @@ fn run(bytes: Vec<u8>, elf: &[u8]) -> Report {
     let mut verifier = Verifier::new(options);
     let program = Program::read(elf).unwrap();
     for segment in &program.segments {
-        verifier.memory.load(segment.physical, &segment.bytes);
+        verifier.memory.load(segment.physical, segment.bytes());
     }
     let mut lift = Lift::open(Input::from_vec(bytes), config).unwrap();
     verify(&mut lift, &mut verifier).unwrap();

@@ -33,13 +33,7 @@ fn failing_traces_become_short() {
         let mut open = || -> trackway_core::Result<Box<dyn Source>> {
             Ok(Box::new(Lift::open(Input::from_vec(bytes.clone()), subject.config)?))
         };
-        let mut prepare = |verifier: &mut Verifier| {
-            for segment in &subject.program.segments {
-                verifier.memory.load(segment.physical, &segment.bytes);
-                let zeros = vec![0; segment.size as usize - segment.bytes.len()];
-                verifier.memory.load(segment.physical + segment.bytes.len() as u64, &zeros);
-            }
-        };
+        let mut prepare = |verifier: &mut Verifier| verifier.memory.load_program(&subject.program, 0);
         let minimal = minimise(&mut open, &encode::options(&subject), &mut prepare).unwrap().expect(name);
         assert!(minimal.groups <= 4, "{name}: {} groups", minimal.groups);
         assert!(minimal.trace.len() < bytes.len() / 5, "{name}: {} bytes", minimal.trace.len());

@@ -1,4 +1,4 @@
-//! Comparing the state that the trace tells with the model's (step 4 of 3.1).
+//! Comparing the state that the trace records with the model's (step 4 of 3.1).
 
 use trackway_core::{MemKind, Reg, RegClass, TrapKind, mask};
 use trackway_hart::{Access, AccessKind, Csrs, Hart, Taken, csr};
@@ -6,7 +6,7 @@ use trackway_isa::riscv::{csr_name, register_name};
 
 use super::report::{Class, Element};
 use super::suspects::canonical;
-use super::unit::{Unit, UnitAccess};
+use super::traced::{TracedAccess, TracedInstruction, TracedStep};
 use super::verifier::{Verifier, level_of, resolve};
 
 /// Name of a register for people.
@@ -70,39 +70,39 @@ fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
 
 impl Verifier {
     /// Applies the trace to the shadow state and compares all of it with the model's.
-    pub(super) fn compare(&mut self, unit: &Unit, taken: Option<&Taken>) -> Vec<Element> {
+    pub(super) fn compare(&mut self, traced: &TracedStep, taken: Option<&Taken>) -> Vec<Element> {
         let mut elements = Vec::new();
-        let mut told = 0;
-        self.apply(unit, &mut elements, &mut told);
+        let mut checked = 0;
+        self.apply(traced, &mut elements, &mut checked);
         let absent = self.options.absent;
-        if let Some((_, encoding, length)) = unit.step
+        if let Some(TracedInstruction { encoding, length, .. }) = traced.instruction
             && self.effects.length > 0
         {
-            told += 1;
+            checked += 1;
             let bits = 8 * u32::from(length.min(self.effects.length));
             let (expected, actual) = (u64::from(self.effects.encoding), u64::from(encoding));
             if mask(expected, bits) != mask(actual, bits) || length != self.effects.length {
                 elements.push(element("instruction", Class::Instruction, Some(expected), Some(actual)));
             }
         }
-        if let Some(reg) = self.untold {
+        if let Some(reg) = self.unrecorded {
             elements.push(element(&name(reg), Class::Missing, None, None));
         }
-        self.compare_trap(unit, taken, &mut elements);
+        self.compare_trap(traced, taken, &mut elements);
         if !absent.memory {
-            self.compare_memory(unit, taken, &mut elements, &mut told);
+            self.compare_memory(traced, taken, &mut elements, &mut checked);
         }
-        if let Some(physical) = unit.physical_pc
+        if let Some(physical) = traced.physical_pc
             && self.effects.length > 0
             && self.suspects.pc == 0
         {
-            told += 1;
+            checked += 1;
             if physical != self.effects.physical_pc {
                 let expected = Some(self.effects.physical_pc);
                 elements.push(element("physical pc", Class::Pc, expected, Some(physical)));
             }
         }
-        self.settle_views(unit);
+        self.equalise_masked(traced);
         let (model, shadow) = (self.model.state(), self.shadow.state());
         if model.pc != shadow.pc {
             elements.push(element("pc", Class::Pc, Some(model.pc), Some(shadow.pc)));
@@ -111,18 +111,17 @@ impl Verifier {
             let (expected, actual) = (model.level as u64, shadow.level as u64);
             elements.push(element("privilege", Class::Privilege, Some(expected), Some(actual)));
         }
-        if self.differ(unit) {
-            self.differences(unit, &mut elements);
+        if self.differ(traced) {
+            self.differences(traced, &mut elements);
         }
-        self.report.checked += told;
+        self.report.checked += checked;
         elements
     }
 
-    /// Registers that the trace says were read: they teach what is unknown, heal what is in doubt, and the rest
-    /// has to agree.
-    pub(super) fn compare_reads(&mut self, unit: &Unit) -> Vec<Element> {
+    /// Registers that the trace says were read: unknown and doubtful ones take the value, the others have to agree.
+    pub(super) fn compare_reads(&mut self, traced: &TracedStep) -> Vec<Element> {
         let mut elements = Vec::new();
-        for read in &unit.reads {
+        for read in &traced.reads {
             let n = usize::from(read.reg.number & 31);
             let held = match read.reg.class {
                 RegClass::Int => self.model.state().x[n],
@@ -148,10 +147,10 @@ impl Verifier {
     }
 
     /// The trace's changes into the shadow state (step 1 of 3.1).
-    fn apply(&mut self, unit: &Unit, elements: &mut Vec<Element>, told: &mut u64) {
-        for write in &unit.writes {
+    fn apply(&mut self, traced: &TracedStep, elements: &mut Vec<Element>, checked: &mut u64) {
+        for write in &traced.writes {
             let value = resolve(&self.shadow, write);
-            *told += 1;
+            *checked += 1;
             match (write.reg.class, write.reg.number) {
                 (RegClass::Int, 0) if value != 0 => {
                     elements.push(element("zero", Class::Spurious, Some(0), Some(value)));
@@ -166,7 +165,7 @@ impl Verifier {
                     if expected.is_none() || differ & compared != 0 {
                         // Where the model reads the same after writing it, only bits that it lacks differ.
                         let lacks = self.shadow.read_csr(n) == expected && expected.is_some();
-                        let class = if lacks { Class::CsrMask } else { self.csr_class(unit, n) };
+                        let class = if lacks { Class::CsrMask } else { self.csr_class(traced, n) };
                         elements.push(element(&name(write.reg), class, expected, Some(value)));
                     }
                 }
@@ -181,9 +180,9 @@ impl Verifier {
         if absent.f && self.shadow.state().f != model.f {
             (0..32).for_each(|n| self.shadow.set_f(n, model.f[usize::from(n)]));
         }
-        match unit.privilege.and_then(level_of) {
+        match traced.privilege.and_then(level_of) {
             Some(level) if !absent.privilege => {
-                *told += 1;
+                *checked += 1;
                 if level != self.shadow.state().level {
                     self.shadow.set_level(level);
                 }
@@ -193,13 +192,13 @@ impl Verifier {
             }
             _ => {}
         }
-        *told += u64::from(unit.next_pc.is_some());
-        self.shadow.set_pc(unit.next_pc.unwrap_or(self.model.state().pc));
+        *checked += u64::from(traced.next_pc.is_some());
+        self.shadow.set_pc(traced.next_pc.unwrap_or(self.model.state().pc));
     }
 
-    /// Bits that are masked, and what a trace may leave out, are made equal.
-    fn settle_views(&mut self, unit: &Unit) {
-        if !self.touches_csrs(unit) {
+    /// Makes masked bits, and what a trace may leave out, equal in both states.
+    fn equalise_masked(&mut self, traced: &TracedStep) {
+        if !self.touches_csrs(traced) {
             return;
         }
         if self.options.absent.csr {
@@ -211,11 +210,14 @@ impl Verifier {
             return;
         }
         let (model, shadow) = (self.model.state().csr.mstatus, self.shadow.state().csr.mstatus);
-        let tells = |unit: &Unit| {
+        let records_status = |traced: &TracedStep| {
             let status = |n| matches!(n, csr::MSTATUS | csr::SSTATUS);
-            unit.writes.iter().any(|write| write.reg.class == RegClass::Csr && status(write.reg.number))
+            traced.writes.iter().any(|write| write.reg.class == RegClass::Csr && status(write.reg.number))
         };
-        if model != shadow && (model ^ shadow) & !csr::status::FS == 0 && !self.options.strict && !tells(unit)
+        if model != shadow
+            && (model ^ shadow) & !csr::status::FS == 0
+            && !self.options.strict
+            && !records_status(traced)
         {
             let value = self.model.read_csr(csr::MSTATUS).unwrap_or(0);
             self.shadow.set_csr(csr::MSTATUS, value);
@@ -234,38 +236,37 @@ impl Verifier {
         }
     }
 
-    /// Does any register differ? Both were equal before the step, so only what one of them says it wrote can:
-    /// the text allows to compare changes if erroneous ones are among them.
+    /// Does any register differ? Both states were equal before the step, so only registers that one of them wrote can.
     #[inline]
-    fn differ(&self, unit: &Unit) -> bool {
+    fn differ(&self, traced: &TracedStep) -> bool {
         let (model, shadow) = (self.model.state(), self.shadow.state());
         let differ =
             self.effects.x.is_some_and(|(n, _)| model.x[n as usize & 31] != shadow.x[n as usize & 31])
                 || self.effects.f.is_some_and(|(n, _)| model.f[n as usize & 31] != shadow.f[n as usize & 31])
-                || unit.writes.iter().any(|write| match (write.reg.class, usize::from(write.reg.number)) {
+                || traced.writes.iter().any(|write| match (write.reg.class, usize::from(write.reg.number)) {
                     (RegClass::Int, n @ 0..32) => model.x[n] != shadow.x[n],
                     (RegClass::Float, n @ 0..32) => model.f[n] != shadow.f[n],
                     _ => false,
                 })
-                || self.touches_csrs(unit) && !same_csrs(&model.csr, &shadow.csr);
+                || self.touches_csrs(traced) && !same_csrs(&model.csr, &shadow.csr);
         debug_assert_eq!(
             differ,
             model.x != shadow.x || model.f != shadow.f || !same_csrs(&model.csr, &shadow.csr),
-            "the changes are all there is"
+            "only written registers differ"
         );
         differ
     }
 
     /// Does the model or the trace write a control register?
     #[inline]
-    fn touches_csrs(&self, unit: &Unit) -> bool {
-        !self.effects.csrs.is_empty() || unit.writes.iter().any(|write| write.reg.class == RegClass::Csr)
+    fn touches_csrs(&self, traced: &TracedStep) -> bool {
+        !self.effects.csrs.is_empty() || traced.writes.iter().any(|write| write.reg.class == RegClass::Csr)
     }
 
     /// Which registers differ, and how.
-    fn differences(&self, unit: &Unit, elements: &mut Vec<Element>) {
+    fn differences(&self, traced: &TracedStep, elements: &mut Vec<Element>) {
         let (model, shadow) = (self.model.state(), self.shadow.state());
-        let wrote = |reg: Reg| unit.writes.iter().any(|write| write.reg == reg);
+        let wrote = |reg: Reg| traced.writes.iter().any(|write| write.reg == reg);
         let files = [
             (RegClass::Int, &model.x, &shadow.x, self.effects.x),
             (RegClass::Float, &model.f, &shadow.f, self.effects.f),
@@ -292,17 +293,17 @@ impl Verifier {
             let name = name(Reg { class: RegClass::Csr, number });
             let compared = self.options.masks.compared(number);
             if (expected ^ actual) & compared != 0 && elements.iter().all(|element| element.name != name) {
-                let class = self.csr_class(unit, number);
+                let class = self.csr_class(traced, number);
                 elements.push(element(&name, class, Some(expected), Some(actual)));
             }
         }
     }
 
-    fn csr_class(&self, unit: &Unit, number: u16) -> Class {
+    fn csr_class(&self, traced: &TracedStep, number: u16) -> Class {
         let same = |other: u16| canonical(other) == canonical(number);
         let model = self.effects.csrs.iter().any(|(number, _)| same(number));
         let trace =
-            unit.writes.iter().any(|write| write.reg.class == RegClass::Csr && same(write.reg.number));
+            traced.writes.iter().any(|write| write.reg.class == RegClass::Csr && same(write.reg.number));
         match (model, trace) {
             (true, false) => Class::Missing,
             (false, true) => Class::Spurious,
@@ -310,34 +311,34 @@ impl Verifier {
         }
     }
 
-    fn compare_trap(&self, unit: &Unit, taken: Option<&Taken>, elements: &mut Vec<Element>) {
-        if unit.trap.is_none() && taken.is_none() {
+    fn compare_trap(&self, traced: &TracedStep, taken: Option<&Taken>, elements: &mut Vec<Element>) {
+        if traced.trap.is_none() && taken.is_none() {
             return;
         }
         let code = |taken: &Taken| {
             u64::from(taken.cause) | u64::from(taken.interrupt) << (self.options.core.xlen() - 1)
         };
-        let traced = unit.trap.and_then(|trap| {
+        let recorded = traced.trap.and_then(|trap| {
             let interrupt = u64::from(trap.kind == TrapKind::Interrupt) << (self.options.core.xlen() - 1);
             Some(trap.cause? | interrupt)
         });
         let expected = taken.map(code);
-        match (expected, traced) {
-            // A trace without trap events may still tell the registers that the trap wrote.
-            (Some(_), None) if !unit.writes.is_empty() || unit.trap.is_some() => {}
-            (expected, traced) if expected == traced => {
+        match (expected, recorded) {
+            // A trace without trap events may still record the registers that the trap wrote.
+            (Some(_), None) if !traced.writes.is_empty() || traced.trap.is_some() => {}
+            (expected, recorded) if expected == recorded => {
                 if let Some(taken) = taken
                     && taken.interrupt
                     && !self.could_interrupt(taken)
                 {
-                    elements.push(element("interrupt", Class::Trap, None, traced));
+                    elements.push(element("interrupt", Class::Trap, None, recorded));
                 }
             }
-            (expected, traced) => elements.push(element("trap", Class::Trap, expected, traced)),
+            (expected, recorded) => elements.push(element("trap", Class::Trap, expected, recorded)),
         }
     }
 
-    /// Was the interrupt enabled before it was taken? The status of before is where the trap put it.
+    /// Was the interrupt enabled before it was taken? The trap saved the earlier status.
     fn could_interrupt(&self, taken: &Taken) -> bool {
         use trackway_hart::Level;
         let csr = &self.model.state().csr;
@@ -351,24 +352,24 @@ impl Verifier {
 
     fn compare_memory(
         &self,
-        unit: &Unit,
+        traced: &TracedStep,
         taken: Option<&Taken>,
         elements: &mut Vec<Element>,
-        told: &mut u64,
+        checked: &mut u64,
     ) {
-        if unit.accesses.is_empty() && self.effects.memory.is_empty() {
+        if traced.accesses.is_empty() && self.effects.memory.is_empty() {
             return;
         }
-        let joined = joined(&unit.accesses);
-        let traced = joined.as_ref().map_or(&unit.accesses[..], std::slice::from_ref);
+        let joined = joined(&traced.accesses);
+        let recorded = joined.as_ref().map_or(&traced.accesses[..], std::slice::from_ref);
         let mut model = self.effects.memory.iter();
-        let mut traced = traced.iter().filter(|access| access.kind != MemKind::Faulting);
+        let mut recorded = recorded.iter().filter(|access| access.kind != MemKind::Faulting);
         loop {
-            match (model.next(), traced.next()) {
+            match (model.next(), recorded.next()) {
                 (None, None) => return,
-                (Some(expected), Some(actual)) => self.compare_access(&expected, actual, elements, told),
+                (Some(expected), Some(actual)) => self.compare_access(&expected, actual, elements, checked),
                 (Some(expected), None) => {
-                    if taken.is_none() && unit.trap.is_none() {
+                    if taken.is_none() && traced.trap.is_none() {
                         elements.push(element("address", Class::Missing, Some(expected.address), None));
                     }
                 }
@@ -385,11 +386,11 @@ impl Verifier {
     fn compare_access(
         &self,
         expected: &Access,
-        actual: &UnitAccess,
+        actual: &TracedAccess,
         elements: &mut Vec<Element>,
-        told: &mut u64,
+        checked: &mut u64,
     ) {
-        *told += 1;
+        *checked += 1;
         let mut differ = |name: &str, expected: u64, actual: u64| {
             if expected != actual {
                 elements.push(element(name, Class::Memory, Some(expected), Some(actual)));
@@ -422,18 +423,20 @@ impl Verifier {
         }
     }
 
-    /// For an instruction whose results are adopted: is it the one that memory holds, and does it lead behind itself
-    /// if it cannot do otherwise?
-    pub(super) fn compare_adopted(&mut self, unit: &Unit, pc: u64) -> Vec<Element> {
+    /// For an instruction whose results are adopted: is it the one in memory, and if it cannot jump, does the next
+    /// one follow it?
+    pub(super) fn compare_adopted(&mut self, traced: &TracedStep, pc: u64) -> Vec<Element> {
         let mut elements = Vec::new();
-        let Some((_, encoding, length)) = unit.step.filter(|_| self.suspects.pc == 0) else {
+        let Some(TracedInstruction { encoding, length, .. }) =
+            traced.instruction.filter(|_| self.suspects.pc == 0)
+        else {
             return elements;
         };
         let translated = self.translates() && self.model.state().level != trackway_hart::Level::M;
-        if let Some(physical) = unit.physical_pc.filter(|physical| !translated && *physical != pc) {
+        if let Some(physical) = traced.physical_pc.filter(|physical| !translated && *physical != pc) {
             elements.push(element("physical pc", Class::Pc, Some(pc), Some(physical)));
         }
-        let place = if translated { unit.physical_pc } else { Some(pc) };
+        let place = if translated { traced.physical_pc } else { Some(pc) };
         let place = place.filter(|place| self.suspects.of_bytes(*place, length.into()).is_none());
         if let Some(expected) = place.and_then(|place| self.memory.word(place, length.into())) {
             self.report.checked += 1;
@@ -442,8 +445,8 @@ impl Verifier {
                 elements.push(element("instruction", Class::Instruction, Some(expected), Some(actual)));
             }
         }
-        if let Some(actual) = unit.next_pc
-            && unit.trap.is_none()
+        if let Some(actual) = traced.next_pc
+            && traced.trap.is_none()
             && trackway_isa::riscv::is_plain(encoding)
         {
             self.report.checked += 1;
@@ -457,14 +460,14 @@ impl Verifier {
 }
 
 /// A read and a write at one address are one access of an atomic.
-pub(super) fn joined(accesses: &[UnitAccess]) -> Option<UnitAccess> {
+pub(super) fn joined(accesses: &[TracedAccess]) -> Option<TracedAccess> {
     match accesses {
         [read, write]
             if read.kind == MemKind::Read
                 && write.kind == MemKind::Write
                 && read.address == write.address =>
         {
-            Some(UnitAccess { kind: MemKind::ReadWrite, stored: write.data, ..*read })
+            Some(TracedAccess { kind: MemKind::ReadWrite, stored: write.data, ..*read })
         }
         _ => None,
     }

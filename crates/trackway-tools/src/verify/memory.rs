@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use trackway_hart::Bus;
+use trackway_hart::{Bus, Program};
 
 const PAGE: usize = 4096;
 /// Pages found without a look into the index: a power of two.
@@ -207,7 +207,16 @@ impl Memory {
         }
     }
 
-    /// Loads a program's bytes.
+    /// Loads a program at its physical addresses plus `offset`. Where the file has no content memory is 0.
+    pub fn load_program(&mut self, program: &Program, offset: u64) {
+        for segment in &program.segments {
+            let start = segment.physical.wrapping_add(offset);
+            self.load(start, segment.bytes());
+            self.clear(start.wrapping_add(segment.bytes().len() as u64), segment.zeros());
+        }
+    }
+
+    /// Sets bytes.
     pub fn load(&mut self, address: u64, bytes: &[u8]) {
         for (n, byte) in bytes.iter().enumerate() {
             self.set(address.wrapping_add(n as u64), *byte);
@@ -215,7 +224,7 @@ impl Memory {
     }
 
     /// Sets bytes to 0.
-    pub fn clear(&mut self, address: u64, count: u64) {
+    fn clear(&mut self, address: u64, count: u64) {
         (0..count).for_each(|n| self.set(address.wrapping_add(n), 0));
     }
 

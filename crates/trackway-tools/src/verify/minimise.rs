@@ -1,4 +1,4 @@
-//! From a failing trace: a snapshot of the state, and the shortest run of groups behind it that still fails.
+//! From a failing trace: a snapshot of the state, and the shortest run of groups after it that still fails.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,11 @@ use trackway_core::{Batch, MemKind, RegUpdate, Result, Source, mask};
 use trackway_hart::csr;
 use trackway_tandem::{Config, Group, Lift, MemOp, Record, Style, WriteConfig, register};
 
+use super::collect::Collector;
+use super::options::Options;
 use super::report::Report;
-use super::unit::{Gather, Piece, Unit};
-use super::verifier::{Options, Verifier};
+use super::traced::{Observation, TracedStep};
+use super::verifier::{Verifier, level_of};
 
 /// A short trace that fails as the long one does.
 #[derive(Clone, Debug)]
@@ -17,7 +19,7 @@ pub struct Minimal {
     pub trace: Vec<u8>,
     /// Groups of the original that are in it.
     pub groups: u64,
-    /// What it gives when it is verified by itself, without the program.
+    /// The report of verifying it alone, without the program.
     pub report: Report,
 }
 
@@ -26,7 +28,7 @@ const FARTHEST: u64 = 1 << 16;
 
 /// Minimises a failing trace; `None` if it does not fail, or if no short run of it does.
 ///
-/// `open` gives the trace anew, `prepare` loads the program into a verifier.
+/// `open` opens the trace anew, `prepare` loads the program into a verifier.
 pub fn minimise(
     open: &mut dyn FnMut() -> Result<Box<dyn Source>>,
     options: &Options,
@@ -37,8 +39,8 @@ pub fn minimise(
     let mut verifier = Verifier::new(options.clone());
     prepare(&mut verifier);
     let mut failing = None;
-    pieces(&mut *open()?, &mut |n, piece| {
-        verifier.piece(piece);
+    walk(&mut *open()?, &mut |n, observation| {
+        verifier.observe(observation);
         if verifier.stopped() {
             failing = Some(n);
         }
@@ -54,18 +56,18 @@ pub fn minimise(
         prepare(&mut verifier);
         let mut groups = Vec::new();
         let mut snapshot = Vec::new();
-        pieces(&mut *open()?, &mut |n, piece| {
+        walk(&mut *open()?, &mut |n, observation| {
             if n == first {
                 snapshot = verifier.snapshot();
                 verifier.memory.reads = Some(Vec::new());
-                verifier.forget_derived();
+                verifier.model.flush();
             }
             if n >= first
-                && let Piece::Unit(unit) = piece
+                && let Observation::Step(traced) = observation
             {
-                groups.push(group(unit));
+                groups.push(group(traced));
             }
-            verifier.piece(piece);
+            verifier.observe(observation);
             n < failing
         });
         let mut memory = BTreeMap::new();
@@ -74,7 +76,7 @@ pub fn minimise(
         }
         let count = groups.len() as u64;
         let trace = write(&base, &snapshot, &memory, &groups)?;
-        // By itself: nothing but the trace.
+        // Alone: nothing but the trace.
         let mut alone = Verifier::new(Options { reset_pc: None, ..options.clone() });
         let input = trackway_core::Input::from_vec(trace.clone());
         super::verify(&mut Lift::open(input, base)?, &mut alone)?;
@@ -86,9 +88,9 @@ pub fn minimise(
     Ok(None)
 }
 
-/// Gives the pieces of a trace, with their numbers, until told to stop.
-fn pieces(source: &mut dyn Source, take: &mut dyn FnMut(u64, Piece<'_>) -> bool) {
-    let (mut gather, mut batch, mut n, mut more) = (Gather::default(), Batch::default(), 0, true);
+/// Passes the observations of a trace and their numbers to `take`, until it returns false.
+fn walk(source: &mut dyn Source, take: &mut dyn FnMut(u64, Observation<'_>) -> bool) {
+    let (mut collector, mut batch, mut n, mut more) = (Collector::default(), Batch::default(), 0, true);
     while more {
         match source.fill(&mut batch) {
             Ok(true) => {}
@@ -97,14 +99,14 @@ fn pieces(source: &mut dyn Source, take: &mut dyn FnMut(u64, Piece<'_>) -> bool)
             Err(_) => break,
         }
         for event in &batch.events {
-            gather.event(event, &batch, &mut |piece| {
-                more = more && take(n, piece);
+            collector.event(event, &batch, &mut |observation| {
+                more = more && take(n, observation);
                 n += 1;
             });
         }
     }
-    gather.finish(&mut |piece| {
-        more = more && take(n, piece);
+    collector.finish(&mut |observation| {
+        more = more && take(n, observation);
         n += 1;
     });
 }
@@ -133,17 +135,19 @@ fn write(
     packer.into_inner()
 }
 
-/// A unit as a group.
-fn group(unit: &Unit) -> Group {
-    let mut records: Vec<Record> = unit.next_pc.map(Record::Pc).into_iter().collect();
-    match unit.step {
-        Some((_, encoding, 2)) => records.push(Record::Instruction16(encoding as u16)),
-        Some((_, encoding, _)) => records.push(Record::Instruction32(encoding)),
+/// A step as a group.
+fn group(traced: &TracedStep) -> Group {
+    let mut records: Vec<Record> = traced.next_pc.map(Record::Pc).into_iter().collect();
+    match traced.instruction {
+        Some(instruction) if instruction.length == 2 => {
+            records.push(Record::Instruction16(instruction.encoding as u16));
+        }
+        Some(instruction) => records.push(Record::Instruction32(instruction.encoding)),
         None => {}
     }
-    let level = unit.privilege.and_then(super::verifier::level_of);
+    let level = traced.privilege.and_then(level_of);
     records.extend(level.map(|level| Record::PrivilegeMode(level as u8)));
-    for write in &unit.writes {
+    for write in &traced.writes {
         let Some(address) = register::address(write.reg) else { continue };
         records.push(match write.update {
             RegUpdate::Set => Record::FullRegister { address, data: write.value },
@@ -151,7 +155,7 @@ fn group(unit: &Unit) -> Group {
             RegUpdate::Or => Record::OrRegister { address, mask: write.value as u8 },
         });
     }
-    if let [access] = &unit.accesses[..] {
+    if let [access] = &traced.accesses[..] {
         let stored = match access.kind {
             MemKind::Write | MemKind::Suppressed => access.data,
             MemKind::ReadWrite => access.stored,
@@ -164,17 +168,16 @@ fn group(unit: &Unit) -> Group {
         records.extend(access.physical.map(Record::PhysicalAddress));
         records.push(Record::EffectiveAddress(access.address));
     }
-    records.extend(unit.physical_pc.map(Record::PcPhysicalAddress));
+    records.extend(traced.physical_pc.map(Record::PcPhysicalAddress));
     Group { records, ..Group::default() }
 }
 
 impl Verifier {
-    /// The state before the next piece, as items; what is unknown is left out.
+    /// The state before the next observation, as items; what is unknown is left out.
     fn snapshot(&self) -> Vec<Record> {
         let state = self.model.state();
         let mut records = vec![Record::Pc(state.pc)];
-        let files =
-            [(register::GPR, &state.x, self.unknown_x()), (register::FPR, &state.f, self.unknown_f())];
+        let files = [(register::GPR, &state.x, self.unknown.x), (register::FPR, &state.f, self.unknown.f)];
         for (base, file, unknown) in files {
             for (n, value) in file.iter().enumerate().filter(|(n, _)| unknown >> n & 1 == 0) {
                 if base == register::FPR || n > 0 {

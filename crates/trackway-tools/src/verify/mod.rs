@@ -7,44 +7,50 @@
 //!
 //! Any format can be verified: what the trace carries is checked, what it does not is not.
 
+mod adopt;
+mod collect;
 mod compare;
 pub mod coverage;
-mod doubt;
-mod info;
+mod decode;
+mod history;
 mod masks;
 mod memory;
 mod minimise;
+mod mismatch;
+mod options;
 mod report;
+mod root_cause;
+mod step;
 mod suspects;
-mod unit;
+mod traced;
 mod verifier;
 
 pub use coverage::Coverage;
 pub use masks::{Bits, Mask, MaskSettings, Masks};
 pub use memory::{Memory, Range};
 pub use minimise::{Minimal, minimise};
-pub use report::{Class, Element, Mismatch, Past, Report};
-pub use unit::{Between, Gather, Init, Piece, Unit, UnitAccess, UnitWrite};
-pub use verifier::{Absent, Options, Verifier};
+pub use options::{Absent, Options};
+pub use report::{Class, Element, Mismatch, PastInstruction, Report};
+pub use verifier::Verifier;
 
 use trackway_core::{Batch, Privilege, Result, Source};
 
 /// Verifies a trace to its end, or until enough is found. Bad input is stepped over and counted as a gap;
 /// `memory` is filled with the program beforehand (see [`Verifier::memory`]).
 pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
-    let mut gather = Gather::default();
+    let mut collector = collect::Collector::default();
     let mut batch = Batch::default();
     loop {
         match source.fill(&mut batch) {
             Ok(false) => break,
             Ok(true) => {
                 for event in &batch.events {
-                    gather.event(event, &batch, &mut |piece| verifier.piece(piece));
+                    collector.event(event, &batch, &mut |observation| verifier.observe(observation));
                 }
             }
             Err(error) => {
                 if !source.resync()? {
-                    gather.finish(&mut |piece| verifier.piece(piece));
+                    collector.finish(&mut |observation| verifier.observe(observation));
                     return Err(error);
                 }
             }
@@ -53,7 +59,7 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
             return Ok(());
         }
     }
-    gather.finish(&mut |piece| verifier.piece(piece));
+    collector.finish(&mut |observation| verifier.observe(observation));
     Ok(())
 }
 

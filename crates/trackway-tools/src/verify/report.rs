@@ -27,8 +27,8 @@ pub enum Class {
 }
 
 impl Class {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
+    /// The name of the class.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Class::Instruction => "instruction",
             Class::Trap => "trap",
@@ -65,7 +65,7 @@ impl Element {
 
 /// An instruction of the past.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Past {
+pub struct PastInstruction {
     /// Its number.
     pub instruction: u64,
     /// Its group.
@@ -103,9 +103,9 @@ pub struct Mismatch {
     /// What differs.
     pub elements: Vec<Element>,
     /// Instructions before it, oldest first.
-    pub history: Vec<Past>,
+    pub history: Vec<PastInstruction>,
     /// Who wrote its source registers last.
-    pub writers: Vec<Past>,
+    pub writers: Vec<PastInstruction>,
     /// Mismatches folded into it, because their sources are.
     pub folded: u64,
     /// Group of the last of these.
@@ -153,7 +153,7 @@ impl Report {
                 out,
                 "mismatch {}: {} at group {} (offset {:#x}), instruction {}, {}-mode",
                 n + 1,
-                mismatch.class.word(),
+                mismatch.class.as_str(),
                 mismatch.group,
                 mismatch.offset,
                 mismatch.instruction,
@@ -177,7 +177,7 @@ impl Report {
                     out,
                     "      {:<12} {:<11} expected {:<18} actual {:<18} differing {:#x}",
                     element.name,
-                    element.class.word(),
+                    element.class.as_str(),
                     show(element.expected),
                     show(element.actual),
                     element.differing()
@@ -233,7 +233,7 @@ impl Report {
                 out,
                 "  <testcase classname=\"{name}\" name=\"group {}\"><failure type=\"{}\" message=\"{}\">{}</failure></testcase>",
                 mismatch.group,
-                mismatch.class.word(),
+                mismatch.class.as_str(),
                 escape(&format!("{} at {:#x}: {}", mismatch.text, mismatch.pc, elements.join(", "))),
                 escape(&Report { mismatches: vec![mismatch.clone()], ..self.clone() }.text()),
             );

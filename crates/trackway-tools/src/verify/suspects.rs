@@ -76,11 +76,11 @@ impl Suspects {
     }
 
     /// The root cause of a register that an instruction reads.
-    pub(crate) fn of_sources(&self, info: &super::info::Info) -> Option<Root> {
+    pub(crate) fn of_sources(&self, decoded: &super::decode::Decoded) -> Option<Root> {
         let in_file = |sources: u32, file: &[Root; 32]| {
             (0..32).filter(|n| sources >> n & 1 != 0).map(|n: usize| file[n]).find(|root| *root != 0)
         };
-        in_file(info.x_sources, &self.x).or_else(|| in_file(info.f_sources, &self.f))
+        in_file(decoded.x_sources, &self.x).or_else(|| in_file(decoded.f_sources, &self.f))
     }
 
     /// Translation and protection decide about every access.

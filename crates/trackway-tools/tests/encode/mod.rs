@@ -139,11 +139,7 @@ pub(crate) fn options(subject: &Subject) -> Options {
 
 pub(crate) fn verify_bytes(subject: &Subject, bytes: Vec<u8>, options: Options) -> Report {
     let mut verifier = Verifier::new(options);
-    for segment in &subject.program.segments {
-        verifier.memory.load(segment.physical, &segment.bytes);
-        let loaded = segment.bytes.len() as u64;
-        verifier.memory.clear(segment.physical + loaded, segment.size - loaded);
-    }
+    verifier.memory.load_program(&subject.program, 0);
     let mut lift = Lift::open(Input::from_vec(bytes), subject.config).unwrap();
     verify(&mut lift, &mut verifier).unwrap();
     verifier.report

@@ -1,21 +1,21 @@
-//! What a mismatch puts in doubt, what clears a doubt, and which mismatches follow from one.
+//! Doubts: what a mismatch puts in doubt, what clears a doubt, and which mismatches follow from one.
 
 use trackway_core::{MemKind, RegClass};
 use trackway_hart::{AccessKind, csr};
 
 use super::compare::joined;
-use super::info::Info;
+use super::decode::Decoded;
 use super::report::Element;
 use super::suspects::Root;
-use super::unit::Unit;
+use super::traced::TracedStep;
 use super::verifier::Verifier;
 
 impl Verifier {
     /// The root cause that a mismatch follows from, if one of its sources is in doubt.
     pub(super) fn root_of(
         &self,
-        unit: &Unit,
-        info: Option<&Info>,
+        traced: &TracedStep,
+        decoded: Option<&Decoded>,
         trapped: bool,
         elements: &[Element],
     ) -> Option<Root> {
@@ -25,7 +25,7 @@ impl Verifier {
         if suspects.pages != 0 && accessed_dirty {
             return Some(suspects.pages);
         }
-        if suspects.stray != 0 && info.is_some_and(|info| info.memory) {
+        if suspects.stray != 0 && decoded.is_some_and(|decoded| decoded.memory) {
             return Some(suspects.stray);
         }
         if !suspects.any {
@@ -41,29 +41,29 @@ impl Verifier {
         }
         let any_csr = || suspects.csrs.values().next().copied();
         let csr_of = |number: u16| suspects.csrs.get(&number).copied();
-        if (trapped || unit.trap.is_some())
+        if (trapped || traced.trap.is_some())
             && let Some(root) = any_csr()
         {
             return Some(root);
         }
-        let info = info?;
-        let mut root = suspects.of_sources(info);
-        if info.system {
+        let decoded = decoded?;
+        let mut root = suspects.of_sources(decoded);
+        if decoded.system {
             root = root.or_else(any_csr);
         }
-        if info.float || info.memory {
+        if decoded.float || decoded.memory {
             root = root.or(csr_of(csr::MSTATUS)).or(csr_of(csr::FFLAGS)).or(csr_of(csr::FRM));
         }
-        if info.memory {
+        if decoded.memory {
             let model = self.effects.memory.iter().map(|access| (access.physical, u64::from(access.size)));
-            let trace = unit.accesses.iter().map(|access| (self.physical(access), access.size));
+            let trace = traced.accesses.iter().map(|access| (self.physical(access), access.size));
             root = root.or_else(|| model.chain(trace).find_map(|(at, size)| suspects.of_bytes(at, size)));
         }
         root.or_else(|| suspects.of_bytes(self.effects.physical_pc, self.effects.length.into()))
     }
 
     /// Puts the elements of a mismatch in doubt.
-    pub(super) fn suspect(&mut self, unit: &Unit, elements: &[Element], root: Root) {
+    pub(super) fn suspect(&mut self, traced: &TracedStep, elements: &[Element], root: Root) {
         let (model, shadow) = (self.model.state(), self.shadow.state());
         for n in 0..32 {
             if model.x[n] != shadow.x[n] {
@@ -101,18 +101,18 @@ impl Verifier {
                 }
             }
         }
-        self.suspect_stores(unit, root);
+        self.suspect_stores(traced, root);
         self.suspects.any = true;
     }
 
     /// Stores that only one of the two made, or that differ.
-    fn suspect_stores(&mut self, unit: &Unit, root: Root) {
+    fn suspect_stores(&mut self, traced: &TracedStep, root: Root) {
         let model = self.effects.memory.iter().filter_map(|access| match access.kind {
             AccessKind::Load => None,
             AccessKind::Store => Some((access.physical, u64::from(access.size), Some(access.data))),
             AccessKind::Amo => Some((access.physical, u64::from(access.size), Some(access.stored))),
         });
-        let trace = unit.accesses.iter().filter_map(|access| match access.kind {
+        let trace = traced.accesses.iter().filter_map(|access| match access.kind {
             MemKind::Write => Some((self.physical(access), access.size, access.data)),
             MemKind::ReadWrite => Some((self.physical(access), access.size, access.stored)),
             _ => None,
@@ -128,7 +128,7 @@ impl Verifier {
     }
 
     /// What was written and agrees is no longer in doubt.
-    pub(super) fn agree(&mut self, unit: &Unit, info: Option<&Info>, trapped: bool) {
+    pub(super) fn agree(&mut self, traced: &TracedStep, decoded: Option<&Decoded>, trapped: bool) {
         if !self.suspects.any {
             return;
         }
@@ -139,41 +139,41 @@ impl Verifier {
             self.suspects.f[usize::from(rd & 31)] = 0;
         }
         // Only what the trace told was compared, and a view shows a part of the register only.
-        for write in unit.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
+        for write in traced.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
             if !matches!(write.reg.number, csr::SSTATUS | csr::SIE | csr::SIP) {
                 self.suspects.clear_csr(write.reg.number);
             }
         }
-        self.agree_memory(unit, info);
+        self.agree_memory(traced, decoded);
         if std::mem::replace(&mut self.suspects.pc_on_trial, true) {
             self.suspects.pc = 0;
         }
-        if trapped || unit.privilege.is_some() {
+        if trapped || traced.privilege.is_some() {
             self.suspects.level = 0;
         }
         self.suspects.update_any();
     }
 
-    /// Memory that was loaded or stored, and whose content the trace told, is no longer in doubt. What was stored
-    /// from doubtful registers, or by way of doubtful page tables, and not told, is.
-    fn agree_memory(&mut self, unit: &Unit, info: Option<&Info>) {
-        let joined = joined(&unit.accesses);
-        let traced = joined.as_ref().map_or(&unit.accesses[..], std::slice::from_ref);
-        let mut traced = traced.iter().filter(|access| access.kind != MemKind::Faulting);
-        let writes = unit.writes.iter().any(|w| matches!(w.reg.class, RegClass::Int | RegClass::Float));
+    /// Memory whose loaded or stored content the trace recorded is no longer in doubt. Unrecorded stores of doubtful
+    /// registers, or through doubtful page tables, are.
+    fn agree_memory(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+        let joined = joined(&traced.accesses);
+        let recorded = joined.as_ref().map_or(&traced.accesses[..], std::slice::from_ref);
+        let mut recorded = recorded.iter().filter(|access| access.kind != MemKind::Faulting);
+        let writes = traced.writes.iter().any(|w| matches!(w.reg.class, RegClass::Int | RegClass::Float));
         let translation = self.translation_suspect();
-        let sources = info.and_then(|info| self.suspects.of_sources(info));
+        let sources = decoded.and_then(|decoded| self.suspects.of_sources(decoded));
         let accesses = self.effects.memory;
         for access in accesses.iter() {
-            let (data, stored) = traced.next().map_or((None, None), |told| (told.data, told.stored));
-            let told = match access.kind {
+            let (data, stored) = recorded.next().map_or((None, None), |access| (access.data, access.stored));
+            let checked = match access.kind {
                 AccessKind::Load => data.is_some() || writes,
                 AccessKind::Store => data.is_some(),
                 AccessKind::Amo => data.or(stored).is_some(),
             };
             let (at, size, stores) = (access.physical, access.size.into(), access.kind != AccessKind::Load);
             match sources {
-                _ if told => self.suspects.clear_bytes(at, size),
+                _ if checked => self.suspects.clear_bytes(at, size),
                 Some(root) if stores => self.suspects.bytes(at, size, root),
                 _ => {}
             }

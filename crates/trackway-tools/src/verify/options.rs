@@ -1,0 +1,64 @@
+//! How to verify.
+
+use trackway_hart::Config;
+
+use super::masks::Masks;
+use super::memory::Range;
+
+/// Elements that a partial trace leaves out (tandem spec 3.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Absent {
+    /// Integer registers.
+    pub x: bool,
+    /// Floating-point registers.
+    pub f: bool,
+    /// Control and status registers.
+    pub csr: bool,
+    /// Privilege.
+    pub privilege: bool,
+    /// Memory accesses.
+    pub memory: bool,
+}
+
+/// How to verify.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The core.
+    pub core: Config,
+    /// Where it starts after reset, if known.
+    pub reset_pc: Option<u64>,
+    /// Bits of control registers that are not compared.
+    pub masks: Masks,
+    /// Devices.
+    pub mmio: Vec<Range>,
+    /// Where memory is; everything else faults. Empty: the trace tells what faults.
+    pub map: Vec<Range>,
+    /// What the trace leaves out.
+    pub absent: Absent,
+    /// Compare `mstatus.FS` also where the trace does not tell `mstatus`.
+    pub strict: bool,
+    /// Root causes after which to stop.
+    pub stop_after: Option<usize>,
+    /// Instructions shown before a mismatch.
+    pub history: usize,
+    /// Collector coverage.
+    pub coverage: bool,
+}
+
+impl Options {
+    /// Everything told, nothing masked beyond the defaults.
+    pub fn new(core: Config) -> Self {
+        Options {
+            core,
+            reset_pc: Some(core.reset_pc),
+            masks: Masks::default(),
+            mmio: Vec::new(),
+            map: Vec::new(),
+            absent: Absent::default(),
+            strict: false,
+            stop_after: None,
+            history: 8,
+            coverage: false,
+        }
+    }
+}

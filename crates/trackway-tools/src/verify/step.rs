@@ -1,0 +1,264 @@
+//! One step of trace and model, side by side (tandem spec 3.1).
+
+use trackway_core::{MemKind, Reg, RegClass, TrapKind};
+use trackway_hart::{Taken, cause, csr};
+use trackway_isa::riscv::Class;
+
+use super::decode::{Decoded, Decoder};
+use super::history::Executed;
+use super::traced::TracedStep;
+use super::verifier::{Unknown, Verifier, resolve};
+
+/// Causes that do not depend on operands.
+const ALWAYS_TRAP: [u8; 5] =
+    [cause::ILLEGAL, cause::BREAKPOINT, cause::ECALL_U, cause::ECALL_S, cause::ECALL_M];
+
+impl Verifier {
+    /// Verifies an instruction or trap.
+    pub(super) fn step(&mut self, traced: &TracedStep) {
+        if self.report.stopped {
+            return;
+        }
+        match traced.instruction {
+            None => self.verify(traced, None),
+            Some(instruction) => {
+                // Taken out, so that it can be borrowed while all else changes.
+                let mut decoder = self.decoder.take().unwrap_or_else(|| Decoder::new(self.isa()));
+                self.verify(traced, Some(decoder.decode(instruction.encoding)));
+                self.decoder = Some(decoder);
+            }
+        }
+    }
+
+    fn verify(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+        let traced_pc = traced.pc.or(traced.trap.as_ref().and_then(|trap| trap.from));
+        if let Some(pc) = traced_pc
+            && (self.unknown.pc || self.model.state().pc != pc)
+        {
+            // The step before did not record where control went.
+            self.set_pc(pc);
+        }
+        if std::mem::take(&mut self.stale) {
+            self.model.flush();
+        }
+        self.memory.begin();
+        self.report.instructions += u64::from(traced.instruction.is_some());
+        let doubtful_reads = self.compare_reads(traced);
+        let blind = self.must_adopt(traced, decoded);
+        let pc = self.model.state().pc;
+        let level = self.model.state().level;
+        if blind && !self.traps_regardless(traced) {
+            self.adopt_compared(traced, decoded, traced_pc);
+            return;
+        }
+        if let Some(decoded) = decoded {
+            self.copy_in(traced, decoded);
+        }
+        if self.suspects.any {
+            let doubt = [self.suspects.pc, self.suspects.level, self.suspects.environment().unwrap_or(0)];
+            self.suspects.pages = doubt.into_iter().find(|root| *root != 0).unwrap_or(self.suspects.pages);
+            if !self.suspects.memory.is_empty() && self.translates() {
+                // Every translation has to report the entries that it depends on.
+                self.model.flush_translations();
+            }
+        }
+        let taken = self.execute(traced);
+        if self.options.coverage {
+            self.coverage.observe(&self.effects, taken.as_ref(), &self.shadow, level);
+        }
+        self.settle(traced, decoded);
+        let mut elements = self.compare(traced, taken.as_ref());
+        elements.extend(doubtful_reads);
+        if elements.is_empty() {
+            self.agree(traced, decoded, taken.is_some());
+        } else {
+            self.mismatch(traced, decoded, pc, level, taken.is_some(), elements);
+        }
+        self.remember(traced, decoded, pc);
+    }
+
+    /// Adds the step to the history.
+    pub(super) fn remember(&mut self, traced: &TracedStep, decoded: Option<&Decoded>, pc: u64) {
+        let Some(instruction) = traced.instruction else { return };
+        let TracedStep { number, group, .. } = *traced;
+        let (x, f) = decoded.map_or((0, 0), |decoded| (decoded.x_written, decoded.f_written));
+        self.history.push(Executed { number, group, pc, encoding: instruction.encoding }, x, f);
+    }
+
+    /// Are the sources unknown, so that the model cannot execute it?
+    fn must_adopt(&self, traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
+        let Some(decoded) = decoded else {
+            let unrecorded = traced.trap.as_ref().is_none_or(|trap| trap.kind == TrapKind::Unknown);
+            return self.unknown.pc || self.unknown.csr || unrecorded && self.options.absent.csr;
+        };
+        let Unknown { x, f, csr, pc } = self.unknown;
+        let rounds = decoded.float && decoded.inst.is_some_and(|inst| inst.rm == 7);
+        pc || decoded.x_sources & x != 0
+            || decoded.f_sources & f != 0
+            || csr && (decoded.system || traced.trap.is_some() || rounds)
+    }
+
+    /// Does it trap whatever its sources hold: illegal, a breakpoint, a call?
+    fn traps_regardless(&mut self, traced: &TracedStep) -> bool {
+        if traced.trap.is_none() || traced.instruction.is_none() || self.unknown.pc || self.unknown.csr {
+            return false;
+        }
+        let (saved, counted) = (self.model.state().clone(), self.report.exceptions);
+        let taken = self.execute(traced);
+        self.report.exceptions = counted;
+        self.memory.revert(&[]);
+        self.memory.begin();
+        self.model.set_state(saved);
+        taken.is_some_and(|taken| ALWAYS_TRAP.contains(&taken.cause))
+    }
+
+    /// Non-deterministic state goes from the trace to the model (step 2 of 3.1).
+    fn copy_in(&mut self, traced: &TracedStep, decoded: &Decoded) {
+        let Some(inst) = decoded.inst else { return };
+        let written = |number: u8| {
+            traced.writes.iter().find(|write| {
+                write.reg.class == RegClass::Int && write.reg.number == u16::from(number) && number != 0
+            })
+        };
+        match inst.op.class() {
+            Class::Csr => {
+                let number = inst.imm as u16 & 0xfff;
+                let mask = self.options.masks.of(number);
+                let mask = mask.copy | mask.ignore;
+                if mask == 0 {
+                    return;
+                }
+                let Some(write) = written(inst.rd) else { return };
+                let value = resolve(&self.shadow, write);
+                // What S sees of the pending interrupts is a part of what M sees.
+                let (number, mask) = match number {
+                    csr::SIP => (csr::MIP, mask & self.model.read_csr(csr::MIDELEG).unwrap_or(0)),
+                    number => (number, mask),
+                };
+                let old = self.model.read_csr(number).unwrap_or(0);
+                self.model.set_csr(number, old & !mask | value & mask);
+                self.shadow.set_csr(number, old & !mask | value & mask);
+            }
+            Class::StoreConditional(_) => {
+                // A core may fail where it likes, and may reserve more than the model does; success without any
+                // reservation is wrong.
+                let outcome = written(inst.rd).and_then(|write| match resolve(&self.shadow, write) {
+                    0 => Some(true),
+                    1 => Some(false),
+                    _ => None,
+                });
+                let reserved = self.model.state().reservation.is_some();
+                self.model.set_conditional(outcome.filter(|success| !success || reserved));
+            }
+            _ => {}
+        }
+    }
+
+    /// One step of the model (step 3 of 3.1).
+    fn execute(&mut self, traced: &TracedStep) -> Option<Taken> {
+        let cause = traced.trap.as_ref().and_then(|trap| u8::try_from(trap.cause?).ok());
+        if self.options.map.is_empty() {
+            // No memory map was given, so the trace decides what faults.
+            self.memory.fault_fetch = traced.instruction.is_none() && cause == Some(cause::FETCH_ACCESS);
+            self.memory.fault_data = traced.instruction.is_some()
+                && matches!(cause, Some(cause::LOAD_ACCESS | cause::STORE_ACCESS));
+        }
+        self.memory.fault_second = traced.instruction.is_none()
+            && matches!(cause, Some(cause::FETCH_ACCESS | cause::FETCH_PAGE))
+            && traced.trap.as_ref().and_then(|trap| trap.value)
+                == Some(self.model.state().pc.wrapping_add(2));
+        let interrupt = match (traced.instruction, &traced.trap) {
+            (None, Some(trap)) if trap.kind == TrapKind::Interrupt => {
+                trap.cause.map(|cause| cause as u8 & 63)
+            }
+            // Without a recorded cause it is the pending one.
+            (None, Some(trap)) if trap.kind == TrapKind::Unknown => self.model.pending_interrupt(),
+            _ => None,
+        };
+        if let Some(cause) = interrupt {
+            self.report.interrupts += 1;
+            self.effects.begin();
+            self.model.set_interrupts(1 << cause, 1 << cause);
+            let taken = self.model.interrupt(cause, &mut self.effects);
+            self.effects.next_pc = self.model.state().pc;
+            return Some(taken);
+        }
+        self.memory.loaded = traced.accesses.iter().find_map(|access| match access.kind {
+            MemKind::Read | MemKind::ReadWrite => access.data,
+            _ => None,
+        });
+        let taken = match traced.instruction {
+            Some(instruction) if self.suspects.pc != 0 && !self.suspects.pc_on_trial => {
+                // The address is in doubt, so memory there proves nothing.
+                self.effects.begin();
+                let attempt =
+                    self.model.attempt_encoding(instruction.encoding, &mut self.memory, &mut self.effects);
+                let taken = attempt.err().map(|exception| self.model.exception(exception, &mut self.effects));
+                self.effects.next_pc = self.model.state().pc;
+                taken
+            }
+            fetched => {
+                self.memory.fetched = fetched.map(|fetched| (fetched.encoding, fetched.length));
+                self.model.step(&mut self.memory, &mut self.effects)
+            }
+        };
+        self.model.set_conditional(None);
+        self.report.exceptions += u64::from(taken.is_some());
+        taken
+    }
+
+    /// Results that depend on unknown values are taken from the trace, or become unknown.
+    fn settle(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+        self.unrecorded = None;
+        let Some(decoded) = decoded else { return };
+        let masked = decoded.inst.filter(|inst| inst.op.class() == Class::Csr).map(|inst| {
+            let mask = self.options.masks.of(inst.imm as u16 & 0xfff);
+            (inst.rd, mask.copy | mask.ignore)
+        });
+        let recorded = |reg: Reg| traced.writes.iter().find(|write| write.reg == reg);
+        if let Some((rd, value)) = self.effects.x
+            && value == self.effects.old_x
+        {
+            match recorded(Reg { class: RegClass::Int, number: rd.into() }) {
+                Some(_) => self.unchanged.recorded = true,
+                None => self.unchanged.omitted = true,
+            }
+        }
+        // A trace that records writes which change nothing records all writes.
+        let records_all = self.unchanged.recorded && !self.unchanged.omitted;
+        if let Some((rd, mask @ 1..)) = masked
+            && let Some((_, value)) = self.effects.x
+            && let Some(write) = recorded(Reg { class: RegClass::Int, number: rd.into() })
+        {
+            let copied = resolve(&self.shadow, write);
+            self.model.set_x(rd, value & !mask | copied & mask);
+        }
+        self.unknown.x &= !decoded.x_written;
+        self.unknown.f &= !decoded.f_written;
+        if !self.memory.blind {
+            return;
+        }
+        if let Some((rd, _)) = self.effects.x {
+            match recorded(Reg { class: RegClass::Int, number: rd.into() }) {
+                Some(write) => self.model.set_x(rd, resolve(&self.shadow, write)),
+                None => {
+                    let unrecorded = Reg { class: RegClass::Int, number: rd.into() };
+                    self.unrecorded = (records_all && !self.options.absent.x).then_some(unrecorded);
+                    self.unknown.x |= 1 << rd;
+                    self.shadow.set_x(rd, self.model.state().x[usize::from(rd)]);
+                }
+            }
+        }
+        if let Some((rd, _)) = self.effects.f {
+            match recorded(Reg { class: RegClass::Float, number: rd.into() }) {
+                Some(write) => self.model.set_f(rd, resolve(&self.shadow, write)),
+                None => {
+                    let unrecorded = Reg { class: RegClass::Float, number: rd.into() };
+                    self.unrecorded = (records_all && !self.options.absent.f).then_some(unrecorded);
+                    self.unknown.f |= 1 << rd;
+                    self.shadow.set_f(rd, self.model.state().f[usize::from(rd)]);
+                }
+            }
+        }
+    }
+}
