@@ -13,126 +13,15 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use trackway_core::{Exit, Isa};
-use trackway_isa::{Control, Switch};
+use trackway_core::Isa;
+use trackway_isa::Switch;
 use zerocopy::FromZeros;
 
+use crate::block::{Block, Near};
 use crate::build::{PAGE, Rules, granule};
 use crate::entry::{Entry, Exchange};
 use crate::memory::{Memory, Range};
-
-/// What ends a run. Every instruction that can transfer control does, always; the rest is chosen here.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Waypoints {
-    /// Arm ISB.
-    pub isb: bool,
-    /// WFI and WFE, timed forms included.
-    pub wait: bool,
-    /// Arm TSTART.
-    pub transaction: bool,
-    /// What traps by itself: system calls, breakpoints, instructions that are defined to be undefined.
-    pub trap: bool,
-}
-
-impl Waypoints {
-    /// Control transfers and nothing else.
-    pub const TRANSFERS: Self = Waypoints { isb: false, wait: false, transaction: false, trap: false };
-
-    /// E-Trace: transfers, and what traps by itself (ECALL, EBREAK).
-    pub const ETRACE: Self = Waypoints { trap: true, ..Self::TRANSFERS };
-
-    /// The P0 instructions of ETE and ETMv4; `wait` is TRCIDR2.WFXMODE.
-    pub const fn ete(wait: bool) -> Self {
-        Waypoints { isb: true, wait, transaction: true, trap: false }
-    }
-
-    /// Does this end a run?
-    #[inline]
-    pub const fn ends(self, control: Control) -> bool {
-        match control {
-            Control::Sequential => false,
-            Control::Isb => self.isb,
-            Control::Wait => self.wait,
-            Control::TransactionStart => self.transaction,
-            Control::SystemCall | Control::Breakpoint | Control::Undefined => self.trap,
-            _ => true,
-        }
-    }
-}
-
-/// A straight run of instructions and how it leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
-    /// Address of the first instruction.
-    pub start: u64,
-    /// Address behind the last one.
-    pub end: u64,
-    /// How many instructions.
-    pub count: u32,
-    /// Address of the last one.
-    pub last: u64,
-    /// What the last one does. [`Control::Sequential`] says that the run is cut for another reason: no code
-    /// is known at `end`, or it is longer than 4095 instructions. Then ask again at `end`.
-    pub control: Control,
-    /// Can it fall through to `end`? A32 and T32 have conditional calls, returns and waits too.
-    pub conditional: bool,
-    /// Where a direct transfer goes.
-    pub target: Option<u64>,
-    /// Which instruction set is at the target.
-    pub switch: Switch,
-}
-
-impl Block {
-    /// How the run ends, in the words of the event model.
-    pub fn exit(&self) -> Exit {
-        self.control.exit()
-    }
-}
-
-/// A run that ends in a direct transfer within its instruction set; what is not asked for is not unpacked.
-#[derive(Clone, Copy, Debug)]
-pub struct Near {
-    pc: u64,
-    entry: Entry,
-}
-
-impl Near {
-    /// Address behind the last instruction.
-    #[inline(always)]
-    pub fn end(self) -> u64 {
-        self.pc.wrapping_add(self.entry.length())
-    }
-
-    /// Address of the last one.
-    #[inline(always)]
-    pub fn last(self) -> u64 {
-        self.end().wrapping_sub(self.entry.last_length())
-    }
-
-    /// Where the transfer goes.
-    #[inline(always)]
-    pub fn target(self) -> u64 {
-        self.pc.wrapping_add_signed(self.entry.distance())
-    }
-
-    /// How many instructions.
-    #[inline(always)]
-    pub fn count(self) -> u32 {
-        self.entry.count()
-    }
-
-    /// What the last one does.
-    #[inline(always)]
-    pub fn control(self) -> Control {
-        self.entry.control()
-    }
-
-    /// Can it fall through?
-    #[inline(always)]
-    pub fn conditional(self) -> bool {
-        self.entry.conditional()
-    }
-}
+use crate::waypoints::Waypoints;
 
 /// Code that is at most this long has one table; the table is made when first asked for.
 const REGION: u64 = 1 << 24;

@@ -4,9 +4,9 @@ use trackway_core::Isa;
 use trackway_isa::arm::{a32, a64, t32};
 use trackway_isa::{Control, Flow, riscv};
 
-use crate::blocks::Waypoints;
 use crate::entry::{Entry, LONGEST};
 use crate::memory::{Memory, fetch};
+use crate::waypoints::Waypoints;
 
 /// Bytes of code that are looked at in one go.
 pub(crate) const PAGE: u64 = 4096;

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use trackway_core::{Context, Isa, SharedBytes};
 
-use crate::blocks::{Blocks, Waypoints};
+use crate::blocks::Blocks;
 use crate::elf::Elf;
 use crate::error::Error;
 use crate::lines::{Line, Lines};
 use crate::memory::{Memory, Segment};
 use crate::space::Space;
 use crate::symbols::{Mapping, Symbol, Symbols};
+use crate::waypoints::Waypoints;
 
 /// A file or dump that was added.
 #[derive(Clone)]

@@ -29,6 +29,7 @@
 //! Reading outside the image is an ordinary answer, `None`; a damaged file is an [`Error`].
 #![forbid(unsafe_code)]
 
+mod block;
 mod blocks;
 mod build;
 mod elf;
@@ -41,8 +42,10 @@ mod listing;
 mod memory;
 mod space;
 mod symbols;
+mod waypoints;
 
-pub use blocks::{Block, Blocks, Cursor, Near, Waypoints};
+pub use block::{Block, Near};
+pub use blocks::{Blocks, Cursor};
 pub use elf::{Elf, ProgramHeaders, Section};
 pub use error::Error;
 pub use expand::{expand, program};
@@ -52,3 +55,4 @@ pub use listing::{Listing, Row};
 pub use memory::{Memory, Segment};
 pub use space::Space;
 pub use symbols::{Mapping, Symbol, Symbols, demangle};
+pub use waypoints::Waypoints;
