@@ -128,7 +128,7 @@ fn errors_read_well() {
     let elf = repo("testdata/stf/sort/items.txt");
     assert_eq!(
         error(&["dump", &trace, "--elf", &elf]),
-        format!("error: {elf}: this is no ELF file (give raw bytes with an address)\n")
+        format!("error: {elf}: not an ELF file; raw bytes need an address, as PATH@ADDRESS\n")
     );
     assert_eq!(
         error(&["dump", &trace, "--elf", "/none"]),

@@ -1,4 +1,4 @@
-//! What kind of core the model is: widths, extensions, and the choices that the specification leaves open.
+//! Configuration of a core: widths, extensions, and the choices that the specification leaves open.
 
 use trackway_core::Isa;
 use trackway_isa::riscv::Extension;
@@ -98,7 +98,7 @@ impl Extensions {
     }
 }
 
-/// What happens to a load or store that is not aligned. Atomics always trap.
+/// Treatment of misaligned loads and stores. Atomics always trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misaligned {
     /// It completes.
@@ -107,7 +107,7 @@ pub enum Misaligned {
     Trap,
 }
 
-/// What happens where the accessed or dirty bit of a page would have to be set (privileged 4.3.1).
+/// Treatment of accessed and dirty bits that need to be set (privileged 4.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdUpdate {
     /// The walk sets it in memory.
@@ -134,7 +134,7 @@ pub enum Paging {
 pub struct Config {
     /// `Rv32` or `Rv64`; anything else is taken for `Rv64`.
     pub isa: Isa,
-    /// What it can execute.
+    /// Extensions that it has.
     pub extensions: Extensions,
     /// Is there a supervisor level?
     pub supervisor: bool,

@@ -1,10 +1,10 @@
-//! What one step did: told to an observer, or kept in a list that never allocates.
+//! Effects of one step: reported to an observer, or kept in a list that never allocates.
 
 use trackway_isa::riscv::Inst;
 
 use crate::trap::Taken;
 
-/// What kind of access.
+/// Kind of a memory access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessKind {
     /// Load.
@@ -18,7 +18,7 @@ pub enum AccessKind {
 /// A memory access that completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// What it did.
+    /// Load, store or both.
     pub kind: AccessKind,
     /// Bytes.
     pub size: u8,
@@ -28,7 +28,7 @@ pub struct Access {
     pub physical: u64,
     /// Loaded or stored; loaded for an atomic.
     pub data: u64,
-    /// What an atomic stored.
+    /// Value that an atomic stored.
     pub stored: u64,
 }
 
@@ -125,7 +125,7 @@ impl<T: Copy + std::fmt::Debug, const N: usize> std::fmt::Debug for List<T, N> {
     }
 }
 
-/// Is told what a step does, as it happens. `()` listens to nothing and costs nothing.
+/// Receives the effects of a step as they happen. `()` ignores them all and costs nothing.
 pub trait Observe {
     /// An instruction was fetched and is about to be executed.
     fn instruction(&mut self, pc: u64, physical: u64, inst: &Inst);
@@ -185,9 +185,9 @@ pub struct Effects {
     pub x: Option<(u8, u64)>,
     /// Floating-point register written.
     pub f: Option<(u8, u64)>,
-    /// What that integer register held before.
+    /// Value of that integer register before.
     pub old_x: u64,
-    /// What that floating-point register held before.
+    /// Value of that floating-point register before.
     pub old_f: u64,
     /// CSR that a CSR instruction read.
     pub csr_read: Option<(u16, u64)>,

@@ -1,8 +1,8 @@
-//! The golden RISC-V model: executes programs exactly, and tells everything that each instruction did.
+//! The golden RISC-V model: executes programs exactly, and reports every effect of each instruction.
 //!
 //! It is what tandem verification verifies against, and what `trackway record` records from. RV32 and RV64 with
 //! I M A F D C, Zicsr, Zifencei, Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zawrs, Zicntr, Zihpm and Zihintpause;
-//! privilege levels M, S and U, PMP, Sv32, Sv39, Sv48 and Sv57. What a core leaves open is in its [`Config`];
+//! privilege levels M, S and U, PMP, Sv32, Sv39, Sv48 and Sv57. The implementation's choices are in its [`Config`];
 //! what a write leaves in each CSR is in [`csr`].
 //!
 //! # A step
@@ -10,7 +10,7 @@
 //! ```text
 //!  pc ──fetch──▶ Inst ──execute──▶ State, Bus ──▶ next pc
 //!       translate,    one match      │
-//!       decode once   over Op        └─▶ an observer is told every effect, a trap as well
+//!       decode once   over Op        └─▶ an observer gets every effect, traps included
 //! ```
 //!
 //! - A [`Hart`] is a core: plain [`State`] (a copy of it is a snapshot), and [`step`](Hart::step). Instructions

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trackway_core::{Isa, SharedBytes};
 use trackway_image::{Elf, Error};
 
-/// Why a program cannot be loaded.
+/// The reason why a program cannot be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadError(pub String);
 

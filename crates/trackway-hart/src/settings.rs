@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::config::{AdUpdate, Config, Extensions, Misaligned, Paging};
 use crate::machine::MachineConfig;
 
-/// What can be said about a machine; what is left out stays as it is.
+/// Settings of a machine; those left out keep their values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {

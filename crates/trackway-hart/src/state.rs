@@ -25,7 +25,7 @@ impl Level {
     }
 }
 
-/// What a load-reserved holds.
+/// The reservation of a load-reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     /// Physical address.
@@ -77,7 +77,7 @@ pub struct Csrs {
     pub mtvec: u64,
     /// Counters that S may read.
     pub mcounteren: u32,
-    /// Counters that stand still.
+    /// Counters that are stopped.
     pub mcountinhibit: u32,
     /// M scratch.
     pub mscratch: u64,

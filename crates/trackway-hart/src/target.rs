@@ -4,7 +4,7 @@ use crate::hart::Hart;
 use crate::linux::{self, Process};
 use crate::machine::{self, Machine};
 
-/// What runs.
+/// A running program.
 #[derive(Debug)]
 pub enum Target {
     /// A Linux program.
@@ -35,7 +35,7 @@ impl Target {
         }
     }
 
-    /// How it stands.
+    /// Running, or how it ended.
     pub fn end(&self) -> End {
         match self {
             Self::Process(process) => match process.status() {
@@ -52,7 +52,7 @@ impl Target {
         }
     }
 
-    /// What it printed since the last call: standard output (or console), standard error.
+    /// Output since the last call: standard output (or console), standard error.
     pub fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
         match self {
             Self::Process(process) => process.take_output(),

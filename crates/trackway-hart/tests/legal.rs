@@ -74,7 +74,7 @@ fn any_word_executes_or_traps() {
                     } else {
                         assert!(known, "{isa:?} {word:08x} raised {exception:?}");
                     }
-                    // Counters go on; nothing else does.
+                    // Counters advance; nothing else changes.
                     let mut after = hart.state().clone();
                     after.csr.mcycle = before.csr.mcycle;
                     assert_eq!(after, before, "{isa:?} {word:08x} trapped and changed something");

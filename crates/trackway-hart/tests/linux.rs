@@ -79,7 +79,7 @@ fn recordings_hold_all_of_it() {
     assert_eq!(all.len() as u64, recorder.recorded());
     let sum: u64 = batches.iter().map(Batch::instructions).sum();
     assert_eq!(sum, recorder.recorded());
-    // Every store-address of the program and every system call are in it: replaying the registers gives the end.
+    // Every store-address of the program and every system call are in it: replaying the registers leads to the end.
     let mut x = [0; 32];
     for batch in &batches {
         for access in &batch.regs {

@@ -9,7 +9,7 @@ use trackway_hart::machine::{Machine, MachineConfig, Status};
 use trackway_hart::{Config, Effects, Extensions, Program};
 use trackway_isa::riscv::{COMPRESSED, Extension, INSTRUCTIONS, Width, lookup};
 
-/// What all programs of a width did.
+/// The coverage of all programs of a width.
 #[derive(Default)]
 struct Seen {
     names: BTreeSet<&'static str>,

@@ -1,6 +1,6 @@
 //! Single-step agreement with QEMU's user mode on the real programs of the corpus.
 //!
-//! Every pc and every memory access is reproduced. What the recording could not fix is given to the model:
+//! Every pc and every memory access is reproduced. What the recording could not fix is passed to the model:
 //! the name that the program was started with, the length of its path, and for Lua the time of day.
 
 use trackway_hart::linux::{Kernel, Options, Process, Status};
@@ -13,7 +13,7 @@ fn options(name: &str, arguments: &[&str], stdin: Option<&str>) -> Options {
     let program = format!("rv64gc/{name}");
     let all = std::iter::once(program.as_str()).chain(arguments.iter().copied());
     let mut options = Options::new(all.map(str::to_string));
-    // The recording's folder is unknown, its length is not: readlinkat tells it.
+    // The recording's folder is unknown, its length is not: readlinkat returns it.
     options.executable = format!("/{}/{name}", "x".repeat(26));
     options.folder = inputs.clone();
     if let Some(input) = stdin {
@@ -92,7 +92,7 @@ fn bzip2() {
 #[test]
 fn lua() {
     if trackway_testkit::corpus().is_some() {
-        // Lua seeds its hash tables with the time: this second gives the buckets of the recording.
+        // Lua seeds its hash tables with the time: this second leads to the buckets of the recording.
         let mut options = options("lua", &["bench.lua"], None);
         options.start_time = 1_794_724_672;
         assert!(compare("lua", options));

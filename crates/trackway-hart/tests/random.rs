@@ -106,7 +106,7 @@ fn every_csr_reads_what_a_write_left() {
                 let written = hart.write_csr(number, random.draw());
                 assert!(!written || exists, "{number:#x} can be written and not read");
                 let Some(legal) = hart.read_csr(number) else { continue };
-                // What a legal write leaves is stable.
+                // Writing a value that was read back changes nothing.
                 if written && !matches!(number, csr::MIP | csr::SIP) {
                     assert!(hart.write_csr(number, legal));
                     assert_eq!(hart.read_csr(number), Some(legal), "{number:#x}");

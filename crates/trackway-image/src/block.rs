@@ -10,13 +10,13 @@ use crate::entry::Entry;
 pub struct Block {
     /// Address of the first instruction.
     pub start: u64,
-    /// Address behind the last one.
+    /// Address after the last one.
     pub end: u64,
     /// How many instructions.
     pub count: u32,
     /// Address of the last one.
     pub last: u64,
-    /// What the last one does. [`Control::Sequential`] says that the run is cut for another reason: no code
+    /// Control flow of the last one. [`Control::Sequential`] says that the run is cut for another reason: no code
     /// is known at `end`, or it is longer than 4095 instructions. Then ask again at `end`.
     pub control: Control,
     /// Can it fall through to `end`? A32 and T32 have conditional calls, returns and waits too.
@@ -42,7 +42,7 @@ pub struct Near {
 }
 
 impl Near {
-    /// Address behind the last instruction.
+    /// Address after the last instruction.
     #[inline(always)]
     pub fn end(self) -> u64 {
         self.pc.wrapping_add(self.entry.length())
@@ -66,7 +66,7 @@ impl Near {
         self.entry.count()
     }
 
-    /// What the last one does.
+    /// Control flow of the last one.
     #[inline(always)]
     pub fn control(self) -> Control {
         self.entry.control()

@@ -3,7 +3,7 @@
 //!
 //! A table has one 64-bit entry per place where an instruction may start (every 4 bytes in A64 and A32,
 //! every 2 in T32 and RISC-V), so a look-up is an index and a load. Entries are made a 4 KiB page at a
-//! time when first asked for. Each entry stands for itself, so threads share a table without locks: two
+//! time when first asked for. Each entry is complete, so threads share a table without locks: two
 //! that build the same page write the same values.
 //!
 //! Memory: 8 bytes per entry, which is 8 bytes per instruction in A64 and A32 and 8 to 16 in T32 and
@@ -84,12 +84,12 @@ impl Blocks {
         self.rules.isa
     }
 
-    /// What ends a run.
+    /// The instructions that end a run.
     pub fn waypoints(&self) -> Waypoints {
         self.rules.waypoints
     }
 
-    /// The memory that it stands for.
+    /// The memory that it describes.
     pub fn memory(&self) -> &Arc<Memory> {
         &self.memory
     }
@@ -210,7 +210,7 @@ impl Cursor {
     }
 
     /// The run that starts at `pc` if it is like most: it ends in a direct transfer that stays in its instruction
-    /// set. `None` also where the table was not asked before; [`at`](Cursor::at) tells.
+    /// set. `None` also for pages that were never looked up; then ask [`at`](Cursor::at).
     #[inline(always)]
     pub fn near(&self, pc: u64) -> Option<Near> {
         let index = pc.wrapping_sub(self.base).rotate_right(self.granule);
@@ -256,7 +256,7 @@ impl Cursor {
     /// come to `address`, and not step over it?
     ///
     /// Going back from `address` over places where a wide instruction would start, up to the start of
-    /// the path: a path cannot step over the place behind a narrow one, so an instruction starts there or
+    /// the path: a path cannot step over the place after a narrow one, so an instruction starts there or
     /// at the start of the path itself, and from it wide ones follow each other.
     fn starts_within(&mut self, halfwords: u64, address: u64) -> bool {
         let mut wide = 0;

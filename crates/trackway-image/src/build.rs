@@ -19,7 +19,7 @@ pub(crate) const fn granule(isa: Isa) -> u32 {
     }
 }
 
-/// What decides where runs end.
+/// The instruction set and the waypoints: they decide where runs end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     pub(crate) isa: Isa,
@@ -107,7 +107,7 @@ impl Rules {
         let bytes = &bytes[..known];
         let slots = length as usize >> S::GRANULE;
 
-        // Runs that begin behind the page, where the last instructions of the page fall into them: one slot
+        // Runs that begin after the page, where the last instructions of the page fall into them: one slot
         // on is `next[0]`, two slots on is `next[1]`.
         let behind = address.wrapping_add(length);
         let mut next = [self.walk::<S>(memory, behind), Entry::HOLE];
@@ -138,7 +138,7 @@ impl Rules {
     fn walk<S: Set>(self, memory: &Memory, pc: u64) -> Entry {
         let (mut at, mut count, mut halfwords) = (pc, 0, 0);
         let (mut first, mut last) = (0, 0);
-        // What is left of the segment that `at` is in.
+        // The rest of the segment that `at` is in.
         let mut rest: &[u8] = &[];
         while count < LONGEST {
             let mut edge = [0; 4];

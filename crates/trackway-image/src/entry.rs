@@ -1,4 +1,4 @@
-//! What is known of the run that starts at one address, in 64 bits.
+//! The run that starts at one address, in 64 bits.
 
 use trackway_core::Isa;
 use trackway_isa::{Control, Flow, Switch};
@@ -13,7 +13,7 @@ struct Field {
 const FIRST_WIDE: Field = Field { low: 0, width: 1 };
 /// Is the last one?
 const LAST_WIDE: Field = Field { low: 1, width: 1 };
-/// What the last instruction does; sequential where the run ends for another reason.
+/// Control flow of the last instruction; sequential where the run ends for another reason.
 const CONTROL: Field = Field { low: 2, width: 5 };
 /// May it fall through?
 const CONDITIONAL: Field = Field { low: 7, width: 1 };
@@ -21,7 +21,7 @@ const CONDITIONAL: Field = Field { low: 7, width: 1 };
 const EXCHANGE: Field = Field { low: 8, width: 2 };
 /// Instructions.
 const COUNT: Field = Field { low: 10, width: 12 };
-/// Halfwords from the start of the first instruction to behind the last.
+/// Halfwords from the start of the first instruction to the end of the last.
 const HALFWORDS: Field = Field { low: 22, width: 13 };
 /// Halfwords from the start to the target, signed. On top, so that putting an instruction before the run is
 /// one addition for all three.
@@ -39,7 +39,7 @@ impl Field {
     }
 }
 
-/// The longest run that an entry can tell; longer ones come in pieces.
+/// The longest run that fits an entry; longer ones come in pieces.
 pub(crate) const LONGEST: u32 = (1 << COUNT.width) - 1;
 
 /// [`Switch`] without its parameter, as there are two instruction sets to switch between.
@@ -116,7 +116,7 @@ impl Entry {
         )
     }
 
-    /// A run of one instruction of `length` bytes that goes on nowhere.
+    /// A run of one instruction of `length` bytes with nothing known after it.
     #[inline]
     pub(crate) fn alone(length: u8) -> Entry {
         let wide = u64::from(length == 4);
@@ -129,7 +129,7 @@ impl Entry {
         self.after_many(1, u32::from(length) / 2, length)
     }
 
-    /// The run with `count` instructions before it, of so many halfwords in all and the first of `length`
+    /// The run with `count` instructions before it, of that many halfwords in all and the first of `length`
     /// bytes; there must be one at least, and room for them.
     #[inline]
     pub(crate) fn after_many(self, count: u32, halfwords: u32, length: u8) -> Entry {

@@ -1,4 +1,4 @@
-//! What can be wrong with a program file.
+//! Errors of program files.
 
 use std::path::PathBuf;
 
@@ -19,11 +19,11 @@ pub enum Error {
     In {
         /// Which, as it was named.
         name: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: Box<Error>,
     },
     /// It does not start like an ELF file.
-    #[error("this is no ELF file (give raw bytes with an address)")]
+    #[error("not an ELF file; raw bytes need an address, as PATH@ADDRESS")]
     NotElf,
     /// It starts like an ELF file and is damaged or cut.
     #[error("damaged ELF file: {0}")]
@@ -59,7 +59,7 @@ pub enum Error {
     /// A specification `PATH[@ADDR]` that cannot be understood.
     #[error("{0:?}: expected PATH@ADDRESS, with a number such as 0x8000_0000")]
     Spec(String),
-    /// Raw bytes need to be told where they lie.
+    /// Raw bytes without an address.
     #[error("{0:?}: raw bytes need an address, as PATH@ADDRESS")]
     NoAddress(String),
 }

@@ -1,4 +1,4 @@
-//! Runs to steps, with the program at hand.
+//! From runs to steps, with the program.
 
 use std::sync::Arc;
 

@@ -19,13 +19,13 @@ use crate::waypoints::Waypoints;
 /// A file or dump that was added.
 #[derive(Clone)]
 pub struct Part {
-    /// What to call it: the path, or what the caller gave.
+    /// The path, or the name that the caller chose.
     pub name: String,
-    /// Which contexts see it.
+    /// The contexts that see it.
     pub space: Space,
-    /// What it says of itself, if it is an ELF file.
+    /// Its headers, if it is an ELF file.
     pub elf: Option<Elf>,
-    /// What it loads.
+    /// The segments that it loads.
     pub segments: Vec<Segment>,
     /// The whole file or dump.
     pub file: SharedBytes,
@@ -49,7 +49,7 @@ impl Part {
         self.lines.get_or_init(|| self.elf.as_ref().and_then(read)).as_deref()
     }
 
-    /// Does it load something to `address`? Zeros behind the file's bytes count.
+    /// Does it load something to `address`? Zeros after the file's bytes count.
     fn covers(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| {
             let length = (segment.bytes().len() as u64).saturating_add(segment.zeros());
@@ -152,7 +152,7 @@ impl Image {
         self.views.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// What was added, in order.
+    /// The parts, in the order they were added.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }

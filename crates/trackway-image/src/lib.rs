@@ -2,7 +2,7 @@
 //!
 //! Flow traces record branches only, so what lies between them has to come from the program. An [`Image`]
 //! is made of ELF files and raw dumps; [`Image::memory`] shows what a context sees of it, and
-//! [`Image::blocks`] gives the [`Blocks`] table with which flow decoders follow a branch in one look-up.
+//! [`Image::blocks`] returns the [`Blocks`] table with which flow decoders follow a branch in one look-up.
 //!
 //! ```
 //! use std::sync::Arc;

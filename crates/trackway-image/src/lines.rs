@@ -41,7 +41,7 @@ impl std::fmt::Debug for Lines {
 
 impl Lines {
     /// Reads the debug sections of an ELF file loaded with `bias`. A file without them has no lines; that
-    /// is no error. Debug sections that are damaged are one.
+    /// is not an error; damaged ones are.
     pub fn read(bytes: &[u8], bias: u64) -> Result<Self, Error> {
         let file = parse(bytes)?;
         let endian =
@@ -71,7 +71,7 @@ impl Lines {
     }
 }
 
-/// The bytes of a section. What the file says of its size does not size anything.
+/// The bytes of a section. The size that the file claims allocates nothing.
 fn decompress(section: &CompressedData<'_>) -> Result<Arc<[u8]>, Error> {
     let mut bytes = Vec::new();
     let limit = section.uncompressed_size;

@@ -1,4 +1,4 @@
-//! What people want to read beside an address: text, function and line.
+//! Text, function and source line of an address, for people.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use trackway_isa::{Disassembler, Style};
 
 use crate::image::Image;
 
-/// What is written beside an instruction.
+/// Function and source line of an instruction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     /// The function and how far into it, like `main+0x1c`; empty where it is not known.

@@ -83,7 +83,7 @@ impl Segment {
         self.address + (self.length as u64 - 1)
     }
 
-    /// What is left of it from `address` on, which must lie inside.
+    /// The part of it from `address` on, which must lie inside.
     fn from(&self, address: u64) -> Self {
         let skip = (address - self.address) as usize;
         Segment {
@@ -96,7 +96,7 @@ impl Segment {
         }
     }
 
-    /// What is left of it below `address`, which must lie inside.
+    /// The part of it below `address`, which must lie inside.
     fn below(&self, address: u64) -> Self {
         let size = address - self.address;
         Segment { size, length: size as usize, ..self.clone() }
@@ -130,7 +130,7 @@ impl Memory {
         Memory { segments: map.into_values().collect() }
     }
 
-    /// What is in it, in order of address; a segment partly hidden comes in pieces.
+    /// Its segments, in order of address; one that is partly hidden comes in pieces.
     pub fn segments(&self) -> &[Segment] {
         &self.segments
     }
@@ -143,7 +143,7 @@ impl Memory {
         (skip < segment.length as u64).then(|| &segment.bytes()[skip as usize..])
     }
 
-    /// Fills the front of `out` with what is known from `address` on, without a hole; gives how much.
+    /// Fills the front of `out` with what is known from `address` on, without a hole; returns how much.
     pub fn read(&self, address: u64, out: &mut [u8]) -> usize {
         let mut done = 0;
         while done < out.len() {

@@ -28,7 +28,7 @@ impl Space {
         *self == Space::default()
     }
 
-    /// Is it seen from this context? What the space asks for and the context does not know is a no.
+    /// Is it seen from this context? A field that the context does not know never matches.
     pub fn matches(&self, context: &Context) -> bool {
         fn meets<T: PartialEq>(wanted: Option<T>, found: Option<T>) -> bool {
             wanted.is_none() || wanted == found

@@ -18,9 +18,9 @@ pub struct Symbol {
     pub size: u64,
     /// Its name in the file.
     pub name: String,
-    /// The instruction set there, where the symbol tells (32-bit Arm).
+    /// The instruction set there, where the symbol has it (32-bit Arm).
     pub isa: Option<Isa>,
-    /// How well it stands for its address: functions before labels, global before local.
+    /// How well it names its address: functions before labels, global before local.
     rank: u8,
 }
 
@@ -31,7 +31,7 @@ impl Symbol {
     }
 }
 
-/// What lies at an address, by the mapping symbols of Arm and RISC-V files (`$a`, `$t`, `$x`, `$d`).
+/// Code or data at an address, by the mapping symbols of Arm and RISC-V files (`$a`, `$t`, `$x`, `$d`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mapping {
     /// Code; of this set, where that is not clear from the file.

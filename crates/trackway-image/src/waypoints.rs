@@ -2,7 +2,7 @@
 
 use trackway_isa::Control;
 
-/// What ends a run. Every instruction that can transfer control does, always; the rest is chosen here.
+/// The instructions that end a run. Control transfers always do; the rest is chosen here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Waypoints {
     /// Arm ISB.
@@ -11,7 +11,7 @@ pub struct Waypoints {
     pub wait: bool,
     /// Arm TSTART.
     pub transaction: bool,
-    /// What traps by itself: system calls, breakpoints, instructions that are defined to be undefined.
+    /// Instructions that always trap: system calls, breakpoints, permanently undefined ones.
     pub trap: bool,
 }
 
@@ -19,7 +19,7 @@ impl Waypoints {
     /// Control transfers and nothing else.
     pub const TRANSFERS: Self = Waypoints { isb: false, wait: false, transaction: false, trap: false };
 
-    /// E-Trace: transfers, and what traps by itself (ECALL, EBREAK).
+    /// E-Trace: transfers, and instructions that always trap (ECALL, EBREAK).
     pub const ETRACE: Self = Waypoints { trap: true, ..Self::TRANSFERS };
 
     /// The P0 instructions of ETE and ETMv4; `wait` is TRCIDR2.WFXMODE.

@@ -10,7 +10,7 @@ use trackway_isa::{Control, Flow, Switch, flow};
 
 const SETS: [Isa; 5] = [Isa::A64, Isa::A32, Isa::T32, Isa::Rv32, Isa::Rv64];
 
-/// The longest run that the table tells in one piece.
+/// The longest run that the table has in one piece.
 const LONGEST: u32 = 4095;
 
 fn segment(address: u64, bytes: Vec<u8>) -> Segment {
@@ -87,7 +87,7 @@ fn compare(memory: Memory, isa: Isa, waypoints: Waypoints, addresses: impl Itera
         assert_eq!(block.end, block.last + u64::from(last.length), "{isa} {pc:#x}");
         if waypoints.ends(last.control) {
             if isa == Isa::T32 && block.conditional && !last.conditional {
-                // An IT instruction stands before it: other tests look at that.
+                // An IT instruction comes before it: other tests cover that.
                 continue;
             }
             let found = (block.control, block.target, block.conditional, block.switch);
@@ -164,7 +164,7 @@ proptest! {
 #[test]
 fn runs_longer_than_an_entry_come_in_pieces() {
     for isa in SETS {
-        // 5000 A64 and A32 words, or 10000 halfwords, that are no transfer in any set: all 0x11.
+        // 5000 A64 and A32 words, or 10000 halfwords, that transfer control in no set: all 0x11.
         let memory = Memory::new([segment(0x8000, vec![0x11; 20_000])]);
         let edges = (0x8000..0x8010).chain(0x8ff8..0x9008).chain(0xce10..0xce22);
         compare(memory, isa, Waypoints::TRANSFERS, edges);
@@ -258,9 +258,9 @@ fn waypoints_decide_where_runs_end() {
 
 #[test]
 fn it_blocks_make_transfers_conditional() {
-    // itee eq; moveq; movne; b.n (in the block); b.n (behind it); ite ne; popne {pc}; bxeq lr; bx lr
+    // itee eq; moveq; movne; b.n (in the block); b.n (after it); ite ne; popne {pc}; bxeq lr; bx lr
     let code = halves(&[0xbf0e, 0x2001, 0x2002, 0xe7fe, 0xe7fe, 0xbf14, 0xbd00, 0x4770, 0x4770]);
-    // The second half of ldr.w r11, [r0, #0xf08] looks like an IT; bx lr behind it is not conditional.
+    // The second half of ldr.w r11, [r0, #0xf08] looks like an IT; bx lr after it is not conditional.
     let fake = halves(&[0x2000, 0xf8d0, 0xbf08, 0x4770]);
     let memory = Memory::new([segment(0x1000, code), segment(0x2000, fake)]);
     let blocks = table(memory, Isa::T32, Waypoints::ete(true));

@@ -76,7 +76,7 @@ fn cut_anywhere() {
     for cut in 0..bytes.len() {
         errors += usize::from(use_all(&bytes[..cut]).is_err());
     }
-    // The section headers come last: without them nothing can be told from damage.
+    // The section headers come last: without them the file is damaged.
     assert_eq!(errors, bytes.len());
 }
 
@@ -86,10 +86,10 @@ fn damage_has_a_name() {
         let damaged = Image::default().add_elf("it", shared(bytes), None, Space::default());
         damaged.expect_err("damaged").to_string()
     };
-    assert_eq!(read(Vec::new()), "this is no ELF file (give raw bytes with an address)");
+    assert_eq!(read(Vec::new()), "not an ELF file; raw bytes need an address, as PATH@ADDRESS");
     assert_eq!(
         read(b"MZ and so on, but no ELF file".to_vec()),
-        "this is no ELF file (give raw bytes with an address)"
+        "not an ELF file; raw bytes need an address, as PATH@ADDRESS"
     );
     assert!(read(arm_mix()[..40].to_vec()).starts_with("damaged ELF file: "));
 
@@ -116,7 +116,7 @@ fn damage_has_a_name() {
 }
 
 #[test]
-fn truncated_debug_information_is_told_and_costs_nothing_else() {
+fn truncated_debug_information_costs_nothing_else() {
     let mut bytes = arm_mix();
     // .debug_info begins at 0x1b30: an abbreviation table that is not there, and garbage after it.
     bytes[0x1b30 + 6..0x1b30 + 40].fill(0xff);
@@ -128,7 +128,7 @@ fn truncated_debug_information_is_told_and_costs_nothing_else() {
 
 #[test]
 fn a_huge_section_sizes_nothing() {
-    // A segment that claims 4 GiB of memory behind its bytes, and a section of 4 GiB.
+    // A segment that claims 4 GiB of memory after its bytes, and a section of 4 GiB.
     let mut bytes = arm_mix();
     put32(&mut bytes, HEADER + 20, 0xffff_ffff);
     let elf = Elf::read(&shared(bytes.clone()), None).expect("zeros are not made");
@@ -167,7 +167,7 @@ proptest! {
         let _ = use_all(&bytes);
     }
 
-    /// Laying segments over each other: the last one that covers a byte gives it.
+    /// Laying segments over each other: the last one that covers a byte has it.
     #[test]
     fn later_segments_hide_earlier_ones(pieces in prop::collection::vec((0u64..200, 0usize..80), 0..12)) {
         let mut model = [None; 300];

@@ -42,7 +42,7 @@ fn a_listing_row() {
     assert_eq!(listing.row(8).clone(), trackway_image::Row::default());
 }
 
-/// Function and line of addresses spread over the code, as GNU addr2line tells them.
+/// Function and line of addresses spread over the code, as GNU addr2line has them.
 #[test]
 fn as_addr2line() {
     for (folder, tool) in

@@ -25,7 +25,7 @@ fn image(run: &Run) -> Image {
     image
 }
 
-/// What a walk came to.
+/// The result of a walk.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Walk {
     /// Instructions, by the counts of the blocks (less what a trap cut off).

@@ -2,10 +2,10 @@
 
 use trackway_core::{Exit, Isa};
 
-/// What an instruction does to the flow of control.
+/// How an instruction affects the flow of control.
 ///
-/// The jump classes follow E-Trace 4.1.1: calls and returns are told by the link registers `x1` and `x5`
-/// (RISC-V unprivileged 2.5.1). On Arm they are told by the opcode and the link register.
+/// The jump classes follow E-Trace 4.1.1: the link registers `x1` and `x5` mark calls and returns
+/// (RISC-V unprivileged 2.5.1). On Arm the opcode and the link register do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Control {
     /// The next instruction follows in memory.
@@ -17,14 +17,14 @@ pub enum Control {
     Jump,
     /// Direct call.
     Call,
-    /// Direct jump that keeps its return address in a register that is no link register; E-Trace: other
+    /// Direct jump that keeps its return address in a register other than a link register; E-Trace: other
     /// inferable jump.
     OtherJump,
     /// Indirect jump that keeps no return address; E-Trace: uninferable tail call.
     IndirectJump,
     /// Indirect call.
     IndirectCall,
-    /// Indirect jump that keeps its return address in a register that is no link register; E-Trace: other
+    /// Indirect jump that keeps its return address in a register other than a link register; E-Trace: other
     /// uninferable jump.
     OtherIndirectJump,
     /// Return from a call.
@@ -58,7 +58,7 @@ impl Control {
         matches!(self, Self::Return | Self::CoroutineSwap)
     }
 
-    /// Does it jump to where the program text alone does not tell? Trap returns are counted in.
+    /// Is its target not in the program text? True for trap returns too.
     pub const fn is_indirect(self) -> bool {
         matches!(
             self,
@@ -114,7 +114,7 @@ static EXITS: [Exit; Control::TransactionStart as usize + 1] = [
     Exit::Next,         // TransactionStart
 ];
 
-/// Which instruction set stands at the target.
+/// The instruction set at the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Switch {
     /// The same as here.
@@ -133,11 +133,11 @@ pub struct Flow {
     pub length: u8,
     /// What it does.
     pub control: Control,
-    /// Where it goes when taken, if the encoding tells.
+    /// Target when taken, if the encoding has it.
     pub target: Option<u64>,
     /// It may also fall through: conditional branches, and conditional forms of anything else in A32/T32.
     pub conditional: bool,
-    /// Which instruction set stands at the target.
+    /// The instruction set at the target.
     pub switch: Switch,
 }
 

@@ -314,7 +314,7 @@ fn t32_barriers_waits_and_traps() {
 
 #[test]
 fn t32_it_blocks() {
-    // it, itt, ite, ittt, iteee with every first condition; hints are no IT.
+    // it, itt, ite, ittt, iteee with every first condition; hints are not IT.
     for condition in 0..15 {
         let it = 0xbf00 | condition << 4;
         assert_eq!(it_length(it | 0b1000), Some(1));

@@ -63,8 +63,8 @@ fn line(is_a64: bool, text: &str) -> Option<Line> {
     Some(Line { isa, address, encoding, mnemonic: mnemonic.into(), operands: operands.into() })
 }
 
-/// What objdump's text says of the flow.
-fn told(line: &Line) -> (Control, Option<u64>, bool) {
+/// The flow, by objdump's text.
+fn by_objdump(line: &Line) -> (Control, Option<u64>, bool) {
     let last = line.operands.rsplit([',', ' ']).next().unwrap_or("");
     let target = u64::from_str_radix(last.trim_start_matches("0x"), 16).ok();
     if line.isa == Isa::A64 { told_a64(&line.mnemonic, target) } else { told_a32(line, target) }
@@ -159,7 +159,7 @@ fn ours(lines: &[Line]) -> Vec<Flow> {
     lines.iter().map(follow).collect()
 }
 
-/// Every instruction of a program; gives how many there are of each set, and how many transfer control.
+/// Every instruction of a program; returns how many there are of each set, and how many transfer control.
 fn agree(name: &str, prefix: &str, program: &Path) -> [usize; 4] {
     let lines = objdump(prefix, program);
     let mut engines = Engines::default();

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use trackway_core::Isa;
 use trackway_isa::riscv::{Class, Op, lookup};
 
-/// The opcodes of a ZSTF file. Chunks are zstd frames behind a header of 20 bytes; a record is one byte that
-/// tells the size of what follows. Enough for these traces: trackway-stf reads all of the format.
+/// The opcodes of a ZSTF file. Chunks are zstd frames after a header of 20 bytes; a record is one byte that
+/// has the size of what follows. Enough for these traces: trackway-stf reads all of the format.
 fn opcodes(file: &[u8]) -> Vec<u32> {
     assert_eq!(&file[..4], b"ZSTF");
     let end = u64::from_le_bytes(file[12..20].try_into().expect("8 bytes")) as usize;

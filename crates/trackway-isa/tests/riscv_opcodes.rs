@@ -49,7 +49,7 @@ struct Listed {
     fields: Vec<String>,
     mask: u32,
     value: u32,
-    /// What a register of the C extension may not be, from the fields' names.
+    /// Registers that a field of the C extension excludes, by its name.
     compressed: bool,
 }
 
@@ -253,8 +253,8 @@ fn check_field(name: &str, field: &str, value: u32, inst: &Inst) {
         "fm" => assert_eq!(inst.imm >> 8, value as i32, "{place}"),
         "pred" => assert_eq!(inst.imm >> 4 & 15, value as i32, "{place}"),
         "succ" => assert_eq!(inst.imm & 15, value as i32, "{place}"),
-        // Scrambled immediates: the low and the high bits tell; their text is judged by objdump, and
-        // their targets by `flow`, which reads them by itself.
+        // Scrambled immediates: only the low and the high bits are compared; objdump judges their text, and
+        // and `flow`, which does not use the table, their targets.
         "jimm20" | "bimm12hi" | "bimm12lo" => {}
         f if f.starts_with("c_") => {}
         "rs1" | "imm12" => {}

@@ -1,4 +1,4 @@
-//! The declaration table by itself: these tests run everywhere.
+//! The declaration table alone: these tests run everywhere.
 
 mod common;
 
@@ -36,7 +36,7 @@ fn no_two_declarations_overlap() {
                 assert_ne!((a.value ^ b.value) & a.mask & b.mask, 0, "{} and {}", a.name, b.name);
             }
         }
-        // Compressed ones are told apart by reserved operands too: try all halfwords.
+        // Reserved operands separate compressed ones too: try all halfwords.
         for half in (0..0x1_0000u32).filter(|h| h & 3 != 3) {
             let fits = of(isa).filter(|e| e.value & 3 != 3 && half & e.mask == e.value);
             let found = lookup(isa, half);
@@ -93,7 +93,7 @@ fn every_encoding_has_its_text() {
     assert_eq!(actual.lines().count(), expected.lines().count());
 }
 
-/// `flow` reads encodings by itself; it must say what the table says.
+/// `flow` decodes encodings without the table; both must agree.
 #[test]
 fn flow_agrees_with_the_table() {
     let mut random = Random(6);

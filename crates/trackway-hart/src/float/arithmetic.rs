@@ -4,7 +4,7 @@ use super::format::{Format, Number, Parts, infinity, is_signalling, unpack, zero
 use super::round::round;
 use super::rounding::{DZ, Flags, NV, Rounding};
 
-/// What an operation gives when an operand is a NaN.
+/// The result of an operation with a NaN operand.
 fn nan<F: Format>(operands: &[u64]) -> (u64, Flags) {
     (F::NAN, if operands.iter().any(|&a| is_signalling::<F>(a)) { NV } else { 0 })
 }
@@ -54,7 +54,7 @@ fn sum<F: Format>(x: Number, y: Number, rm: Rounding) -> (u64, Flags) {
     let significand = if big.sign == small.sign {
         big.significand + low
     } else {
-        // What was cut off is subtracted too: one less, and something between 0 and 1 more.
+        // The bits cut off are subtracted too: one less, and a fraction below 1 more.
         big.significand - low - u128::from(sticky)
     };
     if significand == 0 {

@@ -31,7 +31,7 @@ fn from_magnitude<F: Format>(sign: bool, v: u64, rm: Rounding) -> (u64, Flags) {
     }
 }
 
-/// To a 32-bit signed integer; what does not fit gives the nearest that does, a NaN the greatest.
+/// To a 32-bit signed integer; values out of range saturate, and a NaN becomes the greatest.
 pub fn to_i32<F: Format>(a: u64, rm: Rounding) -> (i32, Flags) {
     let (v, flags) = to_integer::<F>(a, rm, i32::MIN.into(), i32::MAX.into());
     (v as i32, flags)

@@ -9,7 +9,7 @@ pub trait Format: Copy {
 
     /// Bits of the significand, the hidden one included.
     const PRECISION: u32 = Self::FRACTION + 1;
-    /// What is added to an exponent, and the greatest exponent.
+    /// Added to an exponent; also the greatest exponent.
     const BIAS: i32 = (1 << (Self::BITS - Self::FRACTION - 2)) - 1;
     /// Exponent of the smallest normal number.
     const MIN_EXPONENT: i32 = 1 - Self::BIAS;
@@ -23,7 +23,7 @@ pub trait Format: Copy {
     const INFINITY: u64 = Self::MASK & !Self::SIGN & !Self::FRACTION_MASK;
     /// The bit that makes a NaN quiet.
     const QUIET: u64 = 1 << (Self::FRACTION - 1);
-    /// The NaN that operations give (unprivileged 12.3).
+    /// The NaN that operations return (unprivileged 12.3).
     const NAN: u64 = Self::INFINITY | Self::QUIET;
 }
 

@@ -1,7 +1,7 @@
 //! Floating-point arithmetic as pure functions on bits: value and flags, for every rounding mode.
 //!
 //! Bit-exact with Berkeley SoftFloat in its RISC-V specialisation: a NaN result is the canonical NaN.
-//! Every function is generic over its [`Format`] and takes and gives the bits of a value of that format,
+//! Every function is generic over its [`Format`] and takes and returns the bits of a value of that format,
 //! zero-extended; NaN boxing is the register file's business, not the arithmetic's.
 //!
 //! The functions, all `fn(bits…, Rounding) -> (bits, Flags)`:

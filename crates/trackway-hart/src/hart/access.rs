@@ -169,7 +169,7 @@ impl Hart {
         Ok(success)
     }
 
-    /// Atomic read-modify-write: gives what was there.
+    /// Atomic read-modify-write: returns the old value.
     #[inline(always)]
     pub(super) fn amo<const SIZE: usize, B: Bus, E: Observe>(
         &mut self,

@@ -1,4 +1,4 @@
-//! What every integer and system instruction does. Floating point is in `execute_float.rs`.
+//! Every integer and system instruction. Floating point is in `execute_float.rs`.
 
 use trackway_isa::riscv::{Inst, Op};
 
@@ -26,7 +26,7 @@ impl Hart {
         }
     }
 
-    /// Executes one instruction; gives the address of the next.
+    /// Executes one instruction; returns the address of the next.
     #[inline(always)]
     pub(super) fn execute<const RV64: bool, B: Bus, E: Observe>(
         &mut self,

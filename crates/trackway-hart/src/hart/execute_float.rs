@@ -1,4 +1,4 @@
-//! What every floating-point instruction does: NaN boxing, rounding modes and flags around [`float`].
+//! Every floating-point instruction: NaN boxing, rounding modes and flags around [`float`].
 
 use trackway_isa::riscv::{Inst, Op};
 
@@ -9,7 +9,7 @@ use crate::effects::Observe;
 use crate::float::{self, F16, F32, F64, Flags, Rounding};
 use crate::trap::Exception;
 
-/// Format of an operand, as bits 26:25 of an encoding tell it.
+/// Format of an operand, from bits 26:25 of an encoding.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     H,
@@ -166,7 +166,7 @@ impl Hart {
         Ok(next)
     }
 
-    /// Instructions that give an integer.
+    /// Instructions with an integer result.
     #[allow(clippy::too_many_arguments)] // one match, cut in two to fit a screen
     fn float_to_x(
         &self,

@@ -191,7 +191,7 @@ impl Hart {
         Err(fault)
     }
 
-    /// What an entry says: `Ok(None)` go on, `Ok(Some(bits))` a leaf in which these bits must be set,
+    /// Checks an entry: `Ok(None)` to continue, `Ok(Some(bits))` for a leaf in which these bits must be set,
     /// `Err` a page fault.
     fn entry(
         &self,

@@ -49,9 +49,9 @@ pub struct Hart {
     pub(crate) config: Config,
     pub(crate) state: State,
     tlb: Tlb,
-    /// What a remembered fetch translation depends on besides its page.
+    /// The key of cached fetch translations, besides their page.
     fetch_context: u64,
-    /// What a remembered data translation depends on besides its page.
+    /// The key of cached data translations, besides their page.
     data_context: u64,
     /// The virtual page that instructions are fetched from, and its physical address.
     fetch_page: (u64, u64),
@@ -100,7 +100,7 @@ impl Hart {
         self.set_state(State::reset(self.config.reset_pc));
     }
 
-    /// What kind of core it is.
+    /// Its configuration.
     pub fn config(&self) -> &Config {
         &self.config
     }

@@ -40,7 +40,7 @@ impl Hart {
         self.complete(physical, inst, bus, fx)
     }
 
-    /// Attempts this encoding as if it stood at the pc, where memory there is not known.
+    /// Attempts this encoding as if it were at the pc, for when memory there is not known.
     pub fn attempt_encoding<B: Bus, E: Observe>(
         &mut self,
         encoding: u32,

@@ -85,7 +85,7 @@ impl Hart {
         taken
     }
 
-    /// `mret`: gives the address to go on at.
+    /// `mret`: returns the address to continue at.
     pub(super) fn mret<E: Observe>(&mut self, fx: &mut E) -> u64 {
         let csr = &mut self.state.csr;
         let previous = Level::from_bits(csr.mstatus >> 11).unwrap_or(Level::M);
@@ -101,7 +101,7 @@ impl Hart {
         to
     }
 
-    /// `sret`: gives the address to go on at.
+    /// `sret`: returns the address to continue at.
     pub(super) fn sret<E: Observe>(&mut self, fx: &mut E) -> u64 {
         let csr = &mut self.state.csr;
         let previous = if csr.mstatus & status::SPP != 0 { Level::S } else { Level::U };

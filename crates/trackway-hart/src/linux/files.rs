@@ -20,7 +20,7 @@ enum Open {
     Folder { entries: Vec<(String, bool)>, at: usize },
 }
 
-/// What `stat` tells.
+/// The fields of `stat` that the model fills.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Stat {
     pub(super) mode: u32,
@@ -41,7 +41,7 @@ pub(super) struct Files {
     may_write: bool,
 }
 
-/// An error number, negated as system calls give it.
+/// A result, or an error number as system calls return it, negated.
 pub(super) type Answer = Result<u64, i64>;
 
 fn failed(error: &std::io::Error) -> i64 {
@@ -251,7 +251,7 @@ impl Files {
     }
 }
 
-/// What the model tells of a file: kind and size, nothing that differs from host to host.
+/// Kind and size of a file, and nothing that differs from host to host.
 fn of(metadata: &std::fs::Metadata) -> Stat {
     let mode = if metadata.is_dir() { FOLDER } else { REGULAR };
     Stat { mode, size: metadata.len(), inode: 3 }

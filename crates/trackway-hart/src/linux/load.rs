@@ -1,6 +1,6 @@
 //! Loads a program as Linux does: segments, stack, arguments, auxiliary vector.
 //!
-//! Addresses are those that QEMU's user mode gives, so that executions can be compared one to one.
+//! Addresses are those of QEMU's user mode, so that executions can be compared one to one.
 
 use trackway_core::Isa;
 
@@ -17,7 +17,7 @@ pub(super) struct Layout {
     pub(super) sp: u64,
     /// End of the program's data: where the heap begins.
     pub(super) brk: u64,
-    /// Next address to give to `mmap`.
+    /// Next address that `mmap` returns.
     pub(super) mmap: u64,
     /// The code that a signal handler returns to.
     pub(super) sigreturn: u64,

@@ -2,7 +2,7 @@
 //!
 //! System calls are answered by the model (`syscall`), files come from the host (`files`), signals are
 //! delivered as Linux does (`deliver`). Everything that differs from run to run in a real system is fixed:
-//! time starts at [`Options::start_time`] and goes on by a nanosecond per instruction, random bytes come from
+//! time starts at [`Options::start_time`] and advances by a nanosecond per instruction, random bytes come from
 //! [`Options::seed`], process ids are constant. One thread only: `clone` is refused.
 
 mod deliver;

@@ -14,14 +14,14 @@ use crate::program::{LoadError, Program};
 use crate::state::Level;
 use crate::trap::{Exception, cause};
 
-/// What a process starts with.
+/// The environment that a process starts with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Arguments; the first is the program's name.
     pub arguments: Vec<String>,
     /// Environment, `NAME=value` each.
     pub environment: Vec<String>,
-    /// What the process reads from its standard input.
+    /// Standard input of the process.
     pub stdin: Vec<u8>,
     /// Folder of the host that relative paths start from.
     pub folder: std::path::PathBuf,
@@ -53,10 +53,10 @@ impl Options {
     }
 }
 
-/// How a process stands.
+/// The state of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It goes on.
+    /// Still running.
     Running,
     /// It ended with this code.
     Exited(u8),
@@ -64,19 +64,19 @@ pub enum Status {
     Killed(u8),
 }
 
-/// What the kernel did after an instruction trapped.
+/// The kernel's reaction to an instruction that trapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// A system call and its result.
     Call {
-        /// Its number.
+        /// Number in the generic system call table.
         number: u64,
-        /// What it gave.
+        /// Value returned in `a0`.
         result: u64,
     },
     /// A signal handler begins.
     Signal {
-        /// Its number.
+        /// Number in the generic system call table.
         number: u8,
     },
     /// A signal handler ended.
@@ -158,12 +158,12 @@ impl Process {
         })
     }
 
-    /// How it stands.
+    /// Running, or how it ended.
     pub fn status(&self) -> Status {
         self.status
     }
 
-    /// What it wrote to standard output and standard error since the last call.
+    /// Standard output and standard error since the last call.
     pub fn take_output(&mut self) -> (Vec<u8>, Vec<u8>) {
         self.files.take_output()
     }
@@ -195,7 +195,7 @@ impl Process {
         }
     }
 
-    /// Runs at most `limit` instructions; gives how many were attempted.
+    /// Runs at most `limit` instructions; returns how many were attempted.
     pub fn run(&mut self, limit: u64) -> u64 {
         for n in 0..limit {
             if self.status != Status::Running {

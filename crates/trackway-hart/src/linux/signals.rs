@@ -14,7 +14,7 @@ pub(super) const SA_ONSTACK: u64 = 0x0800_0000;
 pub(super) const SA_NODEFER: u64 = 0x4000_0000;
 pub(super) const SA_RESETHAND: u64 = 0x8000_0000;
 
-/// What happens on a signal.
+/// The action for a signal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Action {
     /// 0 default, 1 ignore, else an address.

@@ -245,7 +245,7 @@ impl Process {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Reads or writes pieces of memory, at a place in the file or where it stands.
+    /// Reads or writes pieces of memory, at an offset or at the current position of the file.
     fn transfer(&mut self, fd: u64, pieces: &[(u64, u64)], write: bool, at: Option<i64>) -> Answer {
         let back = match at {
             Some(_) => Some(self.files.seek(fd, 0, 1)?),
@@ -325,7 +325,7 @@ impl Process {
         Ok(bytes.len() as u64)
     }
 
-    /// `struct stat` of the generic ABI; RV32 has no such call, and QEMU gives it the 64-bit one.
+    /// `struct stat` of the generic ABI; RV32 has no such call, and QEMU uses the 64-bit one.
     fn put_stat(&mut self, at: u64, stat: Stat) -> Answer {
         let mut bytes = Vec::with_capacity(128);
         bytes.extend_from_slice(&1u64.to_le_bytes());

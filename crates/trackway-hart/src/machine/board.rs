@@ -9,7 +9,7 @@ use crate::hart::Hart;
 use crate::program::{LoadError, Program};
 use crate::trap::Taken;
 
-/// What the machine is made of.
+/// Core, RAM and speed of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MachineConfig {
     /// The core; it starts in the reset ROM.
@@ -70,12 +70,12 @@ impl Machine {
         }
     }
 
-    /// How it stands.
+    /// Running, or how it ended.
     pub fn status(&self) -> Status {
         self.system.status
     }
 
-    /// What the program wrote to the console since the last call.
+    /// Console output since the last call.
     pub fn take_output(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.system.uart.output)
     }
@@ -131,7 +131,7 @@ impl Machine {
         taken
     }
 
-    /// Runs at most `limit` steps; gives how many were made.
+    /// Runs at most `limit` steps; returns how many were made.
     pub fn run(&mut self, limit: u64) -> u64 {
         for n in 0..limit {
             if self.system.status != Status::Running {

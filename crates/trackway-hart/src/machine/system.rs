@@ -15,10 +15,10 @@ const CLINT: u64 = 0x200_0000;
 const PLIC: u64 = 0xc00_0000;
 const UART: u64 = 0x1000_0000;
 
-/// How a machine stands.
+/// The state of a machine's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It goes on.
+    /// Still running.
     Running,
     /// The program said that it ended well.
     Passed,

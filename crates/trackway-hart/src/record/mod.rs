@@ -2,11 +2,11 @@
 //!
 //! - Every attempted instruction is a `Step` with its registers (sources as they were, destinations as they
 //!   became, CSRs included) and its memory accesses with data.
-//! - A trap is a `Trap` behind the step that took it, followed by the new `Context`. CSRs that an exception
+//! - A trap is a `Trap` after the step that took it, followed by the new `Context`. CSRs that an exception
 //!   wrote are destinations of the step; those of an interrupt follow it as `State`.
 //! - In Linux user mode the kernel is not in the recording: a system call is a `Trap` without a target, and
-//!   what the kernel changed in registers and memory follows as `State`. Where the flow then goes on elsewhere
-//!   (a signal) a `Gap` stands between.
+//!   what the kernel changed in registers and memory follows as `State`. Where execution then continues elsewhere
+//!   (a signal) a `Gap` comes between.
 //! - Page walks are `State` in front of the step that needed them.
 
 mod instruction;
@@ -32,7 +32,7 @@ pub enum Position {
     Pc(u64),
 }
 
-/// What to record.
+/// Which part of an execution to record, and in which detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordOptions {
     /// With registers.
@@ -56,7 +56,7 @@ impl Default for RecordOptions {
 /// A running program as a source of events.
 #[derive(Debug)]
 pub struct Recorder {
-    /// What runs.
+    /// The running program.
     pub target: Target,
     options: RecordOptions,
     meta: Meta,

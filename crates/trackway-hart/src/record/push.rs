@@ -36,7 +36,7 @@ pub(super) fn all_registers(hart: &Hart, batch: &mut Batch) {
     }
 }
 
-/// What was pushed since `begun`, as state; nothing where nothing was.
+/// Accesses pushed since `begun`, as state; none if there are none.
 pub(super) fn push_contents(batch: &mut Batch, begun: Accesses) {
     if let Some(accesses) = batch.end_accesses(begun)
         && (accesses.regs_len > 0 || accesses.mem_len > 0)

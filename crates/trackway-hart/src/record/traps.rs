@@ -68,7 +68,7 @@ impl Recorder {
         }
     }
 
-    /// What the Linux kernel did.
+    /// The events of a system call or signal.
     #[cold]
     pub(super) fn kernel(&mut self, batch: &mut Batch, pc: u64, kernel: Kernel) {
         let offset = 8 * self.recorded;

@@ -4,7 +4,7 @@ use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 use trackway_core::Isa;
 
-/// What is to be done with an encoding of a row.
+/// What a row says about its encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// B and BL: 24-bit immediate, in words.

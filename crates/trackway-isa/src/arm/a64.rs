@@ -3,7 +3,7 @@
 use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 
-/// What is to be done with an encoding of a row.
+/// What a row says about its encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Goes to pc plus a signed immediate of `width` bits at bit `low`, in words.
@@ -75,7 +75,7 @@ const ROWS: &[Row<Class>] = &[
     Row::new(0x7fc0_4000, 0x75c0_0000, BRANCH9, "cbeq, cbne (immediate)"),
 ];
 
-/// Over bits 31:24, which tell most instructions apart.
+/// Over bits 31:24, which separate most instructions.
 static TABLE: Table<Class> = Table::new(ROWS, 24);
 
 /// A quick look for table builders: true says that [`flow`] is sequential, false says nothing.

@@ -1,11 +1,11 @@
-//! What the three mask tables have in common.
+//! The row type and look-up that the three mask tables share.
 
 /// One row of a mask table: an encoding whose bits under `mask` equal `value` is of this `class`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row<C> {
     /// The bits that decide.
     pub(crate) mask: u32,
-    /// What they must be.
+    /// Value of the fixed bits.
     pub(crate) value: u32,
     /// Which class it is then.
     pub(crate) class: C,

@@ -1,6 +1,6 @@
 //! Arm A64, A32 and T32: control transfer from our own masks, text from capstone.
 //!
-//! The mask tables list what ETE calls P0 instructions, and what traps by itself. They are checked for
+//! The mask tables list what ETE calls P0 instructions, and those that always trap. They are checked for
 //! overlap while compiling, against objdump on real programs, and against capstone over the whole
 //! encoding space; `docs/isa.md` lists where we differ from capstone and why.
 

@@ -7,7 +7,7 @@ use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 use trackway_core::Isa;
 
-/// What is to be done with an encoding of a row.
+/// What a row says about its encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// B with a condition, 8 bits.
@@ -85,7 +85,7 @@ const WIDE_ROWS: &[Row<Class>] = &[
     Row::new(0xfff0_ffc0, 0xf850_f000, Ldr, "ldr pc (register)"),
 ];
 
-/// What the space of the conditional branch holds where its condition would be 14 or 15.
+/// The conditional branch space where its condition would be 14 or 15.
 const MISCELLANEOUS_ROWS: &[Row<Class>] = &[
     Row::new(0xffff_ffff, 0xf3af_8002, Plain(Control::Wait), "wfe"),
     Row::new(0xffff_ffff, 0xf3af_8003, Plain(Control::Wait), "wfi"),
@@ -98,7 +98,7 @@ const MISCELLANEOUS_ROWS: &[Row<Class>] = &[
     Row::new(0xfff0_f000, 0xf7f0_a000, Plain(Control::Undefined), "udf"),
 ];
 
-/// What the space of the word load holds where its base is the pc.
+/// The word load space where its base is the pc.
 const LITERAL_ROWS: &[Row<Class>] = &[Row::new(0xff7f_f000, 0xf85f_f000, Ldr, "ldr pc (literal)")];
 
 static NARROW: Table<Class> = Table::new(NARROW_ROWS, 8);
@@ -127,7 +127,7 @@ pub const fn it_length(encoding: u32) -> Option<u32> {
     }
 }
 
-/// The same instruction when it stands in an IT block.
+/// The same instruction inside an IT block.
 pub const fn in_it_block(flow: Flow) -> Flow {
     let control = match flow.control {
         Control::Jump => Control::Branch,

@@ -7,7 +7,7 @@ use super::{Encoding, Inst, Op, Operand};
 /// A name and the operands that it leaves.
 type Written = (&'static str, &'static [Operand]);
 
-/// What a special case asks of the fields.
+/// The condition of a special case on the fields.
 #[derive(Clone, Copy)]
 enum If {
     Rd(u8),

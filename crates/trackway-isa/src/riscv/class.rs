@@ -1,4 +1,4 @@
-//! What kind of work an instruction does, and what it does to memory.
+//! The class of an instruction, and its memory behaviour.
 
 use trackway_core::MemKind;
 
@@ -47,7 +47,7 @@ pub enum Class {
     FloatMove,
     /// Sets the vector type and length.
     VectorConfig,
-    /// Vector load; 0 where the vector type, not the encoding, tells the size of an element.
+    /// Vector load; 0 where the vector type, not the encoding, has the size of an element.
     VectorLoad(u8),
     /// Vector store; 0 as for loads.
     VectorStore(u8),
@@ -55,12 +55,12 @@ pub enum Class {
     Vector,
 }
 
-/// What an instruction does to memory when it completes.
+/// The memory behaviour of an instruction that completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory {
     /// Loads read, stores write, atomics do both. A store-conditional writes, or not.
     pub kind: MemKind,
-    /// Bytes per access; `None` where the vector type tells it, not the encoding.
+    /// Bytes per access; `None` where the vector type decides.
     pub size: Option<u8>,
     /// How many accesses.
     pub count: Count,
@@ -73,12 +73,12 @@ pub enum Count {
     One,
     /// One or none: a store-conditional may fail.
     AtMostOne,
-    /// As many as vector length, mask and register group tell; possibly none.
+    /// Depends on vector length, mask and register group; possibly none.
     Vector,
 }
 
 impl Class {
-    /// What it does to memory, where it does anything.
+    /// Its memory behaviour; `None` if it does not access memory.
     pub const fn memory(self) -> Option<Memory> {
         let (kind, size, count) = match self {
             Self::Load(n) | Self::LoadReserved(n) => (MemKind::Read, n, Count::One),

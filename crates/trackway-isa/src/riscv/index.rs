@@ -8,7 +8,7 @@ use super::class::Width;
 use super::compressed::COMPRESSED;
 use super::table::{Encoding, INSTRUCTIONS, RV32_FORMS};
 
-/// Declarations by the bits that tell most of them apart, for one register width.
+/// Declarations by the bits that separate most of them, for one register width.
 struct Index {
     /// By major opcode, funct3 and the top six bits.
     wide: Buckets,
@@ -86,7 +86,7 @@ impl Index {
     }
 }
 
-/// The declarations whose fixed bits fit; several only where reserved operands tell them apart.
+/// The declarations whose fixed bits match; several only where reserved operands decide.
 pub(super) fn find(isa: Isa, word: u32) -> impl Iterator<Item = &'static Encoding> {
     static RV32: LazyLock<Index> = LazyLock::new(|| Index::new(Isa::Rv32));
     static RV64: LazyLock<Index> = LazyLock::new(|| Index::new(Isa::Rv64));

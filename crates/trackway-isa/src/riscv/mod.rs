@@ -1,7 +1,7 @@
 //! RISC-V: RV32 and RV64 with M, A, F, D, C, V, Zicsr, Zifencei, Zfh, Zba, Zbb, Zbc, Zbs, Zicond, Zawrs and
 //! the privileged instructions.
 //!
-//! Every instruction is declared once (`table.rs`, `compressed.rs`); [`decode`] gives its operation and
+//! Every instruction is declared once (`table.rs`, `compressed.rs`); [`decode`] returns its operation and
 //! fields, and [`text`] writes it as GNU objdump does. A compressed instruction decodes to the operation
 //! that it expands to.
 //!

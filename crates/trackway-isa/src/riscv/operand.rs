@@ -5,7 +5,7 @@ use trackway_core::{Isa, sign_extend};
 use super::Inst;
 use super::flow::{offset_b, offset_cb, offset_cj, offset_j};
 
-/// An operand, as it stands in assembly text, or a hidden one that an encoding implies.
+/// An operand of the assembly text, or a hidden one that an encoding implies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
     /// `x` register, bits 11:7, written.
@@ -66,9 +66,9 @@ pub enum Operand {
     Rm,
     /// Rounding mode of a conversion that is always exact; text leaves 0 out.
     RmExact,
-    /// What a fence orders before it, bits 27:24.
+    /// Accesses that a fence orders before it, bits 27:24.
     Pred,
-    /// What a fence orders after it, bits 23:20.
+    /// Accesses that a fence orders after it, bits 23:20.
     Succ,
     /// Acquire and release, bits 26 and 25; part of the name.
     AqRl,
@@ -152,7 +152,7 @@ const fn signed(value: u32, width: u32) -> i32 {
 }
 
 impl Operand {
-    /// Fills the fields that the operand stands for. False where the encoding is reserved.
+    /// Fills the fields of the operand. False where the encoding is reserved.
     pub(super) fn read(self, isa: Isa, word: u32, inst: &mut Inst) -> bool {
         let field = |lo| bits(word, lo, 5) as u8;
         let prime = |lo| 8 + bits(word, lo, 3) as u8;

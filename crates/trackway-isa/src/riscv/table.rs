@@ -1,6 +1,6 @@
 //! Every 32-bit instruction, declared once, in the order of the published opcode lists.
 //!
-//! A row gives the operation, its name, its operands in the order of assembly text, its class, extension
+//! A row has the operation, its name, its operands in the order of assembly text, its class, extension
 //! and width, and the fixed bits (mask, value). Reading fields, text, register roles and memory behaviour
 //! all come from it. `tests/riscv_opcodes.rs` holds it against the published lists.
 
@@ -20,9 +20,9 @@ pub struct Encoding {
     pub extension: Extension,
     /// Widths that have it.
     pub width: Width,
-    /// Which bits are fixed.
+    /// Mask of the fixed bits.
     pub mask: u32,
-    /// What they are.
+    /// Value of the fixed bits.
     pub value: u32,
 }
 

@@ -33,7 +33,7 @@ pub fn text(isa: Isa, pc: u64, encoding: u32, style: Style) -> String {
     out
 }
 
-/// Appends the text of one instruction: name, a blank, operands with commas. What does not decode is
+/// Appends the text of one instruction: name, a blank, operands with commas. An undecodable encoding is
 /// written as data.
 pub fn write_text(out: &mut String, isa: Isa, pc: u64, encoding: u32, style: Style) {
     match lookup(isa, encoding) {
@@ -187,7 +187,7 @@ impl Writer<'_> {
         true
     }
 
-    /// What a fence orders: input, output, reads, writes.
+    /// The accesses that a fence orders: input, output, reads, writes.
     fn fence_set(&mut self, set: i32) {
         if set & 15 == 0 {
             self.out.push_str("unknown");

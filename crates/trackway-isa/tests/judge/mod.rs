@@ -7,7 +7,7 @@ use trackway_core::Isa;
 use trackway_isa::arm::t32;
 use trackway_isa::{Control, Flow};
 
-/// What capstone says of an instruction.
+/// Capstone's groups of an instruction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Groups {
     /// Its text.
