@@ -48,10 +48,8 @@ mod pipe;
 mod produce;
 mod read;
 mod record;
-pub mod size;
 mod storage;
 mod text;
-pub mod word;
 mod write;
 mod xz;
 
@@ -64,7 +62,7 @@ pub use lower::Lower;
 pub use produce::{Done, Producer, Refusal};
 pub use read::{Chunk, RECORD, Records, Trace};
 pub use record::*;
-pub use text::{Lines, Text, exception_class, show};
+pub use text::{Lines, Text, show};
 pub use write::{Writer, recompress};
 
 /// What tells an ASTF trace: its first bytes.

@@ -11,7 +11,7 @@ use crate::record::{
     Access, Attribute, ExtraEa, Instruction, Level, Record, StringContinuation, StringRecord, Timestamp,
     TrapType,
 };
-use crate::word::{self, Memory};
+use trackway_isa::arm::memory::{self, Memory};
 
 /// Events of an ASTF trace.
 ///
@@ -538,7 +538,7 @@ fn bare_kind(word: u64, size: &mut u64) -> MemKind {
         return MemKind::Faulting;
     }
     let iword = (word >> 32) as u32;
-    match word::memory(iword) {
+    match memory::memory(iword) {
         Some(Memory::VectorPrefetch) => MemKind::Prefetch,
         Some(Memory::Prefetch) => {
             *size = 0;
@@ -550,7 +550,7 @@ fn bare_kind(word: u64, size: &mut u64) -> MemKind {
             *size = 0;
             MemKind::Maintenance
         }
-        Some(Memory::VectorLoad) if word::suppresses_faults(iword) => MemKind::Suppressed,
+        Some(Memory::VectorLoad) if memory::suppresses_faults(iword) => MemKind::Suppressed,
         _ => MemKind::Unknown,
     }
 }

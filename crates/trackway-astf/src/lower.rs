@@ -13,7 +13,7 @@ use crate::config::WriteConfig;
 use crate::normal::{arm_level, merge, wanted_record};
 use crate::produce::{Done, Producer};
 use crate::record::{Level, StringRecord, Trap as TrapRecord, TrapType};
-use crate::word::{Class, Tracked, classify, tracked};
+use trackway_isa::arm::{Class, StateWrite, classify, state_write};
 
 /// Batches that are looked at to tell the level.
 const EARLY: usize = 32;
@@ -419,21 +419,21 @@ impl Lower {
         self.state.count += 1;
         self.losses.add(Fate::Kept, "instructions", 1);
         self.losses.add(Fate::Kept, "memory accesses", accesses);
-        match tracked(step.word).filter(|_| !step.attempted && self.meta.format != FormatId::Astf) {
+        match state_write(step.word).filter(|_| !step.attempted && self.meta.format != FormatId::Astf) {
             Some(written) => self.follow_write(written),
             None => Ok(()),
         }
     }
 
     /// An instruction whose encoding tells the new state, of a source that may not.
-    fn follow_write(&mut self, written: Tracked) -> Result<()> {
+    fn follow_write(&mut self, written: StateWrite) -> Result<()> {
         let context = &mut self.state.context;
         let (field, set) = match written {
-            Tracked::Streaming(set) => (&mut context.streaming, set),
-            Tracked::Dit(set) => (&mut context.dit, set),
-            Tracked::Ssbs(set) => (&mut context.ssbs, set),
-            Tracked::StackPointer(set) => (&mut context.own_stack, set),
-            Tracked::Register => return Ok(()),
+            StateWrite::Streaming(set) => (&mut context.streaming, set),
+            StateWrite::Dit(set) => (&mut context.dit, set),
+            StateWrite::Ssbs(set) => (&mut context.ssbs, set),
+            StateWrite::StackPointer(set) => (&mut context.own_stack, set),
+            StateWrite::Register => return Ok(()),
         };
         if field.replace(set) != Some(set) {
             self.losses.add(Fate::Derived, "PSTATE changes", 1);

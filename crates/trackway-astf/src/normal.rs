@@ -3,7 +3,8 @@
 use trackway_core::{Context, Fate, Losses, MemAccess, MemKind, Privilege, Security};
 
 use crate::record;
-use crate::word::{Class, Memory};
+use trackway_isa::arm::Class;
+use trackway_isa::arm::memory::Memory;
 
 /// Accesses in neighbouring pages need not be neighbours in memory: they are not merged (ASTF 4.5.2).
 const PAGE: u64 = 4096;

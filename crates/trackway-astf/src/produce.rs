@@ -16,8 +16,9 @@ use crate::layout::Words;
 use crate::read::RECORD;
 use crate::record::*;
 use crate::sanitise;
-use crate::word::{Class, Memory, classify};
 use crate::write::{Writer, string_records};
+use trackway_isa::arm::memory::Memory;
+use trackway_isa::arm::{Class, classify};
 
 /// How an instruction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use trackway_core::{Error, Isa, Item, Items, Result};
 use trackway_isa::Disassembler;
+use trackway_isa::arm::exception_class;
 
 use crate::config::Storage;
 use crate::layout::Words;
@@ -292,66 +293,10 @@ fn show_trap(trap: &Trap, out: &mut String) -> std::fmt::Result {
     let virtually = if trap.is_virtual { "virtual " } else { "" };
     write!(out, "trap      : {virtually}{} to <{:#018x}>", kind.name(), trap.target_pc)?;
     if matches!(kind, TrapType::SYNCHRONOUS | TrapType::SERROR) || trap.ec != 0 {
-        write!(out, " : {:06b} {}", trap.ec, exception_class(trap.ec))?;
+        write!(out, " : {:06b} {}", trap.ec, exception_class(trap.ec).unwrap_or("reserved class"))?;
     }
     if trap.syscall_type != 0 {
         write!(out, " #{}", trap.syscall_index)?;
     }
     Ok(())
-}
-
-/// The name of what is no exception class.
-pub(crate) const RESERVED_CLASS: &str = "reserved class";
-
-/// The name of an exception class (Arm ARM, ESR_ELx.EC).
-pub const fn exception_class(class: u8) -> &'static str {
-    match class {
-        0x00 => "Unknown reason",
-        0x01 => "WFI or WFE",
-        0x03 => "MCR or MRC, CP15",
-        0x04 => "MCRR or MRRC, CP15",
-        0x05 => "MCR or MRC, CP14",
-        0x06 => "LDC or STC, CP14",
-        0x07 => "SVE, Advanced SIMD or floating point",
-        0x08 => "VMRS, CP10",
-        0x09 => "Pointer authentication",
-        0x0a => "LD64B or ST64B",
-        0x0c => "MRRC, CP14",
-        0x0d => "Branch Target",
-        0x0e => "Illegal Execution state",
-        0x11 => "SVC in AArch32",
-        0x12 => "HVC in AArch32",
-        0x13 => "SMC in AArch32",
-        0x15 => "SVC",
-        0x16 => "HVC",
-        0x17 => "SMC",
-        0x18 => "MSR, MRS or system instruction",
-        0x19 => "SVE",
-        0x1a => "ERET",
-        0x1b => "TSTART",
-        0x1c => "Pointer authentication failure",
-        0x1d => "SME",
-        0x1e => "Granule Protection Check",
-        0x1f => "implementation defined, to EL3",
-        0x20 => "Instruction Abort from lower",
-        0x21 => "Instruction Abort, same level",
-        0x22 => "PC alignment",
-        0x24 => "Data Abort from lower",
-        0x25 => "Data Abort, same level",
-        0x26 => "SP alignment",
-        0x27 => "Memory copy or set",
-        0x28 => "Floating point in AArch32",
-        0x2c => "Floating point",
-        0x2f => "SError",
-        0x30 => "Breakpoint from lower",
-        0x31 => "Breakpoint, same level",
-        0x32 => "Software Step from lower",
-        0x33 => "Software Step, same level",
-        0x34 => "Watchpoint from lower",
-        0x35 => "Watchpoint, same level",
-        0x38 => "BKPT in AArch32",
-        0x3a => "Vector Catch",
-        0x3c => "BRK",
-        _ => RESERVED_CLASS,
-    }
 }

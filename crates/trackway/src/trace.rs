@@ -267,5 +267,6 @@ impl Trace {
 
 /// The architecture's name of a trap, where it has one: by its Arm exception class, else by the format's own numbers.
 pub fn trap_name(format: &dyn Format, trap: &Trap) -> Option<&'static str> {
-    trap.class.map(trackway_astf::exception_class).or_else(|| format.trap_name(trap))
+    let class = |class| trackway_isa::arm::exception_class(class).unwrap_or("reserved class");
+    trap.class.map(class).or_else(|| format.trap_name(trap))
 }

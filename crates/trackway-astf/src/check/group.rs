@@ -3,8 +3,8 @@
 use super::rules::*;
 use super::state::Checker;
 use crate::record::{Access, Attribute, Instruction, Level};
-use crate::size::{Bytes, access_bytes, element_bytes, literal};
-use crate::word::{Class, Memory, Tracked, classify, is_sme, sme_index, suppresses_faults, tracked};
+use trackway_isa::arm::memory::{Bytes, Memory, access_bytes, element_bytes, literal, suppresses_faults};
+use trackway_isa::arm::{Class, StateWrite, classify, has_za_index, is_sme, state_write};
 
 use trackway_core::{Rule, Syscall};
 
@@ -13,7 +13,7 @@ use trackway_core::{Rule, Syscall};
 pub(super) struct Group {
     pub(super) record: Instruction,
     pub(super) class: Class,
-    pub(super) tracked: Option<Tracked>,
+    pub(super) tracked: Option<StateWrite>,
     number: u64,
     offset: u64,
     /// Rules that an access broke, as bits of [`RULES`].
@@ -40,7 +40,7 @@ impl Group {
         let mut group = Group {
             record: *record,
             class: classify(record.pc, record.iword),
-            tracked: tracked(record.iword),
+            tracked: state_write(record.iword),
             number,
             offset,
             broken: 0,
@@ -350,7 +350,7 @@ impl Checker {
 
     fn attribute(&mut self, group: &Group) {
         let Instruction { iword, trap, is_branch, .. } = group.record;
-        let indexed = sme_index(iword);
+        let indexed = has_za_index(iword);
         match group.record.attribute() {
             Attribute::Sme(..) if !indexed && !is_branch => {
                 self.report(&SME_NO_INDEX, || format!("{iword:#010x} computes no index"));

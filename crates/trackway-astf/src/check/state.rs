@@ -7,7 +7,7 @@ use super::rules::*;
 use crate::config::Config;
 use crate::layout::{Field, Words};
 use crate::record::*;
-use crate::word::{Class, Tracked};
+use trackway_isa::arm::{Class, StateWrite};
 
 /// Checks records one by one, in any order that they come. All of its state is here.
 ///
@@ -458,11 +458,11 @@ impl Checker {
             return;
         }
         let changed = match tracked {
-            Tracked::Streaming(set) => context.pstate_sm != set,
-            Tracked::Dit(set) => context.pstate_dit != set,
-            Tracked::Ssbs(set) => context.pstate_ssbs != set,
-            Tracked::StackPointer(set) => context.handler != set,
-            Tracked::Register => false,
+            StateWrite::Streaming(set) => context.pstate_sm != set,
+            StateWrite::Dit(set) => context.pstate_dit != set,
+            StateWrite::Ssbs(set) => context.pstate_ssbs != set,
+            StateWrite::StackPointer(set) => context.handler != set,
+            StateWrite::Register => false,
         };
         if changed {
             self.report(&CONTEXT_MISSING, || format!("no Context behind {:#010x}", group.record.iword));

@@ -3,8 +3,7 @@
 use super::rules::*;
 use super::state::Checker;
 use crate::record::{Level, Trap, TrapType};
-use crate::text::{RESERVED_CLASS, exception_class};
-use crate::word::Class;
+use trackway_isa::arm::{Class, exception_class};
 
 use trackway_core::Syscall;
 
@@ -119,7 +118,7 @@ impl Checker {
                 if is_virtual {
                     self.report(&VIRTUAL, || "is_virtual of a synchronous exception".to_string());
                 }
-                if exception_class(ec) == RESERVED_CLASS {
+                if exception_class(ec).is_none() {
                     self.report(&EXCEPTION_CLASS, || format!("class {ec:#04x} is not defined"));
                 }
             }

@@ -6,10 +6,17 @@
 
 pub mod a32;
 pub mod a64;
+mod class;
+mod exception;
 mod mask;
+pub mod memory;
+mod state;
 pub mod t32;
 mod text;
 
+pub use class::{Class, classify, has_za_index, is_sme};
+pub use exception::exception_class;
+pub use state::{StateWrite, state_write};
 pub use text::Text;
 
 use crate::Flow;
