@@ -69,33 +69,27 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod batch;
 mod bits;
 mod bytes;
 mod census;
 mod error;
-mod event;
-mod format_id;
+mod events;
 mod input;
 mod losses;
-mod meta;
-mod model;
+mod observer;
 mod random;
 mod rules;
 mod source;
 mod stream;
-mod text;
 
-pub use batch::{Batch, put};
 pub use bits::{BitReader, BitWriter, mask, sign_extend};
 pub use bytes::Bytes;
 pub use census::Census;
 pub use error::{Error, ErrorKind, Result};
-pub use event::*;
-pub use format_id::FormatId;
+pub use events::*;
 pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
 pub use losses::{Fate, Losses};
-pub use meta::{Meta, Producer};
+pub use observer::{Count, Observer};
 pub use random::SplitMix64;
 #[doc(hidden)]
 pub use rules::trim_demand;
@@ -103,9 +97,7 @@ pub use rules::{Finding, Rule, Severity};
 pub use source::{Item, Items, Sink, Source};
 #[doc(hidden)]
 pub use stream::Pool as Spare;
-pub use stream::{
-    Cancel, Count, Decode, Entry, Observer, Parts, Pool, Seen, Show, Stream, in_order, in_parts,
-};
+pub use stream::{Cancel, Decode, Entry, Parts, Pool, Seen, Show, Stream, in_order, in_parts};
 
 #[doc(hidden)]
 pub fn observe_serially(source: &mut (impl Source + ?Sized), observer: &mut dyn Observer) -> Result<bool> {

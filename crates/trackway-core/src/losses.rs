@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::event::Context;
+use crate::events::Context;
 
 /// What happened to a piece of information on its way into another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,11 +1,11 @@
 //! The three interfaces of a format: events out, events in, native items as text.
 
-use crate::batch::Batch;
 use crate::census::Census;
 use crate::error::Result;
+use crate::events::Batch;
+use crate::events::Meta;
 use crate::losses::Losses;
-use crate::meta::Meta;
-use crate::stream::Observer;
+use crate::observer::Observer;
 
 /// Produces events: the `lift` side of a format. Formats implement [`Decode`](crate::Decode) and get this from
 /// [`Stream`](crate::Stream).

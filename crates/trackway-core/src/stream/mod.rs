@@ -6,22 +6,21 @@
 //! each other, progress adds up, and a run can be cancelled.
 
 mod cancel;
-mod observer;
 mod parts;
 mod pool;
 mod queue;
 
 pub use cancel::Cancel;
-pub use observer::{Count, Observer};
 pub use parts::{Seen, Show, in_parts};
 pub use pool::Pool;
 pub use queue::in_order;
 
-use crate::batch::Batch;
 use crate::census::Census;
 use crate::error::{Error, Result};
-use crate::event::Gap;
-use crate::meta::Meta;
+use crate::events::Batch;
+use crate::events::Gap;
+use crate::events::Meta;
+use crate::observer::Observer;
 use crate::source::Source;
 
 /// The format's side of [`Stream`]: decodes one source.

@@ -1,7 +1,8 @@
 //! Parts of one source on several threads, merged in order.
 
-use crate::batch::Batch;
-use crate::stream::{Cancel, Observer, in_order};
+use crate::events::Batch;
+use crate::observer::Observer;
+use crate::stream::{Cancel, in_order};
 
 /// An observer with the source and number of the batches it is shown.
 pub struct Show<'o> {

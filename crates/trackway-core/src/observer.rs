@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use crate::batch::Batch;
+use crate::events::Batch;
 
 /// An analysis of events whose results for two consecutive parts of a trace can be merged, so that
 /// [`Source::observe`](crate::Source::observe) can run it on every core.

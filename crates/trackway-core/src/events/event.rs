@@ -5,8 +5,8 @@
 
 use std::num::NonZeroU32;
 
-use crate::format_id::FormatId;
-use crate::model::{fields, words};
+use crate::events::format_id::FormatId;
+use crate::events::model::{fields, words};
 
 /// One thing that happened, and the item in the input that told it.
 #[derive(Clone, Copy, Debug, PartialEq)]

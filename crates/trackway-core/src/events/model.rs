@@ -1,26 +1,25 @@
 //! The macros that declare the event model once: the type, and its text form both ways.
 
-use crate::batch::Batch;
-
-/// A field of the model: shown after its name in an event line, and read back from it.
+/// A field of the model: shown after its name in an event line, and read back from it. `S` holds what fields refer to:
+/// the batch.
 ///
 /// `show` writes nothing and returns false where the field is absent (unknown, empty, default).
-pub(crate) trait Field: Sized {
-    fn show(&self, batch: &Batch, out: &mut String) -> bool;
-    fn read(text: Option<&str>, batch: &mut Batch) -> Option<Self>;
+pub(crate) trait Field<S>: Sized {
+    fn show(&self, side: &S, out: &mut String) -> bool;
+    fn read(text: Option<&str>, side: &mut S) -> Option<Self>;
 }
 
-/// A plain value: number or word.
+/// A plain value: a number or a name.
 pub(crate) trait Word: Sized {
     fn show_word(&self, out: &mut String);
     fn read_word(text: &str) -> Option<Self>;
 }
 
-impl<T: Word> Field for Option<T> {
-    fn show(&self, _: &Batch, out: &mut String) -> bool {
+impl<S, T: Word> Field<S> for Option<T> {
+    fn show(&self, _: &S, out: &mut String) -> bool {
         self.as_ref().inspect(|value| value.show_word(out)).is_some()
     }
-    fn read(text: Option<&str>, _: &mut Batch) -> Option<Self> {
+    fn read(text: Option<&str>, _: &mut S) -> Option<Self> {
         match text {
             None => Some(None),
             Some(text) => T::read_word(text).map(Some),
@@ -28,16 +27,16 @@ impl<T: Word> Field for Option<T> {
     }
 }
 
-/// Fields that are always there.
+/// Fields that are always shown.
 macro_rules! always {
     ($($ty:ty),*) => {$(
-        impl crate::model::Field for $ty {
-            fn show(&self, _: &crate::batch::Batch, out: &mut String) -> bool {
-                crate::model::Word::show_word(self, out);
+        impl<S> crate::events::model::Field<S> for $ty {
+            fn show(&self, _: &S, out: &mut String) -> bool {
+                crate::events::model::Word::show_word(self, out);
                 true
             }
-            fn read(text: Option<&str>, _: &mut crate::batch::Batch) -> Option<Self> {
-                text.and_then(crate::model::Word::read_word)
+            fn read(text: Option<&str>, _: &mut S) -> Option<Self> {
+                text.and_then(crate::events::model::Word::read_word)
             }
         }
     )*};
@@ -78,19 +77,19 @@ impl Word for bool {
 }
 
 /// A bare `bool` is a flag: shown only when set.
-impl Field for bool {
-    fn show(&self, _: &Batch, out: &mut String) -> bool {
+impl<S> Field<S> for bool {
+    fn show(&self, _: &S, out: &mut String) -> bool {
         if *self {
             self.show_word(out);
         }
         *self
     }
-    fn read(text: Option<&str>, _: &mut Batch) -> Option<Self> {
+    fn read(text: Option<&str>, _: &mut S) -> Option<Self> {
         text.map_or(Some(false), bool::read_word)
     }
 }
 
-/// Declares an enum whose variants have a word each.
+/// Declares an enum whose variants have a name each.
 macro_rules! words {
     ($(#[$meta:meta])* pub enum $name:ident { $($(#[$vmeta:meta])* $variant:ident = $word:literal,)* }) => {
         $(#[$meta])*
@@ -131,12 +130,12 @@ macro_rules! words {
             }
         }
 
-        impl crate::model::Word for $name {
+        impl crate::events::model::Word for $name {
             fn show_word(&self, out: &mut String) { out.push_str(self.as_str()); }
             fn read_word(text: &str) -> Option<Self> { text.parse().ok() }
         }
 
-        crate::model::always!($name);
+        crate::events::model::always!($name);
     };
 }
 pub(crate) use words;
@@ -152,31 +151,30 @@ macro_rules! fields {
             pub(crate) const FIELDS: &[&'static str] = &[$(stringify!($field)),*];
 
             /// Shows each field that is there.
-            pub(crate) fn show_fields(
-                &self,
-                batch: &crate::batch::Batch,
-                put: &mut dyn FnMut(&'static str, &str),
-            ) {
+            pub(crate) fn show_fields<S>(&self, side: &S, put: &mut dyn FnMut(&'static str, &str))
+            where
+                $($ty: crate::events::model::Field<S>,)*
+            {
                 let mut text = String::new();
                 $(
                     text.clear();
-                    if crate::model::Field::show(&self.$field, batch, &mut text) {
+                    if crate::events::model::Field::show(&self.$field, side, &mut text) {
                         put(stringify!($field), &text);
                     }
                 )*
             }
 
             /// Builds the value from `name=value` pairs.
-            pub(crate) fn read_fields(
-                pairs: &[(&str, &str)],
-                batch: &mut crate::batch::Batch,
-            ) -> Option<Self> {
+            pub(crate) fn read_fields<S>(pairs: &[(&str, &str)], side: &mut S) -> Option<Self>
+            where
+                $($ty: crate::events::model::Field<S>,)*
+            {
                 if pairs.iter().any(|(name, _)| !Self::FIELDS.contains(name)) {
                     return None;
                 }
                 let get = |name: &str| pairs.iter().find(|pair| pair.0 == name).map(|pair| pair.1);
                 Some($name {
-                    $($field: crate::model::Field::read(get(stringify!($field)), batch)?,)*
+                    $($field: crate::events::model::Field::read(get(stringify!($field)), side)?,)*
                 })
             }
         }

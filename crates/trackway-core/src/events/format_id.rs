@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::model::{Word, always};
+use crate::events::model::{Word, always};
 
 /// Which format a trace or a foreign item is of: a short lower-case name. The list is open; each format crate declares its own.
 ///

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::event::*;
+use crate::events::event::*;
 
 /// Events in order, and what they index. Clear it and fill it again: streaming then costs no
 /// allocation per instruction.

@@ -1,24 +1,42 @@
 //! Events as lines of text, stable and re-readable.
 //!
-//! A line is `OFFSET KIND name=value …`; nested values stand in parentheses, as in
+//! A line is `OFFSET KIND name=value …`; nested values are in parentheses, as in
 //! `accesses=mem(kind:read,address:0x1000,size:0x8)`. No value contains a space.
 
 use std::fmt::Write;
 
-use crate::batch::Batch;
-use crate::event::*;
-use crate::model::{Field, Word};
+use crate::events::batch::Batch;
+use crate::events::event::*;
+use crate::events::model::{Field, Word};
 
 impl Batch {
-    /// Gives the kind word of an event, and each of its fields by name.
+    /// Returns the kind of an event, and passes each of its fields by name to `put`.
     pub fn event_fields(&self, event: &Event, put: &mut dyn FnMut(&'static str, &str)) -> &'static str {
         match &event.kind {
-            EventKind::Step(step) => (step.show_fields(self, put), "step").1,
-            EventKind::Run(run) => (run.show_fields(self, put), "run").1,
-            EventKind::Trap(n) => (self.traps[*n as usize].show_fields(self, put), "trap").1,
-            EventKind::Context(n) => (self.contexts[*n as usize].show_fields(self, put), "context").1,
-            EventKind::Time(time) => (time.show_fields(self, put), "time").1,
-            EventKind::Mark(mark) => (mark.show_fields(self, put), "mark").1,
+            EventKind::Step(step) => {
+                step.show_fields(self, put);
+                "step"
+            }
+            EventKind::Run(run) => {
+                run.show_fields(self, put);
+                "run"
+            }
+            EventKind::Trap(n) => {
+                self.traps[*n as usize].show_fields(self, put);
+                "trap"
+            }
+            EventKind::Context(n) => {
+                self.contexts[*n as usize].show_fields(self, put);
+                "context"
+            }
+            EventKind::Time(time) => {
+                time.show_fields(self, put);
+                "time"
+            }
+            EventKind::Mark(mark) => {
+                mark.show_fields(self, put);
+                "mark"
+            }
             EventKind::State(n) => match &self.states[*n as usize] {
                 State::Contents(accesses) => {
                     let mut text = String::new();
@@ -26,11 +44,23 @@ impl Batch {
                     put("accesses", &text);
                     "contents"
                 }
-                State::PageWalk(walk) => (walk.show_fields(self, put), "page-walk").1,
-                State::Bus(bus) => (bus.show_fields(self, put), "bus").1,
+                State::PageWalk(walk) => {
+                    walk.show_fields(self, put);
+                    "page-walk"
+                }
+                State::Bus(bus) => {
+                    bus.show_fields(self, put);
+                    "bus"
+                }
             },
-            EventKind::Gap(n) => (self.gaps[*n as usize].show_fields(self, put), "gap").1,
-            EventKind::Foreign(foreign) => (foreign.show_fields(self, put), "foreign").1,
+            EventKind::Gap(n) => {
+                self.gaps[*n as usize].show_fields(self, put);
+                "gap"
+            }
+            EventKind::Foreign(foreign) => {
+                foreign.show_fields(self, put);
+                "foreign"
+            }
         }
     }
 
@@ -114,7 +144,7 @@ fn nested_pairs(text: &str) -> Option<Vec<(&str, &str)>> {
     split_outside(inner, ',').into_iter().map(|pair| pair.split_once(':')).collect()
 }
 
-impl Field for Accesses {
+impl Field<Batch> for Accesses {
     fn show(&self, batch: &Batch, out: &mut String) -> bool {
         let start = out.len();
         for access in batch.mem_of(*self) {
@@ -143,7 +173,7 @@ impl Field for Accesses {
     }
 }
 
-impl Field for Option<AccessesRef> {
+impl Field<Batch> for Option<AccessesRef> {
     fn show(&self, batch: &Batch, out: &mut String) -> bool {
         self.is_some_and(|n| batch.run_accesses[n.0.get() as usize - 1].show(batch, out))
     }
@@ -156,7 +186,7 @@ impl Field for Option<AccessesRef> {
     }
 }
 
-impl Field for Option<ExtraRef> {
+impl Field<Batch> for Option<ExtraRef> {
     fn show(&self, batch: &Batch, out: &mut String) -> bool {
         let Some(n) = self else { return false };
         show_nested(|put| batch.extras[n.0.get() as usize - 1].show_fields(batch, put), out);
@@ -169,7 +199,7 @@ impl Field for Option<ExtraRef> {
     }
 }
 
-impl Field for Option<MemExtraRef> {
+impl Field<Batch> for Option<MemExtraRef> {
     fn show(&self, batch: &Batch, out: &mut String) -> bool {
         let Some(n) = self else { return false };
         show_nested(|put| batch.mem_extras[n.0.get() as usize - 1].show_fields(batch, put), out);
@@ -182,7 +212,7 @@ impl Field for Option<MemExtraRef> {
     }
 }
 
-impl Field for Value {
+impl Field<Batch> for Value {
     fn show(&self, batch: &Batch, out: &mut String) -> bool {
         match self {
             Value::Unknown => false,
@@ -207,8 +237,8 @@ impl Field for Value {
     }
 }
 
-/// Text shows as itself after a quote, with `%xx` for what would break the line; other bytes as hex.
-impl Field for Span {
+/// Text is shown after a quote, with `%xx` for bytes that would break the line; other bytes as hex.
+impl Field<Batch> for Span {
     fn show(&self, batch: &Batch, out: &mut String) -> bool {
         let bytes = batch.bytes_of(*self);
         if bytes.is_empty() {
@@ -251,7 +281,7 @@ impl std::fmt::Display for Reg {
         let text = match self.class {
             RegClass::Pc => "pc".to_string(),
             RegClass::Csr => format!("csr{:#x}", self.number),
-            class => format!("{}{}", class.word(), self.number),
+            class => format!("{}{}", class.as_str(), self.number),
         };
         f.pad(&text)
     }
@@ -262,17 +292,17 @@ impl Word for Reg {
         let _ = write!(out, "{self}");
     }
     fn read_word(text: &str) -> Option<Self> {
-        // `csr` and `reg` before the one-letter files; the number follows the word.
+        // `csr` and `reg` before the one-letter files; the number follows the name.
         let class =
             [RegClass::Csr, RegClass::Other, RegClass::Pc, RegClass::Int, RegClass::Float, RegClass::Vector]
                 .into_iter()
-                .find(|class| text.starts_with(class.word()))?;
-        let digits = &text[class.word().len()..];
+                .find(|class| text.starts_with(class.as_str()))?;
+        let digits = &text[class.as_str().len()..];
         let number = if class == RegClass::Pc && digits.is_empty() { 0 } else { u16::read_word(digits)? };
         Some(Reg { class, number })
     }
 }
-crate::model::always!(Reg);
+crate::events::model::always!(Reg);
 
 fn from_hex(digits: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = digits.as_bytes().as_chunks::<2>();

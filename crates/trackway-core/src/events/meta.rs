@@ -1,7 +1,7 @@
 //! What a source says about itself before the first event.
 
-use crate::event::Isa;
-use crate::format_id::FormatId;
+use crate::events::event::Isa;
+use crate::events::format_id::FormatId;
 
 /// Facts about a whole trace. `info`, `create` and every `lower` need them.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,13 @@
+//! The event model: events, the batch that holds them, facts about a trace, and event lines.
+
+mod batch;
+mod event;
+mod format_id;
+mod meta;
+mod model;
+mod text;
+
+pub use batch::{Batch, put};
+pub use event::*;
+pub use format_id::FormatId;
+pub use meta::{Meta, Producer};
