@@ -69,7 +69,7 @@ impl Window {
 fn place(image: &Image, text: &str) -> Result<(u64, u64), Failure> {
     if let Some(name) = text.strip_prefix("sym:") {
         let symbol = image.named(name);
-        let symbol = symbol.ok_or_else(|| Failure::Usage(format!("there is no symbol {name}")))?;
+        let symbol = symbol.ok_or_else(|| Failure::Usage(format!("unknown symbol {name}")))?;
         return Ok((symbol.address, symbol.size));
     }
     let text = text.strip_prefix("pc:").unwrap_or(text);

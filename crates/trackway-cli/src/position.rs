@@ -29,7 +29,7 @@ impl Position {
             Some(("sym", name)) => {
                 let symbol = programs.iter().find_map(|image| image.named(name));
                 let missing =
-                    || Failure::Usage(format!("there is no symbol {name} (--elf names the program)"));
+                    || Failure::Usage(format!("unknown symbol {name} (--elf names the program)"));
                 symbol.map(|symbol| Position::Pc(symbol.address)).ok_or_else(missing)
             }
             Some(_) => Err(wrong()),

@@ -1,4 +1,4 @@
-//! Pseudo-random numbers for tests and models: the same seed gives the same numbers everywhere.
+//! Pseudo-random numbers for tests and models: the same seed yields the same numbers everywhere.
 
 /// The SplitMix64 generator (Steele, Lea and Flood 2014). Not for secrets.
 ///

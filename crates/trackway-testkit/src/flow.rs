@@ -5,7 +5,7 @@ use trackway_core::{Isa, Syscall};
 /// What an instruction does to the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// Goes on behind itself; `memory` if it is a load or store.
+    /// Continues after itself; `memory` if it is a load or store.
     Next { memory: bool },
     /// Conditional branch to the given distance.
     Branch { distance: i64 },

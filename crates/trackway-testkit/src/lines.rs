@@ -24,7 +24,7 @@ impl Observer for Lines {
     }
 }
 
-/// Events that `fill` gives, errors where they come; the numbers of instructions must have no holes.
+/// Events that `fill` delivers, errors where they come; the numbers of instructions must have no holes.
 pub fn filled(source: &mut dyn Source) -> Vec<String> {
     let mut number = 0;
     let mut batch = Batch::default();
@@ -44,7 +44,7 @@ pub fn text(source: &mut dyn Source) -> String {
     filled(source).into_iter().map(|line| line + "\n").collect()
 }
 
-/// The first events that `fill` gives, errors where they come; `None` if there are more than `most`. For what may not end.
+/// The first events that `fill` delivers, errors where they come; `None` if there are more than `most`. For sources that may not end.
 pub fn at_most(most: usize, source: &mut dyn Source) -> Option<Vec<String>> {
     let mut batch = Batch::default();
     let mut all = 0;

@@ -1,4 +1,4 @@
-//! Output that stays at hand.
+//! Output that can be read back.
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,12 +1,12 @@
 //! The QEMU executions of the corpus: pcs, opcodes, memory accesses, system calls.
 //!
-//! A [`Run`] gives them as arrays, and as a [`Source`] of events ([`Run::events`]). The streams hold every
+//! A [`Run`] holds them as arrays, and as a [`Source`] of events ([`Run::events`]). The streams hold every
 //! *attempted* instruction. What the recording does not say is worked out from opcodes and from where the
 //! flow goes, and nothing more:
 //!
 //! - user programs: a system call is a `Step` that did not retire, then a `Trap` without a target (the kernel
-//!   is not in the recording); a faulting access likewise. Where the flow then goes on elsewhere (a signal)
-//!   a `Gap` stands between.
+//!   is not in the recording); a faulting access likewise. Where the flow then continues elsewhere (a signal)
+//!   a `Gap` comes between.
 //! - bare-metal programs: every break in the flow is a `Trap` with its target, and a `Context` with the
 //!   new privilege follows.
 
@@ -133,7 +133,7 @@ impl Run {
 
     /// The run as events.
     pub fn events(&self) -> Events<'_> {
-        let mut meta = Meta::new(FormatId::Stf, self.isa);
+        let mut meta = Meta::new(FormatId::new("qemu"), self.isa);
         meta.version = "QEMU 7.2 recording".to_string();
         meta.comments.push(format!("{}, recorded with QEMU", self.name));
         meta.start_pc = self.pcs.first().copied();
@@ -206,13 +206,13 @@ impl Events<'_> {
         context
     }
 
-    /// One instruction, and the break in the flow behind it.
+    /// One instruction, and the break in the flow after it.
     fn step(&mut self, batch: &mut Batch) {
         let (run, index) = (self.run, self.at);
         let pc = run.pcs[index];
         let next = run.pcs.get(index + 1).copied();
         let (word, size) = run.code_at(pc);
-        let behind = pc + u64::from(size);
+        let after = pc + u64::from(size);
         let flow = flow(run.isa, word, size);
         self.at += 1;
 
@@ -230,8 +230,8 @@ impl Events<'_> {
         match flow {
             // The last instruction of a recording went where its own encoding says.
             Flow::Branch { distance } => {
-                step.taken = Some(next != Some(behind) && next == target(distance));
-                if !(next.is_none() || next == Some(behind) || next == target(distance)) {
+                step.taken = Some(next != Some(after) && next == target(distance));
+                if !(next.is_none() || next == Some(after) || next == target(distance)) {
                     trap = Some(Trap::new(TrapKind::Interrupt));
                 }
             }
@@ -262,14 +262,14 @@ impl Events<'_> {
             Flow::Break => trap = Some(self.exception(&mut step, 3, 0x3c)),
             Flow::Undefined => trap = Some(self.exception(&mut step, 2, 0)),
             Flow::Next { memory: true }
-                if accesses.mem_len == 0 && next.is_some_and(|next| next != behind) =>
+                if accesses.mem_len == 0 && next.is_some_and(|next| next != after) =>
             {
                 // Only loads fault in these recordings. 0x24 and 0x25: data abort from a lower, the same level.
                 let class = if self.privilege == Privilege::El0 { 0x24 } else { 0x25 };
                 trap = Some(self.exception(&mut step, 5, class));
                 self.losses.add(Fate::Dropped, "addresses of faulting accesses", 1);
             }
-            Flow::Next { .. } if next.is_some_and(|next| next != behind) => {
+            Flow::Next { .. } if next.is_some_and(|next| next != after) => {
                 trap = Some(Trap::new(TrapKind::Interrupt));
             }
             Flow::Next { .. } => {}
@@ -284,7 +284,7 @@ impl Events<'_> {
         let offset = 8 * index as u64;
         batch.push(offset, EventKind::Step(step));
         if let Some(trap) = trap {
-            self.break_flow(batch, offset, trap, pc, behind, next);
+            self.break_flow(batch, offset, trap, pc, after, next);
         }
     }
 
@@ -295,14 +295,14 @@ impl Events<'_> {
         Trap { cause: (!arm).then_some(cause), class: arm.then_some(class), ..Trap::new(TrapKind::Exception) }
     }
 
-    /// The trap, and what is known of where the flow goes on.
+    /// The trap, and where the flow continues, if known.
     fn break_flow(
         &mut self,
         batch: &mut Batch,
         offset: u64,
         trap: Trap,
         pc: u64,
-        behind: u64,
+        after: u64,
         next: Option<u64>,
     ) {
         let interrupt = trap.kind == TrapKind::Interrupt;
@@ -311,7 +311,7 @@ impl Events<'_> {
         let from = if interrupt { None } else { Some(pc) };
         if !self.run.bare {
             batch.push_trap(offset, Trap { from, ..trap });
-            if let Some(next) = next.filter(|next| *next != behind) {
+            if let Some(next) = next.filter(|next| *next != after) {
                 let gap = Gap { from: Some(pc), to: Some(next), ..Gap::new(GapReason::Filtered) };
                 batch.push_gap(offset, gap);
             }

@@ -1,7 +1,7 @@
 //! Random RISC-V programs and random walks through them, for flow formats.
 //!
 //! A [`Program`] is a few dozen instructions that transfer control in every way there is. A [`Walk`] goes
-//! through it at random and gives events; it knows what a decoder has to find.
+//! through it at random and yields events; it knows what a decoder has to find.
 
 use trackway_core::*;
 
@@ -47,7 +47,7 @@ pub enum Leave {
     IndirectCall,
     /// Return.
     Return,
-    /// Loads the address of the slot for the jump behind it.
+    /// Loads the address of the slot for the jump after it.
     Pair(usize),
     /// Indirect jump that the pair before it explains.
     PairJump {
@@ -160,7 +160,7 @@ fn jal(rd: u32, distance: u32) -> u32 {
     0x0000_006f | rd << 7 | bit(20, 1, 31) | bit(1, 10, 21) | bit(11, 1, 20) | bit(12, 8, 12)
 }
 
-/// How often things happen on a walk: once in so many instructions, 0 for never.
+/// How often things happen on a walk: once in that many instructions, 0 for never.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rates {
     /// Exceptions.

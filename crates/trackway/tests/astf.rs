@@ -293,12 +293,12 @@ fn errors(bytes: &[u8]) -> BTreeMap<String, u64> {
 
 /// The same, as a ledger has it.
 fn broken(ledger: &str) -> BTreeMap<String, u64> {
-    let told = ledger.lines().filter_map(|line| {
+    let reported = ledger.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         let (count, what) = (words.next()?, words.next()?);
         what.starts_with("ASTF-").then(|| (what.to_string(), count.parse().unwrap()))
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Does what a processor may do come back, from events and from STF?
@@ -407,9 +407,9 @@ proptest! {
 #[test]
 fn what_once_did_not_come_back() {
     let cases: [(&str, &[u8], bool); 6] = [
-        ("a suspension behind an instruction at address 0", &[48, 33], true),
+        ("a suspension after an instruction at address 0", &[48, 33], true),
         ("the faulting access of a vector load, which STF does not hold", &[37], false),
-        ("an Instruction Abort directly behind a system call", &[34, 42], false),
+        ("an Instruction Abort directly after a system call", &[34, 42], false),
         ("a time between a return and its Trap", &[34, 33, 32, 43], true),
         ("a trap before any instruction, and then a reset", &[41, 48, 0], false),
         ("an interrupt at the level that a return led to", &[36, 35, 43, 41], false),
@@ -427,6 +427,6 @@ fn stf_does_not_hold_that_an_interrupt_is_virtual() {
         machine.go(choice, noise);
     }
     let (_, ledger) = to_stf(&machine.trace.finish().unwrap());
-    let told = ledger.lines().any(|line| line.ends_with("1  marks of virtual interrupts"));
-    assert!(told, "{ledger}");
+    let reported = ledger.lines().any(|line| line.ends_with("1  marks of virtual interrupts"));
+    assert!(reported, "{ledger}");
 }

@@ -17,7 +17,7 @@ fn corpus(path: &str) -> Option<std::path::PathBuf> {
     Some(found)
 }
 
-/// Destination registers and memory accesses of every instruction, as far as both formats tell them.
+/// Destination registers and memory accesses of every instruction, as far as both formats record them.
 fn accesses(mut source: Box<dyn Source>) -> Vec<String> {
     let mut out = Vec::new();
     let mut batch = Batch::default();
@@ -33,7 +33,7 @@ fn accesses(mut source: Box<dyn Source>) -> Vec<String> {
                     line += &format!(" {}={value:x}", reg.reg);
                 }
             }
-            // A read-modify-write may be told as one access or as two.
+            // A read-modify-write may be recorded as one access or as two.
             for access in batch.mem_of(step.accesses) {
                 let stored = batch.mem_extra_of(access).map_or(Value::Unknown, |extra| extra.stored);
                 let parts = match access.kind {

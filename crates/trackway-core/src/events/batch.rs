@@ -239,8 +239,8 @@ impl Batch {
     }
 }
 
-/// Appends where there is room, and tells whether there was: for loops that reserved it before. Where nothing in
-/// a loop can grow the vector, the compiler keeps its length and place in registers.
+/// Appends if there is capacity, and returns whether there was. Where nothing in a loop can grow the vector, the
+/// compiler keeps its length and place in registers.
 #[inline(always)]
 pub fn put<T>(items: &mut Vec<T>, item: T) -> bool {
     let room = items.len() < items.capacity();
@@ -251,7 +251,7 @@ pub fn put<T>(items: &mut Vec<T>, item: T) -> bool {
 }
 
 impl EventKind {
-    /// Instructions that this event stands for, attempted ones included.
+    /// Instructions in this event, attempted ones included.
     #[inline]
     pub fn instructions(&self) -> u64 {
         match self {

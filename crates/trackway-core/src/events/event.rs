@@ -8,7 +8,7 @@ use std::num::NonZeroU32;
 use crate::events::format_id::FormatId;
 use crate::events::model::{fields, words};
 
-/// One thing that happened, and the item in the input that told it.
+/// One thing that happened, and the item in the input that recorded it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
     /// Byte offset of the native item, in the decompressed stream.
@@ -128,7 +128,7 @@ fields! {
         pub sme_index: Option<u32>,
         /// Micro-ops: 5 bytes each, size in bytes and the 32-bit word.
         pub micro_ops: Span,
-        /// No instruction stands behind it (a fetch fault reported as a no-op).
+        /// Not an instruction: a fetch fault recorded as a no-op.
         pub placeholder: bool,
     }
 }
@@ -165,12 +165,12 @@ fields! {
     pub struct Run {
         /// Address of the first instruction.
         pub start: u64,
-        /// Address behind the last one.
+        /// Address after the last instruction.
         pub end: u64,
         /// How many instructions, attempted ones included.
         pub count: u32,
         /// Accesses of its last instruction, see [`Batch::accesses_of`](crate::Batch::accesses_of). A data trace
-        /// cuts runs behind every instruction whose accesses it tells.
+        /// cuts runs after every instruction whose accesses it records.
         pub accesses: Option<AccessesRef>,
         /// Instruction set.
         pub isa: Isa,
@@ -406,7 +406,7 @@ words! {
         U = "u",
         /// RISC-V supervisor.
         S = "s",
-        /// RISC-V hypervisor (HS where told apart).
+        /// RISC-V hypervisor (HS where the format distinguishes it).
         H = "h",
         /// RISC-V machine.
         M = "m",
@@ -515,7 +515,7 @@ words! {
         Halt = "halt",
         /// A trigger fired; the value is its number or address.
         Trigger = "trigger",
-        /// A watchpoint asked to be told; the value is the address.
+        /// A watchpoint asked for a notification; the value is the address.
         Notify = "notify",
         /// A numbered trace event.
         TraceEvent = "trace-event",
