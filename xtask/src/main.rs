@@ -1,104 +1,147 @@
 //! Project tasks. `cargo xtask test` is the one command that runs every check.
 
+mod console;
+mod cycles;
+mod layers;
+mod links;
+mod skips;
+mod tokens;
+mod tree;
+mod unused;
+mod words;
+
 use std::process::{Command, ExitCode};
 
+const USAGE: &str = "\
+cargo xtask test               format, checks, lints, docs, tests, fuzz targets, console blocks, examples
+cargo xtask check [NAME…]      these alone: cycles layers unused words links, and fuzz console examples
+cargo xtask words [--lower]    phrases and counts of words; --lower takes over counts that fell
+cargo xtask console [--write]  runs the console blocks; --write puts what they print into the pages
+cargo xtask bench              every benchmark
+cargo xtask fuzz [SECS]        every fuzz target, SECS each (needs cargo-fuzz)";
+
+/// What went wrong, as one message.
+type Outcome = Result<(), String>;
+
 fn main() -> ExitCode {
-    let task = std::env::args().nth(1);
-    match task.as_deref() {
-        Some("test") => run(&test()),
-        Some("bench") => run(&bench()),
-        Some("fuzz") => run(&fuzz(std::env::args().nth(2).as_deref().unwrap_or("60"))),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rest = arguments.get(1..).unwrap_or_default();
+    let outcome = match arguments.first().map(String::as_str) {
+        Some("test") => test(),
+        Some("check") if rest.is_empty() => QUICK.iter().try_for_each(|name| check(name)),
+        Some("check") => rest.iter().try_for_each(|name| check(name)),
+        Some("words") => words::report(rest.iter().any(|argument| argument == "--lower")),
+        Some("console") => console(rest.iter().any(|argument| argument == "--write")),
+        Some("bench") => bench(),
+        Some("fuzz") => fuzz(rest.first().map_or("60", String::as_str)),
         _ => {
-            eprintln!("cargo xtask test          format, lints, docs and all tests");
-            eprintln!("cargo xtask bench         every benchmark that needs nothing from the system");
-            eprintln!("cargo xtask fuzz [SECS]   every fuzz target, SECS each (needs cargo-fuzz)");
-            ExitCode::from(2)
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("== failed: {message}");
+            ExitCode::FAILURE
         }
     }
 }
 
-/// A step: its name and the cargo command line.
-type Step = (String, Vec<String>);
+/// Checks that read the sources and run nothing.
+const QUICK: [&str; 5] = ["cycles", "layers", "unused", "words", "links"];
 
-fn step(name: &str, arguments: &str) -> Step {
-    (name.to_string(), arguments.split_whitespace().map(str::to_string).collect())
-}
+/// Examples that show the library, and what they are run with.
+const EXAMPLES: [(&str, &str, &str); 0] = [];
 
-fn test() -> Vec<Step> {
-    vec![
-        step("format", "fmt --all --check"),
-        step("lints", "clippy --locked --all-targets -- -D warnings"),
-        step("docs", "doc --locked --no-deps --quiet"),
-        step("tests", "test --locked"),
-    ]
-}
-
-fn bench() -> Vec<Step> {
-    // Those that link a peer from the system are run by name.
-    let peers = ["trackway-bench-ete"];
-    packages("benches")
-        .into_iter()
-        .filter(|package| !peers.contains(&package.as_str()))
-        .map(|package| step(&package, &format!("bench --locked -p {package}")))
-        .collect()
-}
-
-fn fuzz(seconds: &str) -> Vec<Step> {
-    let folder = root().join("fuzz/fuzz_targets");
-    let mut targets: Vec<String> = std::fs::read_dir(folder)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| Some(entry.path().file_stem()?.to_str()?.to_string()))
-        .collect();
-    targets.sort();
-    targets
-        .iter()
-        .map(|target| {
-            step(target, &format!("fuzz run {target} -- -max_total_time={seconds} -rss_limit_mb=2048"))
-        })
-        .collect()
-}
-
-/// Packages of a folder, one per subfolder.
-fn packages(folder: &str) -> Vec<String> {
-    let mut found: Vec<String> = std::fs::read_dir(root().join(folder))
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().join("Cargo.toml").is_file())
-        .map(|entry| format!("trackway-bench-{}", entry.file_name().to_string_lossy()))
-        .collect();
-    found.sort();
-    found
-}
-
-fn root() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// Runs the steps in order and stops at the first that fails.
-fn run(steps: &[Step]) -> ExitCode {
-    for (name, arguments) in steps {
-        eprintln!("== {name}: cargo {}", arguments.join(" "));
-        let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
-        cargo.current_dir(root()).args(arguments).env("RUSTDOCFLAGS", "-D warnings");
-        if arguments.first().is_some_and(|first| first == "fuzz") {
-            // cargo-fuzz asks for unstable flags; the stable compiler takes them so.
-            cargo.env("RUSTC_BOOTSTRAP", "1");
-        }
-        match cargo.status() {
-            Ok(status) if status.success() => {}
-            Ok(status) => {
-                eprintln!("== {name} failed: {status}");
-                return ExitCode::FAILURE;
-            }
-            Err(error) => {
-                eprintln!("== {name}: {error}");
-                return ExitCode::FAILURE;
-            }
-        }
+/// Everything, in order; stops at the first thing that fails.
+fn test() -> Outcome {
+    cargo("format", "fmt --all --check", &[])?;
+    QUICK.iter().try_for_each(|name| check(name))?;
+    cargo("lints", "clippy --locked --all-targets -- -D warnings", &[])?;
+    cargo("docs", "doc --locked --no-deps --quiet", &[("RUSTDOCFLAGS", "-D warnings")])?;
+    let skips = skips::begin(&tree::root()).map_err(|error| error.to_string())?;
+    let tested = cargo("tests", "test --locked", &[(skips::VARIABLE, &skips.display().to_string())]);
+    let skipped = skips::report(&skips);
+    if tested.is_err() {
+        eprint!("{skipped}");
+        return tested;
     }
+    ["console", "examples", "fuzz"].iter().try_for_each(|name| check(name))?;
+    eprint!("{skipped}");
     eprintln!("== all good");
-    ExitCode::SUCCESS
+    Ok(())
+}
+
+/// One check by name.
+fn check(name: &str) -> Outcome {
+    let problems = match name {
+        "cycles" => cycles::check(),
+        "layers" => layers::check(),
+        "unused" => unused::check(),
+        "words" => words::check(),
+        "links" => links::check(),
+        "console" => return console(false),
+        "examples" => {
+            return EXAMPLES.iter().try_for_each(|(package, example, arguments)| {
+                let run =
+                    format!("run --locked --profile test -p {package} --example {example} -- {arguments}");
+                cargo(example, &run, &[])
+            });
+        }
+        // The stable compiler takes the unstable flags of libFuzzer's crate so.
+        "fuzz" => {
+            let check = "check --locked --manifest-path fuzz/Cargo.toml";
+            return cargo("fuzz targets", check, &[("RUSTC_BOOTSTRAP", "1")]);
+        }
+        _ => return Err(format!("no check is called {name}\n{USAGE}")),
+    };
+    report(name, &problems)
+}
+
+/// Console blocks of pages.
+fn console(write: bool) -> Outcome {
+    cargo("the program", "build --locked --profile test -p trackway-cli", &[])?;
+    report("console", &console::check(&target().join("debug"), write))
+}
+
+/// Prints the problems that a check found.
+fn report(name: &str, problems: &[String]) -> Outcome {
+    eprintln!("== {name}: {} problems", problems.len());
+    problems.iter().for_each(|problem| eprintln!("   {problem}"));
+    if problems.is_empty() { Ok(()) } else { Err(name.to_string()) }
+}
+
+fn bench() -> Outcome {
+    for package in tree::packages().iter().filter(|package| package.name.starts_with("trackway-bench")) {
+        cargo(&package.name, &format!("bench --locked -p {}", package.name), &[])?;
+    }
+    Ok(())
+}
+
+fn fuzz(seconds: &str) -> Outcome {
+    for path in tree::files(&tree::root().join("fuzz/fuzz_targets"), "rs") {
+        let target = path.file_stem().unwrap_or_default().to_string_lossy();
+        let run = format!("fuzz run {target} -- -max_total_time={seconds} -rss_limit_mb=2048");
+        cargo(&target, &run, &[("RUSTC_BOOTSTRAP", "1")])?;
+    }
+    Ok(())
+}
+
+/// Where cargo puts what it builds.
+fn target() -> std::path::PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| tree::root().join("target"), Into::into)
+}
+
+/// Runs cargo in the root of the repository.
+fn cargo(name: &str, arguments: &str, variables: &[(&str, &str)]) -> Outcome {
+    eprintln!("== {name}: cargo {arguments}");
+    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    cargo.current_dir(tree::root()).args(arguments.split_whitespace());
+    cargo.envs(variables.iter().copied());
+    match cargo.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{name}: {status}")),
+        Err(error) => Err(format!("{name}: cargo: {error}")),
+    }
 }

@@ -108,8 +108,7 @@ fn the_lister_of_opencsd_reads_the_folder() {
     let folder = Folder::new("ete-unit-lister");
     let lister = |args: &[&str]| Command::new("trc_pkt_lister").args(args).current_dir(&folder.0).output();
     if lister(&["-help"]).is_err() {
-        eprintln!("SKIPPED: trc_pkt_lister is not installed (Debian: libopencsd-bin)");
-        return;
+        return trackway_testkit::skipped("trc_pkt_lister is not installed (Debian: libopencsd-bin)");
     }
     let snapshot = folder.file("run.ete");
     stdout(&["convert", ASTF, &snapshot, "--elf", ELF]);

@@ -73,17 +73,15 @@ fn raw_bytes_need_an_address_and_a_set() {
 /// The same addresses and encodings as objdump, over all sections of code of real programs.
 #[test]
 fn disassembly_covers_what_objdump_covers() {
-    let corpus = std::env::var("TRACKWAY_CORPUS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").to_string());
     for (folder, tool) in [("rv64gc", "riscv64-linux-gnu-"), ("aarch64", "aarch64-linux-gnu-")] {
-        let packed = format!("{corpus}/qemu/{folder}/qsortmix.elf.zst");
+        let packed = trackway_testkit::corpus_part(&format!("qemu/{folder}/qsortmix.elf.zst"));
+        let Some(packed) = packed else { return };
         let program = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{folder}.elf"));
-        let unpacked = std::fs::File::open(&packed).and_then(zstd::decode_all);
-        let Ok(bytes) = unpacked else { return eprintln!("SKIPPED: no corpus at {corpus}") };
+        let bytes = std::fs::File::open(&packed).and_then(zstd::decode_all).expect("a good file");
         std::fs::write(&program, bytes).expect("scratch file");
         let objdump = Command::new(format!("{tool}objdump")).args(["-d", "-z", "-w"]).arg(&program).output();
         let Ok(objdump) = objdump else {
-            eprintln!("SKIPPED: {tool}objdump is not installed");
+            trackway_testkit::skipped(&format!("{tool}objdump is not installed"));
             continue;
         };
         let line = |line: &str| {
@@ -94,7 +92,7 @@ fn disassembly_covers_what_objdump_covers() {
         let text = String::from_utf8_lossy(&objdump.stdout).into_owned();
         let theirs: Vec<String> = text.lines().filter_map(line).collect();
         // From the packed file: it is unpacked on the way.
-        let ours = stdout(&["image", &packed, "--disasm"]);
+        let ours = stdout(&["image", &packed.display().to_string(), "--disasm"]);
         let ours: Vec<&str> = ours.lines().collect();
         assert_eq!(ours.len(), theirs.len(), "{folder}");
         assert!(ours.len() > 50_000);

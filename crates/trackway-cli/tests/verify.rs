@@ -8,7 +8,7 @@ use common::{Folder, repo, text, trackway};
 
 /// A trace of a real core, and its program.
 fn flute() -> Option<(String, String)> {
-    let folder = trackway_testkit::corpus()?.join("tandem/own");
+    let folder = trackway_testkit::corpus_part("tandem/own")?;
     let file = |name: &str| folder.join(name).display().to_string();
     Some((file("own2.tv"), file("own2.elf")))
 }

@@ -19,7 +19,7 @@ fn installed() -> bool {
     // It writes a log where it is started, even for help.
     let found = Command::new(LISTER).arg("-help").current_dir(env!("CARGO_TARGET_TMPDIR")).output().is_ok();
     if !found {
-        eprintln!("SKIPPED: {LISTER} is not installed (Debian: libopencsd-bin)");
+        trackway_testkit::skipped(&format!("{LISTER} is not installed (Debian: libopencsd-bin)"));
     }
     found
 }

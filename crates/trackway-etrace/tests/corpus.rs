@@ -20,7 +20,7 @@ const CASES: [&str; 8] = [
 ];
 
 fn folder() -> Option<std::path::PathBuf> {
-    trackway_testkit::corpus().map(|corpus| corpus.join("etrace")).filter(|folder| folder.is_dir())
+    trackway_testkit::corpus_part("etrace")
 }
 
 struct Case {

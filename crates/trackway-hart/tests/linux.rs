@@ -32,7 +32,7 @@ fn passes_under_qemu() {
         let qemu = format!("qemu-riscv{width}");
         let run = Command::new(&qemu).arg(elf(width)).arg("hello").stdin(Stdio::null()).output();
         let Ok(run) = run else {
-            eprintln!("SKIPPED: {qemu} is not installed");
+            trackway_testkit::skipped(&format!("{qemu} is not installed"));
             continue;
         };
         assert!(run.status.success(), "{qemu}: {:?}", run.status);

@@ -41,7 +41,7 @@ fn programs_pass_under_qemu() {
             .output();
         match run {
             Ok(out) if out.status.code() == Some(127) => {
-                return eprintln!("SKIPPED: {qemu} is not installed");
+                return trackway_testkit::skipped(&format!("{qemu} is not installed"));
             }
             Ok(out) => {
                 let said = String::from_utf8_lossy(&out.stderr);
@@ -51,7 +51,7 @@ fn programs_pass_under_qemu() {
                     "{program}: the code is the number of the test. {said}"
                 );
             }
-            Err(_) => return eprintln!("SKIPPED: no `timeout` to run {qemu} with"),
+            Err(_) => return trackway_testkit::skipped("`timeout` is not installed"),
         }
     }
 }

@@ -49,7 +49,7 @@ fn as_addr2line() {
         [("aarch64", "aarch64-linux-gnu-addr2line"), ("rv64gc", "riscv64-linux-gnu-addr2line")]
     {
         if Command::new(tool).arg("--version").stdout(Stdio::null()).status().is_err() {
-            eprintln!("SKIPPED: {tool} is not installed");
+            trackway_testkit::skipped(&format!("{tool} is not installed"));
             continue;
         }
         let Some(run) = Run::corpus(folder, "lua") else { return };

@@ -136,7 +136,7 @@ fn a32_and_t32_as_qemu_runs_them() {
     qemu.args(["-singlestep", "-d", "exec,nochain", "-D"]).arg(&log).arg(program);
     match qemu.status() {
         Ok(status) => assert!(status.success(), "the program found itself wrong"),
-        Err(_) => return eprintln!("SKIPPED: qemu-arm is not installed"),
+        Err(_) => return trackway_testkit::skipped("qemu-arm is not installed"),
     }
     let text = std::fs::read_to_string(log).expect("qemu wrote it");
     let pc = |line: &str| u64::from_str_radix(line.split('/').nth(1)?, 16).ok();

@@ -7,7 +7,7 @@ mod judge;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use common::{corpus, scratch};
+use common::scratch;
 use judge::{Engines, explained};
 use trackway_core::Isa;
 use trackway_isa::arm::t32;
@@ -20,7 +20,7 @@ fn installed(tool: &str) -> bool {
     let command = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let found = command.is_ok_and(|status| status.success());
     if !found {
-        eprintln!("SKIPPED: {tool} is not installed");
+        trackway_testkit::skipped(&format!("{tool} is not installed"));
     }
     found
 }
@@ -195,7 +195,7 @@ fn agree(name: &str, prefix: &str, program: &Path) -> [usize; 4] {
 /// The six aarch64 programs of the corpus: all of their code.
 #[test]
 fn corpus_programs() {
-    let Some(corpus) = corpus() else { return eprintln!("SKIPPED: no corpus") };
+    let Some(corpus) = trackway_testkit::corpus() else { return };
     if !installed("aarch64-linux-gnu-objdump") {
         return;
     }

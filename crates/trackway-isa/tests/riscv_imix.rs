@@ -91,7 +91,7 @@ fn expected(text: &str) -> BTreeMap<String, u64> {
 
 #[test]
 fn stf_imix_classes_and_names() {
-    let Some(corpus) = common::corpus() else { return eprintln!("SKIPPED: no corpus") };
+    let Some(corpus) = trackway_testkit::corpus() else { return };
     for trace in ["dhry_riscv", "dhrystone_opt1", "dhrystone_spike"] {
         let file = std::fs::read(corpus.join(format!("stf/{trace}.zstf"))).expect(trace);
         let words = opcodes(&file);

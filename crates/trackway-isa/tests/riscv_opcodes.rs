@@ -5,7 +5,7 @@ mod common;
 use std::collections::HashMap;
 use std::path::Path;
 
-use common::{Random, corpus};
+use common::Random;
 use trackway_core::Isa;
 use trackway_isa::riscv::{COMPRESSED, CSRS, Encoding, INSTRUCTIONS, Inst, RV32_FORMS, lookup};
 
@@ -146,7 +146,7 @@ fn is_listed(line: &Listed, word: u32) -> bool {
 
 #[test]
 fn every_listed_instruction_has_its_name_and_fixed_bits() {
-    let Some(corpus) = corpus() else { return eprintln!("SKIPPED: no corpus") };
+    let Some(corpus) = trackway_testkit::corpus() else { return };
     for isa in [Isa::Rv32, Isa::Rv64] {
         let listed = lists(&corpus, isa);
         assert!(listed.len() > 500, "{}", listed.len());
@@ -184,7 +184,7 @@ fn every_listed_instruction_has_its_name_and_fixed_bits() {
 /// The bits of every listed operand field change the operand that we decode, and no other bits do.
 #[test]
 fn every_field_is_where_the_lists_say() {
-    let Some(corpus) = corpus() else { return eprintln!("SKIPPED: no corpus") };
+    let Some(corpus) = trackway_testkit::corpus() else { return };
     let positions = positions(&corpus);
     for isa in [Isa::Rv32, Isa::Rv64] {
         let mut random = Random(3);
@@ -266,7 +266,7 @@ fn check_field(name: &str, field: &str, value: u32, inst: &Inst) {
 /// from all of the space and from around every instruction.
 #[test]
 fn nothing_else_decodes() {
-    let Some(corpus) = corpus() else { return eprintln!("SKIPPED: no corpus") };
+    let Some(corpus) = trackway_testkit::corpus() else { return };
     for isa in [Isa::Rv32, Isa::Rv64] {
         let listed = lists(&corpus, isa);
         for word in (0..0x1_0000).filter(|w| w & 3 != 3) {
@@ -310,7 +310,7 @@ fn nothing_else_decodes() {
 
 #[test]
 fn control_registers_are_the_listed_ones() {
-    let Some(corpus) = corpus() else { return eprintln!("SKIPPED: no corpus") };
+    let Some(corpus) = trackway_testkit::corpus() else { return };
     let mut listed: Vec<(u16, String)> = ["csrs.csv", "csrs32.csv"]
         .iter()
         .flat_map(|f| {

@@ -32,7 +32,7 @@ fn expected(folder: &Path, name: &str) -> String {
 
 #[test]
 fn counts() {
-    let Some(folder) = corpus("counts") else { return };
+    let Some(folder) = corpus() else { return };
     for (name, records, instructions, chunks) in TRACES {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         for jobs in [1, 2] {
@@ -50,7 +50,7 @@ fn counts() {
 /// Record by record from END_HEADER on: the peer prints the header in another order.
 #[test]
 fn records_as_stf_record_dump_prints_them() {
-    let Some(folder) = corpus("records_as_stf_record_dump_prints_them") else { return };
+    let Some(folder) = corpus() else { return };
     let mut compared = 0;
     for (trace, dump) in [
         ("dhry_riscv.zstf", "dhry_riscv.record_dump.first20k.txt.xz"),
@@ -76,7 +76,7 @@ fn records_as_stf_record_dump_prints_them() {
 /// Instruction by instruction: address, target, opcode, memory.
 #[test]
 fn instructions_as_stf_dump_prints_them() {
-    let Some(folder) = corpus("instructions_as_stf_dump_prints_them") else { return };
+    let Some(folder) = corpus() else { return };
     let mut compared = 0;
     for (trace, dump) in [
         ("dhry_riscv.zstf", "dhry_riscv.dump.first5k.txt.xz"),
@@ -120,7 +120,7 @@ fn instructions_as_stf_dump_prints_them() {
 
 #[test]
 fn conversions_keep_every_record() {
-    let Some(folder) = corpus("conversions_keep_every_record") else { return };
+    let Some(folder) = corpus() else { return };
     for (name, ..) in TRACES {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         let unpacked = rewrite(&bytes, plain());
@@ -147,7 +147,7 @@ fn conversions_keep_every_record() {
 /// From events the trace says the same again.
 #[test]
 fn lift_and_lower_keep_what_happened() {
-    let Some(folder) = corpus("lift_and_lower_keep_what_happened") else { return };
+    let Some(folder) = corpus() else { return };
     for (name, ..) in TRACES.iter().filter(|trace| trace.1 < 1_000_000) {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         let trace = open(&bytes, 1).unwrap();

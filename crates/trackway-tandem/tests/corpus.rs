@@ -9,7 +9,7 @@ use trackway_tandem::{
 const RESET_PC: u64 = 0x7000_0000;
 
 fn own() -> Option<(Vec<u8>, Vec<u8>)> {
-    let folder = trackway_testkit::corpus()?.join("tandem/own");
+    let folder = trackway_testkit::corpus_part("tandem/own")?;
     Some((std::fs::read(folder.join("own2.tv")).ok()?, std::fs::read(folder.join("own2.elf")).ok()?))
 }
 

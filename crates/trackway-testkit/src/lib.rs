@@ -1,4 +1,4 @@
-//! Test support: where the corpus is, its real executions as events, and events as lines.
+//! Test support: where the corpus is, its real executions as events, events as lines, and tests that cannot run.
 //!
 //! Not published; format crates name it under `[dev-dependencies]`.
 //!
@@ -19,11 +19,14 @@ pub mod lines;
 pub mod output;
 pub mod qemu;
 pub mod random;
+mod skip;
 
 use std::path::PathBuf;
 
-/// The corpus folder: `TRACKWAY_CORPUS`, else `../shared/corpus` beside the repository. Where it is absent
-/// this says so on stderr, and the test that asked should pass.
+pub use skip::skipped;
+
+/// The corpus folder: `TRACKWAY_CORPUS`, else `../shared/corpus` beside the repository. Where it is absent the
+/// test that asked is recorded as [`skipped`], and should return.
 pub fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("TRACKWAY_CORPUS").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
@@ -31,7 +34,17 @@ pub fn corpus() -> Option<PathBuf> {
     );
     let found = folder.is_dir();
     if !found {
-        eprintln!("SKIPPED: no corpus at {} (set TRACKWAY_CORPUS)", folder.display());
+        skipped("no corpus (set TRACKWAY_CORPUS)");
     }
     found.then_some(folder)
+}
+
+/// A file or folder of the corpus, like `stf` or `tandem/own/own2.tv`; where it is absent the test is [`skipped`].
+pub fn corpus_part(path: &str) -> Option<PathBuf> {
+    let part = corpus()?.join(path);
+    let found = part.exists();
+    if !found {
+        skipped(&format!("no {path} in the corpus"));
+    }
+    found.then_some(part)
 }

@@ -38,7 +38,7 @@ fn run(bytes: Vec<u8>, elf: &[u8]) -> Report {
 
 #[test]
 fn verifies_with_no_mismatch() {
-    let Some(folder) = trackway_testkit::corpus().map(|corpus| corpus.join("tandem/own")) else { return };
+    let Some(folder) = trackway_testkit::corpus_part("tandem/own") else { return };
     let bytes = std::fs::read(folder.join("own2.tv")).unwrap();
     let elf = std::fs::read(folder.join("own2.elf")).unwrap();
     let report = run(bytes, &elf);

@@ -3,19 +3,7 @@
 use trackway::Trace;
 use trackway_core::{Batch, EventKind, FormatId, Input, MemKind, RegRole, Sink, Source, Value};
 use trackway_tandem::{Config, Lift, Lower, Profile, WriteConfig};
-
-fn corpus(path: &str) -> Option<std::path::PathBuf> {
-    let root = std::env::var_os("TRACKWAY_CORPUS").map_or_else(
-        || std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
-        Into::into,
-    );
-    let found = root.join(path);
-    if !found.exists() {
-        eprintln!("SKIPPED: no {} (set TRACKWAY_CORPUS)", found.display());
-        return None;
-    }
-    Some(found)
-}
+use trackway_testkit::corpus_part as corpus;
 
 /// Destination registers and memory accesses of every instruction, as far as both formats record them.
 fn accesses(mut source: Box<dyn Source>) -> Vec<String> {

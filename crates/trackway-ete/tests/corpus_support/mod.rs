@@ -38,17 +38,7 @@ pub const SNAPSHOTS: &[&str] = &[
 ];
 
 pub fn corpus() -> Option<PathBuf> {
-    let root = std::env::var_os("TRACKWAY_CORPUS")
-        .map_or_else(
-            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
-            PathBuf::from,
-        )
-        .join("ete");
-    if !root.is_dir() {
-        eprintln!("skipped: no corpus at {}", root.display());
-        return None;
-    }
-    Some(root)
+    trackway_testkit::corpus_part("ete")
 }
 
 pub fn open(path: &Path) -> std::io::Result<SharedBytes> {

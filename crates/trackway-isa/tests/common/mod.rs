@@ -17,14 +17,6 @@ pub(crate) fn scratch(name: &str) -> PathBuf {
     dir
 }
 
-/// Where the corpus of real data is, if it is.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let dir = std::env::var_os("TRACKWAY_CORPUS")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")));
-    dir.is_dir().then_some(dir)
-}
-
 /// Is a tool of the cross toolchain installed?
 pub(crate) fn installed(tool: &str) -> bool {
     let found = Command::new(format!("{PREFIX}{tool}"))
@@ -34,7 +26,7 @@ pub(crate) fn installed(tool: &str) -> bool {
         .status()
         .is_ok_and(|s| s.success());
     if !found {
-        eprintln!("SKIPPED: {PREFIX}{tool} is not installed");
+        trackway_testkit::skipped(&format!("{PREFIX}{tool} is not installed"));
     }
     found
 }

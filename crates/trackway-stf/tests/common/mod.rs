@@ -14,15 +14,9 @@ pub fn testdata(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
 }
 
-/// The corpus, or a line that says why the test does nothing.
-pub fn corpus(test: &str) -> Option<PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
-    let path = std::env::var_os("TRACKWAY_CORPUS").map_or(PathBuf::from(default), PathBuf::from).join("stf");
-    if path.is_dir() {
-        return Some(path);
-    }
-    eprintln!("SKIPPED {test}: no corpus at {} (set TRACKWAY_CORPUS)", path.display());
-    None
+/// The STF traces of the corpus.
+pub fn corpus() -> Option<PathBuf> {
+    trackway_testkit::corpus_part("stf")
 }
 
 /// A file in memory that stays readable after its writer is gone.
