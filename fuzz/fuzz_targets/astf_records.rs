@@ -11,7 +11,8 @@ use libfuzzer_sys::fuzz_target;
 use trackway_astf::{Checker, Config, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteConfig};
 use trackway_astf::{Record, from_bytes, recompress, show, to_bytes};
 use trackway_core::{
-    Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Observer, Severity, Sink, Source, Trap,
+    Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Observer, Severity, Sink, Source,
+    Trap,
 };
 use trackway_testkit::lines::{filled, observed};
 use trackway_testkit::output::Shared;

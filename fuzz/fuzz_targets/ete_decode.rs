@@ -13,7 +13,16 @@ use trackway_testkit::lines::{filled, observed};
 fuzz_target!(|data: &[u8]| {
     let [unit, framing, packets @ ..] = data else { return };
     // A64 at 0x1000, A32 at 0x2000, T32 at 0x3000; some of each kind of branch.
-    let a64 = [0xd503_201f_u32, 0x5400_0080, 0x9400_0003, 0x17ff_fffd, 0xd65f_03c0, 0xd503_3fdf, 0xd400_0001, 0xd61f_0000];
+    let a64 = [
+        0xd503_201f_u32,
+        0x5400_0080,
+        0x9400_0003,
+        0x17ff_fffd,
+        0xd65f_03c0,
+        0xd503_3fdf,
+        0xd400_0001,
+        0xd61f_0000,
+    ];
     let a32 = [0xe320_f000_u32, 0x0b00_0000, 0xeaff_fffc, 0xe12f_ff1e, 0xfa00_03ff, 0xef00_0000];
     let t32 = [0xbf00_u16, 0xd0fd, 0xf000, 0xf802, 0x4770, 0xdf05, 0xf000, 0xe802, 0xbf08, 0x4770];
     let mut image = Image::default();
@@ -55,7 +64,8 @@ fuzz_target!(|data: &[u8]| {
     }
     let stream = Input::Stream(Box::new(std::io::Cursor::new((*trace.data).as_ref().to_vec())));
     if framing == Framing::Raw {
-        let mut as_it_comes = Lift::from_input(trace.config.clone(), stream, Arc::clone(&trace.image), Options::default());
+        let mut as_it_comes =
+            Lift::from_input(trace.config.clone(), stream, Arc::clone(&trace.image), Options::default());
         assert_eq!(filled(&mut as_it_comes), filled(&mut lift(Options::default())));
     }
     filled(&mut lift(Options { show_withdrawn: true, strict: true, ..Options::default() }));

@@ -82,7 +82,10 @@ fn accesses(config: &Config, mut bytes: &[u8]) {
                 assert!(found.operand.is_none_or(|of| of == access.operand));
             }
             (Transfer::Request { access, lrid }, Reply::Access(found)) => {
-                assert_eq!((found.dtype, found.dsize, found.pending), (access.dtype, access.dsize, Some(lrid)));
+                assert_eq!(
+                    (found.dtype, found.dsize, found.pending),
+                    (access.dtype, access.dsize, Some(lrid))
+                );
                 assert_eq!(found.daddr, layout.has_address.then_some(access.daddr));
                 under_way.push((lrid, access));
             }

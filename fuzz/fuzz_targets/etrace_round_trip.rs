@@ -40,8 +40,9 @@ fuzz_target!(|data: &[u8]| {
     config.options.full_address = f & 32 != 0;
     config.encoder.block = u32::from(g >> 2 & 3);
     config.encoder.branch_count_max = if g & 16 == 0 { 3 } else { u32::MAX };
-    config.encoder.resync_mode = [ResyncMode::Off, ResyncMode::Packets, ResyncMode::Cycles, ResyncMode::Halfwords]
-        [usize::from(g >> 5 & 3)];
+    config.encoder.resync_mode =
+        [ResyncMode::Off, ResyncMode::Packets, ResyncMode::Cycles, ResyncMode::Halfwords]
+            [usize::from(g >> 5 & 3)];
     config.encoder.resync_interval = Some(1 + u64::from(h));
 
     let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();

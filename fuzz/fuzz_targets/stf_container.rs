@@ -27,7 +27,8 @@ fn run(file: &[u8], jobs: usize) -> (u64, u64, Vec<String>) {
     loop {
         match source.fill(&mut batch) {
             Ok(true) => {
-                let steps = batch.events.iter().filter(|event| matches!(event.kind, EventKind::Step(_))).count();
+                let steps =
+                    batch.events.iter().filter(|event| matches!(event.kind, EventKind::Step(_))).count();
                 found.0 += steps as u64;
                 found.1 += (batch.events.len() - steps) as u64;
             }

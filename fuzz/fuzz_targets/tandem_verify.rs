@@ -78,7 +78,11 @@ fuzz_target!(|data: &[u8]| {
     let range = |start: u64, size: u64| Range { start, end: start + size };
     let mut verifier = Verifier::new(Options {
         mmio: vec![range(0x10_0000, 0x1000), range(0x200_0000, 0x1_0000), range(0x1000_0000, 0x1000)],
-        map: if choice & 4 == 0 { vec![range(0x1000, 0xf000), range(0x8000_0000, 128 << 20)] } else { Vec::new() },
+        map: if choice & 4 == 0 {
+            vec![range(0x1000, 0xf000), range(0x8000_0000, 128 << 20)]
+        } else {
+            Vec::new()
+        },
         absent: Absent { x: bit(0), f: bit(1), csr: bit(2), privilege: bit(3), memory: bit(4) },
         strict: choice & 8 != 0,
         coverage: choice & 16 != 0,

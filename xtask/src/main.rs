@@ -51,8 +51,8 @@ fn main() -> ExitCode {
 /// Checks that read the sources and run nothing.
 const QUICK: [&str; 5] = ["cycles", "layers", "unused", "words", "links"];
 
-/// Examples that show the library, and what they are run with.
-const EXAMPLES: [(&str, &str, &str); 0] = [];
+/// Crates whose examples are run, without arguments.
+const EXAMPLES: [&str; 2] = ["trackway", "trackway-tools"];
 
 /// Everything, in order; stops at the first thing that fails.
 fn test() -> Outcome {
@@ -82,21 +82,20 @@ fn check(name: &str) -> Outcome {
         "words" => words::check(),
         "links" => links::check(),
         "console" => return console(false),
-        "examples" => {
-            return EXAMPLES.iter().try_for_each(|(package, example, arguments)| {
-                let run =
-                    format!("run --locked --profile test -p {package} --example {example} -- {arguments}");
-                cargo(example, &run, &[])
-            });
-        }
-        // The stable compiler takes the unstable flags of libFuzzer's crate so.
-        "fuzz" => {
-            let check = "check --locked --manifest-path fuzz/Cargo.toml";
-            return cargo("fuzz targets", check, &[("RUSTC_BOOTSTRAP", "1")]);
-        }
+        "examples" => return EXAMPLES.iter().try_for_each(|package| examples(package)),
+        "fuzz" => return cargo("fuzz targets", "check --locked -p trackway-fuzz", &[]),
         _ => return Err(format!("no check is called {name}\n{USAGE}")),
     };
     report(name, &problems)
+}
+
+/// Runs every example of a package in the root of the repository.
+fn examples(package: &str) -> Outcome {
+    for path in tree::files(&tree::root().join("crates").join(package).join("examples"), "rs") {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        cargo(&name, &format!("run --locked --profile test -p {package} --example {name}"), &[])?;
+    }
+    Ok(())
 }
 
 /// Console blocks of pages.
@@ -123,6 +122,7 @@ fn fuzz(seconds: &str) -> Outcome {
     for path in tree::files(&tree::root().join("fuzz/fuzz_targets"), "rs") {
         let target = path.file_stem().unwrap_or_default().to_string_lossy();
         let run = format!("fuzz run {target} -- -max_total_time={seconds} -rss_limit_mb=2048");
+        // cargo-fuzz asks for unstable flags, which the stable compiler takes so.
         cargo(&target, &run, &[("RUSTC_BOOTSTRAP", "1")])?;
     }
     Ok(())
