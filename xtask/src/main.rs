@@ -1,5 +1,6 @@
 //! Project tasks. `cargo xtask test` is the one command that runs every check.
 
+mod bench;
 mod console;
 mod cycles;
 mod layers;
@@ -13,12 +14,12 @@ mod words;
 use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
-cargo xtask test               format, checks, lints, docs, tests, fuzz targets, console blocks, examples
-cargo xtask check [NAME…]      these alone: cycles layers unused words links, and fuzz console examples
-cargo xtask words [--lower]    phrases and counts of words; --lower takes over counts that fell
-cargo xtask console [--write]  runs the console blocks; --write puts what they print into the pages
-cargo xtask bench              every benchmark
-cargo xtask fuzz [SECS]        every fuzz target, SECS each (needs cargo-fuzz)";
+cargo xtask test                    format, checks, lints, docs, tests, console blocks, examples, fuzz targets
+cargo xtask check [NAME…]           one check: cycles layers unused words links, console examples fuzz
+cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
+cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
+cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
+cargo xtask fuzz [SECS]             every fuzz target, SECS each (needs cargo-fuzz)";
 
 /// What went wrong, as one message.
 type Outcome = Result<(), String>;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Some("check") => rest.iter().try_for_each(|name| check(name)),
         Some("words") => words::report(rest.iter().any(|argument| argument == "--lower")),
         Some("console") => console(rest.iter().any(|argument| argument == "--write")),
-        Some("bench") => bench(),
+        Some("bench") => bench::run(rest),
         Some("fuzz") => fuzz(rest.first().map_or("60", String::as_str)),
         _ => {
             eprintln!("{USAGE}");
@@ -59,6 +60,7 @@ fn test() -> Outcome {
     cargo("format", "fmt --all --check", &[])?;
     QUICK.iter().try_for_each(|name| check(name))?;
     cargo("lints", "clippy --locked --all-targets -- -D warnings", &[])?;
+    cargo("lints of benches", "clippy --locked -p trackway-bench --all-targets -- -D warnings", &[])?;
     cargo("docs", "doc --locked --no-deps --quiet", &[("RUSTDOCFLAGS", "-D warnings")])?;
     let skips = skips::begin(&tree::root()).map_err(|error| error.to_string())?;
     let tested = cargo("tests", "test --locked", &[(skips::VARIABLE, &skips.display().to_string())]);
@@ -109,13 +111,6 @@ fn report(name: &str, problems: &[String]) -> Outcome {
     eprintln!("== {name}: {} problems", problems.len());
     problems.iter().for_each(|problem| eprintln!("   {problem}"));
     if problems.is_empty() { Ok(()) } else { Err(name.to_string()) }
-}
-
-fn bench() -> Outcome {
-    for package in tree::packages().iter().filter(|package| package.name.starts_with("trackway-bench")) {
-        cargo(&package.name, &format!("bench --locked -p {}", package.name), &[])?;
-    }
-    Ok(())
 }
 
 fn fuzz(seconds: &str) -> Outcome {

@@ -66,8 +66,8 @@ impl Package {
 /// Every package of the repository, fuzzing included.
 pub(crate) fn packages() -> Vec<Package> {
     let root = root();
-    let nested = ["crates", "benches", "oracles"].iter().flat_map(|folder| entries(&root.join(folder)));
-    let single = ["benches", "xtask", "fuzz"].map(|folder| root.join(folder));
+    let nested = ["crates", "oracles"].iter().flat_map(|folder| entries(&root.join(folder)));
+    let single = ["benches", "fuzz", "xtask"].map(|folder| root.join(folder));
     nested.chain(single).filter_map(|folder| Package::read(&folder)).collect()
 }
 

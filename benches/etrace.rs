@@ -1,15 +1,12 @@
-//! Decoding and encoding a real execution beside riscv-etrace 0.10: same stream, one run, interleaved passes,
-//! medians. Needs the corpus.
-//!
-//! `cargo bench -p trackway-bench-etrace -- [PROGRAM | MEASURE]…` runs only what is named.
+//! E-Trace: decoding and encoding a real execution beside the crate riscv-etrace, on the same stream. Needs the corpus.
 
-#[path = "../../../crates/trackway-etrace-peer/tests/peer/mod.rs"]
+#[path = "../crates/trackway-etrace-peer/tests/peer/mod.rs"]
 mod peer;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use riscv_etrace::{binary, instruction};
+use trackway_bench::{Measure, run as measure_all};
 use trackway_core::*;
 use trackway_etrace::port::{Block, Cycle, Itype};
 use trackway_etrace::{Config, Dialect, Encoder, Lift, Lower, ResyncMode};
@@ -44,45 +41,6 @@ fn stretch(run: &qemu::Run) -> Batch {
         out.push(0, EventKind::Step(step));
     }
     out
-}
-
-/// Seconds that this thread was on a processor; other work on the machine does not count.
-fn on_cpu() -> Option<f64> {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split(' ').next()?.parse::<f64>().ok().map(|nanoseconds| nanoseconds / 1e9)
-}
-
-/// Something that is timed: it gives the number of instructions that it went through.
-struct Measure<'a> {
-    name: &'static str,
-    /// By the clock, and not by the time that this thread was on a processor.
-    by_clock: bool,
-    work: Box<dyn FnMut() -> u64 + 'a>,
-    /// Instructions per second, in millions.
-    rates: Vec<f64>,
-}
-
-impl<'a> Measure<'a> {
-    fn new(name: &'static str, work: impl FnMut() -> u64 + 'a) -> Self {
-        Measure { name, by_clock: false, work: Box::new(work), rates: Vec::new() }
-    }
-
-    fn by_clock(self) -> Self {
-        Measure { by_clock: true, ..self }
-    }
-
-    fn run(&mut self) {
-        let (start, cpu) = (Instant::now(), on_cpu().filter(|_| !self.by_clock));
-        let count = (self.work)();
-        let cpu = cpu.and_then(|before| Some(on_cpu()? - before));
-        self.rates.push(count as f64 / cpu.unwrap_or_else(|| start.elapsed().as_secs_f64()) / 1e6);
-    }
-
-    fn median(&self) -> f64 {
-        let mut rates = self.rates.clone();
-        rates.sort_by(f64::total_cmp);
-        rates[rates.len() / 2]
-    }
 }
 
 /// The stream and what it ran on.
@@ -127,18 +85,13 @@ impl Stream {
 }
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let (programs, measures): (Vec<String>, Vec<String>) =
-        args.into_iter().partition(|arg| PROGRAMS.contains(&&**arg));
     for name in PROGRAMS {
-        if programs.is_empty() || programs.iter().any(|program| program == name) {
-            let Some(run) = qemu::Run::corpus("rv64gc", name) else { return };
-            bench(name, &run, &measures);
-        }
+        let Some(run) = qemu::Run::corpus("rv64gc", name) else { return };
+        bench(name, &run);
     }
 }
 
-fn bench(name: &str, run: &qemu::Run, only: &[String]) {
+fn bench(program: &str, run: &qemu::Run) {
     let mut config = Config::new(Dialect::V2);
     config.params.iaddress_width = 64;
     config.params.ecause_width = 5;
@@ -174,7 +127,7 @@ fn bench(name: &str, run: &qemu::Run, only: &[String]) {
 
     let instructions = length * times;
     println!(
-        "{name}: {instructions} instructions in {times} sessions of {length}, {} packets, {} bytes",
+        "{program}: {instructions} instructions in {times} sessions of {length}, {} packets, {} bytes",
         packets * times,
         all.len()
     );
@@ -182,12 +135,13 @@ fn bench(name: &str, run: &qemu::Run, only: &[String]) {
     let config = &stream.config;
     let rows = peer::rows(&steps);
     let blocks = blocks(&steps);
-    let mut measures = vec![
-        Measure::new("decode-runs", || stream.observe(1)),
-        Measure::new("decode-pcs", || stream.pcs(base, &lengths)),
-        Measure::new("decode-1-thread", || stream.observe(1)).by_clock(),
-        Measure::new("decode-2-threads", || stream.observe(2)).by_clock(),
-        Measure::new("peer-decode-table", || {
+    let name = |measure: &str| format!("{program}: {measure}");
+    let measures = vec![
+        Measure::new(name("decode to runs"), "instructions", || stream.observe(1)).on_core(),
+        Measure::new(name("decode to pcs"), "instructions", || stream.pcs(base, &lengths)).on_core(),
+        Measure::new(name("decode, 1 thread"), "instructions", || stream.observe(1)),
+        Measure::new(name("decode, 2 threads"), "instructions", || stream.observe(2)),
+        Measure::new(name("riscv-etrace with a table of instructions"), "instructions", || {
             let mut count = 0;
             let code = binary::from_fn(|pc: u64| {
                 let slot = (pc.wrapping_sub(base) / 2) as usize;
@@ -196,8 +150,9 @@ fn bench(name: &str, run: &qemu::Run, only: &[String]) {
             peer::walk(all, &params, code, |item| count += u64::from(item.instruction().is_some())).unwrap();
             assert_eq!(count, instructions);
             count
-        }),
-        Measure::new("peer-decode-elf", || {
+        })
+        .on_core(),
+        Measure::new(name("riscv-etrace with the ELF file"), "instructions", || {
             let elf = elf::ElfBytes::<elf::endian::LittleEndian>::minimal_parse(&run.elf).unwrap();
             let code: binary::elf::Elf<_, _, instruction::base::Set> = binary::elf::Elf::new(elf).unwrap();
             let mut count = 0;
@@ -206,8 +161,9 @@ fn bench(name: &str, run: &qemu::Run, only: &[String]) {
                 .unwrap();
             assert_eq!(count, length * tenth);
             count
-        }),
-        Measure::new("encode-port", || {
+        })
+        .on_core(),
+        Measure::new(name("encode from the port"), "instructions", || {
             let mut encoder = Encoder::new(config).unwrap();
             // The signals of the port keep their values.
             let mut port = Cycle { privilege: 3, ..Cycle::default() };
@@ -221,16 +177,18 @@ fn bench(name: &str, run: &qemu::Run, only: &[String]) {
                 encoder.writer.clear();
             }
             instructions
-        }),
-        Measure::new("encode-events", || {
+        })
+        .on_core(),
+        Measure::new(name("encode from events"), "instructions", || {
             for _ in 0..times {
                 let mut lower = Lower::new(std::io::sink(), config, Isa::Rv64, None).unwrap();
                 lower.put(&steps).unwrap();
                 lower.finish().unwrap();
             }
             instructions
-        }),
-        Measure::new("peer-encode", || {
+        })
+        .on_core(),
+        Measure::new(name("riscv-etrace encoding"), "instructions", || {
             for _ in 0..times {
                 let mut since = 0;
                 let encoded = peer::encode(&rows, &params, Default::default(), |_| {
@@ -240,15 +198,20 @@ fn bench(name: &str, run: &qemu::Run, only: &[String]) {
                 std::hint::black_box(encoded.unwrap());
             }
             instructions
-        }),
+        })
+        .on_core(),
     ];
-    if !only.is_empty() {
-        measures.retain(|measure| only.iter().any(|name| measure.name.starts_with(&**name)));
+    let results = measure_all(PASSES, measures);
+    for (ours, other, goal) in [
+        ("decode to runs", "riscv-etrace with a table of instructions", Some(10.0)),
+        ("decode to runs", "riscv-etrace with the ELF file", Some(25.0)),
+        ("decode to pcs", "riscv-etrace with a table of instructions", None),
+        ("decode, 2 threads", "decode, 1 thread", Some(1.6)),
+        ("encode from the port", "riscv-etrace encoding", Some(3.0)),
+        ("encode from events", "riscv-etrace encoding", None),
+    ] {
+        results.faster(&name(ours), &name(other), goal);
     }
-    for _ in 0..PASSES {
-        measures.iter_mut().for_each(Measure::run);
-    }
-    report(&measures);
 }
 
 /// One row of single retirement per instruction.
@@ -261,25 +224,4 @@ fn blocks(steps: &Batch) -> Vec<Block> {
         Block::single(itype, pc, true, u8::from(step.length == 4))
     };
     steps.events.iter().map(block).collect()
-}
-
-/// Rates, and what the issue of each is: ours, the peer's, and how many times as fast ours has to be.
-fn report(measures: &[Measure<'_>]) {
-    for measure in measures {
-        println!("  {:20} {:9.1} M/s", measure.name, measure.median());
-    }
-    for (ours, other, goal) in [
-        ("decode-runs", "peer-decode-table", Some(10.0)),
-        ("decode-runs", "peer-decode-elf", Some(25.0)),
-        ("decode-pcs", "peer-decode-table", None),
-        ("decode-2-threads", "decode-1-thread", Some(1.6)),
-        ("encode-port", "peer-encode", Some(3.0)),
-        ("encode-events", "peer-encode", None),
-    ] {
-        let find = |name: &str| measures.iter().find(|measure| measure.name == name);
-        if let (Some(a), Some(b)) = (find(ours), find(other)) {
-            let goal = goal.map_or_else(String::new, |goal| format!(" (goal {goal})"));
-            println!("  {ours} / {other}: {:.2} times{goal}", a.median() / b.median());
-        }
-    }
 }

@@ -1,79 +1,43 @@
-//! The record loop and lifting, beside decompressing the same chunks alone, in one run on one trace.
+//! STF: the record loop and lifting, beside decompressing the same chunks alone.
 //!
-//! `cargo bench -p trackway-bench-stf [-- TRACE.zstf]`; without an argument the largest trace of the corpus, or
-//! one made on the spot where there is none. The trace is repeated ten times.
-#![allow(missing_docs)]
+//! The largest trace of the corpus, or a synthetic one where there is no corpus; its chunks repeated ten times.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
+use trackway_bench::{Measure, run};
 use trackway_core::{Count, Input, Source};
 use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Visit, Writer};
-
-/// What is timed; it gives how much it did.
-type Job<'j> = Box<dyn FnMut() -> u64 + 'j>;
 
 const REPEATS: usize = 10;
 const PASSES: usize = 15;
 
 fn main() {
     let (name, file) = input();
-    let file = repeat(&file);
-    let file: std::sync::Arc<Vec<u8>> = std::sync::Arc::new(file);
+    let file: std::sync::Arc<Vec<u8>> = std::sync::Arc::new(repeat(&file));
     let open = |jobs| {
         let config = Config { jobs, ..Config::default() };
         Trace::open(Input::Whole(file.clone()), config).expect("a good trace")
     };
-    println!("{name}, {REPEATS} times; median of {PASSES} passes");
+    println!("{name}, {REPEATS} times");
 
     let frames = frames(&file);
     let mut memory = vec![1; frames.0.len() * frames.1];
-    let mut jobs: Vec<(&str, Job<'_>)> = vec![
-        ("decompress", Box::new(|| decompress(&frames, &mut memory))),
-        ("  in the cache", Box::new(|| decompress_over(&frames))),
-        ("  to new memory", Box::new(|| decompress_anew(&frames))),
-        ("record loop", Box::new(|| records(open(1)))),
-        ("lift, 1 thread", Box::new(|| lift(open(1)))),
-        ("lift, 2 threads", Box::new(|| lift(open(2)))),
-    ];
-    // Interleaved, so that a change of the machine's mood hits all alike.
-    let mut times = vec![Vec::new(); jobs.len()];
-    let mut counts = vec![0; jobs.len()];
-    for _ in 0..PASSES {
-        for (n, (_, job)) in jobs.iter_mut().enumerate() {
-            let start = Instant::now();
-            counts[n] = std::hint::black_box(job());
-            times[n].push(start.elapsed());
-        }
-    }
-    let median = |times: &[Duration]| {
-        let mut sorted = times.to_vec();
-        sorted.sort();
-        sorted[sorted.len() / 2].as_secs_f64()
-    };
-    let medians: Vec<f64> = times.iter().map(|times| median(times)).collect();
-    let units = ["bytes", "bytes", "bytes", "records", "instructions", "instructions"];
-    for (n, (name, _)) in jobs.iter().enumerate() {
-        let rate = counts[n] as f64 / medians[n] / 1e6;
-        println!(
-            "{name:18} {:8.2} ms  {rate:8.1} M {}/s  {:5.2} x decompression",
-            medians[n] * 1e3,
-            units[n],
-            medians[n] / medians[0]
-        );
-    }
-    println!("record loop / decompression   {:.2}  (goal: at most 4)", medians[3] / medians[0]);
-    println!("lift / decompression          {:.2}  (goal: at most 8)", medians[4] / medians[0]);
-    println!("1 thread / 2 threads          {:.2}  (goal: at least 1.6)", medians[4] / medians[5]);
-    let best: Vec<f64> =
-        times.iter().flat_map(|times| times.iter().min()).map(Duration::as_secs_f64).collect();
-    println!(
-        "of the best passes: record loop {:.2}, lift {:.2}, threads {:.2}",
-        best[3] / best[0],
-        best[4] / best[0],
-        best[4] / best[5]
+    let results = run(
+        PASSES,
+        vec![
+            Measure::new("decompression", "bytes", || decompress(&frames, &mut memory)),
+            Measure::new("decompression in the cache", "bytes", || decompress_over(&frames)),
+            Measure::new("decompression to new memory", "bytes", || decompress_anew(&frames)),
+            Measure::new("record loop", "records", || records(open(1))),
+            Measure::new("lift, 1 thread", "instructions", || lift(open(1))),
+            Measure::new("lift, 2 threads", "instructions", || lift(open(2))),
+        ],
     );
+    results.rate("decompression in the cache");
+    results.rate("decompression to new memory");
+    results.slower("record loop", "decompression", Some(4.0));
+    results.slower("lift, 1 thread", "decompression", Some(8.0));
+    results.faster("lift, 2 threads", "lift, 1 thread", Some(1.6));
 }
 
 /// Touches the fields, so that they are really read.
@@ -144,7 +108,7 @@ fn frames(file: &[u8]) -> (Vec<Vec<u8>>, usize) {
     (frames, (0..count).map(|n| entry(n, 16)).max().unwrap_or(0))
 }
 
-/// All of the trace into memory that is at hand: what it takes to have the records at all.
+/// All of the trace into memory that is already mapped: the least that reading the records takes.
 fn decompress((frames, _): &(Vec<Vec<u8>>, usize), memory: &mut [u8]) -> u64 {
     let mut decompressor = zstd::bulk::Decompressor::new().expect("zstd works");
     let mut at = 0;
@@ -155,7 +119,7 @@ fn decompress((frames, _): &(Vec<Vec<u8>>, usize), memory: &mut [u8]) -> u64 {
     at as u64
 }
 
-/// All of the trace into memory that the system has to give first.
+/// All of the trace into memory that the system has to map first.
 fn decompress_anew((frames, largest): &(Vec<Vec<u8>>, usize)) -> u64 {
     let decompress = |frame: &Vec<u8>| zstd::bulk::decompress(frame, *largest).expect("a good frame");
     let all: Vec<Vec<u8>> = frames.iter().map(decompress).collect();
@@ -176,19 +140,15 @@ fn decompress_over((frames, largest): &(Vec<Vec<u8>>, usize)) -> u64 {
     bytes
 }
 
-fn input() -> (String, Vec<u8>) {
-    let argument = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    let corpus = std::env::var("TRACKWAY_CORPUS")
-        .unwrap_or_else(|_| concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus").into());
-    let path = argument.map_or_else(|| PathBuf::from(corpus).join("stf/dhry_riscv.zstf"), PathBuf::from);
-    match std::fs::read(&path) {
-        Ok(bytes) => (path.file_name().unwrap_or_default().to_string_lossy().into(), bytes),
-        Err(_) => ("made on the spot".into(), made_up()),
+fn input() -> (&'static str, Vec<u8>) {
+    match trackway_testkit::corpus_part("stf/dhry_riscv.zstf") {
+        Some(path) => ("dhry_riscv.zstf", std::fs::read(path).expect("a readable file")),
+        None => ("a synthetic trace", synthetic()),
     }
 }
 
 /// A loop of loads, arithmetic and a branch, two million instructions long.
-fn made_up() -> Vec<u8> {
+fn synthetic() -> Vec<u8> {
     let layout = Layout::default();
     let path = std::env::temp_dir().join(format!("trackway-bench-{}.zstf", std::process::id()));
     let file = std::fs::File::create(&path).expect("a temporary file");

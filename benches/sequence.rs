@@ -1,4 +1,4 @@
-//! Real executions of the corpus as branch sequences, for the benchmark in `benches/`.
+//! Real executions of the corpus as branch sequences.
 
 use std::sync::Arc;
 
@@ -6,30 +6,29 @@ use trackway_core::Context;
 use trackway_image::{Blocks, Image, Space, Waypoints};
 use trackway_testkit::qemu::Run;
 
-/// What a perfect flow trace would say of an execution.
-#[derive(Debug)]
-pub struct Sequence {
+/// What a perfect flow trace records of an execution.
+pub(crate) struct Sequence {
     /// Name of the execution.
-    pub name: String,
+    pub(crate) name: String,
     /// The program.
-    pub blocks: Arc<Blocks>,
+    pub(crate) blocks: Arc<Blocks>,
     /// Its section `.text`.
-    pub text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// First instruction.
-    pub start: u64,
+    pub(crate) start: u64,
     /// Outcome of each conditional branch.
-    pub taken: Vec<bool>,
+    pub(crate) taken: Vec<bool>,
     /// Target of each indirect transfer.
-    pub targets: Vec<u64>,
+    pub(crate) targets: Vec<u64>,
     /// Length of the execution up to the last whole run.
-    pub instructions: u64,
+    pub(crate) instructions: u64,
     /// Runs up to there.
-    pub runs: u64,
+    pub(crate) runs: u64,
 }
 
 impl Sequence {
     /// The sequence of a run of the corpus that no signal or trap disturbs.
-    pub fn new(folder: &str, name: &str, waypoints: Waypoints) -> Option<Self> {
+    pub(crate) fn new(folder: &str, name: &str, waypoints: Waypoints) -> Option<Self> {
         let run = Run::corpus(folder, name)?;
         let mut image = Image::default();
         image.add_elf(name, Arc::new(run.elf.clone()), None, Space::default()).ok()?;
@@ -65,8 +64,8 @@ impl Sequence {
         Some(sequence)
     }
 
-    /// Follows the sequence; gives the instructions counted and the last pc.
-    pub fn follow(&self) -> (u64, u64) {
+    /// Follows the sequence; returns the instructions counted and the last pc.
+    pub(crate) fn follow(&self) -> (u64, u64) {
         let mut cursor = self.blocks.cursor();
         let mut taken = self.taken.iter();
         let mut targets = self.targets.iter();
@@ -91,8 +90,8 @@ impl Sequence {
         (instructions, pc)
     }
 
-    /// The same without a table: every instruction decoded as it comes, as peers do.
-    pub fn follow_by_decoding(&self) -> (u64, u64) {
+    /// The same without a table: every instruction decoded on the way, as peers do.
+    pub(crate) fn follow_by_decoding(&self) -> (u64, u64) {
         let (isa, memory, waypoints) = (self.blocks.isa(), self.blocks.memory(), self.blocks.waypoints());
         let mut taken = self.taken.iter();
         let mut targets = self.targets.iter();

@@ -79,7 +79,7 @@ const OP_DATA: c_int = 0;
 const OP_EOT: c_int = 1;
 const OP_RESET: c_int = 3;
 
-/// What came out.
+/// Counts of what was decoded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Packets.

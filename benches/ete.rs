@@ -1,0 +1,145 @@
+//! ETE and ETMv4: packets and full decoding of a snapshot of the corpus, beside OpenCSD (feature `opencsd`).
+//!
+//! One thread is measured by its time on a core, two threads by the time passed. *Warm* uses a block table that was
+//! built before, *cold* builds it in the pass.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_bench::{Measure, run};
+use trackway_core::{Count, SharedBytes, Source};
+use trackway_ete::{Frames, Framing, Lift, Options, Piece, Reader, Snapshot, Trace};
+use trackway_image::Image;
+
+const PASSES: usize = 10;
+
+fn main() {
+    let Some(folder) = trackway_testkit::corpus_part("ete/bugfix-exact-match") else { return };
+    let trace = trace(&folder);
+    let data: &[u8] = (*trace.data).as_ref();
+    println!("bugfix-exact-match: {} bytes, source {}", data.len(), trace.config.name);
+
+    // A new image of the same bytes, so that its block table is empty.
+    let files: BTreeMap<PathBuf, SharedBytes> = std::fs::read_dir(&folder)
+        .expect("a folder")
+        .flatten()
+        .filter_map(|entry| Some((entry.path(), open(&entry.path()).ok()?)))
+        .collect();
+    let in_memory = |path: &Path| Ok(Arc::clone(&files[path]));
+    let mut snapshot = Snapshot::open(&folder).expect("a snapshot");
+    let id = trace.config.trace_id;
+    let mut cold = || pick(snapshot.traces(&in_memory, &Image::default), id);
+    let mut measures = vec![
+        Measure::new("full decode, warm", "instructions", || full(&trace, 1)).on_core(),
+        Measure::new("full decode, cold", "instructions", || full(&cold(), 1)).on_core(),
+        Measure::new("packets", "packets", || packets(&trace)).on_core(),
+    ];
+    measures.extend(opencsd(&folder, &trace));
+    let results = run(PASSES, measures);
+    let peer = cfg!(feature = "opencsd");
+    for (ours, theirs, goal) in [
+        ("full decode, warm", "OpenCSD, full decode", Some(20.0)),
+        ("full decode, cold", "OpenCSD, full decode", Some(20.0)),
+        ("packets", "OpenCSD, packets", Some(5.0)),
+    ] {
+        if peer {
+            results.faster(ours, theirs, goal);
+        } else {
+            results.rate(ours);
+        }
+    }
+
+    // The trace as it is, and eight of it in a row.
+    for times in [1, 8] {
+        let data = (*trace.data).as_ref().repeat(times);
+        let trace = Trace { data: Arc::new(data), ..trace.clone() };
+        let name = |jobs: usize| format!("full decode, {times} x the trace, threads: {jobs}");
+        let measure = |jobs| {
+            let trace = &trace;
+            Measure::new(name(jobs), "instructions", move || full(trace, jobs))
+        };
+        run(PASSES, vec![measure(1), measure(2)]).faster(&name(2), &name(1), Some(1.6));
+    }
+}
+
+#[cfg(not(feature = "opencsd"))]
+fn opencsd<'a>(_: &Path, _: &'a Trace) -> Vec<Measure<'a>> {
+    trackway_testkit::skipped("OpenCSD (build with the feature opencsd; Debian: libopencsd-dev)");
+    Vec::new()
+}
+
+/// The same by OpenCSD.
+#[cfg(feature = "opencsd")]
+fn opencsd<'a>(folder: &Path, trace: &'a Trace) -> Vec<Measure<'a>> {
+    use trackway_bench::opencsd::Decoder;
+    let snapshot = Snapshot::open(folder).expect("a snapshot");
+    let source = snapshot.sources.iter().find(|source| source.config.name == trace.config.name);
+    let source = source.expect("the source");
+    let register = |name: &str| source.config.registers.get(name).copied().unwrap_or(0);
+    let program: Vec<(&Path, u64)> =
+        source.dumps.iter().map(|dump| (dump.file.as_path(), dump.address)).collect();
+    let mut decoder = Decoder::new(register, &program).expect("OpenCSD decodes ETMv4");
+    let mut processor = Decoder::new(register, &[]).expect("OpenCSD reads ETMv4 packets");
+    let data: &[u8] = (*trace.data).as_ref();
+    vec![
+        Measure::new("OpenCSD, full decode", "instructions", move || decoder.decode(data).instructions)
+            .on_core(),
+        Measure::new("OpenCSD, packets", "packets", move || processor.decode(data).packets).on_core(),
+    ]
+}
+
+fn open(path: &Path) -> std::io::Result<SharedBytes> {
+    Ok(Arc::new(std::fs::read(path)?))
+}
+
+/// The one source that has packets.
+fn trace(folder: &Path) -> Trace {
+    let mut snapshot = Snapshot::open(folder).expect("a snapshot");
+    let traces = snapshot.traces(&open, &Image::default);
+    let ids = trackway_ete::ids(traces[0].framing, (*traces[0].data).as_ref());
+    let busiest = ids.iter().max_by_key(|id| id.1).expect("an id").0;
+    pick(traces, busiest)
+}
+
+fn pick(traces: Vec<Trace>, id: u8) -> Trace {
+    traces.into_iter().find(|trace| trace.config.trace_id == id).expect("its source")
+}
+
+/// Instructions.
+fn full(trace: &Trace, jobs: usize) -> u64 {
+    let mut lift = Lift::new(vec![trace.clone()], Options { jobs, ..Options::default() });
+    let mut count = Count::default();
+    while lift.observe(&mut count).expect("a good trace") {}
+    count.0
+}
+
+/// Frames taken apart and packets read.
+fn packets(trace: &Trace) -> u64 {
+    let data = (*trace.data).as_ref();
+    let reader = Reader::new(&trace.config.dialect);
+    let mut frames = Frames::new(Framing::Coresight, data);
+    let mut piece = Piece::default();
+    let (mut at, mut count, mut begun) = (0, 0, false);
+    loop {
+        let more = frames.pull(data, trace.config.trace_id, piece.bytes.len() + (1 << 16), &mut piece);
+        if !begun {
+            let found =
+                piece.bytes.windows(12).position(|window| window == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80]);
+            at = found.map_or(0, |found| found);
+            begun = found.is_some();
+        }
+        while piece.bytes.len() - at > 64 || !more {
+            let read = reader.read(&piece.bytes[at..], 0);
+            let Ok((packet, length)) = &read else { break };
+            std::hint::black_box(packet);
+            at += length;
+            count += 1;
+        }
+        if !more {
+            return count;
+        }
+        piece.consume(at);
+        at = 0;
+    }
+}

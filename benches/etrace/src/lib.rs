@@ -1,1 +1,0 @@
-//! Benchmarks only: `cargo bench -p trackway-bench-etrace`.

@@ -1,1 +1,0 @@
-//! Benchmark of the golden model; see `benches/hart.rs`.

@@ -1,0 +1,183 @@
+//! Measuring: contestants in turn, medians, and one table of results.
+//!
+//! `cargo xtask bench` runs all jobs and prints their rows as one table. One job alone:
+//! `cargo bench -p trackway-bench --bench JOB -- [MEASURE…] [--passes N] [--cpu]`, which runs the measures whose
+//! names begin so, with time on a core instead of time passed.
+
+use std::time::Instant;
+
+#[cfg(feature = "opencsd")]
+pub mod opencsd;
+
+/// A clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// Time passed.
+    Wall,
+    /// Time that this thread was on a core, where the system records it: other work on the machine does not count.
+    Thread,
+}
+
+impl Clock {
+    /// Seconds since some moment.
+    fn seconds(self, start: Instant) -> f64 {
+        let on_core = || {
+            let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+            text.split_whitespace().next()?.parse::<f64>().ok()
+        };
+        let nanoseconds = if self == Clock::Thread { on_core() } else { None };
+        nanoseconds.map_or_else(|| start.elapsed().as_secs_f64(), |nanoseconds| nanoseconds / 1e9)
+    }
+}
+
+/// Something to measure.
+pub struct Measure<'a> {
+    name: String,
+    unit: &'static str,
+    clock: Clock,
+    work: Work<'a>,
+}
+
+/// Does one pass; is given a clock, and returns the count and the seconds.
+type Work<'a> = Box<dyn FnMut(&dyn Fn() -> f64) -> (u64, f64) + 'a>;
+
+impl<'a> Measure<'a> {
+    /// `work` returns how many of `unit` it did; time passed counts.
+    pub fn new(name: impl Into<String>, unit: &'static str, mut work: impl FnMut() -> u64 + 'a) -> Self {
+        Self::prepared(name, unit, || (), move |()| work())
+    }
+
+    /// `prepare` makes what `work` needs, and its time does not count.
+    pub fn prepared<T>(
+        name: impl Into<String>,
+        unit: &'static str,
+        mut prepare: impl FnMut() -> T + 'a,
+        mut work: impl FnMut(T) -> u64 + 'a,
+    ) -> Self {
+        let work = move |now: &dyn Fn() -> f64| {
+            let prepared = prepare();
+            let before = now();
+            let count = std::hint::black_box(work(prepared));
+            (count, now() - before)
+        };
+        Measure { name: name.into(), unit, clock: Clock::Wall, work: Box::new(work) }
+    }
+
+    /// Counts the time that this thread is on a core.
+    pub fn on_core(self) -> Self {
+        Measure { clock: Clock::Thread, ..self }
+    }
+}
+
+/// What one measure took.
+struct Measured {
+    name: String,
+    unit: &'static str,
+    count: u64,
+    /// Seconds of each pass, sorted.
+    seconds: Vec<f64>,
+}
+
+impl Measured {
+    fn median(&self) -> f64 {
+        self.seconds[self.seconds.len() / 2]
+    }
+
+    fn rate(&self) -> String {
+        let rate = self.count as f64 / self.median();
+        match self.unit {
+            "bytes" if rate >= 1e9 => format!("{:.2} GB/s", rate / 1e9),
+            "bytes" => format!("{:.0} MB/s", rate / 1e6),
+            unit => format!("{:.1} M {unit}/s", rate / 1e6),
+        }
+    }
+}
+
+/// What all measures took.
+pub struct Results(Vec<Measured>);
+
+/// Runs the measures in turn, so that a change of the machine's speed hits all alike.
+pub fn run(passes: usize, measures: Vec<Measure<'_>>) -> Results {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let value = |n: usize| arguments.get(n + 1)?.parse().ok();
+    let given = arguments.iter().position(|argument| argument == "--passes").and_then(value);
+    let passes: usize = given.unwrap_or(passes).max(1);
+    let on_core = arguments.iter().any(|argument| argument == "--cpu");
+    let names: Vec<&String> =
+        arguments.iter().filter(|name| !name.starts_with('-') && name.parse::<usize>().is_err()).collect();
+    let chosen = |measure: &Measure<'_>| {
+        names.is_empty() || names.iter().any(|name| measure.name.starts_with(name.as_str()))
+    };
+    let mut measures: Vec<Measure<'_>> = measures.into_iter().filter(chosen).collect();
+    let empty = |measure: &Measure<'_>| {
+        let (name, unit) = (measure.name.clone(), measure.unit);
+        Measured { name, unit, count: 0, seconds: Vec::new() }
+    };
+    let mut results: Vec<Measured> = measures.iter().map(empty).collect();
+    let start = Instant::now();
+    for _ in 0..passes {
+        for (measure, measured) in measures.iter_mut().zip(&mut results) {
+            let clock = if on_core { Clock::Thread } else { measure.clock };
+            let (count, seconds) = (measure.work)(&|| clock.seconds(start));
+            measured.count = count;
+            measured.seconds.push(seconds);
+        }
+    }
+    results.iter_mut().for_each(|measured| measured.seconds.sort_by(f64::total_cmp));
+    Results(results)
+}
+
+impl Results {
+    fn find(&self, name: &str) -> Option<&Measured> {
+        self.0.iter().find(|measured| measured.name == name)
+    }
+
+    /// A row for a rate alone.
+    pub fn rate(&self, name: &str) {
+        if let Some(ours) = self.find(name) {
+            row([name, &ours.rate(), "", "", ""]);
+        }
+    }
+
+    /// A row for a rate with a goal in millions per second.
+    pub fn reach(&self, name: &str, goal: f64) {
+        if let Some(ours) = self.find(name) {
+            row([name, &ours.rate(), "", "", &format!("at least {goal} M/s")]);
+        }
+    }
+
+    /// A row for a rate, and how many times as fast it is as another.
+    pub fn faster(&self, name: &str, beside: &str, goal: Option<f64>) {
+        let speed = |measured: &Measured, seconds: f64| measured.count as f64 / seconds;
+        self.compare(name, beside, goal.map(|goal| format!("at least {goal}")), |ours, theirs, seconds| {
+            speed(ours, seconds(ours)) / speed(theirs, seconds(theirs))
+        });
+    }
+
+    /// A row for a rate, and how many times as long it takes as another.
+    pub fn slower(&self, name: &str, beside: &str, goal: Option<f64>) {
+        self.compare(name, beside, goal.map(|goal| format!("at most {goal}")), |ours, theirs, seconds| {
+            seconds(ours) / seconds(theirs)
+        });
+    }
+
+    fn compare(
+        &self,
+        name: &str,
+        beside: &str,
+        goal: Option<String>,
+        ratio: impl Fn(&Measured, &Measured, &dyn Fn(&Measured) -> f64) -> f64,
+    ) {
+        let (Some(ours), Some(theirs)) = (self.find(name), self.find(beside)) else { return };
+        let median = ratio(ours, theirs, &Measured::median);
+        let best = ratio(ours, theirs, &|measured| measured.seconds[0]);
+        let against = format!("{beside}: {}", theirs.rate());
+        let ratio = format!("{median:.2} ({best:.2})");
+        row([name, &ours.rate(), &against, &ratio, &goal.unwrap_or_default()]);
+    }
+}
+
+/// A row of the table: measure, our rate, what it is compared with, their ratio (of the best passes), the goal.
+pub fn row(cells: [&str; 5]) {
+    println!("| {} |", cells.join(" | "));
+}

@@ -1,1 +1,0 @@
-//! See `benches/stf.rs`.

@@ -1,1 +1,0 @@
-//! Shared nothing: see `benches/`.

@@ -1,0 +1,132 @@
+//! Every benchmark, and their rows as one table.
+//!
+//! A job of the package `trackway-bench` prints rows that begin with `| `; everything else it prints is for the
+//! reader of the terminal. `--write` puts the table into `docs/benchmarks.md`.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::tree;
+
+/// What the table's page says above it.
+const HEAD: &str = "\
+# Benchmarks
+
+Written by `cargo xtask bench --write`. Each job runs its contestants in turn in one process and takes the median of
+the passes; in parentheses is the ratio of the best passes, which other work on the machine disturbs less. A ratio is
+how many times as fast ours is as the peer or limit beside it (goal: *at least*), or how many times as long ours takes
+(goal: *at most*). Rates of two runs on a shared machine differ by up to a third; ratios of one run differ by less.
+";
+
+/// Runs the jobs named, or all of them.
+pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
+    let write = arguments.iter().any(|argument| argument == "--write");
+    let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let opencsd = opencsd();
+    let mut table = String::new();
+    for job in jobs() {
+        if names.is_empty() || names.contains(&&job) {
+            let rows = run_job(&job, opencsd)?;
+            table += &section(&job, &title(&job), &rows);
+        }
+    }
+    println!("{table}");
+    if write {
+        let path = tree::root().join("docs/benchmarks.md");
+        let text = format!("{HEAD}\n{}\n{table}", machine());
+        std::fs::write(path, text).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Names of the jobs, in the order of the manifest.
+fn jobs() -> Vec<String> {
+    let package = tree::Package::read(&tree::root().join("benches"));
+    let benches = package.and_then(|package| package.manifest.get("bench")?.as_array().cloned());
+    let name = |bench: &toml::Value| Some(bench.get("name")?.as_str()?.to_string());
+    benches.iter().flatten().filter_map(name).collect()
+}
+
+/// The first paragraph of the job's own documentation.
+fn title(job: &str) -> String {
+    let source = std::fs::read_to_string(tree::root().join(format!("benches/{job}.rs"))).unwrap_or_default();
+    let lines = source.lines().map_while(|line| line.strip_prefix("//! "));
+    lines.collect::<Vec<&str>>().join(" ")
+}
+
+/// The rows that a job prints.
+fn run_job(job: &str, opencsd: bool) -> Result<Vec<String>, String> {
+    eprintln!("== {job}");
+    let mut cargo = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()));
+    cargo.current_dir(tree::root()).args(["bench", "--locked", "-p", "trackway-bench", "--bench", job]);
+    if opencsd {
+        cargo.args(["--features", "opencsd"]);
+    }
+    let output = cargo.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("{job}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    eprint!("{text}");
+    if !output.status.success() {
+        return Err(format!("{job}: {}", output.status));
+    }
+    Ok(text.lines().filter(|line| line.starts_with("| ")).map(str::to_string).collect())
+}
+
+/// One job's part of the page.
+fn section(job: &str, title: &str, rows: &[String]) -> String {
+    let mut text = format!("## {job}\n\n{title}\n\n");
+    if rows.is_empty() {
+        return text + "Not measured: the corpus is missing.\n\n";
+    }
+    text += "| measure | ours | beside | ratio (best) | goal |\n|---|---|---|---|---|\n";
+    rows.iter().for_each(|row| text += &format!("{row}\n"));
+    text + "\n"
+}
+
+/// The processor, for the page.
+fn machine() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("Measured on {cores} cores of: {}.\n", model.map_or("an unknown processor", |(_, name)| name))
+}
+
+/// Is OpenCSD's C library installed, or can it be?
+fn opencsd() -> bool {
+    let folders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/local/lib", "/usr/lib"];
+    let given = std::env::var("OPENCSD_LIB_DIR").ok();
+    let found = || {
+        let mut folders = folders.into_iter().chain(given.as_deref());
+        folders.any(|folder| {
+            let files = ["libopencsd_c_api.so", "libopencsd_c_api.a"];
+            files.iter().any(|file| Path::new(folder).join(file).exists())
+        })
+    };
+    if !found() {
+        eprintln!("== OpenCSD: apt-get install libopencsd-dev");
+        let mut install = Command::new("apt-get");
+        let _ = install.args(["install", "-y", "--no-install-recommends", "libopencsd-dev"]).status();
+    }
+    let installed = found();
+    if !installed {
+        eprintln!("== SKIPPED: OpenCSD is not installed and cannot be: ETE is measured without its peer");
+    }
+    installed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_every_job_and_its_rows() {
+        assert!(jobs().contains(&"stf".to_string()));
+        assert!(jobs().iter().all(|job| !title(job).is_empty()), "a job without documentation");
+        let rows = ["| lift | 1 M/s | peer: 2 M/s | 0.50 (0.51) | |".to_string()];
+        assert!(
+            section("stf", "STF.", &rows)
+                .ends_with("|---|---|---|---|---|\n| lift | 1 M/s | peer: 2 M/s | 0.50 (0.51) | |\n\n")
+        );
+        assert!(section("stf", "STF.", &[]).contains("Not measured"));
+    }
+}
