@@ -4,14 +4,10 @@
 
 use std::path::Path;
 
-<<<<<<< HEAD:benches/hart/benches/hart.rs
 use trackway::Settings;
 use trackway::format::{Program as Files, Writing};
 use trackway::io::Target as Output;
-=======
-use trackway::{Options, Target as Output};
 use trackway_bench::{Measure, run};
->>>>>>> bd31628 (Benches: one package with a job each, and one table of all):benches/hart.rs
 use trackway_core::{Batch, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig};

@@ -45,7 +45,7 @@ fn main() {
                     || {
                         let mut verifier = Verifier::new(options.clone());
                         for segment in &program.segments {
-                            verifier.memory.load(segment.physical, &segment.bytes);
+                            verifier.memory.load(segment.physical, segment.bytes());
                         }
                         let input = Input::Whole(bytes.clone());
                         (verifier, Lift::open(input, Config::default()).expect("widths"))

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use trackway::format::{Flag, Format, Program, Settings, When};
+use trackway::format::{Flag, Format, Program, Settings, Value, When};
 use trackway::{Options, Trace};
 use trackway_core::{FormatId, Isa};
 
@@ -52,7 +52,7 @@ pub(crate) enum Command {
 #[derive(Clone, Default)]
 pub(crate) struct Context {
     pub(crate) formats: Vec<&'static dyn Format>,
-    pub(crate) flags: Vec<(Flag, toml::Value)>,
+    pub(crate) flags: Vec<(Flag, Value)>,
 }
 
 impl std::fmt::Debug for Context {
@@ -197,7 +197,7 @@ impl Common {
 
 impl Command {
     /// Hands the formats and their options to the command.
-    pub(crate) fn set_context(&mut self, formats: &[&'static dyn Format], flags: Vec<(Flag, toml::Value)>) {
+    pub(crate) fn set_context(&mut self, formats: &[&'static dyn Format], flags: Vec<(Flag, Value)>) {
         let context = match self {
             Command::Info(args) => &mut args.common.context,
             Command::Dump(args) => &mut args.common.context,

@@ -1,7 +1,7 @@
 //! Command-line options that formats declare for their settings.
 
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory};
-use trackway::format::{Flag, Format, When};
+use trackway::format::{Flag, Format, Value, When};
 
 use crate::cli::Cli;
 
@@ -22,15 +22,15 @@ pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
 }
 
 /// The options given, with their values as TOML, in the order of the formats.
-pub(crate) fn given(formats: &[&'static dyn Format], matches: &ArgMatches) -> Vec<(Flag, toml::Value)> {
+pub(crate) fn given(formats: &[&'static dyn Format], matches: &ArgMatches) -> Vec<(Flag, Value)> {
     let Some((_, matches)) = matches.subcommand() else { return Vec::new() };
-    let value = |flag: &Flag| -> Option<toml::Value> {
+    let value = |flag: &Flag| -> Option<Value> {
         if flag.value.is_empty() {
             let set = matches.try_get_one::<bool>(flag.name).ok()??;
             return set.then_some(true.into());
         }
         let text = matches.try_get_one::<String>(flag.name).ok()??;
-        Some(number(text).map_or_else(|| text.as_str().into(), toml::Value::from))
+        Some(number(text).map_or_else(|| text.as_str().into(), Value::from))
     };
     distinct(formats).into_iter().filter_map(|flag| Some((*flag, value(flag)?))).collect()
 }

@@ -28,8 +28,7 @@ impl Position {
             Some(("time", time)) => number(time).map(Position::Time).ok_or_else(wrong),
             Some(("sym", name)) => {
                 let symbol = programs.iter().find_map(|image| image.named(name));
-                let missing =
-                    || Failure::Usage(format!("unknown symbol {name} (--elf names the program)"));
+                let missing = || Failure::Usage(format!("unknown symbol {name} (--elf names the program)"));
                 symbol.map(|symbol| Position::Pc(symbol.address)).ok_or_else(missing)
             }
             Some(_) => Err(wrong()),

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use serde::de::DeserializeOwned;
+
 /// A documented key of a format's settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
@@ -52,8 +54,8 @@ pub enum When {
 
 /// Declares a settings struct: fields with their documentation, type and sample value, and the list `KEYS`.
 ///
-/// The struct is deserialised by serde; keys that are absent keep their default, unknown ones are refused. A sample is a
-/// TOML value as text, `(Table Sub::KEYS)` or `(Tables Sub::KEYS)`. Put `serde` in the dependencies of the crate.
+/// The struct implements `Default` and gets `Deserialize`: absent keys keep their default, unknown ones are refused. A
+/// sample is a TOML value as text, `(Table Sub::KEYS)` or `(Tables Sub::KEYS)`.
 ///
 /// ```
 /// trackway_format::settings! {
@@ -72,15 +74,11 @@ pub enum When {
 macro_rules! settings {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $(
         $(#[doc = $doc:literal])+
-        $(#[serde($($serde:tt)*)])?
         $fvis:vis $field:ident: $ty:ty = $sample:tt,
     )* }) => {
         $(#[$meta])*
-        #[derive(serde::Deserialize)]
-        #[serde(deny_unknown_fields, default)]
         $vis struct $name { $(
             $(#[doc = $doc])+
-            $(#[serde($($serde)*)])?
             $fvis $field: $ty,
         )* }
 
@@ -90,7 +88,39 @@ macro_rules! settings {
                 $crate::Key { name: stringify!($field), doc: &[$($doc),+], sample: $crate::sample!($sample) },
             )*];
         }
+
+        impl<'de> $crate::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let mut table = <$crate::Table as $crate::serde::Deserialize>::deserialize(deserializer)?;
+                let default = <Self as Default>::default();
+                let value = $name { $(
+                    $field: $crate::take(&mut table, stringify!($field), default.$field)?,
+                )* };
+                $crate::refuse_rest(table)?;
+                Ok(value)
+            }
+        }
     };
+}
+
+/// Takes a key out of a table, or keeps the default; for [`settings!`](crate::settings).
+#[doc(hidden)]
+pub fn take<T: DeserializeOwned, E: serde::de::Error>(
+    table: &mut toml::Table,
+    name: &str,
+    default: T,
+) -> Result<T, E> {
+    let Some(value) = table.remove(name) else { return Ok(default) };
+    value.try_into().map_err(|error| E::custom(format!("{name}: {}", error.to_string().trim_end())))
+}
+
+/// Refuses the keys that are left; for [`settings!`](crate::settings).
+#[doc(hidden)]
+pub fn refuse_rest<E: serde::de::Error>(table: toml::Table) -> Result<(), E> {
+    match table.keys().next() {
+        Some(key) => Err(E::custom(format!("{key}: unknown key"))),
+        None => Ok(()),
+    }
 }
 
 /// The sample of a key: a TOML value as text, `(Table KEYS)` or `(Tables KEYS)`.

@@ -14,9 +14,16 @@ use std::sync::Arc;
 
 pub use error::{Error, Result};
 pub use keys::{Flag, Key, Sample, When, suggest};
+#[doc(hidden)]
+pub use keys::{refuse_rest, take};
 pub use number::Number;
 pub use program::Program;
+#[doc(hidden)]
+pub use serde;
 pub use settings::{Settings, template};
+#[doc(hidden)]
+pub use toml::Table;
+pub use toml::Value;
 
 use trackway_core::{Cancel, Finding, FormatId, Input, Items, Meta, Rule, Sink, Source};
 use trackway_image::Image;

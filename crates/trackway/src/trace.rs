@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trackway_core::{Cancel, Finding, FormatId, Input, Items, Meta, Source, Trap};
 use trackway_format::{
-    Error, Format, Opened, Opening, Probe, Program, Recognised, Result, Settings, When, Writing,
+    Error, Format, Opened, Opening, Probe, Program, Recognised, Result, Settings, Value, When, Writing,
 };
 use trackway_image::Image;
 use trackway_io::{Compression, File};
@@ -29,7 +29,7 @@ pub struct Options {
     /// Settings that the trace does not carry; without them those in `TRACE.toml` are taken.
     pub settings: Option<Settings>,
     /// Settings by the names of the format's [flags](Format::flags), over all others.
-    pub flags: Vec<(String, toml::Value)>,
+    pub flags: Vec<(String, Value)>,
     /// The program that ran.
     pub program: Program,
     /// Threads for analyses.
