@@ -123,6 +123,8 @@ pub struct Opening {
     pub program: Program,
     /// Threads for analyses.
     pub threads: usize,
+    /// Smallest part for a thread, in bytes of input; the format's own choice without it. Results do not depend on it.
+    pub part: Option<usize>,
     /// Decode versions that are not supported as if they were.
     pub force: bool,
     /// Treat contradictions with the program as errors.

@@ -11,13 +11,14 @@
 use trackway::events::{self, *};
 use trackway::format::{Result, *};
 
-static TINY: Tiny = Tiny;
+/// The format, for the list.
+pub(crate) static FORMAT: &dyn Format = &Tiny;
 const ID: FormatId = FormatId::new("tiny");
 const MAGIC: &[u8] = b"TINY";
 
 fn main() -> std::process::ExitCode {
     let formats: Vec<&'static dyn Format> =
-        std::iter::once(&TINY as _).chain(trackway::FORMATS.iter().copied()).collect();
+        std::iter::once(FORMAT).chain(trackway::FORMATS.iter().copied()).collect();
     trackway_cli::run(&formats)
 }
 

@@ -34,6 +34,8 @@ pub struct Options {
     pub program: Program,
     /// Threads for analyses.
     pub threads: usize,
+    /// Smallest part for a thread, in bytes of input; the format's own choice without it. Results do not depend on it.
+    pub part: Option<usize>,
     /// Try unsupported format versions anyway.
     pub force: bool,
     /// Fail where the program contradicts the trace.
@@ -53,6 +55,7 @@ impl Default for Options {
             flags: Vec::new(),
             program: Program::default(),
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            part: None,
             force: false,
             strict: false,
             source: None,
@@ -129,6 +132,7 @@ impl Options {
             settings: settings.clone(),
             program: self.program.clone(),
             threads: self.threads,
+            part: self.part,
             force: self.force,
             strict: self.strict,
             source: self.source.clone(),
