@@ -74,16 +74,16 @@ fn as_addr2line() {
         let writer = std::thread::spawn(move || input.write_all(asked.as_bytes()));
         let output = child.wait_with_output().expect("it ends");
         writer.join().expect("no panic").expect("written");
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let expected = String::from_utf8_lossy(&output.stdout).into_owned();
         let mut known = 0;
-        for (pc, told) in pcs.iter().zip(told.lines()) {
-            let told = told.split(" (").next().unwrap_or(told);
+        for (pc, expected) in pcs.iter().zip(expected.lines()) {
+            let expected = expected.split(" (").next().unwrap_or(expected);
             let ours = image.line(*pc).map_or("??:0".to_string(), |line| line.to_string());
-            if told.starts_with("??") || told.ends_with(":?") {
+            if expected.starts_with("??") || expected.ends_with(":?") {
                 continue;
             }
             let tail = |text: &str| text.rsplit('/').next().unwrap_or(text).to_string();
-            assert_eq!(tail(&ours), tail(told), "{folder} {pc:#x}");
+            assert_eq!(tail(&ours), tail(expected), "{folder} {pc:#x}");
             known += 1;
         }
         assert!(known > 100, "{folder}: {known} of {}", pcs.len());

@@ -67,10 +67,10 @@ fn line(is_a64: bool, text: &str) -> Option<Line> {
 fn by_objdump(line: &Line) -> (Control, Option<u64>, bool) {
     let last = line.operands.rsplit([',', ' ']).next().unwrap_or("");
     let target = u64::from_str_radix(last.trim_start_matches("0x"), 16).ok();
-    if line.isa == Isa::A64 { a64_by_objdump(&line.mnemonic, target) } else { a32_by_objdump(line, target) }
+    if line.isa == Isa::A64 { told_a64(&line.mnemonic, target) } else { told_a32(line, target) }
 }
 
-fn a64_by_objdump(mnemonic: &str, target: Option<u64>) -> (Control, Option<u64>, bool) {
+fn told_a64(mnemonic: &str, target: Option<u64>) -> (Control, Option<u64>, bool) {
     match mnemonic {
         "b" => (Control::Jump, target, false),
         "bl" => (Control::Call, target, false),
@@ -107,7 +107,7 @@ fn bare(mnemonic: &str) -> (&str, bool) {
         .map_or((name, false), |name| (name, true))
 }
 
-fn a32_by_objdump(line: &Line, target: Option<u64>) -> (Control, Option<u64>, bool) {
+fn told_a32(line: &Line, target: Option<u64>) -> (Control, Option<u64>, bool) {
     let (name, conditional) = bare(&line.mnemonic);
     let first = line.operands.split(',').next().unwrap_or("").trim();
     let lists_pc = line.operands.contains("pc}");
@@ -171,17 +171,17 @@ fn agree(name: &str, prefix: &str, program: &Path) -> [usize; 4] {
         counts[3] += usize::from(flow.control.is_transfer());
         let conditional = flow.conditional && flow.control != Control::Sequential;
         let found = (flow.control, flow.target, conditional);
-        let theirs = by_objdump(line);
-        let by_capstone = engines.tell(line.isa, line.address, line.encoding);
+        let expected = by_objdump(line);
+        let by_capstone = engines.groups(line.isa, line.address, line.encoding);
         let same = by_capstone.as_ref().is_none_or(|groups| {
             groups.agrees(&flow) || explained(line.isa, line.encoding, &flow, groups).is_some()
         });
-        if found != theirs || !same {
+        if found != expected || !same {
             open += 1;
             if open < 20 {
                 let Line { isa, address, encoding, mnemonic, operands } = line;
                 eprintln!(
-                    "{isa} {address:x}: {encoding:08x} ours {found:x?}, objdump {theirs:x?} `{mnemonic} {operands}`, \
+                    "{isa} {address:x}: {encoding:08x} ours {found:x?}, objdump {expected:x?} `{mnemonic} {operands}`, \
                      capstone {by_capstone:x?}"
                 );
             }

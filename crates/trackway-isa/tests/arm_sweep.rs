@@ -127,7 +127,7 @@ fn sweep(isa: Isa, forms: &[u32]) -> BTreeMap<&'static str, (u64, u32)> {
     let (mut known, mut open, mut transfers) = (0, 0, 0);
     for word in words(forms, 2_003) {
         let flow = flow(isa, PC, word);
-        let Some(groups) = engines.tell(isa, PC, word) else { continue };
+        let Some(groups) = engines.groups(isa, PC, word) else { continue };
         known += 1;
         transfers += u64::from(flow.control.is_transfer());
         if groups.agrees(&flow) {

@@ -340,3 +340,105 @@ impl Hart {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Isa;
+
+    use super::*;
+    use crate::config::{Config, Extensions};
+
+    /// Fields that keep legal values only, by the table of `csr`.
+    #[test]
+    fn a_write_leaves_what_is_legal() {
+        for (number, written, read) in [
+            (MSTATUS, status::MPP, 0xa_0000_1800), // UXL and SXL are 2
+            (MSTATUS, 2 << 11, 0xa_0000_1800),     // level 2 does not exist: unchanged
+            (MSTATUS, status::FS, 0x8000_000a_0000_6000),
+            (MTVEC, 0x1003, 0x1001),
+            (MEDELEG, u64::MAX, 0xb3ff),
+            (MIDELEG, u64::MAX, 0x222),
+            (MIE, u64::MAX, 0xaaa),
+            (MEPC, 0x1003, 0x1002),
+            (MCAUSE, 1 << 63 | 77, 1 << 63 | 77),
+            (MCOUNTINHIBIT, u64::MAX, 5),
+            (MENVCFG, u64::MAX, 1),
+            (SATP, 8 << 60 | 5, 8 << 60 | 5),
+            (SATP, 3 << 60 | 7, 8 << 60 | 5), // mode 3 does not exist: unchanged
+            (PMPADDR0, u64::MAX, (1 << 54) - 1),
+            (PMPCFG0, 0x62, 0), // reserved bits, and W without R
+        ] {
+            let mut hart = Hart::new(Config::new(Isa::Rv64));
+            hart.write_csr(MSTATUS, status::MPP);
+            hart.write_csr(SATP, 8 << 60 | 5);
+            assert!(hart.write_csr(number, written), "{number:#x}");
+            assert_eq!(hart.read_csr(number), Some(read), "{number:#x} {written:#x}");
+        }
+    }
+
+    #[test]
+    fn views_show_parts() {
+        let mut hart = Hart::new(Config::new(Isa::Rv64));
+        hart.write_csr(MIDELEG, interrupt::SSI | interrupt::STI);
+        hart.write_csr(MIE, interrupt::ALL);
+        assert_eq!(hart.read_csr(SIE), Some(interrupt::SSI | interrupt::STI));
+        hart.write_csr(SIE, 0);
+        assert_eq!(hart.read_csr(MIE), Some(interrupt::ALL & !(interrupt::SSI | interrupt::STI)));
+        hart.write_csr(SSTATUS, u64::MAX);
+        let status = hart.read_csr(MSTATUS).unwrap();
+        assert_eq!(status & (status::MIE | status::MPP), 0, "S does not reach fields of M");
+        assert_ne!(status & status::SUM, 0);
+        hart.write_csr(FCSR, 0xff);
+        assert_eq!((hart.read_csr(FFLAGS), hart.read_csr(FRM)), (Some(31), Some(7)));
+    }
+
+    #[test]
+    fn who_may_touch_what() {
+        let mut hart = Hart::new(Config::new(Isa::Rv64));
+        assert!(!hart.csr_allowed(CYCLE, true), "read-only");
+        assert!(!hart.csr_allowed(FCSR, false), "floating point is off");
+        hart.set_level(Level::S);
+        assert!(!hart.csr_allowed(MSTATUS, false));
+        assert!(hart.csr_allowed(SATP, true));
+        hart.write_csr(MSTATUS, status::TVM);
+        assert!(!hart.csr_allowed(SATP, true));
+        assert!(!hart.csr_allowed(TIME, false));
+        hart.write_csr(MCOUNTEREN, 2);
+        assert!(hart.csr_allowed(TIME, false));
+        hart.set_level(Level::U);
+        assert!(!hart.csr_allowed(TIME, false), "S does not pass it on");
+        hart.write_csr(SCOUNTEREN, 2);
+        assert!(hart.csr_allowed(TIME, false));
+    }
+
+    #[test]
+    fn registers_that_a_core_lacks() {
+        let all = Config::new(Isa::Rv64);
+        let bare =
+            Config { supervisor: false, user: false, pmp_entries: 0, extensions: Extensions::of(&[]), ..all };
+        let hart = Hart::new(bare);
+        for number in [SSTATUS, SATP, MEDELEG, MCOUNTEREN, PMPCFG0, PMPADDR0, FCSR, MCYCLEH, 0x7c0] {
+            assert_eq!(hart.read_csr(number), None, "{number:#x}");
+        }
+        let rv32 = Hart::new(Config::new(Isa::Rv32));
+        for number in [MCYCLEH, MSTATUSH, MENVCFGH] {
+            assert_eq!(rv32.read_csr(number), Some(0), "{number:#x}");
+        }
+        assert_eq!(Hart::new(all).read_csr(MCYCLEH), None);
+    }
+
+    /// A locked entry, and the address below a locked TOR entry, keep their values (privileged 3.7.1).
+    #[test]
+    fn locked_protection_stays() {
+        let mut hart = Hart::new(Config::new(Isa::Rv64));
+        hart.write_csr(PMPADDR0, 0x100);
+        hart.write_csr(PMPADDR0 + 1, 0x200);
+        hart.write_csr(PMPCFG0, 0x8900);
+        for number in [PMPADDR0, PMPADDR0 + 1, PMPCFG0] {
+            let before = hart.read_csr(number);
+            hart.write_csr(number, 0x7777_0000);
+            let expected = if number == PMPCFG0 { Some(0x1717_8900) } else { before };
+            assert_eq!(hart.read_csr(number).map(|value| value & 0xffff_ffff), expected, "{number:#x}");
+        }
+    }
+}

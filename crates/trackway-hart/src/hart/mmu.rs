@@ -273,3 +273,132 @@ impl Hart {
         if level == Level::M || entries == 0 { Protection::Allowed } else { Protection::Denied }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Isa;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::csr;
+    use crate::effects::Effects;
+    use crate::ram::Ram;
+
+    const RAM: u64 = 0x8000_0000;
+    const LEAF: u64 = pte::V | pte::R | pte::W | pte::X | pte::A | pte::D;
+
+    /// A core in S with Sv39, its root table at the start of RAM, and protection that allows everything.
+    fn paged() -> (Hart, Ram) {
+        let mut hart = Hart::new(Config::new(Isa::Rv64));
+        hart.set_csr(csr::PMPADDR0, u64::MAX);
+        hart.set_csr(csr::PMPCFG0, 0x1f);
+        hart.set_csr(csr::SATP, 8 << 60 | RAM >> 12);
+        hart.set_level(Level::S);
+        (hart, Ram::new(RAM, 0x10000))
+    }
+
+    fn put(ram: &mut Ram, address: u64, entry: u64) {
+        assert!(ram.write(address, 8, entry));
+    }
+
+    const fn pointer(table: u64) -> u64 {
+        table >> 12 << 10 | pte::V
+    }
+
+    /// Sv39: three levels for a page of 4 KiB, and a leaf above for larger ones (privileged 4.4).
+    #[test]
+    fn pages_of_each_size() {
+        let (mut hart, mut ram) = paged();
+        put(&mut ram, RAM, pointer(RAM + 0x1000));
+        put(&mut ram, RAM + 0x1000, pointer(RAM + 0x2000));
+        put(&mut ram, RAM + 0x2000 + 8 * 3, RAM >> 12 << 10 | LEAF);
+        put(&mut ram, RAM + 0x1000 + 8, 0x8020_0000 >> 12 << 10 | LEAF);
+        put(&mut ram, RAM + 8 * 2, 0xc000_0000 >> 12 << 10 | LEAF);
+        for (address, physical, entries) in
+            [(0x3abc, RAM + 0xabc, 3), (0x20_1234, 0x8020_1234, 2), (0x8123_4567, 0xc123_4567, 1)]
+        {
+            let mut effects = Effects::new();
+            let found = hart.translate(address, 1, Purpose::Load, &mut ram, &mut effects);
+            assert_eq!(found, Ok(physical), "{address:#x}");
+            let walk = effects.walks.iter().next().expect("a walk");
+            assert_eq!((walk.entries.len(), walk.physical), (entries, Some(physical)), "{address:#x}");
+            // The second time the translation is cached.
+            effects.begin();
+            assert_eq!(hart.translate(address, 1, Purpose::Load, &mut ram, &mut effects), Ok(physical));
+            assert!(effects.walks.is_empty());
+        }
+    }
+
+    #[test]
+    fn entries_that_fault() {
+        let user = LEAF | pte::U;
+        for (entry, purpose, level, fine) in [
+            (LEAF, Purpose::Fetch, Level::S, true),
+            (LEAF, Purpose::Load, Level::U, false),
+            (user, Purpose::Load, Level::U, true),
+            (user, Purpose::Load, Level::S, false), // SUM is clear
+            (LEAF & !pte::V, Purpose::Load, Level::S, false),
+            (LEAF & !pte::R, Purpose::Store, Level::S, false), // W without R is reserved
+            (LEAF & !(pte::W | pte::R), Purpose::Load, Level::S, false), // MXR is clear
+            (LEAF & !pte::W, Purpose::Store, Level::S, false),
+            (LEAF & !pte::X, Purpose::Fetch, Level::S, false),
+            (LEAF | 1 << 54, Purpose::Load, Level::S, false),
+            (LEAF | 1 << 10, Purpose::Load, Level::S, false), // a misaligned page of 1 GiB
+        ] {
+            let (mut hart, mut ram) = paged();
+            put(&mut ram, RAM, entry);
+            hart.set_level(level);
+            let found = hart.translate(0x1000, 4, purpose, &mut ram, &mut ());
+            let expected = if fine { Ok(0x1000) } else { Err(page_fault(purpose, 0x1000)) };
+            assert_eq!(found, expected, "{entry:#x} {purpose:?} {level:?}");
+        }
+        // Bits above the 39 have to repeat bit 38.
+        let (mut hart, mut ram) = paged();
+        let found = hart.translate(1 << 40, 4, Purpose::Load, &mut ram, &mut ());
+        assert_eq!(found, Err(page_fault(Purpose::Load, 1 << 40)));
+    }
+
+    /// Accessed and dirty bits are set by hardware, or by software after a fault (privileged 4.3.1).
+    #[test]
+    fn accessed_and_dirty_bits() {
+        for (update, purpose, left) in [
+            (AdUpdate::Hardware, Purpose::Load, Some(LEAF & !pte::D)),
+            (AdUpdate::Hardware, Purpose::Store, Some(LEAF)),
+            (AdUpdate::Trap, Purpose::Load, None),
+        ] {
+            let (mut hart, mut ram) = paged();
+            hart.config.ad_update = update;
+            let fresh = LEAF & !(pte::A | pte::D);
+            put(&mut ram, RAM, fresh);
+            let found = hart.translate(0x1000, 4, purpose, &mut ram, &mut ());
+            assert_eq!(found.is_ok(), left.is_some());
+            assert_eq!(ram.read(RAM, 8), Some(left.unwrap_or(fresh)));
+        }
+    }
+
+    /// Memory protection (privileged 3.7.1): the first matching entry decides, M is bound by locked ones only.
+    #[test]
+    fn protection_by_entries() {
+        let mut hart = Hart::new(Config::new(Isa::Rv64));
+        // 0: NAPOT of 16 bytes at 0x1000, read. 1: TOR up to 0x3000, read, write, locked. 2: NA4 at 0x3000, execute.
+        hart.set_csr(csr::PMPADDR0, 0x1000 >> 2 | 1);
+        hart.set_csr(csr::PMPADDR0 + 1, 0x3000 >> 2);
+        hart.set_csr(csr::PMPADDR0 + 2, 0x3000 >> 2);
+        hart.set_csr(csr::PMPCFG0, 0x14_8b_19);
+        let (r, w, x) = (Purpose::Load, Purpose::Store, Purpose::Fetch);
+        for (address, size, purpose, level, expected) in [
+            (0x1000, 8, r, Level::S, Protection::Allowed),
+            (0x1000, 8, w, Level::S, Protection::Denied),
+            (0x1000, 8, w, Level::M, Protection::Allowed),
+            (0x0ffc, 8, r, Level::U, Protection::Mixed),
+            (0x2ff8, 8, w, Level::U, Protection::Allowed),
+            (0x2ff8, 8, x, Level::M, Protection::Denied),
+            (0x3000, 4, x, Level::U, Protection::Allowed),
+            (0x3004, 4, r, Level::U, Protection::Denied),
+            (0x3004, 4, r, Level::M, Protection::Allowed),
+        ] {
+            let found = hart.protection(address, size, purpose, level);
+            assert!(found == expected, "{address:#x} {purpose:?} {level:?}");
+        }
+    }
+}

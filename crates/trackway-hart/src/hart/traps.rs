@@ -119,3 +119,85 @@ impl Hart {
         fx.csr(name, self.read_csr(name).unwrap_or_default());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::Isa;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::csr::interrupt;
+    use crate::trap::cause;
+
+    fn hart(level: Level) -> Hart {
+        let mut hart = Hart::new(Config::new(Isa::Rv64));
+        hart.set_csr(csr::MTVEC, 0x1001);
+        hart.set_csr(csr::STVEC, 0x2000);
+        hart.set_pc(0x8000_0010);
+        hart.set_level(level);
+        hart
+    }
+
+    /// Into M and back: the status stacks level and interrupt enable (privileged 3.1.6.1).
+    #[test]
+    fn an_exception_and_its_return() {
+        let mut hart = hart(Level::U);
+        hart.set_csr(csr::MSTATUS, status::MIE);
+        let taken = hart.exception(Exception::new(cause::ILLEGAL, 0x1234), &mut ());
+        assert_eq!((taken.to, taken.from_level, taken.to_level), (0x1000, Level::U, Level::M));
+        let read = |hart: &Hart, number| hart.read_csr(number).unwrap();
+        assert_eq!(read(&hart, csr::MEPC), 0x8000_0010);
+        assert_eq!((read(&hart, csr::MCAUSE), read(&hart, csr::MTVAL)), (2, 0x1234));
+        assert_eq!(hart.state().csr.mstatus & (status::MIE | status::MPIE | status::MPP), status::MPIE);
+        assert_eq!(hart.mret(&mut ()), 0x8000_0010);
+        assert_eq!(hart.state().level, Level::U);
+        assert_eq!(hart.state().csr.mstatus & status::MIE, status::MIE);
+    }
+
+    /// A delegated exception goes to S, but never from M (privileged 3.1.8).
+    #[test]
+    fn delegation() {
+        for (level, to) in [(Level::U, Level::S), (Level::S, Level::S), (Level::M, Level::M)] {
+            let mut hart = hart(level);
+            hart.set_csr(csr::MEDELEG, 1 << cause::BREAKPOINT);
+            let taken = hart.exception(Exception::new(cause::BREAKPOINT, 0), &mut ());
+            assert_eq!(taken.to_level, to);
+            assert_eq!(taken.to, if to == Level::S { 0x2000 } else { 0x1000 });
+            if to == Level::S {
+                assert_eq!(hart.state().csr.mstatus & status::SPP != 0, level == Level::S);
+                assert_eq!(hart.sret(&mut ()), 0x8000_0010);
+                assert_eq!(hart.state().level, level);
+            }
+        }
+    }
+
+    /// Vectored interrupts, and the order in which pending ones are taken (privileged 3.1.7, 3.1.9).
+    #[test]
+    fn interrupts_by_priority() {
+        let mut hart = hart(Level::U);
+        hart.set_csr(csr::MIE, interrupt::ALL);
+        hart.set_csr(csr::MIDELEG, interrupt::SUPERVISOR);
+        hart.set_interrupts(interrupt::ALL, interrupt::ALL);
+        for expected in [11, 3, 7, 9, 1, 5] {
+            assert_eq!(hart.pending_interrupt(), Some(expected));
+            hart.set_interrupts(1 << expected, 0);
+        }
+        assert_eq!(hart.pending_interrupt(), None);
+        let taken = hart.interrupt(7, &mut ());
+        assert_eq!((taken.to, taken.interrupt), (0x1000 + 4 * 7, true));
+        assert_eq!(hart.read_csr(csr::MCAUSE), Some(1 << 63 | 7));
+    }
+
+    #[test]
+    fn enables_hold_at_the_same_level_only() {
+        for (level, status, pending) in
+            [(Level::M, 0, false), (Level::M, status::MIE, true), (Level::S, 0, true), (Level::U, 0, true)]
+        {
+            let mut hart = hart(level);
+            hart.set_csr(csr::MSTATUS, status);
+            hart.set_csr(csr::MIE, interrupt::MTI);
+            hart.set_interrupts(interrupt::MTI, interrupt::MTI);
+            assert_eq!(hart.pending_interrupt().is_some(), pending, "{level:?} {status:#x}");
+        }
+    }
+}

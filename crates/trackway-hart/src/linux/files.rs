@@ -256,3 +256,53 @@ fn of(metadata: &std::fs::Metadata) -> Stat {
     let mode = if metadata.is_dir() { FOLDER } else { REGULAR };
     Stat { mode, size: metadata.len(), inode: 3 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn standard_streams() {
+        let mut files = Files::new(b"abc".to_vec(), false);
+        let mut out = [0; 2];
+        assert_eq!((files.read(0, &mut out), out), (Ok(2), *b"ab"));
+        assert_eq!((files.read(0, &mut out), files.read(0, &mut out)), (Ok(1), Ok(0)));
+        assert_eq!((files.write(1, b"out"), files.write(2, b"err")), (Ok(3), Ok(3)));
+        assert_eq!(files.take_output(), (b"out".to_vec(), b"err".to_vec()));
+        assert_eq!(files.write(0, b"x"), Err(errno::EBADF));
+        assert_eq!(files.seek(1, 0, 0), Err(errno::ESPIPE));
+        assert_eq!(files.read(7, &mut out), Err(errno::EBADF));
+        assert_eq!(files.read(u64::MAX, &mut out), Err(errno::EBADF));
+    }
+
+    #[test]
+    fn descriptors_are_the_lowest_free_ones() {
+        let mut files = Files::new(Vec::new(), false);
+        assert_eq!((files.duplicate(1, 0, None), files.duplicate(1, 10, None)), (Ok(3), Ok(10)));
+        assert_eq!((files.close(0), files.duplicate(2, 0, None)), (Ok(0), Ok(0)));
+        assert_eq!(files.duplicate(2, 0, Some(1)), Ok(1));
+        assert_eq!(files.write(1, b"to the error stream"), Ok(19));
+        assert_eq!(files.take_output().0, b"");
+        assert_eq!(files.duplicate(2, 0, Some(1024)), Err(errno::EBADF));
+        assert_eq!(files.close(77), Err(errno::EBADF));
+    }
+
+    #[test]
+    fn host_files_are_read_only_unless_allowed() {
+        let folder = env!("CARGO_MANIFEST_DIR");
+        let path = format!("{folder}/Cargo.toml");
+        let mut files = Files::new(Vec::new(), false);
+        assert_eq!(files.open(&path, 1, 0), Err(errno::EROFS));
+        let fd = files.open(&path, 0, 0).unwrap();
+        let mut out = [0; 9];
+        assert_eq!((files.read(fd, &mut out), &out), (Ok(9), b"[package]"));
+        assert_eq!((files.seek(fd, 1, 0), files.seek(fd, 2, 1)), (Ok(1), Ok(3)));
+        assert_eq!(files.stat(fd).unwrap().mode, REGULAR);
+        let fd = files.open(folder, 0, 0).unwrap();
+        let first = files.next_entry(fd).unwrap().unwrap();
+        assert_eq!((first.0.as_str(), first.1), (".", true));
+        files.put_back(fd);
+        assert_eq!(files.next_entry(fd).unwrap(), Some(first));
+        assert_eq!(files.open(&format!("{path}/x"), 0, 0), Err(errno::ENOTDIR));
+    }
+}

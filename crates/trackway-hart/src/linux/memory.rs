@@ -240,3 +240,41 @@ impl Bus for AddressSpace {
         self.find(address, WRITE).is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_decide() {
+        let mut space = AddressSpace::default();
+        space.map(0x1000, 0x3000, READ);
+        assert_eq!(space.read(0x1ffc, 4), Some(0));
+        assert!(!space.write(0x1000, 4, 1) && space.fetch(0x1000).is_none());
+        assert!(space.protect(0x2000, 0x3000, READ | WRITE | EXEC));
+        assert!(space.write(0x2000, 8, 0x1122_3344_5566_7788) && !space.write(0x1ff8, 8, 1));
+        assert_eq!(space.fetch(0x2002), Some(0x5566));
+        assert!(!space.protect(0x2000, 0x4000, READ), "a part is not mapped");
+        // The kernel writes whatever the permissions are.
+        assert!(space.write_bytes(0x1ffe, &[1, 2, 3, 4]));
+        let mut bytes = [0; 4];
+        assert!(space.read_bytes(0x1ffe, &mut bytes) && bytes == [1, 2, 3, 4]);
+        assert!(!space.write_bytes(0x2ffe, &[0; 4]), "it ends outside");
+    }
+
+    #[test]
+    fn mapping_again_clears() {
+        let mut space = AddressSpace::default();
+        space.map(0x1000, 0x5000, READ | WRITE);
+        assert!(space.write(0x2000, 8, 7) && space.write(0x4000, 8, 9));
+        space.unmap(0x2000, 0x3000);
+        assert!(space.read(0x2000, 8).is_none() && space.is_free(0x2000, 0x3000));
+        assert!(!space.is_mapped(0x1000, 0x5000) && space.is_mapped(0x3000, 0x5000));
+        space.map(0x2000, 0x3000, READ);
+        assert_eq!((space.read(0x2000, 8), space.read(0x4000, 8)), (Some(0), Some(9)));
+        assert!(space.write_bytes(0x2000, b"text\0"));
+        assert_eq!(space.read_string(0x2000).as_deref(), Some(&b"text"[..]));
+        assert_eq!(space.read_string(0x4ffd), Some(Vec::new()));
+        assert_eq!(space.read_string(0x9000), None);
+    }
+}

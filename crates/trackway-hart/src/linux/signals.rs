@@ -82,3 +82,24 @@ impl Signals {
         Some(self.pending.remove(at))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocked_signals_wait_and_forced_ones_do_not() {
+        let mut signals = Signals { blocked: bit(10) | bit(SIGSEGV) | bit(SIGKILL), ..Signals::default() };
+        signals.send(10, 0);
+        signals.send(10, 0);
+        signals.send(12, 0);
+        assert_eq!(signals.pending(), bit(10) | bit(12));
+        signals.force(SIGSEGV, 1, 0x1234);
+        signals.send(SIGKILL, 0);
+        let mut next = || signals.next().map(|pending| pending.signal);
+        assert_eq!([next(), next(), next(), next()], [Some(12), Some(SIGSEGV), Some(SIGKILL), None]);
+        signals.blocked = 0;
+        let mut next = || signals.next().map(|pending| pending.signal);
+        assert_eq!([next(), next()], [Some(10), None], "a standard signal is queued once");
+    }
+}

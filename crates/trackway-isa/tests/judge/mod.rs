@@ -37,7 +37,7 @@ pub(crate) struct Engines {
 
 impl Engines {
     /// `None` where capstone does not know the instruction.
-    pub(crate) fn tell(&mut self, isa: Isa, pc: u64, encoding: u32) -> Option<Groups> {
+    pub(crate) fn groups(&mut self, isa: Isa, pc: u64, encoding: u32) -> Option<Groups> {
         let v8 = || [arm::ArchExtraMode::V8].into_iter();
         let engine = match isa {
             Isa::A64 => self.a64.get_or_insert_with(|| {
