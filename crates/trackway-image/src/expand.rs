@@ -31,7 +31,7 @@ pub fn expand(memory: &Memory, run: &Run, accesses: Accesses, mut put: impl FnMu
                 step.outcome = Outcome::Attempted;
             }
         }
-        if length > 0 && !trackway_isa::flow(run.isa, pc, encoding).control.retires() {
+        if length > 0 && trackway_isa::never_retires(run.isa, encoding) {
             step.outcome = Outcome::Attempted;
         }
         put(EventKind::Step(step));

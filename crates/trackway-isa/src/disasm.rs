@@ -62,3 +62,8 @@ impl Disassembler {
         })
     }
 }
+
+/// The text of one instruction in the default style. To write many, use a [`Disassembler`], which caches.
+pub fn text(isa: Isa, pc: u64, encoding: u32) -> String {
+    Disassembler::default().text(isa, pc, encoding).to_string()
+}

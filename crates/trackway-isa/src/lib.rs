@@ -1,36 +1,53 @@
-//! What an instruction is and where control goes, for RISC-V and Arm.
+//! Facts of instruction sets: what an instruction is and where control goes, for RISC-V and Arm.
 //!
-//! Three questions, from the cheapest to the dearest:
+//! One question, one function, for both architectures; each takes the instruction set and the encoding:
 //!
-//! - [`flow`]: how long is it, and where can control go after it? A few compares and no allocation; block
-//!   tables and flow decoders ask this for every instruction of a program.
-//! - [`riscv::decode`]: which RISC-V instruction is it, with its fields? The same table drives the text,
-//!   the memory behaviour and the golden model.
-//! - [`Disassembler`]: its text, for people; kept per address.
+//! | question | function |
+//! |---|---|
+//! | how long is it, and where can control go after it? | [`flow`] |
+//! | can it retire at all? | [`never_retires`] |
+//! | what kind of work does it do? | [`class`] |
+//! | what does it do to memory? | [`memory`] |
+//! | how is it written? | [`text`]; [`Disassembler`] for many |
+//!
+//! [`flow`] is a few compares: block tables and flow decoders ask it for every instruction of a program. The
+//! details of an architecture are in its module: [`riscv::decode`] returns an instruction with its fields, from
+//! the table that also drives the text, the memory behaviour and the golden model.
 //!
 //! An *encoding* is the instruction's bytes as a little-endian number, zero-extended, in every
 //! instruction set. A 32-bit T32 instruction thus has its first halfword in the low half.
 //!
 //! ```
-//! use trackway_core::Isa;
-//! use trackway_isa::{Control, Disassembler, flow};
+//! use trackway_core::{Isa, MemKind};
+//! use trackway_isa::{Class, Control, class, flow, memory, never_retires, text};
 //!
+//! // The same questions for c.ldsp a0,8(sp) and ldr x0, [sp, #8].
+//! for (isa, encoding, written) in [(Isa::Rv64, 0x6522, "ld a0,8(sp)"), (Isa::A64, 0xf940_07e0, "ldr x0, [sp, #8]")] {
+//!     assert_eq!(flow(isa, 0x1000, encoding).control, Control::Sequential);
+//!     assert_eq!(class(isa, encoding), Class::Load);
+//!     let memory = memory(isa, encoding).unwrap();
+//!     assert_eq!((memory.kind, memory.bytes), (MemKind::Read, Some(8)));
+//!     assert_eq!(text(isa, 0x1000, encoding), written);
+//! }
 //! let beq = flow(Isa::Rv64, 0x1000, 0x00b5_0463);
 //! assert_eq!((beq.length, beq.control, beq.target), (4, Control::Branch, Some(0x1008)));
-//!
-//! let ret = flow(Isa::Rv64, 0x1000, 0x8082);
-//! assert_eq!((ret.length, ret.control, ret.target), (2, Control::Return, None));
+//! assert!(never_retires(Isa::Rv64, 0x73)); // ecall
+//! assert!(never_retires(Isa::A64, 0xd400_0001)); // svc #0
 //! ```
 #![forbid(unsafe_code)]
 
 pub mod arm;
+mod class;
 mod control;
 mod disasm;
+mod memory;
 mod recent;
 pub mod riscv;
 
+pub use class::{Class, class};
 pub use control::{Control, Flow, Switch};
-pub use disasm::{Disassembler, Style};
+pub use disasm::{Disassembler, Style, text};
+pub use memory::{Memory, memory};
 pub use recent::{Key, Recent};
 
 use trackway_core::Isa;
@@ -45,4 +62,11 @@ pub fn flow(isa: Isa, pc: u64, encoding: u32) -> Flow {
         Isa::A64 | Isa::A32 | Isa::T32 => arm::flow(isa, pc, encoding),
         Isa::Other => Flow::sequential(0),
     }
+}
+
+/// True if the instruction always traps and so never retires: system calls, breakpoints, permanently undefined ones.
+///
+/// In every trace they are attempted only; where a format is silent about it, this decides.
+pub fn never_retires(isa: Isa, encoding: u32) -> bool {
+    !flow(isa, 0, encoding).retires()
 }

@@ -1,10 +1,10 @@
-//! Straight runs that are entered by transfers of control.
+//! Blocks: straight runs that control enters by a transfer.
 
 use std::collections::HashMap;
 
 use super::table::Table;
 
-/// A straight run that was entered by a transfer of control.
+/// Executions of a straight run that control enters by a transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
     /// Times it was entered.
@@ -24,45 +24,45 @@ impl Block {
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     table: Table<Block>,
-    /// A block that was at hand from the start on: it may go on with what came before.
+    /// The block that the part begins in: it may continue one of the part before.
     head: Option<Open>,
-    now: Now,
+    current: Current,
 }
 
-/// Where control is.
+/// The block that control is in.
 #[derive(Clone, Copy, Debug, Default)]
-enum Now {
-    /// Nothing was seen yet.
+enum Current {
+    /// Before the first instruction.
     #[default]
     Start,
-    /// In a block; from the start on?
+    /// In a block; true if the part begins in it.
     In(Open, bool),
-    /// It led away, or got lost.
+    /// The last block ended, or control got lost.
     Away,
 }
 
-/// A block that control has been in once more.
+/// One pass through a block, so far.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     start: u64,
-    /// Where it would go on.
+    /// Address of the next instruction, if the block continues.
     next: u64,
     instructions: u64,
 }
 
 impl Blocks {
-    /// Instructions from `start` to `next`; a block goes on where nothing led away.
+    /// Adds instructions from `start` to `next`; they continue the block unless control left it.
     #[inline]
     pub(super) fn enter(&mut self, start: u64, next: u64, instructions: u64, leaves: bool) {
-        match &mut self.now {
-            Now::In(open, _) if open.next == start => {
+        match &mut self.current {
+            Current::In(open, _) if open.next == start => {
                 open.next = next;
                 open.instructions += instructions;
             }
-            now => {
-                let from_start = matches!(now, Now::Start);
+            current => {
+                let from_start = matches!(current, Current::Start);
                 self.leave();
-                self.now = Now::In(Open { start, next, instructions }, from_start);
+                self.current = Current::In(Open { start, next, instructions }, from_start);
             }
         }
         if leaves {
@@ -70,10 +70,10 @@ impl Blocks {
         }
     }
 
-    /// What comes next is entered anew.
+    /// Ends the block: the next instruction begins another.
     #[inline]
     pub(super) fn leave(&mut self) {
-        if let Now::In(open, from_start) = std::mem::replace(&mut self.now, Now::Away) {
+        if let Current::In(open, from_start) = std::mem::replace(&mut self.current, Current::Away) {
             if from_start {
                 self.head = Some(open);
             } else {
@@ -82,14 +82,14 @@ impl Blocks {
         }
     }
 
-    /// All of them.
+    /// All blocks, by start.
     pub(super) fn all(&self) -> HashMap<u64, Block> {
         let mut all: HashMap<u64, Block> = self.table.entries.iter().copied().collect();
-        let now = match self.now {
-            Now::In(open, _) => Some(open),
-            Now::Start | Now::Away => None,
+        let open = match self.current {
+            Current::In(open, _) => Some(open),
+            Current::Start | Current::Away => None,
         };
-        for open in self.head.into_iter().chain(now) {
+        for open in self.head.into_iter().chain(open) {
             all.entry(open.start).or_default().add(Block { entries: 1, instructions: open.instructions });
         }
         all
@@ -101,12 +101,12 @@ impl Blocks {
         if let Some(open) = later.head {
             self.enter(open.start, open.next, open.instructions, true);
         }
-        match later.now {
-            Now::Start => {}
-            Now::In(open, true) => self.enter(open.start, open.next, open.instructions, false),
-            Now::In(_, false) | Now::Away => {
+        match later.current {
+            Current::Start => {}
+            Current::In(open, true) => self.enter(open.start, open.next, open.instructions, false),
+            Current::In(_, false) | Current::Away => {
                 self.leave();
-                self.now = later.now;
+                self.current = later.current;
             }
         }
     }

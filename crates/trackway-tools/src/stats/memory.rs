@@ -4,16 +4,9 @@ use std::collections::BTreeMap;
 
 use trackway_core::{MemAccess, MemKind, Value};
 
-use super::stretches::Stretches;
+use super::count::{add_all, add_each};
+use super::footprint::{LINE, LINES, LineRanges};
 use super::table::Table;
-
-/// Bytes of a line and of a page, for footprints.
-pub const LINE: u64 = 64;
-/// See [`LINE`].
-pub const PAGE: u64 = 4096;
-
-// The lines of a page are the bits of a word.
-const _: () = assert!(PAGE / LINE == 64);
 
 /// Sizes that are counted without a search.
 const SMALL: usize = 65;
@@ -21,9 +14,9 @@ const SMALL: usize = 65;
 /// Memory accesses.
 #[derive(Debug)]
 pub struct Memory {
-    /// Reads.
+    /// Read accesses.
     pub loads: u64,
-    /// Writes.
+    /// Write accesses.
     pub stores: u64,
     /// Read-modify-writes.
     pub atomics: u64,
@@ -33,16 +26,16 @@ pub struct Memory {
     pub bytes_read: u64,
     /// Bytes written, by atomics too.
     pub bytes_written: u64,
-    /// With data.
+    /// Accesses with recorded data.
     pub with_data: u64,
-    /// Without a known address.
+    /// Accesses without a known address.
     pub unplaced: u64,
     small: [u64; SMALL],
     large: BTreeMap<u64, u64>,
-    /// Lines touched of each page, by accesses that touch one or two.
+    /// Lines of each page, touched by accesses of one or two lines.
     pages: Table<u64>,
-    /// And by those that touch more.
-    stretches: Stretches,
+    /// Lines touched by longer accesses.
+    ranges: LineRanges,
 }
 
 impl Default for Memory {
@@ -59,22 +52,22 @@ impl Default for Memory {
             small: [0; SMALL],
             large: BTreeMap::new(),
             pages: Table::default(),
-            stretches: Stretches::default(),
+            ranges: LineRanges::default(),
         }
     }
 }
 
 impl Memory {
-    /// Lines of [`LINE`] bytes touched.
+    /// Lines of [`LINE`](super::LINE) bytes touched.
     pub fn lines(&self) -> u64 {
-        let others = self.pages.entries.iter().map(|(page, lines)| lines & !self.stretches.of_page(*page));
-        self.stretches.lines() + others.map(|lines| u64::from(lines.count_ones())).sum::<u64>()
+        let others = self.pages.entries.iter().map(|(page, lines)| lines & !self.ranges.of_page(*page));
+        self.ranges.lines() + others.map(|lines| u64::from(lines.count_ones())).sum::<u64>()
     }
 
-    /// Pages of [`PAGE`] bytes touched.
+    /// Pages of [`PAGE`](super::PAGE) bytes touched.
     pub fn pages(&self) -> u64 {
-        let others = self.pages.entries.iter().filter(|(page, _)| self.stretches.of_page(*page) == 0);
-        self.stretches.pages() + others.count() as u64
+        let others = self.pages.entries.iter().filter(|(page, _)| self.ranges.of_page(*page) == 0);
+        self.ranges.pages() + others.count() as u64
     }
 
     /// Accesses by size.
@@ -106,14 +99,14 @@ impl Memory {
             self.unplaced += 1;
             return;
         }
-        // A range of addresses whose translations are dropped is none of memory, and one of 0 bytes touches nothing.
+        // TLB-maintenance ranges and empty ranges touch no memory.
         if access.range && (access.size == 0 || access.kind == MemKind::Maintenance) {
             return;
         }
         let last = access.address.saturating_add(access.size.saturating_sub(1));
         let (first, last) = (access.address / LINE, last / LINE);
         if last - first > 1 {
-            return self.stretches.add(first, last + 1);
+            return self.ranges.add(first, last + 1);
         }
         self.touch(first);
         if last != first {
@@ -122,7 +115,7 @@ impl Memory {
     }
 
     fn touch(&mut self, line: u64) {
-        *self.pages.at(line / (PAGE / LINE)) |= 1 << (line % 64);
+        *self.pages.at(line / LINES) |= 1 << (line % LINES);
     }
 
     pub(super) fn merge(&mut self, other: Memory) {
@@ -134,9 +127,9 @@ impl Memory {
         self.bytes_written = self.bytes_written.saturating_add(other.bytes_written);
         self.with_data += other.with_data;
         self.unplaced += other.unplaced;
-        super::add_each(&mut self.small, other.small);
-        super::add_all(&mut self.large, other.large);
+        add_each(&mut self.small, other.small);
+        add_all(&mut self.large, other.large);
         self.pages.merge(other.pages, |to, lines| *to |= lines);
-        self.stretches.merge(other.stretches);
+        self.ranges.merge(other.ranges);
     }
 }

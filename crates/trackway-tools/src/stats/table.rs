@@ -9,7 +9,7 @@ use trackway_isa::Recent;
 pub(super) struct Table<V> {
     recent: Recent<u64, usize, 256>,
     places: HashMap<u64, usize>,
-    /// All of them, in the order they came.
+    /// All of them, in the order of first use.
     pub(super) entries: Vec<(u64, V)>,
 }
 

@@ -2,7 +2,6 @@
 
 use trackway_core::{Reg, RegClass};
 use trackway_hart::Level;
-use trackway_isa::riscv;
 
 use super::compare::name;
 use super::decode::Decoded;
@@ -50,7 +49,7 @@ impl Verifier {
         level: Level,
         elements: Vec<Element>,
     ) -> Mismatch {
-        let text = |pc, encoding| riscv::text(self.isa(), pc, encoding, Default::default());
+        let text = |pc, encoding| trackway_isa::text(self.isa(), pc, encoding);
         let past = |executed: &Executed, register| PastInstruction {
             instruction: executed.number,
             group: executed.group,

@@ -1,44 +1,50 @@
-//! Stretches of memory that single accesses touch: copies, vectors, cleared blocks.
+//! Lines of memory that long accesses touch: copies, vectors, cleared blocks.
 
 use std::collections::BTreeMap;
 
-/// Lines of a page.
-const LINES: u64 = super::memory::PAGE / super::memory::LINE;
+/// Bytes of a line, for footprints.
+pub const LINE: u64 = 64;
+/// Bytes of a page, for footprints.
+pub const PAGE: u64 = 4096;
 
-/// Lines in stretches that neither overlap nor meet: the first of each, and the one behind its last. An access adds one at
-/// most, however long it is.
+/// Lines of a page: the bits of a word.
+pub(super) const LINES: u64 = PAGE / LINE;
+const _: () = assert!(LINES == 64);
+
+/// Ranges of line numbers that neither overlap nor touch: start and end of each. An access adds at most one, however
+/// long it is.
 #[derive(Debug, Default)]
-pub(super) struct Stretches(BTreeMap<u64, u64>);
+pub(super) struct LineRanges(BTreeMap<u64, u64>);
 
-impl Stretches {
+impl LineRanges {
     /// Lines from `start` up to `end` are touched.
     pub(super) fn add(&mut self, mut start: u64, mut end: u64) {
         // The last one that begins before the end reaches furthest: if that does not meet it, none does.
-        while let Some((&first, &behind)) =
-            self.0.range(..=end).next_back().filter(|(_, behind)| **behind >= start)
+        while let Some((&first, &after)) =
+            self.0.range(..=end).next_back().filter(|(_, after)| **after >= start)
         {
             self.0.remove(&first);
-            (start, end) = (start.min(first), end.max(behind));
+            (start, end) = (start.min(first), end.max(after));
         }
         self.0.insert(start, end);
     }
 
-    pub(super) fn merge(&mut self, other: Stretches) {
+    pub(super) fn merge(&mut self, other: LineRanges) {
         other.0.into_iter().for_each(|(start, end)| self.add(start, end));
     }
 
-    /// How many lines.
+    /// Number of lines.
     pub(super) fn lines(&self) -> u64 {
         self.0.iter().map(|(start, end)| end - start).sum()
     }
 
-    /// On how many pages.
+    /// Number of pages with at least one line.
     pub(super) fn pages(&self) -> u64 {
-        let (mut pages, mut behind) = (0, 0);
+        let (mut pages, mut after) = (0, 0);
         for (start, end) in &self.0 {
-            let first = (start / LINES).max(behind);
-            behind = end.div_ceil(LINES);
-            pages += behind.saturating_sub(first);
+            let first = (start / LINES).max(after);
+            after = end.div_ceil(LINES);
+            pages += after.saturating_sub(first);
         }
         pages
     }
@@ -46,8 +52,8 @@ impl Stretches {
     /// The lines of a page that are in them, as bits.
     pub(super) fn of_page(&self, page: u64) -> u64 {
         let (from, to) = (page * LINES, (page + 1) * LINES);
-        let stretches = self.0.range(..to).rev().take_while(|(_, end)| **end > from);
-        let bits = stretches.map(|(start, end)| {
+        let ranges = self.0.range(..to).rev().take_while(|(_, end)| **end > from);
+        let bits = ranges.map(|(start, end)| {
             let (low, high) = (start.saturating_sub(from), (end.min(&to) - from));
             u64::MAX >> (LINES - (high - low)) << low
         });
@@ -68,8 +74,8 @@ mod tests {
         fn they_hold_what_a_set_of_lines_holds(
             list in prop::collection::vec((0u64..600, 1u64..200), 0..20), cut in 0usize..20
         ) {
-            let (mut whole, mut set) = (Stretches::default(), BTreeSet::new());
-            let mut later = Stretches::default();
+            let (mut whole, mut set) = (LineRanges::default(), BTreeSet::new());
+            let mut later = LineRanges::default();
             for (n, (start, len)) in list.into_iter().enumerate() {
                 if n < cut { whole.add(start, start + len) } else { later.add(start, start + len) }
                 set.extend(start..start + len);
