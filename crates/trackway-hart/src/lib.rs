@@ -77,7 +77,7 @@ pub use effects::{Access, AccessKind, Effects, List, Observe, Purpose, Walk};
 pub use hart::Hart;
 pub use program::{LoadError, Program};
 pub use ram::Ram;
-pub use record::{Position, RecordOptions, Recorder};
+pub use record::{MODEL, Position, RecordOptions, Recorder};
 pub use settings::Settings;
 pub use state::{Csrs, Level, Reservation, State};
 pub use target::{End, Target};

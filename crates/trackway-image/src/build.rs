@@ -109,10 +109,10 @@ impl Rules {
 
         // Runs that begin after the page, where the last instructions of the page fall into them: one slot
         // on is `next[0]`, two slots on is `next[1]`.
-        let behind = address.wrapping_add(length);
-        let mut next = [self.walk::<S>(memory, behind), Entry::HOLE];
+        let after = address.wrapping_add(length);
+        let mut next = [self.walk::<S>(memory, after), Entry::HOLE];
         if S::GRANULE == 1 {
-            next[1] = self.walk::<S>(memory, behind.wrapping_add(2));
+            next[1] = self.walk::<S>(memory, after.wrapping_add(2));
         }
         for slot in (0..slots).rev() {
             let at = slot << S::GRANULE;

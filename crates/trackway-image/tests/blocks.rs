@@ -99,10 +99,10 @@ fn compare(memory: Memory, isa: Isa, waypoints: Waypoints, addresses: impl Itera
         let usual = first.control.is_direct() && first.switch == Switch::Stay;
         match cursor.near(pc) {
             Some(near) => {
-                let told =
+                let found =
                     (near.end(), near.count(), near.control(), near.conditional(), Some(near.target()));
                 assert!(usual, "{isa} {pc:#x}");
-                assert_eq!(told, (first.end, first.count, first.control, first.conditional, first.target));
+                assert_eq!(found, (first.end, first.count, first.control, first.conditional, first.target));
             }
             None => {
                 let far = first.target.is_some_and(|target| target.abs_diff(pc) > 1 << 27);

@@ -244,7 +244,7 @@ fn t32_direct() {
     assert_eq!(t32(0xf000, Some(0xf800)), (Control::Call, Some(4), false, STAY)); // bl .+4
     assert_eq!(t32(0xf7ff, Some(0xfffe)), (Control::Call, Some(0), false, STAY)); // bl .
     assert_eq!(t32(0xf000, Some(0xe800)), (Control::Call, Some(4), false, Switch::To(Isa::A32))); // blx .+4
-    // From a halfword that is no word, BLX counts from the word below.
+    // From a halfword that is not a multiple of 4, BLX counts from the word below.
     let blx = flow(Isa::T32, 0x1002, 0xe800_f000);
     assert_eq!((blx.target, blx.switch), (Some(0x1004), Switch::To(Isa::A32)));
     // BLX with bit 0 set is undefined.

@@ -1,7 +1,7 @@
 //! Contexts that a trace goes through, and how many instructions each of them has.
 //!
-//! A part of a trace knows its context only as far as it tells changes: these go on top of what was current before it, when parts
-//! are put together.
+//! A part of a trace knows only the changes of its context; they are laid over the context before it when parts
+//! are merged.
 //!
 //! ```
 //! use trackway_core::{Context, Privilege};
@@ -24,21 +24,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use trackway_core::Context;
 
-/// Contexts met, in order, and the one at hand.
+/// The contexts of a trace or a part of it, in order, and the current one.
 #[derive(Clone, Debug)]
 pub struct Contexts {
     met: Vec<(Key, u64)>,
     places: HashMap<Key, usize>,
     current: usize,
-    /// The first source seen, and the last: each begins with nothing known.
+    /// The first source and the last: each begins with an unknown context.
     sources: Option<(u16, u16)>,
 }
 
-/// A context, as far as it is known; by default what a source begins with.
+/// A context, as far as it is known; the default is what a source begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Key {
     context: Context,
-    /// It goes on top of what came before this part.
+    /// It is laid over the context before this part.
     on_top: bool,
 }
 
@@ -50,7 +50,7 @@ impl Default for Contexts {
 }
 
 impl Contexts {
-    /// Events come from this source now; true if the one before was another.
+    /// Events come from this source from now on; true if the one before was another.
     pub fn enter(&mut self, source: u16) -> bool {
         let before = self.sources.replace((self.sources.map_or(source, |known| known.0), source));
         let changed = before.is_some_and(|(_, last)| last != source);
@@ -67,23 +67,23 @@ impl Contexts {
         self.current = self.place(key);
     }
 
-    /// Instructions ran in the context at hand.
+    /// Counts instructions of the current context.
     #[inline]
     pub fn count(&mut self, instructions: u64) {
         self.met[self.current].1 += instructions;
     }
 
-    /// The context at hand, as far as it was told.
+    /// The current context, as far as this part knows it.
     pub fn now(&self) -> &Context {
         &self.met[self.current].0.context
     }
 
-    /// May the context at hand have more to it, from before this part?
+    /// Does the current context depend on the one before this part?
     pub fn is_on_top(&self) -> bool {
         self.met[self.current].0.on_top
     }
 
-    /// The source at hand.
+    /// The current source.
     pub fn source(&self) -> Option<u16> {
         self.sources.map(|sources| sources.1)
     }
@@ -98,7 +98,7 @@ impl Contexts {
         self.met.iter().map(|(key, instructions)| (&key.context, *instructions))
     }
 
-    /// Takes over what `later` met, which follows.
+    /// Adds the contexts of `later`, which follows.
     pub fn merge(&mut self, later: Contexts) {
         if self.ends_before(&later) {
             self.current = self.place(Key::default());
@@ -124,7 +124,7 @@ impl Contexts {
         };
     }
 
-    /// Instructions by what the context is called; what is not known is `unknown`.
+    /// Instructions by the name of the context; `unknown` where nothing is known of it.
     pub fn by_name(&self) -> BTreeMap<String, u64> {
         let mut named = BTreeMap::new();
         for (context, instructions) in self.met() {
@@ -141,7 +141,7 @@ impl Contexts {
     }
 }
 
-/// What a context is called: privilege, security and ids; `None` where none of them is known.
+/// The name of a context: privilege, security and ids; `None` where none of them is known.
 pub fn name(context: &Context) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     parts.extend(context.privilege.map(|level| level.word().to_string()));

@@ -1,6 +1,12 @@
-//! What is done with traces beyond reading and writing them.
+//! Analyses of traces.
 //!
-//! [`stats`]: what a trace is made of. [`contexts`]: which contexts it goes through. [`verify`]: tandem verification of a trace against the golden model, with coverage.
+//! An analysis observes the batches of a trace: it implements [`Observer`](trackway_core::Observer) and runs with
+//! [`Source::observe`](trackway_core::Source::observe), on every core where its results can be merged.
+//!
+//! - [`stats`]: counts of events, classes, branches, memory accesses, blocks.
+//! - [`contexts`]: the contexts of a trace, and the instructions of each.
+//! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
+//!   it runs in order.
 #![forbid(unsafe_code)]
 
 pub mod contexts;

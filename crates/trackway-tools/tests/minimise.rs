@@ -38,7 +38,7 @@ fn failing_traces_become_short() {
         assert!(minimal.groups <= 4, "{name}: {} groups", minimal.groups);
         assert!(minimal.trace.len() < bytes.len() / 5, "{name}: {} bytes", minimal.trace.len());
         assert_eq!(minimal.report.mismatches.len(), 1);
-        // What does not fail gives nothing.
+        // A trace that does not fail has no minimal one.
         let sound = encode::bytes(&encode::record(&subject, 2000), &subject.config, Style::Verbose);
         let mut open = || -> trackway_core::Result<Box<dyn Source>> {
             Ok(Box::new(Lift::open(Input::from_vec(sound.clone()), subject.config)?))

@@ -1,4 +1,4 @@
-//! One damaged group gives one root cause, at that group, and the rest still verifies.
+//! One damaged group leads to one root cause, at that group, and the rest still verifies.
 
 mod encode;
 
@@ -72,15 +72,15 @@ fn mutate(
             let at = records
                 .iter()
                 .position(|r| matches!(r, Record::FullRegister { address, .. } if fits(kind, *address)))?;
-            // A store-conditional may fail for no reason: that is no damage.
+            // A store-conditional may fail for no reason: that is not damage.
             let conditional =
                 |r: &Record| matches!(r, Record::Instruction32(e) if e & 0xf800_007f == 0x1800_002f);
-            // What a read of the pending interrupts gives is no business of the core.
+            // The environment decides what a read of the pending interrupts returns.
             let reads_masked = |r: &Record| {
                 matches!(r, Record::Instruction32(e)
                     if e & 0x7f == 0x73 && matches!(e >> 20, 0x344 | 0x144 | 0xb00..0xd00))
             };
-            // Nor is what a device gives.
+            // And what a device returns.
             let reads_device = |r: &Record| matches!(r, Record::EffectiveAddress(a) if encode::DEVICES.iter().any(|(at, size)| a.wrapping_sub(*at) < *size));
             if records.iter().any(|r| reads_masked(r) || reads_device(r)) {
                 return None;
@@ -89,7 +89,7 @@ fn mutate(
             let Record::FullRegister { address, data } = &mut records[at] else { return None };
             let bits = if kind == Kind::Fflags { 5 } else { width(*address) };
             let flipped = *data ^ 1 << (lowest + random.below(u64::from(bits) - lowest));
-            // Which of the enabled interrupts is pending is told by mip, and that is noise by definition.
+            // MIP says which enabled interrupt is pending, and that is noise by definition.
             if fits(Kind::Cause, *address)
                 && flipped >> (config.xlen - 1) != 0
                 && before.get(0x304).is_none_or(|mie| mie >> (flipped & 63) & 1 != 0)
@@ -154,7 +154,7 @@ fn mutate(
             if records.iter().any(load_reserved) {
                 return None;
             }
-            // What a register holds that was never told cannot be checked.
+            // A register that was never recorded cannot be checked.
             let encoding = records.iter().find_map(|r| match *r {
                 Record::Instruction16(e) => Some(e.into()),
                 Record::Instruction32(e) => Some(e),
@@ -258,9 +258,9 @@ fn each_mutation_gives_one_root_cause_at_its_group() {
     assert!(wrong.is_empty(), "{} of {tried}", wrong.len());
 }
 
-/// What the environment decides says nothing about the core.
+/// State that the environment decides says nothing about the core.
 #[test]
-fn noise_in_interrupts_and_counters_gives_nothing() {
+fn noise_in_interrupts_and_counters_is_ignored() {
     let mut random = Numbers(0xfeed);
     for name in ["rv64-privileged", "rv32-privileged", "rv64-sv39"] {
         let path = encode::programs()
@@ -298,9 +298,9 @@ fn noise_in_interrupts_and_counters_gives_nothing() {
     }
 }
 
-/// A trace that leaves elements out gives no false alarm, and what it has is still checked.
+/// A trace that leaves elements out raises no false alarm, and its other elements are still checked.
 #[test]
-fn partial_traces_give_no_false_alarm() {
+fn partial_traces_raise_no_false_alarm() {
     use trackway_tools::verify::Absent;
     type Keep = fn(&Record) -> bool;
     let cases: [(&str, Absent, Keep); 5] = [

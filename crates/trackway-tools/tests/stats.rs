@@ -82,7 +82,7 @@ fn runs_are_counted() {
     assert_eq!((stats.retired, stats.memory.loads, stats.branches.outcomes), (4, 1, [1, 0, 0]));
 }
 
-/// What waits or synchronises goes nowhere: it is no jump.
+/// Waits and barriers are not jumps.
 #[test]
 fn barriers_are_no_jumps() {
     let mut batch = Batch::default();

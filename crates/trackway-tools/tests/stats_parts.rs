@@ -1,4 +1,4 @@
-//! Statistics of parts, put together: what the whole gives, wherever it is cut.
+//! Statistics of parts, merged, equal those of the whole, wherever it is cut.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn in_parts(stats: &mut Stats, batches: &[Batch], numbers: &mut Numbers) {
     stats.merge(parts.remove(0));
 }
 
-/// Compares parts with the whole; gives how often the parts could tell all.
+/// Compares parts with the whole; returns how often the parts were exact.
 fn compare(what: &str, isa: Isa, programs: &[Arc<Image>], batches: &[Batch], times: u64) -> u64 {
     let mut whole = Stats::new(isa, programs);
     batches.iter().for_each(|batch| whole.observe(batch));
@@ -134,7 +134,7 @@ fn parts_of_ete() {
     compare_file(&testdata("ete/count"), None);
 }
 
-/// Steps with registers and memory, as a trace of them gives them back.
+/// Steps with registers and memory, as a trace returns them.
 #[test]
 fn parts_of_tandem() {
     let Some(run) = qemu::Run::corpus("rv64gc", "fpmix") else { return };
@@ -155,7 +155,7 @@ fn program() -> Program {
     Program::new(&mut Numbers(1), 0x8000, 60)
 }
 
-/// Batches of anything that a source could give, in two sources.
+/// Batches of anything that a source could return, in two sources.
 fn soup(numbers: &mut Numbers, program: &Program, changes_isa: bool) -> Vec<Batch> {
     let mut all = Vec::new();
     for source in [0, 1] {
@@ -261,7 +261,7 @@ struct Slow {
     outcomes: [u64; 3],
     places: BTreeSet<u64>,
     lines: BTreeSet<u64>,
-    /// Start of the block at hand, and where it would go on.
+    /// Start of the current block, and where it would continue.
     block: Option<(u64, u64)>,
 }
 
@@ -381,7 +381,7 @@ fn runs_are_counted_as_their_steps() {
     }
 }
 
-/// What the source before ended with, its block and its instruction set, says nothing about the next one.
+/// The block and instruction set that a source ends with say nothing about the next source.
 #[test]
 fn a_source_begins_anew() {
     let nop = |batch: &mut Batch, pc| batch.push(0, EventKind::Step(Step::new(pc, 0x13, 4)));

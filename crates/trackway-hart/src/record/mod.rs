@@ -23,6 +23,9 @@ use crate::target::{End, Target};
 use operands::{Roles, roles};
 use push::{all_registers, privilege, push_contents, register};
 
+/// Where recorded events come from: the golden model, not a file.
+pub const MODEL: FormatId = FormatId::new("model");
+
 /// A place in an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
@@ -74,7 +77,7 @@ impl Recorder {
     /// Records from a program that has not started yet.
     pub fn new(target: Target, options: RecordOptions) -> Self {
         let config = *target.hart().config();
-        let mut meta = Meta::new(FormatId::Stf, if config.is_rv32() { Isa::Rv32 } else { Isa::Rv64 });
+        let mut meta = Meta::new(MODEL, if config.is_rv32() { Isa::Rv32 } else { Isa::Rv64 });
         meta.producers.push(Producer {
             name: "trackway record".to_string(),
             version: env!("CARGO_PKG_VERSION").to_string(),

@@ -12,7 +12,7 @@ pub(super) struct Collector {
     /// The step that waits to be complete, if `waits`; else the buffers of the next one.
     waiting: TracedStep,
     waits: bool,
-    /// What came after the waiting step and does not belong to it.
+    /// Events after the waiting step that do not belong to it.
     after: Vec<Outside>,
     group: u64,
     last_offset: Option<u64>,

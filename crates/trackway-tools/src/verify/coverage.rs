@@ -1,4 +1,4 @@
-//! What a verified trace exercised.
+//! Coverage: what a verified trace exercised.
 
 use std::collections::BTreeMap;
 

@@ -13,7 +13,7 @@ pub(super) struct Executed {
     pub(super) encoding: u32,
 }
 
-/// What was executed before.
+/// Instructions executed before the current one.
 #[derive(Debug)]
 pub(super) struct History {
     /// A ring of at most `capacity` instructions.

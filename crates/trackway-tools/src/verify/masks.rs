@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use trackway_isa::riscv::csr_number;
 
-/// What is done with the bits of one register; bits in neither are compared.
+/// Treatment of the bits of one register; bits in neither mask are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Mask {
     /// Taken from the trace: the core's environment decides them.

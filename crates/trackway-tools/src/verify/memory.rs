@@ -28,7 +28,7 @@ impl std::fmt::Debug for Page {
 pub struct Range {
     /// First address.
     pub start: u64,
-    /// Address behind the last.
+    /// Address after the last.
     pub end: u64,
 }
 
@@ -43,7 +43,7 @@ impl Range {
     }
 }
 
-/// Memory that is known in part. What a load finds unknown it learns from the trace.
+/// Memory that is known in part. Unknown bytes that a load reads are learned from the trace.
 #[derive(Debug)]
 pub struct Memory {
     pages: Vec<Page>,
@@ -52,9 +52,9 @@ pub struct Memory {
     recent: [(u64, u32); RECENT],
     /// Devices: what the trace says is taken as it is.
     mmio: Vec<Range>,
-    /// Where memory is; everything else faults. Empty: the trace tells what faults.
+    /// Where memory is; everything else faults. Empty: faults are taken from the trace.
     map: Vec<Range>,
-    /// What the trace says was loaded, for unknown memory and devices.
+    /// The value that the trace says was loaded, for unknown memory and devices.
     pub(crate) loaded: Option<u64>,
     /// The traced instruction, for unknown memory at the pc: halves still to be fetched.
     pub(crate) fetched: Option<(u32, u8)>,
@@ -64,9 +64,9 @@ pub struct Memory {
     pub(crate) fault_second: bool,
     /// The trace says that the access of this step faults.
     pub(crate) fault_data: bool,
-    /// A load found memory that neither program nor trace tells.
+    /// A load read memory that neither the program nor the trace has.
     pub(crate) blind: bool,
-    /// What the step overwrote: address, bytes, and what they were, if known (byte by byte if not all were).
+    /// Bytes that the step overwrote: address, size, and old value, if known (byte by byte if not all were).
     journal: Vec<(u64, u8, Option<u64>)>,
     /// Bytes that the step read, where asked for.
     pub(crate) reads: Option<Vec<(u64, u8)>>,

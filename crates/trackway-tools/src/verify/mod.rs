@@ -2,7 +2,7 @@
 //!
 //! The trace's changes go into a *shadow state*; what the model cannot know (interrupts, time, devices) is
 //! copied to it; the model makes one step; and all state is compared. After a mismatch the model takes the
-//! shadow state and goes on. What follows from a mismatch is folded into it: an element that differed stays
+//! shadow state and continues. Consequences of a mismatch are folded into it: an element that differed stays
 //! *suspect* until it is written and agrees, and mismatches with suspect sources are not reported again.
 //!
 //! Any format can be verified: what the trace carries is checked, what it does not is not.
@@ -63,10 +63,10 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
     Ok(())
 }
 
-/// What a trace is like, found by going through it once before it is verified.
+/// Properties of a trace that decide how to verify it, found by reading it once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// What it leaves out altogether, for [`Options::absent`].
+    /// Elements that it never has, for [`Options::absent`].
     pub absent: Absent,
     /// All instructions are said to be in user mode: a program without its system.
     pub user_only: bool,

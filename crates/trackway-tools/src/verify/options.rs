@@ -31,11 +31,11 @@ pub struct Options {
     pub masks: Masks,
     /// Devices.
     pub mmio: Vec<Range>,
-    /// Where memory is; everything else faults. Empty: the trace tells what faults.
+    /// Where memory is; everything else faults. Empty: faults are taken from the trace.
     pub map: Vec<Range>,
-    /// What the trace leaves out.
+    /// Elements that the trace leaves out.
     pub absent: Absent,
-    /// Compare `mstatus.FS` also where the trace does not tell `mstatus`.
+    /// Compare `mstatus.FS` even if the trace does not record `mstatus`.
     pub strict: bool,
     /// Root causes after which to stop.
     pub stop_after: Option<usize>,
@@ -46,7 +46,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Everything told, nothing masked beyond the defaults.
+    /// A complete trace, and the default masks.
     pub fn new(core: Config) -> Self {
         Options {
             core,

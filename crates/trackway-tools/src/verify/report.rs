@@ -1,8 +1,8 @@
-//! What verification found.
+//! The report of a verification.
 
 use serde::Serialize;
 
-/// What kind of mismatch.
+/// Kind of a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Class {
@@ -48,11 +48,11 @@ impl Class {
 pub struct Element {
     /// Its name: `a0`, `mstatus`, `pc`, `address` …
     pub name: String,
-    /// What kind of mismatch.
+    /// Kind of a mismatch.
     pub class: Class,
-    /// What the model has; none where it has nothing.
+    /// The model's value, if it has one.
     pub expected: Option<u64>,
-    /// What the trace has; none where it has nothing.
+    /// The trace's value, if it has one.
     pub actual: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ pub struct PastInstruction {
 /// A root cause, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
-    /// What kind, the gravest of its elements.
+    /// The gravest class of its elements.
     pub class: Class,
     /// Number of the group.
     pub group: u64,
@@ -100,7 +100,7 @@ pub struct Mismatch {
     pub text: String,
     /// Privilege before it.
     pub privilege: &'static str,
-    /// What differs.
+    /// The elements that differ.
     pub elements: Vec<Element>,
     /// Instructions before it, oldest first.
     pub history: Vec<PastInstruction>,
@@ -209,7 +209,7 @@ impl Report {
             if self.stopped { " (stopped)" } else { "" },
         );
         if self.checked == 0 {
-            out.push_str("nothing was verified: the trace tells nothing that the model can compare\n");
+            out.push_str("nothing was verified: the trace records nothing that the model can compare\n");
         }
         out
     }

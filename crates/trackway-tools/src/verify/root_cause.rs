@@ -79,7 +79,7 @@ impl Verifier {
         if model.level != shadow.level {
             self.suspects.level = root;
         }
-        // What a control register was read as says that it does not hold what the trace told before.
+        // A control register that reads differently does not hold what the trace recorded before.
         if let (Some((number, _)), Some((rd, _))) = (self.effects.csr_read, self.effects.x)
             && model.x[usize::from(rd & 31)] != shadow.x[usize::from(rd & 31)]
         {
@@ -127,7 +127,7 @@ impl Verifier {
         differ.into_iter().for_each(|(at, size, _)| self.suspects.bytes(at, size, root));
     }
 
-    /// What was written and agrees is no longer in doubt.
+    /// Elements that were written and agree are no longer in doubt.
     pub(super) fn agree(&mut self, traced: &TracedStep, decoded: Option<&Decoded>, trapped: bool) {
         if !self.suspects.any {
             return;
@@ -138,7 +138,7 @@ impl Verifier {
         if let Some((rd, _)) = self.effects.f {
             self.suspects.f[usize::from(rd & 31)] = 0;
         }
-        // Only what the trace told was compared, and a view shows a part of the register only.
+        // Only recorded registers were compared, and a view shows only a part of one.
         for write in traced.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
             if !matches!(write.reg.number, csr::SSTATUS | csr::SIE | csr::SIP) {
                 self.suspects.clear_csr(write.reg.number);

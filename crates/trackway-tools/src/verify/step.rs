@@ -130,7 +130,7 @@ impl Verifier {
                 }
                 let Some(write) = written(inst.rd) else { return };
                 let value = resolve(&self.shadow, write);
-                // What S sees of the pending interrupts is a part of what M sees.
+                // SIP is a view of MIP.
                 let (number, mask) = match number {
                     csr::SIP => (csr::MIP, mask & self.model.read_csr(csr::MIDELEG).unwrap_or(0)),
                     number => (number, mask),

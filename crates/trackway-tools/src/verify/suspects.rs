@@ -1,4 +1,4 @@
-//! What follows from a mismatch: elements that hold a doubtful value, and of which root cause.
+//! Elements that hold a doubtful value, and the root cause of each doubt.
 
 use std::collections::{BTreeMap, HashMap};
 

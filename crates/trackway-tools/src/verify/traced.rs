@@ -1,4 +1,4 @@
-//! What the trace records of one instruction or trap, and of what happened outside instructions.
+//! The trace's record of one instruction or trap, and of what happened outside instructions.
 
 use trackway_core::{MemKind, Privilege, Reg, RegUpdate, Trap};
 
@@ -56,7 +56,7 @@ pub(super) struct TracedStep {
     pub(super) number: u64,
     /// The instruction; `None` for an interrupt or a fetch that faulted.
     pub(super) instruction: Option<TracedInstruction>,
-    /// Where it is, also where there is no instruction.
+    /// Address of the step, also if there is no instruction.
     pub(super) pc: Option<u64>,
     /// It did not complete.
     pub(super) attempted: bool,
@@ -102,7 +102,7 @@ pub(super) enum Outside {
     Gap(u64),
 }
 
-/// What the events of a trace amount to. Borrowed: the same buffers serve every instruction.
+/// The meaning of one or more events. Borrowed: the same buffers serve every instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Observation<'a> {
     /// An instruction or trap.

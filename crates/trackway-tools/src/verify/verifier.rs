@@ -27,7 +27,7 @@ pub(super) struct Unknown {
     pub(super) pc: bool,
 }
 
-/// What the trace did so far with register writes that changed nothing.
+/// How the trace has treated register writes that changed nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unchanged {
     pub(super) recorded: bool,

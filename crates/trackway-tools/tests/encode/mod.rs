@@ -36,7 +36,7 @@ pub(crate) fn subject(path: &Path, profile: Profile) -> Subject {
     Subject { program, machine, config }
 }
 
-/// Runs the program and gives the groups that an encoder emits.
+/// Runs the program and returns the groups that an encoder emits.
 pub(crate) fn record(subject: &Subject, limit: usize) -> Vec<Group> {
     let mut machine = Machine::new(subject.machine, &subject.program).unwrap();
     let mut effects = Effects::new();
@@ -49,7 +49,7 @@ pub(crate) fn record(subject: &Subject, limit: usize) -> Vec<Group> {
         let records =
             group(subject, &effects, &x, taken.is_some(), machine.hart.state().level != level, &machine);
         groups.push(Group { records, ..Group::default() });
-        // A change of the pending interrupts is told as the Flute core tells it.
+        // A change of the pending interrupts is recorded as by the Flute core.
         if machine.hart.mip() != mip {
             mip = machine.hart.mip();
             let change = Record::FullRegister { address: 0x344, data: mip };
