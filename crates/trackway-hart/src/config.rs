@@ -129,7 +129,7 @@ pub enum Paging {
     Sv57,
 }
 
-/// A core.
+/// Configuration of a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// `Rv32` or `Rv64`; anything else is taken for `Rv64`.
@@ -140,7 +140,7 @@ pub struct Config {
     pub supervisor: bool,
     /// Is there a user level?
     pub user: bool,
-    /// Translation modes.
+    /// Largest translation mode.
     pub paging: Paging,
     /// Physical memory protection entries: 0 to 64.
     pub pmp_entries: u8,

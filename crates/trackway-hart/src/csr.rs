@@ -85,7 +85,7 @@ pub mod interrupt {
     pub const MEI: u64 = 1 << 11;
     /// Those of the supervisor.
     pub const SUPERVISOR: u64 = SSI | STI | SEI;
-    /// All.
+    /// All six.
     pub const ALL: u64 = SUPERVISOR | MSI | MTI | MEI;
 }
 

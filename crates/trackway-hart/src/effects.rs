@@ -20,7 +20,7 @@ pub enum AccessKind {
 pub struct Access {
     /// Load, store or both.
     pub kind: AccessKind,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u8,
     /// Virtual address.
     pub address: u64,
@@ -46,7 +46,7 @@ pub enum Purpose {
 /// A walk through the page tables; it ended at the last entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Walk {
-    /// Why.
+    /// The access that needed it.
     pub purpose: Purpose,
     /// Virtual address.
     pub address: u64,
@@ -66,7 +66,7 @@ pub struct List<T, const N: usize> {
 }
 
 impl<T: Copy, const N: usize> List<T, N> {
-    /// Empty.
+    /// An empty list.
     pub const fn new() -> Self {
         Self { items: [None; N], len: 0 }
     }
@@ -80,19 +80,19 @@ impl<T: Copy, const N: usize> List<T, N> {
         }
     }
 
-    /// Forgets all.
+    /// Removes all items.
     #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// How many.
+    /// Number of items.
     #[inline]
     pub fn len(&self) -> usize {
         usize::from(self.len)
     }
 
-    /// None at all?
+    /// True if there is no item.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -191,20 +191,20 @@ pub struct Effects {
     pub old_f: u64,
     /// CSR that a CSR instruction read.
     pub csr_read: Option<(u16, u64)>,
-    /// CSRs written.
+    /// CSRs written, with their new values.
     pub csrs: List<(u16, u64), 6>,
     /// Memory accesses; one that crosses a page is still one.
     pub memory: List<Access, 2>,
     /// Page walks. A translation that is still remembered makes none.
     pub walks: List<Walk, 4>,
-    /// Trap taken.
+    /// The trap that the step took.
     pub trap: Option<Taken>,
     /// Address of the next instruction.
     pub next_pc: u64,
 }
 
 impl Effects {
-    /// Nothing.
+    /// No effects.
     pub fn new() -> Self {
         Self::default()
     }

@@ -4,11 +4,11 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Level {
-    /// User.
+    /// User level.
     U = 0,
-    /// Supervisor.
+    /// Supervisor level.
     S = 1,
-    /// Machine.
+    /// Machine level.
     M = 3,
 }
 
@@ -28,9 +28,9 @@ impl Level {
 /// The reservation of a load-reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// Physical address.
+    /// Physical address of its first byte.
     pub address: u64,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u8,
 }
 
@@ -56,62 +56,40 @@ pub struct State {
 
 /// Stored control and status registers; views such as `sstatus` are made from these.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)] // the names are the registers' own
 pub struct Csrs {
-    /// Accrued floating-point exceptions.
     pub fflags: u8,
-    /// Dynamic rounding mode.
     pub frm: u8,
     /// `mstatus` with `mstatush` above it, without the SD bit.
     pub mstatus: u64,
-    /// Exceptions delegated to S.
     pub medeleg: u64,
-    /// Interrupts delegated to S.
     pub mideleg: u64,
-    /// Interrupts enabled.
     pub mie: u64,
     /// Interrupts pending; of SEIP only the part that software writes.
     pub mip: u64,
     /// The external line into SEIP.
     pub seip_line: bool,
-    /// M trap vector.
     pub mtvec: u64,
-    /// Counters that S may read.
     pub mcounteren: u32,
-    /// Counters that are stopped.
     pub mcountinhibit: u32,
-    /// M scratch.
     pub mscratch: u64,
-    /// M exception pc.
     pub mepc: u64,
-    /// M cause.
     pub mcause: u64,
-    /// M trap value.
     pub mtval: u64,
-    /// Environment of S and U.
     pub menvcfg: u64,
-    /// S trap vector.
     pub stvec: u64,
-    /// Counters that U may read.
     pub scounteren: u32,
-    /// Environment of U.
     pub senvcfg: u64,
-    /// S scratch.
     pub sscratch: u64,
-    /// S exception pc.
     pub sepc: u64,
-    /// S cause.
     pub scause: u64,
-    /// S trap value.
     pub stval: u64,
-    /// Translation.
     pub satp: u64,
     /// Memory protection, one byte per entry.
     pub pmpcfg: [u8; 64],
     /// Memory protection addresses, in units of 4 bytes.
     pub pmpaddr: [u64; 64],
-    /// Cycles.
     pub mcycle: u64,
-    /// Instructions retired.
     pub minstret: u64,
     /// Real time, as the platform shows it.
     pub time: u64,

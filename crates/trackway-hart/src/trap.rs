@@ -37,7 +37,7 @@ pub mod cause {
 /// Why an instruction did not complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// Cause code.
+    /// Cause code, as in `mcause`.
     pub cause: u8,
     /// Trap value: address, instruction bits, or 0.
     pub value: u64,
@@ -57,7 +57,7 @@ pub struct Taken {
     pub cause: u8,
     /// An interrupt, not an exception.
     pub interrupt: bool,
-    /// Trap value.
+    /// Trap value, as in `mtval`.
     pub value: u64,
     /// Address of the instruction that trapped, or that an interrupt came before.
     pub from: u64,

@@ -19,7 +19,7 @@ const CONTROL: Field = Field { low: 2, width: 5 };
 const CONDITIONAL: Field = Field { low: 7, width: 1 };
 /// Which instruction set is at the target, or that the target has to be looked up.
 const EXCHANGE: Field = Field { low: 8, width: 2 };
-/// Instructions.
+/// Number of instructions.
 const COUNT: Field = Field { low: 10, width: 12 };
 /// Halfwords from the start of the first instruction to the end of the last.
 const HALFWORDS: Field = Field { low: 22, width: 13 };

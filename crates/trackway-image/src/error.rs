@@ -9,9 +9,9 @@ pub enum Error {
     /// The operating system refused.
     #[error("{path}: {source}", path = path.display())]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The system's reason.
         source: std::io::Error,
     },
     /// One file of those that were named.

@@ -12,13 +12,13 @@ pub struct Space {
     pub privileges: Vec<Privilege>,
     /// Arm security state.
     pub security: Option<Security>,
-    /// Context id.
+    /// Context id (CONTEXTIDR, or the one of the trace).
     pub context_id: Option<u64>,
     /// Virtual machine id.
     pub vmid: Option<u64>,
     /// Address space id.
     pub asid: Option<u64>,
-    /// Process id.
+    /// Process id of the operating system.
     pub pid: Option<u64>,
 }
 

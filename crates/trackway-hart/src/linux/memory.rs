@@ -119,7 +119,7 @@ impl AddressSpace {
         true
     }
 
-/// Are all pages of `[start, end)` unmapped?
+    /// Are all pages of `[start, end)` unmapped?
     pub fn is_free(&self, start: u64, end: u64) -> bool {
         self.region(start).is_none() && self.regions.range(start..end).next().is_none()
     }

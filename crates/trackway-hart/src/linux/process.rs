@@ -90,7 +90,7 @@ pub enum Kernel {
 pub struct Process {
     /// The core.
     pub hart: Hart,
-    /// Memory.
+    /// Its address space.
     pub memory: AddressSpace,
     pub(super) files: Files,
     pub(super) signals: Signals,

@@ -38,9 +38,9 @@ pub enum Position {
 /// Which part of an execution to record, and in which detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordOptions {
-    /// With registers.
+    /// Record registers read and written.
     pub registers: bool,
-    /// With memory accesses.
+    /// Record memory accesses.
     pub memory: bool,
     /// Where to begin.
     pub from: Option<Position>,

@@ -69,7 +69,7 @@ pub struct Memory {
 /// How many memory accesses an instruction makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Count {
-    /// One.
+    /// Exactly one.
     One,
     /// One or none: a store-conditional may fail.
     AtMostOne,

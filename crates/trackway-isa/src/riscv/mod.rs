@@ -54,7 +54,7 @@ pub struct Inst {
     pub rs2: u8,
     /// Third source register.
     pub rs3: u8,
-    /// Rounding mode.
+    /// Rounding mode, as in the instruction; 7 is dynamic.
     pub rm: u8,
     /// Immediate, sign-extended as the operation wants it: the offset of a branch, the upper immediate in
     /// place, the shift amount, the number of a CSR, bits 31:20 of a fence, the vector type.

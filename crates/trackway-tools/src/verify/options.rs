@@ -23,13 +23,13 @@ pub struct Absent {
 /// How to verify.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The core.
+    /// Configuration of the core.
     pub core: Config,
     /// Where it starts after reset, if known.
     pub reset_pc: Option<u64>,
     /// Bits of control registers that are not compared.
     pub masks: Masks,
-    /// Devices.
+    /// Address ranges of devices: what they return is taken from the trace.
     pub mmio: Vec<Range>,
     /// Where memory is; everything else faults. Empty: faults are taken from the trace.
     pub map: Vec<Range>,
@@ -41,7 +41,7 @@ pub struct Options {
     pub stop_after: Option<usize>,
     /// Instructions shown before a mismatch.
     pub history: usize,
-    /// Collector coverage.
+    /// Collect coverage.
     pub coverage: bool,
 }
 

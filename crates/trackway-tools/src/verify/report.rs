@@ -66,15 +66,15 @@ impl Element {
 /// An instruction of the past.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PastInstruction {
-    /// Its number.
+    /// Number of the instruction.
     pub instruction: u64,
-    /// Its group.
+    /// Number of its group.
     pub group: u64,
-    /// Its address.
+    /// Virtual address.
     pub pc: u64,
-    /// Its encoding.
+    /// Encoding, zero-extended.
     pub encoding: u32,
-    /// Its text.
+    /// Disassembly.
     pub text: String,
     /// For a writer: the register it wrote.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,7 +96,7 @@ pub struct Mismatch {
     pub pc: u64,
     /// Encoding; 0 where there is none (an interrupt).
     pub encoding: u32,
-    /// Its text.
+    /// Disassembly, or what happened instead of an instruction.
     pub text: String,
     /// Privilege before it.
     pub privilege: &'static str,
@@ -112,16 +112,16 @@ pub struct Mismatch {
     pub last_folded: Option<u64>,
 }
 
-/// The result.
+/// The result of verifying a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Of this shape.
+    /// Version of the report's layout.
     pub version: u32,
     /// Instructions verified.
     pub instructions: u64,
     /// Interrupts taken because the trace says so.
     pub interrupts: u64,
-    /// Exceptions.
+    /// Exceptions taken.
     pub exceptions: u64,
     /// Facts of the trace that were compared.
     pub checked: u64,
@@ -131,7 +131,7 @@ pub struct Report {
     pub gaps: u64,
     /// Bytes of the trace that were skipped in them.
     pub skipped: u64,
-    /// Root causes.
+    /// Mismatches that are root causes.
     pub mismatches: Vec<Mismatch>,
     /// It stopped after enough of them.
     pub stopped: bool,
