@@ -1,6 +1,9 @@
 //! Settings for reading and for writing.
 
-use crate::record::Level;
+use std::str::FromStr;
+
+use crate::record::{Level, UnknownName};
+use crate::storage::{Compression, Family};
 
 /// Settings for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,10 +24,10 @@ impl Default for Config {
     }
 }
 
-/// How the records behind the Header are stored (ASTF 4.2.1).
+/// How the records after the Header are stored (ASTF 4.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Storage {
-    /// As they are.
+    /// Not compressed.
     Raw,
     /// LZMA in an .xz container.
     Xz,
@@ -37,8 +40,10 @@ pub enum Storage {
 }
 
 impl Storage {
-    /// The word for it, as `--container` takes it.
-    pub const fn word(self) -> &'static str {
+    const ALL: [Storage; 5] = [Storage::Raw, Storage::Xz, Storage::LzmaAlone, Storage::Zlib, Storage::Gzip];
+
+    /// Its name, as `--container` takes it.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Storage::Raw => "raw",
             Storage::Xz => "xz",
@@ -48,20 +53,39 @@ impl Storage {
         }
     }
 
-    /// The storage for a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Storage::Raw, Storage::Xz, Storage::LzmaAlone, Storage::Zlib, Storage::Gzip]
-            .into_iter()
-            .find(|storage| storage.word() == word)
+    pub(crate) const fn compression(self) -> Option<Compression> {
+        match self {
+            Storage::Raw => None,
+            Storage::Xz => Some(Compression::Xz),
+            Storage::LzmaAlone => Some(Compression::LzmaAlone),
+            Storage::Zlib => Some(Compression::Zlib),
+            Storage::Gzip => Some(Compression::Gzip),
+        }
     }
 
-    /// The header's flags for it: `compressed` and `use_zlib`.
-    pub const fn flags(self) -> (bool, bool) {
-        match self {
-            Storage::Raw => (false, false),
-            Storage::Xz | Storage::LzmaAlone => (true, false),
-            Storage::Zlib | Storage::Gzip => (true, true),
+    /// The Header's flags for it: `compressed` and `use_zlib`.
+    pub fn flags(self) -> (bool, bool) {
+        let family = self.compression().map(Compression::family);
+        (family.is_some(), family == Some(Family::Deflate))
+    }
+}
+
+impl From<Compression> for Storage {
+    fn from(compression: Compression) -> Self {
+        match compression {
+            Compression::Xz => Storage::Xz,
+            Compression::LzmaAlone => Storage::LzmaAlone,
+            Compression::Zlib => Storage::Zlib,
+            Compression::Gzip => Storage::Gzip,
         }
+    }
+}
+
+impl FromStr for Storage {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        Self::ALL.into_iter().find(|storage| storage.as_str() == name).ok_or(UnknownName)
     }
 }
 

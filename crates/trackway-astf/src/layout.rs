@@ -1,5 +1,8 @@
 //! The macro that declares a record once: its struct, its reading and writing, its field table.
 
+/// Bytes of a record.
+pub const RECORD: usize = 32;
+
 /// The 32 bytes of a record as four little-endian words; bit `n` of the spec is bit `n % 64` of word `n / 64`.
 pub type Words = [u64; 4];
 

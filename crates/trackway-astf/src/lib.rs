@@ -36,32 +36,32 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod blocks;
 pub mod check;
 mod config;
-mod example;
 mod layout;
 mod lift;
 mod lower;
-mod normal;
-mod pipe;
-mod produce;
-mod read;
+mod open;
+mod producer;
 mod record;
+mod records;
+pub mod rules;
+mod spec_example;
 mod storage;
 mod text;
 mod write;
-mod xz;
 
-pub use check::{Check, Checker, RULES};
+pub use check::{Check, Checker};
 pub use config::{Config, Storage, WriteConfig};
-pub use example::{example, records as example_records};
-pub use layout::{Field, Words, from_bytes, to_bytes};
+pub use layout::{Field, RECORD, Words, from_bytes, to_bytes};
 pub use lift::Lift;
 pub use lower::Lower;
-pub use produce::{Done, Producer, Refusal};
-pub use read::{Chunk, RECORD, Records, Trace};
+pub use open::Trace;
+pub use producer::{Done, Producer, Refusal};
 pub use record::*;
+pub use records::{Chunk, Records};
+pub use rules::RULES;
+pub use spec_example::{example, records as example_records};
 pub use text::{Lines, Text, show};
 pub use write::{Writer, recompress};
 

@@ -5,12 +5,12 @@ mod parts;
 
 use trackway_core::*;
 
-use crate::layout::{Words, from_bytes};
-use crate::read::{RECORD, Records};
+use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::{
     Access, Attribute, ExtraEa, Instruction, Level, Record, StringContinuation, StringRecord, Timestamp,
     TrapType,
 };
+use crate::records::Records;
 use trackway_isa::arm::memory::{self, Memory};
 
 /// Events of an ASTF trace.

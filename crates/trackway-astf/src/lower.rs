@@ -6,13 +6,15 @@
 
 use std::io::Write;
 
+mod accesses;
+
 use trackway_core::*;
 
-use crate::check::rules::*;
 use crate::config::WriteConfig;
-use crate::normal::{arm_level, merge, wanted_record};
-use crate::produce::{Done, Producer};
+use crate::lower::accesses::{arm_level, merge, wanted_record};
+use crate::producer::{Done, Producer};
 use crate::record::{Level, StringRecord, Trap as TrapRecord, TrapType};
+use crate::rules::*;
 use trackway_isa::arm::{Class, StateWrite, classify, state_write};
 
 /// Batches that are looked at to tell the level.
@@ -125,7 +127,7 @@ impl Lower {
             return Err(refused("effective addresses", "ASTF 2.2; --allow-nonconforming writes it without"));
         }
         let named = meta.level.as_deref().filter(|_| meta.format == FormatId::Astf);
-        let level = config.level.or_else(|| named.and_then(Level::from_name));
+        let level = config.level.or_else(|| named.and_then(|name| name.parse().ok()));
         let mut lower = Lower {
             out: Some(out),
             producer: None,

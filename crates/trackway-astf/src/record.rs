@@ -355,16 +355,25 @@ pub enum Level {
 
 impl Level {
     /// Its name in the spec.
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Level::Basic => "Basic",
             Level::BasicPlus => "BasicPlus",
         }
     }
+}
 
-    /// The level of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        [Level::Basic, Level::BasicPlus].into_iter().find(|level| level.name().eq_ignore_ascii_case(name))
+/// No level or storage has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownName;
+
+/// In upper or lower case.
+impl std::str::FromStr for Level {
+    type Err = UnknownName;
+
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        let mut levels = [Level::Basic, Level::BasicPlus].into_iter();
+        levels.find(|level| level.as_str().eq_ignore_ascii_case(name)).ok_or(UnknownName)
     }
 }
 
@@ -389,34 +398,5 @@ impl Header {
     /// The level that `single_el` promises.
     pub fn level(&self) -> Level {
         if self.single_el { Level::Basic } else { Level::BasicPlus }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::layout::{from_bytes, to_bytes};
-    use proptest::prelude::*;
-
-    #[test]
-    fn flags_sit_where_tables_7_and_11_say() {
-        let instruction = Instruction::read(&[0x0000_0000_0042_0001, 0, 0, 0]);
-        assert!(instruction.ea_tagged && instruction.ea_valid);
-        assert!(!instruction.is_read && !instruction.is_write);
-        let extra = ExtraEa::read(&[0x0000_0000_0060_0007, 0, 0x40_0001, 0]);
-        assert!(extra.mem0_tagged && extra.mem0_is_read && extra.mem1_valid && extra.mem1_is_read);
-        let trap = Trap::read(&[0x0000_1234_9110_0005, 1, 0, 0]);
-        assert_eq!((trap.trap_type, trap.syscall_type, trap.is_virtual), (0, 1, true));
-        assert_eq!((trap.ec, trap.syscall_index, trap.target_pc), (0x24, 0x1234, 1));
-    }
-
-    proptest! {
-        #[test]
-        fn every_record_writes_back_what_it_read(bytes: [u8; 32], id in 0usize..9) {
-            let mut bytes = bytes;
-            bytes[0] = [0x41, 8, 1, 7, 5, 0x43, 0x44, 0x45, 0x99][id];
-            let words = from_bytes(&bytes);
-            prop_assert_eq!(to_bytes(&Record::read(&words).write()), bytes);
-        }
     }
 }

@@ -7,9 +7,9 @@ use trackway_isa::Disassembler;
 use trackway_isa::arm::exception_class;
 
 use crate::config::Storage;
-use crate::layout::Words;
-use crate::read::{RECORD, Records};
+use crate::layout::{RECORD, Words};
 use crate::record::*;
+use crate::records::Records;
 
 /// Native items of an ASTF trace, every field that is not zero by name.
 #[derive(Debug)]
@@ -183,7 +183,7 @@ impl Lines {
             Storage::Xz | Storage::LzmaAlone => "LZMA",
             Storage::Zlib | Storage::Gzip => "Zlib",
         };
-        let level = header.level().name();
+        let level = header.level().as_str();
         write!(
             out,
             "fileheader: ASTF trace, version {version_major}.{version_minor} compression mode : {compression} \

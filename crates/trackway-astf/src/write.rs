@@ -5,10 +5,10 @@ use std::io::Write;
 use trackway_core::{Error, ErrorKind, Result};
 
 use crate::config::{Storage, WriteConfig};
-use crate::layout::{Words, to_bytes};
-use crate::read::Records;
+use crate::layout::{RECORD, Words, to_bytes};
 use crate::record::{Header, Record, StringContinuation, StringRecord};
-use crate::storage::Encoder;
+use crate::records::Records;
+use crate::storage::{Encoder, EncoderOptions};
 
 /// Bytes that are collected before they go to the encoder.
 const BUFFER: usize = 1 << 16;
@@ -33,7 +33,15 @@ impl<W: Write> Writer<W> {
         let (compressed, use_zlib) = config.storage.flags();
         let header = Header { compressed, use_zlib, ..header };
         inner.write_all(&to_bytes(&header.write()))?;
-        Ok(Writer { encoder: Some(Encoder::create(inner, config)?), buffer: Vec::with_capacity(BUFFER) })
+        let options = EncoderOptions {
+            preset: config.preset,
+            block: config.block,
+            unit: RECORD as u64,
+            jobs: config.jobs,
+        };
+        let refused = |_| ErrorKind::Unsupported { found: 0 }.at(0, "settings", "storage", "ASTF 4.2.1");
+        let encoder = Encoder::create(inner, config.storage.compression(), &options).map_err(refused)?;
+        Ok(Writer { encoder: Some(encoder), buffer: Vec::with_capacity(BUFFER) })
     }
 
     /// Writes a record.

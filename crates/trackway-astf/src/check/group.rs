@@ -1,8 +1,8 @@
 //! An instruction and its accesses, against its instruction word.
 
-use super::rules::*;
-use super::state::Checker;
+use super::checker::Checker;
 use crate::record::{Access, Attribute, Instruction, Level};
+use crate::rules::*;
 use trackway_isa::arm::memory::{Bytes, Memory, access_bytes, element_bytes, literal, suppresses_faults};
 use trackway_isa::arm::{Class, StateWrite, classify, has_za_index, is_sme, state_write};
 

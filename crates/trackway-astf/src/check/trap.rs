@@ -1,8 +1,8 @@
 //! Trap records against the instruction and the contexts around them.
 
-use super::rules::*;
-use super::state::Checker;
+use super::checker::Checker;
 use crate::record::{Level, Trap, TrapType};
+use crate::rules::*;
 use trackway_isa::arm::{Class, exception_class};
 
 use trackway_core::Syscall;

@@ -5,8 +5,7 @@
 use trackway_core::*;
 
 use super::{State, UNKNOWN, returns};
-use crate::layout::from_bytes;
-use crate::read::RECORD;
+use crate::layout::{RECORD, from_bytes};
 use crate::record::Instruction;
 
 // Of the first word of an Instruction: type and `xattr_mode`, and the flags that tell what it does.

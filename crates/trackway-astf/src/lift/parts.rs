@@ -6,8 +6,7 @@ use trackway_core::{Batch, Observer, Spare, in_order};
 
 use super::common::{follows, is_common};
 use super::{ENOUGH, Lift, State};
-use crate::layout::from_bytes;
-use crate::read::RECORD;
+use crate::layout::{RECORD, from_bytes};
 
 /// Records of a part: enough that taking the next one is rare.
 const PART: usize = 1 << 16;
@@ -90,12 +89,12 @@ impl Lift {
     /// Are all records at hand, and enough of them for several threads?
     pub(super) fn in_parts(&self) -> bool {
         let quiet = self.pending.is_none() && self.gap.is_none() && self.context.is_none();
-        self.jobs > 1 && quiet && cut(self.records.at_hand(), PART).is_some()
+        self.jobs > 1 && quiet && cut(self.records.mapped(), PART).is_some()
     }
 
     /// Shows the next parts to observers of their own, on several threads.
     pub(super) fn observe_parts(&mut self, observer: &mut dyn Observer) {
-        let records = self.records.at_hand();
+        let records = self.records.mapped();
         let most = STRETCH * self.jobs;
         let used =
             self.state.observe_parts(self.records.offset(), records, (PART, most), self.jobs, observer);

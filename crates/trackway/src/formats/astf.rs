@@ -2,7 +2,7 @@
 
 use std::io::{BufWriter, Write};
 
-use trackway_astf::{Config, Level, Lower, MAGIC, Storage, Trace, WriteConfig, recompress};
+use trackway_astf::{Config, Lower, MAGIC, Storage, Trace, WriteConfig, recompress};
 use trackway_core::{Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source, Trap, TrapKind};
 use trackway_format::{
     Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, When, Writing, wrong_architecture,
@@ -122,14 +122,14 @@ fn write_config(writing: &Writing<'_>, storage: Storage) -> Result<WriteConfig> 
     let storage = match section.container.as_deref() {
         None => storage,
         Some(word) => {
-            Storage::from_word(word).filter(|storage| *storage != Storage::Gzip).ok_or_else(|| {
+            word.parse().ok().filter(|storage| *storage != Storage::Gzip).ok_or_else(|| {
                 Error::Config(format!("--container: {word:?} is not one of raw, xz, lzma, zlib"))
             })?
         }
     };
     let level = match section.conformance.as_deref() {
         None => None,
-        Some(word) => Some(Level::from_name(word).ok_or_else(|| {
+        Some(word) => Some(word.parse().map_err(|_| {
             Error::Config(format!("--astf-level: {word:?} is not one of Basic, BasicPlus"))
         })?),
     };
@@ -175,7 +175,7 @@ impl Opened for OpenedAstf {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![("container", self.storage.word().to_string())];
+        let mut facts = vec![("container", self.storage.as_str().to_string())];
         if let Some(trace) = self.trace.as_ref().filter(|trace| trace.blocks > 1) {
             facts.push(("blocks", trace.blocks.to_string()));
         }

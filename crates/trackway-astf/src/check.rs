@@ -1,23 +1,19 @@
 //! Is a trace legal, and if not, by which rule?
 
+mod checker;
 mod group;
-pub mod rules;
-mod state;
-#[cfg(test)]
-mod tests;
 mod trap;
 
 use std::collections::VecDeque;
 
 use trackway_core::{Finding, Result};
 
-pub use rules::RULES;
-pub use state::Checker;
+pub use checker::Checker;
 pub(crate) use trap::syscall_codes;
 
 use crate::config::Config;
-use crate::layout::from_bytes;
-use crate::read::{RECORD, Records};
+use crate::layout::{RECORD, from_bytes};
+use crate::records::Records;
 
 /// The findings of a trace, one after the other.
 ///

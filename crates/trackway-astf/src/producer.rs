@@ -12,8 +12,7 @@ use trackway_core::{Error, ErrorKind, Finding, MemAccess, MemKind, Rule, Severit
 
 use crate::check::Checker;
 use crate::config::{Config, WriteConfig};
-use crate::layout::Words;
-use crate::read::RECORD;
+use crate::layout::{RECORD, Words};
 use crate::record::*;
 use crate::sanitise;
 use crate::write::{Writer, string_records};

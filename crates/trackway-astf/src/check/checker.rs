@@ -3,10 +3,11 @@
 use trackway_core::{Finding, Rule};
 
 use super::group::Group;
-use super::rules::*;
 use crate::config::Config;
 use crate::layout::{Field, Words};
 use crate::record::*;
+use crate::rules::*;
+use crate::storage::Compression;
 use trackway_isa::arm::{Class, StateWrite};
 
 /// Checks records one by one, in any order that they come. All of its state is here.
@@ -162,7 +163,9 @@ impl Checker {
             Record::StringRecord(string) => self.take_string(string),
             Record::StringContinuation(string) => self.string_part(&string.string),
             Record::Timestamp(timestamp) => self.timestamp(timestamp),
-            Record::Unknown(words) if self.number == 1 && self.raw && is_compressed(words) => {
+            Record::Unknown(words)
+                if self.number == 1 && self.raw && Compression::is_likely(&words[0].to_le_bytes()) =>
+            {
                 self.report(&COMPRESSED_FLAG, || {
                     "compressed is 0, and what follows is compressed".to_string()
                 });
@@ -562,13 +565,4 @@ fn may_have_reserved(record: &Record, words: &Words) -> bool {
         Record::Header(_) | Record::StringRecord(_) => true,
         Record::StringContinuation(_) | Record::Unknown(_) => false,
     }
-}
-
-/// The start of an .xz, .lzma, zlib or gzip stream, none of which is a record.
-fn is_compressed(words: &Words) -> bool {
-    let start = words[0].to_le_bytes();
-    start.starts_with(b"\xfd7zXZ\0")
-        || start.starts_with(&[0x5d, 0, 0])
-        || start.starts_with(&[0x1f, 0x8b])
-        || (start[0] == 0x78 && u16::from_be_bytes([start[0], start[1]]).is_multiple_of(31))
 }

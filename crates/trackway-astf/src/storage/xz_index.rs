@@ -1,42 +1,43 @@
 //! The index of an .xz file: where its blocks are, so that a reader can jump to one.
 //!
-//! Only files of one stream have their index used; anything else is read from the start.
+//! Only the index of a file with a single stream is used; anything else is read from the start.
 
-use crate::storage::XZ_MAGIC;
+use super::compression::XZ_MAGIC;
 
 /// A block of an .xz stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Block {
-    /// Where it begins in the stream.
-    pub(crate) at: u64,
-    /// Where it ends.
-    pub(crate) end: u64,
-    /// First byte of the content that it holds.
-    pub(crate) start: u64,
+pub(super) struct Block {
+    /// Offset of its first byte in the stream.
+    pub(super) at: u64,
+    /// Offset after its last byte in the stream.
+    pub(super) end: u64,
+    /// Offset of its first byte in the content.
+    pub(super) start: u64,
     /// Bytes of content.
-    pub(crate) len: u64,
+    pub(super) len: u64,
 }
 
-/// Where the blocks of an .xz stream are.
+/// Positions of the blocks of an .xz stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Index {
-    /// In order; at least one.
-    pub(crate) blocks: Vec<Block>,
-    /// Where the blocks end, and the index begins, in the stream.
-    pub(crate) end: u64,
-    /// Bytes of the whole content.
-    pub(crate) len: u64,
+pub(super) struct Index {
+    /// In the order of the stream; at least one.
+    pub(super) blocks: Vec<Block>,
+    /// Offset after the last block, where the index begins, in the stream.
+    pub(super) end: u64,
+    /// Bytes of all content.
+    pub(super) len: u64,
 }
 
 /// Length of the stream header and of the stream footer.
-pub(crate) const STREAM_HEADER: usize = 12;
-/// Where the header says what check ends each block, and that it is a CRC32, in the last four bytes.
-pub(crate) const CHECK_KIND: usize = 7;
-pub(crate) const CRC32: u8 = 1;
+pub(super) const STREAM_HEADER: usize = 12;
+/// Offset of the byte in the stream header that names the check at the end of each block.
+pub(super) const CHECK_KIND: usize = 7;
+/// The check is a CRC32, in the last four bytes of the block.
+pub(super) const CRC32: u8 = 1;
 
 impl Index {
     /// Reads the index of a file that is one .xz stream; `None` where it is not, or does not add up.
-    pub(crate) fn read(stream: &[u8]) -> Option<Index> {
+    pub(super) fn read(stream: &[u8]) -> Option<Index> {
         let body = stream.len().checked_sub(STREAM_HEADER)?;
         let (stream_without_footer, footer) = stream.split_at(body);
         if !stream.starts_with(&XZ_MAGIC) || footer[10..] != *b"YZ" || footer[8..10] != stream[6..8] {
@@ -64,7 +65,7 @@ impl Index {
     }
 
     /// Number of the block that holds byte `at` of the content, or of the last one.
-    pub(crate) fn block_of(&self, at: u64) -> usize {
+    pub(super) fn block_of(&self, at: u64) -> usize {
         self.blocks.partition_point(|block| block.start <= at).max(1) - 1
     }
 }
@@ -73,7 +74,7 @@ fn crc(bytes: &[u8]) -> [u8; 4] {
     crc32fast::hash(bytes).to_le_bytes()
 }
 
-/// A number of up to nine groups of seven bits, lowest first.
+/// A variable-length integer: up to nine groups of seven bits, lowest first.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for n in 0..9 {

@@ -1,11 +1,11 @@
 //! One case per rule: a minimal bad trace on which it and nothing else fires, and a good twin on which nothing does.
 
+use trackway_astf::rules::*;
+use trackway_astf::{
+    Checker, Config, Context, ExtraEa, Field, Header, Instruction, Level, Record, StringContinuation,
+    StringRecord, Timestamp, Trap, TrapType,
+};
 use trackway_core::{Finding, Rule};
-
-use super::rules::*;
-use super::{Checker, RULES};
-use crate::config::Config;
-use crate::record::*;
 
 const NOP: u32 = 0xd503_201f;
 const LDR: u32 = 0xf940_0020;
@@ -685,7 +685,7 @@ fn exceptions_select_the_stack_pointer_of_their_level() {
 
 #[test]
 fn every_reserved_bit_is_noted_and_no_other() {
-    let kinds: [(Record, &[crate::layout::Field]); 7] = [
+    let kinds: [(Record, &[Field]); 7] = [
         (header(Level::BasicPlus, true), Header::FIELDS),
         (Context::default().into(), Context::FIELDS),
         (ins(0, NOP).into(), Instruction::FIELDS),
