@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use trackway_astf::{Context, Done, Level, Producer, Trap, TrapType, WriteConfig};
+use trackway_astf::{Completion, Context, Level, Producer, Trap, TrapType, WriteConfig};
 use trackway_core::{MemAccess, MemKind, Value};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -108,10 +108,10 @@ impl Core {
             _ => &[],
         };
         let done = match did {
-            Did::Branch(Some(target)) => Done::Taken(target),
-            Did::Branch(None) => Done::NotTaken,
-            Did::Exception { .. } => Done::Trapped,
-            _ => Done::Next,
+            Did::Branch(Some(target)) => Completion::Taken(target),
+            Did::Branch(None) => Completion::NotTaken,
+            Did::Exception { .. } => Completion::Trapped,
+            _ => Completion::Next,
         };
         trace.instruction(pc, word, done, accesses)?;
         self.count += 1;

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use trackway_core::{Finding, Result};
 
 pub use checker::Checker;
-pub(crate) use trap::syscall_codes;
 
 use crate::config::Config;
 use crate::layout::{RECORD, from_bytes};

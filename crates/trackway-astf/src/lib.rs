@@ -19,20 +19,20 @@
 //!   what would break one.
 //!
 //! ```
-//! use trackway_astf::{Done, Level, Producer, WriteConfig};
+//! use trackway_astf::{Completion, Level, Producer, WriteConfig};
 //! use trackway_core::{MemAccess, Value};
 //!
 //! let mut trace = Producer::create(Vec::new(), Level::Basic, false, &WriteConfig::default())?;
 //! trace.context(Default::default())?;                             // EL0, non-secure
 //! let load = MemAccess::read(0x9000, 8, Value::Unknown);
-//! trace.instruction(0x1000, 0xf940_0020, Done::Next, &[load])?;   // ldr x0, [x1]
-//! trace.instruction(0x1004, 0xd65f_03c0, Done::Taken(0x2000), &[])?; // ret
+//! trace.instruction(0x1000, 0xf940_0020, Completion::Next, &[load])?;   // ldr x0, [x1]
+//! trace.instruction(0x1004, 0xd65f_03c0, Completion::Taken(0x2000), &[])?; // ret
 //! // The word says branch, so a record that says otherwise is refused:
-//! let refused = trace.instruction(0x2000, 0xd65f_03c0, Done::Next, &[]).unwrap_err();
+//! let refused = trace.instruction(0x2000, 0xd65f_03c0, Completion::Next, &[]).unwrap_err();
 //! assert!(refused.to_string().contains("ASTF-4.5.1"));
 //! let bytes: Vec<u8> = trace.finish()?;
 //! assert_eq!(&bytes[..4], b"ASTF");
-//! # Ok::<(), trackway_astf::Refusal>(())
+//! # Ok::<(), trackway_astf::ProducerError>(())
 //! ```
 #![forbid(unsafe_code)]
 
@@ -57,7 +57,7 @@ pub use layout::{Field, RECORD, Words, from_bytes, to_bytes};
 pub use lift::Lift;
 pub use lower::Lower;
 pub use open::Trace;
-pub use producer::{Done, Producer, Refusal};
+pub use producer::{Completion, Producer, ProducerError};
 pub use record::*;
 pub use records::{Chunk, Records};
 pub use rules::RULES;

@@ -2,7 +2,7 @@
 //!
 //! The producer inserts the Header, splits long accesses and chains their Extra EAs, holds Timestamps and
 //! Contexts back until the place where they belong, and strips addresses. What it is about to write it first
-//! shows to a [`Checker`]: an error there is a [`Refusal`] here, and nothing is written.
+//! shows to a [`Checker`]: an error there is a [`ProducerError`] here, and nothing is written.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use trackway_isa::arm::{Class, classify};
 
 /// How an instruction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
+pub enum Completion {
     /// It completed, and the next one follows in memory; also for ERET, whose Trap says where it goes.
     Next,
     /// A branch that was not taken.
@@ -34,48 +34,48 @@ pub enum Done {
 
 /// Why the producer did not write something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum ProducerError {
     /// It would break a rule.
     Rule(Box<Finding>),
     /// The output failed, or the request does not fit the format at all.
     Error(Error),
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ProducerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Rule(finding) => {
+            ProducerError::Rule(finding) => {
                 let Finding { rule, item, message, .. } = &**finding;
                 let Rule { name, section, demand, .. } = rule;
                 write!(f, "record {item} refused: {message}. {demand} [{name}, {section}]")
             }
-            Refusal::Error(error) => error.fmt(f),
+            ProducerError::Error(error) => error.fmt(f),
         }
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for ProducerError {}
 
-impl From<Error> for Refusal {
+impl From<Error> for ProducerError {
     fn from(error: Error) -> Self {
-        Refusal::Error(error)
+        ProducerError::Error(error)
     }
 }
 
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
+impl From<ProducerError> for Error {
+    fn from(refusal: ProducerError) -> Self {
         match refusal {
-            Refusal::Rule(finding) => {
+            ProducerError::Rule(finding) => {
                 let Finding { rule, offset, item, .. } = *finding;
                 // The demand in words: its name has the section.
                 ErrorKind::Impossible { found: item }.at(offset, rule.name, "record", rule.demand)
             }
-            Refusal::Error(error) => error,
+            ProducerError::Error(error) => error,
         }
     }
 }
 
-type Result<T> = std::result::Result<T, Refusal>;
+type Result<T> = std::result::Result<T, ProducerError>;
 
 /// Writes a legal trace, step by step.
 #[derive(Debug)]
@@ -205,7 +205,13 @@ impl<W: Write> Producer<W> {
     }
 
     /// One instruction with its accesses, in the order in which they were made.
-    pub fn instruction(&mut self, pc: u64, word: u32, done: Done, accesses: &[MemAccess]) -> Result<()> {
+    pub fn instruction(
+        &mut self,
+        pc: u64,
+        word: u32,
+        done: Completion,
+        accesses: &[MemAccess],
+    ) -> Result<()> {
         self.indexed(pc, word, done, accesses, None)
     }
 
@@ -214,7 +220,7 @@ impl<W: Write> Producer<W> {
         &mut self,
         pc: u64,
         word: u32,
-        done: Done,
+        done: Completion,
         accesses: &[MemAccess],
         index: Option<u8>,
     ) -> Result<()> {
@@ -233,15 +239,15 @@ impl<W: Write> Producer<W> {
             pc,
             iword: word,
             is_branch: matches!(class, Class::Branch { .. }),
-            trap: done == Done::Trapped,
+            trap: done == Completion::Trapped,
             ..Instruction::default()
         };
         if let Some(index) = index {
             (first.xattr_mode, first.xattr) = (2, index.into());
         }
-        if let Done::Taken(target) = done {
+        if let Completion::Taken(target) = done {
             (first.is_branch, first.ea_valid, first.ea) = (true, true, self.strip(target));
-        } else if done == Done::NotTaken {
+        } else if done == Completion::NotTaken {
             first.is_branch = true;
         }
         let breaks = self.expected.is_some_and(|expected| expected != pc);
@@ -415,7 +421,7 @@ impl<W: Write> Producer<W> {
     fn refuse(&self, findings: &[Finding]) -> Result<()> {
         let error = |finding: &&Finding| finding.rule.severity == Severity::Error;
         match findings.iter().filter(error).find(|finding| !self.tolerates(finding.rule)) {
-            Some(finding) => Err(Refusal::Rule(Box::new(finding.clone()))),
+            Some(finding) => Err(ProducerError::Rule(Box::new(finding.clone()))),
             None => Ok(()),
         }
     }

@@ -3,6 +3,8 @@
 //! All bit positions are within the 256-bit little-endian record; reserved bits are fields too, so that
 //! reading and writing back is byte-exact.
 
+use trackway_core::Syscall;
+
 use crate::layout::{Bits, Field, Words, records};
 
 records! {
@@ -341,6 +343,15 @@ impl TrapType {
     /// recorded: returns and resets lead to one that only the next Context tells.
     pub(crate) fn target_level(self, el: Option<u8>) -> Option<u8> {
         el.filter(|_| !matches!(self, TrapType::RETURN | TrapType::RESET))
+    }
+}
+
+/// The `syscall_type` and exception class of a system call instruction.
+pub(crate) fn syscall_codes(syscall: Syscall) -> (u8, u8) {
+    match syscall {
+        Syscall::Svc | Syscall::Ecall => (1, 0x15),
+        Syscall::Hvc => (2, 0x16),
+        Syscall::Smc => (3, 0x17),
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use trackway_astf::{
-    Config, Context, Done, Level, Producer, Refusal, Storage, Trace, Trap, TrapType, WriteConfig,
+    Completion, Config, Context, Level, Producer, ProducerError, Storage, Trace, Trap, TrapType, WriteConfig,
 };
 use trackway_core::{Finding, Input, MemAccess, MemKind, Severity, Value};
 
@@ -16,10 +16,10 @@ fn findings(bytes: Vec<u8>) -> Vec<Finding> {
     std::iter::from_fn(|| check.next_finding().unwrap()).collect()
 }
 
-fn rule(refusal: Refusal) -> &'static str {
+fn rule(refusal: ProducerError) -> &'static str {
     match refusal {
-        Refusal::Rule(finding) => finding.rule.name,
-        Refusal::Error(error) => panic!("{error}"),
+        ProducerError::Rule(finding) => finding.rule.name,
+        ProducerError::Error(error) => panic!("{error}"),
     }
 }
 
@@ -33,7 +33,7 @@ fn long_accesses_are_split_and_chained() {
     trace.context(Context::default()).unwrap();
     let wide = MemAccess::read(0x9000, 700, Value::Unknown);
     let tail = MemAccess::read(0xa000, 16, Value::Unknown);
-    trace.instruction(0x1000, 0xa400_4020, Done::Next, &[wide, tail]).unwrap(); // ld1b
+    trace.instruction(0x1000, 0xa400_4020, Completion::Next, &[wide, tail]).unwrap(); // ld1b
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(findings(bytes.clone()), []);
     let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
@@ -60,13 +60,13 @@ fn trap_and_context_are_put_in_order() {
     let kernel = Context { el: 1, handler: true, ..Context::default() };
     trace.timestamp(1).unwrap();
     trace.context(Context::default()).unwrap();
-    trace.instruction(0x1000, SVC, Done::Trapped, &[]).unwrap();
+    trace.instruction(0x1000, SVC, Completion::Trapped, &[]).unwrap();
     // Told in the wrong order: the context and the time first.
     trace.context(kernel).unwrap();
     trace.timestamp(2).unwrap();
     let call = Trap { syscall_type: 1, ec: 0x15, target_pc: KERNEL, ..Trap::default() };
     trace.trap(call).unwrap();
-    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(KERNEL, NOP, Completion::Next, &[]).unwrap();
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(kinds_and_times(&bytes).0, [0x41, 0x45, 8, 1, 5, 0x45, 8, 1]);
     assert_eq!(findings(bytes), []);
@@ -75,26 +75,32 @@ fn trap_and_context_are_put_in_order() {
 #[test]
 fn what_the_level_does_not_allow_is_refused() {
     let mut basic = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
-    assert_eq!(rule(basic.instruction(0x1000, NOP, Done::Next, &[]).unwrap_err()), "ASTF-4.4-context-first");
+    assert_eq!(
+        rule(basic.instruction(0x1000, NOP, Completion::Next, &[]).unwrap_err()),
+        "ASTF-4.4-context-first"
+    );
     basic.context(Context::default()).unwrap();
-    basic.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    basic.instruction(0x1000, NOP, Completion::Next, &[]).unwrap();
     assert_eq!(rule(basic.trap(Trap::default()).unwrap_err()), "ASTF-4.7-trap-in-basic");
     assert_eq!(rule(basic.timestamp(7).unwrap_err()), "ASTF-4.9-timestamps-flag");
     let unsupported = Context { unsupported: true, ..Context::default() };
     assert_eq!(rule(basic.context(unsupported).unwrap_err()), "ASTF-4.4.2-unsupported-in-basic");
     basic.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
-    assert_eq!(rule(basic.instruction(0x1004, NOP, Done::Next, &[]).unwrap_err()), "ASTF-3.1-single-el");
+    assert_eq!(
+        rule(basic.instruction(0x1004, NOP, Completion::Next, &[]).unwrap_err()),
+        "ASTF-3.1-single-el"
+    );
     // After a refusal the trace goes on.
     basic.context(Context::default()).unwrap();
-    basic.instruction(0x2000, NOP, Done::Next, &[]).unwrap();
+    basic.instruction(0x2000, NOP, Completion::Next, &[]).unwrap();
     let bytes: Vec<u8> = basic.finish().unwrap();
     assert_eq!(findings(bytes), [], "a Context stands at the break");
 
     let mut plus = Producer::create(Vec::new(), Level::BasicPlus, false, &config()).unwrap();
     plus.context(Context::default()).unwrap();
-    plus.instruction(0x1000, SVC, Done::Trapped, &[]).unwrap();
+    plus.instruction(0x1000, SVC, Completion::Trapped, &[]).unwrap();
     assert_eq!(
-        rule(plus.instruction(0x1004, NOP, Done::Next, &[]).unwrap_err()),
+        rule(plus.instruction(0x1004, NOP, Completion::Next, &[]).unwrap_err()),
         "ASTF-4.5.3.2-trap-record-missing"
     );
     assert_eq!(rule(plus.finish().unwrap_err()), "ASTF-4.5.3.2-trap-record-missing");
@@ -109,32 +115,35 @@ fn refusals_are_clear_and_leave_the_trace_as_it_was() {
     );
     trace.timestamp(5).unwrap();
     trace.context(Context::default()).unwrap();
-    trace.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(0x1000, NOP, Completion::Next, &[]).unwrap();
     assert_eq!(
         trace.trap(Trap::default()).unwrap_err().to_string(),
         "record 4 refused: a Trap in a Basic trace. Trap records are for BasicPlus traces. \
          [ASTF-4.7-trap-in-basic, ASTF 4.7]"
     );
     assert_eq!(rule(trace.timestamp(5).unwrap_err()), "ASTF-4.9-timestamps-increasing");
-    assert!(matches!(trace.string(&[0; 65_536]).unwrap_err(), Refusal::Error(_)), "too long for its size");
+    assert!(
+        matches!(trace.string(&[0; 65_536]).unwrap_err(), ProducerError::Error(_)),
+        "too long for its size"
+    );
     trace.string(&[0; 65_535]).unwrap();
     let at = |address, size| MemAccess::read(address, size, Value::Unknown);
     let load = 0xf940_0020; // ldr x0,[x1]
-    let refused: [(u32, Done, &[MemAccess], &str); 8] = [
-        (load, Done::Next, &[], "ASTF-4.5.2-ea-missing"),
-        (load, Done::Next, &[at(0x9000, 4)], "ASTF-4.5.2-access-size"),
-        (load, Done::Next, &[MemAccess::write(0x9000, 8, Value::Unknown)], "ASTF-4.5.2-load-read-flag"),
-        (NOP, Done::Next, &[at(0x9000, 8)], "ASTF-4.5.2-ea-unexpected"),
-        (NOP, Done::Taken(0x2000), &[], "ASTF-4.5.1-not-a-branch"),
-        (0x1400_0002, Done::Next, &[], "ASTF-4.5.1-taken-target"),
-        (0x1400_0002, Done::Taken(0x2000), &[], "ASTF-4.5.1-target-of-direct-branch"),
-        (SVC, Done::Next, &[], "ASTF-4.5.3.1-svc-trap-flag"),
+    let refused: [(u32, Completion, &[MemAccess], &str); 8] = [
+        (load, Completion::Next, &[], "ASTF-4.5.2-ea-missing"),
+        (load, Completion::Next, &[at(0x9000, 4)], "ASTF-4.5.2-access-size"),
+        (load, Completion::Next, &[MemAccess::write(0x9000, 8, Value::Unknown)], "ASTF-4.5.2-load-read-flag"),
+        (NOP, Completion::Next, &[at(0x9000, 8)], "ASTF-4.5.2-ea-unexpected"),
+        (NOP, Completion::Taken(0x2000), &[], "ASTF-4.5.1-not-a-branch"),
+        (0x1400_0002, Completion::Next, &[], "ASTF-4.5.1-taken-target"),
+        (0x1400_0002, Completion::Taken(0x2000), &[], "ASTF-4.5.1-target-of-direct-branch"),
+        (SVC, Completion::Next, &[], "ASTF-4.5.3.1-svc-trap-flag"),
     ];
     for (word, done, accesses, name) in refused {
         assert_eq!(rule(trace.instruction(0x1004, word, done, accesses).unwrap_err()), name);
     }
     // An address with a tag in it is stripped, not refused.
-    trace.instruction(0x1004, load, Done::Next, &[at(0xb400_0000_0000_9000, 8)]).unwrap();
+    trace.instruction(0x1004, load, Completion::Next, &[at(0xb400_0000_0000_9000, 8)]).unwrap();
     assert_eq!(trace.sanitised, 1);
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(
@@ -150,11 +159,11 @@ fn a_suspension_is_two_timestamps_where_both_differ() {
     let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
     trace.timestamp(10).unwrap();
     trace.context(Context::default()).unwrap();
-    trace.instruction(0x1000, 0xd503_207f, Done::Next, &[]).unwrap(); // wfi
+    trace.instruction(0x1000, 0xd503_207f, Completion::Next, &[]).unwrap(); // wfi
     trace.suspend(10, 20).unwrap(); // begins at a time that is recorded already: the next one stands for it
-    trace.instruction(0x1004, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(0x1004, NOP, Completion::Next, &[]).unwrap();
     trace.suspend(20, 20).unwrap(); // too short to be seen
-    trace.instruction(0x1008, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(0x1008, NOP, Completion::Next, &[]).unwrap();
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(kinds_and_times(&bytes).1, [10, 11, 20]);
     assert_eq!(findings(bytes), []);
@@ -175,14 +184,14 @@ fn times_on_both_sides_of_an_interrupt_do_not_say_suspended() {
     let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
     trace.timestamp(1).unwrap();
     trace.context(Context::default()).unwrap();
-    trace.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(0x1000, NOP, Completion::Next, &[]).unwrap();
     trace.timestamp(2).unwrap();
     trace.trap(Trap { trap_type: TrapType::IRQ.0, target_pc: KERNEL, ..Trap::default() }).unwrap();
     trace.timestamp(3).unwrap();
     trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
     trace.timestamp(4).unwrap();
-    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
-    trace.instruction(KERNEL + 4, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(KERNEL, NOP, Completion::Next, &[]).unwrap();
+    trace.instruction(KERNEL + 4, NOP, Completion::Next, &[]).unwrap();
     // At the end too there is room for one only.
     trace.suspend(10, 20).unwrap();
     trace.timestamp(30).unwrap();
@@ -199,11 +208,11 @@ fn a_suspension_behind_a_time_goes_on_from_it() {
     let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
     trace.timestamp(1).unwrap();
     trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
-    trace.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(0x1000, NOP, Completion::Next, &[]).unwrap();
     trace.timestamp(2).unwrap();
     trace.trap(Trap { trap_type: TrapType::IRQ.0, target_pc: KERNEL, ..Trap::default() }).unwrap();
     trace.suspend(2, 9).unwrap();
-    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(KERNEL, NOP, Completion::Next, &[]).unwrap();
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(kinds_and_times(&bytes).1, [1, 2, 9]);
     assert_eq!(findings(bytes), []);
@@ -214,7 +223,7 @@ fn a_refused_call_changes_nothing_for_the_next() {
     let mut trace = Producer::create(Vec::new(), Level::BasicPlus, true, &config()).unwrap();
     trace.timestamp(1).unwrap();
     trace.context(Context::default()).unwrap();
-    trace.instruction(0x1000, SVC, Done::Trapped, &[]).unwrap();
+    trace.instruction(0x1000, SVC, Completion::Trapped, &[]).unwrap();
     trace.timestamp(2).unwrap();
     let call = Trap { syscall_type: 1, ec: 0x15, target_pc: KERNEL, ..Trap::default() };
     let wrong = Trap { syscall_index: 7, ..call };
@@ -222,14 +231,14 @@ fn a_refused_call_changes_nothing_for_the_next() {
     // The Trap still follows its instruction directly.
     trace.trap(call).unwrap();
     trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
-    trace.instruction(KERNEL, NOP, Done::Next, &[]).unwrap();
+    trace.instruction(KERNEL, NOP, Completion::Next, &[]).unwrap();
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(kinds_and_times(&bytes).0, [0x41, 0x45, 8, 1, 5, 0x45, 8, 1]);
 
     let mut basic = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
     basic.context(Context::default()).unwrap();
     basic.context(Context { unsupported: true, ..Context::default() }).unwrap_err();
-    basic.instruction(0x1000, NOP, Done::Next, &[]).unwrap();
+    basic.instruction(0x1000, NOP, Completion::Next, &[]).unwrap();
 }
 
 #[test]
@@ -238,8 +247,11 @@ fn an_index_and_a_range_do_not_fit_into_one_attribute() {
     trace.context(Context::default()).unwrap();
     let range = MemAccess { range: true, ..MemAccess::write(0x9000, 64, Value::Unknown) };
     let setp = 0x19c2_0440;
-    assert!(trace.indexed(0x1000, setp, Done::Next, &[range], Some(3)).is_err(), "the index would be lost");
-    trace.instruction(0x1000, setp, Done::Next, &[range]).unwrap();
+    assert!(
+        trace.indexed(0x1000, setp, Completion::Next, &[range], Some(3)).is_err(),
+        "the index would be lost"
+    );
+    trace.instruction(0x1000, setp, Completion::Next, &[range]).unwrap();
 }
 
 /// Anything that somebody may ask of the producer.
@@ -354,11 +366,11 @@ proptest! {
                 Call::Suspend(from, to) => trace.suspend(from, to),
                 Call::Context(context) => trace.context(context),
                 Call::Step { jump, word, done, target, accesses, index } => {
-                    let done = [Done::Next, Done::NotTaken, Done::Taken(target), Done::Trapped][usize::from(done)];
+                    let done = [Completion::Next, Completion::NotTaken, Completion::Taken(target), Completion::Trapped][usize::from(done)];
                     let at = if jump { target } else { pc };
                     let result = trace.indexed(at, word, done, &accesses, index);
                     if result.is_ok() {
-                        pc = if let Done::Taken(to) = done { to } else { at.wrapping_add(4) };
+                        pc = if let Completion::Taken(to) = done { to } else { at.wrapping_add(4) };
                     }
                     result
                 }

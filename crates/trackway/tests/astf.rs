@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use trackway_astf::{
-    Config, Context, Done, Level, Lower, Producer, Storage, Trace, Trap, TrapType, WriteConfig,
+    Completion, Config, Context, Level, Lower, Producer, Storage, Trace, Trap, TrapType, WriteConfig,
 };
 use trackway_core::{Batch, Input, MemAccess, MemKind, Output, Severity, Sink, Source, Value};
 use trackway_testkit::output::Shared;
@@ -52,17 +52,17 @@ impl Machine {
         machine
     }
 
-    fn step(&mut self, word: u32, done: Done, accesses: &[MemAccess], index: Option<u8>) {
+    fn step(&mut self, word: u32, done: Completion, accesses: &[MemAccess], index: Option<u8>) {
         let result = self.trace.indexed(self.pc, word, done, accesses, index);
         result.unwrap_or_else(|refusal| panic!("{word:#010x} {done:?} {accesses:?}: {refusal}"));
         self.pc = match done {
-            Done::Taken(target) => target,
+            Completion::Taken(target) => target,
             _ => self.pc + 4,
         };
     }
 
     fn plain(&mut self, word: u32, accesses: &[MemAccess]) {
-        self.step(word, Done::Next, accesses, None);
+        self.step(word, Completion::Next, accesses, None);
     }
 
     fn change(&mut self, context: Context) {
@@ -83,7 +83,7 @@ impl Machine {
     /// An instruction that took an exception.
     fn trapped(&mut self, word: u32, accesses: &[MemAccess], trap: Trap, el: u8, resumes: u64) {
         let back = self.pc + resumes;
-        self.step(word, Done::Trapped, accesses, None);
+        self.step(word, Completion::Trapped, accesses, None);
         self.enter(trap, el, back);
     }
 
@@ -132,10 +132,10 @@ impl Machine {
             21 => self.plain(0xa400_6020, &[access(Read, ea, 3), access(Suppressed, ea + 3, 1)]),
             22 => self.plain(0x8580_4020, &[access(Read, ea, vector)]),
             23 => self.plain(0x85c0_0020, &[access(Prefetch, ea, vector)]),
-            24 => self.step(0xc000_0000, Done::Next, &[], Some(noise as u8)),
+            24 => self.step(0xc000_0000, Completion::Next, &[], Some(noise as u8)),
             25 => {
                 let bytes = if self.context.pstate_sm { vector } else { 64 };
-                self.step(0xe100_0004, Done::Next, &[access(Read, ea, bytes)], Some(noise as u8));
+                self.step(0xe100_0004, Completion::Next, &[access(Read, ea, bytes)], Some(noise as u8));
             }
             26 => {
                 let set = !self.context.pstate_sm;
@@ -148,12 +148,12 @@ impl Machine {
                 self.plain(0xd503_405f | u32::from(set) << 8, &[]);
                 self.change(Context { pstate_dit: set, ..self.context });
             }
-            28 => self.step(0x5400_0040, Done::NotTaken, &[], None),
-            29 => self.step(0x5400_0040, Done::Taken(self.pc + 8), &[], None),
+            28 => self.step(0x5400_0040, Completion::NotTaken, &[], None),
+            29 => self.step(0x5400_0040, Completion::Taken(self.pc + 8), &[], None),
             30 => {
                 // Anywhere in the half of memory that it is in.
                 let target = (self.pc & !0xffff) | (noise & 0xfffc);
-                self.step(0xd65f_03c0, Done::Taken(target), &[], None);
+                self.step(0xd65f_03c0, Completion::Taken(target), &[], None);
             }
             31 => {
                 let text = noise.to_le_bytes().repeat((noise % 9) as usize);
@@ -174,7 +174,7 @@ impl Machine {
                 self.trapped(0xd400_0001 | u32::from(noise as u16) << 5, &[], call, higher, 4);
             }
             34 if !self.plus => {
-                self.step(0xd400_0001, Done::Trapped, &[], None);
+                self.step(0xd400_0001, Completion::Trapped, &[], None);
                 self.pc += noise & 0xc;
             }
             35 if self.plus && el > 0 => {

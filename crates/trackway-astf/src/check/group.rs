@@ -371,12 +371,7 @@ impl Checker {
 
     fn exception(&mut self, group: &Group) {
         let Instruction { iword, trap, .. } = group.record;
-        // HLT enters Debug state or is undefined; both are outside the format.
-        let always = match group.class {
-            Class::Breakpoint => iword & 0xffe0_001f == 0xd420_0000,
-            class => matches!(class, Class::Syscall(..) | Class::Undefined),
-        };
-        if trap || !always {
+        if trap || !group.class.always_traps() {
             return;
         }
         match (self.level, group.class) {

@@ -1,20 +1,9 @@
 //! Trap records against the instruction and the contexts around them.
 
 use super::checker::Checker;
-use crate::record::{Level, Trap, TrapType};
+use crate::record::{Level, Trap, TrapType, syscall_codes};
 use crate::rules::*;
 use trackway_isa::arm::{Class, exception_class};
-
-use trackway_core::Syscall;
-
-/// The `syscall_type` and exception class of a system call instruction.
-pub(crate) fn syscall_codes(syscall: Syscall) -> (u8, u8) {
-    match syscall {
-        Syscall::Svc | Syscall::Ecall => (1, 0x15),
-        Syscall::Hvc => (2, 0x16),
-        Syscall::Smc => (3, 0x17),
-    }
-}
 
 /// Only an instruction that was attempted causes this exception class: system calls, aborts of data, traps of
 /// one instruction. Others come before there is an instruction, or may.

@@ -22,14 +22,23 @@ pub enum Class {
     ExceptionReturn,
     /// SVC, HVC or SMC, with its immediate.
     Syscall(Syscall, u16),
-    /// BRK or HLT: always an exception.
+    /// BRK: always an exception.
     Breakpoint,
+    /// HLT: an exception, or entry to Debug state.
+    Halt,
     /// UDF and the reserved encodings: always an exception.
     Undefined,
     /// WFE, WFI and their timed forms.
     Wait,
     /// Accesses memory.
     Memory(Memory),
+}
+
+impl Class {
+    /// True for instructions that never retire: they always take an exception.
+    pub const fn always_traps(self) -> bool {
+        matches!(self, Class::Syscall(..) | Class::Breakpoint | Class::Undefined)
+    }
 }
 
 /// Classifies the instruction `word` at `pc`.
@@ -45,7 +54,8 @@ pub fn classify(pc: u64, word: u32) -> Class {
             };
             Class::Syscall(syscall, (word >> 5) as u16)
         }
-        Control::Breakpoint => Class::Breakpoint,
+        Control::Breakpoint if word & 0xffe0_001f == 0xd420_0000 => Class::Breakpoint,
+        Control::Breakpoint => Class::Halt,
         Control::Undefined => Class::Undefined,
         Control::Wait => Class::Wait,
         control if control.is_transfer() => {
