@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         sink.put(&batch)?;
     }
     let mut ledger = sink.finish()?;
-    // What the recording itself does not say belongs to the account.
+    // Losses of the recording itself belong to the ledger.
     ledger.merge(source.losses());
     eprint!("{ledger}");
     Ok(())

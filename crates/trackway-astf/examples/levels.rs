@@ -1,6 +1,6 @@
 //! Runs a small bare-metal program at EL1 and EL0 and records it: `levels PROGRAM.elf OUT.astf`.
 //!
-//! What writing a BasicPlus trace from a simulator looks like. The simulator is as small as the program that it
+//! Writes a BasicPlus trace from a simulator. The simulator is as small as the program that it
 //! is for (`programs/aarch64/levels.S`): what that does not use ends the run with an error. The [`Producer`]
 //! does the rest: it writes the Header, puts Timestamp, Trap and Context in order, and refuses what is not legal.
 
@@ -49,7 +49,7 @@ struct Core {
     halted: bool,
 }
 
-/// What an instruction did.
+/// Effects of an instruction.
 enum Did {
     Next,
     Branch(Option<u64>),
@@ -166,7 +166,7 @@ impl Core {
         Ok(())
     }
 
-    /// Does what the word says to registers and memory; `None` if the program has no such instruction.
+    /// Executes an instruction; `None` if the program does not use it.
     fn execute(&mut self, word: u32) -> Option<Did> {
         let (rd, rn, rm) = (word as usize & 31, word as usize >> 5 & 31, word as usize >> 16 & 31);
         let signed = |value: u32, bits: u32| i64::from((value << (32 - bits)) as i32 >> (32 - bits));

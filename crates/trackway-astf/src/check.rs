@@ -1,4 +1,4 @@
-//! Is a trace legal, and if not, by which rule?
+//! Checks a trace against the rules of the format.
 
 mod checker;
 mod group;
@@ -24,7 +24,7 @@ use crate::records::Records;
 /// bytes[4 * 32 + 7] ^= 0x40; // record 4, the first Context: pid_valid
 /// let mut check = Trace::open(Input::from_vec(bytes), Config::default())?.check();
 /// let finding = check.next_finding()?.expect("a thread id without a process id");
-/// assert_eq!(finding.rule.name, "ASTF-4.4-tid-needs-pid");
+/// assert_eq!(finding.rule.name, "astf.tid-needs-pid");
 /// assert_eq!((finding.item, finding.offset), (4, 128));
 /// # Ok::<(), trackway_core::Error>(())
 /// ```
@@ -41,8 +41,8 @@ impl Check {
         Check { records, checker: Checker::new(config), found: VecDeque::new(), ended: false }
     }
 
-    /// The next finding; `None` at the end. After an error it goes on behind the damage where the storage has a
-    /// place to go on from; else the trace has ended, and what the end itself shows comes with the following calls.
+    /// The next finding; `None` at the end. After an error it continues after the damage where the storage has a place
+    /// to enter; otherwise the trace has ended, and findings about its end follow.
     pub fn next_finding(&mut self) -> Result<Option<Finding>> {
         loop {
             if let Some(finding) = self.found.pop_front() {
@@ -57,7 +57,7 @@ impl Check {
         }
     }
 
-    /// Checks a chunk, up to its first finding.
+    /// Checks a chunk up to its first finding.
     fn advance(&mut self) -> Result<()> {
         match self.records.chunk() {
             Ok(Some((mut offset, chunk))) => {
@@ -79,7 +79,7 @@ impl Check {
             }
             Err(error) => {
                 match self.records.resync() {
-                    Some(_) => self.checker.lose(self.records.offset() / RECORD as u64),
+                    Some(_) => self.checker.lose_records(self.records.offset() / RECORD as u64),
                     None => self.end(),
                 }
                 Err(error)

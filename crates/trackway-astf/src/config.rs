@@ -10,8 +10,8 @@ use crate::storage::{Compression, Family};
 pub struct Config {
     /// Threads that decode LZMA blocks.
     pub jobs: usize,
-    /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not tell; [`crate::check`] judges
-    /// addresses by it (ASTF 4.3).
+    /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not record; the check of addresses needs it
+    /// (ASTF 4.3).
     pub va_bits: u8,
 }
 
@@ -92,7 +92,7 @@ impl FromStr for Storage {
 /// Settings for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteConfig {
-    /// How to store the records.
+    /// Storage of the records.
     pub storage: Storage,
     /// Compression level: 0 to 9.
     pub preset: u32,
@@ -101,12 +101,12 @@ pub struct WriteConfig {
     pub block: u64,
     /// Threads that encode blocks; the bytes do not depend on it.
     pub jobs: usize,
-    /// Level of the trace; told from the first events where not given.
+    /// Level of the trace; by default the first events decide it.
     pub level: Option<Level>,
-    /// Bits of a virtual address: what lies above is stripped (ASTF 4.3).
+    /// Bits of a virtual address: bits above are sanitised (ASTF 4.3).
     pub va_bits: u8,
-    /// Write what the format forbids but can hold (a trace without effective addresses, Realm and Root
-    /// states); the metadata and the ledger then say so.
+    /// Write what the format forbids but can hold (a trace without effective addresses, Realm and Root states); the
+    /// metadata and the ledger then record it.
     pub allow_nonconforming: bool,
 }
 

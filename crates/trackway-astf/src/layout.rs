@@ -6,10 +6,10 @@ pub const RECORD: usize = 32;
 /// The 32 bytes of a record as four little-endian words; bit `n` of the spec is bit `n % 64` of word `n / 64`.
 pub type Words = [u64; 4];
 
-/// A field of a record: where it is, and whether the spec leaves it free.
+/// A field of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in the spec; reserved fields of the same name are told apart by a letter.
+    /// Its name in the spec; a letter distinguishes reserved fields of the same name.
     pub name: &'static str,
     /// Lowest bit in the record.
     pub low: u32,
@@ -19,10 +19,10 @@ pub struct Field {
     pub reserved: bool,
 }
 
-/// A value that fields hold.
+/// A type that a field can have.
 pub(crate) trait Bits: Sized {
-    fn take(words: &Words, low: u32, high: u32) -> Self;
-    fn give(self, words: &mut Words, low: u32, high: u32);
+    fn get(words: &Words, low: u32, high: u32) -> Self;
+    fn set(self, words: &mut Words, low: u32, high: u32);
     fn is_zero(&self) -> bool;
     fn show(&self, out: &mut String);
 }
@@ -31,11 +31,11 @@ macro_rules! number {
     ($($ty:ty),*) => {$(
         impl Bits for $ty {
             #[inline(always)]
-            fn take(words: &Words, low: u32, high: u32) -> Self {
+            fn get(words: &Words, low: u32, high: u32) -> Self {
                 (words[low as usize / 64] >> (low % 64) & (u64::MAX >> (63 - (high - low)))) as $ty
             }
             #[inline(always)]
-            fn give(self, words: &mut Words, low: u32, high: u32) {
+            fn set(self, words: &mut Words, low: u32, high: u32) {
                 words[low as usize / 64] |= (self as u64 & (u64::MAX >> (63 - (high - low)))) << (low % 64);
             }
             fn is_zero(&self) -> bool {
@@ -44,7 +44,7 @@ macro_rules! number {
             fn show(&self, out: &mut String) {
                 use std::fmt::Write;
                 // Writing to a String cannot fail.
-                // Addresses and words in hex, small numbers as they are.
+                // Wide fields in hex, small numbers in decimal.
                 let _ = if *self < 10 || <$ty>::BITS < 32 { write!(out, "{self}") } else { write!(out, "{self:#x}") };
             }
         }
@@ -54,11 +54,11 @@ number!(u8, u16, u32, u64);
 
 impl Bits for bool {
     #[inline(always)]
-    fn take(words: &Words, low: u32, _: u32) -> Self {
+    fn get(words: &Words, low: u32, _: u32) -> Self {
         words[low as usize / 64] >> (low % 64) & 1 == 1
     }
     #[inline(always)]
-    fn give(self, words: &mut Words, low: u32, _: u32) {
+    fn set(self, words: &mut Words, low: u32, _: u32) {
         words[low as usize / 64] |= u64::from(self) << (low % 64);
     }
     fn is_zero(&self) -> bool {
@@ -72,12 +72,12 @@ impl Bits for bool {
 /// Two whole words.
 impl Bits for u128 {
     #[inline(always)]
-    fn take(words: &Words, low: u32, _: u32) -> Self {
+    fn get(words: &Words, low: u32, _: u32) -> Self {
         let at = low as usize / 64;
         u128::from(words[at]) | u128::from(words[at + 1]) << 64
     }
     #[inline(always)]
-    fn give(self, words: &mut Words, low: u32, _: u32) {
+    fn set(self, words: &mut Words, low: u32, _: u32) {
         let at = low as usize / 64;
         words[at] = self as u64;
         words[at + 1] = (self >> 64) as u64;
@@ -91,13 +91,13 @@ impl Bits for u128 {
     }
 }
 
-/// String bytes, which run to the end of the record.
+/// String bytes, up to the end of the record.
 impl<const N: usize> Bits for [u8; N] {
-    fn take(words: &Words, low: u32, _: u32) -> Self {
+    fn get(words: &Words, low: u32, _: u32) -> Self {
         let bytes = to_bytes(words);
         std::array::from_fn(|n| bytes[low as usize / 8 + n])
     }
-    fn give(self, words: &mut Words, low: u32, _: u32) {
+    fn set(self, words: &mut Words, low: u32, _: u32) {
         let mut bytes = to_bytes(words);
         bytes[low as usize / 8..].copy_from_slice(&self);
         *words = from_bytes(&bytes);
@@ -111,7 +111,7 @@ impl<const N: usize> Bits for [u8; N] {
     }
 }
 
-/// The words of 32 bytes.
+/// The words of the bytes.
 #[inline(always)]
 pub fn from_bytes(bytes: &[u8; 32]) -> Words {
     let (words, _) = bytes.as_chunks::<8>();
@@ -123,7 +123,7 @@ pub fn from_bytes(bytes: &[u8; 32]) -> Words {
     ]
 }
 
-/// The 32 bytes of the words.
+/// The bytes of the words.
 #[inline(always)]
 pub fn to_bytes(words: &Words) -> [u8; 32] {
     let mut bytes = [0; 32];
@@ -146,8 +146,8 @@ pub(crate) const fn covers(fields: &[Field]) -> bool {
     next == 256
 }
 
-/// Declares record types: `name: type = high:low`, bits as the spec's tables give them, from bit 8 on.
-/// A field after `reserved` is one that the spec leaves free.
+/// Declares record types: `[high:low] name: type` per field, with the bits of the spec's tables, from bit 8 on.
+/// `reserved` marks a field that the spec leaves free.
 macro_rules! records {
     ($(
         $(#[$meta:meta])*
@@ -163,7 +163,7 @@ macro_rules! records {
             impl $name {
                 /// Value of the first byte.
                 pub const ID: u8 = $id;
-                /// All fields behind the first byte, in order.
+                /// All fields after the first byte, in order.
                 pub const FIELDS: &[Field] = &[$(Field {
                     name: stringify!($field),
                     low: $low,
@@ -171,21 +171,21 @@ macro_rules! records {
                     reserved: $crate::layout::is_reserved(stringify!($($reserved)?)),
                 },)*];
 
-                /// Takes the fields; the first byte is not looked at.
+                /// Reads the fields; the first byte is ignored.
                 #[inline(always)]
                 pub fn read(words: &Words) -> Self {
-                    $name { $($field: Bits::take(words, $low, $high),)* }
+                    $name { $($field: Bits::get(words, $low, $high),)* }
                 }
 
                 /// The record's words. Bits that do not fit a field are cut.
                 #[inline(always)]
                 pub fn write(&self) -> Words {
                     let mut words = [u64::from(Self::ID), 0, 0, 0];
-                    $(Bits::give(self.$field, &mut words, $low, $high);)*
+                    $(Bits::set(self.$field, &mut words, $low, $high);)*
                     words
                 }
 
-                /// Shows each field that is not zero, by name.
+                /// Passes each nonzero field to `put`, as text.
                 pub fn fields(&self, put: &mut dyn FnMut(&Field, &str)) {
                     let mut text = String::new();
                     let mut fields = Self::FIELDS.iter();
@@ -213,12 +213,12 @@ macro_rules! records {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Record {
             $($(#[$meta])* $name($name),)*
-            /// A type that the spec does not name, verbatim.
+            /// A type that the spec does not define, verbatim.
             Unknown(Words),
         }
 
         impl Record {
-            /// Takes a record from its words.
+            /// Reads a record.
             #[inline(always)]
             pub fn read(words: &Words) -> Self {
                 match words[0] as u8 {
@@ -246,7 +246,7 @@ macro_rules! records {
                 match self { $(Record::$name(_) => $section,)* Record::Unknown(_) => "ASTF 4.1" }
             }
 
-            /// Shows each field that is not zero, by name.
+            /// Passes each nonzero field to `put`, as text.
             pub fn fields(&self, put: &mut dyn FnMut(&Field, &str)) {
                 match self { $(Record::$name(record) => record.fields(put),)* Record::Unknown(_) => {} }
             }

@@ -1,7 +1,7 @@
 //! ASTF, Arm's Architectural Structured Trace Format (version 0.11).
 //!
 //! A trace of one AArch64 core: 32-byte records for instructions with their accesses, contexts, traps,
-//! times and metadata. The first record, the Header, is stored raw; the others raw, or compressed by LZMA
+//! times and metadata. The first record, the Header, is stored raw; the others raw, or compressed with LZMA
 //! or zlib. Two levels: *Basic* (one exception level, gaps allowed) and *BasicPlus* (all levels, traps, an
 //! unbroken flow).
 //!
@@ -13,10 +13,10 @@
 //!  events ─Lower─▶ Producer ─▶ Writer ─▶ bytes
 //! ```
 //!
-//! - Reading is a scan: [`Records::chunk`] gives whole records as they lie in memory, mapped or decoded.
+//! - Reading is a scan: [`Records::chunk`] returns whole records as they are in memory, mapped or decoded.
 //! - A record is declared once (`record.rs`), reserved bits included: reading and writing back is exact.
-//! - [`Producer`] is the way to write a trace by hand. It knows the rules that [`Checker`] knows, and refuses
-//!   what would break one.
+//! - [`Producer`] writes a trace instruction by instruction. It applies the rules of [`Checker`] and refuses records
+//!   that would break one.
 //!
 //! ```
 //! use trackway_astf::{Completion, Level, Producer, WriteConfig};
@@ -27,9 +27,9 @@
 //! let load = MemAccess::read(0x9000, 8, Value::Unknown);
 //! trace.instruction(0x1000, 0xf940_0020, Completion::Next, &[load])?;   // ldr x0, [x1]
 //! trace.instruction(0x1004, 0xd65f_03c0, Completion::Taken(0x2000), &[])?; // ret
-//! // The word says branch, so a record that says otherwise is refused:
+//! // The encoding is a branch, so completing like any other instruction is refused:
 //! let refused = trace.instruction(0x2000, 0xd65f_03c0, Completion::Next, &[]).unwrap_err();
-//! assert!(refused.to_string().contains("ASTF-4.5.1"));
+//! assert!(refused.to_string().contains("astf.taken-target"));
 //! let bytes: Vec<u8> = trace.finish()?;
 //! assert_eq!(&bytes[..4], b"ASTF");
 //! # Ok::<(), trackway_astf::ProducerError>(())
@@ -65,11 +65,11 @@ pub use spec_example::{example, records as example_records};
 pub use text::{Lines, Text, show};
 pub use write::{Writer, recompress};
 
-/// What tells an ASTF trace: its first bytes.
+/// First bytes of an ASTF trace.
 pub const MAGIC: &[u8] = b"ASTF";
 
-/// Strips an address of tags and authentication codes (ASTF 4.3): what lies above `va_bits` becomes bit 55,
-/// or 0 at EL3, which has one address range only.
+/// Removes tags and authentication codes from an address (ASTF 4.3): bits above `va_bits` become bit 55, or 0 at EL3,
+/// which has only one address range.
 ///
 /// ```
 /// use trackway_astf::sanitise;

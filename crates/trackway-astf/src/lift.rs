@@ -4,6 +4,7 @@ mod common;
 mod parts;
 
 use trackway_core::*;
+use trackway_isa::arm::memory::{self, Memory};
 
 use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::{
@@ -11,12 +12,11 @@ use crate::record::{
     TrapType,
 };
 use crate::records::Records;
-use trackway_isa::arm::memory::{self, Memory};
 
 /// Events of an ASTF trace.
 ///
-/// A record that does not fit where it stands (an Extra EA without an owner, an unknown type) becomes a
-/// [`Foreign`] event, verbatim; a break in the flow that no record explains becomes a [`Gap`].
+/// A record that does not fit its place (an Extra EA without an owner, an unknown type) becomes a [`Foreign`] event,
+/// verbatim; a break in the flow that no record explains becomes a [`Gap`].
 #[derive(Debug)]
 pub struct Lift {
     meta: Meta,
@@ -26,45 +26,46 @@ pub struct Lift {
     state: State,
     /// Number of the next instruction.
     number: u64,
-    /// To be returned by the next call: the batch before it was delivered first.
+    /// Returned by the next `fill`, after the batch before the damage.
     pending: Option<Error>,
-    /// To be delivered with the next batch: what `resync` skipped.
+    /// Delivered with the next batch: the bytes that `resync` skipped.
     gap: Option<(u64, Gap)>,
-    /// To be delivered with the next batch: the context at the place that `seek` found.
+    /// Delivered with the next batch: the context at the place that `seek` found.
     context: Option<(u64, Words)>,
 }
 
-/// What the records so far say about the next. All of the lifter's state is here.
+/// All state that carries over from record to record.
 #[derive(Clone, Debug)]
 struct State {
     level: Level,
-    /// Address of the last instruction, if there is one.
+    /// Address of the last instruction; 0 before the first.
     last_pc: u64,
-    /// Where the flow goes on, or [`UNKNOWN`].
-    expected: u64,
-    /// The last instruction waits for Extra EAs.
+    /// Address of the next instruction, where the records so far decide it.
+    expected: Option<u64>,
+    /// Extra EAs of the last instruction follow.
     open: bool,
-    /// The first word of the last instruction's record: flags and instruction word; 0 where there is none.
+    /// First word of the last instruction's record: flags and instruction word; 0 before the first.
     last: u64,
-    /// A vector length other than 128 bits was seen: 0 is then a length too.
+    /// A vector length other than 128 bits was seen: from then on `evl` 0 means 128 bits, not "no SVE".
     scalable: bool,
     unsupported: bool,
-    /// Timestamps since the last instruction, and the last one.
+    /// Timestamps since the last instruction.
     times: u32,
+    /// The last Timestamp.
     time: u64,
     /// Instructions so far.
     instructions: u64,
     /// Records other than instructions, by kind.
     others: [u64; 7],
-    /// A string that is not complete: offset of its first record, size, bytes.
+    /// An incomplete string: offset of its first record, size, bytes so far.
     string: Option<(u64, usize, Vec<u8>)>,
 }
 
 impl Lift {
-    /// `leading` is the number of records that `meta` was made of: the Header, and the comments behind it.
+    /// `leading` is the number of records that are in `meta`: the Header, and the comments after it.
     pub(crate) fn new(meta: Meta, level: Level, mut records: Records, leading: usize, jobs: usize) -> Self {
         let mut state = State::new(level);
-        // Opening the trace has looked at them: they are at hand.
+        // They are available: opening the trace has read them.
         if let Ok(Some((_, chunk))) = records.chunk() {
             for record in chunk.iter().take(leading) {
                 state.count(record[0]);
@@ -76,7 +77,7 @@ impl Lift {
     }
 
     fn fill_records(&mut self, batch: &mut Batch) -> Result<()> {
-        while batch.events.len() < ENOUGH || self.state.open {
+        while batch.events.len() < FULL || self.state.open {
             let Some((offset, chunk)) = self.records.chunk()? else {
                 self.state.end_string(batch);
                 return Ok(());
@@ -116,7 +117,7 @@ impl Source for Lift {
     }
 
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        if self.in_parts() {
+        if self.can_cut() {
             self.observe_parts(observer);
             return Ok(true);
         }
@@ -126,7 +127,7 @@ impl Source for Lift {
     fn resync(&mut self) -> Result<bool> {
         let from = self.records.offset();
         let Some(skipped) = self.records.resync() else { return Ok(false) };
-        self.state.expected = UNKNOWN;
+        self.state.expected = None;
         self.state.open = false;
         self.state.string = None;
         let from_pc = (self.state.last != 0).then_some(self.state.last_pc);
@@ -142,7 +143,7 @@ impl Source for Lift {
             let (offset, chunk) = match self.records.chunk() {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => break,
-                // For `fill` to tell, and `resync` to step over: what lies behind it has its numbers only then.
+                // `fill` reports it, and `resync` skips it: numbers after it are known only then.
                 Err(error) => {
                     self.pending = Some(error);
                     break;
@@ -156,11 +157,11 @@ impl Source for Lift {
             let skipped = &chunk[..used.unwrap_or(chunk.len())];
             let is_context = |record: &[u8; RECORD]| record[0] == crate::record::Context::ID;
             if let Some(at) = skipped.iter().rposition(is_context) {
-                // The last one is told; those before it are only known.
+                // Only the last context is emitted; earlier ones just update the state.
                 let here = (offset + (at * RECORD) as u64, from_bytes(&skipped[at]));
                 let before = skipped[..at].iter().filter(|record| is_context(record)).map(from_bytes);
                 for words in context.replace(here).map(|(_, words)| words).into_iter().chain(before) {
-                    self.state.note(&crate::record::Context::read(&words));
+                    self.state.apply_context(&crate::record::Context::read(&words));
                 }
             }
             self.number += passed.min(missing);
@@ -189,22 +190,20 @@ impl Source for Lift {
 const NAMES: [&str; 7] =
     ["Extra EA", "Context", "Trap", "String", "String continuation", "Timestamp", "Unknown"];
 
-/// No instruction has this address: it is not known where the flow goes on.
-const UNKNOWN: u64 = 1;
 /// `trap` in the first word of an Instruction.
 const TRAP_FLAG: u64 = 1 << 18;
 /// `trap`, and the `xattr_mode` of an SME index.
 const RARE_FLAGS: u64 = TRAP_FLAG | 1 << 9;
 
-/// Events after which a batch is handed on: few enough to stay in the first-level cache.
-const ENOUGH: usize = 128;
+/// Events of a full batch: few enough to stay in the first-level cache.
+const FULL: usize = 128;
 
 impl State {
     fn new(level: Level) -> Self {
         State {
             level,
             last_pc: 0,
-            expected: UNKNOWN,
+            expected: None,
             open: false,
             last: 0,
             scalable: false,
@@ -230,9 +229,9 @@ impl State {
         self.others[kind] += 1;
     }
 
-    /// Lifts records until the batch is full; gives how many.
+    /// Lifts records until the batch is full; returns how many.
     fn lift(&mut self, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
-        let room = ENOUGH.saturating_sub(batch.events.len()).max(1);
+        let room = FULL.saturating_sub(batch.events.len()).max(1);
         let chunk = &chunk[..room.min(chunk.len())];
         let mut rest = chunk;
         while !rest.is_empty() {
@@ -247,7 +246,7 @@ impl State {
         chunk.len()
     }
 
-    /// Any record.
+    /// Lifts one record of any type.
     fn record(&mut self, offset: u64, record: &[u8; RECORD], batch: &mut Batch) {
         let words = from_bytes(record);
         if words[0] as u8 == Instruction::ID {
@@ -259,15 +258,15 @@ impl State {
 
     fn instruction(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
         let record = Instruction::read(words);
-        if (self.expected != record.pc && self.expected != UNKNOWN) || self.string.is_some() || self.open {
+        if self.expected.is_some_and(|pc| pc != record.pc) || self.string.is_some() || self.open {
             self.interruption(offset, record.pc, batch);
         }
         let mut step = Step::new(record.pc, record.iword, 4);
-        self.expected = record.pc.wrapping_add(4);
+        self.expected = Some(record.pc.wrapping_add(4));
         if record.is_branch {
             step.taken = Some(record.ea_valid);
             if record.ea_valid {
-                self.expected = record.ea;
+                self.expected = Some(record.ea);
                 step.extra = batch.add_extra(StepExtra { target: Some(record.ea), ..StepExtra::default() });
             }
         } else if record.ea_valid {
@@ -287,14 +286,14 @@ impl State {
         self.times = 0;
     }
 
-    /// What few instructions have.
+    /// Attributes that few instructions have.
     fn rare(&mut self, record: &Instruction, step: &mut Step, batch: &mut Batch) {
         if let Attribute::Sme(index, _) = record.attribute() {
             let target = (step.taken == Some(true)).then_some(record.ea);
             let extra = StepExtra { sme_index: Some(index.into()), target, ..StepExtra::default() };
             step.extra = batch.add_extra(extra);
         }
-        // Exception-generating instructions never retire, whatever the flag says.
+        // Exception-generating instructions never retire, even without the flag.
         let calls = never_retires(record.iword);
         if record.trap || calls {
             step.outcome = Outcome::Attempted;
@@ -303,20 +302,20 @@ impl State {
             step.taken = None;
         }
         match self.level {
-            // The handler is not in the trace; execution resumes behind a call, at anything else that trapped.
-            Level::Basic if record.trap && !calls => self.expected = record.pc,
-            Level::BasicPlus if record.trap => self.expected = UNKNOWN,
-            _ if returns(record.iword) => self.expected = UNKNOWN,
+            // The handler is not in the trace; execution resumes after a call, and at any other instruction that trapped.
+            Level::Basic if record.trap && !calls => self.expected = Some(record.pc),
+            Level::BasicPlus if record.trap => self.expected = None,
+            _ if is_exception_return(record.iword) => self.expected = None,
             _ => {}
         }
     }
 
-    /// What was not complete before this instruction, and a break in the flow.
+    /// Ends an incomplete string and reports a break in the flow before the instruction at `pc`.
     #[cold]
     fn interruption(&mut self, offset: u64, pc: u64, batch: &mut Batch) {
         self.end_string(batch);
         self.open = false;
-        if self.expected != UNKNOWN && self.expected != pc {
+        if self.expected.is_some_and(|expected| expected != pc) {
             let reason = match self.level {
                 Level::Basic => GapReason::Filtered,
                 Level::BasicPlus => GapReason::Unexplained,
@@ -352,7 +351,7 @@ impl State {
         }
     }
 
-    /// Adds to the step that is the last event.
+    /// Adds accesses to the last event, a step.
     fn extra_ea(&mut self, offset: u64, extra: &ExtraEa, batch: &mut Batch) {
         let (first, second) = extra.accesses();
         let count = 1 + u16::from(second.is_some());
@@ -367,7 +366,7 @@ impl State {
             return;
         };
         if mem_len == count {
-            // The instruction itself had none: an illegal but readable sequence.
+            // The instruction itself has no access: illegal, but readable.
             let begun = batch.begin_accesses();
             if let Some(Event { kind: EventKind::Step(step), .. }) = batch.events.last_mut() {
                 step.accesses = begun;
@@ -383,8 +382,8 @@ impl State {
         self.open = extra.extra_eas;
     }
 
-    /// What a context says about all that follows.
-    fn note(&mut self, record: &crate::record::Context) {
+    /// Updates the state for the records that follow.
+    fn apply_context(&mut self, record: &crate::record::Context) {
         self.scalable |= record.evl != 0 || record.pstate_sm;
         self.unsupported = record.unsupported;
     }
@@ -394,9 +393,9 @@ impl State {
         const LEVELS: [Privilege; 4] = [Privilege::El0, Privilege::El1, Privilege::El2, Privilege::El3];
         let security = if record.secure { Security::Secure } else { Security::NonSecure };
         let unsupported = (record.unsupported != self.unsupported).then_some(record.unsupported);
-        self.note(&record);
+        self.apply_context(&record);
         if record.unsupported {
-            self.expected = UNKNOWN;
+            self.expected = None;
         }
         let context = Context {
             privilege: Some(LEVELS[usize::from(record.el)]),
@@ -404,7 +403,7 @@ impl State {
             own_stack: Some(record.handler),
             pid: record.pid_valid.then_some(record.pid),
             tid: record.tid_valid.then_some(record.tid),
-            // 0 also stands where there is no SVE at all.
+            // 0 also means that SVE is not implemented.
             vector_bits: self.scalable.then_some((u32::from(record.evl) + 1) * 128),
             streaming: Some(record.pstate_sm),
             dit: Some(record.pstate_dit),
@@ -447,7 +446,7 @@ impl State {
             syscall_index: syscall.map(|_| record.syscall_index.into()),
             ..Trap::new(kind)
         };
-        self.expected = record.target_pc;
+        self.expected = Some(record.target_pc);
         self.last &= !TRAP_FLAG;
         batch.push_trap(offset, trap);
     }
@@ -475,7 +474,7 @@ impl State {
         }
     }
 
-    /// Delivers a string: text as a note, anything else and what is not complete as it is.
+    /// Delivers a string: text as a note; other bytes, and an incomplete string, verbatim.
     fn end_string(&mut self, batch: &mut Batch) {
         let Some((offset, size, bytes)) = self.string.take() else { return };
         let span = batch.add_bytes(&bytes);
@@ -489,9 +488,9 @@ impl State {
     }
 }
 
-/// ERET and its kind.
+/// ERET, ERETAA, ERETAB and DRPS.
 #[inline]
-fn returns(word: u32) -> bool {
+fn is_exception_return(word: u32) -> bool {
     word & 0xffc0_0000 == 0xd680_0000
 }
 
@@ -531,7 +530,7 @@ fn push_access(word: u64, access: &Access, batch: &mut Batch) {
     batch.mem.push(lifted);
 }
 
-/// An access that neither read nor wrote: the instruction word says what it is.
+/// The kind of an access that neither read nor wrote, by its instruction.
 #[cold]
 fn bare_kind(word: u64, size: &mut u64) -> MemKind {
     if word & TRAP_FLAG != 0 {
@@ -567,7 +566,7 @@ mod tests {
         let mut offset = 0;
         while let Some(rest) = records.get(offset..).filter(|rest| !rest.is_empty()) {
             if together {
-                // As `fill` does it: a batch that is full is handed on.
+                // As `fill` does it.
                 batch.events.reserve(rest.len());
                 offset += state.lift((offset * RECORD) as u64, rest, &mut batch);
             } else {
@@ -631,7 +630,7 @@ mod tests {
         })
     }
 
-    /// Lifts in parts of `size` records, and the rest behind them.
+    /// Lifts in parts of `size` records, and the rest after them.
     fn lines_of_parts(records: &[[u8; RECORD]], level: Level, size: usize) -> Vec<String> {
         let (mut state, mut all) = (State::new(level), trackway_testkit::lines::Lines::default());
         let used = state.observe_parts(0, records, (size, usize::MAX), 1, &mut all);

@@ -40,7 +40,7 @@ pub struct Trace {
     pub header: Header,
     /// How the other records are stored.
     pub storage: Storage,
-    /// What the trace says about itself: the Header, and the comments directly after it.
+    /// Metadata from the Header and the comments directly after it.
     pub meta: Meta,
     /// Blocks that can be sought and decoded on their own; 1 where the storage has none.
     pub blocks: usize,

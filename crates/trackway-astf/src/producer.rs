@@ -1,8 +1,8 @@
-//! A way to write traces that cannot write an illegal sequence by accident.
+//! A writer that refuses illegal sequences.
 //!
-//! The producer inserts the Header, splits long accesses and chains their Extra EAs, holds Timestamps and
-//! Contexts back until the place where they belong, and strips addresses. What it is about to write it first
-//! shows to a [`Checker`]: an error there is a [`ProducerError`] here, and nothing is written.
+//! The producer writes the Header, splits long accesses and chains their Extra EAs, delays Timestamps and Contexts
+//! until the place where they belong, and sanitises addresses. It shows every record to a [`Checker`] first: an error
+//! there is a [`ProducerError`] here, and nothing is written (docs/design/astf-producer.md).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,22 +22,22 @@ use trackway_isa::arm::{Class, classify};
 /// How an instruction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
-    /// It completed, and the next one follows in memory; also for ERET, whose Trap says where it goes.
+    /// It completed, and the next one follows in memory; also for ERET, whose Trap has the target.
     Next,
     /// A branch that was not taken.
     NotTaken,
-    /// A branch that was taken, and its target.
+    /// A branch that was taken, with its target.
     Taken(u64),
     /// It took an exception.
     Trapped,
 }
 
-/// Why the producer did not write something.
+/// The producer did not write something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProducerError {
-    /// It would break a rule.
+    /// The record would break a rule.
     Rule(Box<Finding>),
-    /// The output failed, or the request does not fit the format at all.
+    /// The output failed, or the format cannot hold the request.
     Error(Error),
 }
 
@@ -67,7 +67,7 @@ impl From<ProducerError> for Error {
         match refusal {
             ProducerError::Rule(finding) => {
                 let Finding { rule, offset, item, .. } = *finding;
-                // The demand in words: its name has the section.
+                // The demand, in place of the section.
                 ErrorKind::Impossible { found: item }.at(offset, rule.name, "record", rule.demand)
             }
             ProducerError::Error(error) => error,
@@ -77,7 +77,7 @@ impl From<ProducerError> for Error {
 
 type Result<T> = std::result::Result<T, ProducerError>;
 
-/// Writes a legal trace, step by step.
+/// Writes a legal trace, instruction by instruction.
 #[derive(Debug)]
 pub struct Producer<W: Write> {
     writer: Writer<W>,
@@ -86,35 +86,38 @@ pub struct Producer<W: Write> {
     va_bits: u8,
     /// Offset of the next record.
     offset: u64,
-    /// The Context that the next instruction has, and the one last written.
+    /// The Context of the next instruction.
     wanted: Option<Context>,
+    /// The last Context written.
     written: Option<Context>,
-    /// A Context has to stand before the next instruction, changed or not.
+    /// The next instruction needs a Context, changed or not.
     force: bool,
-    /// A Timestamp that waits for its place, and the last one written.
+    /// A Timestamp that waits for its place.
     time: Option<u64>,
+    /// The last Timestamp written.
     last_time: Option<u64>,
-    /// A Timestamp stands behind the last instruction: another one there would say that the PE was suspended.
+    /// A Timestamp follows the last instruction: a second one would mean that the PE was suspended.
     timed: bool,
-    /// Where the flow goes on in a Basic trace.
+    /// Address of the next instruction in a Basic trace, unless the flow breaks.
     expected: Option<u64>,
     /// The last instruction waits for its Trap.
     trapped: bool,
-    /// A Trap stands behind the last instruction; and the Context that waits was told behind it.
+    /// A Trap follows the last instruction.
     left: bool,
+    /// The Context in `wanted` came after that Trap.
     entered: bool,
-    /// Rules that may be broken, because the source of the trace does not tell what they demand.
+    /// Rules that may be broken, because the source does not record what they demand.
     tolerated: Vec<&'static Rule>,
-    /// How often which of them was broken.
+    /// Number of violations of each of them.
     pub broken: BTreeMap<&'static str, u64>,
-    /// Addresses that were stripped of tags or authentication codes.
+    /// Addresses that lost tags or authentication codes.
     pub sanitised: u64,
-    /// Times that were told and have no Timestamp of their own: a later one stands where they would.
+    /// Times without a Timestamp of their own, because a later one took their place.
     pub superseded: u64,
 }
 
 impl<W: Write> Producer<W> {
-    /// Begins a trace: writes its Header.
+    /// Begins a trace: writes the Header.
     pub fn create(out: W, level: Level, timestamps: bool, config: &WriteConfig) -> Result<Self> {
         let header = Header::new(level, timestamps);
         let mut checker = Checker::new(Config { va_bits: config.va_bits, ..Config::default() });
@@ -142,12 +145,12 @@ impl<W: Write> Producer<W> {
         })
     }
 
-    /// Lets `rule` be broken, and counts it: for sources that do not tell what it demands.
+    /// Counts violations of `rule` instead of refusing them: for sources that do not record what it demands.
     pub fn tolerate(&mut self, rule: &'static Rule) {
         self.tolerated.push(rule);
     }
 
-    /// Writes metadata: up to 65535 bytes, text or not.
+    /// Writes a String: up to 65535 bytes, text or not.
     pub fn string(&mut self, bytes: &[u8]) -> Result<()> {
         let Ok(size) = u16::try_from(bytes.len()) else {
             let kind = ErrorKind::Unsupported { found: bytes.len() as u64 };
@@ -156,21 +159,21 @@ impl<W: Write> Producer<W> {
         self.put(&string_records(size, bytes))
     }
 
-    /// The time in microseconds, from here on. Of several between two instructions one is written: in BasicPlus two
-    /// would say that the PE was suspended (ASTF 4.9), which is what [`suspend`](Producer::suspend) is for.
+    /// Sets the time, in microseconds. Of several between two instructions one is written: in BasicPlus two would mean
+    /// that the PE was suspended (ASTF 4.9), see [`suspend`](Producer::suspend).
     pub fn timestamp(&mut self, value: u64) -> Result<()> {
-        // Judged now, so that the refusal comes with the call that caused it.
+        // Checked now, so that the call that caused the error returns it.
         let (_, findings) = self.judge(&[time(value)]);
         self.refuse(&findings)?;
         self.superseded += u64::from(self.time.replace(value).is_some_and(|before| before != value));
         Ok(())
     }
 
-    /// The PE did not execute from one time to the other, after the last instruction (ASTF 4.9).
+    /// Records that the PE did not execute between two times, after the last instruction (ASTF 4.9).
     pub fn suspend(&mut self, from: u64, to: u64) -> Result<()> {
         let last = self.last_time;
         let start = last.map_or(from, |last| from.max(last + 1));
-        // A third Timestamp beside these two would say something else.
+        // A third Timestamp in a row is not allowed.
         let start =
             Some(start).filter(|start| *start < to && !(self.timed && self.level == Level::BasicPlus));
         let end = Some(to).filter(|to| from <= *to && last.is_none_or(|last| last < *to));
@@ -184,13 +187,13 @@ impl<W: Write> Producer<W> {
         Ok(())
     }
 
-    /// The execution state from here on. It is written before the next instruction: in BasicPlus if it
-    /// changed, in Basic also where the flow breaks.
+    /// Sets the execution state. It is written before the next instruction: in BasicPlus if it changed, in Basic also
+    /// where the flow breaks.
     pub fn context(&mut self, context: Context) -> Result<()> {
         let switches = self.is_unsupported() || context.unsupported;
         let before = self.wanted.replace(context);
         self.entered = self.left;
-        // No instruction follows an unsupported mode: it is written as it comes.
+        // No instruction may follow in an unsupported mode, so it is written at once.
         if switches && self.wanted != self.written {
             let records = self.prelude(true);
             self.put(&records).inspect_err(|_| self.wanted = before)?;
@@ -199,12 +202,12 @@ impl<W: Write> Producer<W> {
         Ok(())
     }
 
-    /// The flow breaks here in a way that the next address may not show (Basic).
+    /// Marks a break in the flow that the next address may not show (Basic).
     pub fn discontinuity(&mut self) {
         self.force = self.level == Level::Basic;
     }
 
-    /// One instruction with its accesses, in the order in which they were made.
+    /// Writes an instruction with its accesses, in the order in which they were made.
     pub fn instruction(
         &mut self,
         pc: u64,
@@ -215,7 +218,7 @@ impl<W: Write> Producer<W> {
         self.indexed(pc, word, done, accesses, None)
     }
 
-    /// One instruction that computes an index into ZA.
+    /// Writes an instruction that computes an index into ZA.
     pub fn indexed(
         &mut self,
         pc: u64,
@@ -226,7 +229,7 @@ impl<W: Write> Producer<W> {
     ) -> Result<()> {
         let pc = self.strip(pc);
         if let (Some(index), true) = (index, accesses.first().is_some_and(|access| access.range)) {
-            // There is one attribute for both.
+            // One attribute cannot hold both.
             let kind = ErrorKind::Impossible { found: index.into() };
             return Err(kind.at(self.offset, "Instruction", "xattr_mode", "ASTF 4.5").into());
         }
@@ -262,7 +265,7 @@ impl<W: Write> Producer<W> {
         Ok(())
     }
 
-    /// Where the flow goes on, and what has to stand before it.
+    /// Notes what the next instruction depends on.
     fn follow(&mut self, record: &Instruction, class: Class) {
         self.trapped = record.trap;
         self.force = record.trap && self.level == Level::Basic;
@@ -274,14 +277,14 @@ impl<W: Write> Producer<W> {
         };
     }
 
-    /// A Trap (BasicPlus): the exception of the last instruction, an interrupt, a return, a reset.
+    /// Writes a Trap (BasicPlus): the exception of the last instruction, an interrupt, a return, a reset.
     pub fn trap(&mut self, trap: Trap) -> Result<()> {
-        // A Context between two Traps is where the second one came from.
+        // A Context between two Traps is the state in which the second one was taken.
         let with_context = self.entered && self.wanted != self.written;
         let from = if with_context { self.wanted } else { self.written.or(self.wanted) };
         let el = TrapType(trap.trap_type).target_level(from.map(|context| context.el));
         let trap = Trap { target_pc: self.strip_at(trap.target_pc, el), ..trap };
-        // The Trap of an instruction, or of a return, follows it directly; others keep their place in time.
+        // The Trap of an instruction, or of a return, follows it directly; others come after the Timestamp.
         let time_first = !self.trapped && trap.trap_type != TrapType::RETURN.0;
         let mut records = if time_first { self.prelude(with_context) } else { Vec::new() };
         records.push(trap.write());
@@ -293,7 +296,7 @@ impl<W: Write> Producer<W> {
         Ok(())
     }
 
-    /// What the last instruction is.
+    /// Class of the last instruction.
     pub(crate) fn last_class(&self) -> Option<Class> {
         self.checker.last_class()
     }
@@ -312,18 +315,18 @@ impl<W: Write> Producer<W> {
         Ok(self.writer.finish()?)
     }
 
-    /// Does the PE not execute what the format describes?
+    /// True in a mode that the format does not cover.
     fn is_unsupported(&self) -> bool {
         self.written.is_some_and(|context| context.unsupported)
     }
 
-    /// The time that waits, if it may stand here.
+    /// The Timestamp that waits, if it is allowed here.
     fn time_here(&self) -> Option<u64> {
         let again = self.timed && self.level == Level::BasicPlus && !self.is_unsupported();
         self.time.filter(|_| !again)
     }
 
-    /// The records that wait: a Timestamp, and the Context.
+    /// The records before the next instruction or Trap: a Timestamp, and the Context if `context`.
     fn prelude(&self, context: bool) -> Vec<Words> {
         let context = self.wanted.filter(|_| context).map(|context| context.write());
         self.time_here().map(time).into_iter().chain(context).collect()
@@ -348,7 +351,7 @@ impl<W: Write> Producer<W> {
         stripped
     }
 
-    /// An access as the format has it: long ones in pieces of 256 bytes.
+    /// Splits an access into pieces of 256 bytes at most.
     fn split(&mut self, class: Class, access: &MemAccess, list: &mut Vec<Access>) -> Result<()> {
         let sizeless = matches!(
             class,
@@ -373,7 +376,7 @@ impl<W: Write> Producer<W> {
             return Ok(());
         }
         let marked = matches!(access.kind, MemKind::Prefetch | MemKind::Maintenance | MemKind::Faulting);
-        // More pieces than the event model has accesses per instruction cannot be meant.
+        // The event model cannot hold more pieces per instruction.
         if (access.size == 0 && !marked) || access.size > 256 * u64::from(u16::MAX) {
             let kind = ErrorKind::Unsupported { found: access.size };
             return Err(kind.at(self.offset, "Instruction", "ea_size", "ASTF 4.5.2").into());
@@ -390,7 +393,7 @@ impl<W: Write> Producer<W> {
         }
     }
 
-    /// Writes records if they are legal where they stand.
+    /// Writes records if they are legal here.
     fn put(&mut self, records: &[Words]) -> Result<()> {
         let (checker, findings) = self.judge(records);
         self.refuse(&findings)?;
@@ -403,7 +406,7 @@ impl<W: Write> Producer<W> {
         Ok(())
     }
 
-    /// Shows records to a copy of the checker; gives the copy and what it found.
+    /// Shows records to a copy of the checker; returns the copy and its findings.
     fn judge(&self, records: &[Words]) -> (Checker, Vec<Finding>) {
         let mut checker = self.checker.clone();
         for (record, n) in records.iter().zip(0..) {
@@ -417,7 +420,7 @@ impl<W: Write> Producer<W> {
         self.tolerated.iter().any(|tolerated| tolerated.name == rule.name)
     }
 
-    /// Errors refuse, unless they are tolerated.
+    /// Returns the first error that is not tolerated.
     fn refuse(&self, findings: &[Finding]) -> Result<()> {
         let error = |finding: &&Finding| finding.rule.severity == Severity::Error;
         match findings.iter().filter(error).find(|finding| !self.tolerates(finding.rule)) {
@@ -437,7 +440,7 @@ fn time(value0: u64) -> Words {
     Timestamp { unit: 1, value0, ..Timestamp::default() }.write()
 }
 
-/// The Instruction and as many Extra EAs as its accesses need.
+/// The Instruction, and Extra EAs for its other accesses.
 fn chain(mut first: Instruction, list: &[Access], records: &mut Vec<Words>) {
     let mut rest = list;
     if let (Some((access, others)), false) = (list.split_first(), first.is_branch) {
@@ -452,7 +455,7 @@ fn chain(mut first: Instruction, list: &[Access], records: &mut Vec<Words>) {
         }
         rest = others;
     }
-    // For a branch with accesses, which the checker refuses.
+    // A branch with accesses gets Extra EAs, and the checker refuses it.
     first.extra_eas = !rest.is_empty();
     records.push(first.write());
     while let Some((access, others)) = rest.split_first() {

@@ -18,7 +18,7 @@ records! {
         [47:40] version_minor: u8,
         /// Reserved.
         reserved [63:48] reserved16: u16,
-        /// `format_cfg`: the records behind this one are compressed.
+        /// `format_cfg`: the records after this one are compressed.
         [64:64] compressed: bool,
         /// `format_cfg`: compressed by zlib, not LZMA.
         [65:65] use_zlib: bool,
@@ -72,7 +72,7 @@ records! {
         reserved [59:58] reserved2: u8,
         /// Secure state.
         [60:60] secure: bool,
-        /// PSTATE.SP: the level's own stack pointer (the words of table 6 are the wrong way round).
+        /// PSTATE.SP: the level's own stack pointer (table 6 has the two names swapped).
         [61:61] handler: bool,
         /// `pid` is valid.
         [62:62] pid_valid: bool,
@@ -88,7 +88,7 @@ records! {
 
     /// ASTF 4.5, table 7: one instruction.
     Instruction = 0x01, "Instruction", "ASTF 4.5" {
-        /// What `xattr` holds, see [`Instruction::attribute`].
+        /// Use of `xattr`, see [`Instruction::attribute`].
         [9:8] xattr_mode: u8,
         /// Reserved.
         reserved [15:10] reserved6: u8,
@@ -98,11 +98,11 @@ records! {
         [17:17] ea_tagged: bool,
         /// The instruction took an exception.
         [18:18] trap: bool,
-        /// It is a branch.
+        /// The instruction is a branch.
         [19:19] is_branch: bool,
-        /// It read from memory.
+        /// The access read memory.
         [20:20] is_read: bool,
-        /// It wrote to memory.
+        /// The access wrote memory.
         [21:21] is_write: bool,
         /// `ea` holds the address accessed, or the target of a taken branch.
         [22:22] ea_valid: bool,
@@ -112,7 +112,7 @@ records! {
         [31:24] ea_size: u8,
         /// The instruction word.
         [63:32] iword: u32,
-        /// Its address.
+        /// Address of the instruction.
         [127:64] pc: u64,
         /// Address accessed, or target.
         [191:128] ea: u64,
@@ -126,17 +126,17 @@ records! {
         reserved [15:8] mem0_reserved8: u8,
         /// Reserved.
         reserved [20:16] mem0_reserved5: u8,
-        /// The access touched tag memory.
+        /// The first access touched tag memory.
         [21:21] mem0_tagged: bool,
-        /// It read.
+        /// The first access read memory.
         [22:22] mem0_is_read: bool,
-        /// It wrote.
+        /// The first access wrote memory.
         [23:23] mem0_is_write: bool,
         /// Bytes, minus one; 0 for a range.
         [31:24] mem0_size: u8,
         /// Reserved.
         reserved [63:32] mem0_reserved32: u32,
-        /// Its address.
+        /// Address of the first access.
         [127:64] mem0_addr: u64,
         /// The `mem1` fields hold another access.
         [128:128] mem1_valid: bool,
@@ -152,15 +152,15 @@ records! {
         reserved [148:144] reserved5b: u8,
         /// The second access touched tag memory.
         [149:149] mem1_tagged: bool,
-        /// It read.
+        /// The second access read memory.
         [150:150] mem1_is_read: bool,
-        /// It wrote.
+        /// The second access wrote memory.
         [151:151] mem1_is_write: bool,
         /// Bytes, minus one.
         [159:152] mem1_size: u8,
         /// Reserved.
         reserved [191:160] mem1_reserved32: u32,
-        /// Its address, or the length of the range.
+        /// Address of the second access, or the length of the range.
         [255:192] mem1_addr: u64,
     }
 
@@ -186,7 +186,7 @@ records! {
         [47:32] syscall_index: u16,
         /// Reserved.
         reserved [63:48] reserved16: u16,
-        /// Where execution goes on.
+        /// Address at which execution continues.
         [127:64] target_pc: u64,
         /// Reserved.
         reserved [255:128] reserved128: u128,
@@ -198,7 +198,7 @@ records! {
         reserved [15:8] reserved8: u8,
         /// Bytes of the whole string.
         [31:16] size: u16,
-        /// The first 28 of them.
+        /// Its first 28 bytes.
         [255:32] string: [u8; 28],
     }
 
@@ -216,9 +216,9 @@ records! {
         reserved [31:16] reserved16: u16,
         /// Reserved.
         reserved [63:32] reserved32: u32,
-        /// The time, `value[0]`.
+        /// `value[0]`: the time.
         [127:64] value0: u64,
-        /// Reserved, `value[1]`.
+        /// `value[1]`: reserved.
         reserved [191:128] value1: u64,
         /// Reserved.
         reserved [255:192] reserved64: u64,
@@ -237,7 +237,7 @@ pub enum Attribute {
 }
 
 impl Instruction {
-    /// What the extended attribute says.
+    /// The extended attribute, by `xattr_mode`.
     #[inline(always)]
     pub fn attribute(&self) -> Attribute {
         match self.xattr_mode {
@@ -247,31 +247,31 @@ impl Instruction {
         }
     }
 
-    /// Is any bit of the extended attribute or of its mode set?
+    /// True if any bit of the extended attribute or of its mode is set.
     pub(crate) fn has_xattr(&self) -> bool {
         self.xattr_mode != 0 || self.xattr != 0
     }
 }
 
-/// One memory access, the same out of an Instruction or an Extra EA.
+/// One memory access of an Instruction or an Extra EA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// Virtual address.
     pub address: u64,
     /// Bytes of a single access, minus one, as recorded.
     pub size: u8,
-    /// Length, for a range.
+    /// Length in bytes, for a range.
     pub range: Option<u64>,
     /// It touched tag memory.
     pub tagged: bool,
-    /// It read.
+    /// It read memory.
     pub read: bool,
-    /// It wrote.
+    /// It wrote memory.
     pub write: bool,
 }
 
 impl Instruction {
-    /// Its own access; `None` for a branch, or where there is none.
+    /// Its own access; `None` for a branch, and without `ea_valid`.
     #[inline(always)]
     pub fn access(&self) -> Option<Access> {
         (self.ea_valid && !self.is_branch).then_some(Access {
@@ -326,7 +326,7 @@ impl TrapType {
     /// Reset.
     pub const RESET: TrapType = TrapType(5);
 
-    /// The words for it.
+    /// Its name in table 12.
     pub const fn name(self) -> &'static str {
         match self.0 {
             0 => "Synchronous Exception",
@@ -339,8 +339,8 @@ impl TrapType {
         }
     }
 
-    /// The exception level whose addresses the target has to have, as far as it is known where the trap is
-    /// recorded: returns and resets lead to one that only the next Context tells.
+    /// The exception level whose address range the target is in; `None` for returns and resets, whose level is only in
+    /// the next Context.
     pub(crate) fn target_level(self, el: Option<u8>) -> Option<u8> {
         el.filter(|_| !matches!(self, TrapType::RETURN | TrapType::RESET))
     }
@@ -389,12 +389,12 @@ impl std::str::FromStr for Level {
 }
 
 impl Header {
-    /// `STF`, behind the type byte `A`.
+    /// `STF`, after the type byte `A`.
     pub const MAGIC: u32 = u32::from_le_bytes(*b"STF\0");
     /// The version of the format that this crate writes.
     pub const VERSION: (u8, u8) = (0, 11);
 
-    /// A header of a raw trace.
+    /// The Header of a raw trace.
     pub fn new(level: Level, timestamps: bool) -> Self {
         Header {
             magic_header: Self::MAGIC,
@@ -406,7 +406,7 @@ impl Header {
         }
     }
 
-    /// The level that `single_el` promises.
+    /// The level that `single_el` declares.
     pub fn level(&self) -> Level {
         if self.single_el { Level::Basic } else { Level::BasicPlus }
     }

@@ -1,14 +1,14 @@
 //! The example trace of the spec's chapter 5, with its errata applied.
 //!
-//! Errata: the first 28 bytes of the string in table 17 have a word too many; the PID is table 20's, not
-//! figure 1's; the `iword` of table 22 lost a digit; records 13 to 15 have the addresses of figure 1, which
-//! keep the flow; kernel addresses lost one `f`; table 35 lists only what changed; table 36 omits the index.
+//! Errata: the first 28 bytes of the string in table 17 have a word too many; the PID is that of table 20, not of
+//! figure 1; the `iword` of table 22 lacks a digit; records 13 to 15 have the addresses of figure 1, which keep the
+//! flow; kernel addresses lack one `f`; table 35 lists only the changes; table 36 omits the index.
 
 use crate::config::{Storage, WriteConfig};
 use crate::record::*;
 use crate::write::Writer;
 
-/// The 21 records.
+/// The 21 records of the example.
 pub fn records() -> Vec<Record> {
     let mut text = b"Example ASTF tracefile for the specification".to_vec();
     text.resize(28 + 31, 0);
@@ -105,7 +105,7 @@ pub fn records() -> Vec<Record> {
     ]
 }
 
-/// The file. Used by the examples of this crate.
+/// The example as a file, for documentation and tests.
 ///
 /// # Panics
 /// For [`Storage::Gzip`], which is not written.

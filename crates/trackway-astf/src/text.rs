@@ -1,4 +1,4 @@
-//! Records as text: field by field for `dump --raw`, and as a listing in the manner of the spec's figure 1.
+//! Records as text: field by field for `dump --raw`, and as a listing like figure 1 of the spec.
 
 use std::fmt::Write;
 
@@ -11,14 +11,14 @@ use crate::layout::{RECORD, Words};
 use crate::record::*;
 use crate::records::Records;
 
-/// Native items of an ASTF trace, every field that is not zero by name.
+/// Native items of an ASTF trace, every nonzero field by name.
 #[derive(Debug)]
 pub struct Text {
     records: Records,
     storage: Storage,
-    /// Notes are asked for: the line of the listing.
+    /// Writes the line of the listing, where notes are wanted.
     lines: Option<Lines>,
-    /// Damage that `seek` met, for `next` to tell.
+    /// Damage that `seek` met; `next` returns it.
     pending: Option<Error>,
 }
 
@@ -61,7 +61,7 @@ impl Items for Text {
     }
 }
 
-/// Writes the fields of a record that are not zero, by name.
+/// Writes the nonzero fields of a record, by name.
 pub fn show(record: &Record, out: &mut String) {
     let start = out.len();
     record.fields(&mut |field, value| {
@@ -93,7 +93,7 @@ pub fn show(record: &Record, out: &mut String) {
             (_, name) => write!(out, "{blank}{name}={value}"),
         };
     });
-    // An empty range, or the first slice, is said too.
+    // An empty range and the first slice are shown although they are 0.
     let _ = match record {
         Record::Instruction(instruction) if instruction.xattr == 0 => match instruction.xattr_mode {
             1 => write!(out, " ea_range=0"),
@@ -118,13 +118,13 @@ fn magic(record: &Record) -> String {
     header.magic_header.to_le_bytes()[..3].escape_ascii().to_string()
 }
 
-/// String bytes without the zeros that fill the record.
+/// String bytes without the padding zeros.
 fn quoted(bytes: &[u8]) -> String {
     let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     format!("\"{}\"", bytes[..len].escape_ascii())
 }
 
-/// Writes records as lines in the manner of figure 1, with the context that they need.
+/// Writes records as lines like those of figure 1, and keeps the context they need.
 ///
 /// ```
 /// use trackway_astf::{Instruction, Lines, Storage};
@@ -138,16 +138,16 @@ fn quoted(bytes: &[u8]) -> String {
 pub struct Lines {
     storage: Storage,
     disassembler: Disassembler,
-    /// Level and stack pointer, as `el0t`.
+    /// Exception level, and whether it uses its own stack pointer.
     mode: Option<(u8, bool)>,
     /// A vector length other than 128 bits was seen.
     scalable: bool,
-    /// Bytes of a string so far, and its size.
+    /// An incomplete string: bytes so far, and its size.
     string: Option<(Vec<u8>, usize)>,
 }
 
 impl Lines {
-    /// Ready for the first record.
+    /// A listing before its first record.
     pub fn new(storage: Storage) -> Self {
         Lines { storage, disassembler: Disassembler::default(), mode: None, scalable: false, string: None }
     }
@@ -238,10 +238,10 @@ impl Lines {
             write!(out, " i{{{index}}}")?;
         }
         if record.is_branch {
-            match record.ea_valid {
-                true => write!(out, " T v<{:#018x}>", record.ea)?,
-                false if record.trap => {}
-                false => out.push_str(" NT"),
+            if record.ea_valid {
+                write!(out, " T v<{:#018x}>", record.ea)?;
+            } else if !record.trap {
+                out.push_str(" NT");
             }
         } else if let Some(access) = record.access() {
             out.push(' ');
@@ -268,7 +268,7 @@ impl Lines {
     }
 }
 
-/// An access: `v[address]`, `t` if tagged, the end of a range behind two dots.
+/// An access: `v[address]`, then `t` if tagged, and `..[end]` for a range.
 fn show_access(access: &Access, out: &mut String) -> std::fmt::Result {
     write!(out, "v[{:#018x}]{}", access.address, if access.tagged { "t" } else { "" })?;
     if let Some(range) = access.range {

@@ -10,12 +10,12 @@ use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::records::Records;
 use crate::storage::{Encoder, EncoderOptions};
 
-/// Bytes that are collected before they go to the encoder.
+/// Bytes collected per call of the encoder.
 const BUFFER: usize = 1 << 16;
 
-/// Writes a trace: the Header raw, the records behind it in the storage that the settings name.
+/// Writes a trace: the Header raw, the records after it in the storage of the settings.
 ///
-/// It takes any record in any order: to write legal sequences only, use a [`Producer`](crate::Producer).
+/// It writes any record in any order; for legal sequences use a [`Producer`](crate::Producer).
 pub struct Writer<W: Write> {
     encoder: Option<Encoder<W>>,
     buffer: Vec<u8>,
@@ -28,7 +28,7 @@ impl<W: Write> std::fmt::Debug for Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the Header, with its storage flags made true, and is ready for records.
+    /// Writes the Header, with the flags of its storage.
     pub fn create(mut inner: W, header: Header, config: &WriteConfig) -> Result<Self> {
         let (compressed, use_zlib) = config.storage.flags();
         let header = Header { compressed, use_zlib, ..header };
@@ -68,7 +68,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Ends the storage and gives back what it wrote to.
+    /// Ends the storage and returns the output.
     pub fn finish(&mut self) -> Result<W> {
         self.flush_buffer()?;
         let encoder = self.encoder.take().ok_or_else(finished)?;
@@ -88,9 +88,9 @@ pub(crate) fn string_records(size: u16, bytes: &[u8]) -> Vec<Words> {
     std::iter::once(first.write()).chain((28..bytes.len()).step_by(31).map(part)).collect()
 }
 
-/// Copies a trace into another storage: every record as it is, reserved bits and all, with the Header's
-/// storage flags made true. Gives the number of records, the Header included. Damage costs the block it is in: a
-/// String stands for what is lost, the other blocks are copied, and then its error is returned.
+/// Copies a trace into another storage: every record verbatim, except for the Header's storage flags. Returns the
+/// number of records, the Header included. A damaged block is replaced by a String that reports the loss; the error is
+/// returned after all other blocks have been copied.
 ///
 /// ```
 /// use trackway_astf::{Config, Storage, Trace, WriteConfig, recompress};
@@ -133,7 +133,7 @@ pub fn recompress(records: &mut Records, out: impl Write, config: &WriteConfig) 
 }
 
 impl WriteConfig {
-    /// The same settings with the storage that a trace was read from; a gzip wrapper becomes zlib.
+    /// The same settings with the storage of a trace that was read; gzip becomes zlib.
     pub fn stored_like(self, storage: Storage) -> Self {
         let storage = if storage == Storage::Gzip { Storage::Zlib } else { storage };
         WriteConfig { storage, ..self }

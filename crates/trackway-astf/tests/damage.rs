@@ -123,7 +123,7 @@ fn every_truncation_delivers_the_whole_records_before_it() {
             } else if cut == RECORD {
                 // No payload at all: an empty trace, of which check says that nothing is in it.
                 assert!(
-                    findings(&whole[..cut]).iter().any(|found| found.rule.name == "ASTF-3.1-no-instructions")
+                    findings(&whole[..cut]).iter().any(|found| found.rule.name == "astf.no-instructions")
                 );
             } else {
                 let error = error.unwrap_or_else(|| panic!("{storage:?} cut at {cut} is not noticed"));

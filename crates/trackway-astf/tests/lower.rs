@@ -54,10 +54,10 @@ fn what_astf_cannot_hold_is_in_the_ledger() {
             "kept 1 contexts",
             "kept 3 instructions",
             "kept 1 memory accesses",
-            "dropped 1 ASTF-4.5.2-ea-missing",
             "dropped 1 ISA string",
             "dropped 1 accesses without an address",
             "dropped 1 address space ids",
+            "dropped 1 astf.ea-missing",
             "dropped 1 context ids",
             "dropped 1 cycle counts",
             "dropped 1 hardware threads",
@@ -75,7 +75,7 @@ fn what_astf_cannot_hold_is_in_the_ledger() {
             "invented 1 security state (non-secure)",
         ],
     );
-    assert_eq!(findings(&bytes), ["ASTF-4.5.2-ea-missing"]);
+    assert_eq!(findings(&bytes), ["astf.ea-missing"]);
 }
 
 /// One of everything that a BasicPlus trace can say, as events.

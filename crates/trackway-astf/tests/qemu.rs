@@ -108,7 +108,7 @@ fn user_programs_are_basic_and_keep_pcs_and_accesses() {
         assert_eq!(trace.header.level(), Level::Basic, "{name}");
         let mut expected = BTreeMap::new();
         if without_address > 0 {
-            expected.insert("ASTF-4.5.2-ea-missing", without_address);
+            expected.insert("astf.ea-missing", without_address);
         }
         assert_eq!(findings(&bytes), expected, "{name}");
         for (rule, count) in &expected {

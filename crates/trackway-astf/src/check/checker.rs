@@ -1,4 +1,4 @@
-//! The state machine of the checker: one record after the other.
+//! The state machine of the checker, record by record.
 
 use trackway_core::{Finding, Rule};
 
@@ -10,69 +10,71 @@ use crate::rules::*;
 use crate::storage::Compression;
 use trackway_isa::arm::{Class, StateWrite};
 
-/// Checks records one by one, in any order that they come. All of its state is here.
+/// Checks records one by one.
 ///
 /// ```
 /// use trackway_astf::{Checker, Config, Header, Level, Timestamp};
 /// let mut checker = Checker::new(Config::default());
 /// checker.record(0, &Header::new(Level::Basic, false).write());
 /// checker.record(32, &Timestamp { unit: 1, value0: 5, ..Timestamp::default() }.write());
-/// assert_eq!(checker.take()[0].rule.name, "ASTF-4.9-timestamps-flag");
+/// assert_eq!(checker.take()[0].rule.name, "astf.timestamps-flag");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checker {
     pub(super) config: Config,
     pub(super) level: Level,
-    /// The Header's promises.
+    /// The Header's `timestamps`.
     timestamps: bool,
+    /// The Header's `compressed` is not set.
     raw: bool,
-    /// Number and offset of the record in hand.
+    /// Number of the current record.
     pub(super) number: u64,
+    /// Offset of the current record.
     pub(super) offset: u64,
     found: Vec<Finding>,
     waived: Vec<&'static str>,
 
-    /// The Context in force.
+    /// The current Context.
     pub(super) context: Option<Context>,
-    /// The instruction with its Extra EAs: being collected, or the last one.
+    /// The current or last instruction with its Extra EAs.
     pub(super) group: Option<Group>,
-    /// More Extra EA records have to follow.
+    /// More Extra EA records must follow.
     open: bool,
     /// Instructions so far.
     instructions: u64,
-    /// What stands between the last instruction and the next.
-    pub(super) since: Since,
+    /// Records since the last instruction.
+    pub(super) since: SinceInstruction,
     /// Bytes of a string that are still to come.
     string: Option<usize>,
     /// The last Timestamp.
     time: Option<u64>,
-    /// Missing at the first Context or Instruction: said once.
+    /// The missing first Timestamp has been reported.
     time_missed: bool,
     /// In an unsupported mode: Timestamps in it, and whether a Trap ended it.
     pub(super) unsupported: Option<(u32, bool)>,
     /// Records were lost, and no Instruction was seen since.
-    adrift: bool,
+    records_lost: bool,
 }
 
-/// What was seen since the last instruction.
+/// Records seen since the last instruction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Since {
+pub(super) struct SinceInstruction {
     pub(super) context: bool,
     pub(super) trap: Option<Trap>,
-    /// How many Traps.
+    /// Number of Traps.
     pub(super) traps: u32,
-    /// The level before the first Trap.
+    /// Exception level before the first Trap.
     pub(super) level_before: Option<u8>,
     /// Timestamps in a row.
     times: u32,
-    /// The flow was left and re-entered by a way that the format does not describe.
+    /// The flow left and came back through a mode that the format does not cover.
     broken: bool,
-    /// The instruction's Trap, or its return, has been seen.
+    /// The instruction's Trap, or its exception return, has been seen.
     pub(super) answered: bool,
 }
 
 impl Checker {
-    /// A checker that has seen nothing.
+    /// A checker before the first record.
     pub fn new(config: Config) -> Self {
         Checker {
             config,
@@ -87,21 +89,21 @@ impl Checker {
             group: None,
             open: false,
             instructions: 0,
-            since: Since::default(),
+            since: SinceInstruction::default(),
             string: None,
             time: None,
             time_missed: false,
             unsupported: None,
-            adrift: false,
+            records_lost: false,
         }
     }
 
-    /// What the last instruction is.
+    /// Class of the last instruction.
     pub(crate) fn last_class(&self) -> Option<Class> {
         self.group.map(|group| group.class)
     }
 
-    /// Does not report this rule.
+    /// Suppresses findings of this rule.
     pub fn waive(&mut self, rule: &'static Rule) {
         self.waived.push(rule.name);
     }
@@ -111,7 +113,7 @@ impl Checker {
         self.number
     }
 
-    /// True if there is something to [`take`](Checker::take).
+    /// True if [`take`](Checker::take) returns something.
     #[inline]
     pub fn has_findings(&self) -> bool {
         !self.found.is_empty()
@@ -143,7 +145,7 @@ impl Checker {
     pub fn record(&mut self, offset: u64, words: &Words) {
         self.offset = offset;
         let record = Record::read(words);
-        if self.adrift && self.belongs_to_lost(&record) {
+        if self.records_lost && self.follows_loss(&record) {
             self.number += 1;
             return;
         }
@@ -181,24 +183,24 @@ impl Checker {
         self.number += 1;
     }
 
-    /// Records are lost, and the next has this number: what led up to here says nothing about it, and what is missing may
-    /// have been among them.
-    pub(super) fn lose(&mut self, number: u64) {
+    /// Records up to this number are lost: the state so far does not apply, and a record that is missing may have been
+    /// among them.
+    pub(super) fn lose_records(&mut self, number: u64) {
         (self.group, self.open, self.string, self.unsupported) = (None, false, None, None);
-        (self.context, self.since) = (None, Since::default());
+        (self.context, self.since) = (None, SinceInstruction::default());
         (self.instructions, self.time_missed) = (self.instructions.max(1), true);
-        (self.number, self.adrift) = (number, true);
+        (self.number, self.records_lost) = (number, true);
     }
 
-    /// A record that may belong to an instruction that was lost: is it one?
-    fn belongs_to_lost(&mut self, record: &Record) -> bool {
+    /// True for records before the first Instruction after a loss: they may belong to one that was lost.
+    fn follows_loss(&mut self, record: &Record) -> bool {
         match record {
-            Record::Instruction(_) => self.adrift = false,
+            Record::Instruction(_) => self.records_lost = false,
             Record::Context(context) => self.context = Some(*context),
             Record::Timestamp(timestamp) => self.time = Some(timestamp.value0),
             _ => {}
         }
-        self.adrift
+        self.records_lost
     }
 
     /// The trace ends at `offset`.
@@ -280,12 +282,12 @@ impl Checker {
         }
     }
 
-    /// ASTF 4.3: bits above the translated range follow bit 55, or are 0 where there is one range only.
+    /// ASTF 4.3: bits above the translated range equal bit 55, or are 0 where there is only one range.
     pub(super) fn address(&mut self, what: &'static str, address: u64) {
         self.address_at(what, address, self.context.map(|context| context.el));
     }
 
-    /// The same at another level, or at one that is not known.
+    /// The same at another level, or an unknown one.
     pub(super) fn address_at(&mut self, what: &'static str, address: u64, el: Option<u8>) {
         if crate::sanitise(address, self.config.va_bits, el) != address {
             self.report(&SANITISED, || format!("{what} {address:#018x} has bits above the address range"));
@@ -327,8 +329,8 @@ impl Checker {
             if self.unsupported.is_none() {
                 self.unsupported = Some((0, false));
             }
-            // What leads out of the mode is not what led into it.
-            self.since = Since { broken: true, answered: true, ..Since::default() };
+            // The exit from the mode does not depend on its entry.
+            self.since = SinceInstruction { broken: true, answered: true, ..SinceInstruction::default() };
         } else if self.unsupported.take().is_some() {
             self.since.times = 0;
         }
@@ -365,7 +367,7 @@ impl Checker {
             self.flow(&group, instruction.pc);
         }
         self.instructions += 1;
-        self.since = Since::default();
+        self.since = SinceInstruction::default();
         let synchronous_tags = self.context.is_none_or(|context| matches!(context.mte_tcf, 1 | 3));
         self.group = Some(Group::new(instruction, self.number, self.offset, synchronous_tags));
         if !instruction.pc.is_multiple_of(4) {
@@ -422,7 +424,7 @@ impl Checker {
         }
     }
 
-    /// Is `pc` where the flow had to go after `group`?
+    /// Checks that `pc` is where the flow continues after `group`.
     fn flow(&mut self, group: &Group, pc: u64) {
         let since = self.since;
         if self.level == Level::BasicPlus && !since.answered {
@@ -446,7 +448,7 @@ impl Checker {
             Level::Basic if since.context => {}
             Level::Basic => {
                 if matches!(group.class, Class::Syscall(trackway_core::Syscall::Svc, _)) {
-                    self.report(&SVC_CONTEXT, || "an Instruction directly behind SVC".to_string());
+                    self.report(&SVC_CONTEXT, || "an Instruction directly after SVC".to_string());
                 } else if expected != Some(pc) {
                     self.report(&DISCONTINUITY, || format!("pc {pc:#x} without a Context before it"));
                 }
@@ -454,7 +456,7 @@ impl Checker {
         }
     }
 
-    /// An immediate write of a tracked field that changed it, and no Context.
+    /// Reports a write that changed a tracked field without a Context after it.
     fn context_after_write(&mut self, group: &Group) {
         let (Some(tracked), Some(context)) = (group.tracked, self.context) else { return };
         if self.since.context || self.since.trap.is_some() || group.record.trap {
@@ -468,7 +470,7 @@ impl Checker {
             StateWrite::Register => false,
         };
         if changed {
-            self.report(&CONTEXT_MISSING, || format!("no Context behind {:#010x}", group.record.iword));
+            self.report(&CONTEXT_MISSING, || format!("no Context after {:#010x}", group.record.iword));
         }
     }
 
@@ -478,7 +480,7 @@ impl Checker {
             Record::Timestamp(_) => {
                 *times += 1;
                 let n = *times;
-                // One that belongs to the entry may stand behind its Context.
+                // The Timestamp of the entry may come after its Context.
                 if n > 2 {
                     self.report(&UNSUPPORTED_TIMES, || format!("{n} Timestamps in an unsupported mode"));
                 }
@@ -506,7 +508,7 @@ impl Checker {
         };
         let here = left.min(part.len());
         if part[here..].iter().any(|byte| *byte != 0) {
-            self.report(&STRING_PADDING, || "bytes behind the end of the string".to_string());
+            self.report(&STRING_PADDING, || "bytes after the end of the string".to_string());
         }
         if left > here {
             self.string = Some(left - here);
@@ -550,11 +552,11 @@ const fn reserved_bits(fields: &[Field]) -> Words {
     bits
 }
 
-/// Is it worth a look at every field? Almost always it is not.
+/// True if some field may be reserved and set: a quick test, almost always false.
 fn may_have_reserved(record: &Record, words: &Words) -> bool {
     let any = |bits: Words| words.iter().zip(bits).any(|(word, bits)| word & bits != 0);
     match record {
-        // Which bits of its attribute are reserved depends on the mode.
+        // The reserved bits of the attribute depend on its mode.
         Record::Instruction(it) => {
             it.xattr != 0 && it.xattr_mode != 1 || any(const { reserved_bits(Instruction::FIELDS) })
         }

@@ -1,4 +1,4 @@
-//! An instruction and its accesses, against its instruction word.
+//! An instruction and its accesses, checked against its encoding.
 
 use super::checker::Checker;
 use crate::record::{Access, Attribute, Instruction, Level};
@@ -8,7 +8,7 @@ use trackway_isa::arm::{Class, StateWrite, classify, has_za_index, is_sme, state
 
 use trackway_core::{Rule, Syscall};
 
-/// An Instruction with what its Extra EAs add up to.
+/// An Instruction, with sums over its Extra EAs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     pub(super) record: Instruction,
@@ -18,15 +18,18 @@ pub(super) struct Group {
     offset: u64,
     /// Rules that an access broke, as bits of [`RULES`].
     broken: u128,
-    /// Accesses, ranges, ranges that were read, ranges that were written.
     accesses: u32,
+    /// Accesses that are ranges.
     ranges: u32,
+    /// Ranges that were read.
     reads: u32,
+    /// Ranges that were written.
     writes: u32,
     /// Accesses that neither read nor wrote.
     bare: u32,
-    /// Bytes of all accesses, and where they begin and end.
+    /// Bytes of all accesses.
     bytes: u64,
+    /// Lowest address, and the address after the highest byte.
     span: (u64, u64),
     last: Option<Access>,
     /// Tag Check Faults of loads are synchronous.
@@ -60,7 +63,7 @@ impl Group {
         group
     }
 
-    /// Takes an access and judges it.
+    /// Adds an access and checks it.
     pub(super) fn add(&mut self, access: Access) {
         if let Class::Memory(memory) = self.class {
             self.judge(memory, &access);
@@ -134,7 +137,7 @@ impl Group {
                 demand(!read, &STORE_READS);
             }
             Copy | Set { .. } => {
-                // The one that faulted is no range.
+                // The access that faulted is not a range.
                 demand(range.is_some() || (trap && !read && !write), &RANGE_MISSING);
                 demand(range.is_none() || read != write, &RANGE_DIRECTION);
                 demand(range != Some(0) || !tagged, &MOPS_ZERO_TAG);
@@ -145,19 +148,19 @@ impl Group {
             demand(address % 16 == 0, &TAG_GRANULE);
         }
         match memory {
-            // Of these some have a range, of intermediate addresses.
+            // Some of these have a range, of intermediate addresses.
             Copy | Set { .. } | OtherMaintenance => {}
             TlbRange => demand(range.is_some() || trap, &RANGE_MISSING),
             _ => demand(range.is_none(), &RANGE_UNEXPECTED),
         }
     }
 
-    /// Where the flow goes on without a Trap; `None` where that is not known.
+    /// Address of the next instruction without a Trap; `None` if unknown.
     pub(super) fn next(&self, level: Level) -> Option<u64> {
         let record = &self.record;
         match self.class {
             _ if record.trap && level == Level::BasicPlus => None,
-            // What trapped and is not in the trace any further is tried again.
+            // The handler is not in the trace: the instruction is tried again.
             _ if record.trap => Some(record.pc),
             Class::ExceptionReturn => None,
             _ if record.is_branch && record.ea_valid => Some(record.ea),
@@ -165,7 +168,7 @@ impl Group {
         }
     }
 
-    /// An access of its own kind must be there if the instruction completed.
+    /// True if the instruction has an access whenever it completes.
     fn needs_access(&self) -> bool {
         use Memory::*;
         matches!(
@@ -193,7 +196,7 @@ impl Group {
 }
 
 impl Checker {
-    /// All Extra EAs of the last instruction are there.
+    /// Checks the last instruction, whose Extra EAs are complete.
     pub(super) fn close_group(&mut self) {
         let Some(group) = self.group else { return };
         let place = (self.offset, self.number);
@@ -218,7 +221,7 @@ impl Checker {
                 self.report(&TRAPPED_BRANCH, || format!("a trapped branch with ea {ea:#x}"));
             }
         } else if ea_valid {
-            // The record has the sanitised target.
+            // The recorded target is sanitised.
             let el = self.context.map(|context| context.el);
             let target = target.map(|target| crate::sanitise(target, self.config.va_bits, el));
             if let Some(target) = target.filter(|target| *target != ea) {
@@ -246,7 +249,7 @@ impl Checker {
         }
         if record.ea_valid {
             if !matches!(group.class, Class::Memory(_) | Class::Branch { .. }) {
-                self.report(&EA_UNEXPECTED, || format!("{word:#010x} accesses no memory"));
+                self.report(&EA_UNEXPECTED, || format!("{word:#010x} does not access memory"));
             }
         } else {
             let flags = record.is_read || record.is_write || record.ea_tagged || record.extra_eas;
@@ -264,11 +267,11 @@ impl Checker {
                 self.report(&RANGE_MISSING, || format!("{word:#010x} has no range"));
             }
         }
-        self.judged(group);
+        self.report_accesses(group);
     }
 
-    /// What the accesses broke, one by one and together.
-    fn judged(&mut self, group: &Group) {
+    /// Reports the rules that the accesses broke, one by one and together.
+    fn report_accesses(&mut self, group: &Group) {
         let word = group.record.iword;
         if group.broken != 0 {
             for (_, rule) in RULES.iter().enumerate().filter(|(bit, _)| group.broken >> bit & 1 == 1) {
@@ -300,7 +303,7 @@ impl Checker {
         }
     }
 
-    /// What the instruction word says about how much a completed instruction accesses, and where.
+    /// Checks size and place of the accesses of a completed instruction against its encoding.
     fn sizes(&mut self, group: &Group) {
         let Instruction { iword, pc, ea, .. } = group.record;
         let el = self.context.map(|context| context.el);
@@ -315,7 +318,7 @@ impl Checker {
         }
         let (first, end) = group.span;
         let bytes = group.bytes;
-        // The wrapping at the end of the address space is nobody's hole.
+        // Wrapping past the top of the address space is not a gap.
         let whole = end - first == bytes || end == u64::MAX;
         match access_bytes(iword) {
             Some(Bytes::Fixed(size)) if bytes != size || !whole => {
@@ -324,26 +327,30 @@ impl Checker {
             Some(Bytes::Block(least, most))
                 if !whole || !bytes.is_power_of_two() || !(least..=most).contains(&bytes) =>
             {
-                self.report(&ACCESS_SIZE, || format!("{iword:#010x} accesses no block of {bytes} bytes"));
+                self.report(&ACCESS_SIZE, || {
+                    format!("{iword:#010x} does not access a block of {bytes} bytes")
+                });
             }
             Some(Bytes::Vector(part)) => self.vector_length(iword, part, bytes),
-            // Outside streaming mode evl is another length than the one that counts here.
+            // Outside streaming mode evl is not the streaming vector length.
             Some(Bytes::Array) if self.context.is_some_and(|context| context.pstate_sm) => {
                 self.vector_length(iword, 1, bytes);
             }
             Some(Bytes::Array) if !whole || !bytes.is_power_of_two() || !(16..=256).contains(&bytes) => {
-                self.report(&ACCESS_SIZE, || format!("{iword:#010x} accesses no vector of {bytes} bytes"));
+                self.report(&ACCESS_SIZE, || {
+                    format!("{iword:#010x} does not access a vector of {bytes} bytes")
+                });
             }
             _ => {}
         }
     }
 
-    /// An access of `bytes` has to be that part of the vector length.
+    /// Checks that `bytes` is the vector length divided by `part`.
     fn vector_length(&mut self, iword: u32, part: u64, bytes: u64) {
         let length = self.context.map(|context| (u64::from(context.evl) + 1) * 16 / part);
         if let Some(length) = length.filter(|length| *length != bytes) {
             self.report(&VECTOR_LENGTH, || {
-                format!("{iword:#010x} accesses {bytes} bytes, by evl it is {length}")
+                format!("{iword:#010x} accesses {bytes} bytes, expected {length} by evl")
             });
         }
     }
@@ -365,7 +372,7 @@ impl Checker {
             _ => {}
         }
         if group.record.xattr_mode == 1 && !matches!(group.class, Class::Memory(_)) && !is_branch {
-            self.report(&RANGE_UNEXPECTED, || format!("{iword:#010x} accesses no range"));
+            self.report(&RANGE_UNEXPECTED, || format!("{iword:#010x} does not access a range"));
         }
     }
 
@@ -385,7 +392,7 @@ impl Checker {
         }
     }
 
-    /// In BasicPlus: the Trap that `group` needs has not come.
+    /// In BasicPlus: reports that the Trap of `group` is missing.
     pub(super) fn unanswered(&mut self, group: &Group, found: &str) {
         if self.level == Level::Basic || self.since.answered {
             return;
@@ -397,13 +404,13 @@ impl Checker {
         }
     }
 
-    /// The exception of `group` has this class: do its accesses fit?
+    /// Checks the accesses of `group` against the class of its exception.
     pub(super) fn abort(&mut self, group: &Group, class: u8) {
         if !matches!(group.class, Class::Memory(_)) {
             return;
         }
         let abort = matches!(class, 0x24 | 0x25);
-        // What vector and copy instructions completed before any exception is recorded too.
+        // Vector and copy instructions also record accesses that completed before the exception.
         let partial = group.is_mops() || group.is_vector();
         if (abort && !group.record.ea_valid) || (!abort && group.record.ea_valid && !partial) {
             self.report(&ABORT_EA, || {

@@ -5,9 +5,9 @@ use crate::record::{Level, Trap, TrapType, syscall_codes};
 use crate::rules::*;
 use trackway_isa::arm::{Class, exception_class};
 
-/// Only an instruction that was attempted causes this exception class: system calls, aborts of data, traps of
-/// one instruction. Others come before there is an instruction, or may.
-fn of_an_instruction(class: u8) -> bool {
+/// True for exception classes that only an attempted instruction causes: system calls, Data Aborts, traps of an
+/// instruction. Others may come before there is one.
+fn needs_instruction(class: u8) -> bool {
     matches!(class, 0x01 | 0x07 | 0x09 | 0x0a | 0x15..=0x1a | 0x1c | 0x1d | 0x24..=0x27 | 0x2c | 0x34 | 0x35 | 0x3c)
 }
 
@@ -27,7 +27,7 @@ impl Checker {
                 if trap.trap_type != TrapType::SYNCHRONOUS.0 {
                     let name = TrapType(trap.trap_type).name();
                     self.report(&TRAP_SYNCHRONOUS, || {
-                        format!("{name} behind an instruction with the trap flag")
+                        format!("{name} after an instruction with the trap flag")
                     });
                 } else if self.level == Level::BasicPlus {
                     self.abort(&group, trap.ec);
@@ -60,7 +60,7 @@ impl Checker {
             self.since.answered = true;
         }
         match TrapType(trap.trap_type) {
-            TrapType::SYNCHRONOUS if of_an_instruction(trap.ec) && self.unsupported.is_none() => {
+            TrapType::SYNCHRONOUS if needs_instruction(trap.ec) && self.unsupported.is_none() => {
                 self.report(&NOT_ATTEMPTED, || format!("class {:#04x} without its instruction", trap.ec));
             }
             TrapType::RETURN => {
@@ -121,7 +121,7 @@ impl Checker {
         }
     }
 
-    /// Before the first instruction behind a single Trap: is it at a level that the Trap leads to?
+    /// Checks that the first instruction after a single Trap is at a level that the Trap leads to.
     pub(super) fn level_after_trap(&mut self) {
         let (Some(trap), Some(old), Some(context)) = (self.since.trap, self.since.level_before, self.context)
         else {
@@ -134,7 +134,7 @@ impl Checker {
         let legal = match (kind, trap.ec) {
             (TrapType::SYNCHRONOUS, 0x20 | 0x24 | 0x30 | 0x32 | 0x34) => new > old,
             (TrapType::SYNCHRONOUS, 0x21 | 0x25 | 0x31 | 0x33 | 0x35) => new == old,
-            // HVC and SMC lead past EL1.
+            // HVC and SMC lead to EL2 or EL3.
             (TrapType::SYNCHRONOUS, 0x16 | 0x17) => new >= old.max(2),
             (TrapType::SYNCHRONOUS | TrapType::SERROR | TrapType::IRQ | TrapType::FIQ, _) => {
                 new >= old && new > 0
@@ -149,7 +149,7 @@ impl Checker {
             self.report(&TRAP_LEVEL, || format!("EL{old} to EL{new} by {name}, class {:#04x}", trap.ec));
         } else if !stack && new > 0 {
             let name = kind.name();
-            self.report(&TRAP_LEVEL, || format!("SP_EL0 at EL{new} directly behind {name}"));
+            self.report(&TRAP_LEVEL, || format!("SP_EL0 at EL{new} directly after {name}"));
         }
     }
 }

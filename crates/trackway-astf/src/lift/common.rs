@@ -1,14 +1,14 @@
 //! The loop over common instructions: where lifting spends its time.
 //!
-//! It is short and has all it needs at hand; anything out of the ordinary ends it (decision 0146).
+//! Its state stays in registers, and anything out of the ordinary ends it (docs/spec-readings/astf.md).
 
 use trackway_core::*;
 
-use super::{State, UNKNOWN, returns};
+use super::{State, is_exception_return};
 use crate::layout::{RECORD, from_bytes};
 use crate::record::Instruction;
 
-// Of the first word of an Instruction: type and `xattr_mode`, and the flags that tell what it does.
+// Masks of the first word of an Instruction: type and `xattr_mode`, and flags.
 const TYPE: u64 = 0x3ff;
 const TAGGED: u64 = 1 << 17;
 const BRANCH: u64 = 1 << 19;
@@ -17,22 +17,22 @@ const VALID: u64 = 1 << 22;
 /// Flags that no common instruction has.
 const OTHER: u64 = 1 << 18 | 1 << 23;
 
-/// By `MOVES`: what an access does.
+/// Kind of an access, by its `MOVES` bits.
 static MEM_KINDS: [Option<MemKind>; 4] =
     [None, Some(MemKind::Read), Some(MemKind::Write), Some(MemKind::ReadWrite)];
 
-/// What a common instruction does.
+/// Kinds of common instructions.
 #[derive(Clone, Copy)]
 enum Common {
-    /// Neither of the others.
+    /// Neither an access nor a branch.
     Plain,
-    /// It has one access, which reads or writes.
+    /// One access, which reads or writes.
     Access(MemKind),
-    /// It is a branch, taken or not.
+    /// A branch, taken or not.
     Branch,
 }
 
-/// Tells a common instruction by the first word of its record: `xattr_mode` is 0, and it did not trap.
+/// Recognises a common instruction by the first word of its record: `xattr_mode` is 0, and it did not trap.
 #[inline(always)]
 fn common(first: u64) -> Option<Common> {
     // Exception-generating instructions never retire.
@@ -51,41 +51,39 @@ fn common(first: u64) -> Option<Common> {
     }
 }
 
-/// Is the record a common instruction?
+/// True if the record is a common instruction.
 pub(super) fn is_common(record: &[u8; RECORD]) -> bool {
     common(from_bytes(record)[0]).is_some()
 }
 
-/// Where the flow goes on behind a common instruction, or [`UNKNOWN`].
-pub(super) fn follows(record: &[u8; RECORD]) -> u64 {
+/// Address of the instruction after a common one, if it is known.
+pub(super) fn next_pc(record: &[u8; RECORD]) -> Option<u64> {
     let [first, pc, ea, _] = from_bytes(record);
-    if returns((first >> 32) as u32) {
-        UNKNOWN
+    if is_exception_return((first >> 32) as u32) {
+        None
     } else if first & BRANCH != 0 && first & VALID != 0 {
-        ea
+        Some(ea)
     } else {
-        pc.wrapping_add(4)
+        Some(pc.wrapping_add(4))
     }
 }
 
 impl State {
-    /// Lifts the common instructions at the front of a chunk that follow each other; gives how many.
+    /// Lifts the common instructions at the front of a chunk that follow each other; returns how many.
     pub(super) fn common(&mut self, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
-        if self.open || self.string.is_some() {
-            return 0;
-        }
+        let Some(expected) = self.expected.filter(|_| !self.open && self.string.is_none()) else { return 0 };
         batch.reserve_steps(chunk.len());
-        let count = run(self.expected, offset, chunk, batch);
+        let count = run(expected, offset, chunk, batch);
         if let Some(record) = chunk[..count].last() {
             let [first, pc, ..] = from_bytes(record);
-            (self.expected, self.last_pc, self.last, self.times) = (follows(record), pc, first, 0);
+            (self.expected, self.last_pc, self.last, self.times) = (next_pc(record), pc, first, 0);
             self.instructions += count as u64;
         }
         count
     }
 }
 
-/// The loop itself, over a batch that has room; apart from the rest, for the registers.
+/// The loop itself, over a batch that has room; a function of its own, so that its state stays in registers.
 #[inline(never)]
 fn run(mut expected: u64, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
     let Batch { events, mem, extras, .. } = batch;
@@ -97,7 +95,7 @@ fn run(mut expected: u64, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch
         }
         let Some(common) = common(first) else { break };
         let step = Step::new(pc, (first >> 32) as u32, 4);
-        // Each arm appends its own event: what is a constant there is stored as one.
+        // Each arm appends its own event, most of whose fields are constants there.
         let mut push = |step| put(events, Event { offset: at, kind: EventKind::Step(step) });
         expected = pc.wrapping_add(4);
         let fits = match common {

@@ -1,14 +1,15 @@
-//! Raw records on several threads: cut behind a common instruction, where little carries over (decision 0147).
+//! Raw records on several threads: cut after a common instruction, where little state carries over
+//! (docs/design/parallel.md).
 
 use std::convert::Infallible;
 
-use trackway_core::{Batch, Observer, Spare, in_order};
+use trackway_core::{Batch, Observer, Pool, in_order};
 
-use super::common::{follows, is_common};
-use super::{ENOUGH, Lift, State};
+use super::common::{is_common, next_pc};
+use super::{FULL, Lift, State};
 use crate::layout::{RECORD, from_bytes};
 
-/// Records of a part: enough that taking the next one is rare.
+/// Records per part.
 const PART: usize = 1 << 16;
 
 /// Parts per thread in one call of `observe`.
@@ -17,21 +18,21 @@ const STRETCH: usize = 16;
 /// Records to be lifted on their own.
 struct Part<'r> {
     records: &'r [[u8; RECORD]],
-    /// Of the first of them.
+    /// Offset of the first record.
     offset: u64,
-    /// At its start, if contexts are as they were at the start of all parts.
+    /// State at its start, assuming that no context changed since the first part.
     state: State,
 }
 
 impl Part<'_> {
-    /// Shows all of its events, with instructions counted from its start; gives the state at its end.
+    /// Shows its events to the observer, with instructions counted from its start; returns the state at its end.
     fn observe(&self, observer: &mut dyn Observer, batch: &mut Batch) -> State {
         let (mut records, mut offset, mut state) = (self.records, self.offset, self.state.clone());
         while !records.is_empty() {
             batch.clear();
             batch.source = 0;
             batch.first_instruction = state.instructions;
-            while !records.is_empty() && (batch.events.len() < ENOUGH || state.open) {
+            while !records.is_empty() && (batch.events.len() < FULL || state.open) {
                 let used = state.lift(offset, records, batch);
                 offset += (used * RECORD) as u64;
                 records = &records[used..];
@@ -43,8 +44,9 @@ impl Part<'_> {
         state
     }
 
-    /// Takes over what `before`, the state at the end of all that precedes, says of contexts: was it assumed otherwise?
-    fn follow(&mut self, before: &State) -> bool {
+    /// Takes over the context flags of `before`, the state at the end of the previous part; true if they differ from those
+    /// assumed.
+    fn correct(&mut self, before: &State) -> bool {
         let known = (before.scalable, before.unsupported);
         let assumed = (self.state.scalable, self.state.unsupported);
         (self.state.scalable, self.state.unsupported) = known;
@@ -56,9 +58,9 @@ impl Part<'_> {
 struct Parts<'r> {
     records: &'r [[u8; RECORD]],
     offset: u64,
-    /// Records of a part, at most.
+    /// Maximum number of records per part.
     size: usize,
-    /// At the start of `records`.
+    /// State at the start of `records`.
     state: State,
 }
 
@@ -69,7 +71,7 @@ impl<'r> Iterator for Parts<'r> {
         let (records, rest) = self.records.split_at(cut(self.records, self.size)?);
         let mut after = State::new(self.state.level);
         let [first, pc, ..] = from_bytes(records.last()?);
-        (after.expected, after.last_pc, after.last) = (follows(records.last()?), pc, first);
+        (after.expected, after.last_pc, after.last) = (next_pc(records.last()?), pc, first);
         (after.scalable, after.unsupported) = (self.state.scalable, self.state.unsupported);
         let offset = self.offset;
         self.offset += records.as_flattened().len() as u64;
@@ -79,20 +81,20 @@ impl<'r> Iterator for Parts<'r> {
     }
 }
 
-/// Where to cut: behind the last common instruction of a part, if there are as many records and one of them is.
+/// Where to cut: after the last common instruction of the first `size` records; `None` if there are fewer, or none is.
 fn cut(records: &[[u8; RECORD]], size: usize) -> Option<usize> {
     let most = records.get(..size)?;
     most.iter().rposition(is_common).map(|last| last + 1)
 }
 
 impl Lift {
-    /// Are all records at hand, and enough of them for several threads?
-    pub(super) fn in_parts(&self) -> bool {
+    /// True if all records are in memory, and there are enough for several threads.
+    pub(super) fn can_cut(&self) -> bool {
         let quiet = self.pending.is_none() && self.gap.is_none() && self.context.is_none();
         self.jobs > 1 && quiet && cut(self.records.mapped(), PART).is_some()
     }
 
-    /// Shows the next parts to observers of their own, on several threads.
+    /// Shows the next parts to observers on several threads.
     pub(super) fn observe_parts(&mut self, observer: &mut dyn Observer) {
         let records = self.records.mapped();
         let most = STRETCH * self.jobs;
@@ -104,7 +106,7 @@ impl Lift {
 }
 
 impl State {
-    /// Shows `most` parts of at most `size` records; gives how many records they were.
+    /// Shows `most` parts of at most `size` records; returns the number of records.
     pub(super) fn observe_parts<'r>(
         &mut self,
         offset: u64,
@@ -116,7 +118,7 @@ impl State {
         let state = State { others: [0; 7], instructions: 0, ..self.clone() };
         let template = observer.fork();
         let parts = Parts { records, offset, size, state }.map(move |part| (part, template.fork()));
-        let spare = Spare::default();
+        let spare = Pool::default();
         let work = |(part, mut observer): (Part<'r>, Box<dyn Observer>)| {
             let mut batch = spare.take_or(Batch::with_room);
             let after = part.observe(&mut *observer, &mut batch);
@@ -125,8 +127,8 @@ impl State {
         };
         let mut used = 0;
         let Ok(()) = in_order(jobs, parts.take(most), work, |(mut part, mut seen, mut after)| {
-            if part.follow(self) {
-                // Rare: the first vector length, the way into an unsupported mode and out of it.
+            if part.correct(self) {
+                // Rare: the first vector length, entry to and exit from an unsupported mode.
                 seen = observer.fork();
                 after = part.observe(&mut *seen, &mut spare.take_or(Batch::with_room));
             }

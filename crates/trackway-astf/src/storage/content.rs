@@ -243,7 +243,7 @@ impl Content {
         self.feed = if self.blocks.is_some() {
             Feed::from_buffer(Vec::new())
         } else {
-            // The stream header tells the decoder which check the blocks have.
+            // The decoder needs the stream header, which names the check of the blocks.
             let stream = xz.cursor(0, STREAM_HEADER as u64).chain(xz.cursor(block.at, xz.index.end));
             let decoder = Decoder::inside_xz(stream, xz.index.len - block.start, xz.jobs, used.clone());
             Feed::new(Input::Stream(Box::new(decoder)))
