@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::record::{Level, UnknownName};
-use crate::storage::{Compression, Family};
+use trackway_io::payload::{Compression, Family};
 
 /// Settings for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

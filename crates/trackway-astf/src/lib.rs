@@ -47,7 +47,6 @@ mod record;
 mod records;
 pub mod rules;
 mod spec_example;
-mod storage;
 mod text;
 mod write;
 

@@ -10,8 +10,8 @@ use crate::layout::{RECORD, from_bytes};
 use crate::lift::Lift;
 use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::records::Records;
-use crate::storage::{Compression, Content, ContentOptions, Family, Payload};
 use crate::text::Text;
+use trackway_io::payload::{Compression, Content, ContentOptions, Family, Payload};
 
 /// Bytes that are searched for comments after the Header: as many as a stream is read by.
 const LEADING: usize = 1 << 20;
@@ -59,7 +59,7 @@ impl Trace {
                 if !header.compressed {
                     return Ok(Trace::raw(header, Input::Whole(bytes), config));
                 }
-                (header, Payload::Whole { bytes, prefix: RECORD })
+                (header, Payload::of_file(bytes, RECORD))
             }
             Input::Stream(mut stream) => {
                 let start = read_start(&mut stream)?;

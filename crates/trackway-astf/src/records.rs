@@ -4,7 +4,7 @@ use trackway_core::{Error, ErrorKind, Input, Result};
 
 use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::Record;
-use crate::storage::Content;
+use trackway_io::payload::Content;
 
 /// Offset of the first record in the decompressed stream, and whole records as they are in memory.
 pub type Chunk<'a> = (u64, &'a [[u8; RECORD]]);

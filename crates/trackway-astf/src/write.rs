@@ -8,7 +8,7 @@ use crate::config::{Storage, WriteConfig};
 use crate::layout::{RECORD, Words, to_bytes};
 use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::records::Records;
-use crate::storage::{Encoder, EncoderOptions};
+use trackway_io::payload::{Encoder, EncoderOptions};
 
 /// Bytes collected per call of the encoder.
 const BUFFER: usize = 1 << 16;

@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::layout::{Field, Words};
 use crate::record::*;
 use crate::rules::*;
-use crate::storage::Compression;
+use trackway_io::payload::Compression;
 use trackway_isa::arm::{Class, StateWrite};
 
 /// Checks records one by one.

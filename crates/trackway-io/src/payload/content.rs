@@ -16,47 +16,60 @@ use super::xz_blocks::{BlockDecoder, BlockReader};
 use super::xz_index::{Block, Index, STREAM_HEADER};
 
 /// A compressed payload after a raw prefix.
-pub(crate) enum Payload {
+pub struct Payload(Bytes);
+
+enum Bytes {
     /// The prefix is `bytes[..prefix]`.
     Whole { bytes: SharedBytes, prefix: usize },
     /// The prefix has been read.
     Stream { prefix: Vec<u8>, stream: Box<dyn BufRead + Send> },
 }
 
+impl fmt::Debug for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Payload")
+    }
+}
+
 /// How a payload is read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ContentOptions {
+pub struct ContentOptions {
     /// The algorithm that its streams have.
-    pub(crate) family: Family,
+    pub family: Family,
     /// Bytes of an item: only blocks that begin with an item can be entered.
-    pub(crate) unit: usize,
+    pub unit: usize,
     /// Content bytes that are available at once after opening, if there are as many.
-    pub(crate) ahead: usize,
+    pub ahead: usize,
     /// Threads that decode .xz blocks.
-    pub(crate) jobs: usize,
+    pub jobs: usize,
 }
 
 impl Payload {
+    /// The payload of a file in memory, after `prefix` raw bytes.
+    pub fn of_file(bytes: SharedBytes, prefix: usize) -> Self {
+        Payload(Bytes::Whole { bytes, prefix })
+    }
+
     /// The payload of a stream whose first bytes, the `prefix`, have been read. [`start`](Payload::start) then has at
     /// least `least` bytes, or all.
-    pub(crate) fn of_stream(prefix: Vec<u8>, stream: Box<dyn Read + Send>, least: usize) -> Self {
-        Payload::Stream { prefix, stream: Box::new(Lookahead::new(stream, least)) }
+    pub fn of_stream(prefix: Vec<u8>, stream: Box<dyn Read + Send>, least: usize) -> Self {
+        Payload(Bytes::Stream { prefix, stream: Box::new(Lookahead::new(stream, least)) })
     }
 
     /// Its first bytes.
-    pub(crate) fn start(&mut self) -> io::Result<&[u8]> {
-        match self {
-            Payload::Whole { bytes, prefix } => Ok(&(**bytes).as_ref()[*prefix..]),
-            Payload::Stream { stream, .. } => stream.fill_buf(),
+    pub fn start(&mut self) -> io::Result<&[u8]> {
+        match &mut self.0 {
+            Bytes::Whole { bytes, prefix } => Ok(&(**bytes).as_ref()[*prefix..]),
+            Bytes::Stream { stream, .. } => stream.fill_buf(),
         }
     }
 
     /// Its content, the prefix included.
-    pub(crate) fn content(self, options: ContentOptions) -> Content {
+    pub fn content(self, options: ContentOptions) -> Content {
         let ContentOptions { family, jobs, .. } = options;
-        match self {
-            Payload::Whole { bytes, prefix } => Content::of_whole(bytes, prefix, options),
-            Payload::Stream { prefix, stream } => {
+        match self.0 {
+            Bytes::Whole { bytes, prefix } => Content::of_whole(bytes, prefix, options),
+            Bytes::Stream { prefix, stream } => {
                 let used = Arc::new(AtomicU64::new(prefix.len() as u64));
                 let decoder = Decoder::new(stream, family, jobs, used.clone());
                 let input = Input::Stream(Box::new(Cursor::new(prefix).chain(decoder)));
@@ -67,7 +80,7 @@ impl Payload {
 }
 
 /// A window over the content, as [`Feed`] is one over an input; it can also skip to a block where there is an index.
-pub(crate) struct Content {
+pub struct Content {
     feed: Feed,
     /// Content offset of the first byte of the feed: not 0 after a seek.
     base: u64,
@@ -110,7 +123,7 @@ impl fmt::Debug for Content {
 
 impl Content {
     /// An input that is not compressed.
-    pub(crate) fn raw(input: Input) -> Self {
+    pub fn raw(input: Input) -> Self {
         let size = match &input {
             Input::Whole(bytes) => Some((**bytes).as_ref().len() as u64),
             Input::Stream(_) => None,
@@ -147,44 +160,44 @@ impl Content {
 
     /// The bytes available.
     #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
+    pub fn bytes(&self) -> &[u8] {
         self.feed.bytes()
     }
 
     /// Steps over `n` bytes of those available.
     #[inline]
-    pub(crate) fn consume(&mut self, n: usize) {
+    pub fn consume(&mut self, n: usize) {
         self.feed.consume(n);
     }
 
     /// Offset of the first of them.
     #[inline]
-    pub(crate) fn offset(&self) -> u64 {
+    pub fn offset(&self) -> u64 {
         self.base + self.feed.offset()
     }
 
     /// True if all that is left is available.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.feed.is_whole()
     }
 
     /// Bytes of the input used so far.
-    pub(crate) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.used.as_ref().map_or_else(|| self.offset(), |used| used.load(Ordering::Relaxed))
     }
 
     /// Bytes of the input, where known.
-    pub(crate) fn size(&self) -> Option<u64> {
+    pub fn size(&self) -> Option<u64> {
         self.size
     }
 
     /// Blocks that can be sought and decoded on their own; 1 where there is no index.
-    pub(crate) fn block_count(&self) -> usize {
+    pub fn block_count(&self) -> usize {
         self.xz.as_ref().map_or(1, |xz| xz.index.blocks.len())
     }
 
     /// Reads or decodes more; false at the end.
-    pub(crate) fn more(&mut self) -> Result<bool> {
+    pub fn more(&mut self) -> Result<bool> {
         let Some(blocks) = &mut self.blocks else { return self.feed.more() };
         let offset = self.base + self.feed.offset();
         // Blocks begin with an item: bytes are left over only after the last one.
@@ -201,7 +214,7 @@ impl Content {
     }
 
     /// The content from here on.
-    pub(crate) fn into_input(self) -> Input {
+    pub fn into_input(self) -> Input {
         match self.blocks {
             None => self.feed.into_input(),
             Some(blocks) => {
@@ -212,7 +225,7 @@ impl Content {
     }
 
     /// Enters the block that holds the content offset `wanted`, if that is ahead.
-    pub(crate) fn skip_to_block_of(&mut self, wanted: u64) {
+    pub fn skip_to_block_of(&mut self, wanted: u64) {
         let Some(xz) = &self.xz else { return };
         let Some(at) = wanted.checked_sub(xz.prefix as u64) else { return };
         let number = xz.index.block_of(at.min(xz.index.len.saturating_sub(1)));
@@ -223,7 +236,7 @@ impl Content {
     }
 
     /// After damage: enters the next block. Returns the content bytes skipped, or `None` where there is no such block.
-    pub(crate) fn skip_to_next_block(&mut self) -> Option<u64> {
+    pub fn skip_to_next_block(&mut self) -> Option<u64> {
         let xz = self.xz.as_ref()?;
         let from = self.offset();
         let at = from.saturating_sub(xz.prefix as u64);

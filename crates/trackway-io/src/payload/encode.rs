@@ -9,61 +9,66 @@ use super::compression::Compression;
 
 /// Settings of an [`Encoder`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EncoderOptions {
+pub struct EncoderOptions {
     /// Compression level: 0 to 9.
-    pub(crate) preset: u32,
+    pub preset: u32,
     /// Content bytes per .xz block, 64 KiB at least. Blocks are encoded, decoded and sought independently.
-    pub(crate) block: u64,
+    pub block: u64,
     /// Blocks hold whole items of this many bytes, so that each can be entered at an item.
-    pub(crate) unit: u64,
+    pub unit: u64,
     /// Threads that encode blocks; the output does not depend on it.
-    pub(crate) jobs: usize,
+    pub jobs: usize,
 }
 
 /// Encodes bytes; without a compression they pass through.
-pub(crate) enum Encoder<W: Write> {
+pub struct Encoder<W: Write>(Inner<W>);
+
+enum Inner<W: Write> {
     Raw(W),
     Lzma(XzEncoder<W>),
     Zlib(flate2::write::ZlibEncoder<W>),
 }
 
+impl<W: Write> std::fmt::Debug for Encoder<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Encoder")
+    }
+}
+
 impl<W: Write> Encoder<W> {
     /// Fails for a preset that the encoder refuses, and for gzip, which is read only.
-    pub(crate) fn create(
-        inner: W,
-        compression: Option<Compression>,
-        options: &EncoderOptions,
-    ) -> io::Result<Self> {
+    pub fn create(inner: W, compression: Option<Compression>, options: &EncoderOptions) -> io::Result<Self> {
         let preset = options.preset.min(9);
-        Ok(match compression {
-            None => Encoder::Raw(inner),
-            Some(Compression::Xz) => Encoder::Lzma(XzEncoder::new_stream(inner, xz_stream(preset, options)?)),
+        Ok(Encoder(match compression {
+            None => Inner::Raw(inner),
+            Some(Compression::Xz) => Inner::Lzma(XzEncoder::new_stream(inner, xz_stream(preset, options)?)),
             Some(Compression::LzmaAlone) => {
                 let stream = Stream::new_lzma_encoder(&LzmaOptions::new_preset(preset)?)?;
-                Encoder::Lzma(XzEncoder::new_stream(inner, stream))
+                Inner::Lzma(XzEncoder::new_stream(inner, stream))
             }
             Some(Compression::Zlib) => {
                 let level = flate2::Compression::new(preset);
-                Encoder::Zlib(flate2::write::ZlibEncoder::new(inner, level))
+                Inner::Zlib(flate2::write::ZlibEncoder::new(inner, level))
             }
             Some(Compression::Gzip) => return Err(io::ErrorKind::Unsupported.into()),
-        })
+        }))
     }
 
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Encoder::Raw(inner) => inner.write_all(bytes),
-            Encoder::Lzma(inner) => inner.write_all(bytes),
-            Encoder::Zlib(inner) => inner.write_all(bytes),
+    /// Encodes bytes.
+    pub fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.0 {
+            Inner::Raw(inner) => inner.write_all(bytes),
+            Inner::Lzma(inner) => inner.write_all(bytes),
+            Inner::Zlib(inner) => inner.write_all(bytes),
         }
     }
 
     /// Ends the stream and returns the writer.
-    pub(crate) fn finish(self) -> io::Result<W> {
-        let mut inner = match self {
-            Encoder::Raw(inner) => inner,
-            Encoder::Lzma(inner) => inner.finish()?,
-            Encoder::Zlib(inner) => inner.finish()?,
+    pub fn finish(self) -> io::Result<W> {
+        let mut inner = match self.0 {
+            Inner::Raw(inner) => inner,
+            Inner::Lzma(inner) => inner.finish()?,
+            Inner::Zlib(inner) => inner.finish()?,
         };
         inner.flush()?;
         Ok(inner)

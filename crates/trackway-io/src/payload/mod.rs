@@ -1,6 +1,8 @@
-//! Compressed payloads: LZMA (.xz, .lzma) and deflate (zlib, gzip), in and out.
+//! Compressed payloads inside a file: LZMA (.xz, .lzma) and deflate (zlib, gzip), in and out
+//! (docs/design/compression.md).
 //!
-//! Bytes in, bytes out: nothing here knows what the bytes mean.
+//! A payload follows a raw prefix and holds items of a fixed size. Bytes in, bytes out: nothing here knows what the bytes
+//! mean.
 //!
 //! ```text
 //!  Payload ─detect─▶ Compression
@@ -18,6 +20,6 @@ mod lookahead;
 mod xz_blocks;
 mod xz_index;
 
-pub(crate) use compression::{Compression, Family};
-pub(crate) use content::{Content, ContentOptions, Payload};
-pub(crate) use encode::{Encoder, EncoderOptions};
+pub use compression::{Compression, Family};
+pub use content::{Content, ContentOptions, Payload};
+pub use encode::{Encoder, EncoderOptions};

@@ -7,7 +7,7 @@ const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
 /// Compression of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compression {
+pub enum Compression {
     /// LZMA2 in an .xz container.
     Xz,
     /// LZMA in the legacy .lzma container.
@@ -20,13 +20,16 @@ pub(crate) enum Compression {
 
 /// The algorithm inside the container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Family {
+pub enum Family {
+    /// LZMA and LZMA2.
     Lzma,
+    /// Deflate.
     Deflate,
 }
 
 impl Compression {
-    pub(crate) const fn family(self) -> Family {
+    /// Its algorithm.
+    pub const fn family(self) -> Family {
         match self {
             Compression::Xz | Compression::LzmaAlone => Family::Lzma,
             Compression::Zlib | Compression::Gzip => Family::Deflate,
@@ -35,7 +38,7 @@ impl Compression {
 
     /// The compression of a stream with these first bytes. Where they decide nothing (.lzma has no magic number, an
     /// empty stream has no bytes) it is of the `expected` family.
-    pub(crate) fn detect(start: &[u8], expected: Family) -> Self {
+    pub fn detect(start: &[u8], expected: Family) -> Self {
         let is_xz = !start.is_empty() && start.starts_with(&XZ_MAGIC[..start.len().min(XZ_MAGIC.len())]);
         if start.starts_with(&GZIP_MAGIC) {
             Compression::Gzip
@@ -49,7 +52,7 @@ impl Compression {
     }
 
     /// True for the first bytes of an .xz, .lzma, zlib or gzip stream with the usual settings.
-    pub(crate) fn is_likely(start: &[u8]) -> bool {
+    pub fn is_likely(start: &[u8]) -> bool {
         start.starts_with(&XZ_MAGIC)
             || start.starts_with(&[0x5d, 0, 0])
             || start.starts_with(&GZIP_MAGIC)
