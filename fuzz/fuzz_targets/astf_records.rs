@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use libfuzzer_sys::fuzz_target;
-use trackway_astf::{Checker, Config, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteConfig};
-use trackway_astf::{Record, from_bytes, recompress, show, to_bytes};
+use trackway_astf::{Checker, ReadOptions, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteOptions};
+use trackway_astf::{Record, from_bytes, copy, show, to_bytes};
 use trackway_core::{
     Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Observer, Severity, Sink, Source,
     Trap,
@@ -29,17 +29,17 @@ fuzz_target!(|data: &[u8]| {
     file.extend_from_slice(data);
 
     let found = check(&file);
-    let mut source = open(&file, 1).source();
+    let mut source = open(&file, 1).events();
     let lines = filled(&mut source);
     // Dear, and seldom different from the last time.
     if flags == 0x80 && data.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) & 31 == 0 {
         threads(&file);
     } else {
-        assert_eq!(observed(&mut open(&file, 2).source()), lines);
+        assert_eq!(observed(&mut open(&file, 2).events()), lines);
     }
     let mut copy = Vec::new();
     let whole = &file[..file.len() - file.len() % RECORD];
-    let _ = recompress(&mut open(&file, 1).records(), &mut copy, &config(false));
+    let _ = copy(&mut open(&file, 1).records(), &mut copy, &config(false));
     assert_eq!(copy, whole, "written as it was read");
 
     let steps = lift(&file);
@@ -82,7 +82,7 @@ fn threads(file: &[u8]) {
         long.extend_from_slice(body.as_flattened());
     }
     let digest = |jobs| {
-        let (mut source, mut digests) = (open(&long, jobs).source(), Digests::default());
+        let (mut source, mut digests) = (open(&long, jobs).events(), Digests::default());
         while let Ok(true) = source.observe(&mut digests) {}
         digests.0
     };
@@ -128,7 +128,7 @@ impl Observer for Digests {
 
 /// All findings, record by record and through the reader: the same, and each has a place.
 fn check(file: &[u8]) -> Vec<Finding> {
-    let mut checker = Checker::new(Config::default());
+    let mut checker = Checker::new(ReadOptions::default());
     for (bytes, n) in file.as_chunks::<RECORD>().0.iter().zip(0..) {
         let words = from_bytes(bytes);
         let record = Record::read(&words);
@@ -140,19 +140,10 @@ fn check(file: &[u8]) -> Vec<Finding> {
     }
     checker.end((file.len() - file.len() % RECORD) as u64);
     let found = checker.take();
-    let (mut check, mut read) = (open(file, 1).check(), Vec::new());
-    let mut errors = 0;
-    loop {
-        match check.next_finding() {
-            Ok(Some(finding)) => read.push(finding),
-            Ok(None) => break,
-            Err(error) => {
-                assert_eq!(error.offset as usize, file.len() - file.len() % RECORD);
-                errors += 1;
-            }
-        }
-    }
-    assert_eq!(errors, usize::from(file.len() % RECORD != 0));
+    let mut read = Vec::new();
+    let (_, damage) = open(file, 1).check(&mut |finding| read.push(finding));
+    let cut = file.len() - file.len() % RECORD;
+    assert_eq!(damage.map(|error| error.offset as usize), (cut < file.len()).then_some(cut));
     assert_eq!(found, read);
     for finding in &found {
         assert_eq!(finding.offset, finding.item * RECORD as u64, "{finding}");
@@ -162,11 +153,11 @@ fn check(file: &[u8]) -> Vec<Finding> {
 }
 
 fn open(file: &[u8], jobs: usize) -> Trace {
-    Trace::open(Input::from_vec(file.to_vec()), Config { jobs, ..Config::default() }).unwrap()
+    Trace::open(Input::from_vec(file.to_vec()), ReadOptions { jobs, ..ReadOptions::default() }).unwrap()
 }
 
-fn config(allow_nonconforming: bool) -> WriteConfig {
-    WriteConfig { storage: Storage::Raw, allow_nonconforming, ..WriteConfig::default() }
+fn config(allow_nonconforming: bool) -> WriteOptions {
+    WriteOptions { storage: Storage::Raw, allow_nonconforming, ..WriteOptions::default() }
 }
 
 /// Address and word of an instruction; how it ended, what it accessed, its index.
@@ -174,7 +165,7 @@ type Lifted = ((u64, u32), (Option<bool>, Option<u64>, bool, Vec<MemAccess>, Opt
 
 /// Every instruction before damage.
 fn lift(file: &[u8]) -> Vec<Lifted> {
-    let (mut source, mut batch, mut steps) = (open(file, 1).source(), Batch::default(), Vec::new());
+    let (mut source, mut batch, mut steps) = (open(file, 1).events(), Batch::default(), Vec::new());
     while let Ok(true) = source.fill(&mut batch) {
         for event in &batch.events {
             if let EventKind::Step(step) = event.kind {
@@ -192,7 +183,7 @@ fn lift(file: &[u8]) -> Vec<Lifted> {
 
 /// The context of every instruction, and the traps between them.
 fn contexts(file: &[u8]) -> (Vec<Context>, Vec<Trap>) {
-    let (mut source, mut batch) = (open(file, 1).source(), Batch::default());
+    let (mut source, mut batch) = (open(file, 1).events(), Batch::default());
     let (mut now, mut contexts, mut traps) = (Context::default(), Vec::new(), Vec::new());
     while let Ok(true) = source.fill(&mut batch) {
         traps.extend_from_slice(&batch.traps);
@@ -208,7 +199,7 @@ fn contexts(file: &[u8]) -> (Vec<Context>, Vec<Trap>) {
 }
 
 fn lower(file: &[u8], allow_nonconforming: bool) -> Option<(Vec<u8>, Losses)> {
-    let (out, mut source, mut batch) = (Shared::default(), open(file, 1).source(), Batch::default());
+    let (out, mut source, mut batch) = (Shared::default(), open(file, 1).events(), Batch::default());
     let mut sink =
         Lower::new(Box::new(out.clone()), source.meta().clone(), config(allow_nonconforming)).ok()?;
     while let Ok(true) = source.fill(&mut batch) {

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trackway_astf::{
-    Config, Header, Level, RECORD, Record, Storage, Trace, WriteConfig, recompress, to_bytes,
+    ReadOptions, Header, Level, RECORD, Record, Storage, Trace, WriteOptions, copy, to_bytes,
 };
 use trackway_core::{ErrorKind, Input};
 
@@ -40,15 +40,15 @@ fn any_payload(flags: u8, data: &[u8]) {
 
 /// The records of `raw`, stored and read back.
 fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
-    let config = WriteConfig { storage, preset: 0, block: 1 << 16, ..WriteConfig::default() };
+    let config = WriteOptions { storage, preset: 0, block: 1 << 16, ..WriteOptions::default() };
     let stored = copy(raw.to_vec(), &config);
     let header = Header::read(&trackway_astf::from_bytes(stored.first_chunk().unwrap()));
     assert_eq!((header.compressed, header.use_zlib), storage.flags());
-    assert_eq!(copy(stored.clone(), &WriteConfig { storage: Storage::Raw, ..config }), raw);
+    assert_eq!(copy(stored.clone(), &WriteOptions { storage: Storage::Raw, ..config }), raw);
 
     // Sought: the rest from there on.
     let all = &raw.as_chunks::<RECORD>().0;
-    let trace = Trace::open(Input::from_vec(stored.clone()), Config::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(stored.clone()), ReadOptions::default()).unwrap();
     let mut records = trace.records();
     let at = records.seek((place % (all.len() + 2)) as u64).unwrap() as usize;
     assert_eq!(at, (place % (all.len() + 2)).min(all.len()));
@@ -75,17 +75,17 @@ fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
     assert_eq!(whole, read(Input::Stream(Box::new(std::io::Cursor::new(damaged))), 1));
 }
 
-fn copy(file: Vec<u8>, config: &WriteConfig) -> Vec<u8> {
+fn copy(file: Vec<u8>, config: &WriteOptions) -> Vec<u8> {
     let mut out = Vec::new();
-    let trace = Trace::open(Input::from_vec(file), Config::default()).unwrap();
-    recompress(&mut trace.records(), &mut out, config).unwrap();
+    let trace = Trace::open(Input::from_vec(file), ReadOptions::default()).unwrap();
+    copy(&mut trace.records(), &mut out, config).unwrap();
     out
 }
 
 /// The records, and the error that ended them.
 fn read(input: Input, jobs: usize) -> (Records, Option<String>) {
     let mut found = Vec::new();
-    let mut records = match Trace::open(input, Config { jobs, ..Config::default() }) {
+    let mut records = match Trace::open(input, ReadOptions { jobs, ..ReadOptions::default() }) {
         Ok(trace) => trace.records(),
         Err(error) => return (found, Some(error.to_string())),
     };

@@ -1,14 +1,110 @@
-//! Settings for reading and for writing.
+//! Settings of the format, and the options for reading and writing that they become.
 
 use std::str::FromStr;
 
-use crate::record::{Level, UnknownName};
+use trackway_format::{Error, Flag, Result, When, settings};
 use trackway_io::payload::{Compression, Family};
 
-/// Settings for reading.
+use crate::record::{Level, UnknownName};
+
+settings! {
+    /// `[astf]` in the settings.
+    #[derive(Clone, Debug, Default)]
+    pub struct Config {
+        /// Bits of a virtual address, 64 - TCR_ELx.TnSZ: 16 to 56.
+        pub va_bits: Option<u8> = "48",
+        /// Written container: raw, xz, lzma or zlib.
+        pub container: Option<String> = "\"xz\"",
+        /// Written compression level: 0 to 9.
+        pub level: Option<i32> = "1",
+        /// Bytes per written .xz block.
+        pub chunk: Option<u64> = "4194304",
+        /// Level written from events: Basic or BasicPlus.
+        pub conformance: Option<String> = "\"BasicPlus\"",
+        /// Write even if the result violates the specification.
+        pub allow_nonconforming: bool = "false",
+    }
+}
+
+/// Settings with a command-line option of their own.
+pub(crate) const FLAGS: &[Flag] = &[
+    Flag {
+        name: "container",
+        key: "container",
+        value: "NAME",
+        when: When::Writing,
+        help: "Container to write (ASTF: raw, xz, lzma, zlib)",
+    },
+    Flag { name: "level", key: "level", value: "N", when: When::Writing, help: "Compression level" },
+    Flag { name: "chunk", key: "chunk", value: "N", when: When::Writing, help: "Bytes per .xz block (ASTF)" },
+    Flag {
+        name: "astf-level",
+        key: "conformance",
+        value: "LEVEL",
+        when: When::Lowering,
+        help: "ASTF level to write from events: Basic or BasicPlus",
+    },
+    Flag {
+        name: "allow-nonconforming",
+        key: "allow_nonconforming",
+        value: "",
+        when: When::Writing,
+        help: "Write even if the result violates the specification (recorded in its metadata)",
+    },
+];
+
+impl Config {
+    /// Options for reading on that many threads.
+    pub fn reading(&self, jobs: usize) -> Result<ReadOptions> {
+        Ok(ReadOptions { jobs, va_bits: self.va_bits()? })
+    }
+
+    /// Options for writing on that many threads; `storage` is the default.
+    pub fn writing(&self, jobs: usize, storage: Storage) -> Result<WriteOptions> {
+        let wrong = |text: String| Err(Error::Config(text));
+        let storage = match self.container.as_deref().map(|name| (name, name.parse())) {
+            None => storage,
+            Some((_, Ok(storage))) if storage != Storage::Gzip => storage,
+            Some((name, _)) => {
+                return wrong(format!("--container: {name:?} is not one of raw, xz, lzma, zlib"));
+            }
+        };
+        let level = match self.conformance.as_deref().map(|name| (name, name.parse())) {
+            None => None,
+            Some((_, Ok(level))) => Some(level),
+            Some((name, _)) => {
+                return wrong(format!("--astf-level: {name:?} is not one of Basic, BasicPlus"));
+            }
+        };
+        let defaults = WriteOptions::default();
+        let preset = match self.level {
+            None => defaults.preset,
+            Some(level @ 0..=9) => level as u32,
+            Some(level) => return wrong(format!("--level: {level} is not in 0 to 9")),
+        };
+        Ok(WriteOptions {
+            storage,
+            preset,
+            block: self.chunk.unwrap_or(defaults.block),
+            jobs,
+            level,
+            va_bits: self.va_bits()?,
+            allow_nonconforming: self.allow_nonconforming,
+        })
+    }
+
+    fn va_bits(&self) -> Result<u8> {
+        match self.va_bits.unwrap_or(WIDEST_VA) {
+            bits @ 16..=56 => Ok(bits),
+            bits => Err(Error::Config(format!("[astf] va_bits: {bits} is not in 16 to 56"))),
+        }
+    }
+}
+
+/// Options for reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Threads that decode LZMA blocks.
+pub struct ReadOptions {
+    /// Threads that decode .xz blocks and run analyses.
     pub jobs: usize,
     /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not record; the check of addresses needs it
     /// (ASTF 4.3).
@@ -18,9 +114,9 @@ pub struct Config {
 /// The widest virtual address of the architecture versions that ASTF 0.11 covers (FEAT_LVA).
 pub(crate) const WIDEST_VA: u8 = 52;
 
-impl Default for Config {
+impl Default for ReadOptions {
     fn default() -> Self {
-        Config { jobs: 1, va_bits: WIDEST_VA }
+        ReadOptions { jobs: 1, va_bits: WIDEST_VA }
     }
 }
 
@@ -89,9 +185,9 @@ impl FromStr for Storage {
     }
 }
 
-/// Settings for writing.
+/// Options for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteConfig {
+pub struct WriteOptions {
     /// Storage of the records.
     pub storage: Storage,
     /// Compression level: 0 to 9.
@@ -110,9 +206,9 @@ pub struct WriteConfig {
     pub allow_nonconforming: bool,
 }
 
-impl Default for WriteConfig {
+impl Default for WriteOptions {
     fn default() -> Self {
-        WriteConfig {
+        WriteOptions {
             storage: Storage::Xz,
             preset: 6,
             block: 4 << 20,

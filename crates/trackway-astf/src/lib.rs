@@ -6,10 +6,10 @@
 //! unbroken flow).
 //!
 //! ```text
-//!  bytes ─Trace::open─▶ Records ─source─▶ events (Lift)
+//!  bytes ─Trace::open─▶ Records ─events─▶ events (Lift)
 //!                          │     ─items──▶ text (Text, Lines)
-//!                          │     ─check──▶ findings (Check)
-//!                          └─recompress──▶ the same records in another storage
+//!                          │     ─check──▶ findings (Checker)
+//!                          └─────copy────▶ the same records in another storage
 //!  events ─Lower─▶ Producer ─▶ Writer ─▶ bytes
 //! ```
 //!
@@ -19,10 +19,10 @@
 //!   that would break one.
 //!
 //! ```
-//! use trackway_astf::{Completion, Level, Producer, WriteConfig};
+//! use trackway_astf::{Completion, Level, Producer, WriteOptions};
 //! use trackway_core::{MemAccess, Value};
 //!
-//! let mut trace = Producer::create(Vec::new(), Level::Basic, false, &WriteConfig::default())?;
+//! let mut trace = Producer::create(Vec::new(), Level::Basic, false, &WriteOptions::default())?;
 //! trace.context(Default::default())?;                             // EL0, non-secure
 //! let load = MemAccess::read(0x9000, 8, Value::Unknown);
 //! trace.instruction(0x1000, 0xf940_0020, Completion::Next, &[load])?;   // ldr x0, [x1]
@@ -36,7 +36,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-pub mod check;
+mod check;
 mod config;
 mod layout;
 mod lift;
@@ -48,21 +48,29 @@ mod records;
 pub mod rules;
 mod spec_example;
 mod text;
+mod trace;
 mod write;
 
-pub use check::{Check, Checker};
-pub use config::{Config, Storage, WriteConfig};
+pub use check::Checker;
+pub use config::{Config, ReadOptions, Storage, WriteOptions};
 pub use layout::{Field, RECORD, Words, from_bytes, to_bytes};
 pub use lift::Lift;
 pub use lower::Lower;
-pub use open::Trace;
+pub use open::Astf;
 pub use producer::{Completion, Producer, ProducerError};
 pub use record::*;
 pub use records::{Chunk, Records};
 pub use rules::RULES;
 pub use spec_example::{example, records as example_records};
 pub use text::{Lines, Text, show};
-pub use write::{Writer, recompress};
+pub use trace::Trace;
+pub use write::{Writer, copy};
+
+/// ASTF as a format of the toolkit.
+pub static FORMAT: Astf = Astf;
+
+/// Its id.
+pub const ID: trackway_core::FormatId = trackway_core::FormatId::new("astf");
 
 /// First bytes of an ASTF trace.
 pub const MAGIC: &[u8] = b"ASTF";

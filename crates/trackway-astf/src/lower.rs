@@ -17,7 +17,8 @@ use std::io::Write;
 use trackway_core::*;
 use trackway_isa::arm::{Class, classify};
 
-use crate::config::WriteConfig;
+use crate::ID;
+use crate::config::WriteOptions;
 use crate::producer::Producer;
 use crate::record::{Level, StringRecord};
 use crate::rules::*;
@@ -27,8 +28,11 @@ use pending::{Pending, PendingStep};
 /// Batches that decide the level.
 const EARLY: usize = 32;
 
+/// The Arm format whose traces have no effective addresses.
+const FLOW_FORMAT: FormatId = FormatId::new("ete");
+
 /// Rules that demand what a source may not record: the trace is written without, and the ledger counts it.
-const INCOMPLETE: &[&Rule] = &[
+static INCOMPLETE: &[&Rule] = &[
     &VECTOR_LENGTH,
     &EA_MISSING,
     &ACCESS_SIZE,
@@ -51,7 +55,7 @@ pub struct Lower {
     out: Option<Box<dyn Write + Send>>,
     producer: Option<Producer<Box<dyn Write + Send>>>,
     meta: Meta,
-    config: WriteConfig,
+    config: WriteOptions,
     level: Level,
     losses: Losses,
     /// Batches before the level is known.
@@ -98,14 +102,14 @@ impl Lower {
     ///
     /// Refuses sources that the format cannot hold: other instruction sets, and flow traces (ETE), which have no
     /// effective addresses (ASTF 2.2), unless the settings allow nonconforming output.
-    pub fn new(out: Box<dyn Write + Send>, meta: Meta, config: WriteConfig) -> Result<Self> {
+    pub fn new(out: Box<dyn Write + Send>, meta: Meta, config: WriteOptions) -> Result<Self> {
         if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
             return Err(refused("instruction set", "ASTF 2.2"));
         }
-        if meta.format == FormatId::Ete && !config.allow_nonconforming {
+        if meta.format == FLOW_FORMAT && !config.allow_nonconforming {
             return Err(refused("effective addresses", "ASTF 2.2; --allow-nonconforming writes it without"));
         }
-        let named = meta.level.as_deref().filter(|_| meta.format == FormatId::Astf);
+        let named = meta.level.as_deref().filter(|_| meta.format == ID);
         let level = config.level.or_else(|| named.and_then(|name| name.parse().ok()));
         let mut lower = Lower {
             out: Some(out),
@@ -137,7 +141,7 @@ impl Lower {
             }
             self.losses.add(Fate::Kept, "comments", 1);
         }
-        if self.meta.format != FormatId::Astf {
+        if self.meta.format != ID {
             let from = self.meta.format.as_str();
             producer.string(format!("converted from {from} by Trackway").as_bytes())?;
         }
@@ -199,8 +203,7 @@ impl Lower {
                 EventKind::Gap(_) => self.queue(Pending::Gap)?,
                 EventKind::Foreign(foreign) => {
                     let data = batch.bytes_of(foreign.data);
-                    let is_string =
-                        (foreign.format, foreign.code) == (FormatId::Astf, StringRecord::ID.into());
+                    let is_string = (foreign.format, foreign.code) == (ID, StringRecord::ID.into());
                     if is_string && data.len() <= usize::from(u16::MAX) {
                         self.queue(Pending::Note(data.to_vec()))?;
                     } else {
@@ -256,7 +259,7 @@ impl Lower {
             }
             accesses.push(MemAccess { data: Value::Unknown, extra: None, attributes: 0, ..*access });
         }
-        if self.meta.format != FormatId::Astf {
+        if self.meta.format != ID {
             accesses::merge(class, &mut accesses, &mut self.losses);
         }
         let waiting = PendingStep {
@@ -271,7 +274,7 @@ impl Lower {
             accesses,
         };
         // Whether the instruction was attempted at all depends on the trap after it.
-        let doubtful = waiting.attempted && self.meta.format != FormatId::Astf;
+        let doubtful = waiting.attempted && self.meta.format != ID;
         let returns = class == Class::ExceptionReturn && self.level == Level::BasicPlus;
         if waiting.is_complete() && !returns && !doubtful {
             return self.write_step(waiting, None);

@@ -1,188 +1,142 @@
-//! An opened trace: its Header, its storage and comments, and everything that reads it.
+//! ASTF as a format of the toolkit: recognised, opened, created.
 
-use std::io::Read;
+use std::io::{BufWriter, Write};
 
-use trackway_core::{ErrorKind, FormatId, Input, Isa, Meta, Result};
+use trackway_core::{
+    Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source, Trap, TrapKind,
+};
+use trackway_format::{
+    Content, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Writing, wrong_architecture,
+};
+use trackway_io::Target;
 
-use crate::check::Check;
-use crate::config::{Config, Storage};
-use crate::layout::{RECORD, from_bytes};
-use crate::lift::Lift;
-use crate::record::{Header, Record, StringContinuation, StringRecord};
-use crate::records::Records;
-use crate::text::Text;
-use trackway_io::payload::{Compression, Content, ContentOptions, Family, Payload};
+use crate::config::{Config, FLAGS, ReadOptions, Storage};
+use crate::lower::Lower;
+use crate::record::TrapType;
+use crate::rules::RULES;
+use crate::trace::Trace;
+use crate::write::copy;
+use crate::{FORMAT, ID, MAGIC};
 
-/// Bytes that are searched for comments after the Header: as many as a stream is read by.
-const LEADING: usize = 1 << 20;
-
-/// An ASTF trace, opened.
-///
-/// ```
-/// use trackway_astf::{Config, Storage, Trace};
-/// use trackway_core::{Batch, Input, Source};
-///
-/// let bytes = trackway_astf::example(Storage::Zlib);
-/// let trace = Trace::open(Input::from_vec(bytes), Config::default())?;
-/// assert_eq!((trace.header.version_minor, trace.storage), (11, Storage::Zlib));
-///
-/// let (mut source, mut batch) = (trace.source(), Batch::default());
-/// let mut instructions = 0;
-/// while source.fill(&mut batch)? {
-///     instructions += batch.instructions();
-/// }
-/// assert_eq!(instructions, 11);
-/// # Ok::<(), trackway_core::Error>(())
-/// ```
+/// The format; see [`FORMAT`].
 #[derive(Debug)]
-pub struct Trace {
-    /// The first record.
-    pub header: Header,
-    /// How the other records are stored.
-    pub storage: Storage,
-    /// Metadata from the Header and the comments directly after it.
-    pub meta: Meta,
-    /// Blocks that can be sought and decoded on their own; 1 where the storage has none.
-    pub blocks: usize,
-    records: Records,
-    /// Records that `meta` was made of.
-    leading: usize,
-    config: Config,
-}
+pub struct Astf;
 
-impl Trace {
-    /// Opens a trace: reads its Header and recognises its storage.
-    pub fn open(input: Input, config: Config) -> Result<Self> {
-        let (header, payload) = match input {
-            Input::Whole(bytes) => {
-                let header = read_header((*bytes).as_ref())?;
-                if !header.compressed {
-                    return Ok(Trace::raw(header, Input::Whole(bytes), config));
-                }
-                (header, Payload::of_file(bytes, RECORD))
-            }
-            Input::Stream(mut stream) => {
-                let start = read_start(&mut stream)?;
-                let header = read_header(&start)?;
-                if !header.compressed {
-                    let stream = std::io::Cursor::new(start).chain(stream);
-                    return Ok(Trace::raw(header, Input::Stream(Box::new(stream)), config));
-                }
-                // One whole record, in case the payload is not compressed after all.
-                (header, Payload::of_stream(start, stream, RECORD))
-            }
-        };
-        Trace::compressed(header, payload, config)
+impl Format for Astf {
+    fn id(&self) -> FormatId {
+        ID
     }
 
-    fn raw(header: Header, input: Input, config: Config) -> Self {
-        Trace::new(header, Storage::Raw, Records::new(Content::raw(input), false), config)
+    fn title(&self) -> &'static str {
+        "ASTF, Arm's Architectural Structured Trace Format"
     }
 
-    fn compressed(header: Header, mut payload: Payload, config: Config) -> Result<Self> {
-        let family = if header.use_zlib { Family::Deflate } else { Family::Lzma };
-        let start = payload.start()?;
-        let compression = Compression::detect(start, family);
-        if compression.family() != family && !start.is_empty() {
-            // The Header's flag is wrong, not the payload.
-            let kind = ErrorKind::Impossible { found: header.use_zlib.into() };
-            return Err(kind.at(8, "Header", "use_zlib", "ASTF 4.2.1"));
+    fn extensions(&self) -> &'static [&'static str] {
+        &["astf"]
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        Config::KEYS
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        FLAGS
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        probe.file.head.starts_with(MAGIC).into()
+    }
+
+    fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
+        let config: Config = opening.settings.of_format(self)?;
+        let options = config.reading(opening.threads)?;
+        let mut content = Content::new(opening.file.input);
+        let trace = Trace::open(content.input()?, options)?;
+        let (meta, storage, blocks) = (trace.meta.clone(), trace.storage, trace.blocks);
+        let cancel = opening.cancel;
+        Ok(Box::new(OpenedAstf { content, trace: Some(trace), options, cancel, meta, storage, blocks }))
+    }
+
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
+        if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
+            return Err(wrong_architecture("ASTF", "Arm", meta));
         }
-        let maybe_raw = begins_with_record(start);
-        let options = ContentOptions { family, unit: RECORD, ahead: LEADING, jobs: config.jobs };
-        let records = Records::new(payload.content(options), maybe_raw);
-        Ok(Trace::new(header, compression.into(), records, config))
+        let config: Config = writing.settings.of_format(self)?;
+        let options = config.writing(writing.threads, Storage::Xz)?;
+        Ok(Box::new(Lower::new(create(&writing.target)?, meta.clone(), options)?))
     }
 
-    fn new(header: Header, storage: Storage, mut records: Records, config: Config) -> Self {
-        let blocks = records.block_count();
-        let mut meta = Meta::new(FormatId::Astf, Isa::A64);
-        meta.version = format!("{}.{}", header.version_major, header.version_minor);
-        meta.level = Some(header.level().as_str().to_string());
-        meta.timestamps = header.timestamps;
-        let flags = [(header.single_el, "single_el"), (header.timestamps, "timestamps")];
-        meta.features = flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_string()).collect();
-        let mut leading = 0;
-        // Damage after the Header is reported to whoever reads the records.
-        if let Ok(Some((_, chunk))) = records.chunk() {
-            leading = 1;
-            // The same limit for every input, so that all find the same comments.
-            let chunk = &chunk[..chunk.len().min(LEADING / RECORD)];
-            while let Some((comment, used)) = read_comment(&chunk[leading..]) {
-                meta.comments.push(comment);
-                leading += used;
-            }
-        }
-        Trace { header, storage, meta, blocks, records, leading, config }
-    }
-
-    /// Records, from the Header on.
-    pub fn records(self) -> Records {
-        self.records
-    }
-
-    /// Events. The comments directly after the Header are in `meta` and not repeated.
-    pub fn source(self) -> Lift {
-        Lift::new(self.meta, self.header.level(), self.records, self.leading, self.config.jobs)
-    }
-
-    /// Records as text.
-    pub fn items(self) -> Text {
-        Text::new(self.records, self.storage)
-    }
-
-    /// Findings against the rules of the format.
-    pub fn check(self) -> Check {
-        Check::new(self.records, self.config)
+    fn trap_name(&self, trap: &Trap) -> Option<&'static str> {
+        let kind = trap.cause.filter(|_| trap.kind == TrapKind::Interrupt)?;
+        Some(TrapType(kind as u8).name())
     }
 }
 
-/// True if a payload begins with a record that has no reserved bit set.
-fn begins_with_record(start: &[u8]) -> bool {
-    start.first_chunk().is_some_and(|first| {
-        let record = Record::read(&from_bytes(first));
-        let mut plain = !matches!(record, Record::Unknown(_) | Record::StringContinuation(_));
-        record.fields(&mut |field, _| plain &= !field.reserved);
-        plain
+fn create(target: &Target) -> Result<Box<dyn Write + Send>> {
+    Ok(match target.create()? {
+        Output::Stream(stream) => stream,
+        Output::File(file) => Box::new(BufWriter::with_capacity(1 << 18, file)),
     })
 }
 
-/// The comment that begins a chunk, and its number of records.
-fn read_comment(chunk: &[[u8; RECORD]]) -> Option<(String, usize)> {
-    let first = chunk.first().filter(|record| record[0] == StringRecord::ID)?;
-    let first = StringRecord::read(&from_bytes(first));
-    let size = usize::from(first.size);
-    let used = 1 + size.saturating_sub(28).div_ceil(31);
-    let mut bytes = first.string.to_vec();
-    for record in chunk.get(1..used)? {
-        if record[0] != StringContinuation::ID {
-            return None;
+struct OpenedAstf {
+    content: Content,
+    /// As opened first; taken by the first question.
+    trace: Option<Trace>,
+    options: ReadOptions,
+    cancel: Cancel,
+    meta: Meta,
+    storage: Storage,
+    blocks: usize,
+}
+
+impl OpenedAstf {
+    fn trace(&mut self) -> Result<Trace> {
+        match self.trace.take() {
+            Some(trace) => Ok(trace),
+            None => Ok(Trace::open(self.content.input()?, self.options)?),
         }
-        bytes.extend_from_slice(&record[1..]);
     }
-    bytes.truncate(size);
-    Some((String::from_utf8(bytes).ok()?, used))
 }
 
-/// The first record, or less where the stream ends before.
-fn read_start(stream: &mut dyn Read) -> Result<Vec<u8>> {
-    let mut start = Vec::with_capacity(RECORD);
-    stream.take(RECORD as u64).read_to_end(&mut start)?;
-    Ok(start)
-}
+impl Opened for OpenedAstf {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
 
-fn read_header(start: &[u8]) -> Result<Header> {
-    let at = |kind: ErrorKind, field| kind.at(0, "Header", field, "ASTF 4.2");
-    let mut bytes = [0; RECORD];
-    let have = start.len().min(RECORD);
-    bytes[..have].copy_from_slice(&start[..have]);
-    let words = from_bytes(&bytes);
-    let magic = &bytes[..have.min(4)];
-    if !crate::MAGIC.starts_with(magic) {
-        return Err(at(ErrorKind::Illegal { found: words[0] & 0xffff_ffff }, "magic_header"));
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![("container", self.storage.as_str().to_string())];
+        if self.blocks > 1 {
+            facts.push(("blocks", self.blocks.to_string()));
+        }
+        facts
     }
-    if have < RECORD {
-        return Err(at(ErrorKind::Truncated, ""));
+
+    fn events(&mut self) -> Result<Box<dyn Source>> {
+        Ok(Box::new(self.trace()?.events().with_cancel(self.cancel.clone())))
     }
-    Ok(Header::read(&words))
+
+    fn items(&mut self) -> Result<Box<dyn Items>> {
+        Ok(Box::new(self.trace()?.items()))
+    }
+
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        let (records, damage) = self.trace()?.check(report);
+        damage.map_or(Ok(records), |error| Err(error.into()))
+    }
+
+    fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
+        let config: Config = writing.settings.of_format(&FORMAT)?;
+        let storage = if self.storage == Storage::Gzip { Storage::Zlib } else { self.storage };
+        let options = config.writing(writing.threads, storage)?;
+        Ok(copy(&mut self.trace()?.records(), create(&writing.target)?, &options)?)
+    }
+
+    fn bytes(&mut self) -> Result<Input> {
+        Ok(self.trace()?.records().into_input())
+    }
 }

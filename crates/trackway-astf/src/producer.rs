@@ -11,7 +11,7 @@ use std::io::Write;
 use trackway_core::{Error, ErrorKind, Finding, MemAccess, MemKind, Rule, Severity};
 
 use crate::check::Checker;
-use crate::config::{Config, WriteConfig};
+use crate::config::{ReadOptions, WriteOptions};
 use crate::layout::{RECORD, Words};
 use crate::record::*;
 use crate::sanitise;
@@ -118,9 +118,9 @@ pub struct Producer<W: Write> {
 
 impl<W: Write> Producer<W> {
     /// Begins a trace: writes the Header.
-    pub fn create(out: W, level: Level, timestamps: bool, config: &WriteConfig) -> Result<Self> {
+    pub fn create(out: W, level: Level, timestamps: bool, config: &WriteOptions) -> Result<Self> {
         let header = Header::new(level, timestamps);
-        let mut checker = Checker::new(Config { va_bits: config.va_bits, ..Config::default() });
+        let mut checker = Checker::new(ReadOptions { va_bits: config.va_bits, ..ReadOptions::default() });
         checker.record(0, &header.write());
         Ok(Producer {
             writer: Writer::create(out, header, config)?,

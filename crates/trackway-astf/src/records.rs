@@ -12,12 +12,12 @@ pub type Chunk<'a> = (u64, &'a [[u8; RECORD]]);
 /// The records of a trace: whole chunks of them for a fast scan, or one by one.
 ///
 /// ```
-/// use trackway_astf::{Config, Instruction, Storage, Trace};
+/// use trackway_astf::{ReadOptions, Instruction, Storage, Trace};
 /// use trackway_core::Input;
 ///
 /// // Count instructions and sum their addresses, straight off the bytes.
 /// let bytes = trackway_astf::example(Storage::Raw);
-/// let mut records = Trace::open(Input::from_vec(bytes), Config::default())?.records();
+/// let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default())?.records();
 /// let (mut count, mut sum) = (0, 0u64);
 /// while let Some((_, chunk)) = records.chunk()? {
 ///     for record in chunk {

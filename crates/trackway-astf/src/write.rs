@@ -3,12 +3,12 @@
 use std::io::Write;
 
 use trackway_core::{Error, ErrorKind, Result};
+use trackway_io::payload::{Encoder, EncoderOptions};
 
-use crate::config::{Storage, WriteConfig};
+use crate::config::WriteOptions;
 use crate::layout::{RECORD, Words, to_bytes};
 use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::records::Records;
-use trackway_io::payload::{Encoder, EncoderOptions};
 
 /// Bytes collected per call of the encoder.
 const BUFFER: usize = 1 << 16;
@@ -29,7 +29,7 @@ impl<W: Write> std::fmt::Debug for Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes the Header, with the flags of its storage.
-    pub fn create(mut inner: W, header: Header, config: &WriteConfig) -> Result<Self> {
+    pub fn create(mut inner: W, header: Header, config: &WriteOptions) -> Result<Self> {
         let (compressed, use_zlib) = config.storage.flags();
         let header = Header { compressed, use_zlib, ..header };
         inner.write_all(&to_bytes(&header.write()))?;
@@ -93,17 +93,17 @@ pub(crate) fn string_records(size: u16, bytes: &[u8]) -> Vec<Words> {
 /// returned after all other blocks have been copied.
 ///
 /// ```
-/// use trackway_astf::{Config, Storage, Trace, WriteConfig, recompress};
+/// use trackway_astf::{ReadOptions, Storage, Trace, WriteOptions, copy};
 /// use trackway_core::Input;
 ///
-/// let raw = Trace::open(Input::from_vec(trackway_astf::example(Storage::Raw)), Config::default())?;
-/// let config = WriteConfig { storage: Storage::Xz, ..WriteConfig::default() };
+/// let raw = Trace::open(Input::from_vec(trackway_astf::example(Storage::Raw)), ReadOptions::default())?;
+/// let config = WriteOptions { storage: Storage::Xz, ..WriteOptions::default() };
 /// let mut compressed = Vec::new();
-/// assert_eq!(recompress(&mut raw.records(), &mut compressed, &config)?, 21);
+/// assert_eq!(copy(&mut raw.records(), &mut compressed, &config)?, 21);
 /// assert_eq!(&compressed[32..38], b"\xfd7zXZ\0");
 /// # Ok::<(), trackway_core::Error>(())
 /// ```
-pub fn recompress(records: &mut Records, out: impl Write, config: &WriteConfig) -> Result<u64> {
+pub fn copy(records: &mut Records, out: impl Write, config: &WriteOptions) -> Result<u64> {
     let Some((_, Record::Header(header))) = records.next_record()? else {
         return Err(ErrorKind::Missing.at(records.offset(), "Header", "", "ASTF 4.2"));
     };
@@ -130,12 +130,4 @@ pub fn recompress(records: &mut Records, out: impl Write, config: &WriteConfig) 
     }
     writer.finish()?;
     damage.map_or(Ok(count), Err)
-}
-
-impl WriteConfig {
-    /// The same settings with the storage of a trace that was read; gzip becomes zlib.
-    pub fn stored_like(self, storage: Storage) -> Self {
-        let storage = if storage == Storage::Gzip { Storage::Zlib } else { storage };
-        WriteConfig { storage, ..self }
-    }
 }

@@ -5,10 +5,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use trackway_astf::{Config, Lines, RECORD, Record, Storage, Trace, example, example_records};
 use trackway_astf::{
     Context, ExtraEa, Header, Instruction, StringContinuation, StringRecord, Timestamp, Trap,
 };
+use trackway_astf::{Lines, RECORD, ReadOptions, Record, Storage, Trace, example, example_records};
 use trackway_core::{Batch, Error, ErrorKind, Finding, Input, Source};
 
 fn from_memory(bytes: &[u8]) -> Input {
@@ -23,7 +23,7 @@ fn from_stream(bytes: &[u8]) -> Input {
 /// the field of the Header that is wrong.
 fn records(input: Input) -> (Vec<Record>, Option<Error>) {
     let mut found = Vec::new();
-    let mut records = match Trace::open(input, Config::default()) {
+    let mut records = match Trace::open(input, ReadOptions::default()) {
         Ok(trace) => trace.records(),
         Err(error) => {
             assert!(error.item == "Header" && error.offset < RECORD as u64, "{error}");
@@ -62,8 +62,8 @@ impl Tried {
         if !self.seen.insert(found.iter().map(Record::write).collect()) {
             return;
         }
-        let Ok(trace) = Trace::open(from_memory(bytes), Config::default()) else { return };
-        let (mut source, mut batch, mut text) = (trace.source(), Batch::default(), String::new());
+        let Ok(trace) = Trace::open(from_memory(bytes), ReadOptions::default()) else { return };
+        let (mut source, mut batch, mut text) = (trace.events(), Batch::default(), String::new());
         let mut instructions = 0;
         while let Ok(true) = source.fill(&mut batch) {
             instructions += batch.instructions();
@@ -81,18 +81,12 @@ impl Tried {
 }
 
 fn findings(bytes: &[u8]) -> Vec<Finding> {
-    let Ok(trace) = Trace::open(from_memory(bytes), Config::default()) else {
+    let Ok(trace) = Trace::open(from_memory(bytes), ReadOptions::default()) else {
         return Vec::new();
     };
-    let (mut check, mut found) = (trace.check(), Vec::new());
-    // An error ends the reading; the checker then says what the end shows.
-    loop {
-        match check.next_finding() {
-            Ok(Some(finding)) => found.push(finding),
-            Ok(None) => return found,
-            Err(_) => {}
-        }
-    }
+    let mut found = Vec::new();
+    trace.check(&mut |finding| found.push(finding));
+    found
 }
 
 const FORMS: [Storage; 4] = [Storage::Raw, Storage::Xz, Storage::LzmaAlone, Storage::Zlib];

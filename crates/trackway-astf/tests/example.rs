@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use trackway_astf::{Config, Record, Storage, Trace, example, example_records, to_bytes};
+use trackway_astf::{ReadOptions, Record, Storage, Trace, example, example_records, to_bytes};
 use trackway_core::{Batch, Input, Source};
 
 fn golden(name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ const FORMS: [(Storage, &str); 4] = [
 ];
 
 fn open(bytes: Vec<u8>) -> Trace {
-    Trace::open(Input::from_vec(bytes), Config::default()).unwrap()
+    Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap()
 }
 
 /// All records of a file.
@@ -113,15 +113,14 @@ fn every_form_reads_as_the_same_21_records() {
 #[test]
 fn check_is_silent() {
     for (storage, _) in FORMS {
-        let mut check = open(example(storage)).check();
-        assert_eq!(check.next_finding().unwrap(), None);
-        assert_eq!(check.records(), 21);
+        let checked = open(example(storage)).check(&mut |finding| panic!("{finding}"));
+        assert_eq!(checked, (21, None));
     }
 }
 
 #[test]
 fn the_census_has_every_record() {
-    let (mut source, mut batch) = (open(example(Storage::Zlib)).source(), Batch::default());
+    let (mut source, mut batch) = (open(example(Storage::Zlib)).events(), Batch::default());
     while source.fill(&mut batch).unwrap() {}
     let census: u64 = source.census().total();
     assert_eq!(census, 21);

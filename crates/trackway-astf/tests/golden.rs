@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_astf::{Config, Trace};
+use trackway_astf::{ReadOptions, Trace};
 use trackway_core::{Batch, Input, Item, Items, Source};
 
 fn folder(case: &str) -> PathBuf {
@@ -14,7 +14,7 @@ fn folder(case: &str) -> PathBuf {
 
 fn open(path: &Path) -> Trace {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Trace::open(Input::from_vec(bytes), Config::default()).unwrap()
+    Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap()
 }
 
 /// Compares with the golden file, or rewrites it.
@@ -45,7 +45,7 @@ fn items(path: &Path, annotated: bool) -> String {
 }
 
 fn events(path: &Path) -> String {
-    let (mut source, mut batch, mut text) = (open(path).source(), Batch::default(), String::new());
+    let (mut source, mut batch, mut text) = (open(path).events(), Batch::default(), String::new());
     while source.fill(&mut batch).unwrap() {
         for event in &batch.events {
             batch.write_line(event, &mut text);

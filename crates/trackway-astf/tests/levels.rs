@@ -7,7 +7,7 @@ mod levels;
 
 use std::path::PathBuf;
 
-use trackway_astf::{Config, Level, Trace, TrapType};
+use trackway_astf::{Level, ReadOptions, Trace, TrapType};
 use trackway_core::{Batch, EventKind, Input, MarkKind, MemKind, Outcome, Source, TrapKind};
 
 fn file(name: &str) -> PathBuf {
@@ -15,7 +15,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn open(bytes: &[u8]) -> Trace {
-    Trace::open(Input::from_vec(bytes.to_vec()), Config::default()).unwrap()
+    Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions::default()).unwrap()
 }
 
 #[test]
@@ -29,12 +29,12 @@ fn the_program_gives_the_golden_trace_and_it_is_legal() {
     }
     assert!(bytes == std::fs::read(&golden).unwrap(), "{} differs", golden.display());
     assert_eq!(open(&bytes).header.level(), Level::BasicPlus);
-    assert_eq!(open(&bytes).check().next_finding().unwrap(), None);
+    assert_eq!(open(&bytes).check(&mut |finding| panic!("{finding}")).1, None);
 }
 
 #[test]
 fn it_has_calls_faults_an_interrupt_a_suspension_and_returns() {
-    let mut source = open(&std::fs::read(file("testdata/astf/levels.astf")).unwrap()).source();
+    let mut source = open(&std::fs::read(file("testdata/astf/levels.astf")).unwrap()).events();
     let (mut batch, mut traps, mut attempted, mut slept, mut faults) =
         (Batch::default(), Vec::new(), 0, None, 0);
     while source.fill(&mut batch).unwrap() {

@@ -2,15 +2,15 @@
 
 use std::io::{Read, Write};
 
-use trackway_astf::{
-    Config, Instruction, RECORD, Record, Storage, StringRecord, Trace, WriteConfig, Writer, recompress,
-};
 use trackway_astf::{Context, Header, Level, example};
+use trackway_astf::{
+    Instruction, RECORD, ReadOptions, Record, Storage, StringRecord, Trace, WriteOptions, Writer, copy,
+};
 use trackway_core::{Batch, ErrorKind, EventKind, Input, Item, Items, Source};
 use trackway_testkit::lines::{filled, observed};
 
 /// A trace of `count` instructions that does not compress to nothing.
-fn trace(count: u64, config: &WriteConfig) -> Vec<u8> {
+fn trace(count: u64, config: &WriteOptions) -> Vec<u8> {
     let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), config).unwrap();
     writer.put(&Record::Context(Default::default())).unwrap();
     let mut noise = 1u64;
@@ -23,8 +23,8 @@ fn trace(count: u64, config: &WriteConfig) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn config(storage: Storage) -> WriteConfig {
-    WriteConfig { storage, preset: 1, block: 1 << 16, ..WriteConfig::default() }
+fn config(storage: Storage) -> WriteOptions {
+    WriteOptions { storage, preset: 1, block: 1 << 16, ..WriteOptions::default() }
 }
 
 /// A stream that gives a few bytes at a time.
@@ -38,7 +38,7 @@ impl Read for Drip {
 }
 
 fn pcs(input: Input, jobs: usize) -> trackway_core::Result<Vec<u64>> {
-    let mut source = Trace::open(input, Config { jobs, ..Config::default() })?.source();
+    let mut source = Trace::open(input, ReadOptions { jobs, ..ReadOptions::default() })?.events();
     let (mut batch, mut pcs) = (Batch::default(), Vec::new());
     while source.fill(&mut batch)? {
         pcs.extend(batch.events.iter().filter_map(|event| match event.kind {
@@ -89,7 +89,7 @@ fn several_streams_and_a_gzip_wrapper_are_read() {
     }
     header[8] = 3;
     let wrapped = [&header[..], &gzip(first), &gzip(second)].concat();
-    let trace = Trace::open(Input::from_vec(wrapped.clone()), Config::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(wrapped.clone()), ReadOptions::default()).unwrap();
     assert_eq!(trace.storage, Storage::Gzip);
     assert_eq!(pcs(Input::from_vec(wrapped.clone()), 1).unwrap(), expected);
     // From a pipe that gives one byte, or a few, at a time.
@@ -105,11 +105,11 @@ fn several_streams_and_a_gzip_wrapper_are_read() {
 fn flags_that_are_not_true_are_told() {
     let mut bytes = example(Storage::Zlib);
     bytes[8] = 1;
-    let error = Trace::open(Input::from_vec(bytes), Config::default()).unwrap_err();
+    let error = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap_err();
     assert_eq!((error.offset, error.item, error.field), (8, "Header", "use_zlib"));
     let mut bytes = example(Storage::Xz);
     bytes[8] = 3;
-    assert!(Trace::open(Input::from_vec(bytes), Config::default()).is_err());
+    assert!(Trace::open(Input::from_vec(bytes), ReadOptions::default()).is_err());
     // Not compressed at all, whatever its first record is.
     for flags in [1, 3] {
         for first in [1, 3, 4] {
@@ -119,18 +119,20 @@ fn flags_that_are_not_true_are_told() {
             for input in
                 [Input::from_vec(bytes.clone()), Input::Stream(Box::new(std::io::Cursor::new(bytes)))]
             {
-                let mut records = Trace::open(input, Config::default()).unwrap().records();
+                let mut records = Trace::open(input, ReadOptions::default()).unwrap().records();
                 assert!(records.next_record().unwrap().is_some(), "the Header is there");
                 let error = records.next_record().unwrap_err();
                 assert_eq!((error.offset, error.item, error.field), (8, "Header", "compressed"), "{first}");
             }
         }
     }
-    // Compressed, and the flag says that it is not: read as it is, and check tells.
+    // Compressed without the flag: read as it is, and check reports it.
     let mut bytes = example(Storage::Xz);
     bytes[8] = 0;
-    let mut check = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().check();
-    assert_eq!(check.next_finding().unwrap().unwrap().rule.name, "astf.compressed-flag");
+    let mut rules = Vec::new();
+    let trace = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap();
+    trace.check(&mut |finding| rules.push(finding.rule.name));
+    assert_eq!(rules.first(), Some(&"astf.compressed-flag"));
 }
 
 #[test]
@@ -139,13 +141,14 @@ fn recompression_keeps_every_bit_and_makes_the_flags_true() {
     raw[6] = 0x5a; // reserved16 of the Header
     raw[5 * RECORD + 1] = 0xfc; // reserved bits of the first instruction
     for storage in ALL {
-        let mut records = Trace::open(Input::from_vec(raw.clone()), Config::default()).unwrap().records();
+        let mut records =
+            Trace::open(Input::from_vec(raw.clone()), ReadOptions::default()).unwrap().records();
         let mut stored = Vec::new();
-        assert_eq!(recompress(&mut records, &mut stored, &config(storage)).unwrap(), 21);
-        let trace = Trace::open(Input::from_vec(stored), Config::default()).unwrap();
+        assert_eq!(copy(&mut records, &mut stored, &config(storage)).unwrap(), 21);
+        let trace = Trace::open(Input::from_vec(stored), ReadOptions::default()).unwrap();
         assert_eq!((trace.header.compressed, trace.header.use_zlib), storage.flags());
         let mut back = Vec::new();
-        recompress(&mut trace.records(), &mut back, &config(Storage::Raw)).unwrap();
+        copy(&mut trace.records(), &mut back, &config(Storage::Raw)).unwrap();
         assert_eq!(back, raw, "{storage:?}");
     }
 }
@@ -153,19 +156,19 @@ fn recompression_keeps_every_bit_and_makes_the_flags_true() {
 #[test]
 fn xz_bytes_do_not_depend_on_the_number_of_threads() {
     let one = trace(20_000, &config(Storage::Xz));
-    let four = trace(20_000, &WriteConfig { jobs: 4, ..config(Storage::Xz) });
+    let four = trace(20_000, &WriteOptions { jobs: 4, ..config(Storage::Xz) });
     assert_eq!(one, four);
-    let opened = Trace::open(Input::from_vec(one), Config::default()).unwrap();
+    let opened = Trace::open(Input::from_vec(one), ReadOptions::default()).unwrap();
     assert_eq!(opened.blocks, (20_001 * RECORD).div_ceil(1 << 16));
 }
 
 #[test]
 fn blocks_of_any_size_hold_whole_records() {
-    let odd = WriteConfig { block: 100_001, ..config(Storage::Xz) };
+    let odd = WriteOptions { block: 100_001, ..config(Storage::Xz) };
     let mut bytes = trace(20_000, &odd);
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
     assert!(records.seek(15_000).is_ok_and(|number| number == 15_000), "damage before it is jumped over");
     assert!(records.next_record().unwrap().is_some());
 }
@@ -176,7 +179,7 @@ fn records_are_sought_through_the_index() {
     for storage in ALL {
         let bytes = trace(count, &config(storage));
         for wanted in [0, 1, 2, 2048, 2049, 2050, 9_999, 20_000, 20_001] {
-            let opened = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap();
+            let opened = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
             let mut records = opened.records();
             assert_eq!(records.seek(wanted).unwrap(), wanted);
             let found = records.next_record().unwrap();
@@ -189,7 +192,7 @@ fn records_are_sought_through_the_index() {
                 None => panic!("{storage:?}: record {wanted} is missing"),
             }
         }
-        let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+        let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
         assert_eq!(records.seek(1 << 40).unwrap(), count + 2);
         assert!(records.next_record().unwrap().is_none());
     }
@@ -199,7 +202,7 @@ fn records_are_sought_through_the_index() {
 fn events_are_sought_and_begin_with_their_context() {
     for storage in ALL {
         let bytes = trace(20_000, &config(storage));
-        let mut source = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().source();
+        let mut source = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().events();
         assert_eq!(source.seek(12_345).unwrap(), 12_345);
         let mut batch = Batch::default();
         assert!(source.fill(&mut batch).unwrap());
@@ -225,7 +228,7 @@ fn events_that_are_sought_are_those_of_the_whole() {
         }
     }
     let bytes = writer.finish().unwrap();
-    let open = || Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().source();
+    let open = || Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap().events();
     let vectors = |batch: &Batch| batch.contexts.last().map(|context| context.vector_bits);
     let mut batch = Batch::default();
     assert!(open().fill(&mut batch).unwrap());
@@ -245,7 +248,8 @@ fn events_behind_damage_are_sought() {
     bytes[middle] ^= 0xff;
     // Number and address of every instruction, and the errors that were stepped over.
     let all = |from: u64| {
-        let mut source = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().source();
+        let mut source =
+            Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap().events();
         assert!(source.seek(from).unwrap() <= from);
         let (mut batch, mut found, mut errors) = (Batch::default(), Vec::new(), 0);
         loop {
@@ -282,8 +286,8 @@ fn a_damaged_block_is_stepped_over() {
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     for jobs in [1, 2] {
-        let config = Config { jobs, ..Config::default() };
-        let mut source = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().source();
+        let config = ReadOptions { jobs, ..ReadOptions::default() };
+        let mut source = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
         let (mut batch, mut steps, mut gaps, mut last) = (Batch::default(), 0, 0, None);
         loop {
             match source.fill(&mut batch) {
@@ -313,25 +317,23 @@ fn checking_and_copying_go_on_behind_a_damaged_block() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    let mut check = Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().check();
-    // The end of a block says that it is damaged: what it seemed to hold is checked too.
-    let error = loop {
-        match check.next_finding() {
-            Ok(found) => {
-                assert!(found.is_some_and(|found| found.offset > 1 << 16), "the first block is good")
-            }
-            Err(error) => break error,
-        }
-    };
+    let damaged = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
+    let mut places = Vec::new();
+    let (count, error) = damaged.check(&mut |finding| places.push(finding.offset));
+    let error = error.expect("the block is damaged");
     assert_eq!(error.kind, ErrorKind::Compression);
-    assert_eq!(check.next_finding().unwrap(), None, "nothing is wrong but what is lost");
-    assert_eq!(check.records(), 20_002, "records behind it have their own numbers");
+    // Only the end of a block shows that it is damaged, so its content is checked too.
+    assert!(
+        places.iter().all(|at| (1 << 16..=error.offset).contains(at)),
+        "the other blocks are good: {places:?}"
+    );
+    assert_eq!(count, 20_002, "later records have their own numbers");
 
-    let mut copy = Vec::new();
-    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
-    let told = recompress(&mut records, &mut copy, &config(Storage::Raw)).unwrap_err();
-    assert_eq!((told.kind, told.offset), (error.kind, error.offset));
-    let mut trace = Trace::open(Input::from_vec(copy.clone()), Config::default()).unwrap().records();
+    let mut copied = Vec::new();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
+    let found = copy(&mut records, &mut copied, &config(Storage::Raw)).unwrap_err();
+    assert_eq!((found.kind, found.offset), (error.kind, error.offset));
+    let mut trace = Trace::open(Input::from_vec(copied.clone()), ReadOptions::default()).unwrap().records();
     let (mut instructions, mut gaps) = (Vec::new(), Vec::new());
     while let Some((_, record)) = trace.next_record().unwrap() {
         match record {
@@ -345,17 +347,18 @@ fn checking_and_copying_go_on_behind_a_damaged_block() {
     assert_eq!(instructions.last(), Some(&(0x1000 + 4 * 19_999)));
     let lost = 20_000 - instructions.len();
     assert!((1..=(1 << 16) / RECORD).contains(&lost), "no more than a block is lost: {lost}");
-    let mut check = Trace::open(Input::from_vec(copy), Config::default()).unwrap().check();
-    let found: Vec<_> = std::iter::from_fn(|| check.next_finding().unwrap()).collect();
-    let last = found.last().expect("the gap is found");
-    assert_eq!(last.rule.name, "astf.context-at-discontinuity");
+    let mut rules = Vec::new();
+    let trace = Trace::open(Input::from_vec(copied), ReadOptions::default()).unwrap();
+    assert_eq!(trace.check(&mut |finding| rules.push(finding.rule.name)).1, None);
+    assert_eq!(rules.last(), Some(&"astf.context-at-discontinuity"));
 }
 
 /// All events, and the records as one stream, with the errors in both.
 fn everything(bytes: &[u8], jobs: usize) -> (Vec<String>, Vec<u8>, Option<std::io::ErrorKind>) {
-    let open = || Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() });
+    let open =
+        || Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions { jobs, ..ReadOptions::default() });
     let lines = match open() {
-        Ok(trace) => filled(&mut trace.source()),
+        Ok(trace) => filled(&mut trace.events()),
         Err(error) => vec![format!("error {error}")],
     };
     let (mut stream, mut failed) = (Vec::new(), None);
@@ -397,7 +400,8 @@ fn the_text_behind_the_header_is_found_for_any_number_of_threads() {
     let bytes = writer.finish().unwrap();
     for jobs in [1, 2, 3] {
         let trace =
-            Trace::open(Input::from_vec(bytes.clone()), Config { jobs, ..Config::default() }).unwrap();
+            Trace::open(Input::from_vec(bytes.clone()), ReadOptions { jobs, ..ReadOptions::default() })
+                .unwrap();
         assert!(trace.blocks > 3);
         assert_eq!(trace.meta.comments, ["about"], "{jobs} threads");
     }
@@ -408,7 +412,7 @@ fn the_text_behind_the_header_is_found_for_any_number_of_threads() {
 fn any_amount_of_text_is_the_same_in_every_storage() {
     // 2 MB of it, and blocks that are larger than what is looked at.
     let write = |storage| {
-        let config = WriteConfig { block: 3 << 19, ..config(storage) };
+        let config = WriteOptions { block: 3 << 19, ..config(storage) };
         let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), &config).unwrap();
         for n in 0..70_000u64 {
             let mut text = StringRecord { size: 8, ..StringRecord::default() };
@@ -421,7 +425,7 @@ fn any_amount_of_text_is_the_same_in_every_storage() {
     for storage in ALL {
         let bytes = write(storage);
         for jobs in [1, 2] {
-            let config = Config { jobs, ..Config::default() };
+            let config = ReadOptions { jobs, ..ReadOptions::default() };
             let stream = Input::Stream(Box::new(Drip(std::io::Cursor::new(bytes.clone()), 5000)));
             for input in [Input::from_vec(bytes.clone()), stream] {
                 found.push(Trace::open(input, config).unwrap().meta.comments.len());
@@ -466,7 +470,8 @@ fn any_number_of_empty_blocks_is_stepped_over() {
     for jobs in [1, 2] {
         assert_eq!(everything(&file, jobs).0, [""; 0], "{jobs} threads");
     }
-    let trace = Trace::open(Input::from_vec(file), Config { jobs: 2, ..Config::default() }).unwrap();
+    let trace =
+        Trace::open(Input::from_vec(file), ReadOptions { jobs: 2, ..ReadOptions::default() }).unwrap();
     assert_eq!(trace.blocks, COUNT, "the index is good");
 }
 
@@ -497,7 +502,7 @@ fn items_are_sought_past_damage_and_stopped_by_it() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    let items = || Trace::open(Input::from_vec(bytes.clone()), Config::default()).unwrap().items();
+    let items = || Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap().items();
     // Behind the damaged block: nothing of it is read.
     let (mut behind, mut item) = (items(), Item::default());
     assert_eq!(behind.seek(19_000).unwrap(), 19_000);
@@ -518,7 +523,7 @@ fn a_dictionary_that_asks_for_the_world_is_refused() {
     // A legacy stream whose header asks for a dictionary of 4 GiB.
     let mut bytes = example(Storage::LzmaAlone);
     bytes[RECORD + 1..RECORD + 5].fill(0xff);
-    let mut records = Trace::open(Input::from_vec(bytes), Config::default()).unwrap().records();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
     assert!(records.seek(5).is_err());
 }
 
@@ -532,7 +537,9 @@ fn observers_see_the_same_events_for_any_number_of_threads() {
     }
     raw.truncate(raw.len() - 5);
     let open = |bytes: &[u8], jobs| {
-        Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() }).unwrap().source()
+        Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions { jobs, ..ReadOptions::default() })
+            .unwrap()
+            .events()
     };
     let mut source = open(&raw, 1);
     let expected = filled(&mut source);

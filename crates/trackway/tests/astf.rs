@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use trackway_astf::{
-    Completion, Config, Context, Level, Lower, Producer, Storage, Trace, Trap, TrapType, WriteConfig,
+    Completion, Context, Level, Lower, Producer, ReadOptions, Storage, Trace, Trap, TrapType, WriteOptions,
 };
 use trackway_core::{Batch, Input, MemAccess, MemKind, Output, Severity, Sink, Source, Value};
 use trackway_testkit::output::Shared;
@@ -41,7 +41,7 @@ fn range(access: MemAccess) -> MemAccess {
 impl Machine {
     fn new(plus: bool, timed: bool) -> Self {
         let level = if plus { Level::BasicPlus } else { Level::Basic };
-        let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
+        let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
         let trace = Producer::create(Vec::new(), level, timed, &config).unwrap();
         let context = Context { pid_valid: true, pid: 7, ..Context::default() };
         let mut machine = Machine { trace, plus, timed, pc: 0x1000, context, time: 100, resume: Vec::new() };
@@ -239,12 +239,13 @@ impl Machine {
 }
 
 fn open(bytes: &[u8]) -> Trace {
-    Trace::open(Input::from_vec(bytes.to_vec()), Config::default()).unwrap()
+    Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions::default()).unwrap()
 }
 
 fn findings(bytes: &[u8]) -> Vec<trackway_core::Finding> {
-    let mut check = open(bytes).check();
-    std::iter::from_fn(|| check.next_finding().unwrap()).collect()
+    let mut findings = Vec::new();
+    assert_eq!(open(bytes).check(&mut |finding| findings.push(finding)).1, None);
+    findings
 }
 
 /// All events of a source into a sink; the ledger, line by line.
@@ -258,7 +259,7 @@ fn pour(source: &mut dyn Source, sink: &mut dyn Sink) -> String {
 
 fn lower(source: &mut dyn Source, level: Option<Level>) -> (Vec<u8>, String) {
     let out = Shared::default();
-    let config = WriteConfig { storage: Storage::Raw, level, ..WriteConfig::default() };
+    let config = WriteOptions { storage: Storage::Raw, level, ..WriteOptions::default() };
     let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
     let ledger = pour(source, &mut sink);
     (out.take(), ledger)
@@ -266,7 +267,7 @@ fn lower(source: &mut dyn Source, level: Option<Level>) -> (Vec<u8>, String) {
 
 fn to_stf(bytes: &[u8]) -> (Vec<u8>, String) {
     let out = Shared::default();
-    let mut source = open(bytes).source();
+    let mut source = open(bytes).events();
     let config = trackway_stf::WriteConfig {
         container: trackway_stf::Container::Plain,
         ..trackway_stf::WriteConfig::default()
@@ -312,7 +313,7 @@ fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), Test
     prop_assert_eq!(findings(&bytes), []);
 
     // Through events, nothing changes and nothing is lost.
-    let (again, ledger) = lower(&mut open(&bytes).source(), None);
+    let (again, ledger) = lower(&mut open(&bytes).events(), None);
     prop_assert!(ledger.lines().all(|line| line.starts_with("kept")), "{}", ledger);
     prop_assert!(again == bytes, "{}", ledger);
 
@@ -388,8 +389,8 @@ proptest! {
         }
         to_stf(&bytes);
         let out = Shared::default();
-        let mut source = open(&bytes).source();
-        let config = WriteConfig { storage: Storage::Raw, level, allow_nonconforming, ..WriteConfig::default() };
+        let mut source = open(&bytes).events();
+        let config = WriteOptions { storage: Storage::Raw, level, allow_nonconforming, ..WriteOptions::default() };
         let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
         let mut batch = Batch::default();
         let poured = (|| {

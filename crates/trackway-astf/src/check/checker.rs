@@ -3,7 +3,7 @@
 use trackway_core::{Finding, Rule};
 
 use super::group::Group;
-use crate::config::Config;
+use crate::config::ReadOptions;
 use crate::layout::{Field, Words};
 use crate::record::*;
 use crate::rules::*;
@@ -13,15 +13,15 @@ use trackway_isa::arm::{Class, StateWrite};
 /// Checks records one by one.
 ///
 /// ```
-/// use trackway_astf::{Checker, Config, Header, Level, Timestamp};
-/// let mut checker = Checker::new(Config::default());
+/// use trackway_astf::{Checker, ReadOptions, Header, Level, Timestamp};
+/// let mut checker = Checker::new(ReadOptions::default());
 /// checker.record(0, &Header::new(Level::Basic, false).write());
 /// checker.record(32, &Timestamp { unit: 1, value0: 5, ..Timestamp::default() }.write());
 /// assert_eq!(checker.take()[0].rule.name, "astf.timestamps-flag");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checker {
-    pub(super) config: Config,
+    pub(super) config: ReadOptions,
     pub(super) level: Level,
     /// The Header's `timestamps`.
     timestamps: bool,
@@ -75,7 +75,7 @@ pub(super) struct SinceInstruction {
 
 impl Checker {
     /// A checker before the first record.
-    pub fn new(config: Config) -> Self {
+    pub fn new(config: ReadOptions) -> Self {
         Checker {
             config,
             level: Level::BasicPlus,

@@ -4,7 +4,7 @@
 
 use trackway_core::*;
 
-use super::{State, is_exception_return};
+use super::state::{State, is_exception_return};
 use crate::layout::{RECORD, from_bytes};
 use crate::record::Instruction;
 

@@ -3,17 +3,17 @@
 
 use std::convert::Infallible;
 
-use trackway_core::{Batch, Observer, Pool, in_order};
+use trackway_core::{Batch, Pool, Show, in_parts};
 
 use super::common::{is_common, next_pc};
-use super::{FULL, Lift, State};
+use super::state::{FULL, State};
 use crate::layout::{RECORD, from_bytes};
 
 /// Records per part.
-const PART: usize = 1 << 16;
+pub(super) const PART: usize = 1 << 16;
 
-/// Parts per thread in one call of `observe`.
-const STRETCH: usize = 16;
+/// Parts per thread and call.
+pub(super) const STRETCH: usize = 16;
 
 /// Records to be lifted on their own.
 struct Part<'r> {
@@ -25,21 +25,18 @@ struct Part<'r> {
 }
 
 impl Part<'_> {
-    /// Shows its events to the observer, with instructions counted from its start; returns the state at its end.
-    fn observe(&self, observer: &mut dyn Observer, batch: &mut Batch) -> State {
+    /// Shows its events, with instructions counted from its start; returns the state at its end.
+    fn show(&self, show: &mut Show<'_>, batch: &mut Batch) -> State {
         let (mut records, mut offset, mut state) = (self.records, self.offset, self.state.clone());
         while !records.is_empty() {
             batch.clear();
-            batch.source = 0;
-            batch.first_instruction = state.instructions;
+            let first = state.instructions;
             while !records.is_empty() && (batch.events.len() < FULL || state.open) {
                 let used = state.lift(offset, records, batch);
                 offset += (used * RECORD) as u64;
                 records = &records[used..];
             }
-            if !batch.events.is_empty() {
-                observer.observe(batch);
-            }
+            show.batch(batch, state.instructions - first);
         }
         state
     }
@@ -55,7 +52,7 @@ impl Part<'_> {
 }
 
 /// Cuts records into parts.
-struct Parts<'r> {
+struct Cuts<'r> {
     records: &'r [[u8; RECORD]],
     offset: u64,
     /// Maximum number of records per part.
@@ -64,7 +61,7 @@ struct Parts<'r> {
     state: State,
 }
 
-impl<'r> Iterator for Parts<'r> {
+impl<'r> Iterator for Cuts<'r> {
     type Item = Part<'r>;
 
     fn next(&mut self) -> Option<Part<'r>> {
@@ -87,24 +84,6 @@ fn cut(records: &[[u8; RECORD]], size: usize) -> Option<usize> {
     most.iter().rposition(is_common).map(|last| last + 1)
 }
 
-impl Lift {
-    /// True if all records are in memory, and there are enough for several threads.
-    pub(super) fn can_cut(&self) -> bool {
-        let quiet = self.pending.is_none() && self.gap.is_none() && self.context.is_none();
-        self.jobs > 1 && quiet && cut(self.records.mapped(), PART).is_some()
-    }
-
-    /// Shows the next parts to observers on several threads.
-    pub(super) fn observe_parts(&mut self, observer: &mut dyn Observer) {
-        let records = self.records.mapped();
-        let most = STRETCH * self.jobs;
-        let used =
-            self.state.observe_parts(self.records.offset(), records, (PART, most), self.jobs, observer);
-        self.number = self.state.instructions;
-        self.records.consume(used);
-    }
-}
-
 impl State {
     /// Shows `most` parts of at most `size` records; returns the number of records.
     pub(super) fn observe_parts<'r>(
@@ -112,27 +91,33 @@ impl State {
         offset: u64,
         records: &'r [[u8; RECORD]],
         (size, most): (usize, usize),
-        jobs: usize,
-        observer: &mut dyn Observer,
+        threads: usize,
+        show: &mut Show<'_>,
     ) -> usize {
+        if cut(records, size).is_none() {
+            return 0;
+        }
         let state = State { others: [0; 7], instructions: 0, ..self.clone() };
-        let template = observer.fork();
-        let parts = Parts { records, offset, size, state }.map(move |part| (part, template.fork()));
-        let spare = Pool::default();
-        let work = |(part, mut observer): (Part<'r>, Box<dyn Observer>)| {
-            let mut batch = spare.take_or(Batch::with_room);
-            let after = part.observe(&mut *observer, &mut batch);
-            spare.put(batch);
-            (part, observer, after)
+        let parts = Cuts { records, offset, size, state };
+        let pool = Pool::default();
+        let shown = |part: &Part<'_>, show: &mut Show<'_>| {
+            let mut batch = pool.take_or(Batch::with_room);
+            let after = part.show(show, &mut batch);
+            pool.put(batch);
+            after
         };
         let mut used = 0;
-        let Ok(()) = in_order(jobs, parts.take(most), work, |(mut part, mut seen, mut after)| {
+        let alone = |part: Part<'r>, show: &mut Show<'_>| {
+            let after = shown(&part, show);
+            (part, after)
+        };
+        let Ok(()) = in_parts(threads, show, parts.take(most), alone, |show, (mut part, mut after), seen| {
             if part.correct(self) {
                 // Rare: the first vector length, entry to and exit from an unsupported mode.
-                seen = observer.fork();
-                after = part.observe(&mut *seen, &mut spare.take_or(Batch::with_room));
+                after = show.again(|show| shown(&part, show));
+            } else {
+                show.join(seen);
             }
-            observer.merge(seen);
             used += part.records.len();
             after.others.iter_mut().zip(self.others).for_each(|(sum, n)| *sum += n);
             after.instructions += self.instructions;

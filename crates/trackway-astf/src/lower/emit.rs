@@ -6,6 +6,7 @@ use trackway_isa::arm::{Class, StateWrite, state_write};
 use super::context::{apply, arm_level, context_record};
 use super::pending::{Pending, PendingStep};
 use super::{Lower, refused};
+use crate::ID;
 use crate::producer::{Completion, Producer};
 use crate::record::{self, Level, Trap as TrapRecord, TrapType, syscall_codes};
 
@@ -48,7 +49,7 @@ impl Lower {
         self.state.count += 1;
         self.losses.add(Fate::Kept, "instructions", 1);
         self.losses.add(Fate::Kept, "memory accesses", accesses);
-        match state_write(step.word).filter(|_| !step.attempted && self.meta.format != FormatId::Astf) {
+        match state_write(step.word).filter(|_| !step.attempted && self.meta.format != ID) {
             Some(written) => self.follow_write(written),
             None => Ok(()),
         }
@@ -212,7 +213,7 @@ impl Lower {
             Some(isa) => isa != Isa::A64,
         };
         let change = &Context { privilege: change.privilege.map(arm_level), ..*change };
-        apply(&mut self.state.context, change, self.meta.format == FormatId::Astf);
+        apply(&mut self.state.context, change, self.meta.format == ID);
         if change.privilege.is_some() && self.state.context.own_stack.is_none() {
             self.losses.add(Fate::Invented, "stack pointer selections (SP_ELx)", 1);
         }
@@ -257,7 +258,7 @@ impl Lower {
             self.losses.add(Fate::Dropped, what, 1);
             return Ok(());
         }
-        if self.meta.format != FormatId::Astf && last.is_none() {
+        if self.meta.format != ID && last.is_none() {
             self.losses.add(Fate::Invented, "unit of timestamps (microseconds)", 1);
         }
         self.state.times += 1;
