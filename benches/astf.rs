@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use trackway_astf::{
-    Config, Instruction, Lower, Storage, Trace, WriteConfig, example, from_bytes, recompress,
+    Instruction, Lower, ReadOptions, Storage, Trace, WriteOptions, copy, example, from_bytes,
 };
 use trackway_bench::{Measure, row, run};
 use trackway_core::{Batch, Count, Input, SharedBytes, Sink, Source};
@@ -26,9 +26,9 @@ fn main() {
     let len = bytes.len() as u64;
     let mut compressed = Vec::new();
     let mut records =
-        Trace::open(Input::from_vec(bytes.clone()), Config::default()).expect("opens").records();
-    let config = WriteConfig { storage: Storage::Xz, jobs: 2, ..WriteConfig::default() };
-    recompress(&mut records, &mut compressed, &config).expect("compresses");
+        Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).expect("opens").records();
+    let config = WriteOptions { storage: Storage::Xz, jobs: 2, ..WriteOptions::default() };
+    copy(&mut records, &mut compressed, &config).expect("compresses");
     println!("{} records, {:.1} MB raw", len / 32, len as f64 / 1e6);
     let size = format!("{:.2} MB, {}:1", compressed.len() as f64 / 1e6, len / compressed.len() as u64);
     row([&format!("xz in blocks of {} MiB", config.block >> 20), &size, "", "", ""]);
@@ -85,7 +85,7 @@ fn trace() -> trackway_core::Result<Vec<u8>> {
         return Ok(bytes);
     };
     let out = Shared::default();
-    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
+    let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
     let (mut source, mut batch) = (run.events(), Batch::default());
     let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config)?;
     while source.fill(&mut batch)? {
@@ -107,7 +107,8 @@ fn sum(bytes: &[u8]) -> u64 {
 
 /// Records by type, and the sum of the instructions' addresses.
 fn scan(bytes: &SharedBytes) -> ([u64; 256], u64) {
-    let mut records = Trace::open(Input::Whole(bytes.clone()), Config::default()).expect("opens").records();
+    let mut records =
+        Trace::open(Input::Whole(bytes.clone()), ReadOptions::default()).expect("opens").records();
     let (mut counts, mut pcs, mut instructions) = ([0; 256], 0u64, 0u64);
     while let Some((_, chunk)) = records.chunk().expect("reads") {
         for record in chunk {
@@ -126,7 +127,8 @@ fn scan(bytes: &SharedBytes) -> ([u64; 256], u64) {
 }
 
 fn lift(bytes: &SharedBytes, batch: &mut Batch) -> u64 {
-    let mut source = Trace::open(Input::Whole(bytes.clone()), Config::default()).expect("opens").source();
+    let mut source =
+        Trace::open(Input::Whole(bytes.clone()), ReadOptions::default()).expect("opens").events();
     let mut events = 0;
     while source.fill(batch).expect("lifts") {
         events += batch.events.len() as u64;
@@ -136,15 +138,15 @@ fn lift(bytes: &SharedBytes, batch: &mut Batch) -> u64 {
 
 /// Instructions, as an analysis sees them.
 fn observe(bytes: &SharedBytes, jobs: usize) -> u64 {
-    let config = Config { jobs, ..Config::default() };
-    let mut source = Trace::open(Input::Whole(bytes.clone()), config).expect("opens").source();
+    let config = ReadOptions { jobs, ..ReadOptions::default() };
+    let mut source = Trace::open(Input::Whole(bytes.clone()), config).expect("opens").events();
     let mut count = Count::default();
     while source.observe(&mut count).expect("lifts") {}
     count.0
 }
 
 fn decode(bytes: &SharedBytes, jobs: usize) -> u64 {
-    let config = Config { jobs, ..Config::default() };
+    let config = ReadOptions { jobs, ..ReadOptions::default() };
     let mut records = Trace::open(Input::Whole(bytes.clone()), config).expect("opens").records();
     let mut count = 0;
     while let Some((_, chunk)) = records.chunk().expect("decodes") {

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use libfuzzer_sys::fuzz_target;
-use trackway_astf::{Checker, ReadOptions, Header, Level, Lines, Lower, RECORD, Storage, Trace, WriteOptions};
-use trackway_astf::{Record, from_bytes, copy, show, to_bytes};
+use trackway_astf::{
+    Checker, Header, Level, Lines, Lower, RECORD, ReadOptions, Storage, Trace, WriteOptions,
+};
+use trackway_astf::{Record, copy, from_bytes, show, to_bytes};
 use trackway_core::{
     Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Observer, Severity, Sink, Source,
     Trap,
@@ -37,10 +39,10 @@ fuzz_target!(|data: &[u8]| {
     } else {
         assert_eq!(observed(&mut open(&file, 2).events()), lines);
     }
-    let mut copy = Vec::new();
+    let mut copied = Vec::new();
     let whole = &file[..file.len() - file.len() % RECORD];
-    let _ = copy(&mut open(&file, 1).records(), &mut copy, &config(false));
-    assert_eq!(copy, whole, "written as it was read");
+    let _ = copy(&mut open(&file, 1).records(), &mut copied, &config(false));
+    assert_eq!(copied, whole, "written as it was read");
 
     let steps = lift(&file);
     // Nothing is made up: what comes back is a part of what was there, in order.

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use trackway_astf::{
-    ReadOptions, Header, Level, RECORD, Record, Storage, Trace, WriteOptions, copy, to_bytes,
+    Header, Level, RECORD, ReadOptions, Record, Storage, Trace, WriteOptions, copy, to_bytes,
 };
 use trackway_core::{ErrorKind, Input};
 
@@ -41,10 +41,10 @@ fn any_payload(flags: u8, data: &[u8]) {
 /// The records of `raw`, stored and read back.
 fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
     let config = WriteOptions { storage, preset: 0, block: 1 << 16, ..WriteOptions::default() };
-    let stored = copy(raw.to_vec(), &config);
+    let stored = stored_as(raw.to_vec(), &config);
     let header = Header::read(&trackway_astf::from_bytes(stored.first_chunk().unwrap()));
     assert_eq!((header.compressed, header.use_zlib), storage.flags());
-    assert_eq!(copy(stored.clone(), &WriteOptions { storage: Storage::Raw, ..config }), raw);
+    assert_eq!(stored_as(stored.clone(), &WriteOptions { storage: Storage::Raw, ..config }), raw);
 
     // Sought: the rest from there on.
     let all = &raw.as_chunks::<RECORD>().0;
@@ -75,7 +75,7 @@ fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
     assert_eq!(whole, read(Input::Stream(Box::new(std::io::Cursor::new(damaged))), 1));
 }
 
-fn copy(file: Vec<u8>, config: &WriteOptions) -> Vec<u8> {
+fn stored_as(file: Vec<u8>, config: &WriteOptions) -> Vec<u8> {
     let mut out = Vec::new();
     let trace = Trace::open(Input::from_vec(file), ReadOptions::default()).unwrap();
     copy(&mut trace.records(), &mut out, config).unwrap();
