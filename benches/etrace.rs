@@ -1,6 +1,6 @@
 //! E-Trace: decoding and encoding a real execution beside the crate riscv-etrace, on the same stream. Needs the corpus.
 
-#[path = "../crates/trackway-etrace-peer/tests/peer/mod.rs"]
+#[path = "../oracles/riscv-etrace/tests/peer/mod.rs"]
 mod peer;
 
 use std::sync::Arc;
