@@ -7,7 +7,11 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use trackway_core::{Input, Item, Items, mask};
-use trackway_etrace::data::*;
+use trackway_etrace::decode::{DataDecoder, Decoded};
+use trackway_etrace::encode::DataEncoder;
+use trackway_etrace::port::*;
+use trackway_etrace::wire::Received;
+use trackway_etrace::wire::data::*;
 use trackway_etrace::{Config, Dialect, Lift, Text, check};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::at_most;
@@ -32,8 +36,8 @@ fn config(a: u8, b: u8) -> Config {
 }
 
 fn accesses(config: &Config, mut bytes: &[u8]) {
-    let mut encoder = Encoder::new(config);
-    let mut decoder = Decoder::new(config, config.options);
+    let mut encoder = DataEncoder::new(config);
+    let mut decoder = DataDecoder::new(config, config.options);
     let (mut sizes, layout) = (Sizes::default(), *encoder.layout());
     let mut under_way: Vec<(u32, Access)> = Vec::new();
     while let Some((head, rest)) = bytes.split_first_chunk::<18>() {
@@ -74,22 +78,19 @@ fn accesses(config: &Config, mut bytes: &[u8]) {
         sizes.note(&read);
         let found = decoder.accept(&read).unwrap();
         match (transfer, found) {
-            (Transfer::Unified(access), Reply::Access(found)) => {
+            (Transfer::Unified(access), Decoded::Access(found)) => {
                 assert_eq!((found.dtype, found.dsize), (access.dtype, access.dsize));
                 let told = layout.has_address || access.dtype.is_csr();
                 assert_eq!(found.daddr, told.then_some(access.daddr));
                 assert_eq!(found.data, layout.has_data.then_some(access.data));
                 assert!(found.operand.is_none_or(|of| of == access.operand));
             }
-            (Transfer::Request { access, lrid }, Reply::Access(found)) => {
-                assert_eq!(
-                    (found.dtype, found.dsize, found.pending),
-                    (access.dtype, access.dsize, Some(lrid))
-                );
+            (Transfer::Request { access, lrid }, Decoded::Access(found)) => {
+                assert_eq!((found.dtype, found.dsize, found.pending), (access.dtype, access.dsize, Some(lrid)));
                 assert_eq!(found.daddr, layout.has_address.then_some(access.daddr));
                 under_way.push((lrid, access));
             }
-            (Transfer::Response { lid, data }, Reply::Response { index, data: found }) => {
+            (Transfer::Response { lid, data }, Decoded::Response { index, data: found }) => {
                 assert_eq!((index, found), (lid, data.map(Some)));
             }
             other => panic!("{other:?}"),
@@ -122,9 +123,9 @@ fuzz_target!(|data: &[u8]| {
 
     let layout = Layout::new(&config, config.options);
     let mut sizes = Sizes::default();
-    let mut decoder = Decoder::new(&config, config.options);
+    let mut decoder = DataDecoder::new(&config, config.options);
     for payload in bytes.chunks(17) {
-        if let Ok(exact) = Exact::read(payload, payload.len() as u32 * 8, &layout, &sizes) {
+        if let Ok(exact) = Received::<Packet>::read(payload, payload.len() as u32 * 8, &layout, &sizes) {
             assert_eq!(exact.write(&layout).unwrap(), payload);
             sizes.note(&exact.packet);
             decoder.accept(&exact.packet);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use trackway_core::{Input, Item, Items};
-use trackway_etrace::frame::Framing;
+use trackway_etrace::transport::Framing;
 use trackway_etrace::{Config, Dialect, Lift, Reader, SupportLayout, Text, Writer, check};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{at_most, observed};

@@ -2,10 +2,13 @@
 
 use trackway_core::{Finding, Input, Result, Rule, Severity};
 
-use crate::config::{Config, privilege_of};
-use crate::data::check::DataState;
-use crate::packet::{Exact, Layout, Packet, Reported, ones, qual_status};
-use crate::read::Reader;
+use crate::config::Config;
+use crate::port::privilege_of;
+use crate::wire::instruction::{Layout, Packet, Reported, ones, qual_status};
+use crate::wire::{Reader, Received};
+
+mod data;
+use data::DataState;
 
 macro_rules! rules {
     ($($(#[doc = $about:literal])* $name:ident = $word:literal, $severity:ident, $section:literal;)*) => {
@@ -102,7 +105,7 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
 impl State {
     fn check(
         &mut self,
-        exact: &Exact,
+        exact: &Received<Packet>,
         layout: &Layout,
         config: &Config,
         tell: &mut dyn FnMut(&'static Rule, String),
@@ -175,7 +178,7 @@ impl State {
                 if support.qual_status != qual_status::NO_CHANGE {
                     self.synced = false;
                 }
-                let options = config.options_after(support, config.options);
+                let options = config.options_after(support.ioptions, support.doptions, config.options);
                 if let Err(error) = (Config { options, ..config.clone() }).check() {
                     tell(&MODES, error.to_string());
                 }
@@ -209,8 +212,8 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::{Start, Support};
-    use crate::write::Writer;
+    use crate::wire::Writer;
+    use crate::wire::instruction::{Start, Support};
 
     fn names(packets: &[Packet]) -> Vec<&'static str> {
         let config = Config::default();

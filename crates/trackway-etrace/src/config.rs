@@ -46,13 +46,17 @@ use std::fmt;
 use toml::{Table, Value};
 use trackway_core::{ErrorKind, Privilege};
 
-use crate::data::DataConfig;
 use crate::dialect::Dialect;
-use crate::filter::FilterConfig;
-use crate::frame::{Frame, Framing, Kind};
-use crate::options::{Mode, Options, SupportLayout};
-use crate::packet::Support;
+use crate::modes::{Mode, Options, SupportLayout};
 use crate::params::{PARAMETERS, Params};
+use crate::port::PRIVILEGES;
+use crate::transport::{Frame, Framing, Kind};
+
+mod data;
+mod filter;
+
+pub use data::{Compress, DataConfig, Order};
+pub use filter::FilterConfig;
 
 /// What must be known from outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -230,29 +234,6 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Privilege codes on the wire: U, S/HS, reserved, M, D, VU, VS.
-const PRIVILEGES: [(u32, Privilege); 6] = [
-    (0, Privilege::U),
-    (1, Privilege::S),
-    (3, Privilege::M),
-    (4, Privilege::D),
-    (5, Privilege::VU),
-    (6, Privilege::VS),
-];
-
-/// The code of a privilege.
-pub fn privilege_code(privilege: Privilege) -> Option<u32> {
-    match privilege {
-        Privilege::H => Some(1),
-        _ => PRIVILEGES.iter().find(|(_, of)| *of == privilege).map(|(code, _)| *code),
-    }
-}
-
-/// The privilege of a code.
-pub fn privilege_of(code: u32) -> Option<Privilege> {
-    PRIVILEGES.iter().find(|(of, _)| *of == code).map(|(_, privilege)| *privilege)
-}
-
 impl Default for Config {
     fn default() -> Self {
         Config::new(Dialect::V2)
@@ -307,9 +288,9 @@ impl Config {
     }
 
     /// The modes after a support packet; one without a bit there stays as `known`.
-    pub fn options_after(&self, support: &Support, known: Options) -> Options {
-        let doptions = self.dialect.has_data_status().then_some(support.doptions);
-        self.support.options(support.ioptions, doptions, known)
+    pub fn options_after(&self, ioptions: u64, doptions: u64, known: Options) -> Options {
+        let doptions = self.dialect.has_data_status().then_some(doptions);
+        self.support.options(ioptions, doptions, known)
     }
 
     /// Where a trap goes, if the vectors tell.

@@ -7,11 +7,10 @@
 //!
 //! | step | here |
 //! |---|---|
-//! | bytes ⇄ packets | [`Reader`], [`Writer`]: [`frame`] (how packets are wrapped), [`packet`] (every field, declared once) |
+//! | bytes ⇄ packets | [`Reader`], [`Writer`]: [`transport`] (how packets are wrapped), [`wire`] (every field, declared once) |
 //! | packets → events | [`Lift`]: against the block table of the image, on many threads |
 //! | events → packets | [`Lower`]: a shaper forms the blocks of the [`port`], the [`Encoder`] decides |
-//! | data trace | [`data`]: loads, stores, atomics and CSR accesses, joined to their instructions |
-//! | what is traced | [`filter`]; [`control`]: the fields that software sees |
+//! | the hardware's side | [`port`] (what the core shows), [`registers`] (what software sees), [`encode::TraceUnit`] |
 //! | rules | [`check()`] |
 //! | text | [`Text`] |
 //!
@@ -55,44 +54,26 @@
 
 mod check;
 mod config;
-pub mod control;
-pub mod data;
-mod decode;
+pub mod decode;
 mod dialect;
-mod encode;
-mod exact;
-mod fault;
-pub mod filter;
-pub mod frame;
+pub mod encode;
 mod lift;
 mod lower;
-mod options;
-pub mod packet;
+mod mirrored;
+mod modes;
 mod params;
-mod parts;
 pub mod port;
-mod read;
-pub mod register;
-mod serial;
-mod shape;
-mod split;
-mod state;
-mod text;
-mod walk;
-mod wire;
-mod write;
+pub mod registers;
+pub mod transport;
+pub mod wire;
 
 pub use check::{RULES, check};
 pub use config::*;
 pub use dialect::Dialect;
 pub use encode::Encoder;
-pub use exact::Exact;
-pub use fault::Fault;
 pub use lift::{Lift, meta};
 pub use lower::Lower;
-pub use options::{Mode, Options, SupportLayout};
+pub use mirrored::History;
+pub use modes::{Mode, Options, SupportLayout};
 pub use params::{Attribute, PARAMETERS, Parameter, Params};
-pub use read::{Item, Reader};
-pub use text::{Text, show_data, show_packet};
-pub use wire::Payload;
-pub use write::Writer;
+pub use wire::{Reader, Text, Writer};

@@ -7,13 +7,12 @@ use trackway_core::*;
 use trackway_image::Image;
 
 use crate::config::Config;
-use crate::data::attach::Attach;
-use crate::fault::Fault;
-use crate::frame::Kind;
-use crate::parts::{Parts, Shown};
-use crate::read::Reader;
-use crate::serial::{Notes, Program, Serial};
-use crate::split::{PART_BYTES, Scanner};
+use crate::decode::attach::Attach;
+use crate::decode::parts::{Parts, Shown};
+use crate::decode::serial::{Notes, Serial};
+use crate::decode::{Fault, PART_BYTES, Scanner, Setup};
+use crate::transport::Kind;
+use crate::wire::Reader;
 
 /// Batches that one call shows in order: enough for one batch to be used many times.
 const BATCHES: usize = 256;
@@ -26,7 +25,7 @@ const BATCHES: usize = 256;
 #[derive(Debug)]
 pub struct Lift {
     meta: Meta,
-    program: Program,
+    setup: Setup,
     ways: Vec<Way>,
     /// Source at hand.
     source: usize,
@@ -66,7 +65,7 @@ impl Lift {
     ) -> Result<Lift> {
         config.check()?;
         let isa = isa_of(config, &image);
-        let program = Program { config: Arc::new(config.clone()), image, isa };
+        let setup = Setup { config: Arc::new(config.clone()), image, isa };
         let several = config.framing.source_bits() > 0;
         let mut meta = meta(config, isa);
         let input = if several { Input::Whole(input.read_whole()?) } else { input };
@@ -82,23 +81,23 @@ impl Lift {
         let ways = match input {
             // Data packets are joined to instructions in order.
             Input::Whole(bytes) if jobs > 1 && !config.data.enable => {
-                let scanner = |only| Scanner::new(Arc::clone(&bytes), &program, only, part_bytes);
+                let scanner = |only| Scanner::new(Arc::clone(&bytes), &setup, only, part_bytes);
                 let parts = |only| Way::Parts(Box::new(Parts::new(scanner(only), jobs)));
                 sources.into_iter().map(parts).collect()
             }
             Input::Whole(bytes) => {
                 let input = || Input::Whole(Arc::clone(&bytes));
-                let serial = |only| Way::Serial(Box::new(Serial::new(input(), &program, only)));
+                let serial = |only| Way::Serial(Box::new(Serial::new(input(), &setup, only)));
                 sources.into_iter().map(serial).collect()
             }
-            stream => vec![Way::Serial(Box::new(Serial::new(stream, &program, None)))],
+            stream => vec![Way::Serial(Box::new(Serial::new(stream, &setup, None)))],
         };
-        let attach = config.data.enable.then(|| Box::new(program.attach()));
+        let attach = config.data.enable.then(|| Box::new(setup.attach()));
         Ok(Lift {
             attach,
             drained: false,
             meta,
-            program,
+            setup,
             ways,
             source: 0,
             instructions: 0,
@@ -113,7 +112,7 @@ impl Lift {
     fn make(&mut self, batch: &mut Batch) -> Result<()> {
         match &mut self.ways[self.source] {
             Way::Serial(serial) => serial.fill(batch, &mut self.notes),
-            Way::Parts(parts) => parts.fill(batch, &self.program, &mut self.notes),
+            Way::Parts(parts) => parts.fill(batch, &self.setup, &mut self.notes),
         }
     }
 
@@ -216,7 +215,7 @@ impl Source for Lift {
                 self.source += 1;
                 self.instructions = 0;
                 if let Some(attach) = &mut self.attach {
-                    attach.restart(self.program.attach());
+                    attach.restart(self.setup.attach());
                 }
             }
             if self.source >= self.ways.len() {
@@ -245,7 +244,7 @@ impl Source for Lift {
             let Some(Way::Parts(parts)) = self.ways.get_mut(self.source) else { break };
             let (source, instructions) = (self.source as u16, &mut self.instructions);
             let mut shown = Shown { observer, source, instructions };
-            match parts.observe(&mut shown, &self.program, &mut self.notes) {
+            match parts.observe(&mut shown, &self.setup, &mut self.notes) {
                 Ok(true) => return Ok(true),
                 Ok(false) => (self.source, self.instructions) = (self.source + 1, 0),
                 Err(error) => {

@@ -7,7 +7,7 @@ use trackway_image::Image;
 
 use crate::config::{Config, ConfigError};
 use crate::encode::Encoder;
-use crate::shape::Shaper;
+use crate::encode::blocks::Shaper;
 
 /// Encodes events of a RISC-V execution.
 ///

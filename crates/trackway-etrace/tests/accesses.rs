@@ -9,8 +9,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::data::{Compress, Order};
-use trackway_etrace::frame::Framing;
+use trackway_etrace::transport::Framing;
+use trackway_etrace::{Compress, Order};
 use trackway_etrace::{Config, Dialect, Lift, Lower, SupportLayout};
 use trackway_hart::linux::{self, Process};
 use trackway_hart::machine::{Machine, MachineConfig};

@@ -1,12 +1,13 @@
 //! The control fields of chapter 2, by what the trace unit then emits.
 
 use trackway_core::*;
-use trackway_etrace::control::{BASIC_FIELDS, MODE_FIELDS, SELECTION_FIELDS, TraceUnit};
-use trackway_etrace::data::{self, Dtype, Lresp, Port};
-use trackway_etrace::filter::{COMPARATOR_FIELDS, FILTER_FIELDS};
-use trackway_etrace::packet::{Packet, Support};
-use trackway_etrace::port::{Block, Cycle, Itype, Trigger};
-use trackway_etrace::register::Group;
+use trackway_etrace::encode::TraceUnit;
+use trackway_etrace::port::{Block, Cycle, DataPort, Dtype, Itype, Lresp, Trigger};
+use trackway_etrace::registers::{
+    BASIC_FIELDS, COMPARATOR_FIELDS, FILTER_FIELDS, Group, MODE_FIELDS, SELECTION_FIELDS,
+};
+use trackway_etrace::wire::data;
+use trackway_etrace::wire::instruction::{Packet, Support};
 use trackway_etrace::{Config, Reader};
 
 /// Packets by name; support packets with what they say.
@@ -176,8 +177,14 @@ fn section_4_2_4_triggers() {
 /// Table 2.1, dEnable and dTrigEnable: data trace by itself, and with instruction trace.
 #[test]
 fn table_2_1_data_enable() {
-    let store =
-        |daddr| Port { dretire: true, dtype: Dtype::STORE, daddr, dsize: 2, data: 5, ..Port::default() };
+    let store = |daddr| DataPort {
+        dretire: true,
+        dtype: Dtype::STORE,
+        daddr,
+        dsize: 2,
+        data: 5,
+        ..DataPort::default()
+    };
     let mut bench = Bench::new("[data]");
     bench.set("active", 1);
     bench.set("dEnable", 1);
@@ -287,8 +294,14 @@ fn table_2_2_modes() {
 #[test]
 fn table_2_2_data_modes_on_the_wire() {
     let mut bench = Bench::enabled("[data]", 1);
-    let load =
-        |daddr| Port { dretire: true, dtype: Dtype::LOAD, daddr, dsize: 3, data: 0x77, ..Port::default() };
+    let load = |daddr| DataPort {
+        dretire: true,
+        dtype: Dtype::LOAD,
+        daddr,
+        dsize: 3,
+        data: 0x77,
+        ..DataPort::default()
+    };
     let mut forms = Vec::new();
     for (field, value) in [("noAddress", 0), ("noAddress", 1), ("noAddress", 0), ("noData", 1)] {
         bench.set(field, value);
@@ -364,7 +377,7 @@ fn section_4_4_interface() {
         Block { iretire: 8, ilastsize: 1, itype: Itype::TAKEN_BRANCH, iaddr: 0x8000, ..Block::default() },
         Block { iretire: 8, ilastsize: 1, iaddr: 0x9000, ..Block::default() },
     ];
-    let load = |dblock, at: u32, lrid| Port {
+    let load = |dblock, at: u32, lrid| DataPort {
         dretire: true,
         dtype: Dtype::LOAD,
         daddr: 0x100 * u64::from(lrid),
@@ -372,14 +385,14 @@ fn section_4_4_interface() {
         dblock,
         iaddr_lsbs: at >> 1 & 31,
         lrid,
-        ..Port::default()
+        ..DataPort::default()
     };
     // Only the last one is at 0x900c.
     let data = [load(0, 0x800c, 1), load(1, 0x9008, 2), load(1, 0x900c, 3)];
     bench.cycle(Cycle { blocks: &blocks, data: &data, ..Cycle::default() });
-    let reply = |lid| Port { lresp: Lresp::Okay, lid, ldata: 9, ..Port::default() };
+    let reply = |lid| DataPort { lresp: Lresp::Okay, lid, ldata: 9, ..DataPort::default() };
     bench.cycle(Cycle { data: &[reply(1)], ..Cycle::default() });
-    bench.cycle(Cycle { data: &[Port { lresp: Lresp::Error, ..reply(3) }], ..Cycle::default() });
+    bench.cycle(Cycle { data: &[DataPort { lresp: Lresp::Error, ..reply(3) }], ..Cycle::default() });
     bench.set("iEnable", 0);
     let names = bench.names();
     let data: Vec<_> = names.iter().filter(|name| name.starts_with("load")).collect();

@@ -1,8 +1,12 @@
 //! Data trace packets and their compression: random accesses there and back, in all forms and both dialects.
 
 use proptest::prelude::*;
-use trackway_etrace::data::*;
-use trackway_etrace::{Config, Dialect};
+use trackway_etrace::decode::{DataDecoder, Decoded, DecodedAccess};
+use trackway_etrace::encode::DataEncoder;
+use trackway_etrace::port::*;
+use trackway_etrace::wire::Received;
+use trackway_etrace::wire::data::*;
+use trackway_etrace::{Compress, Config, Dialect};
 
 /// Settings that change packets, drawn at random.
 fn configs() -> impl Strategy<Value = Config> {
@@ -91,12 +95,12 @@ fn steps(config: &Config) -> impl Strategy<Value = Vec<Step>> + use<> {
 }
 
 /// The access as the form of packets can tell it.
-fn wanted(config: &Config, access: &Access) -> Decoded {
+fn wanted(config: &Config, access: &Access) -> DecodedAccess {
     let (no_address, no_data) = (config.options.no_address, config.options.no_data);
     let csr = access.dtype.is_csr();
     let two = csr || access.dtype.is_atomic();
     let read_only = csr && access.daddr >> 10 == 3;
-    Decoded {
+    DecodedAccess {
         dtype: access.dtype,
         dsize: access.dsize,
         daddr: (!no_address || csr).then_some(access.daddr),
@@ -121,19 +125,21 @@ fn is_held(config: &Config, access: &Access) -> bool {
 }
 
 fn there_and_back(config: &Config, steps: &[Step]) -> Result<(), TestCaseError> {
-    let mut encoder = Encoder::new(config);
-    let mut decoder = Decoder::new(config, config.options);
+    let mut encoder = DataEncoder::new(config);
+    let mut decoder = DataDecoder::new(config, config.options);
     let (mut sizes, layout) = (Sizes::default(), *encoder.layout());
     let mut free: Vec<u32> = (0..1 << config.params.lrid_width).collect();
     let mut under_way: Vec<(u32, Access)> = Vec::new();
     let mut fresh = [[true; 6]; 2];
-    let mut send = |encoder: &mut Encoder,
+    let mut send = |encoder: &mut DataEncoder,
                     transfer: &Transfer|
-     -> Result<Option<(Packet, Reply)>, TestCaseError> {
+     -> Result<Option<(Packet, Decoded)>, TestCaseError> {
         let Some(packet) = encoder.packet(transfer) else { return Ok(None) };
         let payload = packet.write(&layout, config.encoder.compress).unwrap();
         let read = Packet::read(payload.bytes(), &layout, &sizes).unwrap();
-        let exact = Exact::read(payload.bytes(), payload.bytes().len() as u32 * 8, &layout, &sizes).unwrap();
+        let exact =
+            Received::<Packet>::read(payload.bytes(), payload.bytes().len() as u32 * 8, &layout, &sizes)
+                .unwrap();
         prop_assert_eq!(read, exact.packet);
         prop_assert_eq!(exact.write(&layout).unwrap(), payload.bytes());
         sizes.note(&read);
@@ -163,7 +169,7 @@ fn there_and_back(config: &Config, steps: &[Step]) -> Result<(), TestCaseError> 
                     }
                     continue;
                 };
-                let Reply::Access(found) = reply else { panic!("{reply:?}") };
+                let Decoded::Access(found) = reply else { panic!("{reply:?}") };
                 let mut want = wanted(config, access);
                 if phased {
                     want.data = None;
@@ -211,7 +217,7 @@ fn there_and_back(config: &Config, steps: &[Step]) -> Result<(), TestCaseError> 
                 if data.is_some() && std::mem::take(&mut fresh[1][usize::from(access.dsize)]) {
                     prop_assert_eq!(resp, diff::FULL_DATA);
                 }
-                prop_assert_eq!(reply, Reply::Response { index: lid, data: data.map(Some) });
+                prop_assert_eq!(reply, Decoded::Response { index: lid, data: data.map(Some) });
             }
         }
     }
@@ -238,7 +244,7 @@ proptest! {
             sizes.note(&Packet::AtomicRequest(request));
         }
         let bits = payload.len() as u32 * 8;
-        if let Ok(exact) = Exact::read(&payload, bits, &layout, &sizes) {
+        if let Ok(exact) = Received::<Packet>::read(&payload, bits, &layout, &sizes) {
             prop_assert_eq!(exact.write(&layout).unwrap(), payload);
         }
     }
@@ -404,25 +410,30 @@ fn tables_7_11_to_7_13_fields() {
 /// Table 4.9: the signals of both interfaces.
 #[test]
 fn table_4_9_signals() {
-    let port =
-        Port { dretire: true, dtype: Dtype::ATOMIC_ADD, dsize: 2, data: 7 << 32 | 5, ..Port::default() };
+    let port = DataPort {
+        dretire: true,
+        dtype: Dtype::ATOMIC_ADD,
+        dsize: 2,
+        data: 7 << 32 | 5,
+        ..DataPort::default()
+    };
     let transfers: Vec<_> = port.transfers(false).collect();
     let access = Access { dtype: Dtype::ATOMIC_ADD, dsize: 2, data: 7, operand: 5, daddr: 0 };
     assert_eq!(transfers, [Transfer::Unified(access)]);
     // A request and the response of another load in one cycle.
-    let port = Port {
+    let port = DataPort {
         dretire: true,
         dtype: Dtype::LOAD,
         dsize: 3,
         lrid: 1,
         lresp: Lresp::Error,
         lid: 2,
-        ..Port::default()
+        ..DataPort::default()
     };
     let transfers: Vec<_> = port.transfers(true).collect();
     let access = Access { dtype: Dtype::LOAD, dsize: 3, ..Access::default() };
     assert_eq!(transfers, [Transfer::Request { access, lrid: 1 }, Transfer::Response { lid: 2, data: None }]);
     // 4.4: low bits of the instruction's address, against the start of the block.
-    let at = |lsbs| Port { iaddr_lsbs: lsbs, ..Port::default() }.iaddr(0x100c, 3);
+    let at = |lsbs| DataPort { iaddr_lsbs: lsbs, ..DataPort::default() }.iaddr(0x100c, 3);
     assert_eq!((at(0x100c >> 1 & 15), at(0x101a >> 1 & 15)), (0x100c, 0x101a));
 }

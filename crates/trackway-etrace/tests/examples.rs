@@ -6,11 +6,12 @@ mod common;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::packet::{
-    self, Branches, Exact, Layout, Packet, Reported, Start, Support, map_bits, qual_status,
-};
 use trackway_etrace::port::{Block, Cycle, Itype};
-use trackway_etrace::{Config, Dialect, Encoder, Reader, ResyncMode, Writer, frame};
+use trackway_etrace::wire::Received;
+use trackway_etrace::wire::instruction::{
+    self as packet, Branches, Layout, Packet, Reported, Start, Support, map_bits, qual_status,
+};
+use trackway_etrace::{Config, Dialect, Encoder, Reader, ResyncMode, Writer, transport};
 use trackway_image::{Image, Space};
 
 fn golden_config() -> Config {
@@ -26,7 +27,7 @@ fn both_ways(packet: Packet, config: &Config, hex: &str) {
     let layout = Layout::new(config, config.options);
     let bytes: Vec<u8> = hex.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     assert_eq!(packet.write(&layout, true).bytes(), bytes, "{packet:x?}");
-    let exact = Exact::read(&bytes, bytes.len() as u32 * 8, &layout).unwrap();
+    let exact = Received::<Packet>::read(&bytes, bytes.len() as u32 * 8, &layout).unwrap();
     assert_eq!(exact.packet, packet);
     assert_eq!(exact.write(&layout), bytes);
 }
@@ -86,7 +87,7 @@ fn golden_bytes_of_the_transport_chapter() {
         "73 00 00 00 00 d8 00 00 40",
     ] {
         let bytes: Vec<u8> = hex.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-        let exact = Exact::read(&bytes, bytes.len() as u32 * 8, &layout).unwrap();
+        let exact = Received::<Packet>::read(&bytes, bytes.len() as u32 * 8, &layout).unwrap();
         assert_eq!(exact.packet.write(&layout, true).bytes(), bytes, "{hex}: {:x?}", exact.packet);
     }
     both_ways(start(0x8000_01b0, 3), &config, "73 00 00 00 00 d8 00 00 40");
@@ -94,14 +95,14 @@ fn golden_bytes_of_the_transport_chapter() {
     let support = Support { enable: true, ioptions: 0b100, ..Support::default() };
     both_ways(Packet::Support(support), &config, "1f 04");
     // Encapsulated with a 6-bit source id 1 and 2-bit type 10.
-    config.framing = frame::Framing::Encap { srcid_width: 6, type_width: 2, timestamp_bytes: 0 };
+    config.framing = transport::Framing::Encap { srcid_width: 6, type_width: 2, timestamp_bytes: 0 };
     config.encoder.source = 1;
     let mut writer = Writer::new(&config);
     writer.write(&Packet::Address(full(0x8000_010c)), None).unwrap();
     assert_eq!(writer.bytes, [0x06, 0x81, 0x32, 0x04, 0x00, 0x00, 0x02]);
     let mut reader = Reader::new(Input::from_vec(writer.bytes), &config);
     let item = reader.read().unwrap().unwrap();
-    assert_eq!((item.frame.source, item.frame.kind), (1, frame::Kind::Instruction));
+    assert_eq!((item.frame.source, item.frame.kind), (1, transport::Kind::Instruction));
     assert_eq!(item.packet.unwrap().packet, Packet::Address(full(0x8000_010c)));
 }
 

@@ -4,8 +4,8 @@ mod common;
 mod filter_support;
 
 use trackway_core::*;
-use trackway_etrace::data::Order;
-use trackway_etrace::filter::{Comparator, Filter, function, input, match_mode};
+use trackway_etrace::Order;
+use trackway_etrace::registers::{Comparator, Filter, function, input, match_mode};
 use trackway_etrace::{Dialect, Lower};
 
 use filter_support::{World, base, decode, judge, rows, world};

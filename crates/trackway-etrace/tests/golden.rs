@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::frame::Framing;
+use trackway_etrace::transport::Framing;
 use trackway_etrace::{Config, Dialect, ImageRule, Lift, Lower, ResyncMode, SupportLayout};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::text;

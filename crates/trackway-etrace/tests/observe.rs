@@ -46,7 +46,7 @@ fn case(seed: u64, dialect: Dialect, framing: &str) -> Case {
     let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();
     lower.put(&walk.batch).unwrap();
     lower.finish().unwrap();
-    if let trackway_etrace::frame::Framing::Bare { lengths } = &mut config.framing {
+    if let trackway_etrace::transport::Framing::Bare { lengths } = &mut config.framing {
         lengths.clone_from(&lower.encoder().writer.lengths);
     }
     Case { bytes: lower.into_inner(), config, image: image_of(&program) }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use common::{decode, image_of};
 use trackway_core::*;
-use trackway_etrace::frame::Framing;
 use trackway_etrace::port::{Block, Cycle, Itype, Trigger};
+use trackway_etrace::transport::Framing;
 use trackway_etrace::{Config, Dialect, Encoder, Lift, Lower, Options};
 use trackway_testkit::random::{Numbers, Program, Rates, Seen, Walk};
 
@@ -179,8 +179,11 @@ fn realignment_and_mid_stream() {
     }
     assert!(reader.read().unwrap().is_some());
     assert_eq!(
-        trackway_etrace::frame::find_zero_run(&[[1u8; 3].as_slice(), &[0; 40], &[7]].concat()),
+        trackway_etrace::transport::find_zero_run(&[[1u8; 3].as_slice(), &[0; 40], &[7]].concat()),
         Some(43)
     );
-    assert_eq!(trackway_etrace::frame::find_zero_run(&[[1u8; 3].as_slice(), &[0; 20], &[7]].concat()), None);
+    assert_eq!(
+        trackway_etrace::transport::find_zero_run(&[[1u8; 3].as_slice(), &[0; 20], &[7]].concat()),
+        None
+    );
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::image_of;
 use trackway_core::*;
-use trackway_etrace::packet::{Packet, qual_status};
+use trackway_etrace::wire::instruction::{Packet, qual_status};
 use trackway_etrace::{Config, Dialect, Reader, ResyncMode};
 use trackway_image::Memory;
 use trackway_testkit::random::{Numbers, Program, Rates, Seen, Walk};
@@ -235,8 +235,8 @@ impl Slow {
         !self.return_stack.is_empty()
     }
 
-    fn process_support(&mut self, support: &trackway_etrace::packet::Support) -> Outcome<()> {
-        self.options = self.config.options_after(support, self.options);
+    fn process_support(&mut self, support: &trackway_etrace::wire::instruction::Support) -> Outcome<()> {
+        self.options = self.config.options_after(support.ioptions, support.doptions, self.options);
         if support.qual_status != qual_status::NO_CHANGE {
             self.start_of_trace = true;
         }

@@ -1,270 +1,345 @@
-//! Data packets on their way between instruction packets.
-//!
-//! A data packet is sent behind every packet that tells of older instructions and behind the synchronisation of
-//! its own, and before every other packet that tells of its own instruction or a younger one
-//! (`docs/decisions/0190-etrace-data-order.md`). Nothing in it names its instruction: a decoder takes the first
-//! that makes such an access. In exact mode, where that would be one whose access is not traced, the instruction
-//! before the right one is reported first, and what is told before it is not looked at any more.
+//! Accesses to packets: the history of each size, and the shortest form (7.1.3).
 
-use std::collections::VecDeque;
+use crate::config::Compress;
+use crate::mirrored::{History, extend, low};
+use crate::port::{Access, Dtype, Transfer};
+use crate::wire::data::{
+    Atomic, AtomicReply, AtomicRequest, Csr, Layout, LoadReply, LoadRequest, LoadStore, Packet, diff,
+};
 
-use trackway_core::Fate;
+/// Bytes that every framing has room for: a header counts 31, and ids and types share them.
+const LONGEST: usize = 29;
 
-use super::Encoder;
-use super::row::What;
-use crate::config::Config;
-use crate::data::{self, Access, Dtype, Transfer};
-use crate::port::{Block, Cycle, Itype, Trigger};
-
-/// What an instruction of a block does to memory or CSRs.
+/// A load or atomic whose data have not come yet.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
-    /// The instruction.
-    pub(crate) iaddr: u64,
-    /// The instruction in front of it, if it is known.
-    pub(crate) before: Option<u64>,
-    pub(crate) what: Doing,
+struct Begun {
+    dtype: Dtype,
+    dsize: u8,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Doing {
-    /// An access, or a phase of one.
-    Transfer(Transfer),
-    /// Nothing, where a decoder could expect an access of this type; of any size where there is none.
-    Silence(Dtype, Option<u8>),
-}
-
-/// Kinds of accesses that a decoder could expect, as bits.
-fn kinds(dtype: Dtype, dsize: Option<u8>) -> u32 {
-    let class = match dtype {
-        Dtype::LOAD => 0,
-        Dtype::STORE => 1,
-        dtype if dtype.is_csr() => 3,
-        _ => 2,
-    };
-    match dsize {
-        _ if class == 3 => 1 << 15,
-        Some(dsize) => 1 << (class * 5 + u32::from(dsize.min(4))),
-        None => 0x1f << (class * 5),
-    }
-}
-
-/// Data packets that wait for their place.
+/// Makes packets of accesses.
+///
+/// ```
+/// use trackway_etrace::Config;
+/// use trackway_etrace::encode::DataEncoder;
+/// use trackway_etrace::port::{Access, Dtype, Transfer};
+/// use trackway_etrace::wire::data::{Packet, diff};
+///
+/// let config = Config::from_toml("iaddress_width = 64\n[data]")?;
+/// let mut encoder = DataEncoder::new(&config);
+/// let load = |daddr, data| Transfer::Unified(Access { dtype: Dtype::LOAD, daddr, dsize: 3, data, operand: 0 });
+/// // The first of its size is full, the next one is told by what is shortest.
+/// let Some(Packet::LoadStore(first)) = encoder.packet(&load(0x8000_1000, 7)) else { unreachable!() };
+/// assert_eq!((first.diff, first.address), (diff::FULL, 0x8000_1000 >> 3));
+/// let Some(Packet::LoadStore(second)) = encoder.packet(&load(0x8000_1008, 9)) else { unreachable!() };
+/// assert_eq!((second.diff, second.address, second.data), (diff::FULL_DATA, 1, 9));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    /// Data trace is on.
-    pub(super) on: bool,
-    encoder: data::Encoder,
-    queue: VecDeque<Transfer>,
-    /// Transfers put in, and taken out.
-    pub(super) pushed: u64,
-    sent: u64,
-    /// Accesses that a decoder could expect of instructions since the last report, and that were not sent.
-    pub(super) silent: u32,
-    /// Some of them were lost since the last support packet.
-    pub(super) lost: bool,
+pub struct DataEncoder {
+    layout: Layout,
+    offers: Compress,
+    compress: Compress,
+    /// Bytes that sign extension brings back are dropped: that is what short is.
+    short: bool,
+    /// Reference of compression.
+    pub history: History,
+    begun: Vec<Option<Begun>>,
 }
 
-impl Line {
-    pub(super) fn new(config: &Config) -> Self {
-        Line {
-            on: config.data.enable,
-            encoder: data::Encoder::new(config),
-            queue: VecDeque::new(),
-            pushed: 0,
-            sent: 0,
-            silent: 0,
-            lost: false,
+impl DataEncoder {
+    /// An encoder for these settings.
+    pub fn new(config: &crate::Config) -> Self {
+        DataEncoder {
+            layout: Layout::new(config, config.options),
+            offers: config.data.offers,
+            compress: config.data.compress,
+            short: config.encoder.compress,
+            history: History::default(),
+            begun: vec![None; 1 << config.params.lrid_width],
         }
     }
 
-    /// Does nothing wait?
-    pub(super) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    /// The layout in use.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
     }
 
-    /// The modes changed.
-    pub(super) fn renew(&mut self, config: &Config) {
-        self.encoder = data::Encoder::new(config);
-    }
-
-    /// A synchronisation packet was sent: compression begins anew (7.1.3).
-    pub(super) fn forget(&mut self) {
-        self.encoder.history.forget();
-    }
-}
-
-fn access_of(what: &Doing) -> Option<Access> {
-    match what {
-        Doing::Transfer(Transfer::Unified(access) | Transfer::Request { access, .. }) => Some(*access),
-        _ => None,
-    }
-}
-
-impl Encoder {
-    /// Takes one block with its data accesses, which are in the order of their instructions.
-    pub(crate) fn block_with(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[Item]) {
-        if items.is_empty() || !self.line.on {
-            return self.block(block, cycle);
-        }
-        let accesses: Vec<(u64, Access)> = items
-            .iter()
-            .filter_map(|item| access_of(&item.what).map(|access| (item.iaddr, access)))
-            .collect();
-        let qualified = self.qualifier.qualifies(block, cycle, &accesses);
-        let mut items = items.to_vec();
-        self.filter_items(&mut items);
-        if !qualified.instructions {
-            self.leave_out(block, cycle);
-            self.drain();
-            for item in &items {
-                self.enqueue(item);
-            }
-            return self.send_data(self.line.pushed);
-        }
-        let mut rest = Block {
-            trigger: Trigger { notify: block.trigger.notify | qualified.notify, ..block.trigger },
-            ..*block
+    /// The packet for a transfer; `None` where the modes leave nothing to say, a response has no request, or no
+    /// packet can hold the access.
+    pub fn packet(&mut self, transfer: &Transfer) -> Option<Packet> {
+        let packet = match *transfer {
+            Transfer::Unified(access) => self.unified(&access)?,
+            Transfer::Request { access, lrid } => self.request(&access, lrid)?,
+            Transfer::Response { lid, data } => self.response(lid, data)?,
         };
-        self.enter(&rest, cycle);
-        let mut from = 0;
-        for n in 0..items.len() {
-            let item = items[n];
-            if !self.is_ambiguous(&item, cycle.privilege) {
-                continue;
+        Some(packet)
+    }
+
+    /// Bytes of a packet's payload.
+    fn length(&self, packet: &Packet) -> usize {
+        packet.write(&self.layout, self.short).map_or(usize::MAX, |payload| payload.bytes().len())
+    }
+
+    /// The shortest; the first of equals. `None` where no frame can hold it.
+    fn shortest(&self, candidates: impl Iterator<Item = Packet>) -> Option<Packet> {
+        let sized = candidates.map(|packet| (self.length(&packet), packet));
+        sized
+            .min_by_key(|(length, _)| *length)
+            .filter(|(length, _)| *length <= LONGEST)
+            .map(|(_, packet)| packet)
+    }
+
+    fn unified(&mut self, access: &Access) -> Option<Packet> {
+        let access = &if access.dtype.is_csr() { self.as_wide_as_csrs(access) } else { *access };
+        let Access { dtype, dsize, daddr, .. } = *access;
+        let data = low(access.data, access.bits());
+        let packet = if dtype.is_csr() {
+            self.csr(access)?
+        } else {
+            if dtype.is_atomic() && !self.holds_atomic(access) {
+                return None;
             }
-            self.line.silent = 0;
-            if item.iaddr == rest.iaddr {
-                // The row in front of the block, if there is one; else a synchronisation comes first.
-                if self.row.what == What::Retire {
-                    (self.row.notify, self.row.cut, self.open) = (true, true, None);
-                }
-            } else if let Some(before) = item.before.filter(|before| *before >= rest.iaddr) {
-                let halves = (item.iaddr.wrapping_sub(rest.iaddr) / 2) as u32;
-                let first = Block {
-                    itype: Itype::NONE,
-                    iretire: halves,
-                    ilastsize: u8::from(item.iaddr.wrapping_sub(before) > 2),
-                    sijump: false,
-                    trigger: Trigger { notify: true, ..Trigger::default() },
-                    ..rest
-                };
-                self.block_rows(&first, cycle, &items[from..n]);
-                self.row.cut = true;
-                from = n;
-                rest = Block { iaddr: item.iaddr, iretire: rest.iretire - halves, ..rest };
+            if self.layout.split && (dtype == Dtype::LOAD || dtype.is_atomic()) {
+                return None; // with the split interface these come in two phases
+            }
+            let forms = self.forms(access);
+            let chosen = forms.into_iter().flatten().map(|form| self.whole(access, form));
+            self.shortest(chosen)?
+        };
+        self.note(
+            dtype,
+            dsize,
+            self.layout.has_address.then_some(daddr),
+            self.layout.has_data.then_some(data),
+        );
+        Some(packet)
+    }
+
+    /// CSRs have the width of the core's registers.
+    fn as_wide_as_csrs(&self, access: &Access) -> Access {
+        Access { dsize: if self.layout.csr_len == 2 { 2 } else { 3 }, ..*access }
+    }
+
+    /// Can a packet hold the atomic? Its address is always shifted.
+    fn holds_atomic(&self, access: &Access) -> bool {
+        let size = u32::from(access.dsize);
+        let l = &self.layout;
+        let largest = l.atomic_base + (1 << l.atomic_size) - 1;
+        (l.atomic_base..=largest).contains(&size) && l.format == 3 && access.daddr & ((1 << size) - 1) == 0
+    }
+
+    /// Is there an address to refer to?
+    fn refers(&self, access: &Access) -> bool {
+        let last = self.history.address(access.dtype, access.dsize);
+        let mask = (1 << access.dsize) - 1;
+        last.is_some_and(|last| !access.dtype.is_atomic() || last & mask == 0)
+    }
+
+    /// Address and data as they were told.
+    fn note(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>, data: Option<u128>) {
+        if address.is_some() {
+            self.history.note_address(dtype, dsize, address);
+        }
+        if data.is_some() {
+            self.history.note_data(dtype, dsize, data);
+        }
+    }
+
+    /// Data as a field: in full, or against the last value. `None` without one.
+    fn coded(&self, access: &Access, code: u32) -> Option<u128> {
+        let bits = access.bits();
+        let last = self.history.data(access.dtype, access.dsize);
+        let value = match code {
+            diff::XOR => access.data ^ last?,
+            diff::DIFFERENCE => access.data.wrapping_sub(last?),
+            _ => access.data,
+        };
+        Some(extend(low(value, bits), bits))
+    }
+
+    /// Codes that may be used for data.
+    fn data_codes(&self) -> impl Iterator<Item = u32> + use<> {
+        let compress = self.compress;
+        [(diff::XOR, compress.has_xor()), (diff::DIFFERENCE, compress.has_difference())]
+            .into_iter()
+            .filter_map(|(code, has)| has.then_some(code))
+    }
+
+    /// Ways to tell the access: `diff` in the terms of table 7.1, field of the data.
+    fn forms(&self, access: &Access) -> [Option<(u32, u128)>; 4] {
+        let l = &self.layout;
+        let mut forms = [None; 4];
+        forms[0] = self.coded(access, diff::FULL).map(|data| (diff::FULL, data));
+        if self.compress == Compress::Off || access.dsize > 4 {
+            return forms;
+        }
+        if l.has_address && !self.refers(access) {
+            return forms;
+        }
+        if l.has_address {
+            forms[1] = Some((diff::FULL_DATA, extend(low(access.data, access.bits()), access.bits())));
+        }
+        if l.has_data {
+            for (n, code) in self.data_codes().enumerate() {
+                forms[2 + n] = self.coded(access, code).map(|data| (code, data));
             }
         }
-        self.block_rows(&rest, cycle, &items[from..]);
-        if self.qualifier.stops(block) {
-            self.stop(cycle.cycle);
-        }
+        forms
     }
 
-    /// Accesses that filters leave out become silence.
-    fn filter_items(&mut self, items: &mut [Item]) {
-        let mut dropped = 0;
-        let mut number = 0;
-        for item in items {
-            if let Some(access) = access_of(&item.what) {
-                if !self.qualifier.access(number) {
-                    item.what = Doing::Silence(access.dtype, Some(access.dsize));
-                    dropped += 1;
-                }
-                number += 1;
-            }
-        }
-        self.losses.add(Fate::Dropped, "data accesses that filters leave out", dropped);
+    /// The address as a field, and whether it is unaligned. As a difference it is shifted only where the last
+    /// address was aligned too, so that all readings of the text agree.
+    fn address(&self, access: &Access, differential: bool) -> (u64, bool) {
+        let bits = self.layout.address;
+        let size = u32::from(access.dsize);
+        let mask = (1u64 << size) - 1;
+        let signed = |value: u64| extend(u128::from(value), bits) as u64;
+        let narrow = |value: u64| trackway_core::mask(value, bits);
+        let last = self.history.address(access.dtype, access.dsize).filter(|_| differential);
+        let value = signed(access.daddr.wrapping_sub(last.unwrap_or(0)));
+        let unaligned = access.daddr & mask != 0 || last.is_some_and(|last| last & mask != 0);
+        if unaligned { (narrow(value), true) } else { (narrow(((value as i64) >> size) as u64), false) }
     }
 
-    /// Would a decoder give this access to an instruction before it? Silence is noted on the way.
-    fn is_ambiguous(&mut self, item: &Item, privilege: u32) -> bool {
-        let iaddr = self.config.is_precise().then_some(item.iaddr);
-        match item.what {
-            Doing::Silence(dtype, dsize) => {
-                let sure = dsize
-                    .is_some_and(|dsize| self.config.filters.excludes(iaddr, Some(privilege), dtype, dsize));
-                if !sure {
-                    self.line.silent |= kinds(dtype, dsize);
-                }
-                false
-            }
-            what => {
-                let access = access_of(&what);
-                self.config.encoder.exact
-                    && access.is_some_and(|of| self.line.silent & kinds(of.dtype, Some(of.dsize)) != 0)
-            }
+    /// A load, store or atomic in one of its forms.
+    fn whole(&self, access: &Access, (code, data): (u32, u128)) -> Packet {
+        let l = &self.layout;
+        let differential = code != diff::FULL;
+        let (address, unaligned) = self.address(access, differential && l.has_address);
+        let field = match (l.has_address, l.has_data) {
+            (true, true) => code,
+            (true, false) => u32::from(differential),
+            // Table 7.3: 1 bit where only one way of compression is offered.
+            (false, _) if self.offers == Compress::Both => code,
+            (false, _) => u32::from(differential),
+        };
+        let size = u32::from(access.dsize);
+        let data_len = bytes(data, size);
+        if access.dtype.is_atomic() {
+            let operand = extend(access.operand, access.bits());
+            return Packet::Atomic(Atomic {
+                subtype: u32::from(access.dtype.0 & 7),
+                size,
+                diff: field,
+                op_len: bytes(operand, size),
+                operand,
+                data_len,
+                data,
+                address,
+            });
         }
+        let store = access.dtype == Dtype::STORE;
+        Packet::LoadStore(LoadStore { store, unaligned, size, diff: field, data_len, data, address })
     }
 
-    /// A block that is traced, or a part of one.
-    fn block_rows(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[Item]) {
-        let first = items.iter().take_while(|item| item.iaddr == block.iaddr);
-        for item in first.clone() {
-            self.enqueue(item);
+    fn csr(&self, access: &Access) -> Option<Packet> {
+        let l = &self.layout;
+        if l.format < 3 {
+            return None;
         }
-        let split = self.line.pushed;
-        for item in &items[first.count()..] {
-            self.enqueue(item);
-        }
-        self.rows(block, cycle, split);
-    }
-
-    fn enqueue(&mut self, item: &Item) {
-        if let Doing::Transfer(transfer) = item.what {
-            self.line.queue.push_back(transfer);
-            self.line.pushed += 1;
-        }
-    }
-
-    /// Responses that belong to no block.
-    pub(crate) fn respond(&mut self, transfers: impl IntoIterator<Item = Transfer>) {
-        for transfer in transfers {
-            self.enqueue(&Item { iaddr: 0, before: None, what: Doing::Transfer(transfer) });
-        }
-    }
-
-    /// Sends what is due up to the `end`th transfer.
-    #[inline]
-    pub(super) fn send_data(&mut self, end: u64) {
-        if self.line.sent < end {
-            self.send_data_slow(end);
-        }
-    }
-
-    fn send_data_slow(&mut self, end: u64) {
-        while self.line.sent < end {
-            let Some(transfer) = self.line.queue.pop_front() else { return };
-            self.line.sent += 1;
-            if self.lost {
-                self.line.lost = true;
-                self.losses.add(Fate::Dropped, "data accesses lost to back-pressure", 1);
-                continue;
-            }
-            self.enable();
-            let Some(packet) = self.line.encoder.packet(&transfer) else {
-                if !matches!(transfer, Transfer::Response { .. }) {
-                    self.losses.add(Fate::Dropped, "data accesses that no packet can hold", 1);
-                }
-                continue;
+        let number = access.daddr as u32 & 0xfff;
+        let subtype = u32::from(access.dtype.0 & 3);
+        if !l.has_data {
+            let last =
+                self.history.address(access.dtype, access.dsize).filter(|_| self.compress != Compress::Off);
+            let of = |number: u32, diff: u32| {
+                let (addr_msbs, addr_lsbs) = (number >> 6 & 63, number & 63);
+                Packet::Csr(Csr { subtype, diff, addr_msbs, addr_lsbs, ..Csr::default() })
             };
-            self.send_data_packet(&packet);
+            let full = of(number, 0);
+            let other = last.filter(|_| l.csr_diff > 0).map(|last| of(number.wrapping_sub(last as u32), 1));
+            return self.shortest([full].into_iter().chain(other));
         }
+        let wide = access.dsize;
+        let operand = extend(access.operand, access.bits());
+        let codes = [diff::FULL].into_iter().chain(self.data_codes());
+        let made = codes.filter_map(|code| {
+            let data = self.coded(access, code)?;
+            let field = if self.offers == Compress::Both { code } else { u32::from(code != diff::FULL) };
+            Some(Packet::Csr(Csr {
+                subtype,
+                diff: field,
+                data_len: bytes(data, u32::from(wide)),
+                data,
+                addr_msbs: number >> 6,
+                op_len: bytes(operand, u32::from(wide)),
+                operand,
+                addr_lsbs: number & 63,
+            }))
+        });
+        self.shortest(made)
     }
 
-    fn send_data_packet(&mut self, packet: &data::Packet) {
-        if self.error.is_err() {
-            return;
+    fn request(&mut self, access: &Access, lrid: u32) -> Option<Packet> {
+        let l = &self.layout;
+        let Access { dtype, dsize, daddr, .. } = *access;
+        if !l.split || (dtype.is_atomic() && !self.holds_atomic(access)) {
+            return None;
         }
-        let layout = *self.line.encoder.layout();
-        let Ok(payload) = packet.write(&layout, self.config.encoder.compress) else { return };
-        if self.config.encoder.buffer > 0 && !self.admit(payload.bytes().len() as u64 + 1) {
-            self.line.lost = true;
-            return;
-        }
-        let time = self.config.encoder.stamps.then_some(self.row.time);
-        if let Err(error) = self.writer.write_data(&payload, time) {
-            self.error = Err(error);
-        }
+        self.begun.get(lrid as usize)?;
+        let size = u32::from(dsize);
+        let known = self.compress != Compress::Off && self.refers(access);
+        let made = [Some(false), known.then_some(true)].into_iter().flatten().map(|differential| {
+            let (address, unaligned) = self.address(access, differential);
+            let diff = u32::from(differential);
+            if dtype.is_atomic() {
+                let operand = extend(access.operand, access.bits());
+                Packet::AtomicRequest(AtomicRequest {
+                    subtype: u32::from(dtype.0 & 7),
+                    size,
+                    index: lrid,
+                    // Without data of its own it says what table 7.6 says of data in full.
+                    diff: if differential && self.offers == Compress::Both && l.has_data {
+                        diff::FULL_DATA
+                    } else {
+                        diff
+                    },
+                    op_len: bytes(operand, size),
+                    operand,
+                    address,
+                })
+            } else {
+                Packet::LoadRequest(LoadRequest { unaligned, size, index: lrid, diff, address })
+            }
+        });
+        let packet = self.shortest(made)?;
+        let address = l.has_address.then_some(daddr);
+        self.begun[lrid as usize] = Some(Begun { dtype, dsize });
+        self.note(dtype, dsize, address, None);
+        Some(packet)
     }
+
+    fn response(&mut self, lid: u32, data: Option<u128>) -> Option<Packet> {
+        let Begun { dtype, dsize } = self.begun.get_mut(lid as usize)?.take()?;
+        let size = u32::from(dsize);
+        let atomic = dtype.is_atomic();
+        let reply = |resp: u32, data: u128| match atomic {
+            true => Packet::AtomicReply(AtomicReply {
+                size: Some(size),
+                index: lid,
+                resp,
+                data_len: if resp == 0 { 0 } else { bytes(data, size) },
+                data,
+            }),
+            false => Packet::LoadReply(LoadReply { size, index: lid, resp, data }),
+        };
+        let Some(data) = data else { return Some(reply(0, 0)) };
+        if !self.layout.has_data {
+            return None;
+        }
+        let access = Access { dtype, dsize, data, ..Access::default() };
+        let codes = [diff::FULL_DATA].into_iter().chain(self.data_codes());
+        let made = codes.filter_map(|code| self.coded(&access, code).map(|data| reply(code, data)));
+        let packet = self.shortest(made)?;
+        self.note(dtype, dsize, None, Some(low(data, access.bits())));
+        Some(packet)
+    }
+}
+
+/// Bytes that keep a sign-extended value of `2^size` bytes, less 1.
+fn bytes(value: u128, size: u32) -> u32 {
+    let signed = value as i128;
+    let significant = 129 - if signed < 0 { (!signed).leading_zeros() } else { signed.leading_zeros() };
+    significant.div_ceil(8).clamp(1, 1 << size) - 1
 }

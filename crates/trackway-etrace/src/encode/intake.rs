@@ -3,7 +3,7 @@
 use trackway_core::Result;
 
 use super::Encoder;
-use super::data::{Doing, Item};
+use super::data_queue::{Doing, Item};
 use super::row::{Ahead, Changes, Row, TrapIn, What};
 use crate::port::{Block, Cycle, Itype, Trigger};
 

@@ -1,10 +1,9 @@
 //! What is traced: every block is asked here before it becomes rows (chapter 5).
 
+use super::filter::{Filters, Qualified, Row};
 use super::row::TrapIn;
 use crate::config::Config;
-use crate::data::Access;
-use crate::filter::{Filters, Qualified, Row};
-use crate::port::{Block, Cycle};
+use crate::port::{Access, Block, Cycle};
 
 /// Decides which blocks are traced: by triggers of the debug module (table 4.5) and by filters.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use super::Encoder;
 use super::row::{Leave, Why};
-use crate::packet::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
+use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
 
 impl Encoder {
     /// Format 0, 1 or 2 with an address (8.1).

@@ -5,7 +5,7 @@ use trackway_core::Fate;
 use super::Encoder;
 use super::row::{Past, Row};
 use super::stretch::Stretch;
-use crate::packet::{Context, Packet, Support, qual_status};
+use crate::wire::instruction::{Context, Packet, Support, qual_status};
 
 impl Encoder {
     /// Room again after trace was lost? Then says so and starts over.

@@ -4,9 +4,8 @@ use trackway_core::Fate;
 
 use super::Encoder;
 use super::row::{Changes, Leave, Past, Row, TrapIn};
-use crate::config::privilege_of;
-use crate::packet::{Packet, Start, Trap};
-use crate::port::Itype;
+use crate::port::{Itype, privilege_of};
+use crate::wire::instruction::{Packet, Start, Trap};
 
 impl Encoder {
     /// Format 3/0 for this instruction.

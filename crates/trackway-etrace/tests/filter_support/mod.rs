@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::packet::{Packet, qual_status};
+use trackway_etrace::wire::instruction::{Packet, qual_status};
 use trackway_etrace::{Config, Dialect, Lift, Lower, Reader, ResyncMode};
 use trackway_image::Image;
 use trackway_testkit::random::{Leave, Numbers, Program, Rates, Walk};

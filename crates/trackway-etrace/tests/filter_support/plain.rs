@@ -1,6 +1,6 @@
 //! A plain evaluation of comparators and filters: it goes over events, instruction by instruction, and knows nothing of the encoder.
 
-use trackway_etrace::filter::{Comparator, Filter, input};
+use trackway_etrace::registers::{Comparator, Filter, input};
 use trackway_etrace::{Config, Dialect};
 
 use super::{Access, Row};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Losses, Meta, Output, Rule, Sink, Source};
-use trackway_etrace::frame::Framing;
+use trackway_etrace::transport::Framing;
 use trackway_etrace::{Config, Lift, Lower, Reader, Text, Writer};
 use trackway_format::{
     Content, Error, Format, Key, Opened, Opening, Probe, Program, Recognised, Result, Settings, Writing,
@@ -80,7 +80,7 @@ impl Format for Etrace {
         let lower = Lower::new(plain(writing.target.create()?), &config, isa, image);
         let lower = lower.map_err(|error| Error::Config(error.to_string()))?;
         // That is how our encoder does it.
-        config.data.order = trackway_etrace::data::Order::Retired;
+        config.data.order = trackway_etrace::Order::Retired;
         let sidecar = Sidecar::new(&mut config, &writing);
         Ok(Box::new(WithSidecar { lower, sidecar, config }))
     }

@@ -1,0 +1,202 @@
+//! Cutting a trace at synchronisation packets, for parallel decoding.
+//!
+//! Frames and modes are scanned in order first. A part runs to the next cut inclusive: the approach to that
+//! packet belongs to the part, its beginning to the next one. Cuts depend on the bytes alone.
+
+use std::sync::Arc;
+
+use trackway_core::{Context, Error, Input, SharedBytes, mask};
+use trackway_image::{Cursor, Waypoints};
+use trackway_isa::Control;
+
+use super::packets::Carried;
+use super::setup::Setup;
+use crate::config::Config;
+use crate::port::privilege_of;
+use crate::transport::Kind;
+use crate::wire::Reader;
+use crate::wire::instruction::{Packet, Trap};
+
+/// A part is at least this long, unless asked otherwise.
+pub(crate) const PART_BYTES: u64 = 16 << 10;
+
+/// A piece of the trace that can be decoded by itself.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// First frame; of the part's first packet unless it is the first part.
+    pub(crate) start: u64,
+    /// Number of that frame.
+    pub(crate) index: u64,
+    /// Behind the last frame.
+    pub(crate) end: u64,
+    /// Begins at a cut.
+    pub(crate) begins: bool,
+    /// Ends with a cut.
+    pub(crate) cut: bool,
+    pub(crate) carried: Carried,
+    /// Bytes that were stepped over before it, to find a frame again.
+    pub(crate) skipped: u64,
+    /// Why the scan stopped here.
+    pub(crate) error: Option<Error>,
+    /// The source.
+    pub(crate) only: Option<u32>,
+}
+
+impl std::fmt::Debug for Scanner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Scanner({:#x})", self.reader.offset())
+    }
+}
+
+/// Scans frames and gives parts.
+pub(crate) struct Scanner {
+    bytes: SharedBytes,
+    config: Arc<Config>,
+    reader: Reader,
+    only: Option<u32>,
+    part_bytes: u64,
+    carried: Carried,
+    cursor: Cursor,
+    /// Where the next part starts, and what is known there.
+    start: (u64, u64, bool, Carried),
+    /// Bytes stepped over before it.
+    skipped: u64,
+    index: u64,
+    done: bool,
+}
+
+impl Scanner {
+    pub(crate) fn new(bytes: SharedBytes, setup: &Setup, only: Option<u32>, part_bytes: u64) -> Self {
+        let Setup { config, image, isa } = setup;
+        let carried = Carried { options: config.options, ..Carried::default() };
+        Scanner {
+            reader: Reader::shared(Input::Whole(Arc::clone(&bytes)), config),
+            bytes,
+            config: Arc::clone(config),
+            only,
+            part_bytes,
+            carried,
+            cursor: image.blocks(&Context::default(), *isa, Waypoints::ETRACE).cursor(),
+            start: (0, 0, false, carried),
+            skipped: 0,
+            index: 0,
+            done: false,
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> &SharedBytes {
+        &self.bytes
+    }
+
+    pub(crate) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn part(&mut self, end: u64, cut: bool, error: Option<Error>) -> Part {
+        let (start, index, begins, carried) = self.start;
+        let skipped = std::mem::take(&mut self.skipped);
+        Part { start, index, end, begins, cut, carried, skipped, error, only: self.only }
+    }
+
+    /// Is it known where the trap went? Otherwise the decoder cannot use the packet.
+    fn has_handler(&self, trap: &Trap) -> bool {
+        let privilege = privilege_of(trap.privilege);
+        !self.carried.options.implicit_exception
+            || self.config.handler(privilege, trap.interrupt, trap.ecause).is_some()
+    }
+
+    /// Can a fresh decoder begin at this packet as well as one that comes by?
+    fn is_cut(&mut self, packet: &Packet) -> bool {
+        let field = match packet {
+            Packet::Start(start) => start.address,
+            Packet::Trap(trap) if trap.thaddr => return self.has_handler(trap),
+            _ => return false,
+        };
+        if !self.carried.options.sijump {
+            return true;
+        }
+        // A jump that the instruction before the packet could explain needs that instruction.
+        let params = &self.config.params;
+        let pc = mask(field << params.iaddress_lsb, params.iaddress_width);
+        let block = self.cursor.at(pc);
+        block.is_some_and(|block| {
+            block.last != pc || !block.control.is_indirect() || block.control == Control::TrapReturn
+        })
+    }
+
+    /// What the packet leaves for those after it.
+    fn note(&mut self, packet: &Packet) {
+        let everywhere = self.config.dialect.nocontext_everywhere();
+        let has_context = self.config.params.nocontext == 0;
+        let (privilege, context) = match packet {
+            Packet::Start(start) => (start.privilege, has_context.then_some(start.context)),
+            Packet::Trap(trap) if trap.thaddr && !self.has_handler(trap) => return,
+            Packet::Trap(trap) => (trap.privilege, has_context.then_some(trap.context)),
+            Packet::Context(context) => {
+                (context.privilege, (has_context || !everywhere).then_some(context.context))
+            }
+            Packet::Support(support) => {
+                self.carried.options =
+                    self.config.options_after(support.ioptions, support.doptions, self.carried.options);
+                return;
+            }
+            _ => return,
+        };
+        self.carried.privilege = Some(privilege);
+        self.carried.context = context.or(self.carried.context);
+    }
+}
+
+impl Iterator for Scanner {
+    type Item = Part;
+
+    fn next(&mut self) -> Option<Part> {
+        while !self.done {
+            self.index += self.reader.skip_flow();
+            let (offset, frame) = match self.reader.next_frame() {
+                Ok(Some(next)) => next,
+                Ok(None) => {
+                    self.done = true;
+                    return Some(self.part(self.reader.offset(), false, None));
+                }
+                Err(error) => {
+                    let part = self.part(self.reader.offset(), false, Some(error));
+                    match self.reader.resync() {
+                        Ok(Some(skipped)) => self.skipped = skipped,
+                        _ => self.done = true,
+                    }
+                    self.start = (self.reader.offset(), self.index, false, self.carried);
+                    return Some(part);
+                }
+            };
+            let index = self.index;
+            self.index += 1;
+            let mut scratch = [0; 64];
+            let is_ours =
+                frame.kind == Kind::Instruction && self.only.is_none_or(|only| only == frame.source);
+            if is_ours
+                && let payload = self.reader.payload(&frame, &mut scratch)
+                && let is_format_3 = payload.first().is_some_and(|byte| byte & 3 == 3)
+                && is_format_3
+                && let Ok(packet) = Packet::read(payload, self.reader.layout())
+            {
+                self.reader.advance(&frame);
+                self.reader.note(&packet);
+                if offset - self.start.0 >= self.part_bytes && self.is_cut(&packet) {
+                    let part = self.part(self.reader.offset(), true, None);
+                    self.start = (offset, index, true, self.carried);
+                    self.note(&packet);
+                    return Some(part);
+                }
+                self.note(&packet);
+                continue;
+            }
+            self.reader.advance(&frame);
+        }
+        None
+    }
+}

@@ -1,0 +1,699 @@
+//! Packets to events: what each packet does to the walker (chapter 11, and its successor in version 2).
+//!
+//! A packet goes through stages, so that a walk can stop when a batch is full. A synchronisation packet has
+//! two sides: the *approach* to it belongs to what came before, and execution *begins* at it. Parallel
+//! decoding cuts between the two.
+
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_image::Image;
+use trackway_isa::Control;
+
+use super::attach;
+use super::fault::Fault;
+use super::walk::{Goal, Progress, Walker};
+use crate::config::Config;
+use crate::port::privilege_of;
+use crate::wire::instruction::{self as packet, Branches, Packet, Reported, Start, Support, qual_status};
+
+/// How far the packet at hand has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// Done.
+    Idle,
+    /// Nothing done yet.
+    First,
+    /// To the second occurrence of the address reported before, then on with the packet.
+    Again,
+    /// Towards the goal; then the packet is done, or execution begins at it.
+    Walk(Goal),
+    /// The trace was lost before this synchronisation packet.
+    Lost,
+    /// Execution begins at this synchronisation packet.
+    Begin,
+}
+
+/// Whether execution can be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trail {
+    /// No synchronisation yet: the trace may start in mid-stream.
+    Fresh,
+    /// None since tracing ended.
+    Off,
+    /// Lost; waits for a synchronisation.
+    Lost,
+    /// A trap was told, and not where its handler is.
+    Trapped,
+    /// Known.
+    On,
+}
+
+/// What is known at a synchronisation packet besides the packet: crosses from one part to the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Carried {
+    pub(crate) options: crate::modes::Options,
+    pub(crate) privilege: Option<u32>,
+    pub(crate) context: Option<u64>,
+}
+
+/// Decodes the packets of one source.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    config: Arc<Config>,
+    walker: Walker,
+    trail: Trail,
+    stage: Stage,
+    packet: Packet,
+    offset: u64,
+    /// Bytes of the frame.
+    len: u32,
+    /// Time stamp of the frame.
+    stamp: Option<u64>,
+    /// Address reported last.
+    address: u64,
+    /// The last report said that a synchronisation of the next instruction follows.
+    sync_follows: bool,
+    privilege: Option<u32>,
+    context: Option<u64>,
+    /// A trap whose handler is not known yet.
+    held: Option<(u64, Trap)>,
+    /// Where the trail was lost, and why.
+    lost: Option<(Option<u64>, GapReason)>,
+    /// Bytes of packets that could not be used since.
+    skipped: u64,
+    /// Why the last packet could not be followed.
+    pub(crate) fault: Option<Fault>,
+}
+
+impl Decoder {
+    pub(crate) fn new(config: &Arc<Config>, image: &Arc<Image>, isa: Isa) -> Self {
+        Decoder {
+            config: Arc::clone(config),
+            walker: Walker::new(config, image, isa),
+            trail: Trail::Fresh,
+            stage: Stage::Idle,
+            packet: Packet::Address(Reported::default()),
+            offset: 0,
+            len: 0,
+            stamp: None,
+            address: 0,
+            sync_follows: false,
+            privilege: None,
+            context: None,
+            held: None,
+            lost: None,
+            skipped: 0,
+            fault: None,
+        }
+    }
+
+    /// What is known where a part begins.
+    pub(crate) fn resume(&mut self, carried: Carried) {
+        self.walker.options = carried.options;
+        self.privilege = carried.privilege;
+        self.context = carried.context;
+    }
+
+    /// Takes the next packet; the one before must be done.
+    #[inline]
+    pub(crate) fn accept(&mut self, packet: Packet, offset: u64, len: u32, stamp: Option<u64>) {
+        self.packet = packet;
+        self.offset = offset;
+        self.walker.offset = offset;
+        self.stamp = stamp;
+        self.stage = Stage::First;
+        self.len = len;
+    }
+
+    /// Takes the first packet of a part: its approach was done elsewhere.
+    pub(crate) fn accept_begin(&mut self, packet: Packet, offset: u64, stamp: Option<u64>) {
+        self.accept(packet, offset, 0, stamp);
+        self.stage = Stage::Begin;
+    }
+
+    /// Can [`quick`](Decoder::quick) be used?
+    #[inline]
+    pub(crate) fn is_quick(&self) -> bool {
+        self.stage == Stage::Idle && self.trail == Trail::On && !self.walker.inferred
+    }
+
+    /// Takes a packet of format 1 or 2 and follows it without more ado; false if the batch is full.
+    #[inline(always)]
+    pub(crate) fn quick(&mut self, packet: Packet, offset: u64, len: u32, out: &mut Batch) -> Result<bool> {
+        self.walker.offset = offset;
+        let goal = match packet {
+            Packet::Branches(Branches { branches: 0, branch_map, .. }) => {
+                self.walker.outcomes.add_map(branch_map, 31);
+                self.last_branch()
+            }
+            Packet::Branches(Branches { branches, branch_map, reported }) => {
+                self.walker.outcomes.add_map(branch_map, branches);
+                self.goal(reported)
+            }
+            Packet::Address(reported) => self.goal(reported),
+            _ => return Ok(true),
+        };
+        let walked = self.walker.walk(goal, out);
+        if let Ok(Progress::Arrived) = walked {
+            self.arrived(goal, out);
+            return Ok(true);
+        }
+        self.accept(packet, offset, len, None);
+        self.stage = Stage::Walk(goal);
+        match walked {
+            Err(fault) => Err(self.fail(fault, out)),
+            Ok(_) => Ok(false),
+        }
+    }
+
+    /// Goes on with the packet until it is done or the batch is full.
+    #[inline]
+    pub(crate) fn run(&mut self, out: &mut Batch) -> Result<Progress> {
+        self.run_until(false, out)
+    }
+
+    /// As [`run`](Decoder::run), for the last packet of a part: its beginning is done elsewhere.
+    pub(crate) fn run_approach(&mut self, out: &mut Batch) -> Result<Progress> {
+        self.run_until(true, out)
+    }
+
+    fn run_until(&mut self, approach: bool, out: &mut Batch) -> Result<Progress> {
+        loop {
+            let done = match self.stage {
+                Stage::Idle => return Ok(Progress::Arrived),
+                Stage::Begin if approach => {
+                    self.stage = Stage::Idle;
+                    return Ok(Progress::Arrived);
+                }
+                Stage::First => self.first(out),
+                Stage::Again => match self.walker.walk(Goal::Again { target: self.address }, out) {
+                    Ok(Progress::Full) => return Ok(Progress::Full),
+                    Ok(Progress::Arrived) => self.after_again(out),
+                    Err(fault) => Err(fault),
+                },
+                Stage::Walk(goal) => match self.walker.walk(goal, out) {
+                    Ok(Progress::Full) => return Ok(Progress::Full),
+                    Ok(Progress::Arrived) => {
+                        self.arrived(goal, out);
+                        Ok(())
+                    }
+                    Err(fault) => Err(fault),
+                },
+                Stage::Lost => {
+                    self.give_gap(out);
+                    self.stage = Stage::Begin;
+                    Ok(())
+                }
+                Stage::Begin => {
+                    self.begin(out);
+                    Ok(())
+                }
+            };
+            if let Err(fault) = done {
+                return Err(self.fail(fault, out));
+            }
+            if self.stage == Stage::Idle
+                && let Some(value) = self.stamp.take()
+            {
+                let time = Time { kind: TimeKind::Timestamp, value: Some(value), clock: 1 };
+                out.push(self.offset, EventKind::Time(time));
+            }
+        }
+    }
+
+    /// Instructions given out since this was asked.
+    pub(crate) fn take_instructions(&mut self) -> u64 {
+        std::mem::take(&mut self.walker.instructions)
+    }
+
+    /// Is the last packet done?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.stage == Stage::Idle
+    }
+
+    /// The input ends.
+    pub(crate) fn finish(&mut self, out: &mut Batch) {
+        if self.trail == Trail::On {
+            self.walker.give_through(Exit::End, false, out);
+        }
+        self.give_held(None, out);
+        self.trail = Trail::Off;
+    }
+
+    /// A packet could not even be read.
+    pub(crate) fn lose(&mut self, out: &mut Batch) {
+        let from = (self.trail == Trail::On).then_some(self.walker.pc);
+        self.finish(out);
+        self.trail = Trail::Lost;
+        self.lost = Some((from, GapReason::BadInput));
+    }
+
+    /// Bytes that were stepped over to find a frame again.
+    pub(crate) fn skip(&mut self, bytes: u64) {
+        self.trail = Trail::Lost;
+        self.lost.get_or_insert((None, GapReason::BadInput));
+        self.skipped += bytes;
+    }
+
+    /// Sorts the packet.
+    fn first(&mut self, out: &mut Batch) -> Result<(), Fault> {
+        match self.packet {
+            Packet::Start(start) => self.approach_start(&start, out),
+            Packet::Trap(trap) => self.approach_trap(&trap, out),
+            Packet::Context(context) => {
+                self.stage = Stage::Idle;
+                // What is known to have retired did so before.
+                if self.trail == Trail::On {
+                    self.walker.give_through(Exit::Next, false, out);
+                }
+                self.note_time(context.time, out);
+                self.note_context(Some(context.privilege), self.context_field(context.context, true), 1, out);
+                Ok(())
+            }
+            Packet::Support(support) => {
+                self.support(&support, out);
+                Ok(())
+            }
+            _ => self.first_flow(),
+        }
+    }
+
+    /// Formats 0, 1 and 2.
+    #[inline]
+    fn first_flow(&mut self) -> Result<(), Fault> {
+        match self.trail {
+            Trail::On => {}
+            // Already told; or the trace starts in mid-stream.
+            Trail::Lost | Trail::Fresh => {
+                self.skipped += u64::from(self.len);
+                self.stage = Stage::Idle;
+                return Ok(());
+            }
+            Trail::Off | Trail::Trapped => return Err(Fault::NotSynchronised),
+        }
+        let outcomes = &mut self.walker.outcomes;
+        match self.packet {
+            Packet::Branches(packet) if packet.branches == 0 => outcomes.add_map(packet.branch_map, 31),
+            Packet::Branches(packet) => outcomes.add_map(packet.branch_map, packet.branches),
+            Packet::JumpTarget(packet) => outcomes.add_map(packet.branch_map, packet.branches),
+            Packet::BranchCount(packet) => {
+                outcomes.add_predicted(u64::from(packet.branch_count) + 31, packet.branch_fmt != 2);
+            }
+            _ => {}
+        }
+        if self.walker.inferred {
+            self.stage = Stage::Again;
+            self.walker.set_out(false);
+            return Ok(());
+        }
+        self.resolve()
+    }
+
+    /// The second occurrence of the address before was found.
+    fn after_again(&mut self, out: &mut Batch) -> Result<(), Fault> {
+        match self.packet {
+            Packet::Support(support) => {
+                self.end(&support, out);
+                Ok(())
+            }
+            _ => self.resolve(),
+        }
+    }
+
+    /// Where a format 0, 1 or 2 packet leads.
+    #[inline]
+    fn resolve(&mut self) -> Result<(), Fault> {
+        let reported = match self.packet {
+            Packet::Address(reported) => reported,
+            Packet::Branches(packet) if packet.branches != 0 => packet.reported,
+            Packet::BranchCount(packet) if packet.branch_fmt != 0 => packet.reported,
+            Packet::JumpTarget(packet) => return self.resolve_cached(&packet),
+            _ => {
+                self.stage = Stage::Walk(self.last_branch());
+                return Ok(());
+            }
+        };
+        self.stage = Stage::Walk(self.goal(reported));
+        Ok(())
+    }
+
+    /// Where a packet without an address leads.
+    #[inline]
+    fn last_branch(&mut self) -> Goal {
+        self.sync_follows = false;
+        self.walker.set_out(true);
+        Goal::LastBranch
+    }
+
+    /// Where an address leads.
+    #[inline]
+    fn goal(&mut self, reported: Reported) -> Goal {
+        let params = &self.config.params;
+        let value = reported.address << params.iaddress_lsb;
+        let base = if self.walker.options.full_address { 0 } else { self.address };
+        self.address = mask(base.wrapping_add(value), params.iaddress_width);
+        self.sync_follows = reported.updiscon;
+        let branch = self.walker.is_branch(self.address);
+        self.walker.set_out(branch);
+        Goal::Address {
+            target: self.address,
+            notify: reported.notify,
+            updiscon: reported.updiscon,
+            depth: reported.irreport.then_some(reported.irdepth),
+        }
+    }
+
+    fn resolve_cached(&mut self, packet: &packet::JumpTarget) -> Result<(), Fault> {
+        let index = packet.index;
+        let pc = self.walker.pc;
+        self.address = self.walker.cache.get(index).ok_or(Fault::EmptyCacheEntry { index, pc })?;
+        self.sync_follows = false;
+        let branch = self.walker.is_branch(self.address);
+        self.walker.set_out(branch);
+        self.stage = Stage::Walk(Goal::Address {
+            target: self.address,
+            notify: false,
+            updiscon: false,
+            depth: packet.irreport.then_some(packet.irdepth),
+        });
+        Ok(())
+    }
+
+    #[inline]
+    fn arrived(&mut self, goal: Goal, out: &mut Batch) {
+        match goal {
+            Goal::Sync { target, .. } => {
+                self.walker.give_up_to(target, out);
+                self.stage = Stage::Begin;
+            }
+            _ => {
+                self.sync_follows |= self.walker.inferred;
+                self.stage = Stage::Idle;
+                if self.config.data.enable {
+                    // Data packets behind this one are of younger instructions.
+                    self.walker.give_through(Exit::Next, false, out);
+                }
+            }
+        }
+    }
+
+    fn address_of(&self, field: u64) -> u64 {
+        mask(field << self.config.params.iaddress_lsb, self.config.params.iaddress_width)
+    }
+
+    /// The context, if packets carry one.
+    fn context_field(&self, context: u64, is_3_2: bool) -> Option<u64> {
+        let everywhere = self.config.dialect.nocontext_everywhere();
+        (self.config.params.nocontext == 0 || (is_3_2 && !everywhere)).then_some(context)
+    }
+
+    fn approach_start(&mut self, start: &Start, out: &mut Batch) -> Result<(), Fault> {
+        let target = self.address_of(start.address);
+        if self.trail != Trail::On {
+            self.give_held(Some(target), out);
+            self.give_resumption(target, out);
+            self.stage = Stage::Begin;
+            return Ok(());
+        }
+        let context = self.context_field(start.context, false);
+        let direct = self.walker.successor() == Some(target);
+        let known = self.walker.control().is_some_and(|control| !control.is_indirect());
+        if self.sync_follows && !direct && known && context != self.context {
+            // The context changed as an asynchronous discontinuity (table 4.4).
+            self.walker.give_through(Exit::End, false, out);
+            self.trail = Trail::Trapped;
+            self.stage = Stage::Begin;
+            return Ok(());
+        }
+        let branch = self.walker.is_branch_seen(target, Some(start.privilege), context);
+        if branch {
+            self.walker.outcomes.add_sync(start.branch);
+        }
+        let other = self.privilege.is_some_and(|privilege| privilege != start.privilege);
+        let gated = self.config.dialect.privilege_gates_sync() && other;
+        self.walker.inferred = false;
+        self.walker.set_out(branch);
+        self.stage = Stage::Walk(Goal::Sync { target, gated });
+        Ok(())
+    }
+
+    fn approach_trap(&mut self, packet: &packet::Trap, out: &mut Batch) -> Result<(), Fault> {
+        let at = self.address_of(packet.address);
+        let epc = self.epc(packet, at);
+        let tvalepc = self.config.dialect.has_tvalepc();
+        let is_illegal = packet.ecause == 2 && !packet.interrupt;
+        let has_value = if tvalepc { !is_illegal } else { !packet.interrupt };
+        let handler = if !packet.thaddr {
+            None
+        } else if self.walker.options.implicit_exception {
+            self.config.handler(privilege_of(packet.privilege), packet.interrupt, packet.ecause)
+        } else {
+            Some(at)
+        };
+        // What could not be fetched was not attempted: instruction access and page faults.
+        let attempted = epc.filter(|_| !packet.interrupt && !matches!(packet.ecause, 1 | 12 | 20));
+        match (self.trail, attempted) {
+            (Trail::On, Some(epc)) => self.walker.give_attempted(epc, out),
+            (Trail::On, None) => self.walker.give_through(Exit::Trap, false, out),
+            (_, attempted) => {
+                self.give_held(epc, out);
+                self.give_resumption(epc.or(handler).unwrap_or(at), out);
+                if !packet.thaddr {
+                    self.note_before_trap(packet, out);
+                }
+                if let Some(epc) = attempted {
+                    self.walker.give_lone_attempt(epc, out);
+                }
+            }
+        }
+        if !packet.thaddr {
+            self.note_before_trap(packet, out);
+        }
+        let trap = Trap {
+            cause: Some(packet.ecause),
+            value: has_value.then_some(packet.tval),
+            from: epc,
+            return_address: epc,
+            to: handler,
+            ..Trap::new(if packet.interrupt { TrapKind::Interrupt } else { TrapKind::Exception })
+        };
+        if !packet.thaddr {
+            self.held = Some((self.offset, trap));
+            self.trail = Trail::Trapped;
+            self.stage = Stage::Idle;
+            return Ok(());
+        }
+        out.push_trap(self.offset, trap);
+        self.trail = Trail::Trapped;
+        if handler.is_none() {
+            return Err(Fault::NoHandler { cause: packet.ecause });
+        }
+        self.stage = Stage::Begin;
+        Ok(())
+    }
+
+    /// Privilege and context that a trap packet without a handler tells: those before the trap.
+    fn note_before_trap(&mut self, packet: &packet::Trap, out: &mut Batch) {
+        let context = self.context_field(packet.context, false);
+        self.note_context(Some(packet.privilege), context, 2, out);
+    }
+
+    /// Where a trap hit, as far as it can be told.
+    fn epc(&mut self, packet: &packet::Trap, at: u64) -> Option<u64> {
+        if self.config.dialect.has_tvalepc() && packet.ecause == 2 && !packet.interrupt {
+            return Some(packet.tval);
+        }
+        if self.trail != Trail::On {
+            // The first instruction traced, or a trap in the wake of another.
+            return (!packet.thaddr).then_some(at);
+        }
+        match self.walker.control()? {
+            Control::SystemCall | Control::Breakpoint => Some(self.walker.pc),
+            control if control.is_indirect() && !packet.thaddr => Some(at),
+            // Without thaddr nothing tells whether a return went where the stack says.
+            control if control.is_indirect() && !self.config.dialect.has_thaddr() => None,
+            _ => self.walker.successor(),
+        }
+    }
+
+    fn support(&mut self, support: &Support, out: &mut Batch) {
+        self.stage = Stage::Idle;
+        self.walker.options =
+            self.config.options_after(support.ioptions, support.doptions, self.walker.options);
+        if self.config.data.enable {
+            let options = &self.walker.options;
+            let bits = u8::from(options.no_address) | u8::from(options.no_data) << 1;
+            give_mark(self.offset, attach::MODES, &[bits], out);
+        }
+        if support.qual_status == qual_status::NO_CHANGE {
+            return;
+        }
+        if support.qual_status == qual_status::ENDED_UPD && self.walker.inferred && self.trail == Trail::On {
+            self.walker.set_out(false);
+            self.stage = Stage::Again;
+            return;
+        }
+        self.end(support, out);
+    }
+
+    fn end(&mut self, support: &Support, out: &mut Batch) {
+        self.stage = Stage::Idle;
+        let from = (self.trail == Trail::On).then_some(self.walker.pc);
+        // An encoder that goes on at once starts again at the handler of the trap told last.
+        let held = if support.enable { self.held.take() } else { None };
+        self.finish(out);
+        self.held = held;
+        if support.qual_status == qual_status::TRACE_LOST {
+            self.trail = Trail::Lost;
+            self.lost = Some((from, GapReason::Overflow));
+        } else {
+            out.push(self.offset, EventKind::Mark(Mark::new(MarkKind::TraceOff)));
+        }
+        self.skipped = 0;
+    }
+
+    /// Tracing goes on at `to` after it was off or lost.
+    fn give_resumption(&mut self, to: u64, out: &mut Batch) {
+        match self.trail {
+            Trail::Lost => self.give_gap_to(Some(to), out),
+            Trail::Fresh if self.skipped > 0 => self.give_gap_to(Some(to), out),
+            Trail::Off => {
+                out.push(self.offset, EventKind::Mark(Mark::new(MarkKind::TraceOn)));
+            }
+            Trail::Fresh | Trail::Trapped | Trail::On => {}
+        }
+    }
+
+    fn give_gap(&mut self, out: &mut Batch) {
+        let to = match self.packet {
+            Packet::Start(start) => Some(self.address_of(start.address)),
+            _ => None,
+        };
+        self.give_gap_to(to, out);
+    }
+
+    fn give_gap_to(&mut self, to: Option<u64>, out: &mut Batch) {
+        let (from, reason) = self.lost.take().unwrap_or((None, GapReason::LostSync));
+        let bytes = Some(std::mem::take(&mut self.skipped)).filter(|bytes| *bytes > 0);
+        out.push_gap(self.offset, Gap { from, to, bytes, ..Gap::new(reason) });
+    }
+
+    fn give_held(&mut self, to: Option<u64>, out: &mut Batch) {
+        if let Some((offset, trap)) = self.held.take() {
+            out.push_trap(offset, Trap { to: trap.to.or(to), ..trap });
+        }
+    }
+
+    /// Execution is at the packet's instruction.
+    fn begin(&mut self, out: &mut Batch) {
+        self.stage = Stage::Idle;
+        let (branch, privilege, time, context, target) = match self.packet {
+            Packet::Start(start) => {
+                (start.branch, start.privilege, start.time, start.context, self.address_of(start.address))
+            }
+            Packet::Trap(trap) => {
+                let implied = self.walker.options.implicit_exception;
+                let handler = match implied {
+                    true => self.config.handler(privilege_of(trap.privilege), trap.interrupt, trap.ecause),
+                    false => Some(self.address_of(trap.address)),
+                };
+                let Some(handler) = handler else { return };
+                (trap.branch, trap.privilege, trap.time, trap.context, handler)
+            }
+            _ => return,
+        };
+        if self.config.data.enable {
+            give_mark(self.offset, attach::BEGIN, &[], out);
+        }
+        let before = match self.packet {
+            Packet::Start(_) if self.trail == Trail::On && self.walker.options.sijump => {
+                if self.walker.start == target {
+                    self.walker.before()
+                } else {
+                    self.walker.predecessor(target)
+                }
+            }
+            _ => None,
+        };
+        self.note_time(time, out);
+        self.note_context(Some(privilege), self.context_field(context, false), 2, out);
+        self.walker.place(target, before);
+        self.walker.outcomes.clear();
+        if self.walker.is_branch(target) {
+            self.walker.outcomes.add_sync(branch);
+        }
+        self.address = target;
+        self.sync_follows = false;
+        self.trail = Trail::On;
+        self.skipped = 0;
+        self.fault = None;
+    }
+
+    fn note_time(&mut self, time: u64, out: &mut Batch) {
+        if self.config.dialect.has_time() && self.config.params.notime == 0 {
+            let time = Time { kind: TimeKind::Timestamp, value: Some(time), clock: 0 };
+            out.push(self.offset, EventKind::Time(time));
+        }
+    }
+
+    /// Tells what changed.
+    fn note_context(&mut self, privilege: Option<u32>, context: Option<u64>, change: u8, out: &mut Batch) {
+        let new_privilege = privilege.filter(|_| privilege != self.privilege).and_then(privilege_of);
+        let new_context = context.filter(|_| context != self.context);
+        if new_privilege.is_some() || new_context.is_some() {
+            let event = Context {
+                privilege: new_privilege,
+                context_id: new_context,
+                change: new_context.map(|_| change),
+                ..Context::default()
+            };
+            out.push_context(self.offset, event);
+        }
+        self.privilege = privilege.or(self.privilege);
+        self.context = context.or(self.context);
+        self.walker.see(self.privilege, self.context);
+    }
+
+    /// The packet cannot be followed: tells why, and waits for the next synchronisation.
+    #[cold]
+    fn fail(&mut self, fault: Fault, out: &mut Batch) -> Error {
+        let on = self.trail == Trail::On;
+        if on {
+            self.walker.doubtful = true;
+            self.walker.give_through(Exit::End, false, out);
+            self.walker.doubtful = false;
+        }
+        self.give_held(None, out);
+        let what = self.walker.control().filter(|_| fault.pc().is_some());
+        let mut text = format!("{} at {:#x} cannot be followed: {fault}", self.packet.title(), self.offset);
+        if let Some(control) = what {
+            text += &format!("; the walk came to {:#x}, where the code says {control:?}", self.walker.pc);
+        }
+        let span = out.add_bytes(text.as_bytes());
+        out.push(self.offset, EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) }));
+        let reason =
+            if matches!(fault, Fault::NoCode { .. }) { GapReason::NoCode } else { GapReason::LostSync };
+        self.lost = Some((on.then_some(self.walker.pc), reason));
+        self.trail = Trail::Lost;
+        self.walker.outcomes.clear();
+        self.walker.inferred = false;
+        self.fault = Some(fault);
+        self.stage = match self.packet {
+            Packet::Start(_) => Stage::Lost,
+            _ => Stage::Idle,
+        };
+        ErrorKind::Impossible { found: fault.found() }.at(
+            self.offset,
+            self.packet.title(),
+            fault.field(),
+            self.packet.section(),
+        )
+    }
+}
+
+/// Tells those who join data packets to instructions something, by a mark that they take out.
+fn give_mark(offset: u64, code: u32, bytes: &[u8], out: &mut Batch) {
+    let data = out.add_bytes(bytes);
+    out.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
+}

@@ -1,0 +1,256 @@
+//! Decoding one source, or a part of it, in order.
+
+use std::sync::Arc;
+
+use trackway_core::*;
+
+use super::attach;
+use super::cuts::Part;
+use super::fault::Fault;
+use super::packets::Decoder;
+use super::setup::Setup;
+use super::walk::Progress;
+use crate::transport::{Frame, Kind};
+use crate::wire::Reader;
+use crate::wire::instruction::Packet;
+use crate::wire::read::bad_packet;
+
+/// Packets by format.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Census([u64; 8]);
+
+const CENSUS: [&str; 8] = ["0/0", "0/1", "1", "2", "3/0", "3/1", "3/2", "3/3"];
+
+impl Census {
+    #[inline]
+    fn add(&mut self, packet: &Packet) {
+        self.0[match packet {
+            Packet::BranchCount(_) => 0,
+            Packet::JumpTarget(_) => 1,
+            Packet::Branches(_) => 2,
+            Packet::Address(_) => 3,
+            Packet::Start(_) => 4,
+            Packet::Trap(_) => 5,
+            Packet::Context(_) => 6,
+            Packet::Support(_) => 7,
+        }] += 1;
+    }
+
+    pub(crate) fn merge(&mut self, other: &Census) {
+        for (all, count) in self.0.iter_mut().zip(other.0) {
+            *all += count;
+        }
+    }
+
+    /// The formats that there are, by name.
+    pub(crate) fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        CENSUS.into_iter().zip(self.0).filter(|(_, n)| *n > 0)
+    }
+}
+
+/// What was counted and found on the way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) census: Census,
+    /// Why the last packet could not be followed.
+    pub(crate) fault: Option<Fault>,
+    /// Instructions in the last batch.
+    pub(crate) instructions: u64,
+}
+
+/// Decodes packet by packet.
+#[derive(Debug)]
+pub(crate) struct Serial {
+    reader: Reader,
+    decoder: Decoder,
+    /// Only packets of this source are looked at.
+    only: Option<u32>,
+    /// Data packets are joined to instructions later.
+    joined: bool,
+    /// Where the part ends.
+    end: u64,
+    /// The next packet is a part's first: the way to it was walked elsewhere.
+    begins: bool,
+    /// The last packet is also the first of the next part, and begins there.
+    cut: bool,
+    /// That packet is at hand.
+    at_cut: bool,
+    /// Why the part ends.
+    error: Option<Error>,
+    ended: bool,
+    /// The last error was one of framing: where the next frame starts is not known.
+    astray: bool,
+}
+
+impl Serial {
+    /// A whole source.
+    pub(crate) fn new(input: Input, setup: &Setup, only: Option<u32>) -> Self {
+        Serial {
+            reader: Reader::shared(input, &setup.config),
+            decoder: Decoder::new(&setup.config, &setup.image, setup.isa),
+            only,
+            joined: setup.config.data.enable,
+            end: u64::MAX,
+            begins: false,
+            cut: false,
+            at_cut: false,
+            error: None,
+            ended: false,
+            astray: false,
+        }
+    }
+
+    /// A part of one.
+    pub(crate) fn part(bytes: &SharedBytes, setup: &Setup, part: &Part) -> Self {
+        let mut serial = Serial::new(Input::Whole(Arc::clone(bytes)), setup, part.only);
+        if part.begins || part.start > 0 {
+            serial.decoder.resume(part.carried);
+        }
+        if part.skipped > 0 {
+            serial.decoder.skip(part.skipped);
+        }
+        serial.reader.jump(part.start, part.index, part.carried.options);
+        (serial.end, serial.begins, serial.cut, serial.error) = (part.end, part.begins, part.cut, part.error);
+        serial
+    }
+
+    /// How far it has come.
+    pub(crate) fn offset(&self) -> u64 {
+        self.reader.offset()
+    }
+
+    /// Adds events to an empty batch until it is full; nothing at the end.
+    pub(crate) fn fill(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
+        let filled = self.fill_batch(batch, notes);
+        notes.instructions = self.decoder.take_instructions();
+        filled
+    }
+
+    fn fill_batch(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
+        loop {
+            let progress =
+                if self.at_cut { self.decoder.run_approach(batch) } else { self.decoder.run(batch) };
+            match progress {
+                Ok(Progress::Full) => return Ok(()),
+                Ok(Progress::Arrived) => {}
+                Err(error) => {
+                    notes.fault = self.decoder.fault;
+                    return Err(error);
+                }
+            }
+            self.fill_quickly(batch, notes)?;
+            if batch.is_full() || self.ended || !self.decoder.is_idle() {
+                return Ok(());
+            }
+            if self.reader.offset() >= self.end {
+                self.ended = true;
+                if !self.cut {
+                    self.decoder.finish(batch);
+                }
+                return self.error.take().map_or(Ok(()), Err);
+            }
+            let next = match self.reader.next_frame() {
+                Ok(next) => next,
+                Err(error) => {
+                    self.decoder.finish(batch);
+                    self.astray = true;
+                    return Err(error);
+                }
+            };
+            let Some((offset, frame)) = next else {
+                self.ended = true;
+                self.decoder.finish(batch);
+                return Ok(());
+            };
+            if self.only.is_some_and(|only| only != frame.source) || frame.kind == Kind::Null {
+                self.reader.advance(&frame);
+                continue;
+            }
+            let mut scratch = [0; 64];
+            let payload = self.reader.payload(&frame, &mut scratch);
+            if frame.kind != Kind::Instruction {
+                give_foreign(batch, offset, &frame, payload, self.joined);
+                self.reader.advance(&frame);
+                continue;
+            }
+            let packet = Packet::read(payload, self.reader.layout());
+            self.reader.advance(&frame);
+            match packet {
+                Ok(packet) => {
+                    self.reader.note(&packet);
+                    self.at_cut = self.cut && self.reader.offset() >= self.end;
+                    if std::mem::take(&mut self.begins) {
+                        self.decoder.accept_begin(packet, offset, frame.time);
+                    } else {
+                        notes.census.add(&packet);
+                        self.decoder.accept(packet, offset, frame.len, frame.time);
+                    }
+                }
+                Err(kind) => {
+                    self.decoder.lose(batch);
+                    return Err(bad_packet(kind, offset));
+                }
+            }
+        }
+    }
+
+    /// Takes the packets that are like most, as long as there are such: format 1 or 2 behind a header byte, on a
+    /// known trail.
+    fn fill_quickly(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
+        let Some(header) = self.reader.header.filter(|_| self.decoder.is_quick()) else { return Ok(()) };
+        let (start, layout) = (self.reader.offset(), *self.reader.layout());
+        let bytes = self.reader.bytes();
+        let bytes = &bytes[..bytes.len().min(self.end.saturating_sub(start) as usize)];
+        let (mut at, mut frames, mut made) = (0, 0, Ok(true));
+        while !batch.is_full()
+            && let Some((first, payload)) = bytes[at..].split_first()
+            && let Some(payload) = payload.first_chunk()
+            && let len = u32::from(first & 31)
+            && first & !31 == header
+            && (1..=16).contains(&len)
+            && let Some(packet) = Packet::read_flow(payload, len, &layout)
+        {
+            notes.census.add(&packet);
+            made = self.decoder.quick(packet, start + at as u64, len + 1, batch);
+            at += len as usize + 1;
+            frames += 1;
+            if made != Ok(true) || !self.decoder.is_quick() {
+                break;
+            }
+        }
+        self.reader.skip(at, frames);
+        if made.is_err() {
+            notes.fault = self.decoder.fault;
+        }
+        made.map(|_| ())
+    }
+
+    /// After an error: is there more?
+    pub(crate) fn resync(&mut self) -> Result<bool> {
+        // A synchronisation packet that could not be reached is a place to go on by itself.
+        if !self.decoder.is_idle() {
+            return Ok(true);
+        }
+        if self.ended || !std::mem::take(&mut self.astray) {
+            return Ok(!self.ended);
+        }
+        Ok(match self.reader.resync()? {
+            None => {
+                self.ended = true;
+                false
+            }
+            Some(0) => true,
+            Some(skipped) => {
+                self.decoder.skip(skipped);
+                true
+            }
+        })
+    }
+}
+
+/// Data trace and unknown packets, as they are; `joined`: data packets are taken up later.
+fn give_foreign(batch: &mut Batch, offset: u64, frame: &Frame, payload: &[u8], joined: bool) {
+    let data = batch.add_bytes(payload);
+    let code = if joined && frame.kind == Kind::Data { attach::PACKET } else { u32::from(frame.code) };
+    batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
+}

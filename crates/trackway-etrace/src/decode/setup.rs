@@ -1,0 +1,24 @@
+//! What every part and source is decoded with.
+
+use std::sync::Arc;
+
+use trackway_core::Isa;
+use trackway_image::Image;
+
+use super::attach::Attach;
+use crate::config::Config;
+
+/// Settings and program, shared by all parts and sources.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) config: Arc<Config>,
+    pub(crate) image: Arc<Image>,
+    pub(crate) isa: Isa,
+}
+
+impl Setup {
+    /// A fresh stage that attaches data packets to instructions.
+    pub(crate) fn attach(&self) -> Attach {
+        Attach::new(&self.config, &self.image, self.isa)
+    }
+}

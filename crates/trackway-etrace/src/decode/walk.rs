@@ -1,0 +1,566 @@
+//! Following the program: from the last instruction known to the one that a packet names (chapter 11).
+//!
+//! The walk goes from block to block of the image's table. It can stop in the middle when a batch is full
+//! and go on with the next one: a packet can stand for billions of predicted branches.
+
+mod emit;
+
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_image::{Block, Cursor, Image, Waypoints};
+use trackway_isa::Control;
+
+use super::fault::Fault;
+use crate::config::Config;
+use crate::mirrored::{JumpCache, Predictor, ReturnStack};
+use crate::modes::Options;
+use crate::port::{control_of, privilege_of, sequential_target};
+
+/// Outcomes of branches that are told and not used yet: bits first, then predictions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Outcomes {
+    /// Oldest in bit 0, 1 = not taken.
+    bits: u64,
+    count: u32,
+    /// The first of them was told by a synchronisation packet, and the predictor never sees it.
+    untrained: bool,
+    /// Then so many that go as predicted.
+    predicted: u64,
+    /// Then one that does not.
+    missed: bool,
+}
+
+impl Outcomes {
+    #[inline]
+    pub(crate) fn left(&self) -> u64 {
+        u64::from(self.count) + self.predicted + u64::from(self.missed)
+    }
+
+    #[inline]
+    pub(crate) fn add_map(&mut self, map: u32, count: u32) {
+        let map = u64::from(map) & ((1u64 << count) - 1);
+        self.bits |= map << self.count;
+        self.count += count;
+    }
+
+    pub(crate) fn add_predicted(&mut self, count: u64, missed: bool) {
+        self.predicted += count;
+        self.missed = missed;
+    }
+
+    pub(crate) fn add_sync(&mut self, not_taken: bool) {
+        self.untrained = self.count == 0;
+        self.add_map(u32::from(not_taken), 1);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Outcomes::default();
+    }
+}
+
+/// Where a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Goal {
+    /// The address of a format 0, 1 or 2 packet.
+    Address { target: u64, notify: bool, updiscon: bool, depth: Option<u32> },
+    /// The last branch told.
+    LastBranch,
+    /// The address of a 3/0 packet; of another privilege, unless the target of a trap return.
+    Sync { target: u64, gated: bool },
+    /// The next uninferable jump, which goes to the address reported before.
+    Again { target: u64 },
+}
+
+impl Goal {
+    #[inline]
+    fn target(&self) -> Option<u64> {
+        match *self {
+            Goal::Address { target, .. } | Goal::Sync { target, .. } | Goal::Again { target } => Some(target),
+            Goal::LastBranch => None,
+        }
+    }
+}
+
+/// Blocks that may be walked without using the outcome of a branch.
+const MAX_BLOCKS: u32 = 1 << 16;
+
+/// The walker: where execution is, and everything that decides where it goes.
+#[derive(Debug)]
+pub(crate) struct Walker {
+    image: Arc<Image>,
+    isa: Isa,
+    x1_only: bool,
+    depth_mask: u32,
+    pub(crate) cursor: Cursor,
+    pub(crate) options: Options,
+    /// The last instruction that is known to have retired.
+    pub(crate) pc: u64,
+    /// Start of the run that holds it and was not given out yet; behind `pc` if all was.
+    pub(crate) start: u64,
+    /// The instruction in front of `start`, where the run was cut there and no jump led to it.
+    before: Option<u64>,
+    /// What led to `start`.
+    via: Control,
+    /// Where the walk through the current block has come: nothing below was not passed.
+    lo: u64,
+    blocks: u32,
+    pub(crate) outcomes: Outcomes,
+    pub(crate) stack: ReturnStack,
+    pub(crate) predictor: Predictor,
+    pub(crate) cache: JumpCache,
+    /// The address of the last packet was met, and not as the target of an uninferable jump.
+    pub(crate) inferred: bool,
+    /// The target of the walk is a branch, whose own outcome is told too.
+    target_branch: bool,
+    /// The program contradicts the trace.
+    pub(crate) doubtful: bool,
+    /// Offset of the packet, for the events.
+    pub(crate) offset: u64,
+    /// Instructions given out.
+    pub(crate) instructions: u64,
+    /// No mode learns from branches and calls.
+    is_plain: bool,
+    /// The block at `start` was given out before it was left.
+    given: bool,
+    privilege: Option<Privilege>,
+    context: Option<u64>,
+}
+
+/// Did the walk arrive?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Yes.
+    Arrived,
+    /// The batch is full; go on with the next one.
+    Full,
+}
+
+impl Walker {
+    pub(crate) fn new(config: &Config, image: &Arc<Image>, isa: Isa) -> Self {
+        Walker {
+            image: Arc::clone(image),
+            isa,
+            x1_only: config.calls_x1_only,
+            depth_mask: crate::wire::instruction::ones(config.params.irdepth_bits()),
+            cursor: image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor(),
+            options: config.options,
+            pc: 0,
+            start: 0,
+            before: None,
+            via: Control::Sequential,
+            lo: 0,
+            blocks: 0,
+            outcomes: Outcomes::default(),
+            stack: ReturnStack::new(config),
+            predictor: Predictor::new(config),
+            cache: JumpCache::new(config),
+            inferred: false,
+            target_branch: false,
+            doubtful: false,
+            offset: 0,
+            instructions: 0,
+            is_plain: false,
+            given: false,
+            privilege: None,
+            context: None,
+        }
+    }
+
+    /// Chooses the code that this privilege and context see.
+    pub(crate) fn see(&mut self, privilege: Option<u32>, context: Option<u64>) {
+        let privilege = privilege.and_then(privilege_of);
+        if (privilege, context) != (self.privilege, self.context) {
+            (self.privilege, self.context) = (privilege, context);
+            let seen = Context { privilege, context_id: context, ..Context::default() };
+            let blocks = self.image.blocks(&seen, self.isa, Waypoints::ETRACE);
+            if !Arc::ptr_eq(&blocks, self.cursor.blocks()) {
+                self.cursor = blocks.cursor();
+            }
+        }
+    }
+
+    /// Execution is at `pc`, whatever was before. `before` is the instruction that retired just before it.
+    pub(crate) fn place(&mut self, pc: u64, before: Option<u64>) {
+        self.pc = pc;
+        self.start = pc;
+        self.before = before;
+        self.via = Control::Sequential;
+        self.inferred = false;
+        self.given = false;
+        self.predictor.reset();
+        self.cache.reset();
+        self.stack.reset();
+    }
+
+    /// The instruction in front of the run going on, if no jump led there.
+    pub(crate) fn before(&self) -> Option<u64> {
+        self.before
+    }
+
+    pub(crate) fn is_branch(&mut self, pc: u64) -> bool {
+        self.cursor.at(pc).is_some_and(|block| block.last == pc && block.control == Control::Branch)
+    }
+
+    /// As `is_branch`, in the code that another privilege and context see.
+    pub(crate) fn is_branch_seen(&mut self, pc: u64, privilege: Option<u32>, context: Option<u64>) -> bool {
+        let privilege = privilege.and_then(privilege_of);
+        if (privilege, context) == (self.privilege, self.context) {
+            return self.is_branch(pc);
+        }
+        let seen = Context { privilege, context_id: context, ..Context::default() };
+        let mut cursor = self.image.blocks(&seen, self.isa, Waypoints::ETRACE).cursor();
+        cursor.at(pc).is_some_and(|block| block.last == pc && block.control == Control::Branch)
+    }
+
+    /// Before the first step of a walk.
+    #[inline]
+    pub(crate) fn set_out(&mut self, target_branch: bool) {
+        self.lo = self.pc.wrapping_add(1);
+        self.blocks = 0;
+        self.target_branch = target_branch;
+        self.is_plain = !(self.options.implicit_return | self.options.branch_prediction);
+    }
+
+    /// Walks towards the goal until it is reached or the batch is full.
+    pub(crate) fn walk(&mut self, goal: Goal, out: &mut Batch) -> Result<Progress, Fault> {
+        if self.outcomes.count >= 2 && self.is_plain && !self.given {
+            out.events.reserve(Batch::FULL.saturating_sub(out.events.len()));
+            self.stride(out);
+            if out.is_full() {
+                return Ok(Progress::Full);
+            }
+        }
+        loop {
+            let Some(block) = self.cursor.at(self.start) else {
+                return Err(Fault::NoCode { pc: self.start });
+            };
+            let left = self.outcomes.left();
+            if left < 2 && self.arrives(&goal, &block, left, out) {
+                return Ok(Progress::Arrived);
+            }
+            self.pc = block.last;
+            if self.leave(&goal, &block, left, out)? {
+                return Ok(Progress::Arrived);
+            }
+            self.lo = self.start;
+            if out.is_full() {
+                return Ok(Progress::Full);
+            }
+        }
+    }
+
+    /// Goes over blocks that end in direct transfers, as long as there are outcomes that the goal lies behind. Only
+    /// where no mode learns from them. The batch has room; apart from the rest, for the registers.
+    #[inline(never)]
+    fn stride(&mut self, out: &mut Batch) {
+        self.outcomes.untrained = false;
+        let (mut bits, mut count, mut start, mut blocks) =
+            (self.outcomes.bits, self.outcomes.count, self.start, self.blocks);
+        let (mut past, mut instructions) = (None, 0);
+        while count >= 2
+            && blocks < MAX_BLOCKS
+            && out.events.len() < Batch::FULL
+            && let Some(near) = self.cursor.near(start)
+        {
+            let is_branch = near.control() == Control::Branch;
+            let taken = bits & 1 == 0;
+            let (end, target) = (near.end(), near.target());
+            let run = Run {
+                start,
+                end,
+                count: near.count(),
+                accesses: None,
+                isa: self.isa,
+                exit: near.control().exit(),
+                taken: if is_branch { Some(taken) } else { None },
+                attempted: false,
+                doubtful: self.doubtful,
+                withdrawn: false,
+            };
+            if !put(&mut out.events, Event { offset: self.offset, kind: EventKind::Run(run) }) {
+                break;
+            }
+            instructions += u64::from(near.count());
+            bits >>= u32::from(is_branch);
+            count -= u32::from(is_branch);
+            blocks = if is_branch { 0 } else { blocks + 1 };
+            start = if is_branch & !taken { end } else { target };
+            past = Some(near);
+        }
+        if let Some(near) = past {
+            (self.outcomes.bits, self.outcomes.count, self.blocks) = (bits, count, blocks);
+            self.instructions += instructions;
+            self.pc = near.last();
+            self.go(start, near.control());
+            self.lo = start;
+        }
+    }
+
+    /// Is the goal in this block, ahead of where the walk is? Then goes there.
+    #[inline]
+    fn arrives(&mut self, goal: &Goal, block: &Block, left: u64, out: &mut Batch) -> bool {
+        let (target, notify, gated) = match *goal {
+            Goal::LastBranch => {
+                if left == 1 && block.control == Control::Branch && block.last >= self.lo {
+                    self.pc = block.last;
+                    self.settle();
+                    return true;
+                }
+                return false;
+            }
+            Goal::Again { .. } => return false,
+            Goal::Address { target, notify, updiscon, depth } => {
+                if !notify && (updiscon || depth.is_some_and(|depth| !self.is_depth(depth))) {
+                    return false;
+                }
+                (target, notify, false)
+            }
+            Goal::Sync { target, gated } => (target, false, gated),
+        };
+        if target < self.lo || target > block.last {
+            return false;
+        }
+        let at_branch = target == block.last && block.control == Control::Branch;
+        if left != u64::from(at_branch) {
+            return false;
+        }
+        if target != self.start && self.cursor.position(self.start, target).is_none() {
+            return false;
+        }
+        let via = if target == self.start { self.via } else { Control::Sequential };
+        if gated && via != Control::TrapReturn {
+            return false;
+        }
+        self.pc = target;
+        self.settle();
+        if notify {
+            self.note_mark(out);
+        }
+        // A branch that is the last one told can only be this one.
+        self.inferred = matches!(goal, Goal::Address { .. }) && !notify && !at_branch;
+        true
+    }
+
+    /// A prediction for the branch that execution stands at becomes an outcome: the table may be cleared
+    /// before it is used.
+    fn settle(&mut self) {
+        if self.outcomes.count == 0 && self.outcomes.left() == 1 {
+            let taken = self.predictor.predict(self.pc) != self.outcomes.missed;
+            let trained = Outcomes { bits: u64::from(!taken), count: 1, ..Outcomes::default() };
+            self.outcomes = trained;
+        }
+    }
+
+    /// Leaves the block by its last instruction; true if that arrives at the goal.
+    #[inline]
+    fn leave(&mut self, goal: &Goal, block: &Block, left: u64, out: &mut Batch) -> Result<bool, Fault> {
+        match block.control {
+            Control::Branch => {
+                let Some(taken) = self.outcome(block.last) else {
+                    return Err(Fault::NoOutcome { pc: block.last });
+                };
+                self.blocks = 0;
+                self.give_block(block, Some(taken), out);
+                let target = block.target.ok_or(Fault::NoCode { pc: block.last })?;
+                self.go(if taken { target } else { block.end }, Control::Branch);
+                Ok(false)
+            }
+            Control::Jump | Control::Call | Control::OtherJump => {
+                self.give_block(block, None, out);
+                if block.control == Control::Call && self.options.implicit_return && self.is_call(block) {
+                    self.stack.push(block.end);
+                }
+                self.go(block.target.ok_or(Fault::NoCode { pc: block.last })?, block.control);
+                self.count_block(goal)
+            }
+            control if control.is_indirect() => self.leave_indirect(goal, block, left, out),
+            _ => {
+                // A long run, or what traps by itself and went on all the same.
+                self.give_block(block, None, out);
+                let before = block.last;
+                self.go(block.end, Control::Sequential);
+                self.before = Some(before);
+                self.count_block(goal)
+            }
+        }
+    }
+
+    fn count_block(&mut self, goal: &Goal) -> Result<bool, Fault> {
+        self.blocks += 1;
+        if self.blocks > MAX_BLOCKS {
+            return Err(Fault::Endless { pc: self.pc, target: goal.target().unwrap_or(0) });
+        }
+        Ok(false)
+    }
+
+    #[inline]
+    fn go(&mut self, to: u64, via: Control) {
+        self.start = to;
+        self.via = via;
+        self.before = None;
+    }
+
+    fn leave_indirect(
+        &mut self,
+        goal: &Goal,
+        block: &Block,
+        left: u64,
+        out: &mut Batch,
+    ) -> Result<bool, Fault> {
+        let control = self.refined(block);
+        let is_call = control == Control::IndirectCall;
+        // The order of chapter 11: pairs, then returns, then what needs an address.
+        if let Some(to) = self.pair_target(block) {
+            self.give_block(block, None, out);
+            if is_call && self.options.implicit_return {
+                self.stack.push(block.end);
+            }
+            self.go(to, block.control);
+            return self.count_block(goal);
+        }
+        if let Some(to) = self.implicit_return(control, goal, left) {
+            self.stack.pop();
+            self.give_block(block, None, out);
+            self.go(to, block.control);
+            return self.count_block(goal);
+        }
+        let Some(target) = goal.target() else { return Err(Fault::NoTarget { pc: block.last }) };
+        // Outcomes of a packet that came later do not count.
+        if left != u64::from(self.target_branch) && !matches!(goal, Goal::Again { .. }) {
+            return Err(Fault::BranchesLeft { pc: block.last, left });
+        }
+        self.give_block(block, None, out);
+        if is_call && self.options.implicit_return {
+            self.stack.push(block.end);
+        }
+        if self.options.jump_target_cache && !matches!(goal, Goal::Sync { .. }) {
+            self.cache.insert(target);
+        }
+        self.go(target, block.control);
+        self.pc = target;
+        if self.target_branch {
+            self.settle();
+        }
+        self.inferred = false;
+        if let Goal::Address { notify: true, .. } = goal {
+            self.note_mark(out);
+        }
+        Ok(true)
+    }
+
+    /// Is this the call depth, as far as the field can tell? A counter that reaches 2^n does not fit.
+    fn is_depth(&self, depth: u32) -> bool {
+        depth == self.stack.depth() & self.depth_mask
+    }
+
+    /// The return's target, if the stack tells it. A return at the depth that the packet reports, with no
+    /// more branches to come, is the one that went elsewhere.
+    fn implicit_return(&mut self, control: Control, goal: &Goal, left: u64) -> Option<u64> {
+        if control != Control::Return || !self.options.implicit_return {
+            return None;
+        }
+        if let Goal::Address { depth: Some(depth), .. } = *goal
+            && self.is_depth(depth)
+            && left == u64::from(self.target_branch)
+        {
+            return None;
+        }
+        self.stack.top()
+    }
+
+    /// The class of a block's last instruction, by chapter 11 where that is asked for.
+    fn refined(&self, block: &Block) -> Control {
+        if !self.x1_only {
+            return block.control;
+        }
+        match self.fetch(block.last) {
+            Some(encoding) => control_of(self.isa, block.last, encoding, true),
+            None => block.control,
+        }
+    }
+
+    fn is_call(&self, block: &Block) -> bool {
+        !self.x1_only || self.refined(block) == Control::Call
+    }
+
+    fn fetch(&self, pc: u64) -> Option<u32> {
+        self.cursor.blocks().memory().fetch(self.isa, pc).map(|(encoding, _)| encoding)
+    }
+
+    /// Target of the jump at the block's end, if the instruction before tells it.
+    fn pair_target(&mut self, block: &Block) -> Option<u64> {
+        if !self.options.sijump || block.control == Control::TrapReturn {
+            return None;
+        }
+        let before = if block.last == self.start { self.before? } else { self.predecessor(block.last)? };
+        sequential_target(self.isa, before, self.fetch(before)?, self.fetch(block.last)?)
+    }
+
+    /// The instruction before `pc` in the run from `start`.
+    pub(crate) fn predecessor(&mut self, pc: u64) -> Option<u64> {
+        let position = self.cursor.position(self.start, pc)?.checked_sub(1)?;
+        [2, 4].into_iter().map(|size| pc.wrapping_sub(size)).find(|before| {
+            *before == self.start && position == 0
+                || self.cursor.position(self.start, *before) == Some(position)
+        })
+    }
+
+    /// Takes the next outcome and teaches the predictor.
+    #[inline]
+    fn outcome(&mut self, pc: u64) -> Option<bool> {
+        let outcomes = &mut self.outcomes;
+        let taken = if outcomes.count > 0 {
+            let taken = outcomes.bits & 1 == 0;
+            outcomes.bits >>= 1;
+            outcomes.count -= 1;
+            if std::mem::take(&mut outcomes.untrained) {
+                return Some(taken);
+            }
+            taken
+        } else if outcomes.predicted > 0 {
+            outcomes.predicted -= 1;
+            self.predictor.predict(pc)
+        } else if std::mem::take(&mut outcomes.missed) {
+            !self.predictor.predict(pc)
+        } else {
+            return None;
+        };
+        if self.options.branch_prediction {
+            self.predictor.train(pc, taken);
+        }
+        Some(taken)
+    }
+
+    /// The instruction after `pc`, if it can be told without another packet.
+    pub(crate) fn successor(&mut self) -> Option<u64> {
+        let at = if self.start <= self.pc { self.start } else { self.pc };
+        let block = self.cursor.at(at)?;
+        if block.last != self.pc {
+            let length = self.cursor.blocks().memory().fetch(self.isa, self.pc)?.1;
+            return Some(self.pc.wrapping_add(u64::from(length)));
+        }
+        match block.control {
+            Control::Branch => {
+                let taken = match self.outcomes.count {
+                    0 => return None,
+                    _ => self.outcomes.bits & 1 == 0,
+                };
+                if taken { block.target } else { Some(block.end) }
+            }
+            Control::Jump | Control::Call | Control::OtherJump => block.target,
+            control if control.is_indirect() => self.pair_target(&block).or_else(|| {
+                let is_return = self.refined(&block) == Control::Return && self.options.implicit_return;
+                if is_return { self.stack.top() } else { None }
+            }),
+            _ => Some(block.end),
+        }
+    }
+
+    /// What the instruction at `pc` does.
+    pub(crate) fn control(&mut self) -> Option<Control> {
+        let at = if self.start <= self.pc { self.start } else { self.pc };
+        let block = self.cursor.at(at)?;
+        Some(if block.last == self.pc { block.control } else { Control::Sequential })
+    }
+}

@@ -1,0 +1,262 @@
+//! From events to the data interface: what an instruction's recorded accesses are at the port.
+
+use trackway_core::*;
+
+use super::data_queue::{Doing, Item};
+use crate::config::Config;
+use crate::port::expected::{Atomic, Csr, Expectations, Expected};
+use crate::port::{Access, Dtype, Transfer};
+
+/// Makes transfers of recorded accesses.
+#[derive(Debug)]
+pub(crate) struct DataShaper {
+    expectations: Expectations,
+    atomics: bool,
+    csrs: bool,
+    has_data: bool,
+    split: bool,
+    latency: u64,
+    /// Accesses so far: the clock of invented latencies.
+    now: u64,
+    /// Split: data on their way, by id, and when they come.
+    under_way: Vec<(u32, Option<u128>, u64)>,
+    free: Vec<u32>,
+    /// Data that are not recorded, and accesses that found no place.
+    pub(crate) invented: u64,
+    pub(crate) odd: u64,
+    /// Accesses told: of memory, of registers.
+    pub(crate) told: (u64, u64),
+}
+
+/// The accesses of one instruction.
+#[derive(Clone, Copy)]
+pub(crate) struct Recorded<'a> {
+    pub(crate) batch: &'a Batch,
+    pub(crate) accesses: Accesses,
+}
+
+impl Recorded<'_> {
+    fn value(&self, value: Value) -> Option<u128> {
+        match value {
+            Value::Unknown => None,
+            Value::Word(word) => Some(word.into()),
+            Value::Bytes(span) => {
+                let bytes = self.batch.bytes_of(span).iter().take(16).rev();
+                Some(bytes.fold(0, |value, byte| value << 8 | u128::from(*byte)))
+            }
+        }
+    }
+
+    fn source(&self, class: RegClass, number: u16) -> Option<u128> {
+        let regs = self.batch.regs_of(self.accesses).iter();
+        let mut of =
+            regs.filter(|access| access.role == RegRole::Source && access.reg == Reg { class, number });
+        of.next().and_then(|access| self.value(access.value))
+    }
+
+    fn names_csr(&self, number: u16) -> bool {
+        let reg = Reg { class: RegClass::Csr, number };
+        self.batch.regs_of(self.accesses).iter().any(|access| access.reg == reg)
+    }
+
+    /// The first access of that kind and size.
+    fn access(&self, kind: MemKind, dsize: u8) -> Option<&MemAccess> {
+        let mut mem = self.batch.mem_of(self.accesses).iter();
+        mem.find(|access| access.kind == kind && access.size == 1 << dsize && !access.range)
+    }
+}
+
+impl DataShaper {
+    pub(crate) fn new(config: &Config, isa: Isa) -> Self {
+        DataShaper {
+            expectations: Expectations::new(isa),
+            atomics: config.has_atomics(),
+            csrs: config.has_csrs(),
+            has_data: !config.options.no_data,
+            split: config.data.split,
+            latency: config.data.latency.into(),
+            now: 0,
+            under_way: Vec::new(),
+            free: (0..1 << config.params.lrid_width).rev().collect(),
+            invented: 0,
+            odd: 0,
+            told: (0, 0),
+        }
+    }
+
+    /// What the instruction does, with what is recorded of it.
+    pub(crate) fn instruction(
+        &mut self,
+        iaddr: u64,
+        encoding: u32,
+        recorded: Recorded<'_>,
+        out: &mut Vec<Item>,
+    ) {
+        let begun = self.told.0;
+        match self.expectations.of(encoding) {
+            Expected::Nothing => {}
+            Expected::One(dtype, dsize) => self.one(iaddr, dtype, dsize, recorded, out),
+            Expected::Perhaps(dsize) => self.one(iaddr, Dtype::STORE, dsize, recorded, out),
+            Expected::Atomic(atomic) => self.atomic(iaddr, &atomic, recorded, out),
+            Expected::Csr(csr) if self.csrs => self.csr(iaddr, &csr, recorded, out),
+            Expected::Csr(_) => {}
+            Expected::Many(dtype, dsize) => {
+                let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
+                for access in recorded.batch.mem_of(recorded.accesses) {
+                    let size = access.size.max(1).ilog2() as u8;
+                    let fits = access.size == 1 << size && size <= 4 && dsize.is_none_or(|of| of == size);
+                    if access.kind == kind && fits && !access.range {
+                        self.tell(iaddr, dtype, size, access, recorded, out);
+                    }
+                }
+                out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, dsize) });
+            }
+        }
+        self.odd += u64::from(recorded.accesses.mem_len).saturating_sub(self.told.0 - begun);
+    }
+
+    /// What an instruction could do of which nothing is recorded.
+    pub(crate) fn silent(&mut self, iaddr: u64, encoding: u32, out: &mut Vec<Item>) {
+        let mut silence =
+            |dtype, dsize| out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, dsize) });
+        match self.expectations.of(encoding) {
+            Expected::One(dtype, dsize) => silence(dtype, Some(dsize)),
+            Expected::Perhaps(dsize) => silence(Dtype::STORE, Some(dsize)),
+            Expected::Atomic(atomic) if self.atomics => silence(atomic.dtype, Some(atomic.dsize)),
+            Expected::Atomic(atomic) => {
+                silence(Dtype::LOAD, Some(atomic.dsize));
+                silence(Dtype::STORE, Some(atomic.dsize));
+            }
+            Expected::Csr(csr) if self.csrs => silence(csr.dtype, None),
+            Expected::Many(dtype, dsize) => silence(dtype, dsize),
+            Expected::Nothing | Expected::Csr(_) => {}
+        }
+    }
+
+    fn one(&mut self, iaddr: u64, dtype: Dtype, dsize: u8, recorded: Recorded<'_>, out: &mut Vec<Item>) {
+        let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
+        let failed = recorded.access(MemKind::Faulting, dsize).filter(|_| self.split && dtype == Dtype::LOAD);
+        match recorded.access(kind, dsize).or(failed) {
+            Some(access) => self.tell(iaddr, dtype, dsize, access, recorded, out),
+            None => out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, Some(dsize)) }),
+        }
+    }
+
+    /// A load or a store.
+    fn tell(
+        &mut self,
+        iaddr: u64,
+        dtype: Dtype,
+        dsize: u8,
+        access: &MemAccess,
+        recorded: Recorded<'_>,
+        out: &mut Vec<Item>,
+    ) {
+        let data = self.known(recorded.value(access.data));
+        self.told.0 += 1;
+        let failed = access.kind == MemKind::Faulting;
+        self.give(iaddr, Access { dtype, daddr: access.address, dsize, data, operand: 0 }, failed, out);
+    }
+
+    /// The data, or an invention where packets have to have some.
+    fn known(&mut self, data: Option<u128>) -> u128 {
+        self.invented += u64::from(data.is_none() && self.has_data);
+        data.unwrap_or(0)
+    }
+
+    fn atomic(&mut self, iaddr: u64, atomic: &Atomic, recorded: Recorded<'_>, out: &mut Vec<Item>) {
+        let dsize = atomic.dsize;
+        let (loaded, stored, address, count) = match recorded.access(MemKind::ReadWrite, dsize) {
+            Some(access) => {
+                let stored = recorded.batch.mem_extra_of(access).map(|extra| extra.stored);
+                (recorded.value(access.data), stored.and_then(|of| recorded.value(of)), access.address, 1)
+            }
+            // Some producers tell both halves.
+            None => match (recorded.access(MemKind::Read, dsize), recorded.access(MemKind::Write, dsize)) {
+                (Some(read), Some(write)) => {
+                    (recorded.value(read.data), recorded.value(write.data), read.address, 2)
+                }
+                _ => {
+                    let (dtype, more) =
+                        if self.atomics { (atomic.dtype, None) } else { (Dtype::LOAD, Some(Dtype::STORE)) };
+                    for dtype in [Some(dtype), more].into_iter().flatten() {
+                        out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, Some(dsize)) });
+                    }
+                    return;
+                }
+            },
+        };
+        self.told.0 += count;
+        let data = self.known(loaded);
+        let source = match atomic.rs2 {
+            0 => Some(0),
+            rs2 => recorded.source(RegClass::Int, rs2.into()),
+        };
+        let derived = stored.map(|stored| u128::from(atomic.operand(data as u64, stored as u64)));
+        let operand = source
+            .filter(|of| stored.is_none_or(|stored| atomic.stored(data as u64, *of as u64) == stored as u64));
+        let operand = operand.or(derived).unwrap_or(0);
+        let access = Access { dtype: atomic.dtype, daddr: address, dsize, data, operand };
+        if self.atomics {
+            return self.give(iaddr, access, false, out);
+        }
+        let stored = stored.unwrap_or_else(|| atomic.stored(data as u64, operand as u64).into());
+        self.give(iaddr, Access { dtype: Dtype::LOAD, operand: 0, ..access }, false, out);
+        self.give(iaddr, Access { dtype: Dtype::STORE, data: stored, operand: 0, ..access }, false, out);
+    }
+
+    fn csr(&mut self, iaddr: u64, csr: &Csr, recorded: Recorded<'_>, out: &mut Vec<Item>) {
+        if self.has_data && !recorded.names_csr(csr.number) {
+            return out.push(Item { iaddr, before: None, what: Doing::Silence(csr.dtype, None) });
+        }
+        let data = match csr.reads {
+            true => self.known(recorded.source(RegClass::Csr, csr.number)),
+            false => 0,
+        };
+        let operand = match csr.operand {
+            Err(immediate) => immediate.into(),
+            Ok(0) => 0,
+            Ok(rs1) => self.known(recorded.source(RegClass::Int, rs1.into())),
+        };
+        self.told.1 += 1;
+        let access = Access { dtype: csr.dtype, daddr: csr.number.into(), dsize: 3, data, operand };
+        self.give(iaddr, access, false, out);
+    }
+
+    /// Hands the access on, in two phases where the interface is split.
+    fn give(&mut self, iaddr: u64, access: Access, failed: bool, out: &mut Vec<Item>) {
+        self.now += 1;
+        self.due(iaddr, out);
+        let mut push = |transfer| out.push(Item { iaddr, before: None, what: Doing::Transfer(transfer) });
+        if !self.split || !(access.dtype == Dtype::LOAD || access.dtype.is_atomic()) {
+            return push(Transfer::Unified(access));
+        }
+        if self.free.is_empty() {
+            // All ids are taken: the oldest load has to end first.
+            let (lid, data, _) = self.under_way.remove(0);
+            push(Transfer::Response { lid, data });
+            self.free.push(lid);
+        }
+        let Some(lrid) = self.free.pop() else { return };
+        push(Transfer::Request { access: Access { data: 0, ..access }, lrid });
+        // Out of order, and always the same way.
+        let wait = access.daddr.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        let due = self.now + if self.latency == 0 { 0 } else { wait % (self.latency + 1) };
+        self.under_way.push((lrid, (!failed).then_some(access.data), due));
+        self.due(iaddr, out);
+    }
+
+    /// Loads whose data come now.
+    fn due(&mut self, iaddr: u64, out: &mut Vec<Item>) {
+        while let Some(n) = self.under_way.iter().position(|(_, _, due)| *due <= self.now) {
+            let (lid, data, _) = self.under_way.remove(n);
+            self.free.push(lid);
+            out.push(Item { iaddr, before: None, what: Doing::Transfer(Transfer::Response { lid, data }) });
+        }
+    }
+
+    /// Everything that is still on its way.
+    pub(crate) fn rest(&mut self) -> Vec<Transfer> {
+        self.under_way.drain(..).map(|(lid, data, _)| Transfer::Response { lid, data }).collect()
+    }
+}

@@ -1,0 +1,643 @@
+//! From events to the port: forms retirement blocks and cycles out of any RISC-V execution.
+
+use std::sync::Arc;
+
+use trackway_core::*;
+use trackway_image::{Cursor, Image, Waypoints};
+use trackway_isa::riscv::is_plain;
+use trackway_isa::{Control, Flow, flow};
+
+use super::accesses::{DataShaper, Recorded};
+use super::data_queue::Item;
+use super::{Encoder, TrapIn};
+use crate::config::Config;
+use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
+
+/// An instruction that retired, or a straight run that ends with it; where it goes is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// First instruction of the run.
+    start: u64,
+    /// The last one.
+    address: u64,
+    /// Its length in bytes.
+    length: u8,
+    /// Where its encoding says that it goes.
+    goes: Goes,
+    control: Control,
+    taken: Option<bool>,
+    sijump: bool,
+    notify: bool,
+}
+
+/// Where an encoding says that control goes, if it is not a branch that is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Goes {
+    /// To the next instruction.
+    On,
+    To(u64),
+    /// Only the machine knows.
+    Anywhere,
+}
+
+impl Goes {
+    #[inline(always)]
+    fn of(flow: &Flow) -> Goes {
+        match flow.target {
+            Some(target) => Goes::To(target),
+            None if flow.control.is_indirect() => Goes::Anywhere,
+            None => Goes::On,
+        }
+    }
+}
+
+impl Pending {
+    /// The address behind it.
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.address.wrapping_add(u64::from(self.length))
+    }
+
+    /// Where control goes, if that is known already; `taken` is for branches.
+    fn successor(&self, taken: Option<bool>) -> Option<u64> {
+        match (self.goes, self.control) {
+            (Goes::To(target), Control::Branch) => taken.map(|taken| if taken { target } else { self.end() }),
+            (Goes::To(target), _) => Some(target),
+            (Goes::Anywhere, _) => None,
+            (Goes::On, _) => Some(self.end()),
+        }
+    }
+}
+
+/// Instructions in a block: as many as there are, unless filters look at blocks.
+fn max_block(config: &Config) -> u32 {
+    match config.encoder.block {
+        0 if config.filters.ifilters | config.filters.dfilters != 0 => config.params.retires,
+        0 => LARGEST_BLOCK,
+        block => block,
+    }
+}
+
+/// Bytes of a plain instruction.
+fn plain_length(encoding: u32) -> u8 {
+    if encoding & 3 == 3 { 4 } else { 2 }
+}
+
+/// Instructions in a block where nothing else limits them, and bytes of a straight run that steps are joined to.
+const LARGEST_BLOCK: u32 = 1 << 20;
+
+/// Forms blocks and cycles and hands them to the encoder.
+#[derive(Debug)]
+pub(crate) struct Shaper {
+    isa: Isa,
+    itype_width: u32,
+    x1_only: bool,
+    sijump: bool,
+    default_ctype: u8,
+    has_context: bool,
+    max_block: u32,
+    max_blocks: usize,
+    image: Option<Cursor>,
+    pending: Option<Pending>,
+    /// No block ends for the number of instructions in it, and no data belong to one: straight runs can be joined.
+    joins: bool,
+    /// Where an instruction would have to be to be joined to the pending one, which is plain.
+    open: Option<u64>,
+    /// The block that is being formed, and the instructions in it.
+    block: Block,
+    count: u32,
+    blocks: Vec<Block>,
+    privilege: Privilege,
+    /// What the port shows beside blocks; `ctype` is for the next one.
+    port: Cycle<'static>,
+    /// Attempted and not retired, and no trap told yet: address and encoding.
+    attempted: Option<(u64, u32)>,
+    /// Address and encoding of the instruction that retired last, for pairs.
+    last: Option<(u64, u32)>,
+    after_trap: bool,
+    /// Memory and register accesses that came by.
+    accesses: (u64, u64),
+    /// Data trace, if it is on; what the pending instruction does, and those of the block.
+    data: Option<DataShaper>,
+    pending_items: Vec<Item>,
+    items: Vec<Item>,
+    /// Items of the blocks that wait for their cycle.
+    block_items: Vec<Vec<Item>>,
+    /// The last instruction that joined the block.
+    joined: Option<u64>,
+    /// Privilege, context and how to report it, from the next instruction on.
+    incoming: Option<(Privilege, u64, u8)>,
+}
+
+impl Shaper {
+    pub(crate) fn new(config: &Config, isa: Isa, image: Option<&Image>) -> Self {
+        Shaper {
+            isa,
+            itype_width: config.params.itype_width,
+            x1_only: config.calls_x1_only,
+            sijump: config.params.sijump == 1,
+            default_ctype: if config.params.ctype_width >= 2 { 2 } else { 1 },
+            has_context: config.params.nocontext == 0,
+            max_block: max_block(config),
+            max_blocks: config.params.taken_branches.max(1) as usize,
+            image: image.map(|image| image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor()),
+            pending: None,
+            joins: max_block(config) == LARGEST_BLOCK && !config.data.enable,
+            open: None,
+            block: Block::default(),
+            count: 0,
+            blocks: Vec::new(),
+            privilege: config.encoder.privilege,
+            port: Cycle {
+                privilege: privilege_code(config.encoder.privilege).unwrap_or(0),
+                ..Cycle::default()
+            },
+            attempted: None,
+            last: None,
+            after_trap: false,
+            accesses: (0, 0),
+            data: config.data.enable.then(|| DataShaper::new(config, isa)),
+            pending_items: Vec::new(),
+            items: Vec::new(),
+            block_items: Vec::new(),
+            joined: None,
+            incoming: None,
+        }
+    }
+
+    pub(crate) fn put(&mut self, batch: &Batch, encoder: &mut Encoder) {
+        let mut instructions = 0;
+        for event in &batch.events {
+            instructions += event.kind.instructions();
+            match &event.kind {
+                EventKind::Step(step) if self.extend(step) => {}
+                EventKind::Step(step) => self.step(step, batch, encoder),
+                EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
+                EventKind::Run(_) => encoder.losses.add(Fate::Dropped, "withdrawn runs", 1),
+                EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
+                EventKind::Context(n) => self.context(&batch.contexts[*n as usize], encoder),
+                EventKind::Time(time) => self.time(time, encoder),
+                EventKind::Mark(mark) => self.mark(mark, encoder),
+                EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], encoder),
+                EventKind::State(_) => encoder.losses.add(Fate::Dropped, "state outside instructions", 1),
+                EventKind::Foreign(_) => encoder.losses.add(Fate::Dropped, "foreign items", 1),
+            }
+        }
+        encoder.losses.add(Fate::Kept, "instructions", instructions);
+    }
+
+    pub(crate) fn finish(&mut self, encoder: &mut Encoder) -> Result<()> {
+        self.settle(None, encoder);
+        self.invent_trap(encoder);
+        self.close(encoder);
+        self.flush(encoder);
+        if let Some(data) = &mut self.data {
+            encoder.respond(data.rest());
+            let (memory, registers) = data.told;
+            encoder.losses.add(Fate::Kept, "memory accesses", memory);
+            encoder.losses.add(Fate::Kept, "CSR accesses", registers);
+            encoder.losses.add(Fate::Invented, "data of accesses", data.invented);
+            encoder.losses.add(Fate::Dropped, "accesses that the instruction does not make", data.odd);
+            self.accesses.0 = self.accesses.0.saturating_sub(memory + data.odd);
+            self.accesses.1 = self.accesses.1.saturating_sub(registers);
+        }
+        encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
+        encoder.losses.add(Fate::Dropped, "register accesses", self.accesses.1);
+        encoder.finish(self.port.cycle)
+    }
+
+    /// The hot way: a plain instruction behind a plain one makes the pending run longer.
+    #[inline(always)]
+    fn extend(&mut self, step: &Step) -> bool {
+        let (Some(pc), Some(pending)) = (self.open, &mut self.pending) else { return false };
+        let is_known = step.length > 0 && step.extra.is_none() && step.outcome == Outcome::Retired;
+        let is_long = pc.wrapping_sub(pending.start) >= u64::from(LARGEST_BLOCK);
+        if step.pc != Some(pc) || !is_known || !is_plain(step.encoding) || is_long {
+            return false;
+        }
+        (pending.address, pending.length) = (pc, plain_length(step.encoding));
+        self.open = Some(pending.end());
+        self.last = Some((pc, step.encoding));
+        self.after_trap = false;
+        self.accesses.0 += u64::from(step.accesses.mem_len);
+        self.accesses.1 += u64::from(step.accesses.regs_len);
+        true
+    }
+
+    #[inline]
+    fn step(&mut self, step: &Step, batch: &Batch, encoder: &mut Encoder) {
+        let Some(pc) = step.pc else {
+            encoder.losses.add(Fate::Dropped, "instructions without an address", 1);
+            return;
+        };
+        let accesses = step.accesses;
+        self.accesses.0 += u64::from(accesses.mem_len);
+        self.accesses.1 += u64::from(accesses.regs_len);
+        if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
+            encoder.losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+            return;
+        }
+        let encoding = if step.length > 0 { Some(step.encoding) } else { self.fetch(pc) };
+        let Some(encoding) = encoding else {
+            encoder.losses.add(Fate::Dropped, "instructions without an encoding", 1);
+            self.interrupt_flow(encoder);
+            return;
+        };
+        let recorded = Recorded { batch, accesses };
+        let attempted = step.outcome == Outcome::Attempted;
+        self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
+    }
+
+    /// A straight run, block by block.
+    fn run(&mut self, run: &Run, batch: &Batch, encoder: &mut Encoder) {
+        let mut at = run.start;
+        let accesses = batch.accesses_of(run);
+        self.accesses.0 += u64::from(accesses.mem_len);
+        self.accesses.1 += u64::from(accesses.regs_len);
+        while at < run.end {
+            let Some(block) = self.image.as_mut().and_then(|image| image.at(at)) else {
+                encoder.losses.add(Fate::Dropped, "runs of code that is not known", 1);
+                return self.interrupt_flow(encoder);
+            };
+            let (mut last, mut end) = (block.last, block.end);
+            if block.end > run.end {
+                // The run ends inside the block: its last instruction has two bytes or four.
+                end = run.end;
+                let narrow = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(2)));
+                let wide = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(4)));
+                last = match (narrow, wide) {
+                    (Some(n), Some(w)) if n == w + 1 => end - 2,
+                    (_, Some(_)) => end - 4,
+                    _ => end.wrapping_sub(2),
+                };
+            }
+            let is_last = end == run.end;
+            let Some(encoding) = self.fetch(last) else { return self.interrupt_flow(encoder) };
+            let attempted = is_last && run.attempted;
+            if attempted && last > at {
+                // What comes before it retires.
+                let before = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(2)));
+                let wide = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(4)));
+                let previous = match (before, wide) {
+                    (Some(n), Some(w)) if n == w + 1 => last - 2,
+                    (_, Some(_)) => last - 4,
+                    _ => last.wrapping_sub(2),
+                };
+                if let Some(encoding) = self.fetch(previous) {
+                    self.instruction(at, previous, encoding, None, false, None, encoder);
+                }
+                at = last;
+            }
+            // Inside a run branches are not taken.
+            let taken = if is_last { run.taken } else { Some(false) };
+            let recorded = is_last.then_some(Recorded { batch, accesses });
+            self.instruction(at, last, encoding, taken, attempted, recorded, encoder);
+            at = end;
+        }
+    }
+
+    fn fetch(&self, pc: u64) -> Option<u32> {
+        let memory = self.image.as_ref()?.blocks().memory();
+        memory.fetch(self.isa, pc).map(|(encoding, _)| encoding).or_else(|| memory.word(pc))
+    }
+
+    /// One instruction, or a straight run from `start` that ends with it.
+    #[inline]
+    #[allow(clippy::too_many_arguments)] // all that is known of an instruction
+    fn instruction(
+        &mut self,
+        start: u64,
+        pc: u64,
+        encoding: u32,
+        taken: Option<bool>,
+        attempted: bool,
+        recorded: Option<Recorded<'_>>,
+        encoder: &mut Encoder,
+    ) {
+        if self.attempted.is_some() {
+            self.invent_trap(encoder);
+        }
+        let plain = is_plain(encoding);
+        let flow =
+            if plain { Flow::sequential(plain_length(encoding)) } else { flow(self.isa, pc, encoding) };
+        let retires = !attempted && flow.retires();
+        // It ends the straight run that is pending, or what is pending is settled.
+        let run = match &self.pending {
+            Some(Pending { start: first, .. }) if retires && self.open == Some(start) => {
+                Some(*first).filter(|first| start.wrapping_sub(*first) < u64::from(LARGEST_BLOCK))
+            }
+            _ => None,
+        };
+        self.open = None;
+        if run.is_none() {
+            self.settle(Some(start), encoder);
+            if self.incoming.is_some() {
+                self.enter_context(encoder);
+            }
+        }
+        if !retires {
+            self.attempted = Some((pc, encoding));
+            self.last = None;
+            return;
+        }
+        self.after_trap &= run.is_none();
+        let control = if self.x1_only { control_of(self.isa, pc, encoding, true) } else { flow.control };
+        let mut sijump = false;
+        if self.sijump {
+            if control.is_indirect() && control != Control::TrapReturn {
+                let before = if start == pc { self.last } else { self.before(start, pc) };
+                sijump = before
+                    .is_some_and(|(at, first)| sequential_target(self.isa, at, first, encoding).is_some());
+            }
+            self.last = Some((pc, encoding));
+        }
+        if self.data.is_some() {
+            self.note_data(start, pc, encoding, recorded);
+        }
+        let (start, length, goes) = (run.unwrap_or(start), flow.length, Goes::of(&flow));
+        let pending = Pending { start, address: pc, length, goes, control, taken, sijump, notify: false };
+        self.open = (self.joins && plain).then(|| pending.end());
+        self.pending = Some(pending);
+    }
+
+    /// What the pending instruction, and the run that ends with it, do to memory and CSRs.
+    fn note_data(&mut self, start: u64, pc: u64, encoding: u32, recorded: Option<Recorded<'_>>) {
+        let mut at = start;
+        while at != pc {
+            let memory = self.image.as_ref().map(|image| Arc::clone(image.blocks().memory()));
+            let Some((inside, length)) = memory.and_then(|memory| memory.fetch(self.isa, at)) else { break };
+            if let Some(data) = &mut self.data {
+                data.silent(at, inside, &mut self.pending_items);
+            }
+            at = at.wrapping_add(length.into());
+        }
+        let Some(data) = &mut self.data else { return };
+        match recorded {
+            Some(recorded) => data.instruction(pc, encoding, recorded, &mut self.pending_items),
+            None => data.silent(pc, encoding, &mut self.pending_items),
+        }
+        if start != pc && !self.pending_items.is_empty() {
+            let before = self.before(start, pc).map(|(at, _)| at);
+            for item in &mut self.pending_items {
+                item.before = before.filter(|_| item.iaddr == pc);
+            }
+        }
+    }
+
+    /// The instruction before `pc` in a run from `start`.
+    fn before(&mut self, start: u64, pc: u64) -> Option<(u64, u32)> {
+        let image = self.image.as_mut()?;
+        let position = image.position(start, pc)?.checked_sub(1)?;
+        let narrow = image.position(start, pc.wrapping_sub(2)) == Some(position);
+        let at = pc.wrapping_sub(if narrow { 2 } else { 4 });
+        self.fetch(at).map(|encoding| (at, encoding))
+    }
+
+    /// Now that it is known where control went, the pending instruction joins a block.
+    #[inline(always)]
+    fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
+        let Some(pending) = self.pending.take() else { return };
+        self.open = None;
+        let Pending { start, address, length, control, notify, .. } = pending;
+        let mut taken = false;
+        if control == Control::Branch {
+            taken = match (pending.taken, next) {
+                // A branch to the next instruction is taken or not; only the recording knows.
+                (Some(taken), _) => taken,
+                (None, Some(next)) => next != pending.end(),
+                (None, None) => {
+                    encoder.losses.add(Fate::Invented, "outcome of the last branch", 1);
+                    false
+                }
+            };
+        }
+        let itype = Itype::of(control, taken, self.itype_width);
+        self.join(start, address, length, itype, pending.sijump, notify, encoder);
+        if let Some(next) = next {
+            if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
+                encoder.losses.add(Fate::Kept, "breaks in the flow", 1);
+                self.interrupt_flow(encoder);
+            } else if !control.is_indirect() && next != pending.end() && itype.0 == 0 {
+                self.close(encoder);
+            }
+        }
+    }
+
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)] // the port's signals
+    fn join(
+        &mut self,
+        start: u64,
+        address: u64,
+        length: u8,
+        itype: Itype,
+        sijump: bool,
+        notify: bool,
+        encoder: &mut Encoder,
+    ) {
+        let halfwords = (address.wrapping_sub(start) / 2) as u32 + u32::from(length / 2);
+        let runs_on = self.count > 0
+            && start == self.block.iaddr.wrapping_add(u64::from(self.block.iretire) * 2)
+            && self.count < self.max_block;
+        if !runs_on {
+            self.close(encoder);
+            self.block.iaddr = start;
+        }
+        if !self.pending_items.is_empty() {
+            let joined = self.joined;
+            self.items.extend(
+                self.pending_items
+                    .drain(..)
+                    .map(|item| Item { before: if start == address { joined } else { item.before }, ..item }),
+            );
+        }
+        self.joined = Some(address);
+        self.after_trap = false;
+        self.count += 1;
+        self.block.iretire += halfwords;
+        self.block.ilastsize = u8::from(length > 2);
+        if itype.0 != 0 || notify || length > 4 {
+            self.block.itype = itype;
+            self.block.sijump = sijump;
+            self.block.trigger = Trigger { notify, ..Trigger::default() };
+            self.close(encoder);
+        }
+    }
+
+    /// The block is complete.
+    #[inline(always)]
+    fn close(&mut self, encoder: &mut Encoder) {
+        if self.count == 0 {
+            return;
+        }
+        let block = std::mem::take(&mut self.block);
+        self.count = 0;
+        self.joined = None;
+        if self.max_blocks == 1 {
+            if self.items.is_empty() {
+                encoder.block(&block, &self.port);
+            } else {
+                encoder.block_with(&block, &self.port, &self.items);
+                self.items.clear();
+            }
+            self.port.cycle += 1;
+            self.port.ctype = 0;
+        } else {
+            self.blocks.push(block);
+            self.block_items.push(std::mem::take(&mut self.items));
+            if self.blocks.len() == self.max_blocks {
+                self.flush(encoder);
+            }
+        }
+    }
+
+    /// The cycle is complete.
+    fn flush(&mut self, encoder: &mut Encoder) {
+        if self.blocks.is_empty() {
+            return;
+        }
+        let blocks = std::mem::take(&mut self.blocks);
+        for (block, items) in blocks.iter().zip(std::mem::take(&mut self.block_items)) {
+            encoder.block_with(block, &self.port, &items);
+        }
+        self.blocks = blocks;
+        self.blocks.clear();
+        self.port.cycle += 1;
+        self.port.ctype = 0;
+    }
+
+    /// What is known ends here, and what comes next does not follow from it.
+    fn interrupt_flow(&mut self, encoder: &mut Encoder) {
+        self.settle(None, encoder);
+        self.close(encoder);
+        self.flush(encoder);
+        encoder.stop(self.port.cycle);
+        self.last = None;
+    }
+
+    fn trap(&mut self, trap: &Trap, encoder: &mut Encoder) {
+        match trap.kind {
+            TrapKind::Exception | TrapKind::Interrupt | TrapKind::Unknown => {}
+            TrapKind::Return => return, // the return instruction tells
+            TrapKind::Reset => return self.interrupt_flow(encoder),
+        }
+        let attempted = self.attempted.take();
+        let known = attempted.map(|(pc, _)| pc).or(trap.from).or(trap.return_address);
+        let epc = known.or_else(|| self.pending.and_then(|pending| pending.successor(pending.taken)));
+        self.settle(epc, encoder);
+        self.enter_context(encoder);
+        let interrupt = trap.kind == TrapKind::Interrupt;
+        let invented = attempted.map_or(0, |(_, encoding)| self.usual_cause(encoding));
+        if trap.cause.is_none() {
+            encoder.losses.add(Fate::Invented, "causes of traps", 1);
+        }
+        let trap =
+            TrapIn { interrupt, cause: trap.cause.unwrap_or(invented), tval: trap.value.unwrap_or(0), epc };
+        self.send_trap(trap, encoder);
+    }
+
+    fn send_trap(&mut self, trap: TrapIn, encoder: &mut Encoder) {
+        self.close(encoder);
+        self.flush(encoder);
+        encoder.trap(trap, &self.port);
+        self.port.cycle += 1;
+        self.last = None;
+        self.after_trap = true;
+    }
+
+    /// An attempted instruction that no trap followed: it did trap, the recording just does not say.
+    #[inline]
+    fn invent_trap(&mut self, encoder: &mut Encoder) {
+        let Some((pc, encoding)) = self.attempted.take() else { return };
+        self.settle(Some(pc), encoder);
+        encoder.losses.add(Fate::Invented, "traps of attempted instructions", 1);
+        let cause = self.usual_cause(encoding);
+        self.send_trap(TrapIn { interrupt: false, cause, tval: 0, epc: Some(pc) }, encoder);
+    }
+
+    /// The cause of the exception that an instruction raises by itself (privileged, table of causes).
+    fn usual_cause(&self, encoding: u32) -> u64 {
+        match flow(self.isa, 0, encoding).control {
+            Control::SystemCall => match self.privilege {
+                Privilege::S | Privilege::H => 9,
+                Privilege::VS => 10,
+                Privilege::M => 11,
+                _ => 8,
+            },
+            Control::Breakpoint => 3,
+            Control::Undefined => 2,
+            _ => 13,
+        }
+    }
+
+    fn context(&mut self, context: &Context, encoder: &mut Encoder) {
+        let privilege = context.privilege.filter(|privilege| privilege_code(*privilege).is_some());
+        let id = context.context_id.filter(|_| self.has_context);
+        if id.is_none() && context.context_id.is_some() {
+            encoder.losses.add(Fate::Dropped, "context ids", 1);
+        }
+        let others = [context.vmid, context.asid, context.pid, context.tid, context.hw_thread];
+        encoder.losses.add(Fate::Dropped, "other ids", others.iter().flatten().count() as u64);
+        let now = self.incoming.map_or((self.privilege, self.port.context), |(p, c, _)| (p, c));
+        let changes_id = id.is_some_and(|id| id != now.1);
+        if privilege.is_none_or(|privilege| privilege == now.0) && !changes_id {
+            return;
+        }
+        // The instruction before still belongs to the old context; the next one tells where it went.
+        let (old, old_id, old_ctype) =
+            self.incoming.unwrap_or((self.privilege, self.port.context, self.port.ctype));
+        let ctype = if changes_id { context.change.unwrap_or(self.default_ctype).min(3) } else { old_ctype };
+        self.incoming = Some((privilege.unwrap_or(old), id.unwrap_or(old_id), ctype));
+        self.open = None;
+    }
+
+    /// A context that was announced begins here.
+    #[inline]
+    fn enter_context(&mut self, encoder: &mut Encoder) {
+        if let Some((privilege, context, ctype)) = self.incoming.take() {
+            self.close(encoder);
+            self.flush(encoder);
+            self.privilege = privilege;
+            self.port.privilege = privilege_code(privilege).unwrap_or(0);
+            self.port.context = context;
+            self.port.ctype = ctype;
+        }
+    }
+
+    fn time(&mut self, time: &Time, encoder: &mut Encoder) {
+        match (time.kind, time.value) {
+            (TimeKind::Timestamp, Some(value)) => {
+                self.port.time = value;
+                encoder.losses.add(Fate::Derived, "time stamps", 1);
+            }
+            (TimeKind::Cycles, Some(value)) => self.port.cycle += value,
+            _ => encoder.losses.add(Fate::Dropped, "times", 1),
+        }
+    }
+
+    fn mark(&mut self, mark: &Mark, encoder: &mut Encoder) {
+        match mark.kind {
+            MarkKind::Notify => match &mut self.pending {
+                Some(pending) => {
+                    pending.notify = true;
+                    self.open = None;
+                }
+                None => encoder.losses.add(Fate::Dropped, "marks", 1),
+            },
+            MarkKind::TraceOff | MarkKind::Halt | MarkKind::Suspended => self.interrupt_flow(encoder),
+            MarkKind::TraceOn => {}
+            _ => encoder.losses.add(Fate::Dropped, "marks", 1),
+        }
+    }
+
+    fn gap(&mut self, gap: &Gap, encoder: &mut Encoder) {
+        // After a trap the handler may be anywhere: nothing is missing.
+        if self.after_trap && matches!(gap.reason, GapReason::Unexplained | GapReason::Filtered) {
+            encoder.losses.add(Fate::Dropped, "gaps behind traps", 1);
+            return;
+        }
+        encoder.losses.add(Fate::Kept, "gaps", 1);
+        self.invent_trap(encoder);
+        self.interrupt_flow(encoder);
+    }
+}

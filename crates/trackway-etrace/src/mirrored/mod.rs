@@ -1,0 +1,216 @@
+//! What encoder and decoder keep in step: branch predictor, jump target cache, return stack.
+//!
+//! All three are cleared at every synchronisation packet (3.2.5 to 3.2.7).
+
+mod history;
+
+use crate::config::Config;
+
+pub use history::History;
+pub(crate) use history::{extend, low};
+
+/// The branch predictor (3.2.6): two bits per entry, the prediction and the last outcome.
+#[derive(Clone, Debug)]
+pub(crate) struct Predictor {
+    table: Box<[u8]>,
+    shift: u32,
+    clean: bool,
+}
+
+/// Next state of an entry, by state and outcome (1 = taken).
+const NEXT: [[u8; 2]; 4] = [[0b00, 0b01], [0b00, 0b11], [0b00, 0b11], [0b10, 0b11]];
+
+impl Predictor {
+    /// A predictor as the parameters say.
+    pub(crate) fn new(config: &Config) -> Self {
+        let entries = if config.params.bpred_size == 0 { 0 } else { 1 << config.params.bpred_size };
+        let table = vec![0b01; entries].into_boxed_slice();
+        Predictor { table, shift: config.params.index_shift(), clean: true }
+    }
+
+    /// Back to "not taken" throughout.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        if !self.clean {
+            self.table.fill(0b01);
+            self.clean = true;
+        }
+    }
+
+    #[inline]
+    fn index(&self, pc: u64) -> usize {
+        (pc >> self.shift) as usize & self.table.len().wrapping_sub(1)
+    }
+
+    /// Will the branch be taken?
+    #[inline]
+    pub(crate) fn predict(&self, pc: u64) -> bool {
+        self.table.get(self.index(pc)).is_some_and(|state| state & 2 != 0)
+    }
+
+    /// Learns how it went.
+    #[inline]
+    pub(crate) fn train(&mut self, pc: u64, taken: bool) {
+        let index = self.index(pc);
+        if let Some(state) = self.table.get_mut(index) {
+            *state = NEXT[usize::from(*state & 3)][usize::from(taken)];
+            self.clean = false;
+        }
+    }
+}
+
+/// The jump target cache (3.2.7), direct mapped.
+#[derive(Clone, Debug)]
+pub(crate) struct JumpCache {
+    table: Box<[u64]>,
+    shift: u32,
+    clean: bool,
+}
+
+/// No instruction starts at an odd address.
+const EMPTY: u64 = u64::MAX;
+
+impl JumpCache {
+    /// A cache as the parameters say.
+    pub(crate) fn new(config: &Config) -> Self {
+        let entries = if config.params.cache_size == 0 { 0 } else { 1 << config.params.cache_size };
+        let table = vec![EMPTY; entries].into_boxed_slice();
+        JumpCache { table, shift: config.params.index_shift(), clean: true }
+    }
+
+    /// Forgets all.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        if !self.clean {
+            self.table.fill(EMPTY);
+            self.clean = true;
+        }
+    }
+
+    /// Where an address has its entry.
+    #[inline]
+    pub(crate) fn index(&self, address: u64) -> u32 {
+        ((address >> self.shift) as usize & self.table.len().wrapping_sub(1)) as u32
+    }
+
+    /// The address in an entry.
+    #[inline]
+    pub(crate) fn get(&self, index: u32) -> Option<u64> {
+        self.table.get(index as usize).copied().filter(|address| *address != EMPTY)
+    }
+
+    /// Puts a jump target in.
+    #[inline]
+    pub(crate) fn insert(&mut self, address: u64) {
+        let index = self.index(address);
+        if let Some(entry) = self.table.get_mut(index as usize) {
+            *entry = address;
+            self.clean = false;
+        }
+    }
+}
+
+/// The return address stack (3.2.5); with a call counter the decoder keeps one of that depth.
+#[derive(Clone, Debug)]
+pub(crate) struct ReturnStack {
+    ring: Box<[u64]>,
+    top: usize,
+    depth: u32,
+}
+
+impl ReturnStack {
+    /// A stack as the parameters say.
+    pub(crate) fn new(config: &Config) -> Self {
+        ReturnStack { ring: vec![0; config.max_depth() as usize].into_boxed_slice(), top: 0, depth: 0 }
+    }
+
+    /// Forgets all.
+    #[inline]
+    pub(crate) fn reset(&mut self) {
+        self.depth = 0;
+    }
+
+    /// Entries on it.
+    #[inline]
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The predicted return address.
+    #[inline]
+    pub(crate) fn top(&self) -> Option<u64> {
+        if self.depth == 0 { None } else { Some(self.ring[self.top]) }
+    }
+
+    /// A call; where it is full, the oldest entry goes.
+    #[inline]
+    pub(crate) fn push(&mut self, link: u64) {
+        if self.ring.is_empty() {
+            return;
+        }
+        self.top = if self.top + 1 == self.ring.len() { 0 } else { self.top + 1 };
+        self.ring[self.top] = link;
+        self.depth = (self.depth + 1).min(self.ring.len() as u32);
+    }
+
+    /// A return.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<u64> {
+        let link = self.top()?;
+        self.top = if self.top == 0 { self.ring.len() - 1 } else { self.top - 1 };
+        self.depth -= 1;
+        Some(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 3.2.6: the prediction has to fail twice before it changes.
+    #[test]
+    fn section_3_2_6_states() {
+        let mut config = Config::default();
+        config.params.bpred_size = 4;
+        let mut predictor = Predictor::new(&config);
+        // From 01 one failure is the second: the last outcome counts as one.
+        let (t, n) = (true, false);
+        for (taken, predicted) in
+            [(t, n), (t, t), (n, t), (t, t), (n, t), (n, t), (n, n), (t, n), (t, n), (t, t)]
+        {
+            assert_eq!(predictor.predict(0x100), predicted);
+            predictor.train(0x100, taken);
+        }
+        assert!(!predictor.predict(0x102));
+        assert!(predictor.predict(0x100 + (2 << 4)), "the same entry");
+        predictor.reset();
+        assert!(!predictor.predict(0x100));
+    }
+
+    #[test]
+    fn section_3_2_7_entries() {
+        let mut config = Config::default();
+        config.params.cache_size = 3;
+        let mut cache = JumpCache::new(&config);
+        cache.insert(0x1006);
+        assert_eq!((cache.index(0x1006), cache.get(3)), (3, Some(0x1006)));
+        cache.insert(0x2006);
+        assert_eq!(cache.get(3), Some(0x2006));
+        cache.reset();
+        assert_eq!(cache.get(3), None);
+        config.params.iaddress_lsb = 2;
+        assert_eq!(JumpCache::new(&config).index(0x100c), 3);
+    }
+
+    /// Chapter 11, `push_return_stack`: the oldest entry goes.
+    #[test]
+    fn chapter_11_stack_overflow() {
+        let mut config = Config::default();
+        config.params.return_stack_size = 1;
+        let mut stack = ReturnStack::new(&config);
+        for link in [2, 4, 6] {
+            stack.push(link);
+        }
+        assert_eq!((stack.depth(), stack.pop(), stack.pop(), stack.pop()), (2, Some(6), Some(4), None));
+    }
+}

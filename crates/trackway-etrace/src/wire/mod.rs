@@ -1,0 +1,15 @@
+//! Packets on the wire (chapters 6 and 7): every field declared once, read, written and shown by that declaration.
+
+pub(crate) mod bits;
+pub mod data;
+pub mod instruction;
+pub(crate) mod read;
+mod received;
+mod text;
+mod write;
+
+pub use bits::Payload;
+pub use read::{Item, Reader};
+pub use received::Received;
+pub use text::{Text, show_data, show_packet};
+pub use write::Writer;

@@ -1,0 +1,266 @@
+//! Bytes to frames and packets.
+
+use std::sync::Arc;
+
+use trackway_core::{Error, ErrorKind, Feed, Input, Result};
+
+use super::data;
+use super::instruction::{Layout, Packet};
+use super::received::Received;
+use crate::config::Config;
+use crate::modes::Options;
+use crate::transport::{Frame, Kind, find_zero_run};
+
+/// A frame, where it is, and the packet in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Byte offset of the frame.
+    pub offset: u64,
+    /// What stands around the payload.
+    pub frame: Frame,
+    /// The instruction trace packet, if it is one.
+    pub packet: Option<Received<Packet>>,
+    /// The data trace packet, if it is one and there is a data trace.
+    pub data: Option<Received<data::Packet>>,
+    /// The payload of anything but instruction trace.
+    pub payload: Vec<u8>,
+}
+
+/// Reads frame by frame.
+///
+/// ```
+/// use trackway_core::Input;
+/// use trackway_etrace::{Config, Reader, wire::instruction::Packet};
+/// let mut reader = Reader::new(Input::from_vec(vec![0x41, 0x0a]), &Config::default());
+/// let item = reader.read()?.unwrap();
+/// let Packet::Address(reported) = item.packet.unwrap().packet else { unreachable!() };
+/// assert_eq!(reported.address, 2);
+/// assert!(reader.read()?.is_none());
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Reader {
+    feed: Feed,
+    config: Arc<Config>,
+    layout: Layout,
+    options: Options,
+    data_layout: data::Layout,
+    sizes: data::Sizes,
+    /// Number of the next frame.
+    index: u64,
+    /// See [`Framing::lone_header`](crate::transport::Framing).
+    pub(crate) header: Option<u8>,
+}
+
+impl Reader {
+    /// A reader at the start of `input`.
+    pub fn new(input: Input, config: &Config) -> Self {
+        Reader::shared(input, &Arc::new(config.clone()))
+    }
+
+    /// As [`new`](Reader::new), for many readers.
+    pub(crate) fn shared(input: Input, config: &Arc<Config>) -> Self {
+        Reader {
+            feed: Feed::new(input),
+            config: Arc::clone(config),
+            layout: Layout::new(config, config.options),
+            options: config.options,
+            data_layout: data::Layout::new(config, config.options),
+            sizes: data::Sizes::default(),
+            index: 0,
+            header: config.framing.lone_header(0),
+        }
+    }
+
+    /// Goes to the `index`th frame, which is at `offset`, where these modes are on. All bytes must be at hand.
+    pub(crate) fn jump(&mut self, offset: u64, index: u64, options: Options) {
+        self.feed.consume((offset - self.feed.offset()) as usize);
+        self.index = index;
+        self.follow(options);
+    }
+
+    /// Offset of the next frame.
+    #[inline]
+    pub fn offset(&self) -> u64 {
+        self.feed.offset()
+    }
+
+    /// The layout in use.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// The layout of data packets in use.
+    pub fn data_layout(&self) -> &data::Layout {
+        &self.data_layout
+    }
+
+    /// The next frame, looked at where it lies; `None` at the end. Support packets are followed.
+    #[inline]
+    pub(crate) fn next_frame(&mut self) -> Result<Option<(u64, Frame)>> {
+        loop {
+            let bytes = self.feed.bytes();
+            let read = self.config.read_frame(bytes, self.index);
+            match read {
+                Ok(frame) => return Ok(Some((self.feed.offset(), frame))),
+                Err(ErrorKind::Truncated) => {
+                    let is_empty = bytes.is_empty();
+                    if !self.feed.more()? {
+                        if is_empty {
+                            return Ok(None);
+                        }
+                        return Err(ErrorKind::Truncated.at(self.offset(), "frame", "payload", "E-Trace 6"));
+                    }
+                }
+                Err(kind) => return Err(kind.at(self.offset(), "frame", "length", "E-Trace 6")),
+            }
+        }
+    }
+
+    /// The payload of the frame that `next_frame` gave.
+    #[inline]
+    pub(crate) fn payload<'a>(&'a self, frame: &Frame, scratch: &'a mut [u8; 64]) -> &'a [u8] {
+        frame.payload(self.feed.bytes(), scratch)
+    }
+
+    /// The bytes at hand.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
+        self.feed.bytes()
+    }
+
+    /// Steps over `frames` frames of `bytes` bytes together.
+    #[inline]
+    pub(crate) fn skip(&mut self, bytes: usize, frames: u64) {
+        self.feed.consume(bytes);
+        self.index += frames;
+    }
+
+    /// Steps over frames that are a header and a packet of format 0, 1 or 2; gives how many.
+    pub(crate) fn skip_flow(&mut self) -> u64 {
+        let Some(header) = self.header else { return 0 };
+        let (bytes, mut at, mut frames) = (self.feed.bytes(), 0, 0);
+        while let Some([first, second]) = bytes.get(at..).and_then(<[u8]>::first_chunk)
+            && let len = usize::from(first & 31)
+            && len > 0
+            && first & !31 == header
+            && second & 3 != 3
+            && at + len < bytes.len()
+        {
+            at += 1 + len;
+            frames += 1;
+        }
+        self.skip(at, frames);
+        frames
+    }
+
+    /// Steps over the frame.
+    #[inline]
+    pub(crate) fn advance(&mut self, frame: &Frame) {
+        self.feed.consume(frame.len as usize);
+        self.index += 1;
+    }
+
+    /// Follows the modes that a support packet tells.
+    #[inline]
+    pub(crate) fn note(&mut self, packet: &Packet) {
+        if let Packet::Support(support) = packet {
+            self.follow(self.config.options_after(support.ioptions, support.doptions, self.options));
+        }
+    }
+
+    fn follow(&mut self, options: Options) {
+        if options != self.options {
+            self.options = options;
+            self.layout = Layout::new(&self.config, options);
+            self.data_layout = data::Layout::new(&self.config, options);
+        }
+    }
+
+    /// The next frame with its packet; `None` at the end.
+    pub fn read(&mut self) -> Result<Option<Item>> {
+        let Some((offset, frame)) = self.next_frame()? else { return Ok(None) };
+        let mut scratch = [0; 64];
+        let payload = frame.payload(self.feed.bytes(), &mut scratch);
+        let mut item = Item { offset, frame, packet: None, data: None, payload: Vec::new() };
+        let mut failed = None;
+        if frame.kind != Kind::Instruction {
+            item.payload = payload.to_vec();
+        }
+        match frame.kind {
+            Kind::Instruction => match Received::<Packet>::read(payload, frame.payload_bits, &self.layout) {
+                Ok(exact) => item.packet = Some(exact),
+                Err(kind) => failed = Some(bad_packet(kind, offset)),
+            },
+            Kind::Data if self.config.data.enable => {
+                match Received::<data::Packet>::read(
+                    payload,
+                    frame.payload_bits,
+                    &self.data_layout,
+                    &self.sizes,
+                ) {
+                    Ok(exact) => {
+                        self.sizes.note(&exact.packet);
+                        item.data = Some(exact);
+                    }
+                    Err(kind) => failed = Some(kind.at(offset, "data packet", "format", "E-Trace 7")),
+                }
+            }
+            Kind::Null | Kind::Data | Kind::Other(_) => {}
+        }
+        self.advance(&frame);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if let Some(exact) = &item.packet {
+            self.note(&exact.packet);
+        }
+        Ok(Some(item))
+    }
+
+    /// After an error: goes on at the next place where a packet must start (chapter 6). Gives the bytes
+    /// skipped, `None` at the end.
+    pub fn resync(&mut self) -> Result<Option<u64>> {
+        // A packet that makes no sense in a frame that does: the next frame follows it.
+        if self.next_frame().is_ok_and(|frame| frame.is_some()) {
+            return Ok(Some(0));
+        }
+        let start = self.offset();
+        let block = u64::from(self.config.block_size);
+        if block > 0 {
+            let skip = block - start % block;
+            let mut left = skip;
+            while left > 0 {
+                let here = left.min(self.feed.bytes().len() as u64);
+                self.feed.consume(here as usize);
+                left -= here;
+                if left > 0 && !self.feed.more()? {
+                    return Ok(None);
+                }
+            }
+            return Ok(Some(self.offset() - start));
+        }
+        loop {
+            match find_zero_run(self.feed.bytes()) {
+                Some(at) => {
+                    self.feed.consume(at);
+                    return Ok(Some(self.offset() - start));
+                }
+                None if !self.feed.more()? => {
+                    self.feed.consume(self.feed.bytes().len());
+                    return Ok(None);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+pub(crate) fn bad_packet(kind: ErrorKind, offset: u64) -> Error {
+    let field = match kind {
+        ErrorKind::Illegal { .. } => "branch_fmt",
+        ErrorKind::Unknown { .. } | ErrorKind::Impossible { .. } => "subformat",
+        _ => "payload",
+    };
+    kind.at(offset, "packet", field, "E-Trace 6.8")
+}

@@ -1,0 +1,194 @@
+//! Packets to bytes: payload, frame, alignment, and a transport that can be slower than the encoder.
+
+use trackway_core::{Error, ErrorKind, Result};
+
+use super::bits::Payload;
+use super::instruction::{Layout, Packet};
+use super::received::Received;
+use crate::config::Config;
+use crate::modes::Options;
+use crate::transport::{Frame, Framing, Kind};
+
+/// Writes packets.
+///
+/// ```
+/// use trackway_etrace::{Config, Writer, wire::instruction::{Packet, Reported}};
+/// let mut writer = Writer::new(&Config::default());
+/// writer.write(&Packet::Address(Reported { address: 2, ..Reported::default() }), None)?;
+/// assert_eq!(writer.bytes, [0x41, 0x0a]);
+/// # Ok::<(), trackway_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Writer {
+    /// What was written and not yet taken away.
+    pub bytes: Vec<u8>,
+    /// Lengths of the payloads, for bare ones.
+    pub lengths: Vec<u32>,
+    /// Packets written.
+    pub packets: u64,
+    /// Bytes of payload written.
+    pub payload_bytes: u64,
+    /// Bits that compression saved.
+    pub saved_bits: u64,
+    /// Data trace packets written; they are not among `packets`.
+    pub data_packets: u64,
+    /// Bytes of their payload.
+    pub data_bytes: u64,
+    layout: Layout,
+    config: Config,
+    /// Bytes taken away before `bytes`.
+    offset: u64,
+    /// The header byte less the length, where a frame is a header and a payload and packets lie side by side.
+    header: Option<u8>,
+}
+
+impl Writer {
+    /// A writer for these parameters.
+    pub fn new(config: &Config) -> Self {
+        let is_dense = config.block_size == 0 && config.framing.align() == 1;
+        let header = config.framing.lone_header(config.encoder.source).filter(|_| is_dense);
+        Writer {
+            bytes: Vec::new(),
+            lengths: Vec::new(),
+            packets: 0,
+            payload_bytes: 0,
+            saved_bits: 0,
+            data_packets: 0,
+            data_bytes: 0,
+            layout: Layout::new(config, config.options),
+            config: config.clone(),
+            offset: 0,
+            header,
+        }
+    }
+
+    /// The layout in use.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// From now on these modes are on.
+    pub fn set_options(&mut self, options: Options) {
+        self.layout = Layout::new(&self.config, options);
+    }
+
+    /// Follows the modes that a support packet tells.
+    pub fn note(&mut self, packet: &Packet) {
+        if let Packet::Support(support) = packet {
+            self.config.options =
+                self.config.options_after(support.ioptions, support.doptions, self.config.options);
+            self.layout = Layout::new(&self.config, self.config.options);
+        }
+    }
+
+    /// Bytes written so far.
+    pub fn position(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
+
+    /// Takes the bytes away.
+    pub fn take(&mut self) -> Vec<u8> {
+        self.offset += self.bytes.len() as u64;
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Forgets the bytes, which the caller has used.
+    pub fn clear(&mut self) {
+        self.offset += self.bytes.len() as u64;
+        self.bytes.clear();
+    }
+
+    /// Writes a packet, with a time stamp where the framing has one.
+    #[inline]
+    pub fn write(&mut self, packet: &Packet, time: Option<u64>) -> Result<()> {
+        let payload = packet.write(&self.layout, self.config.encoder.compress);
+        if let (Some(header), Some(short), None) = (self.header, payload.short(), time) {
+            let len = payload.bytes().len();
+            self.saved_bits += u64::from(payload.saved());
+            self.bytes.push(header | len as u8);
+            let end = self.bytes.len() + len;
+            self.bytes.extend_from_slice(short);
+            self.bytes.truncate(end);
+            self.packets += 1;
+            self.payload_bytes += len as u64;
+            return Ok(());
+        }
+        self.write_framed(packet, &payload, time)
+    }
+
+    fn write_framed(&mut self, packet: &Packet, payload: &Payload, time: Option<u64>) -> Result<()> {
+        let frame = self.config.framing.frame(Kind::Instruction, self.config.encoder.source, time);
+        self.saved_bits += u64::from(payload.saved());
+        self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, packet.section())
+    }
+
+    /// Writes the payload of a data packet, with a time stamp where the framing has one.
+    pub fn write_data(&mut self, payload: &Payload, time: Option<u64>) -> Result<()> {
+        let frame = self.config.framing.frame(Kind::Data, self.config.encoder.source, time);
+        self.saved_bits += u64::from(payload.saved());
+        self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, "E-Trace 7")
+    }
+
+    /// Writes a packet as it was read.
+    pub fn write_exact(&mut self, frame: &Frame, exact: &Received<Packet>) -> Result<()> {
+        let payload = exact.write(&self.layout);
+        self.put(frame, &payload, exact.bits, exact.packet.section())
+    }
+
+    /// Writes a frame around a payload that is not looked at: data trace, and null packets.
+    pub fn write_raw(&mut self, frame: &Frame, payload: &[u8]) -> Result<()> {
+        self.put(frame, payload, frame.payload_bits, "E-Trace 6")
+    }
+
+    fn put(&mut self, frame: &Frame, payload: &[u8], bits: u32, section: &'static str) -> Result<()> {
+        let start = self.bytes.len();
+        let source = match frame.kind {
+            Kind::Data => self.config.data.source.unwrap_or(frame.source),
+            _ => frame.source,
+        };
+        self.config
+            .framing
+            .write(&Frame { source, ..*frame }, payload, bits, &mut self.bytes)
+            .map_err(|kind| kind.at(self.offset + start as u64, "packet", "length", section))?;
+        if frame.kind != Kind::Null {
+            self.pad(start)?;
+            let bytes = payload.len() as u64;
+            if frame.kind == Kind::Data {
+                self.data_packets += 1;
+                self.data_bytes += bytes;
+            } else {
+                self.packets += 1;
+                self.payload_bytes += bytes;
+            }
+        }
+        if matches!(self.config.framing, Framing::Bare { .. }) {
+            self.lengths.push(payload.len() as u32);
+        }
+        Ok(())
+    }
+
+    /// Moves the packet that starts at `start` behind a block's end it would cross, and aligns the next one.
+    fn pad(&mut self, start: usize) -> Result<()> {
+        let len = (self.bytes.len() - start) as u64;
+        let block = u64::from(self.config.block_size);
+        let at = self.offset + start as u64;
+        if block > 0 && at / block != (at + len - 1) / block {
+            if len > block {
+                return Err(ErrorKind::Illegal { found: len }.at(at, "packet", "length", "E-Trace 6"));
+            }
+            let zeros = (block - at % block) as usize;
+            self.bytes.splice(start..start, std::iter::repeat_n(0, zeros));
+        }
+        let align = u64::from(self.config.framing.align());
+        while align > 1 && !self.position().is_multiple_of(align) {
+            self.bytes.push(0);
+        }
+        Ok(())
+    }
+}
+
+impl From<crate::config::ConfigError> for Error {
+    fn from(_: crate::config::ConfigError) -> Self {
+        ErrorKind::Illegal { found: 0 }.at(0, "configuration", "", "E-Trace 9")
+    }
+}
