@@ -46,9 +46,9 @@ fn stf_there_and_back() {
 fn our_own_vectors_are_opened_by_their_parameters() {
     for name in ["draft", "v2-every-mode", "v2-encap-type", "draft-atb-blocks", "v2-images"] {
         let folder = repo(&format!("testdata/etrace/{name}"));
-        let (trace, params) = (format!("{folder}/trace.bin"), format!("{folder}/params.toml"));
+        let (trace, params) = (format!("{folder}/input"), format!("{folder}/config.toml"));
         let events = stdout(&["dump", "--as", "events", &trace, "--config", &params]);
-        let wanted = std::fs::read_to_string(format!("{folder}/events.txt")).unwrap();
+        let wanted = std::fs::read_to_string(format!("{folder}/expect.events")).unwrap();
         assert_eq!(events, wanted, "{name}");
     }
 }

@@ -68,7 +68,7 @@ fn etrace_is_the_same_for_any_number_of_threads() {
     for case in std::fs::read_dir(repo("testdata/etrace")).expect("cases") {
         let folder = case.expect("a case").path();
         let [trace, config] =
-            ["trace.bin", "params.toml"].map(|name| folder.join(name).display().to_string());
+            ["input", "config.toml"].map(|name| folder.join(name).display().to_string());
         same(&[&trace, "--config", &config]);
         cases += 1;
     }
