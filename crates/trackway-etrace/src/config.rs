@@ -43,19 +43,22 @@
 
 use std::fmt;
 
-use toml::{Table, Value};
+use serde::{Deserialize, Serialize};
 use trackway_core::{ErrorKind, Privilege};
 
 use crate::dialect::Dialect;
-use crate::modes::{Mode, Options, SupportLayout};
+use crate::modes::{Options, SupportLayout};
 use crate::params::{PARAMETERS, Params};
-use crate::port::PRIVILEGES;
 use crate::transport::{Frame, Framing, Kind};
 
 mod data;
+mod encoder;
+mod file;
 mod filter;
+mod values;
 
 pub use data::{Compress, DataConfig, Order};
+pub use encoder::{EncoderConfig, ResyncMode};
 pub use filter::FilterConfig;
 
 /// What must be known from outside.
@@ -94,121 +97,41 @@ pub struct Config {
 }
 
 /// Code that only some contexts see.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
 pub struct ImageRule {
-    /// ELF file, or raw bytes with an address.
+    /// ELF file, or raw bytes with an address; relative to this file.
     pub path: String,
-    /// Where raw bytes lie, or by how much an ELF file is moved.
+    /// Address of raw bytes, or by how much an ELF file is moved.
+    #[serde(default, with = "values", skip_serializing_if = "Option::is_none")]
     pub address: Option<u64>,
-    /// Privileges that see it; empty: all.
+    /// Privileges that see it; none: all.
+    #[serde(default, with = "values", skip_serializing_if = "Vec::is_empty")]
     pub privilege: Vec<Privilege>,
-    /// The context that sees it; `None`: all.
+    /// The context that sees it; none: all.
+    #[serde(default, with = "values", skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
 }
 
 /// Where traps go: the first that matches decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct TrapVector {
-    /// Privilege of the handler; `None`: any.
+    /// Privilege of the handler; none: any.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
     pub privilege: Option<Privilege>,
-    /// Only exceptions (false) or interrupts (true).
+    /// Only interrupts (true) or exceptions (false).
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
     pub interrupt: Option<bool>,
     /// Only this cause.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
     pub cause: Option<u64>,
     /// Base address of the handlers.
+    #[serde(with = "values")]
     pub base: u64,
-    /// Interrupts go to the base plus four times the cause.
+    /// Interrupts lead to the base plus four times the cause.
+    #[serde(with = "values")]
     pub vectored: bool,
-}
-
-/// When the encoder resynchronises (table 2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResyncMode {
-    /// Never.
-    #[default]
-    Off,
-    /// By packets.
-    Packets,
-    /// By cycles.
-    Cycles,
-    /// By half-words of instructions.
-    Halfwords,
-}
-
-impl ResyncMode {
-    /// The mode of a code in `ResyncMode` (table 2.1).
-    pub const fn from_code(code: u32) -> Self {
-        Self::NAMES[code as usize & 3].1
-    }
-
-    const NAMES: [(&'static str, ResyncMode); 4] = [
-        ("off", ResyncMode::Off),
-        ("packets", ResyncMode::Packets),
-        ("cycles", ResyncMode::Cycles),
-        ("halfwords", ResyncMode::Halfwords),
-    ];
-}
-
-/// Settings of the encoder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EncoderConfig {
-    /// Nothing in the trace is ambiguous; otherwise like hardware.
-    pub exact: bool,
-    /// What is counted towards the next synchronisation.
-    pub resync_mode: ResyncMode,
-    /// The interval is `2^(resync_max + 4)` (table 2.1).
-    pub resync_max: u32,
-    /// An interval that is no power of two, instead of `resync_max`.
-    pub resync_interval: Option<u64>,
-    /// Send the shorter of formats 0/1 and 1 or 2 (6.8).
-    pub shortest: bool,
-    /// Drop bytes that sign extension brings back.
-    pub compress: bool,
-    /// Instructions that can retire in a block; 0: as many as there are.
-    pub block: u32,
-    /// Privilege before the first context event.
-    pub privilege: Privilege,
-    /// Source id of the packets.
-    pub source: u32,
-    /// Put a time stamp on packets, where the framing can.
-    pub stamps: bool,
-    /// Bytes that wait for transport at most; 0: no limit.
-    pub buffer: u32,
-    /// Bytes that transport takes per cycle, in 1/256.
-    pub drain: u32,
-    /// Stall the core where the buffer is full, instead of losing trace.
-    pub stall: bool,
-    /// Greatest value of `branch_count`; only tests lower it.
-    pub branch_count_max: u32,
-}
-
-impl Default for EncoderConfig {
-    fn default() -> Self {
-        EncoderConfig {
-            exact: true,
-            resync_mode: ResyncMode::Packets,
-            resync_max: 6,
-            resync_interval: None,
-            shortest: true,
-            compress: true,
-            block: 0,
-            privilege: Privilege::M,
-            source: 0,
-            stamps: false,
-            buffer: 0,
-            drain: 256,
-            stall: false,
-            branch_count_max: u32::MAX,
-        }
-    }
-}
-
-impl EncoderConfig {
-    /// Units between synchronisations; `None`: there are none.
-    pub fn interval(&self) -> Option<u64> {
-        (self.resync_mode != ResyncMode::Off)
-            .then(|| self.resync_interval.unwrap_or(1 << (self.resync_max + 4)))
-    }
 }
 
 /// A configuration that cannot be: which key, and why.
@@ -366,21 +289,12 @@ impl Config {
         self.framing.check().map_err(|(key, reason)| ConfigError::new(key, reason))?;
         self.check_data()?;
         self.filters.check(params)?;
-        if self.encoder.resync_max > 15 {
-            return err("encoder.resync_max", "it has 4 bits");
-        }
-        if self.encoder.resync_interval == Some(0) {
-            return err("encoder.resync_interval", "has to be above 0");
-        }
-        if self.encoder.drain == 0 && self.encoder.buffer > 0 {
-            return err("encoder.drain", "a buffer that is never drained stays full");
-        }
-        Ok(())
+        self.encoder.check()
     }
 
     fn check_data(&self) -> Result<(), ConfigError> {
         let err = |key: &str, reason: &str| Err(ConfigError::new(key, reason));
-        self.data.check().map_err(|(key, reason)| ConfigError::new(key, reason))?;
+        self.data.check()?;
         if !matches!(self.params.data_width, 8 | 16 | 32 | 64 | 128) {
             return err("data_width", "there are 8, 16, 32, 64 and 128");
         }
@@ -399,337 +313,4 @@ impl Config {
         }
         Ok(())
     }
-
-    /// Reads TOML. Parameters stand at the top level or under `[etrace]`; tables of other formats are left
-    /// alone. The result is checked.
-    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
-        let whole: Table = text.parse().map_err(|error| ConfigError::new("TOML", format!("{error}")))?;
-        Config::from_table(&whole)
-    }
-
-    /// As [`from_toml`](Config::from_toml), from a table that was read already.
-    pub fn from_table(whole: &Table) -> Result<Config, ConfigError> {
-        let table = match whole.get("etrace") {
-            Some(Value::Table(table)) => table,
-            _ => whole,
-        };
-        let dialect = match table.get("dialect") {
-            None => Dialect::default(),
-            Some(value) => {
-                let name = string("dialect", value)?;
-                Dialect::from_name(name).ok_or_else(|| {
-                    ConfigError::new(
-                        "dialect",
-                        format!("{name:?} is not known; try \"v2\" or \"draft-1.1.1\""),
-                    )
-                })?
-            }
-        };
-        let mut config = Config::new(dialect);
-        let mut framing = Table::new();
-        // The whole layout first, its parts override it.
-        if let Some(value) = table.get("support_layout") {
-            let name = string("support_layout", value)?;
-            config.support = SupportLayout::named(name).ok_or_else(|| {
-                let known = SupportLayout::NAMES.join(", ");
-                ConfigError::new("support_layout", format!("{name:?} is not known; there are {known}"))
-            })?;
-        }
-        for (key, value) in table {
-            if let Some(parameter) = Params::by_name(key) {
-                parameter.set(&mut config.params, number(key, value)?);
-                continue;
-            }
-            if config.filters.read(key, value)? {
-                continue;
-            }
-            match key.as_str() {
-                "dialect" | "support_layout" => {}
-                "program" => config.program = strings(key, value)?,
-                "encoder_mode_width" => config.support.encoder_mode_width = number(key, value)?,
-                "doptions_width" => config.support.doptions_width = number(key, value)?,
-                "doptions" => config.support.doptions = modes(key, value)?,
-                "data" => config.data.read(table_of(key, value)?)?,
-                "ioptions" => config.support.ioptions = modes(key, value)?,
-                "options" => {
-                    for mode in modes(key, value)? {
-                        config.options.set(mode, true);
-                    }
-                }
-                "block_size" => config.block_size = number(key, value)?,
-                "call_counter_full" => config.call_counter_full = boolean(key, value)?,
-                "calls" => {
-                    config.calls_x1_only = match string(key, value)? {
-                        "x1" => true,
-                        "x1-x5" => false,
-                        _ => return Err(ConfigError::new(key, "there are \"x1-x5\" and \"x1\"")),
-                    }
-                }
-                "image" => config.images = tables(key, value)?.map(image_rule).collect::<Result<_, _>>()?,
-                "trap_vector" => {
-                    config.trap_vectors = tables(key, value)?.map(trap_vector).collect::<Result<_, _>>()?;
-                }
-                "encoder" => read_encoder(&mut config.encoder, table_of(key, value)?)?,
-                "lengths" if value.is_str() => config.lengths_file = Some(string(key, value)?.to_string()),
-                "framing" | "srcid_width" | "type_width" | "timestamp_bytes" | "align" | "lengths" => {
-                    framing.insert(key.clone(), value.clone());
-                }
-                // Other formats' sections, and those of other commands.
-                _ if value.is_table() => {}
-                _ => return Err(ConfigError::new(key, "no such key; see the list of E-Trace parameters")),
-            }
-        }
-        config.support.doptions.truncate(config.support.doptions_width as usize);
-        config.framing = read_framing(&framing)?;
-        config.check()?;
-        Ok(config)
-    }
-
-    /// The configuration as TOML, every parameter included, so that it describes a trace by itself.
-    pub fn to_toml(&self) -> String {
-        use std::fmt::Write;
-        let mut out = String::new();
-        let list = |modes: &mut dyn Iterator<Item = Mode>| {
-            modes.map(|mode| format!("\"{}\"", mode.name())).collect::<Vec<_>>().join(", ")
-        };
-        let quoted = |text: &str| Value::String(text.to_string()).to_string();
-        // Writing to a String cannot fail.
-        let _ = (|| -> fmt::Result {
-            if !self.program.is_empty() {
-                let programs: Vec<_> = self.program.iter().map(|path| quoted(path)).collect();
-                writeln!(out, "program = [{}]", programs.join(", "))?;
-            }
-            writeln!(out, "dialect = \"{}\"", self.dialect.name())?;
-            for (key, value) in self.framing.settings() {
-                writeln!(out, "{key} = {value}")?;
-            }
-            if let Some(path) = &self.lengths_file {
-                writeln!(out, "lengths = {}", quoted(path))?;
-            }
-            if self.block_size > 0 {
-                writeln!(out, "block_size = {}", self.block_size)?;
-            }
-            for parameter in PARAMETERS {
-                writeln!(out, "{} = {}", parameter.name, parameter.get(&self.params))?;
-            }
-            writeln!(out, "encoder_mode_width = {}", self.support.encoder_mode_width)?;
-            writeln!(out, "ioptions = [{}]", list(&mut self.support.ioptions.iter().copied()))?;
-            writeln!(out, "doptions_width = {}", self.support.doptions_width)?;
-            writeln!(out, "doptions = [{}]", list(&mut self.support.doptions.iter().copied()))?;
-            let on = &mut Mode::ALL.into_iter().filter(|mode| self.options.get(*mode));
-            writeln!(out, "options = [{}]", list(on))?;
-            writeln!(out, "call_counter_full = {}", self.call_counter_full)?;
-            writeln!(out, "calls = \"{}\"", if self.calls_x1_only { "x1" } else { "x1-x5" })?;
-            self.filters.write_keys(&mut out)?;
-            for rule in &self.images {
-                writeln!(out, "\n[[image]]\npath = {}", quoted(&rule.path))?;
-                if let Some(address) = rule.address {
-                    writeln!(out, "address = {address:#x}")?;
-                }
-                if !rule.privilege.is_empty() {
-                    let words: Vec<_> = rule.privilege.iter().map(|p| format!("\"{}\"", p.word())).collect();
-                    writeln!(out, "privilege = [{}]", words.join(", "))?;
-                }
-                if let Some(context) = rule.context {
-                    writeln!(out, "context = {context}")?;
-                }
-            }
-            for vector in &self.trap_vectors {
-                writeln!(out, "\n[[trap_vector]]\nbase = {:#x}", vector.base)?;
-                if let Some(privilege) = vector.privilege {
-                    writeln!(out, "privilege = \"{}\"", privilege.word())?;
-                }
-                if let Some(interrupt) = vector.interrupt {
-                    writeln!(out, "interrupt = {interrupt}")?;
-                }
-                if let Some(cause) = vector.cause {
-                    writeln!(out, "cause = {cause}")?;
-                }
-                writeln!(out, "vectored = {}", vector.vectored)?;
-            }
-            self.data.write(&mut out)?;
-            self.filters.write_tables(&mut out)?;
-            let e = &self.encoder;
-            writeln!(out, "\n[encoder]\nexact = {}", e.exact)?;
-            let mode =
-                ResyncMode::NAMES.iter().find(|(_, mode)| *mode == e.resync_mode).map_or("off", |n| n.0);
-            writeln!(out, "resync_mode = \"{mode}\"\nresync_max = {}", e.resync_max)?;
-            if let Some(interval) = e.resync_interval {
-                writeln!(out, "resync_interval = {interval}")?;
-            }
-            writeln!(out, "shortest = {}\ncompress = {}\nblock = {}", e.shortest, e.compress, e.block)?;
-            writeln!(out, "privilege = \"{}\"\nsource = {}", e.privilege.word(), e.source)?;
-            writeln!(out, "stamps = {}\nbuffer = {}\ndrain = {}", e.stamps, e.buffer, e.drain)?;
-            writeln!(out, "stall = {}", e.stall)
-        })();
-        out
-    }
-}
-
-fn read_framing(table: &Table) -> Result<Framing, ConfigError> {
-    let get = |key: &str, default: u32| table.get(key).map_or(Ok(default), |value| number(key, value));
-    let srcid_width = get("srcid_width", 0)?;
-    let timestamp_bytes = get("timestamp_bytes", 0)?;
-    Ok(match table.get("framing").map_or(Ok("smi"), |value| string("framing", value))? {
-        "smi" | "reference-raw" => Framing::Smi,
-        "encap" => Framing::Encap { srcid_width, type_width: get("type_width", 0)?, timestamp_bytes },
-        "ultrasoc" => Framing::Ultrasoc { index_width: srcid_width },
-        "atb" => Framing::Atb { align: get("align", 1)? },
-        "bare" => Framing::Bare {
-            lengths: match table.get("lengths") {
-                None => Vec::new(),
-                Some(value) => array("lengths", value)?
-                    .iter()
-                    .map(|value| number("lengths", value))
-                    .collect::<Result<_, _>>()?,
-            },
-        },
-        other => {
-            return Err(ConfigError::new(
-                "framing",
-                format!("{other:?} is not known; there are smi, reference-raw, encap, ultrasoc, atb, bare"),
-            ));
-        }
-    })
-}
-
-fn image_rule(table: &Table) -> Result<ImageRule, ConfigError> {
-    let mut rule = ImageRule::default();
-    for (key, value) in table {
-        match key.as_str() {
-            "path" => rule.path = string(key, value)?.to_string(),
-            "address" => rule.address = Some(wide(key, value)?),
-            "privilege" => {
-                rule.privilege =
-                    strings(key, value)?.iter().map(|word| privilege(key, word)).collect::<Result<_, _>>()?;
-            }
-            "context" => rule.context = Some(wide(key, value)?),
-            _ => return Err(ConfigError::new(format!("image.{key}"), "no such key")),
-        }
-    }
-    if rule.path.is_empty() {
-        return Err(ConfigError::new("image.path", "missing"));
-    }
-    Ok(rule)
-}
-
-fn trap_vector(table: &Table) -> Result<TrapVector, ConfigError> {
-    let mut vector = TrapVector::default();
-    for (key, value) in table {
-        match key.as_str() {
-            "privilege" => vector.privilege = Some(privilege(key, string(key, value)?)?),
-            "interrupt" => vector.interrupt = Some(boolean(key, value)?),
-            "cause" => vector.cause = Some(wide(key, value)?),
-            "base" => vector.base = wide(key, value)?,
-            "vectored" => vector.vectored = boolean(key, value)?,
-            _ => return Err(ConfigError::new(format!("trap_vector.{key}"), "no such key")),
-        }
-    }
-    Ok(vector)
-}
-
-fn read_encoder(encoder: &mut EncoderConfig, table: &Table) -> Result<(), ConfigError> {
-    for (key, value) in table {
-        match key.as_str() {
-            "exact" => encoder.exact = boolean(key, value)?,
-            "resync_mode" => {
-                let name = string(key, value)?;
-                let known = ResyncMode::NAMES.iter().find(|(of, _)| *of == name);
-                encoder.resync_mode = known
-                    .ok_or_else(|| ConfigError::new(key, "there are off, packets, cycles and halfwords"))?
-                    .1;
-            }
-            "resync_max" => encoder.resync_max = number(key, value)?,
-            "resync_interval" => encoder.resync_interval = Some(wide(key, value)?),
-            "shortest" => encoder.shortest = boolean(key, value)?,
-            "compress" => encoder.compress = boolean(key, value)?,
-            "block" => encoder.block = number(key, value)?,
-            "privilege" => encoder.privilege = privilege(key, string(key, value)?)?,
-            "source" => encoder.source = number(key, value)?,
-            "stamps" => encoder.stamps = boolean(key, value)?,
-            "buffer" => encoder.buffer = number(key, value)?,
-            "drain" => encoder.drain = number(key, value)?,
-            "stall" => encoder.stall = boolean(key, value)?,
-            _ => return Err(ConfigError::new(format!("encoder.{key}"), "no such key")),
-        }
-    }
-    Ok(())
-}
-
-pub(crate) fn number(key: &str, value: &Value) -> Result<u32, ConfigError> {
-    match value {
-        Value::Integer(n) => {
-            u32::try_from(*n).map_err(|_| ConfigError::new(key, format!("{n} is out of range")))
-        }
-        Value::Boolean(on) => Ok(u32::from(*on)),
-        _ => Err(ConfigError::new(key, "a number is wanted")),
-    }
-}
-
-pub(crate) fn wide(key: &str, value: &Value) -> Result<u64, ConfigError> {
-    match value {
-        Value::Integer(n) => Ok(*n as u64),
-        // TOML's integers are signed; higher addresses come as text.
-        Value::String(text) => u64::from_str_radix(text.trim_start_matches("0x"), 16)
-            .map_err(|_| ConfigError::new(key, format!("{text:?} is no hexadecimal number"))),
-        _ => Err(ConfigError::new(key, "a number is wanted")),
-    }
-}
-
-pub(crate) fn boolean(key: &str, value: &Value) -> Result<bool, ConfigError> {
-    match value {
-        Value::Boolean(on) => Ok(*on),
-        Value::Integer(n @ (0 | 1)) => Ok(*n == 1),
-        _ => Err(ConfigError::new(key, "true or false is wanted")),
-    }
-}
-
-pub(crate) fn string<'a>(key: &str, value: &'a Value) -> Result<&'a str, ConfigError> {
-    value.as_str().ok_or_else(|| ConfigError::new(key, "text is wanted"))
-}
-
-pub(crate) fn array<'a>(key: &str, value: &'a Value) -> Result<&'a [Value], ConfigError> {
-    value.as_array().map(Vec::as_slice).ok_or_else(|| ConfigError::new(key, "a list is wanted"))
-}
-
-pub(crate) fn strings(key: &str, value: &Value) -> Result<Vec<String>, ConfigError> {
-    if let Value::String(one) = value {
-        return Ok(vec![one.clone()]);
-    }
-    array(key, value)?.iter().map(|item| string(key, item).map(str::to_string)).collect()
-}
-
-fn modes(key: &str, value: &Value) -> Result<Vec<Mode>, ConfigError> {
-    strings(key, value)?
-        .iter()
-        .map(|name| {
-            Mode::from_name(name).ok_or_else(|| {
-                let known: Vec<_> = Mode::ALL.iter().map(|mode| mode.name()).collect();
-                ConfigError::new(key, format!("{name:?} is not known; there are {}", known.join(", ")))
-            })
-        })
-        .collect()
-}
-
-pub(crate) fn tables<'a>(
-    key: &str,
-    value: &'a Value,
-) -> Result<impl Iterator<Item = &'a Table>, ConfigError> {
-    let items = array(key, value)?;
-    if !items.iter().all(Value::is_table) {
-        return Err(ConfigError::new(key, "a list of tables is wanted"));
-    }
-    Ok(items.iter().filter_map(Value::as_table))
-}
-
-pub(crate) fn table_of<'a>(key: &str, value: &'a Value) -> Result<&'a Table, ConfigError> {
-    value.as_table().ok_or_else(|| ConfigError::new(key, "a table is wanted"))
-}
-
-pub(crate) fn privilege(key: &str, word: &str) -> Result<Privilege, ConfigError> {
-    PRIVILEGES
-        .iter()
-        .map(|(_, privilege)| *privilege)
-        .find(|privilege| privilege.word() == word)
-        .ok_or_else(|| ConfigError::new(key, format!("{word:?} is not known; there are u, s, m, d, vu, vs")))
 }

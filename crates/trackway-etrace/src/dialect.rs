@@ -3,13 +3,17 @@
 //! A new dialect is a new value here and an arm in each of these functions; nothing else in the crate asks
 //! which version it is.
 
+use serde::{Deserialize, Serialize};
+
 /// A version of the E-Trace specification.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Dialect {
     /// Draft 1.1.1 of September 2020.
+    #[serde(rename = "draft-1.1.1", alias = "draft")]
     Draft,
     /// The ratified version 2.
     #[default]
+    #[serde(rename = "v2")]
     V2,
 }
 
@@ -18,18 +22,10 @@ impl Dialect {
     pub const ALL: [Dialect; 2] = [Dialect::Draft, Dialect::V2];
 
     /// Its name in configuration files.
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Dialect::Draft => "draft-1.1.1",
             Dialect::V2 => "v2",
-        }
-    }
-
-    /// The dialect of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "draft" => Some(Dialect::Draft),
-            _ => Self::ALL.into_iter().find(|dialect| dialect.name() == name),
         }
     }
 

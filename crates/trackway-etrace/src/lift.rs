@@ -176,11 +176,11 @@ pub fn meta(config: &Config, isa: Isa) -> Meta {
         crate::Dialect::Draft => "1.1.1-draft".into(),
         crate::Dialect::V2 => "2.0".into(),
     };
-    meta.level = Some(config.dialect.name().into());
+    meta.level = Some(config.dialect.as_str().into());
     meta.features = crate::Mode::ALL
         .into_iter()
         .filter(|mode| config.options.get(*mode))
-        .map(|mode| mode.name().to_string())
+        .map(|mode| mode.as_str().to_string())
         .collect();
     if config.data.enable {
         meta.features.push("data_trace".into());

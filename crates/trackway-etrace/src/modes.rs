@@ -46,7 +46,7 @@ impl Mode {
     const OTHERS: [Mode; 4] = [Mode::DeltaAddress, Mode::DataFullAddress, Mode::DataFullData, Mode::Reserved];
 
     /// Its name in configuration files.
-    pub const fn name(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Mode::Sijump => "sijump",
             Mode::ImplicitReturn => "implicit_return",
@@ -62,10 +62,13 @@ impl Mode {
             Mode::Reserved => "reserved",
         }
     }
+}
 
-    /// The mode of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().chain(Self::OTHERS).find(|mode| mode.name() == name)
+impl std::str::FromStr for Mode {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        Self::ALL.into_iter().chain(Self::OTHERS).find(|mode| mode.as_str() == name).ok_or(())
     }
 }
 

@@ -1,8 +1,9 @@
 //! Our own vectors, for what those of others lack: the draft, formats 0/0, 0/1, 3/2, watchpoints, depths,
 //! traps without a handler, other framings and support layouts.
 //!
-//! A case is a folder in `testdata/etrace`: `program.bin` at 0x8000, `params.toml`, `trace.bin`, `packets.txt`
-//! (what `dump --raw` shows) and `events.txt` (what `dump --as events` shows). `TRACKWAY_BLESS=1` rewrites them.
+//! A case is a folder in `testdata/etrace`: `program` at 0x8000, `config.toml`, `input`, `expect.items` (as
+//! `dump --raw` shows them) and `expect.events` (as `dump --as events` shows them). `TRACKWAY_BLESS=1` rewrites
+//! them.
 
 mod common;
 
@@ -137,8 +138,7 @@ fn config(case: &Case) -> Config {
     config.support = SupportLayout::named("all").unwrap();
     config.params.iaddress_width = 64;
     (config.params.nocontext, config.params.context_width, config.params.ctype_width) = (0, 8, 2);
-    config.images =
-        vec![ImageRule { path: "program.bin".into(), address: Some(0x8000), ..ImageRule::default() }];
+    config.images = vec![ImageRule { path: "program".into(), address: Some(0x8000), ..ImageRule::default() }];
     config.encoder.resync_interval = Some(40);
     (case.set)(&mut config);
     config
@@ -177,18 +177,18 @@ fn vectors_of_our_own() {
         let events = events(&bytes, &config, program.bytes());
         if bless {
             std::fs::create_dir_all(&folder).unwrap();
-            std::fs::write(folder.join("program.bin"), program.bytes()).unwrap();
-            std::fs::write(folder.join("params.toml"), config.to_toml()).unwrap();
-            std::fs::write(folder.join("trace.bin"), &bytes).unwrap();
-            std::fs::write(folder.join("packets.txt"), &packets).unwrap();
-            std::fs::write(folder.join("events.txt"), &events).unwrap();
+            std::fs::write(folder.join("program"), program.bytes()).unwrap();
+            std::fs::write(folder.join("config.toml"), config.to_toml()).unwrap();
+            std::fs::write(folder.join("input"), &bytes).unwrap();
+            std::fs::write(folder.join("expect.items"), &packets).unwrap();
+            std::fs::write(folder.join("expect.events"), &events).unwrap();
             continue;
         }
         let text = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
-        assert_eq!(Config::from_toml(&text("params.toml")).unwrap(), config, "{name}");
-        assert_eq!(std::fs::read(folder.join("program.bin")).unwrap(), program.bytes(), "{name}");
-        assert!(std::fs::read(folder.join("trace.bin")).unwrap() == bytes, "{name}: trace.bin");
-        assert_eq!(text("packets.txt"), packets, "{name}");
-        assert_eq!(text("events.txt"), events, "{name}");
+        assert_eq!(Config::from_toml(&text("config.toml")).unwrap(), config, "{name}");
+        assert_eq!(std::fs::read(folder.join("program")).unwrap(), program.bytes(), "{name}");
+        assert!(std::fs::read(folder.join("input")).unwrap() == bytes, "{name}: input");
+        assert_eq!(text("expect.items"), packets, "{name}");
+        assert_eq!(text("expect.events"), events, "{name}");
     }
 }

@@ -31,7 +31,7 @@ fn case(seed: u64, dialect: Dialect, framing: &str) -> Case {
         ..Rates::default()
     };
     let walk = Walk::new(numbers, &program, 6_000, rates);
-    let mut config = Config::from_toml(&format!("dialect = '{}'\n{framing}", dialect.name())).unwrap();
+    let mut config = Config::from_toml(&format!("dialect = '{}'\n{framing}", dialect.as_str())).unwrap();
     config.support = SupportLayout::named("all").unwrap();
     let params = &mut config.params;
     (params.nocontext, params.context_width, params.ctype_width, params.sijump) = (0, 8, 2, 1);

@@ -101,17 +101,23 @@ fn images_by_privilege_and_context() {
     assert_eq!(pcs(&bytes, &config, &image), [&one[..], &two[..]].concat().repeat(3));
 
     let folder = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/etrace/v2-images"));
-    files.push(("trace.bin".into(), bytes.clone()));
-    files.push(("params.toml".into(), config.to_toml().into_bytes()));
-    files.push(("packets.txt".into(), common::raw(&bytes, &config).into_bytes()));
-    files.push(("events.txt".into(), lines(&bytes, &config, &image).into_bytes()));
+    files.push(("input".into(), bytes.clone()));
+    files.push(("config.toml".into(), config.to_toml().into_bytes()));
+    files.push(("expect.items".into(), common::raw(&bytes, &config).into_bytes()));
+    files.push(("expect.events".into(), lines(&bytes, &config, &image).into_bytes()));
     for (name, wanted) in files {
         let path = folder.join(&name);
         if std::env::var_os("TRACKWAY_BLESS").is_some() {
             std::fs::create_dir_all(&folder).unwrap();
             std::fs::write(&path, &wanted).unwrap();
         }
-        assert!(std::fs::read(&path).unwrap() == wanted, "{name}");
+        let found = std::fs::read(&path).unwrap();
+        if name == "config.toml" {
+            let text = String::from_utf8(found).unwrap();
+            assert_eq!(Config::from_toml(&text).unwrap(), config);
+        } else {
+            assert!(found == wanted, "{name}");
+        }
     }
 }
 
@@ -144,4 +150,56 @@ fn calls_by_x1_alone() {
         }
     }
     assert_eq!(told, [1, 1, 2, 2]);
+}
+
+/// Forms that files may use beside the plain one: flags as numbers, one item without brackets, text for addresses.
+#[test]
+fn values_have_several_forms() {
+    let plain = Config::from_toml(
+        "sijump = 1\nprogram = ['a.elf']\noptions = ['full_address']\ncall_counter_full = true\nifilters = [0, 1]\n\
+         [[trap_vector]]\nbase = 0x8000\n[[image]]\npath = 'k'\nprivilege = ['m']\n\
+         [[comparator]]\np_input = 1\np_function = 5\nmatch_mode = 'p&&s'\n[[filter]]\ncomp1 = 0\n\
+         [[filter]]\nprivilege = ['u', 's']\ndtype = ['store']\n[encoder]\nexact = false\n",
+    );
+    let other = Config::from_toml(
+        "[etrace]\nsijump = true\nprogram = 'a.elf'\noptions = 'full_address'\ncall_counter_full = 1\nifilters = 3\n\
+         [[etrace.trap_vector]]\nbase = '0x8000'\n[[etrace.image]]\npath = 'k'\nprivilege = 'm'\n\
+         [[etrace.comparator]]\np_input = 'context'\np_function = '>='\nmatch_mode = 'p && s'\n\
+         [[etrace.filter]]\ncomp1 = 0\nenable = 1\n[[etrace.filter]]\nprivilege = 3\ndtype = [1]\n\
+         [etrace.encoder]\nexact = 0\n[record]\nother = 1\n",
+    );
+    let plain = plain.unwrap();
+    assert_eq!(other.unwrap(), plain);
+    assert_eq!(Config::from_toml(&plain.to_toml()).unwrap(), plain);
+    let mut high = plain;
+    high.trap_vectors[0].base = 0xffff_ffff_8000_0000;
+    assert_eq!(Config::from_toml(&high.to_toml()).unwrap(), high);
+}
+
+/// An error names the key, and why its value is refused.
+#[test]
+fn errors_name_the_key() {
+    for (text, key, reason) in [
+        ("iaddress_wdth = 3", "iaddress_wdth", "unknown"),
+        ("iaddress_width = 'x'", "iaddress_width", "expected a number"),
+        ("iaddress_width = 3", "iaddress_width", "not between 8 and 64"),
+        ("dialect = 'v3'", "dialect", "v2"),
+        ("framing = 'smo'", "framing", "encap"),
+        ("support_layout = 'x'", "support_layout", "pulp"),
+        ("options = ['fast']", "options", "implicit_return"),
+        ("calls = 'x2'", "calls", "x1-x5"),
+        ("[encoder]\nresync_max = 16", "encoder.resync_max", "4 bits"),
+        ("[encoder]\nstamp = true", "encoder.stamp", "stamps"),
+        ("[encoder]\nprivilege = 'h'", "encoder.privilege", "vs"),
+        ("[data]\norder = 'x'", "data.order", "retired"),
+        ("[data]\nlatency = -1", "data.latency", "out of range"),
+        ("[[image]]\naddress = 1", "image", "path"),
+        ("[[trap_vector]]\nbase = 'q'", "trap_vector", "hexadecimal"),
+        ("[[comparator]]\np_input = 4", "comparator", "not below 4"),
+        ("[[filter]]\ndsize = [8]", "filter", "not below 8"),
+        ("ifilters = [0]", "ifilters", "does not exist"),
+    ] {
+        let error = Config::from_toml(text).unwrap_err().to_string();
+        assert!(error.starts_with(key) && error.contains(reason), "{text:?}: {error}");
+    }
 }

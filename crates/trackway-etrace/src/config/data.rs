@@ -1,11 +1,12 @@
-//! What must be known of a data trace from outside, and how the encoder makes one.
+//! Settings of the data trace: its layout, and how the encoder makes it.
 
-use toml::{Table, Value};
+use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, boolean, number, string};
+use super::{ConfigError, values};
 
-/// Data compression: what an encoder offers, or uses (7.1.3, table 2.2 `DataCompress`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Data compression that an encoder offers, or uses (7.1.3, table 2.2 `DataCompress`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Compress {
     /// Addresses and data in full.
     Off,
@@ -13,39 +14,20 @@ pub enum Compress {
     Xor,
     /// Difference to the last value.
     Difference,
-    /// The shorter of both.
+    /// The shorter of exclusive or and difference.
     #[default]
     Both,
 }
 
 impl Compress {
-    pub(crate) const NAMES: [(&'static str, Compress); 4] = [
-        ("off", Compress::Off),
-        ("xor", Compress::Xor),
-        ("difference", Compress::Difference),
-        ("both", Compress::Both),
-    ];
-
     /// Its code in `DataCompress` (table 2.2).
     pub const fn code(self) -> u64 {
         self as u64
     }
 
-    /// The value of that code.
+    /// The value of a code in `DataCompress` (table 2.2).
     pub const fn from_code(code: u64) -> Self {
-        Self::NAMES[code as usize & 3].1
-    }
-
-    fn read(key: &str, value: &Value) -> Result<Self, ConfigError> {
-        let name = string(key, value)?;
-        let known = Self::NAMES.iter().find(|(of, _)| *of == name);
-        known
-            .map(|(_, of)| *of)
-            .ok_or_else(|| ConfigError::new(key, "there are off, xor, difference and both"))
-    }
-
-    fn name(self) -> &'static str {
-        Self::NAMES[self as usize].0
+        [Compress::Off, Compress::Xor, Compress::Difference, Compress::Both][code as usize & 3]
     }
 
     /// May data be sent as exclusive or?
@@ -59,44 +41,62 @@ impl Compress {
     }
 }
 
-/// How data packets lie between instruction packets.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Where data packets lie between instruction packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// In order among themselves, and nothing more: an instruction waits for its packet.
+    /// In order among themselves only: an instruction waits for its packet.
     #[default]
     Loose,
-    /// Behind every packet that tells of older instructions and the synchronisation of its own, and before every
-    /// other packet that tells of its own or a younger one: what is not there was not traced.
+    /// After every packet that reports older instructions and after the synchronisation of its own instruction,
+    /// and before every other packet that reports its own or a younger one: an access without a packet was not
+    /// traced.
     Retired,
 }
 
-/// Data trace: its layout, and how the encoder makes it. `[data]` in TOML.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The data trace: `[data]` in a settings file, whose presence enables it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct DataConfig {
-    /// There is a data trace.
+    /// The trace has data packets. True unless written otherwise.
+    #[serde(with = "values", default = "yes", skip_serializing)]
     pub enable: bool,
     /// Loads and atomics come in two phases (4.3).
+    #[serde(with = "values")]
     pub split: bool,
     /// Atomics are traced as such, and not as a load and a store.
+    #[serde(with = "values")]
     pub atomics: bool,
     /// CSR accesses are traced.
+    #[serde(with = "values")]
     pub csrs: bool,
-    /// Compression that the encoder has: with both, `diff` has 2 bits where it stands for data alone.
+    /// Compression that the encoder has (off, xor, difference, both): with both, `diff` has 2 bits where it
+    /// describes data alone.
     pub offers: Compress,
-    /// Compression that the encoder uses (table 2.2, `DataCompress`).
+    /// Compression that the encoder uses (table 2.2, `DataCompress`): off, xor, difference or both.
     pub compress: Compress,
     /// The draft's size field is as wide as its tables say, and not as its text says.
+    #[serde(with = "values")]
     pub size_by_table: bool,
     /// Bits of the subtype in table 7.13, which prints 3 and lists codes of 2.
+    #[serde(with = "values")]
     pub csr_subtype_width: u32,
     /// CSR packets with an address only say whether it is a difference (table 7.13).
+    #[serde(with = "values")]
     pub csr_address_diff: bool,
-    /// Source id of data packets, where that tells them from instruction packets.
+    /// Source id of data packets, where that distinguishes them from instruction packets.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
     pub source: Option<u32>,
-    /// How data packets lie between instruction packets.
+    /// Where data packets lie between instruction packets: loose or retired.
     pub order: Order,
-    /// Split loads: accesses that retire before the data of a load come, at most. The encoder of events invents it.
+    /// Split loads: the most accesses that retire before the data of a load arrive. The encoder of events makes
+    /// this number up.
+    #[serde(with = "values")]
     pub latency: u32,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Default for DataConfig {
@@ -119,62 +119,15 @@ impl Default for DataConfig {
 }
 
 impl DataConfig {
-    /// Reads `[data]`; that it is there switches data trace on.
-    pub(crate) fn read(&mut self, table: &Table) -> Result<(), ConfigError> {
-        self.enable = true;
-        for (key, value) in table {
-            match key.as_str() {
-                "enable" => self.enable = boolean(key, value)?,
-                "split" => self.split = boolean(key, value)?,
-                "atomics" => self.atomics = boolean(key, value)?,
-                "csrs" => self.csrs = boolean(key, value)?,
-                "offers" => self.offers = Compress::read("data.offers", value)?,
-                "compress" => self.compress = Compress::read("data.compress", value)?,
-                "size_by_table" => self.size_by_table = boolean(key, value)?,
-                "csr_subtype_width" => self.csr_subtype_width = number(key, value)?,
-                "csr_address_diff" => self.csr_address_diff = boolean(key, value)?,
-                "source" => self.source = Some(number(key, value)?),
-                "order" => {
-                    self.order = match string(key, value)? {
-                        "loose" => Order::Loose,
-                        "retired" => Order::Retired,
-                        _ => return Err(ConfigError::new("data.order", "there are loose and retired")),
-                    }
-                }
-                "latency" => self.latency = number(key, value)?,
-                _ => return Err(ConfigError::new(format!("data.{key}"), "no such key")),
-            }
-        }
-        Ok(())
-    }
-
-    /// `[data]` as TOML; nothing where there is no data trace.
-    pub(crate) fn write(&self, out: &mut String) -> std::fmt::Result {
-        use std::fmt::Write;
-        if !self.enable {
-            return Ok(());
-        }
-        writeln!(out, "\n[data]\nsplit = {}\natomics = {}\ncsrs = {}", self.split, self.atomics, self.csrs)?;
-        writeln!(out, "offers = \"{}\"\ncompress = \"{}\"", self.offers.name(), self.compress.name())?;
-        writeln!(out, "size_by_table = {}", self.size_by_table)?;
-        writeln!(out, "csr_subtype_width = {}", self.csr_subtype_width)?;
-        writeln!(out, "csr_address_diff = {}", self.csr_address_diff)?;
-        if let Some(source) = self.source {
-            writeln!(out, "source = {source}")?;
-        }
-        let order = if self.order == Order::Retired { "retired" } else { "loose" };
-        writeln!(out, "order = \"{order}\"\nlatency = {}", self.latency)
-    }
-
-    /// What cannot be: the key and the reason.
-    pub(crate) fn check(&self) -> Result<(), (&'static str, &'static str)> {
+    /// Rejects settings that contradict each other.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
         if !matches!(self.csr_subtype_width, 2 | 3) {
-            return Err(("data.csr_subtype_width", "there are 2 and 3"));
+            return Err(ConfigError::new("data.csr_subtype_width", "expected 2 or 3"));
         }
         let offered = (!self.compress.has_xor() || self.offers.has_xor())
             && (!self.compress.has_difference() || self.offers.has_difference());
         if !offered {
-            return Err(("data.compress", "it is not among what data.offers says"));
+            return Err(ConfigError::new("data.compress", "data.offers does not include it"));
         }
         Ok(())
     }

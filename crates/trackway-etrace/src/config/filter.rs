@@ -1,14 +1,13 @@
-//! Filters in TOML: `ifilters`, `dfilters`, `[[comparator]]`, `[[filter]]`.
+//! Settings of filters: `ifilters`, `dfilters`, `[[comparator]]`, `[[filter]]`.
 
-use std::fmt::Write;
+use serde::{Deserialize, Serialize};
 
-use toml::{Table, Value};
+use super::ConfigError;
+use super::values::{self, Bits, DtypeBits, FunctionCode, InputCode, MatchModeCode, PrivilegeBits};
+use crate::params::Params;
+use crate::registers::{Comparator, Filter, input};
 
-use super::{ConfigError, array, boolean, number, privilege, string, tables, wide};
-use crate::port::{Dtype, privilege_code, privilege_of};
-use crate::registers::{Comparator, Filter, function, input, match_mode};
-
-/// Which filters there are and what they qualify.
+/// The filters, and what they qualify.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterConfig {
     /// Comparator units, at most 8.
@@ -21,219 +20,189 @@ pub struct FilterConfig {
     pub dfilters: u16,
 }
 
-/// A number, or its name in a list.
-fn coded(key: &str, value: &Value, names: &[&str]) -> Result<u8, ConfigError> {
-    if let Value::Integer(_) = value {
-        let code = number(key, value)?;
-        return u8::try_from(code)
-            .ok()
-            .filter(|code| usize::from(*code) < names.len())
-            .ok_or_else(|| ConfigError::new(key, format!("{code} is not below {}", names.len())));
-    }
-    let name = string(key, value)?;
-    names
-        .iter()
-        .position(|of| of.replace(' ', "") == name.replace(' ', ""))
-        .map(|code| code as u8)
-        .ok_or_else(|| {
-            ConfigError::new(key, format!("{name:?} is not known; there are {}", names.join(", ")))
-        })
+/// `[[comparator]]`: a comparator unit (table 2.6).
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct ComparatorKeys {
+    /// Input of the primary comparison: iaddr, context, tval or daddr.
+    #[serde(with = "values")]
+    p_input: InputCode,
+    /// Input of the secondary comparison.
+    #[serde(with = "values")]
+    s_input: InputCode,
+    /// Primary comparison: ==, !=, <, <=, >, >= or always.
+    #[serde(with = "values")]
+    p_function: FunctionCode,
+    /// Secondary comparison; `mask` makes `s_match` a mask for the primary one.
+    #[serde(with = "values")]
+    s_function: FunctionCode,
+    /// How the comparisons combine: p, p && s, !(p && s) or latch.
+    #[serde(with = "values")]
+    match_mode: MatchModeCode,
+    /// Value of the primary comparison.
+    #[serde(with = "values")]
+    p_match: u64,
+    /// Value of the secondary comparison.
+    #[serde(with = "values")]
+    s_match: u64,
+    /// Report the address where the primary comparison of `iaddr` matches.
+    #[serde(with = "values")]
+    p_notify: bool,
+    /// Report the address where the secondary comparison of `iaddr` matches.
+    #[serde(with = "values")]
+    s_notify: bool,
 }
 
-/// Bits: a number, or a list of bit numbers or names.
-fn choice(
-    key: &str,
-    value: &Value,
-    width: u32,
-    named: impl Fn(&str) -> Result<u32, ConfigError>,
-) -> Result<u64, ConfigError> {
-    let Value::Array(_) = value else { return Ok(trackway_core::mask(wide(key, value)?, width)) };
-    let mut bits = 0;
-    for item in array(key, value)? {
-        let bit = match item {
-            Value::String(name) => named(name)?,
-            item => number(key, item)?,
-        };
-        if bit >= width {
-            return Err(ConfigError::new(key, format!("{bit} is not below {width}")));
-        }
-        bits |= 1 << bit;
+impl Default for ComparatorKeys {
+    fn default() -> Self {
+        ComparatorKeys::from(&Comparator::default())
     }
-    Ok(bits)
 }
 
-fn comparator(table: &Table) -> Result<Comparator, ConfigError> {
-    let mut unit = Comparator::default();
-    for (key, value) in table {
-        match key.as_str() {
-            "p_input" => unit.p_input = coded(key, value, &input::NAMES)?,
-            "s_input" => unit.s_input = coded(key, value, &input::NAMES)?,
-            "p_function" => unit.p_function = coded(key, value, &function::NAMES)?,
-            "s_function" => unit.s_function = coded(key, value, &function::NAMES)?,
-            "match_mode" => unit.match_mode = coded(key, value, &match_mode::NAMES)?,
-            "p_match" => unit.p_match = wide(key, value)?,
-            "s_match" => unit.s_match = wide(key, value)?,
-            "p_notify" => unit.p_notify = boolean(key, value)?,
-            "s_notify" => unit.s_notify = boolean(key, value)?,
-            _ => return Err(ConfigError::new(format!("comparator.{key}"), "no such key")),
+impl From<&Comparator> for ComparatorKeys {
+    fn from(unit: &Comparator) -> Self {
+        ComparatorKeys {
+            p_input: InputCode(unit.p_input),
+            s_input: InputCode(unit.s_input),
+            p_function: FunctionCode(unit.p_function),
+            s_function: FunctionCode(unit.s_function),
+            match_mode: MatchModeCode(unit.match_mode),
+            p_match: unit.p_match,
+            s_match: unit.s_match,
+            p_notify: unit.p_notify,
+            s_notify: unit.s_notify,
         }
     }
-    Ok(unit)
 }
 
-fn filter(table: &Table) -> Result<Filter, ConfigError> {
-    let mut filter = Filter { filter_enable: true, ..Filter::default() };
-    for (key, value) in table {
-        let unnamed = |name: &str| Err(ConfigError::new(key, format!("{name:?}: a number is wanted")));
-        let unit = |value: &Value| {
-            let unit = number(key, value)?;
-            u8::try_from(unit).map_err(|_| ConfigError::new(key, "there is no such comparator"))
-        };
-        match key.as_str() {
-            "enable" => filter.filter_enable = boolean(key, value)?,
-            "comp1" => (filter.match_comp1, filter.comp1) = (true, unit(value)?),
-            "comp2" => (filter.match_comp2, filter.comp2) = (true, unit(value)?),
-            "comp3" => (filter.match_comp3, filter.comp3) = (true, unit(value)?),
-            "privilege" => {
-                filter.match_privilege = true;
-                filter.match_choice_privilege = choice(key, value, 8, |word| {
-                    let level = privilege(key, word)?;
-                    privilege_code(level).ok_or_else(|| ConfigError::new(key, "it has no code"))
-                })? as u8;
-            }
-            "ecause" => {
-                filter.match_ecause = true;
-                filter.match_choice_ecause = choice(key, value, 32, unnamed)? as u32;
-            }
-            "interrupt" => {
-                filter.match_interrupt = true;
-                filter.match_value_interrupt = boolean(key, value)?;
-            }
-            "impdef_mask" => {
-                filter.match_impdef = true;
-                filter.match_mask_impdef = number(key, value)?;
-            }
-            "impdef_value" => {
-                filter.match_impdef = true;
-                filter.match_value_impdef = number(key, value)?;
-            }
-            "dtype" => {
-                filter.match_dtype = true;
-                filter.match_choice_dtype = choice(key, value, 16, |name| {
-                    (0..16)
-                        .find(|code| Dtype(*code as u8).name() == name)
-                        .ok_or_else(|| ConfigError::new(key, format!("{name:?} is not known")))
-                })? as u16;
-            }
-            "dsize" => {
-                filter.match_dsize = true;
-                filter.match_choice_dsize = choice(key, value, 8, unnamed)? as u8;
-            }
-            _ => return Err(ConfigError::new(format!("filter.{key}"), "no such key")),
+impl From<ComparatorKeys> for Comparator {
+    fn from(keys: ComparatorKeys) -> Self {
+        Comparator {
+            p_input: keys.p_input.0,
+            s_input: keys.s_input.0,
+            p_function: keys.p_function.0,
+            s_function: keys.s_function.0,
+            match_mode: keys.match_mode.0,
+            p_match: keys.p_match,
+            s_match: keys.s_match,
+            p_notify: keys.p_notify,
+            s_notify: keys.s_notify,
         }
     }
-    Ok(filter)
 }
 
-fn bits(choice: u64) -> String {
-    let bits: Vec<_> = (0..64).filter(|bit| choice >> bit & 1 == 1).map(|bit| bit.to_string()).collect();
-    format!("[{}]", bits.join(", "))
+/// `[[filter]]`: a filter (tables 2.4, 2.5). A key that is there must match.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct FilterKeys {
+    /// False: the filter never matches.
+    #[serde(with = "values")]
+    enable: bool,
+    /// A comparator, by number.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    comp1: Option<u8>,
+    /// A comparator, by number.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    comp2: Option<u8>,
+    /// A comparator, by number.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    comp3: Option<u8>,
+    /// Privileges.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    privilege: Option<PrivilegeBits>,
+    /// Causes of traps: everything from such a trap to the return from it.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    ecause: Option<Bits<32>>,
+    /// Interrupts (true) or exceptions: everything from such a trap to the return from it.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    interrupt: Option<bool>,
+    /// Implementation-defined inputs that count.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    impdef_mask: Option<u32>,
+    /// Value that those inputs must have.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    impdef_value: Option<u32>,
+    /// Types of data accesses.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    dtype: Option<DtypeBits>,
+    /// Logarithms of the sizes of data accesses.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    dsize: Option<Bits<8>>,
 }
 
-fn privileges(choice: u8) -> String {
-    let named = (0..8u32).filter(|code| choice >> code & 1 == 1).map(|code| match privilege_of(code) {
-        Some(level) => format!("\"{}\"", level.word()),
-        None => code.to_string(),
-    });
-    format!("[{}]", named.collect::<Vec<_>>().join(", "))
+impl Default for FilterKeys {
+    fn default() -> Self {
+        FilterKeys::from(&Filter { filter_enable: true, ..Filter::default() })
+    }
+}
+
+impl From<&Filter> for FilterKeys {
+    fn from(filter: &Filter) -> Self {
+        FilterKeys {
+            enable: filter.filter_enable,
+            comp1: filter.match_comp1.then_some(filter.comp1),
+            comp2: filter.match_comp2.then_some(filter.comp2),
+            comp3: filter.match_comp3.then_some(filter.comp3),
+            privilege: filter.match_privilege.then_some(PrivilegeBits(filter.match_choice_privilege)),
+            ecause: filter.match_ecause.then_some(Bits(filter.match_choice_ecause.into())),
+            interrupt: filter.match_interrupt.then_some(filter.match_value_interrupt),
+            impdef_mask: filter.match_impdef.then_some(filter.match_mask_impdef),
+            impdef_value: filter.match_impdef.then_some(filter.match_value_impdef),
+            dtype: filter.match_dtype.then_some(DtypeBits(filter.match_choice_dtype)),
+            dsize: filter.match_dsize.then_some(Bits(filter.match_choice_dsize.into())),
+        }
+    }
+}
+
+impl From<FilterKeys> for Filter {
+    fn from(keys: FilterKeys) -> Self {
+        Filter {
+            filter_enable: keys.enable,
+            match_comp1: keys.comp1.is_some(),
+            comp1: keys.comp1.unwrap_or(0),
+            match_comp2: keys.comp2.is_some(),
+            comp2: keys.comp2.unwrap_or(0),
+            match_comp3: keys.comp3.is_some(),
+            comp3: keys.comp3.unwrap_or(0),
+            match_privilege: keys.privilege.is_some(),
+            match_choice_privilege: keys.privilege.unwrap_or_default().0,
+            match_ecause: keys.ecause.is_some(),
+            match_choice_ecause: keys.ecause.unwrap_or_default().0 as u32,
+            match_interrupt: keys.interrupt.is_some(),
+            match_value_interrupt: keys.interrupt.unwrap_or(false),
+            match_impdef: keys.impdef_mask.is_some() || keys.impdef_value.is_some(),
+            match_mask_impdef: keys.impdef_mask.unwrap_or(0),
+            match_value_impdef: keys.impdef_value.unwrap_or(0),
+            match_dtype: keys.dtype.is_some(),
+            match_choice_dtype: keys.dtype.unwrap_or_default().0,
+            match_dsize: keys.dsize.is_some(),
+            match_choice_dsize: keys.dsize.unwrap_or_default().0 as u8,
+        }
+    }
 }
 
 impl FilterConfig {
-    /// Does any comparator ask for addresses to be told?
+    /// Does any comparator report addresses?
     pub fn has_watchpoints(&self) -> bool {
         self.comparators.iter().any(|unit| unit.p_notify || unit.s_notify)
     }
 
-    /// Takes a key, if it is one of ours.
-    pub(crate) fn read(&mut self, key: &str, value: &Value) -> Result<bool, ConfigError> {
-        let unnamed = |name: &str| Err(ConfigError::new(key, format!("{name:?}: a number is wanted")));
-        match key {
-            "ifilters" => self.ifilters = choice(key, value, 16, unnamed)? as u16,
-            "dfilters" => self.dfilters = choice(key, value, 16, unnamed)? as u16,
-            "comparator" => {
-                self.comparators = tables(key, value)?.map(comparator).collect::<Result<_, _>>()?
-            }
-            "filter" => self.filters = tables(key, value)?.map(filter).collect::<Result<_, _>>()?,
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-
-    /// The part that stands before tables.
-    pub(crate) fn write_keys(&self, out: &mut String) -> std::fmt::Result {
-        for (key, chosen) in [("ifilters", self.ifilters), ("dfilters", self.dfilters)] {
-            if chosen != 0 {
-                writeln!(out, "{key} = {}", bits(chosen.into()))?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The tables.
-    pub(crate) fn write_tables(&self, out: &mut String) -> std::fmt::Result {
-        for unit in &self.comparators {
-            writeln!(out, "\n[[comparator]]")?;
-            for (key, code, names) in [
-                ("p_input", unit.p_input, &input::NAMES[..]),
-                ("s_input", unit.s_input, &input::NAMES[..]),
-                ("p_function", unit.p_function, &function::NAMES[..]),
-                ("s_function", unit.s_function, &function::NAMES[..]),
-                ("match_mode", unit.match_mode, &match_mode::NAMES[..]),
-            ] {
-                writeln!(out, "{key} = \"{}\"", names[usize::from(code) % names.len()])?;
-            }
-            // As text: TOML's integers are signed.
-            writeln!(out, "p_match = \"{:#x}\"\ns_match = \"{:#x}\"", unit.p_match, unit.s_match)?;
-            writeln!(out, "p_notify = {}\ns_notify = {}", unit.p_notify, unit.s_notify)?;
-        }
-        for filter in &self.filters {
-            writeln!(out, "\n[[filter]]\nenable = {}", filter.filter_enable)?;
-            for (wanted, key, value) in [
-                (filter.match_comp1, "comp1", filter.comp1.to_string()),
-                (filter.match_comp2, "comp2", filter.comp2.to_string()),
-                (filter.match_comp3, "comp3", filter.comp3.to_string()),
-                (filter.match_privilege, "privilege", privileges(filter.match_choice_privilege)),
-                (filter.match_ecause, "ecause", bits(filter.match_choice_ecause.into())),
-                (filter.match_interrupt, "interrupt", filter.match_value_interrupt.to_string()),
-                (filter.match_impdef, "impdef_mask", filter.match_mask_impdef.to_string()),
-                (filter.match_impdef, "impdef_value", filter.match_value_impdef.to_string()),
-                (filter.match_dtype, "dtype", bits(filter.match_choice_dtype.into())),
-                (filter.match_dsize, "dsize", bits(filter.match_choice_dsize.into())),
-            ] {
-                if wanted {
-                    writeln!(out, "{key} = {value}")?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Rejects what cannot be, with the reason.
-    pub(crate) fn check(&self, params: &crate::Params) -> Result<(), ConfigError> {
+    /// Rejects filters that the parameters do not allow.
+    pub(super) fn check(&self, params: &Params) -> Result<(), ConfigError> {
         if self.comparators.len() > 8 {
-            return Err(ConfigError::new("comparator", "there are at most 8"));
+            return Err(ConfigError::new("comparator", "at most 8 are allowed"));
         }
         if self.filters.len() > 16 {
-            return Err(ConfigError::new("filter", "there are at most 16"));
+            return Err(ConfigError::new("filter", "at most 16 are allowed"));
         }
         for (key, chosen) in [("ifilters", self.ifilters), ("dfilters", self.dfilters)] {
             if u32::from(chosen) >> self.filters.len() != 0 {
-                return Err(ConfigError::new(key, "it names a filter that is not there"));
+                return Err(ConfigError::new(key, "it names a filter that does not exist"));
             }
         }
         for filter in &self.filters {
             if filter.comparators().any(|unit| usize::from(unit) >= self.comparators.len()) {
-                return Err(ConfigError::new("filter.comp1", "there is no such comparator"));
+                return Err(ConfigError::new("filter.comp1", "it names a comparator that does not exist"));
             }
             let missing = [
                 (filter.match_privilege && params.filter_privilege == 0, "filter_privilege"),
@@ -247,7 +216,7 @@ impl FilterConfig {
         for unit in &self.comparators {
             let watched = [(unit.p_notify, unit.p_input), (unit.s_notify, unit.s_input)];
             if watched.iter().any(|(notify, which)| *notify && *which != input::IADDR) {
-                return Err(ConfigError::new("comparator.p_notify", "a watchpoint is on iaddr"));
+                return Err(ConfigError::new("comparator.p_notify", "a watchpoint needs iaddr as its input"));
             }
             let reads = |which: u8| unit.p_input == which || unit.s_input == which;
             let missing = [

@@ -120,22 +120,6 @@ impl Framing {
         }
     }
 
-    /// Its keys and values for configuration files.
-    pub(crate) fn settings(&self) -> Vec<(&'static str, String)> {
-        let mut settings = vec![("framing", format!("\"{}\"", self.name()))];
-        match self {
-            Framing::Encap { srcid_width, type_width, timestamp_bytes } => {
-                settings.push(("srcid_width", srcid_width.to_string()));
-                settings.push(("type_width", type_width.to_string()));
-                settings.push(("timestamp_bytes", timestamp_bytes.to_string()));
-            }
-            Framing::Ultrasoc { index_width } => settings.push(("srcid_width", index_width.to_string())),
-            Framing::Atb { align } => settings.push(("align", align.to_string())),
-            Framing::Smi | Framing::Bare { .. } => {}
-        }
-        settings
-    }
-
     /// Rejects what cannot be: the key and the reason.
     pub(crate) fn check(&self) -> Result<(), (&'static str, &'static str)> {
         match self {

@@ -139,7 +139,7 @@ pub fn show_data(packet: &data::Packet, layout: &data::Layout, out: &mut String)
 fn show_support(config: &Config, support: &Support, out: &mut String) {
     let of = |modes: &[Mode], bits: u64| -> Vec<&str> {
         let on = modes.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1);
-        on.map(|(_, mode)| mode.name()).collect()
+        on.map(|(_, mode)| mode.as_str()).collect()
     };
     let mut on = of(&config.support.ioptions, support.ioptions);
     if config.dialect.has_data_status() {

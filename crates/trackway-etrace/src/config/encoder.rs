@@ -1,0 +1,118 @@
+//! Settings of the encoder.
+
+use serde::{Deserialize, Serialize};
+use trackway_core::Privilege;
+
+use super::{ConfigError, values};
+
+/// What the encoder counts towards the next synchronisation (table 2.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ResyncMode {
+    /// Nothing: it never resynchronises.
+    #[default]
+    Off,
+    /// Packets.
+    Packets,
+    /// Cycles.
+    Cycles,
+    /// Half-words of instructions.
+    Halfwords,
+}
+
+impl ResyncMode {
+    /// The mode of a code in `ResyncMode` (table 2.1).
+    pub const fn from_code(code: u32) -> Self {
+        [ResyncMode::Off, ResyncMode::Packets, ResyncMode::Cycles, ResyncMode::Halfwords][code as usize & 3]
+    }
+}
+
+/// The encoder: `[encoder]` in a settings file.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EncoderConfig {
+    /// Nothing in the trace is ambiguous; otherwise it is what hardware would send.
+    #[serde(with = "values")]
+    pub exact: bool,
+    /// What is counted towards the next synchronisation: off, packets, cycles or halfwords.
+    pub resync_mode: ResyncMode,
+    /// The interval is `2^(resync_max + 4)` (table 2.1).
+    #[serde(with = "values")]
+    pub resync_max: u32,
+    /// An interval that is not a power of two, instead of `resync_max`.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    pub resync_interval: Option<u64>,
+    /// Send the shorter of formats 0/1 and 1 or 2 (6.8).
+    #[serde(with = "values")]
+    pub shortest: bool,
+    /// Drop bytes that sign extension restores.
+    #[serde(with = "values")]
+    pub compress: bool,
+    /// Most instructions that retire in a block; 0: no limit.
+    #[serde(with = "values")]
+    pub block: u32,
+    /// Privilege before the first context event: u, s, m, d, vu or vs.
+    #[serde(with = "values")]
+    pub privilege: Privilege,
+    /// Source id of the packets.
+    #[serde(with = "values")]
+    pub source: u32,
+    /// Put a time stamp on packets, where the framing has room for one.
+    #[serde(with = "values")]
+    pub stamps: bool,
+    /// Most bytes that wait for transport; 0: no limit.
+    #[serde(with = "values")]
+    pub buffer: u32,
+    /// Bytes that transport takes per cycle, in 1/256.
+    #[serde(with = "values")]
+    pub drain: u32,
+    /// Stall the core where the buffer is full, instead of losing trace.
+    #[serde(with = "values")]
+    pub stall: bool,
+    /// Greatest value of `branch_count`; only tests lower it.
+    #[serde(skip)]
+    pub branch_count_max: u32,
+}
+
+impl Default for EncoderConfig {
+    fn default() -> Self {
+        EncoderConfig {
+            exact: true,
+            resync_mode: ResyncMode::Packets,
+            resync_max: 6,
+            resync_interval: None,
+            shortest: true,
+            compress: true,
+            block: 0,
+            privilege: Privilege::M,
+            source: 0,
+            stamps: false,
+            buffer: 0,
+            drain: 256,
+            stall: false,
+            branch_count_max: u32::MAX,
+        }
+    }
+}
+
+impl EncoderConfig {
+    /// Units between synchronisations; `None`: there are none.
+    pub fn interval(&self) -> Option<u64> {
+        (self.resync_mode != ResyncMode::Off)
+            .then(|| self.resync_interval.unwrap_or(1 << (self.resync_max + 4)))
+    }
+
+    /// Rejects settings that contradict each other.
+    pub(super) fn check(&self) -> Result<(), ConfigError> {
+        if self.resync_max > 15 {
+            return Err(ConfigError::new("encoder.resync_max", "it has 4 bits"));
+        }
+        if self.resync_interval == Some(0) {
+            return Err(ConfigError::new("encoder.resync_interval", "it has to be above 0"));
+        }
+        if self.drain == 0 && self.buffer > 0 {
+            return Err(ConfigError::new("encoder.drain", "a buffer that is never drained stays full"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,304 @@
+//! The text form of the settings.
+
+use serde::{Deserialize, Serialize};
+use toml::{Table, Value};
+
+use super::filter::{ComparatorKeys, FilterKeys};
+use super::values::{self, Bits, Setting};
+use super::{Config, ConfigError, DataConfig, EncoderConfig, FilterConfig, ImageRule, TrapVector};
+use crate::dialect::Dialect;
+use crate::modes::{Mode, SupportLayout};
+use crate::params::{PARAMETERS, Params};
+use crate::transport::Framing;
+
+/// Every key of a settings file but the parameters of table 9.1, which are listed in [`PARAMETERS`].
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    /// The ELF file that ran, or a list of them; relative to this file.
+    #[serde(with = "values", skip_serializing_if = "Vec::is_empty")]
+    program: Vec<String>,
+    /// Version of the specification: v2 or draft-1.1.1. It sets the defaults of the parameters.
+    dialect: Dialect,
+    /// How packets are wrapped: smi, reference-raw (the same), encap, ultrasoc, atb or bare.
+    framing: FramingName,
+    /// encap: bits of the source id; ultrasoc: bits of the index.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    srcid_width: Option<u32>,
+    /// encap: bits of the packet type.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    type_width: Option<u32>,
+    /// encap: bytes of the time stamp.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    timestamp_bytes: Option<u32>,
+    /// atb: packets start at multiples of this many bytes.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    align: Option<u32>,
+    /// bare: the payloads' lengths in bytes, as a list, or a file with them in decimal.
+    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+    lengths: Option<Lengths>,
+    /// Packets never cross multiples of this many bytes; 0: they may.
+    #[serde(with = "values", skip_serializing_if = "is_zero")]
+    block_size: u32,
+    /// Layout of the support packet: reference, pulp or all. The next four keys change parts of it.
+    #[serde(skip_serializing)]
+    support_layout: Option<String>,
+    /// Bits of `encoder_mode` in the support packet.
+    #[serde(with = "values")]
+    encoder_mode_width: Option<u32>,
+    /// Modes in `ioptions` of the support packet, bit 0 first.
+    #[serde(with = "values")]
+    ioptions: Option<Vec<Mode>>,
+    /// Bits of `doptions` in the support packet.
+    #[serde(with = "values")]
+    doptions_width: Option<u32>,
+    /// Modes in `doptions` of the support packet, bit 0 first.
+    #[serde(with = "values")]
+    doptions: Option<Vec<Mode>>,
+    /// Modes that are on before the first support packet.
+    #[serde(with = "values")]
+    options: Vec<Mode>,
+    /// The call counter reaches 2^n, and not 2^n - 1.
+    #[serde(with = "values")]
+    call_counter_full: bool,
+    /// Link registers that make calls and returns: x1-x5 or x1.
+    calls: Calls,
+    /// Filters that qualify instruction trace, by number; none: all instructions are traced.
+    #[serde(with = "values", skip_serializing_if = "is_none")]
+    ifilters: Bits<16>,
+    /// Filters that qualify data trace, by number; none: all accesses are traced.
+    #[serde(with = "values", skip_serializing_if = "is_none")]
+    dfilters: Bits<16>,
+    /// Code that only some contexts see.
+    image: Vec<ImageRule>,
+    /// Where traps lead, for implicit exceptions.
+    trap_vector: Vec<TrapVector>,
+    /// The data trace, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<DataConfig>,
+    /// Comparator units, which filters name by number.
+    comparator: Vec<ComparatorKeys>,
+    /// Filters, which `ifilters` and `dfilters` name by number.
+    filter: Vec<FilterKeys>,
+    /// The encoder.
+    encoder: EncoderConfig,
+}
+
+/// Tables of a settings file; those of other formats and commands are left alone.
+const TABLES: [&str; 2] = ["data", "encoder"];
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_none(bits: &Bits<16>) -> bool {
+    bits.0 == 0
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FramingName {
+    #[default]
+    #[serde(alias = "reference-raw")]
+    Smi,
+    Encap,
+    Ultrasoc,
+    Atb,
+    Bare,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
+enum Calls {
+    #[default]
+    #[serde(rename = "x1-x5")]
+    X1AndX5,
+    #[serde(rename = "x1")]
+    X1,
+}
+
+#[derive(Clone, Debug)]
+enum Lengths {
+    Path(String),
+    List(Vec<u32>),
+}
+
+impl Setting for Lengths {
+    fn read(value: &Value) -> Result<Self, String> {
+        match value {
+            Value::String(path) => Ok(Lengths::Path(path.clone())),
+            _ => Vec::read(value).map(Lengths::List),
+        }
+    }
+
+    fn write(&self) -> Value {
+        match self {
+            Lengths::Path(path) => Value::String(path.clone()),
+            Lengths::List(lengths) => lengths.write(),
+        }
+    }
+}
+
+impl File {
+    fn framing(&self) -> Framing {
+        match self.framing {
+            FramingName::Smi => Framing::Smi,
+            FramingName::Encap => Framing::Encap {
+                srcid_width: self.srcid_width.unwrap_or(0),
+                type_width: self.type_width.unwrap_or(0),
+                timestamp_bytes: self.timestamp_bytes.unwrap_or(0),
+            },
+            FramingName::Ultrasoc => Framing::Ultrasoc { index_width: self.srcid_width.unwrap_or(0) },
+            FramingName::Atb => Framing::Atb { align: self.align.unwrap_or(1) },
+            FramingName::Bare => {
+                let lengths = match &self.lengths {
+                    Some(Lengths::List(lengths)) => lengths.clone(),
+                    _ => Vec::new(),
+                };
+                Framing::Bare { lengths }
+            }
+        }
+    }
+
+    fn set_framing(&mut self, framing: &Framing) {
+        self.framing = match *framing {
+            Framing::Smi => FramingName::Smi,
+            Framing::Encap { srcid_width, type_width, timestamp_bytes } => {
+                (self.srcid_width, self.type_width) = (Some(srcid_width), Some(type_width));
+                self.timestamp_bytes = Some(timestamp_bytes);
+                FramingName::Encap
+            }
+            Framing::Ultrasoc { index_width } => {
+                self.srcid_width = Some(index_width);
+                FramingName::Ultrasoc
+            }
+            Framing::Atb { align } => {
+                self.align = Some(align);
+                FramingName::Atb
+            }
+            Framing::Bare { .. } => FramingName::Bare,
+        };
+    }
+
+    fn support(&mut self) -> Result<SupportLayout, ConfigError> {
+        let name = self.support_layout.as_deref().unwrap_or("reference");
+        let mut layout = SupportLayout::named(name).ok_or_else(|| {
+            let known = SupportLayout::NAMES.join(", ");
+            ConfigError::new("support_layout", format!("{name:?} is not a layout; expected {known}"))
+        })?;
+        layout.encoder_mode_width = self.encoder_mode_width.unwrap_or(layout.encoder_mode_width);
+        layout.ioptions = self.ioptions.take().unwrap_or(layout.ioptions);
+        layout.doptions_width = self.doptions_width.unwrap_or(layout.doptions_width);
+        layout.doptions = self.doptions.take().unwrap_or(layout.doptions);
+        layout.doptions.truncate(layout.doptions_width as usize);
+        Ok(layout)
+    }
+
+    fn into_config(mut self, params: Params) -> Result<Config, ConfigError> {
+        let mut config = Config::new(self.dialect);
+        config.params = params;
+        config.framing = self.framing();
+        config.support = self.support()?;
+        for mode in self.options {
+            config.options.set(mode, true);
+        }
+        config.block_size = self.block_size;
+        config.program = self.program;
+        config.images = self.image;
+        config.trap_vectors = self.trap_vector;
+        config.call_counter_full = self.call_counter_full;
+        config.calls_x1_only = self.calls == Calls::X1;
+        if let Some(Lengths::Path(path)) = self.lengths {
+            config.lengths_file = Some(path);
+        }
+        config.encoder = self.encoder;
+        config.data = self.data.unwrap_or_default();
+        config.filters = FilterConfig {
+            comparators: self.comparator.into_iter().map(Into::into).collect(),
+            filters: self.filter.into_iter().map(Into::into).collect(),
+            ifilters: self.ifilters.0 as u16,
+            dfilters: self.dfilters.0 as u16,
+        };
+        Ok(config)
+    }
+}
+
+impl From<&Config> for File {
+    fn from(config: &Config) -> Self {
+        let filters = &config.filters;
+        let mut file = File {
+            program: config.program.clone(),
+            dialect: config.dialect,
+            lengths: config.lengths_file.clone().map(Lengths::Path),
+            block_size: config.block_size,
+            encoder_mode_width: Some(config.support.encoder_mode_width),
+            ioptions: Some(config.support.ioptions.clone()),
+            doptions_width: Some(config.support.doptions_width),
+            doptions: Some(config.support.doptions.clone()),
+            options: Mode::ALL.into_iter().filter(|mode| config.options.get(*mode)).collect(),
+            call_counter_full: config.call_counter_full,
+            calls: if config.calls_x1_only { Calls::X1 } else { Calls::X1AndX5 },
+            ifilters: Bits(filters.ifilters.into()),
+            dfilters: Bits(filters.dfilters.into()),
+            image: config.images.clone(),
+            trap_vector: config.trap_vectors.clone(),
+            data: config.data.enable.then(|| config.data.clone()),
+            comparator: filters.comparators.iter().map(Into::into).collect(),
+            filter: filters.filters.iter().map(Into::into).collect(),
+            encoder: config.encoder.clone(),
+            ..File::default()
+        };
+        file.set_framing(&config.framing);
+        file
+    }
+}
+
+impl Config {
+    /// Reads settings in TOML. Keys are at the top level or under `[etrace]`; tables of other formats are left
+    /// alone. The result is checked.
+    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
+        let whole: Table = text.parse().map_err(|error| ConfigError::new("TOML", format!("{error}")))?;
+        Config::from_table(&whole)
+    }
+
+    /// As [`from_toml`](Config::from_toml), from a table that was read already.
+    pub fn from_table(whole: &Table) -> Result<Config, ConfigError> {
+        let mut table = match whole.get("etrace") {
+            Some(Value::Table(table)) => table.clone(),
+            _ => whole.clone(),
+        };
+        let mut given = Vec::new();
+        table.retain(|key, value| {
+            let parameter = Params::by_name(key);
+            given.extend(parameter.map(|parameter| (parameter, u32::read(value))));
+            parameter.is_none() && (!value.is_table() || TABLES.contains(&key))
+        });
+        let file: File = table.try_into()?;
+        let mut params = Params::new(file.dialect);
+        for (parameter, value) in given {
+            let value = value.map_err(|reason| ConfigError::new(parameter.name, reason))?;
+            parameter.set(&mut params, value);
+        }
+        let config = file.into_config(params)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The settings as TOML, every parameter included, so that the text alone describes a trace.
+    pub fn to_toml(&self) -> String {
+        let text = toml::to_string(&File::from(self)).unwrap_or_default();
+        // Parameters come before the first table.
+        let (keys, tables) = text.split_at(text.find("\n[").unwrap_or(text.len()));
+        let params = PARAMETERS.iter().map(|of| format!("{} = {}\n", of.name, of.get(&self.params)));
+        format!("{}\n{}{tables}", keys.trim_end(), params.collect::<String>())
+    }
+}
+
+impl From<toml::de::Error> for ConfigError {
+    fn from(error: toml::de::Error) -> Self {
+        let (text, message) = (error.to_string(), error.message());
+        let table = text.rsplit_once("in `").and_then(|(_, key)| key.trim_end().strip_suffix('`'));
+        let unknown = message.strip_prefix("unknown field `").and_then(|rest| rest.split('`').next());
+        let key: Vec<_> = table.into_iter().chain(unknown).collect();
+        ConfigError::new(if key.is_empty() { "settings".into() } else { key.join(".") }, message)
+    }
+}
