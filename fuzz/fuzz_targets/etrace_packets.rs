@@ -49,13 +49,7 @@ fuzz_target!(|data: &[u8]| {
     let mut writer = Writer::new(&config);
     let mut end = 0;
     while let Ok(Some(item)) = reader.read() {
-        match &item.packet {
-            Some(exact) => {
-                writer.write_exact(&item.frame, exact).unwrap();
-                writer.note(&exact.packet);
-            }
-            None => writer.write_raw(&item.frame, &item.payload).unwrap(),
-        }
+        writer.write_item(&item).unwrap();
         end = reader.offset();
     }
     assert_eq!(writer.bytes, &bytes[..end as usize]);

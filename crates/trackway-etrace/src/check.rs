@@ -5,7 +5,7 @@ use trackway_core::{Finding, Input, Result, Rule, Severity};
 use crate::config::Config;
 use crate::port::privilege_of;
 use crate::wire::instruction::{Layout, Packet, Reported, ones, qual_status};
-use crate::wire::{Reader, Received};
+use crate::wire::{Content, Reader, Received};
 
 mod data;
 use data::DataState;
@@ -82,15 +82,14 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
             |rule: &'static Rule, message: String| report(Finding { rule, offset, item: items, message });
         match reader.read() {
             Ok(None) => return Ok(items),
-            Ok(Some(item)) => {
-                if let Some(exact) = &item.packet {
-                    state.check(exact, &layout, config, &mut tell);
-                    state.data.follow(&exact.packet, config);
+            Ok(Some(item)) => match &item.content {
+                Content::Instruction(received) => {
+                    state.check(received, &layout, config, &mut tell);
+                    state.data.follow(&received.packet, config);
                 }
-                if let Some(exact) = &item.data {
-                    state.data.check(exact, &data_layout, &mut tell);
-                }
-            }
+                Content::Data(received) => state.data.check(received, &data_layout, &mut tell),
+                Content::Other(_) => {}
+            },
             Err(error) => {
                 tell(&READABLE, error.to_string());
                 if error.is_truncated() || reader.resync()?.is_none() {

@@ -15,12 +15,12 @@ fn names(config: &Config, bytes: Vec<u8>) -> Vec<String> {
     let mut reader = Reader::new(Input::from_vec(bytes), config);
     let mut names = Vec::new();
     while let Some(item) = reader.read().unwrap() {
-        names.push(match (item.packet.map(|exact| exact.packet), item.data) {
+        names.push(match (item.packet(), item.data()) {
             (Some(Packet::Support(Support { enable, qual_status, denable, .. })), _) => {
-                format!("support i{} d{} q{qual_status}", u8::from(enable), u8::from(denable))
+                format!("support i{} d{} q{qual_status}", u8::from(*enable), u8::from(*denable))
             }
             (Some(packet), _) => packet.name().to_string(),
-            (None, Some(exact)) => exact.packet.name().to_string(),
+            (None, Some(packet)) => packet.name().to_string(),
             (None, None) => "null".to_string(),
         });
     }
@@ -312,7 +312,7 @@ fn table_2_2_data_modes_on_the_wire() {
     loop {
         let layout = *reader.data_layout();
         let Some(item) = reader.read().unwrap() else { break };
-        if let Some(data::Packet::LoadStore(packet)) = item.data.map(|exact| exact.packet) {
+        if let Some(data::Packet::LoadStore(packet)) = item.data() {
             forms.push((layout.has_address, layout.has_data, packet.address, packet.data));
         }
     }
@@ -349,7 +349,7 @@ fn tables_2_3_to_2_6_registers() {
     let mut reader = Reader::new(Input::from_vec(bench.unit.take()), &bench.config);
     let mut starts = Vec::new();
     while let Some(item) = reader.read().unwrap() {
-        if let Some(Packet::Start(start)) = item.packet.map(|exact| exact.packet) {
+        if let Some(Packet::Start(start)) = item.packet() {
             starts.push(start.address << 1);
         }
     }

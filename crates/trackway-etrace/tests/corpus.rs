@@ -144,10 +144,7 @@ fn packets_match_and_come_back() {
         let mut reader = Reader::new(Input::from_vec(case.trace.clone()), &case.config);
         let mut writer = Writer::new(&case.config);
         while let Some(item) = reader.read().unwrap() {
-            match &item.packet {
-                Some(exact) => writer.write_exact(&item.frame, exact).unwrap(),
-                None => writer.write_raw(&item.frame, &item.payload).unwrap(),
-            }
+            writer.write_item(&item).unwrap();
         }
         assert!(writer.bytes == case.trace, "{name}");
     }

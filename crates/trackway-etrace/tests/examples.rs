@@ -103,7 +103,7 @@ fn golden_bytes_of_the_transport_chapter() {
     let mut reader = Reader::new(Input::from_vec(writer.bytes), &config);
     let item = reader.read().unwrap().unwrap();
     assert_eq!((item.frame.source, item.frame.kind), (1, transport::Kind::Instruction));
-    assert_eq!(item.packet.unwrap().packet, Packet::Address(full(0x8000_010c)));
+    assert_eq!(*item.packet().unwrap(), Packet::Address(full(0x8000_010c)));
 }
 
 /// Chapter 12's code, at its addresses, with fillers for what the text leaves out.

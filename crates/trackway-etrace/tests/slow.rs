@@ -322,7 +322,7 @@ fn slow_pcs(bytes: &[u8], config: &Config, memory: &Arc<Memory>) -> Outcome<Vec<
     };
     let mut reader = Reader::new(Input::from_vec(bytes.to_vec()), config);
     while let Some(item) = reader.read().map_err(|error| error.to_string())? {
-        let packet = item.packet.ok_or("a packet that is none")?.packet;
+        let packet = *item.packet().ok_or("not an instruction packet")?;
         slow.process(&packet).map_err(|error| format!("{:#x}: {error}", item.offset))?;
     }
     Ok(slow.pcs)

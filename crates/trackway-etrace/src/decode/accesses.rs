@@ -4,7 +4,7 @@ use trackway_core::*;
 
 use super::data::DecodedAccess;
 use crate::port::Dtype;
-use crate::port::expected::{Atomic, Csr};
+use crate::port::expected::{Atomic, Csr, CsrOperand};
 
 /// A memory access.
 pub(super) fn give_memory(access: &DecodedAccess, failed: bool, atomic: Option<&Atomic>, batch: &mut Batch) {
@@ -55,7 +55,7 @@ pub(super) fn give_csr(access: &DecodedAccess, csr: Option<&Csr>, batch: &mut Ba
     let Some(number) = access.daddr else { return };
     let reg = Reg { class: RegClass::Csr, number: number as u16 };
     let (reads, writes) = csr.map_or((true, true), |csr| (csr.reads, csr.writes));
-    if let (Some(operand), Some(Ok(rs1))) = (access.operand, csr.map(|csr| csr.operand))
+    if let (Some(operand), Some(CsrOperand::Register(rs1))) = (access.operand, csr.map(|csr| csr.operand))
         && rs1 > 0
     {
         batch.regs.push(source(Reg { class: RegClass::Int, number: rs1.into() }, operand as u64));

@@ -341,7 +341,7 @@ impl Attach {
         for n in 0..retired {
             let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else { break };
             let next = pc.wrapping_add(length.into());
-            let expected = self.expectations.of(encoding);
+            let expected = self.expectations.get(encoding);
             if expected != Expected::Nothing {
                 let begun = batch.begin_accesses();
                 self.instruction(pc, privilege, &expected, batch);
@@ -377,15 +377,15 @@ impl Attach {
     fn instruction(&mut self, pc: u64, privilege: Option<u32>, expected: &Expected, batch: &mut Batch) {
         match *expected {
             Expected::Nothing => {}
-            Expected::One(dtype, dsize) => {
+            Expected::Single(dtype, dsize) => {
                 self.one(pc, privilege, dtype, dsize, batch);
             }
-            Expected::Perhaps(dsize) => {
+            Expected::Conditional(dsize) => {
                 self.one(pc, privilege, Dtype::STORE, dsize, batch);
             }
             Expected::Atomic(atomic) if self.config.has_atomics() => {
-                let fits = |of: &DecodedAccess| of.dtype == atomic.dtype && of.dsize == atomic.dsize;
-                if let Some(waiting) = self.next(pc, privilege, atomic.dtype, atomic.dsize, fits) {
+                let fits = |of: &DecodedAccess| of.dtype == atomic.dtype() && of.dsize == atomic.dsize;
+                if let Some(waiting) = self.next(pc, privilege, atomic.dtype(), atomic.dsize, fits) {
                     self.give(&waiting, Some(&atomic), None, batch);
                 }
             }
@@ -401,8 +401,8 @@ impl Attach {
                     self.give(&waiting, None, Some(&csr), batch);
                 }
             }
-            Expected::Many(dtype, Some(dsize)) => while self.one(pc, privilege, dtype, dsize, batch) {},
-            Expected::Many(dtype, None) => {
+            Expected::Several(dtype, Some(dsize)) => while self.one(pc, privilege, dtype, dsize, batch) {},
+            Expected::Several(dtype, None) => {
                 while (0..=4).any(|dsize| self.one(pc, privilege, dtype, dsize, batch)) {}
             }
         }

@@ -4,7 +4,7 @@ use trackway_core::*;
 
 use super::data_queue::{Doing, Item};
 use crate::config::Config;
-use crate::port::expected::{Atomic, Csr, Expectations, Expected};
+use crate::port::expected::{Atomic, Csr, CsrOperand, Expectations, Expected};
 use crate::port::{Access, Dtype, Transfer};
 
 /// Makes transfers of recorded accesses.
@@ -93,14 +93,14 @@ impl DataShaper {
         out: &mut Vec<Item>,
     ) {
         let begun = self.told.0;
-        match self.expectations.of(encoding) {
+        match self.expectations.get(encoding) {
             Expected::Nothing => {}
-            Expected::One(dtype, dsize) => self.one(iaddr, dtype, dsize, recorded, out),
-            Expected::Perhaps(dsize) => self.one(iaddr, Dtype::STORE, dsize, recorded, out),
+            Expected::Single(dtype, dsize) => self.one(iaddr, dtype, dsize, recorded, out),
+            Expected::Conditional(dsize) => self.one(iaddr, Dtype::STORE, dsize, recorded, out),
             Expected::Atomic(atomic) => self.atomic(iaddr, &atomic, recorded, out),
             Expected::Csr(csr) if self.csrs => self.csr(iaddr, &csr, recorded, out),
             Expected::Csr(_) => {}
-            Expected::Many(dtype, dsize) => {
+            Expected::Several(dtype, dsize) => {
                 let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
                 for access in recorded.batch.mem_of(recorded.accesses) {
                     let size = access.size.max(1).ilog2() as u8;
@@ -119,16 +119,16 @@ impl DataShaper {
     pub(crate) fn silent(&mut self, iaddr: u64, encoding: u32, out: &mut Vec<Item>) {
         let mut silence =
             |dtype, dsize| out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, dsize) });
-        match self.expectations.of(encoding) {
-            Expected::One(dtype, dsize) => silence(dtype, Some(dsize)),
-            Expected::Perhaps(dsize) => silence(Dtype::STORE, Some(dsize)),
-            Expected::Atomic(atomic) if self.atomics => silence(atomic.dtype, Some(atomic.dsize)),
+        match self.expectations.get(encoding) {
+            Expected::Single(dtype, dsize) => silence(dtype, Some(dsize)),
+            Expected::Conditional(dsize) => silence(Dtype::STORE, Some(dsize)),
+            Expected::Atomic(atomic) if self.atomics => silence(atomic.dtype(), Some(atomic.dsize)),
             Expected::Atomic(atomic) => {
                 silence(Dtype::LOAD, Some(atomic.dsize));
                 silence(Dtype::STORE, Some(atomic.dsize));
             }
             Expected::Csr(csr) if self.csrs => silence(csr.dtype, None),
-            Expected::Many(dtype, dsize) => silence(dtype, dsize),
+            Expected::Several(dtype, dsize) => silence(dtype, dsize),
             Expected::Nothing | Expected::Csr(_) => {}
         }
     }
@@ -178,7 +178,7 @@ impl DataShaper {
                 }
                 _ => {
                     let (dtype, more) =
-                        if self.atomics { (atomic.dtype, None) } else { (Dtype::LOAD, Some(Dtype::STORE)) };
+                        if self.atomics { (atomic.dtype(), None) } else { (Dtype::LOAD, Some(Dtype::STORE)) };
                     for dtype in [Some(dtype), more].into_iter().flatten() {
                         out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, Some(dsize)) });
                     }
@@ -196,7 +196,7 @@ impl DataShaper {
         let operand = source
             .filter(|of| stored.is_none_or(|stored| atomic.stored(data as u64, *of as u64) == stored as u64));
         let operand = operand.or(derived).unwrap_or(0);
-        let access = Access { dtype: atomic.dtype, daddr: address, dsize, data, operand };
+        let access = Access { dtype: atomic.dtype(), daddr: address, dsize, data, operand };
         if self.atomics {
             return self.give(iaddr, access, false, out);
         }
@@ -209,14 +209,11 @@ impl DataShaper {
         if self.has_data && !recorded.names_csr(csr.number) {
             return out.push(Item { iaddr, before: None, what: Doing::Silence(csr.dtype, None) });
         }
-        let data = match csr.reads {
-            true => self.known(recorded.source(RegClass::Csr, csr.number)),
-            false => 0,
-        };
+        let data = if csr.reads { self.known(recorded.source(RegClass::Csr, csr.number)) } else { 0 };
         let operand = match csr.operand {
-            Err(immediate) => immediate.into(),
-            Ok(0) => 0,
-            Ok(rs1) => self.known(recorded.source(RegClass::Int, rs1.into())),
+            CsrOperand::Immediate(immediate) => immediate.into(),
+            CsrOperand::Register(0) => 0,
+            CsrOperand::Register(rs1) => self.known(recorded.source(RegClass::Int, rs1.into())),
         };
         self.told.1 += 1;
         let access = Access { dtype: csr.dtype, daddr: csr.number.into(), dsize: 3, data, operand };

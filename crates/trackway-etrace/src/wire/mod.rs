@@ -9,7 +9,7 @@ mod text;
 mod write;
 
 pub use bits::Payload;
-pub use read::{Item, Reader};
+pub use read::{Content, Item, Reader};
 pub use received::Received;
 pub use text::{Text, show_data, show_packet};
 pub use write::Writer;

@@ -16,14 +16,39 @@ use crate::transport::{Frame, Kind, find_zero_run};
 pub struct Item {
     /// Byte offset of the frame.
     pub offset: u64,
-    /// What stands around the payload.
+    /// Everything in the frame but the payload.
     pub frame: Frame,
+    /// The payload.
+    pub content: Content,
+}
+
+/// The payload of a frame.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Content {
+    /// An instruction trace packet.
+    Instruction(Received<Packet>),
+    /// A data trace packet, where the settings have a data trace.
+    Data(Received<data::Packet>),
+    /// The bytes of anything else; none for null packets.
+    Other(Vec<u8>),
+}
+
+impl Item {
     /// The instruction trace packet, if it is one.
-    pub packet: Option<Received<Packet>>,
-    /// The data trace packet, if it is one and there is a data trace.
-    pub data: Option<Received<data::Packet>>,
-    /// The payload of anything but instruction trace.
-    pub payload: Vec<u8>,
+    pub fn packet(&self) -> Option<&Packet> {
+        match &self.content {
+            Content::Instruction(received) => Some(&received.packet),
+            _ => None,
+        }
+    }
+
+    /// The data trace packet, if it is one.
+    pub fn data(&self) -> Option<&data::Packet> {
+        match &self.content {
+            Content::Data(received) => Some(&received.packet),
+            _ => None,
+        }
+    }
 }
 
 /// Reads frame by frame.
@@ -33,7 +58,7 @@ pub struct Item {
 /// use trackway_etrace::{Config, Reader, wire::instruction::Packet};
 /// let mut reader = Reader::new(Input::from_vec(vec![0x41, 0x0a]), &Config::default());
 /// let item = reader.read()?.unwrap();
-/// let Packet::Address(reported) = item.packet.unwrap().packet else { unreachable!() };
+/// let Some(Packet::Address(reported)) = item.packet() else { unreachable!() };
 /// assert_eq!(reported.address, 2);
 /// assert!(reader.read()?.is_none());
 /// # Ok::<(), trackway_core::Error>(())
@@ -182,40 +207,26 @@ impl Reader {
         let Some((offset, frame)) = self.next_frame()? else { return Ok(None) };
         let mut scratch = [0; 64];
         let payload = frame.payload(self.feed.bytes(), &mut scratch);
-        let mut item = Item { offset, frame, packet: None, data: None, payload: Vec::new() };
-        let mut failed = None;
-        if frame.kind != Kind::Instruction {
-            item.payload = payload.to_vec();
-        }
-        match frame.kind {
-            Kind::Instruction => match Received::<Packet>::read(payload, frame.payload_bits, &self.layout) {
-                Ok(exact) => item.packet = Some(exact),
-                Err(kind) => failed = Some(bad_packet(kind, offset)),
-            },
+        let content = match frame.kind {
+            Kind::Instruction => Received::<Packet>::read(payload, frame.payload_bits, &self.layout)
+                .map(Content::Instruction)
+                .map_err(|kind| bad_packet(kind, offset)),
             Kind::Data if self.config.data.enable => {
-                match Received::<data::Packet>::read(
-                    payload,
-                    frame.payload_bits,
-                    &self.data_layout,
-                    &self.sizes,
-                ) {
-                    Ok(exact) => {
-                        self.sizes.note(&exact.packet);
-                        item.data = Some(exact);
-                    }
-                    Err(kind) => failed = Some(kind.at(offset, "data packet", "format", "E-Trace 7")),
-                }
+                let (bits, layout) = (frame.payload_bits, &self.data_layout);
+                Received::<data::Packet>::read(payload, bits, layout, &self.sizes)
+                    .map(Content::Data)
+                    .map_err(|kind| kind.at(offset, "data packet", "format", "E-Trace 7"))
             }
-            Kind::Null | Kind::Data | Kind::Other(_) => {}
-        }
+            Kind::Null | Kind::Data | Kind::Other(_) => Ok(Content::Other(payload.to_vec())),
+        };
         self.advance(&frame);
-        if let Some(error) = failed {
-            return Err(error);
+        let content = content?;
+        match &content {
+            Content::Instruction(received) => self.note(&received.packet),
+            Content::Data(received) => self.sizes.note(&received.packet),
+            Content::Other(_) => {}
         }
-        if let Some(exact) = &item.packet {
-            self.note(&exact.packet);
-        }
-        Ok(Some(item))
+        Ok(Some(Item { offset, frame, content }))
     }
 
     /// After an error: goes on at the next place where a packet must start (chapter 6). Gives the bytes

@@ -6,7 +6,8 @@ use trackway_core::{Input, Item, Items, Result};
 
 use super::data;
 use super::instruction::{Layout, Packet, Support, qual_status};
-use super::read::Reader;
+use super::read::{Content, Reader};
+use super::received::Received;
 use crate::config::Config;
 use crate::modes::Mode;
 use crate::port::Dtype;
@@ -44,22 +45,22 @@ impl Items for Text {
             }
             Ok(())
         })();
-        item.name = match (&read.packet, &read.data) {
-            (Some(exact), _) => {
-                show_packet(&exact.packet, &layout, out);
-                if let Packet::Support(support) = &exact.packet {
+        item.name = match &read.content {
+            Content::Instruction(received) => {
+                show_packet(&received.packet, &layout, out);
+                if let Packet::Support(support) = &received.packet {
                     show_support(&self.config, support, out);
                 }
-                show_saved(exact.saved(), exact.field_bits, !exact.spare.is_empty(), out);
-                exact.packet.name()
+                show_saved(received, out);
+                received.packet.name()
             }
-            (None, Some(exact)) => {
-                show_data(&exact.packet, &data_layout, out);
-                show_saved(exact.saved(), exact.field_bits, !exact.spare.is_empty(), out);
-                exact.packet.name()
+            Content::Data(received) => {
+                show_data(&received.packet, &data_layout, out);
+                show_saved(received, out);
+                received.packet.name()
             }
-            (None, None) => {
-                for byte in &read.payload {
+            Content::Other(payload) => {
+                for byte in payload {
                     let _ = write!(out, "{byte:02x}");
                 }
                 match read.frame.kind {
@@ -153,10 +154,11 @@ fn show_support(config: &Config, support: &Support, out: &mut String) {
 }
 
 /// What compression saved, where the payload is not exactly as long as its fields.
-fn show_saved(saved: i64, field_bits: u32, has_spare: bool, out: &mut String) {
+fn show_saved<P>(received: &Received<P>, out: &mut String) {
+    let (saved, field_bits) = (received.saved(), received.field_bits);
     if saved > 0 {
         let _ = write!(out, "[{saved} of {field_bits} bits saved]");
-    } else if saved <= -8 || has_spare {
+    } else if saved <= -8 || !received.spare.is_empty() {
         let _ = write!(out, "[{} bits behind {field_bits} of fields]", -saved);
     }
 }

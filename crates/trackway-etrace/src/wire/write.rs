@@ -3,8 +3,9 @@
 use trackway_core::{Error, ErrorKind, Result};
 
 use super::bits::Payload;
+use super::data;
 use super::instruction::{Layout, Packet};
-use super::received::Received;
+use super::read::{Content, Item};
 use crate::config::Config;
 use crate::modes::Options;
 use crate::transport::{Frame, Framing, Kind};
@@ -35,6 +36,7 @@ pub struct Writer {
     /// Bytes of their payload.
     pub data_bytes: u64,
     layout: Layout,
+    data_layout: data::Layout,
     config: Config,
     /// Bytes taken away before `bytes`.
     offset: u64,
@@ -56,6 +58,7 @@ impl Writer {
             data_packets: 0,
             data_bytes: 0,
             layout: Layout::new(config, config.options),
+            data_layout: data::Layout::new(config, config.options),
             config: config.clone(),
             offset: 0,
             header,
@@ -70,14 +73,15 @@ impl Writer {
     /// From now on these modes are on.
     pub fn set_options(&mut self, options: Options) {
         self.layout = Layout::new(&self.config, options);
+        self.data_layout = data::Layout::new(&self.config, options);
     }
 
     /// Follows the modes that a support packet tells.
-    pub fn note(&mut self, packet: &Packet) {
+    fn note(&mut self, packet: &Packet) {
         if let Packet::Support(support) = packet {
             self.config.options =
                 self.config.options_after(support.ioptions, support.doptions, self.config.options);
-            self.layout = Layout::new(&self.config, self.config.options);
+            self.set_options(self.config.options);
         }
     }
 
@@ -129,15 +133,24 @@ impl Writer {
         self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, "E-Trace 7")
     }
 
-    /// Writes a packet as it was read.
-    pub fn write_exact(&mut self, frame: &Frame, exact: &Received<Packet>) -> Result<()> {
-        let payload = exact.write(&self.layout);
-        self.put(frame, &payload, exact.bits, exact.packet.section())
-    }
-
-    /// Writes a frame around a payload that is not looked at: data trace, and null packets.
-    pub fn write_raw(&mut self, frame: &Frame, payload: &[u8]) -> Result<()> {
-        self.put(frame, payload, frame.payload_bits, "E-Trace 6")
+    /// Writes an item as it was read, byte for byte, and follows the modes of a support packet.
+    pub fn write_item(&mut self, item: &Item) -> Result<()> {
+        let Item { frame, content, .. } = item;
+        match content {
+            Content::Instruction(received) => {
+                let payload = received.write(&self.layout);
+                self.put(frame, &payload, received.bits, received.packet.section())?;
+                self.note(&received.packet);
+                Ok(())
+            }
+            Content::Data(received) => {
+                let section = received.packet.section();
+                let payload = received.write(&self.data_layout);
+                let payload = payload.map_err(|kind| kind.at(item.offset, "data packet", "size", section))?;
+                self.put(frame, &payload, received.bits, section)
+            }
+            Content::Other(payload) => self.put(frame, payload, frame.payload_bits, "E-Trace 6"),
+        }
     }
 
     fn put(&mut self, frame: &Frame, payload: &[u8], bits: u32, section: &'static str) -> Result<()> {

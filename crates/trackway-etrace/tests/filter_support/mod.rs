@@ -230,8 +230,7 @@ pub(crate) fn end_codes(config: &Config, bytes: &[u8]) -> Vec<u32> {
     let mut reader = Reader::new(Input::from_vec(bytes.to_vec()), config);
     let mut codes = Vec::new();
     while let Some(item) = reader.read().unwrap() {
-        if let Some(exact) = item.packet
-            && let Packet::Support(support) = exact.packet
+        if let Some(Packet::Support(support)) = item.packet()
             && !support.enable
         {
             codes.push(support.qual_status);

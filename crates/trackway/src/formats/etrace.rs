@@ -276,13 +276,7 @@ impl Opened for OpenedEtrace {
         let mut writer = Writer::new(&self.config);
         let mut items = 0;
         while let Some(item) = reader.read()? {
-            match &item.packet {
-                Some(exact) => writer.write_exact(&item.frame, exact)?,
-                None => writer.write_raw(&item.frame, &item.payload)?,
-            }
-            if let Some(exact) = &item.packet {
-                writer.note(&exact.packet);
-            }
+            writer.write_item(&item)?;
             out.write_all(&writer.bytes).map_err(trackway_core::Error::from)?;
             writer.clear();
             items += 1;
