@@ -220,7 +220,7 @@ fn blocks(steps: &Batch) -> Vec<Block> {
         let EventKind::Step(step) = event.kind else { unreachable!() };
         let pc = step.pc.unwrap();
         let control = trackway_isa::flow(Isa::Rv64, pc, step.encoding).control;
-        let itype = Itype::of(control, step.taken.unwrap_or(false), 4);
+        let itype = Itype::new(control, step.taken.unwrap_or(false), 4);
         Block::single(itype, pc, true, u8::from(step.length == 4))
     };
     steps.events.iter().map(block).collect()

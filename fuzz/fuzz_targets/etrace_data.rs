@@ -46,7 +46,7 @@ fn accesses(config: &Config, mut bytes: &[u8]) {
         let dtype = Dtype([0, 1, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 0, 1, 0, 1][usize::from(head[0] & 15)]);
         let dsize = (head[0] >> 4) % (config.params.data_width.ilog2() as u8 - 2);
         if head[1] & 0xc0 == 0xc0 {
-            encoder.history.forget();
+            encoder.history.clear();
         }
         let transfer = if head[1] & 0x20 != 0 && !under_way.is_empty() {
             let (lid, access) = under_way.swap_remove(usize::from(head[1] & 31) % under_way.len());

@@ -305,7 +305,7 @@ impl Config {
         if has_source && self.data.source == Some(self.encoder.source) {
             return err("data.source", "it is that of the instruction packets");
         }
-        if self.data.enable && !self.framing.tells_data() && !has_source {
+        if self.data.enable && !self.framing.marks_data() && !has_source {
             return err(
                 "framing",
                 "a data trace needs smi, encap with type_width of 2 or more, or a source id of its own (data.source)",

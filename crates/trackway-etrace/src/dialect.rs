@@ -1,7 +1,7 @@
-//! What differs between the versions of the specification, in one place.
+//! Differences between the versions of the specification, in one place.
 //!
 //! A new dialect is a new value here and an arm in each of these functions; nothing else in the crate asks
-//! which version it is.
+//! for the version.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ impl Dialect {
     /// All of them, oldest first.
     pub const ALL: [Dialect; 2] = [Dialect::Draft, Dialect::V2];
 
-    /// Its name in configuration files.
+    /// Its name in settings files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Dialect::Draft => "draft-1.1.1",
@@ -45,12 +45,12 @@ impl Dialect {
         matches!(self, Dialect::Draft)
     }
 
-    /// Does the support packet go on with `denable`, `dloss` and `doptions`?
+    /// Does the support packet continue with `denable`, `dloss` and `doptions`?
     pub const fn has_data_status(self) -> bool {
         matches!(self, Dialect::V2)
     }
 
-    /// Is the context left out of the context packet too where `nocontext` is 1?
+    /// Does `nocontext` = 1 remove the context from the context packet too?
     pub const fn nocontext_everywhere(self) -> bool {
         matches!(self, Dialect::V2)
     }
@@ -60,17 +60,17 @@ impl Dialect {
         matches!(self, Dialect::V2)
     }
 
-    /// Is a discontinuous context change (ctype 3) told by a trap packet?
+    /// Does a trap packet report a discontinuous context change (ctype 3)?
     pub const fn discontinuity_is_trap(self) -> bool {
         matches!(self, Dialect::Draft)
     }
 
-    /// Must a branch since the last return be unreported, for the call depth to go without saying?
+    /// May the call depth be left out only if a branch since the last return is still unreported?
     pub const fn depth_wants_unreported(self) -> bool {
         matches!(self, Dialect::Draft)
     }
 
-    /// Are addresses in data packets as wide as instruction addresses, as the draft's tables print it?
+    /// Are addresses in data packets as wide as instruction addresses, as the draft's tables say?
     pub const fn data_address_is_iaddress(self) -> bool {
         matches!(self, Dialect::Draft)
     }

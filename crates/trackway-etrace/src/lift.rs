@@ -186,7 +186,7 @@ pub fn meta(config: &Config, isa: Isa) -> Meta {
         meta.features.push("data_trace".into());
     }
     meta.timestamps = config.dialect.has_time() && config.params.notime == 0;
-    meta.notes.push(("framing".into(), config.framing.name().into()));
+    meta.notes.push(("framing".into(), config.framing.as_str().into()));
     meta.notes.push(("address bits".into(), config.params.iaddress_width.to_string()));
     meta
 }

@@ -1,4 +1,4 @@
-//! The sink of events: the encoder behind a shaper.
+//! The sink of events: the encoder behind a builder.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use trackway_image::Image;
 
 use crate::config::{Config, ConfigError};
 use crate::encode::Encoder;
-use crate::encode::blocks::Shaper;
+use crate::encode::blocks::BlockBuilder;
 
 /// Encodes events of a RISC-V execution.
 ///
@@ -29,13 +29,13 @@ use crate::encode::blocks::Shaper;
 pub struct Lower<W> {
     out: W,
     encoder: Encoder,
-    shaper: Shaper,
+    builder: BlockBuilder,
 }
 
 impl<W: Write> Lower<W> {
     /// An encoder that writes to `out`. Runs need the image that they ran on; steps bring their encodings.
     pub fn new(out: W, config: &Config, isa: Isa, image: Option<&Image>) -> Result<Self, ConfigError> {
-        Ok(Lower { out, encoder: Encoder::new(config)?, shaper: Shaper::new(config, isa, image) })
+        Ok(Lower { out, encoder: Encoder::new(config)?, builder: BlockBuilder::new(config, isa, image) })
     }
 
     /// The encoder.
@@ -57,7 +57,7 @@ impl<W: Write> Lower<W> {
 
 impl<W: Write> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
-        self.shaper.put(batch, &mut self.encoder);
+        self.builder.put(batch, &mut self.encoder);
         self.encoder.check_error()?;
         // Block padding looks at offsets, not at what was written before.
         if self.encoder.writer.bytes.len() >= 1 << 16 {
@@ -67,7 +67,7 @@ impl<W: Write> Sink for Lower<W> {
     }
 
     fn finish(&mut self) -> Result<Losses> {
-        self.shaper.finish(&mut self.encoder)?;
+        self.builder.finish(&mut self.encoder)?;
         self.drain()?;
         self.out.flush()?;
         Ok(self.encoder.losses.clone())

@@ -1,4 +1,4 @@
-//! The optional modes (3.2, table 2.2) and where the support packet has their bits (6.5).
+//! The optional modes (3.2, table 2.2) and their bits in the support packet (6.5).
 
 /// An optional mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -19,18 +19,18 @@ pub enum Mode {
     NoAddress,
     /// Data packets have no data (table 2.2).
     NoData,
-    /// Data packets have addresses in full only; they say so themselves.
+    /// Data packets have addresses in full only, which the packets show anyway.
     DataFullAddress,
-    /// Data packets have data in full only; they say so themselves.
+    /// Data packets have data in full only, which the packets show anyway.
     DataFullData,
-    /// Addresses are sent as differences; what [`FullAddress`](Mode::FullAddress) is not. PULP has a bit for it.
+    /// Addresses are sent as differences: the opposite of [`FullAddress`](Mode::FullAddress). PULP has a bit for it.
     DeltaAddress,
     /// A bit without meaning.
     Reserved,
 }
 
 impl Mode {
-    /// All modes that can be on by themselves.
+    /// All modes that can be switched on.
     pub const ALL: [Mode; 8] = [
         Mode::Sijump,
         Mode::ImplicitReturn,
@@ -42,10 +42,10 @@ impl Mode {
         Mode::NoData,
     ];
 
-    /// Modes that only stand in a support packet.
+    /// Modes that only a support packet has.
     const OTHERS: [Mode; 4] = [Mode::DeltaAddress, Mode::DataFullAddress, Mode::DataFullData, Mode::Reserved];
 
-    /// Its name in configuration files.
+    /// Its name in settings files.
     pub const fn as_str(self) -> &'static str {
         match self {
             Mode::Sijump => "sijump",
@@ -72,7 +72,7 @@ impl std::str::FromStr for Mode {
     }
 }
 
-/// Which modes are on.
+/// The modes that are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
     /// See [`Mode::Sijump`].
@@ -127,7 +127,7 @@ impl Options {
     }
 }
 
-/// Where the support packet has what: widths, and the modes' bits in wire order.
+/// Layout of the support packet: widths, and the modes' bits in wire order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupportLayout {
     /// Bits of `encoder_mode`.
@@ -179,8 +179,8 @@ impl SupportLayout {
         (bits(&self.ioptions), bits(&self.doptions))
     }
 
-    /// The options that the bits of `ioptions` say, and of `doptions` where there are any; a mode without a bit stays
-    /// as `known`.
+    /// The options that the bits of `ioptions` switch on, and those of `doptions` where it exists; a mode without a
+    /// bit stays as in `known`.
     pub fn options(&self, ioptions: u64, doptions: Option<u64>, known: Options) -> Options {
         let mut options = known;
         for (modes, bits) in [(&self.ioptions, Some(ioptions)), (&self.doptions, doptions)] {

@@ -1,36 +1,36 @@
-//! Encoder parameters (table 9.1) and the form in which hardware tells them (tables 9.2 to 9.4, section 9.2).
+//! Encoder parameters (table 9.1) and the registers in which hardware reports them (tables 9.2 to 9.4, section 9.2).
 
 use crate::dialect::Dialect;
 
-/// How a parameter shows in the discovery registers.
+/// A parameter's field in the discovery registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attribute {
-    /// Its name there.
+    /// Name of the field.
     pub name: &'static str,
-    /// Which 64-bit register.
+    /// Number of the 64-bit register.
     pub register: u32,
     /// Lowest bit.
     pub offset: u32,
-    /// Bits.
+    /// Width in bits.
     pub width: u32,
-    /// What is subtracted from the parameter (0 or 1).
+    /// The field holds the parameter less this (0 or 1).
     pub less: u32,
 }
 
-/// A parameter: its name, range and defaults, and where discovery finds it.
+/// A parameter: its name, range and defaults, and its field in the discovery registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
     /// Name of table 9.1, without `_p`.
     pub name: &'static str,
-    /// What it means.
+    /// A sentence that describes it.
     pub about: &'static str,
-    /// Least value.
+    /// Smallest value.
     pub min: u32,
-    /// Greatest value.
+    /// Largest value.
     pub max: u32,
     /// Default in the draft and in version 2, as on the wire.
     pub defaults: [u32; 2],
-    /// Where the discovery registers have it.
+    /// Its field in the discovery registers, if it has one.
     pub attribute: Option<Attribute>,
     get: fn(&Params) -> u32,
     set: fn(&mut Params, u32),
@@ -47,7 +47,7 @@ impl Parameter {
         (self.get)(params)
     }
 
-    /// Sets it, without looking at the range.
+    /// Sets it, without checking the range.
     pub fn set(&self, params: &mut Params, value: u32) {
         (self.set)(params, value);
     }
@@ -99,27 +99,27 @@ params! {
     cache_size: 0..=15, 0, 0, "cache_size" at 0 . 16 + 4 less 0;
     /// Bits of the nested call counter; 0: there is none.
     call_counter_size: 0..=7, 0, 0, "call_counter_size" at 0 . 20 + 3 less 0;
-    /// Comparators for filters.
+    /// Number of comparators for filters.
     comparators: 1..=8, 1, 1, "comparators" at 0 . 23 + 3 less 1;
     /// Bits of `ctype`.
     ctype_width: 1..=2, 2, 1, "context_type_width" at 0 . 26 + 5 less 1;
     /// Bits of `context`.
     context_width: 1..=64, 1, 1, "context_width" at 0 . 31 + 5 less 1;
-    /// Bits of exception cause that filters match by choice.
+    /// Bits of the exception cause that filters can match.
     ecause_choice: 0..=7, 5, 5, "ecause_choice" at 0 . 36 + 3 less 0;
     /// Bits of `ecause`.
     ecause_width: 1..=64, 4, 4, "ecause_width" at 0 . 39 + 4 less 1;
-    /// Filters.
+    /// Number of filters.
     filters: 1..=16, 1, 1, "filters" at 0 . 43 + 4 less 1;
-    /// Filtering on context is there.
+    /// Filters can match the context.
     filter_context: 0..=1, 1, 1, "filter_context" at 0 . 47 + 1 less 0;
-    /// Filtering on cause or interrupt is there, for 2^n nested ones.
+    /// Filters can match cause and interrupt, for 2^n nested ones; 0: they cannot.
     filter_excint: 0..=15, 1, 1, "filter_excint" at 0 . 48 + 4 less 0;
-    /// Filtering on privilege is there.
+    /// Filters can match the privilege.
     filter_privilege: 0..=1, 1, 1, "filter_privilege" at 0 . 52 + 1 less 0;
-    /// Filtering on trap value is there.
+    /// Filters can match the trap value.
     filter_tval: 0..=1, 1, 1, "filter_tval" at 0 . 53 + 1 less 0;
-    /// Filtering on implementation-defined inputs is there.
+    /// Filters can match implementation-defined inputs.
     filter_impdef: 0..=1, 0, 0, "filter_impdef" at 0 . 54 + 1 less 0;
     /// Bits of the subformat field of format 0.
     f0s_width: 0..=3, 0, 0, "f0s_width" at 0 . 55 + 2 less 0;
@@ -137,13 +137,13 @@ params! {
     nocontext: 0..=1, 0, 1, "nocontext" at 1 . 28 + 1 less 0;
     /// Bits of `privilege`.
     privilege_width: 1..=4, 3, 2, "privilege_width" at 1 . 29 + 2 less 1;
-    /// Instructions that can retire in a block.
+    /// Most instructions that retire in a block.
     retires: 1..=8, 1, 1, "retires" at 1 . 31 + 3 less 1;
     /// The return address stack has 2^n entries; 0: there is none.
     return_stack_size: 0..=15, 0, 0, "return_stack_size" at 1 . 34 + 4 less 0;
-    /// The core tells sequentially inferable jumps.
+    /// The core marks sequentially inferable jumps.
     sijump: 0..=1, 0, 0, "sijump" at 1 . 38 + 1 less 0;
-    /// Blocks that can retire in a cycle (version 2 calls it `blocks`).
+    /// Most blocks that retire in a cycle (version 2 calls it `blocks`).
     taken_branches: 1..=16, 1, 1, "taken_branches" at 1 . 39 + 4 less 1;
     /// Bits of the implementation-defined inputs.
     impdef_width: 1..=32, 1, 1, "impdef_width" at 1 . 43 + 5 less 1;
@@ -151,7 +151,7 @@ params! {
     time_width: 1..=64, 1, 1;
     /// Packets carry no time (version 2).
     notime: 0..=1, 1, 1;
-    /// Bits of the data address; 0: as many as of the instruction address.
+    /// Bits of the data address; 0: the same as `iaddress_width`.
     daddress_width: 0..=64, 0, 0;
     /// Bits of the data bus.
     data_width: 8..=128, 64, 64;
@@ -159,9 +159,9 @@ params! {
     dtype_width: 1..=4, 4, 4;
     /// Bits of the id of split loads.
     lrid_width: 0..=8, 0, 0;
-    /// Bits of the instruction address that the data interface tells; 0: none, and filters look at whole blocks.
+    /// Bits of the instruction address on the data interface; 0: none, and filters see whole blocks.
     iaddr_lsbs_width: 0..=32, 0, 0;
-    /// Bits that tell the block of a data access.
+    /// Bits of the block number on the data interface.
     dblock_width: 0..=4, 0, 0;
 }
 

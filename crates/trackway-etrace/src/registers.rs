@@ -1,6 +1,6 @@
-//! Fields of the encoder's registers, as chapter 2 lists them: declared once, read and written by name.
+//! The encoder's control fields (chapter 2, tables 2.1 to 2.6): declared once, read and written by name.
 
-/// The column G of chapter 2: who must have the field.
+/// Column G of chapter 2: which encoders must have the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     /// Mandatory.
@@ -18,11 +18,11 @@ pub enum Group {
 pub struct Register<T: 'static> {
     /// Name in chapter 2.
     pub name: &'static str,
-    /// What it does.
+    /// A sentence that describes it.
     pub about: &'static str,
-    /// Bits.
+    /// Width in bits.
     pub width: u32,
-    /// Who must have it.
+    /// Which encoders must have it.
     pub group: Group,
     /// Can it be written?
     pub writable: bool,
@@ -45,7 +45,7 @@ impl<T> Register<T> {
 /// A value that fits a field.
 pub(crate) trait Field: Copy {
     fn bits(self) -> u64;
-    fn of(bits: u64) -> Self;
+    fn from_bits(bits: u64) -> Self;
 }
 
 impl Field for bool {
@@ -53,7 +53,7 @@ impl Field for bool {
         u64::from(self)
     }
 
-    fn of(bits: u64) -> Self {
+    fn from_bits(bits: u64) -> Self {
         bits & 1 == 1
     }
 }
@@ -65,7 +65,7 @@ macro_rules! fields {
                 u64::from(self)
             }
 
-            fn of(bits: u64) -> Self {
+            fn from_bits(bits: u64) -> Self {
                 bits as $type
             }
         }
@@ -99,7 +99,7 @@ macro_rules! registers {
             group: $crate::registers::Group::$group,
             writable: registers!(@writable $rw),
             get: |of| $crate::registers::Field::bits(of.$field),
-            set: |of, value| of.$field = $crate::registers::Field::of(value),
+            set: |of, value| of.$field = $crate::registers::Field::from_bits(value),
         }),*];
     };
     (@writable RW) => { true };
@@ -111,19 +111,19 @@ registers! {
     pub struct Basic, BASIC_FIELDS {
         /// Master enable. Without it nothing else can be read or written.
         active "Active": bool, 1, M RW, false;
-        /// Instruction trace is on. Clearing it flushes what is queued.
+        /// Instruction trace is on. Clearing it flushes the queue.
         i_enable "iEnable": bool, 1, M RW, false;
-        /// Data trace is on. Clearing it flushes what is queued.
+        /// Data trace is on. Clearing it flushes the queue.
         d_enable "dEnable": bool, 1, MD RW, false;
         /// Triggers of the debug module set and clear `iEnable`.
         i_trig_enable "iTrigEnable": bool, 1, O RW, false;
         /// Triggers of the debug module set and clear `dEnable`.
         d_trig_enable "dTrigEnable": bool, 1, OD RW, false;
-        /// The core is stalled where trace would be lost.
+        /// Stall the core where trace would be lost.
         stall_enable "stallEnable": bool, 1, O RW, false;
         /// All trace was emitted.
         empty "Empty": bool, 1, O R, true;
-        /// What is counted towards the next synchronisation.
+        /// Counted towards the next synchronisation: nothing, packets, cycles or half-words.
         resync_mode "ResyncMode": u8, 2, M RW, 0;
         /// The interval is `2^(ResyncMax + 4)`.
         resync_max "ResyncMax": u8, 4, O RW, 0;
@@ -155,7 +155,7 @@ registers! {
 }
 
 registers! {
-    /// Which filters qualify what (table 2.3).
+    /// Filters that qualify instruction and data trace (table 2.3).
     pub struct Selection, SELECTION_FIELDS {
         /// Filters for instruction trace, a bit each.
         i_filters "iFilters": u16, 16, O RW, 0;
@@ -170,11 +170,11 @@ pub mod input {
     pub const IADDR: u8 = 0;
     /// Context.
     pub const CONTEXT: u8 = 1;
-    /// Trap value; defined where a trap is.
+    /// Trap value; defined only at a trap.
     pub const TVAL: u8 = 2;
-    /// Data address; defined where an access is.
+    /// Data address; defined only at an access.
     pub const DADDR: u8 = 3;
-    /// Their names.
+    /// Names of the inputs, by code.
     pub const NAMES: [&str; 4] = ["iaddr", "context", "tval", "daddr"];
 }
 
@@ -196,21 +196,21 @@ pub mod function {
     pub const MASK: u8 = 6;
     /// Always matches.
     pub const ALWAYS: u8 = 7;
-    /// Their names.
+    /// Names of the functions, by code.
     pub const NAMES: [&str; 8] = ["==", "!=", "<", "<=", ">", ">=", "mask", "always"];
 }
 
-/// Ways to combine both comparisons (table 2.6, `matchMode`).
+/// How the two comparisons combine (table 2.6, `matchMode`).
 pub mod match_mode {
-    /// The primary one.
+    /// The primary comparison alone.
     pub const PRIMARY: u8 = 0;
-    /// Both.
+    /// Both must match.
     pub const BOTH: u8 = 1;
-    /// Not both.
+    /// At least one must fail.
     pub const NOT_BOTH: u8 = 2;
-    /// From where the primary one matches through where the secondary one does.
+    /// From a match of the primary comparison through a match of the secondary one.
     pub const LATCH: u8 = 3;
-    /// Their names.
+    /// Names of the modes, by code.
     pub const NAMES: [&str; 4] = ["p", "p && s", "!(p && s)", "latch"];
 }
 
@@ -225,7 +225,7 @@ registers! {
         p_function "pFunction": u8, 3, O RW, 0;
         /// Secondary comparison.
         s_function "sFunction": u8, 3, O RW, function::ALWAYS;
-        /// How they combine.
+        /// How the comparisons combine.
         match_mode "matchMode": u8, 2, O RW, 0;
         /// Value of the primary comparison.
         p_match "pMatch": u64, 64, O RW, 0;
@@ -239,21 +239,21 @@ registers! {
 }
 
 registers! {
-    /// A filter (tables 2.4 and 2.5). All that is asked for must match.
+    /// A filter (tables 2.4 and 2.5): everything that is enabled must match.
     pub struct Filter, FILTER_FIELDS {
         /// Without it the filter never matches.
         filter_enable "filterEnable": bool, 1, O RW, false;
         /// The comparator in `comp1` must match.
         match_comp1 "matchComp1": bool, 1, O RW, false;
-        /// A comparator.
+        /// Number of a comparator.
         comp1 "comp1": u8, 3, O RW, 0;
         /// The comparator in `comp2` must match.
         match_comp2 "matchComp2": bool, 1, O RW, false;
-        /// A comparator.
+        /// Number of a comparator.
         comp2 "comp2": u8, 3, O RW, 0;
         /// The comparator in `comp3` must match. (The tables print it as a second `matchComp2`.)
         match_comp3 "matchComp3": bool, 1, O RW, false;
-        /// A comparator.
+        /// Number of a comparator.
         comp3 "comp3": u8, 3, O RW, 0;
         /// The privilege must be among `match_choice_privilege`.
         match_privilege "matchPrivilege": bool, 1, O RW, false;
@@ -273,9 +273,9 @@ registers! {
         match_value_interrupt "matchValueInterrupt": bool, 1, O RW, false;
         /// Causes, a bit each.
         match_choice_ecause "matchChoiceEcause": u32, 32, O RW, 0;
-        /// Which implementation-defined inputs count.
+        /// Implementation-defined inputs that count.
         match_mask_impdef "matchMaskImpdef": u32, 32, O RW, 0;
-        /// What they must be.
+        /// Value that they must have.
         match_value_impdef "matchValueImpdef": u32, 32, O RW, 0;
         /// Access types, a bit each.
         match_choice_dtype "matchChoiceDtype": u16, 16, O RW, 0;
@@ -292,7 +292,7 @@ impl Filter {
         units.into_iter().filter_map(|(wanted, unit)| wanted.then_some(unit))
     }
 
-    /// Does it follow traps to their return?
+    /// Does it match from a trap to the return from it?
     pub fn follows_traps(&self) -> bool {
         self.match_ecause || self.match_interrupt
     }

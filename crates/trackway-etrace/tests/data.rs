@@ -149,7 +149,7 @@ fn there_and_back(config: &Config, steps: &[Step]) -> Result<(), TestCaseError> 
     for step in steps {
         match step {
             Step::Sync => {
-                encoder.history.forget();
+                encoder.history.clear();
                 fresh = [[true; 6]; 2];
             }
             Step::Access(access) => {

@@ -25,7 +25,7 @@ impl DataState {
     pub(crate) fn follow(&mut self, packet: &Instruction, config: &Config) {
         let decoder = self.decoder.get_or_insert_with(|| DataDecoder::new(config, config.options));
         if packet.is_sync() {
-            decoder.history.forget();
+            decoder.history.clear();
         }
         if let Instruction::Support(support) = packet {
             let options = config.options_after(support.ioptions, support.doptions, config.options);
@@ -34,7 +34,7 @@ impl DataState {
             self.off = config.dialect.has_data_status() && !support.denable;
             if support.dloss {
                 self.under_way.clear();
-                decoder.history.forget();
+                decoder.history.clear();
             }
         }
     }

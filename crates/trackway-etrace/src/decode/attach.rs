@@ -168,7 +168,7 @@ impl Attach {
             self.hold(batch);
         }
         self.places.fill(None);
-        self.decoder.history.forget();
+        self.decoder.history.clear();
         self.sizes = Sizes::default();
         self.on = false;
     }
@@ -194,7 +194,7 @@ impl Attach {
             }
             EventKind::Gap(_) => {
                 self.epochs.0 += 1;
-                self.decoder.history.forget();
+                self.decoder.history.clear();
                 true
             }
             _ => true,
@@ -224,7 +224,7 @@ impl Attach {
                 EventKind::Gap(_) => {
                     if self.config.data.order == Order::Retired {
                         self.epochs.0 += 1;
-                        self.decoder.history.forget();
+                        self.decoder.history.clear();
                     }
                     self.epochs.1 += 1;
                     self.give_orphans(self.epochs.1, &mut batch);
@@ -281,7 +281,7 @@ impl Attach {
             Some(Decoded::Response { index, data }) => self.settle(index, data, batch),
             None => {
                 // It makes no sense: what refers to it cannot be told.
-                self.decoder.history.forget();
+                self.decoder.history.clear();
                 if let Some(batch) = batch {
                     let data = batch.add_bytes(payload);
                     let code = PACKET & 0xff;

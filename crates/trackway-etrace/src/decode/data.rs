@@ -145,7 +145,7 @@ impl DataDecoder {
                     (false, 1) => last.map(|last| last.wrapping_add(number) & 0xfff),
                     _ => Some(number),
                 };
-                self.history.note_address(dtype, size as u8, daddr);
+                self.history.set_address(dtype, size as u8, daddr);
                 let data = match l.has_data {
                     true => {
                         let code = self.data_code(p.diff)?;
@@ -204,7 +204,7 @@ impl DataDecoder {
             false => Some(0),
         };
         let address = base.map(|base| trackway_core::mask(base.wrapping_add(field << shift), bits));
-        self.history.note_address(dtype, size as u8, address);
+        self.history.set_address(dtype, size as u8, address);
         address
     }
 
@@ -225,7 +225,7 @@ impl DataDecoder {
             diff::DIFFERENCE => last.map(|last| low(last.wrapping_add(field), 8 << size)),
             _ => Some(field),
         };
-        self.history.note_data(dtype, size as u8, data);
+        self.history.set_data(dtype, size as u8, data);
         data
     }
 }

@@ -2,14 +2,14 @@
 
 use trackway_core::*;
 
-use super::data_queue::{Doing, Item};
+use super::data_queue::{Activity, DataItem};
 use crate::config::Config;
 use crate::port::expected::{Atomic, Csr, CsrOperand, Expectations, Expected};
 use crate::port::{Access, Dtype, Transfer};
 
 /// Makes transfers of recorded accesses.
 #[derive(Debug)]
-pub(crate) struct DataShaper {
+pub(crate) struct AccessBuilder {
     expectations: Expectations,
     atomics: bool,
     csrs: bool,
@@ -66,9 +66,9 @@ impl Recorded<'_> {
     }
 }
 
-impl DataShaper {
+impl AccessBuilder {
     pub(crate) fn new(config: &Config, isa: Isa) -> Self {
-        DataShaper {
+        AccessBuilder {
             expectations: Expectations::new(isa),
             atomics: config.has_atomics(),
             csrs: config.has_csrs(),
@@ -90,7 +90,7 @@ impl DataShaper {
         iaddr: u64,
         encoding: u32,
         recorded: Recorded<'_>,
-        out: &mut Vec<Item>,
+        out: &mut Vec<DataItem>,
     ) {
         let begun = self.told.0;
         match self.expectations.get(encoding) {
@@ -109,16 +109,15 @@ impl DataShaper {
                         self.tell(iaddr, dtype, size, access, recorded, out);
                     }
                 }
-                out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, dsize) });
+                out.push(DataItem::new(iaddr, Activity::Silence(dtype, dsize)));
             }
         }
         self.odd += u64::from(recorded.accesses.mem_len).saturating_sub(self.told.0 - begun);
     }
 
     /// What an instruction could do of which nothing is recorded.
-    pub(crate) fn silent(&mut self, iaddr: u64, encoding: u32, out: &mut Vec<Item>) {
-        let mut silence =
-            |dtype, dsize| out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, dsize) });
+    pub(crate) fn silent(&mut self, iaddr: u64, encoding: u32, out: &mut Vec<DataItem>) {
+        let mut silence = |dtype, dsize| out.push(DataItem::new(iaddr, Activity::Silence(dtype, dsize)));
         match self.expectations.get(encoding) {
             Expected::Single(dtype, dsize) => silence(dtype, Some(dsize)),
             Expected::Conditional(dsize) => silence(Dtype::STORE, Some(dsize)),
@@ -133,12 +132,12 @@ impl DataShaper {
         }
     }
 
-    fn one(&mut self, iaddr: u64, dtype: Dtype, dsize: u8, recorded: Recorded<'_>, out: &mut Vec<Item>) {
+    fn one(&mut self, iaddr: u64, dtype: Dtype, dsize: u8, recorded: Recorded<'_>, out: &mut Vec<DataItem>) {
         let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
         let failed = recorded.access(MemKind::Faulting, dsize).filter(|_| self.split && dtype == Dtype::LOAD);
         match recorded.access(kind, dsize).or(failed) {
             Some(access) => self.tell(iaddr, dtype, dsize, access, recorded, out),
-            None => out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, Some(dsize)) }),
+            None => out.push(DataItem::new(iaddr, Activity::Silence(dtype, Some(dsize)))),
         }
     }
 
@@ -150,7 +149,7 @@ impl DataShaper {
         dsize: u8,
         access: &MemAccess,
         recorded: Recorded<'_>,
-        out: &mut Vec<Item>,
+        out: &mut Vec<DataItem>,
     ) {
         let data = self.known(recorded.value(access.data));
         self.told.0 += 1;
@@ -164,7 +163,7 @@ impl DataShaper {
         data.unwrap_or(0)
     }
 
-    fn atomic(&mut self, iaddr: u64, atomic: &Atomic, recorded: Recorded<'_>, out: &mut Vec<Item>) {
+    fn atomic(&mut self, iaddr: u64, atomic: &Atomic, recorded: Recorded<'_>, out: &mut Vec<DataItem>) {
         let dsize = atomic.dsize;
         let (loaded, stored, address, count) = match recorded.access(MemKind::ReadWrite, dsize) {
             Some(access) => {
@@ -180,7 +179,7 @@ impl DataShaper {
                     let (dtype, more) =
                         if self.atomics { (atomic.dtype(), None) } else { (Dtype::LOAD, Some(Dtype::STORE)) };
                     for dtype in [Some(dtype), more].into_iter().flatten() {
-                        out.push(Item { iaddr, before: None, what: Doing::Silence(dtype, Some(dsize)) });
+                        out.push(DataItem::new(iaddr, Activity::Silence(dtype, Some(dsize))));
                     }
                     return;
                 }
@@ -205,9 +204,9 @@ impl DataShaper {
         self.give(iaddr, Access { dtype: Dtype::STORE, data: stored, operand: 0, ..access }, false, out);
     }
 
-    fn csr(&mut self, iaddr: u64, csr: &Csr, recorded: Recorded<'_>, out: &mut Vec<Item>) {
+    fn csr(&mut self, iaddr: u64, csr: &Csr, recorded: Recorded<'_>, out: &mut Vec<DataItem>) {
         if self.has_data && !recorded.names_csr(csr.number) {
-            return out.push(Item { iaddr, before: None, what: Doing::Silence(csr.dtype, None) });
+            return out.push(DataItem::new(iaddr, Activity::Silence(csr.dtype, None)));
         }
         let data = if csr.reads { self.known(recorded.source(RegClass::Csr, csr.number)) } else { 0 };
         let operand = match csr.operand {
@@ -221,10 +220,10 @@ impl DataShaper {
     }
 
     /// Hands the access on, in two phases where the interface is split.
-    fn give(&mut self, iaddr: u64, access: Access, failed: bool, out: &mut Vec<Item>) {
+    fn give(&mut self, iaddr: u64, access: Access, failed: bool, out: &mut Vec<DataItem>) {
         self.now += 1;
         self.due(iaddr, out);
-        let mut push = |transfer| out.push(Item { iaddr, before: None, what: Doing::Transfer(transfer) });
+        let mut push = |transfer| out.push(DataItem::new(iaddr, Activity::Transfer(transfer)));
         if !self.split || !(access.dtype == Dtype::LOAD || access.dtype.is_atomic()) {
             return push(Transfer::Unified(access));
         }
@@ -244,11 +243,11 @@ impl DataShaper {
     }
 
     /// Loads whose data come now.
-    fn due(&mut self, iaddr: u64, out: &mut Vec<Item>) {
+    fn due(&mut self, iaddr: u64, out: &mut Vec<DataItem>) {
         while let Some(n) = self.under_way.iter().position(|(_, _, due)| *due <= self.now) {
             let (lid, data, _) = self.under_way.remove(n);
             self.free.push(lid);
-            out.push(Item { iaddr, before: None, what: Doing::Transfer(Transfer::Response { lid, data }) });
+            out.push(DataItem::new(iaddr, Activity::Transfer(Transfer::Response { lid, data })));
         }
     }
 

@@ -7,9 +7,9 @@ use trackway_image::{Cursor, Image, Waypoints};
 use trackway_isa::riscv::is_plain;
 use trackway_isa::{Control, Flow, flow};
 
-use super::accesses::{DataShaper, Recorded};
-use super::data_queue::Item;
-use super::{Encoder, TrapIn};
+use super::accesses::{AccessBuilder, Recorded};
+use super::data_queue::DataItem;
+use super::{Encoder, PortTrap};
 use crate::config::Config;
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
 
@@ -23,7 +23,7 @@ struct Pending {
     /// Its length in bytes.
     length: u8,
     /// Where its encoding says that it goes.
-    goes: Goes,
+    goes: Target,
     control: Control,
     taken: Option<bool>,
     sijump: bool,
@@ -32,7 +32,7 @@ struct Pending {
 
 /// Where an encoding says that control goes, if it is not a branch that is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goes {
+enum Target {
     /// To the next instruction.
     On,
     To(u64),
@@ -40,13 +40,13 @@ enum Goes {
     Anywhere,
 }
 
-impl Goes {
+impl Target {
     #[inline(always)]
-    fn of(flow: &Flow) -> Goes {
+    fn of(flow: &Flow) -> Target {
         match flow.target {
-            Some(target) => Goes::To(target),
-            None if flow.control.is_indirect() => Goes::Anywhere,
-            None => Goes::On,
+            Some(target) => Target::To(target),
+            None if flow.control.is_indirect() => Target::Anywhere,
+            None => Target::On,
         }
     }
 }
@@ -61,10 +61,12 @@ impl Pending {
     /// Where control goes, if that is known already; `taken` is for branches.
     fn successor(&self, taken: Option<bool>) -> Option<u64> {
         match (self.goes, self.control) {
-            (Goes::To(target), Control::Branch) => taken.map(|taken| if taken { target } else { self.end() }),
-            (Goes::To(target), _) => Some(target),
-            (Goes::Anywhere, _) => None,
-            (Goes::On, _) => Some(self.end()),
+            (Target::To(target), Control::Branch) => {
+                taken.map(|taken| if taken { target } else { self.end() })
+            }
+            (Target::To(target), _) => Some(target),
+            (Target::Anywhere, _) => None,
+            (Target::On, _) => Some(self.end()),
         }
     }
 }
@@ -88,7 +90,7 @@ const LARGEST_BLOCK: u32 = 1 << 20;
 
 /// Forms blocks and cycles and hands them to the encoder.
 #[derive(Debug)]
-pub(crate) struct Shaper {
+pub(crate) struct BlockBuilder {
     isa: Isa,
     itype_width: u32,
     x1_only: bool,
@@ -118,20 +120,20 @@ pub(crate) struct Shaper {
     /// Memory and register accesses that came by.
     accesses: (u64, u64),
     /// Data trace, if it is on; what the pending instruction does, and those of the block.
-    data: Option<DataShaper>,
-    pending_items: Vec<Item>,
-    items: Vec<Item>,
+    data: Option<AccessBuilder>,
+    pending_items: Vec<DataItem>,
+    items: Vec<DataItem>,
     /// Items of the blocks that wait for their cycle.
-    block_items: Vec<Vec<Item>>,
+    block_items: Vec<Vec<DataItem>>,
     /// The last instruction that joined the block.
     joined: Option<u64>,
     /// Privilege, context and how to report it, from the next instruction on.
     incoming: Option<(Privilege, u64, u8)>,
 }
 
-impl Shaper {
+impl BlockBuilder {
     pub(crate) fn new(config: &Config, isa: Isa, image: Option<&Image>) -> Self {
-        Shaper {
+        BlockBuilder {
             isa,
             itype_width: config.params.itype_width,
             x1_only: config.calls_x1_only,
@@ -156,7 +158,7 @@ impl Shaper {
             last: None,
             after_trap: false,
             accesses: (0, 0),
-            data: config.data.enable.then(|| DataShaper::new(config, isa)),
+            data: config.data.enable.then(|| AccessBuilder::new(config, isa)),
             pending_items: Vec::new(),
             items: Vec::new(),
             block_items: Vec::new(),
@@ -354,7 +356,7 @@ impl Shaper {
         if self.data.is_some() {
             self.note_data(start, pc, encoding, recorded);
         }
-        let (start, length, goes) = (run.unwrap_or(start), flow.length, Goes::of(&flow));
+        let (start, length, goes) = (run.unwrap_or(start), flow.length, Target::of(&flow));
         let pending = Pending { start, address: pc, length, goes, control, taken, sijump, notify: false };
         self.open = (self.joins && plain).then(|| pending.end());
         self.pending = Some(pending);
@@ -411,7 +413,7 @@ impl Shaper {
                 }
             };
         }
-        let itype = Itype::of(control, taken, self.itype_width);
+        let itype = Itype::new(control, taken, self.itype_width);
         self.join(start, address, length, itype, pending.sijump, notify, encoder);
         if let Some(next) = next {
             if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
@@ -445,11 +447,10 @@ impl Shaper {
         }
         if !self.pending_items.is_empty() {
             let joined = self.joined;
-            self.items.extend(
-                self.pending_items
-                    .drain(..)
-                    .map(|item| Item { before: if start == address { joined } else { item.before }, ..item }),
-            );
+            self.items.extend(self.pending_items.drain(..).map(|item| DataItem {
+                before: if start == address { joined } else { item.before },
+                ..item
+            }));
         }
         self.joined = Some(address);
         self.after_trap = false;
@@ -532,11 +533,11 @@ impl Shaper {
             encoder.losses.add(Fate::Invented, "causes of traps", 1);
         }
         let trap =
-            TrapIn { interrupt, cause: trap.cause.unwrap_or(invented), tval: trap.value.unwrap_or(0), epc };
+            PortTrap { interrupt, cause: trap.cause.unwrap_or(invented), tval: trap.value.unwrap_or(0), epc };
         self.send_trap(trap, encoder);
     }
 
-    fn send_trap(&mut self, trap: TrapIn, encoder: &mut Encoder) {
+    fn send_trap(&mut self, trap: PortTrap, encoder: &mut Encoder) {
         self.close(encoder);
         self.flush(encoder);
         encoder.trap(trap, &self.port);
@@ -552,7 +553,7 @@ impl Shaper {
         self.settle(Some(pc), encoder);
         encoder.losses.add(Fate::Invented, "traps of attempted instructions", 1);
         let cause = self.usual_cause(encoding);
-        self.send_trap(TrapIn { interrupt: false, cause, tval: 0, epc: Some(pc) }, encoder);
+        self.send_trap(PortTrap { interrupt: false, cause, tval: 0, epc: Some(pc) }, encoder);
     }
 
     /// The cause of the exception that an instruction raises by itself (privileged, table of causes).

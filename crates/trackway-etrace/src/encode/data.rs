@@ -139,10 +139,10 @@ impl DataEncoder {
     /// Address and data as they were told.
     fn note(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>, data: Option<u128>) {
         if address.is_some() {
-            self.history.note_address(dtype, dsize, address);
+            self.history.set_address(dtype, dsize, address);
         }
         if data.is_some() {
-            self.history.note_data(dtype, dsize, data);
+            self.history.set_data(dtype, dsize, data);
         }
     }
 

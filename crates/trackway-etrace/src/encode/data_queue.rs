@@ -12,23 +12,29 @@ use trackway_core::Fate;
 
 use super::Encoder;
 use super::data::DataEncoder;
-use super::row::What;
+use super::row::RowKind;
 use crate::config::Config;
 use crate::port::{Access, Block, Cycle, Dtype, Itype, Transfer, Trigger};
 use crate::wire::data::Packet;
 
 /// What an instruction of a block does to memory or CSRs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Item {
+pub(crate) struct DataItem {
     /// The instruction.
     pub(crate) iaddr: u64,
     /// The instruction in front of it, if it is known.
     pub(crate) before: Option<u64>,
-    pub(crate) what: Doing,
+    pub(crate) activity: Activity,
+}
+
+impl DataItem {
+    pub(crate) fn new(iaddr: u64, activity: Activity) -> Self {
+        DataItem { iaddr, before: None, activity }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Doing {
+pub(crate) enum Activity {
     /// An access, or a phase of one.
     Transfer(Transfer),
     /// Nothing, where a decoder could expect an access of this type; of any size where there is none.
@@ -52,7 +58,7 @@ fn kinds(dtype: Dtype, dsize: Option<u8>) -> u32 {
 
 /// Data packets that wait for their place.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct DataQueue {
     /// Data trace is on.
     pub(super) on: bool,
     encoder: DataEncoder,
@@ -66,9 +72,9 @@ pub(super) struct Line {
     pub(super) lost: bool,
 }
 
-impl Line {
+impl DataQueue {
     pub(super) fn new(config: &Config) -> Self {
-        Line {
+        DataQueue {
             on: config.data.enable,
             encoder: DataEncoder::new(config),
             queue: VecDeque::new(),
@@ -91,37 +97,37 @@ impl Line {
 
     /// A synchronisation packet was sent: compression begins anew (7.1.3).
     pub(super) fn forget(&mut self) {
-        self.encoder.history.forget();
+        self.encoder.history.clear();
     }
 }
 
-fn access_of(what: &Doing) -> Option<Access> {
-    match what {
-        Doing::Transfer(Transfer::Unified(access) | Transfer::Request { access, .. }) => Some(*access),
+fn access_of(activity: &Activity) -> Option<Access> {
+    match activity {
+        Activity::Transfer(Transfer::Unified(access) | Transfer::Request { access, .. }) => Some(*access),
         _ => None,
     }
 }
 
 impl Encoder {
     /// Takes one block with its data accesses, which are in the order of their instructions.
-    pub(crate) fn block_with(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[Item]) {
-        if items.is_empty() || !self.line.on {
+    pub(crate) fn block_with(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[DataItem]) {
+        if items.is_empty() || !self.data.on {
             return self.block(block, cycle);
         }
         let accesses: Vec<(u64, Access)> = items
             .iter()
-            .filter_map(|item| access_of(&item.what).map(|access| (item.iaddr, access)))
+            .filter_map(|item| access_of(&item.activity).map(|access| (item.iaddr, access)))
             .collect();
         let qualified = self.qualifier.qualifies(block, cycle, &accesses);
         let mut items = items.to_vec();
         self.filter_items(&mut items);
         if !qualified.instructions {
-            self.leave_out(block, cycle);
+            self.exclude(block, cycle);
             self.drain();
             for item in &items {
                 self.enqueue(item);
             }
-            return self.send_data(self.line.pushed);
+            return self.send_data(self.data.pushed);
         }
         let mut rest = Block {
             trigger: Trigger { notify: block.trigger.notify | qualified.notify, ..block.trigger },
@@ -134,10 +140,10 @@ impl Encoder {
             if !self.is_ambiguous(&item, cycle.privilege) {
                 continue;
             }
-            self.line.silent = 0;
+            self.data.silent = 0;
             if item.iaddr == rest.iaddr {
                 // The row in front of the block, if there is one; else a synchronisation comes first.
-                if self.row.what == What::Retire {
+                if self.row.kind == RowKind::Retire {
                     (self.row.notify, self.row.cut, self.open) = (true, true, None);
                 }
             } else if let Some(before) = item.before.filter(|before| *before >= rest.iaddr) {
@@ -163,13 +169,13 @@ impl Encoder {
     }
 
     /// Accesses that filters leave out become silence.
-    fn filter_items(&mut self, items: &mut [Item]) {
+    fn filter_items(&mut self, items: &mut [DataItem]) {
         let mut dropped = 0;
         let mut number = 0;
         for item in items {
-            if let Some(access) = access_of(&item.what) {
+            if let Some(access) = access_of(&item.activity) {
                 if !self.qualifier.access(number) {
-                    item.what = Doing::Silence(access.dtype, Some(access.dsize));
+                    item.activity = Activity::Silence(access.dtype, Some(access.dsize));
                     dropped += 1;
                 }
                 number += 1;
@@ -179,71 +185,71 @@ impl Encoder {
     }
 
     /// Would a decoder give this access to an instruction before it? Silence is noted on the way.
-    fn is_ambiguous(&mut self, item: &Item, privilege: u32) -> bool {
+    fn is_ambiguous(&mut self, item: &DataItem, privilege: u32) -> bool {
         let iaddr = self.config.is_precise().then_some(item.iaddr);
-        match item.what {
-            Doing::Silence(dtype, dsize) => {
+        match item.activity {
+            Activity::Silence(dtype, dsize) => {
                 let sure = dsize
                     .is_some_and(|dsize| self.config.filters.excludes(iaddr, Some(privilege), dtype, dsize));
                 if !sure {
-                    self.line.silent |= kinds(dtype, dsize);
+                    self.data.silent |= kinds(dtype, dsize);
                 }
                 false
             }
-            what => {
-                let access = access_of(&what);
+            activity => {
+                let access = access_of(&activity);
                 self.config.encoder.exact
-                    && access.is_some_and(|of| self.line.silent & kinds(of.dtype, Some(of.dsize)) != 0)
+                    && access.is_some_and(|of| self.data.silent & kinds(of.dtype, Some(of.dsize)) != 0)
             }
         }
     }
 
     /// A block that is traced, or a part of one.
-    fn block_rows(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[Item]) {
+    fn block_rows(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[DataItem]) {
         let first = items.iter().take_while(|item| item.iaddr == block.iaddr);
         for item in first.clone() {
             self.enqueue(item);
         }
-        let split = self.line.pushed;
+        let split = self.data.pushed;
         for item in &items[first.count()..] {
             self.enqueue(item);
         }
         self.rows(block, cycle, split);
     }
 
-    fn enqueue(&mut self, item: &Item) {
-        if let Doing::Transfer(transfer) = item.what {
-            self.line.queue.push_back(transfer);
-            self.line.pushed += 1;
+    fn enqueue(&mut self, item: &DataItem) {
+        if let Activity::Transfer(transfer) = item.activity {
+            self.data.queue.push_back(transfer);
+            self.data.pushed += 1;
         }
     }
 
     /// Responses that belong to no block.
     pub(crate) fn respond(&mut self, transfers: impl IntoIterator<Item = Transfer>) {
         for transfer in transfers {
-            self.enqueue(&Item { iaddr: 0, before: None, what: Doing::Transfer(transfer) });
+            self.enqueue(&DataItem::new(0, Activity::Transfer(transfer)));
         }
     }
 
     /// Sends what is due up to the `end`th transfer.
     #[inline]
     pub(super) fn send_data(&mut self, end: u64) {
-        if self.line.sent < end {
+        if self.data.sent < end {
             self.send_data_slow(end);
         }
     }
 
     fn send_data_slow(&mut self, end: u64) {
-        while self.line.sent < end {
-            let Some(transfer) = self.line.queue.pop_front() else { return };
-            self.line.sent += 1;
+        while self.data.sent < end {
+            let Some(transfer) = self.data.queue.pop_front() else { return };
+            self.data.sent += 1;
             if self.lost {
-                self.line.lost = true;
+                self.data.lost = true;
                 self.losses.add(Fate::Dropped, "data accesses lost to back-pressure", 1);
                 continue;
             }
             self.enable();
-            let Some(packet) = self.line.encoder.packet(&transfer) else {
+            let Some(packet) = self.data.encoder.packet(&transfer) else {
                 if !matches!(transfer, Transfer::Response { .. }) {
                     self.losses.add(Fate::Dropped, "data accesses that no packet can hold", 1);
                 }
@@ -257,10 +263,10 @@ impl Encoder {
         if self.error.is_err() {
             return;
         }
-        let layout = *self.line.encoder.layout();
+        let layout = *self.data.encoder.layout();
         let Ok(payload) = packet.write(&layout, self.config.encoder.compress) else { return };
         if self.config.encoder.buffer > 0 && !self.admit(payload.bytes().len() as u64 + 1) {
-            self.line.lost = true;
+            self.data.lost = true;
             return;
         }
         let time = self.config.encoder.stamps.then_some(self.row.time);

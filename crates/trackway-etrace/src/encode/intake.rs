@@ -3,8 +3,8 @@
 use trackway_core::Result;
 
 use super::Encoder;
-use super::data_queue::{Doing, Item};
-use super::row::{Ahead, Changes, Row, TrapIn, What};
+use super::data_queue::{Activity, DataItem};
+use super::row::{Ahead, Changes, PortTrap, Row, RowKind};
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
@@ -33,7 +33,7 @@ impl Encoder {
             let items = self.items(cycle, n, block.iaddr);
             self.block_with(block, cycle, &items);
         }
-        if cycle.blocks.is_empty() && self.line.on {
+        if cycle.blocks.is_empty() && self.data.on {
             let split = self.config.data.split;
             self.respond(cycle.data.iter().flat_map(|port| port.transfers(split)));
         }
@@ -41,16 +41,12 @@ impl Encoder {
     }
 
     /// The data accesses that the port shows with a block.
-    fn items(&self, cycle: &Cycle<'_>, number: usize, iaddr: u64) -> Vec<Item> {
+    fn items(&self, cycle: &Cycle<'_>, number: usize, iaddr: u64) -> Vec<DataItem> {
         let (split, width) = (self.config.data.split, self.config.params.iaddr_lsbs_width);
         let here = cycle.data.iter().filter(|port| usize::from(port.dblock) == number);
         here.flat_map(|port| {
             let iaddr = port.iaddr(iaddr, width);
-            port.transfers(split).map(move |transfer| Item {
-                iaddr,
-                before: None,
-                what: Doing::Transfer(transfer),
-            })
+            port.transfers(split).map(move |transfer| DataItem::new(iaddr, Activity::Transfer(transfer)))
         })
         .collect()
     }
@@ -60,7 +56,7 @@ impl Encoder {
     pub(crate) fn block(&mut self, block: &Block, cycle: &Cycle<'_>) {
         let qualified = self.qualifier.qualifies(block, cycle, &[]);
         if !qualified.instructions {
-            return self.leave_out(block, cycle);
+            return self.exclude(block, cycle);
         }
         // The hot way: one more block behind plain ones. One test of all that has to be.
         let follows = self.open == Some(block.iaddr);
@@ -69,7 +65,7 @@ impl Encoder {
         let is_triggered = on | off | notify | qualified.notify;
         if follows & is_same & (block.iretire > 0) & !block.itype.is_trap() & !is_triggered {
             self.row.join(block, cycle);
-            self.row.data_end = self.line.pushed;
+            self.row.data_end = self.data.pushed;
             self.open = if block.itype.0 == 0 { Some(self.row.end()) } else { None };
             return;
         }
@@ -81,9 +77,9 @@ impl Encoder {
         self.enter(block, cycle);
         if notify {
             let trigger = Trigger { notify: true, ..block.trigger };
-            self.rows(&Block { trigger, ..*block }, cycle, self.line.pushed);
+            self.rows(&Block { trigger, ..*block }, cycle, self.data.pushed);
         } else {
-            self.rows(block, cycle, self.line.pushed);
+            self.rows(block, cycle, self.data.pushed);
         }
         if self.qualifier.stops(block) {
             self.stop(cycle.cycle);
@@ -92,7 +88,7 @@ impl Encoder {
 
     /// The block is not traced.
     #[cold]
-    pub(super) fn leave_out(&mut self, block: &Block, cycle: &Cycle<'_>) {
+    pub(super) fn exclude(&mut self, block: &Block, cycle: &Cycle<'_>) {
         self.stop(cycle.cycle);
         self.qualifier.trap = block.itype.is_trap().then(|| (trap_of(block, cycle), cycle.privilege));
     }
@@ -105,7 +101,7 @@ impl Encoder {
             && block.iretire > 0
         {
             let (time, cycle) = (cycle.time, cycle.cycle);
-            let row = Row { what: What::Trap, quiet: true, privilege, time, cycle, ..Row::default() };
+            let row = Row { kind: RowKind::Trap, quiet: true, privilege, time, cycle, ..Row::default() };
             self.put_trap(trap, row);
         }
     }
@@ -119,13 +115,13 @@ impl Encoder {
         if block.iretire > 0 {
             let changes = self.note_changes(cycle);
             let next = Ahead::retire(block.iaddr, changes);
-            if self.row.what == What::Retire {
+            if self.row.kind == RowKind::Retire {
                 self.pass(next);
             } else {
                 self.advance(next);
             }
             let mut row = Row {
-                what: What::Retire,
+                kind: RowKind::Retire,
                 itype: Itype::NONE,
                 sijump: false,
                 notify: false,
@@ -143,7 +139,7 @@ impl Encoder {
                 data_end: split,
             };
             let last = block.last();
-            if last != block.iaddr && !(self.calm && changes == Changes::NONE) {
+            if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
                 // The first instruction has something to say by itself; the rest goes with the last.
                 self.row = row;
                 row.from = block.iaddr.wrapping_add(2);
@@ -156,9 +152,9 @@ impl Encoder {
             row.size = 2 << block.ilastsize;
             row.halfwords = block.iretire;
             row.address = last;
-            row.data_end = self.line.pushed;
+            row.data_end = self.data.pushed;
             self.row = row;
-            if self.calm && row.is_plain() {
+            if self.can_join && row.is_plain() {
                 self.open = Some(row.end());
             }
         }
@@ -168,13 +164,13 @@ impl Encoder {
     }
 
     /// A trap, of which nothing retires.
-    pub(crate) fn trap(&mut self, trap: TrapIn, cycle: &Cycle<'_>) {
+    pub(crate) fn trap(&mut self, trap: PortTrap, cycle: &Cycle<'_>) {
         if !self.qualifier.is_open() {
             let itype = if trap.interrupt { Itype::INTERRUPT } else { Itype::EXCEPTION };
             let block = Block { itype, iaddr: trap.epc.unwrap_or(0), ..Block::default() };
             let cycle = Cycle { cause: trap.cause, tval: trap.tval, ..*cycle };
             if !self.qualifier.qualifies(&block, &cycle, &[]).instructions {
-                self.leave_out(&block, &cycle);
+                self.exclude(&block, &cycle);
                 if let Some((left_out, _)) = &mut self.qualifier.trap {
                     *left_out = trap;
                 }
@@ -185,16 +181,16 @@ impl Encoder {
         self.trap_row(trap, cycle);
     }
 
-    fn trap_row(&mut self, trap: TrapIn, at: &Cycle<'_>) {
+    fn trap_row(&mut self, trap: PortTrap, at: &Cycle<'_>) {
         let Cycle { privilege, context, time, cycle, .. } = *at;
-        let data_end = self.line.pushed;
+        let data_end = self.data.pushed;
         self.put_trap(
             trap,
-            Row { what: What::Trap, privilege, context, time, cycle, data_end, ..Row::default() },
+            Row { kind: RowKind::Trap, privilege, context, time, cycle, data_end, ..Row::default() },
         );
     }
 
-    fn put_trap(&mut self, trap: TrapIn, row: Row) {
+    fn put_trap(&mut self, trap: PortTrap, row: Row) {
         self.advance(Ahead::trap(trap.epc));
         self.open = None;
         self.row = row;
@@ -203,14 +199,14 @@ impl Encoder {
 
     /// Tracing stops: filter, trigger, halt, reset, end.
     pub fn stop(&mut self, cycle: u64) {
-        if !matches!(self.row.what, What::Empty | What::Off) {
+        if !matches!(self.row.kind, RowKind::Empty | RowKind::Off) {
             self.advance(Ahead::OFF);
-            let data_end = self.line.pushed;
-            self.row = Row { what: What::Off, cycle, data_end, ..Row::default() };
+            let data_end = self.data.pushed;
+            self.row = Row { kind: RowKind::Off, cycle, data_end, ..Row::default() };
         }
         self.open = None;
         self.port = None;
-        self.line.silent = 0;
+        self.data.silent = 0;
     }
 
     /// Compares with what the port showed before (table 4.4).
@@ -241,11 +237,11 @@ impl Encoder {
     /// The row at hand has its pass, now that it is known what follows; the caller puts in the next one.
     #[inline(never)]
     fn advance(&mut self, next: Ahead) {
-        match self.row.what {
-            What::Empty => {}
-            What::Retire => self.pass(next),
-            What::Trap => self.trap_pass(),
-            What::Off => self.off_pass(),
+        match self.row.kind {
+            RowKind::Empty => {}
+            RowKind::Retire => self.pass(next),
+            RowKind::Trap => self.trap_pass(),
+            RowKind::Off => self.off_pass(),
         }
     }
 
@@ -254,13 +250,13 @@ impl Encoder {
         self.advance(Ahead::default());
         self.row = Row::default();
         self.open = None;
-        self.calm = false;
+        self.can_join = false;
     }
 }
 
 /// The trap that a block ends with.
-fn trap_of(block: &Block, cycle: &Cycle<'_>) -> TrapIn {
-    TrapIn {
+fn trap_of(block: &Block, cycle: &Cycle<'_>) -> PortTrap {
+    PortTrap {
         interrupt: block.itype == Itype::INTERRUPT,
         cause: cycle.cause,
         tval: cycle.tval,

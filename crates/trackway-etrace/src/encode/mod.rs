@@ -33,10 +33,10 @@ use crate::wire::Writer;
 use crate::wire::instruction::qual_status;
 pub use control::TraceUnit;
 pub use data::DataEncoder;
-use data_queue::Line;
+use data_queue::DataQueue;
 use qualify::Qualifier;
-pub(crate) use row::TrapIn;
-use row::{Past, Row, What};
+pub(crate) use row::PortTrap;
+use row::{Previous, Row, RowKind};
 use stretch::Stretch;
 
 /// The trace encoder.
@@ -48,17 +48,17 @@ pub struct Encoder {
     /// What could not be said.
     pub losses: Losses,
     options: Options,
-    past: Past,
+    previous: Previous,
     /// The row that waits for its pass, until it is known what follows.
     row: Row,
     /// Where a block would have to start to be joined to the row.
     open: Option<u64>,
     /// The trap, where that is one.
-    trap: TrapIn,
+    trap: PortTrap,
     /// Nothing was traced yet since tracing went on.
     first: bool,
     /// If the row at hand is plain, its pass sends nothing: what follows can be joined to it.
-    calm: bool,
+    can_join: bool,
     /// The next instruction gets a 3/0 for resynchronisation.
     sync_next: bool,
     /// Tracing ends and starts again before the next instruction.
@@ -66,7 +66,7 @@ pub struct Encoder {
     /// The last address packet was due to an uninferable discontinuity.
     ended_by_updiscon: bool,
     /// The last flow packet has two places that fit: what follows it must not be a format 3 packet.
-    twofold: bool,
+    ambiguous: bool,
     map: u32,
     branches: u64,
     /// Correctly predicted branches since the last report.
@@ -93,7 +93,7 @@ pub struct Encoder {
     /// Last privilege and context at the port.
     port: Option<(u32, u64)>,
     qualifier: Qualifier,
-    line: Line,
+    data: DataQueue,
     error: Result<()>,
 }
 
@@ -107,16 +107,16 @@ impl Encoder {
             writer: Writer::new(config),
             losses: Losses::default(),
             options: config.options,
-            past: Past::default(),
+            previous: Previous::default(),
             row: Row::default(),
             open: None,
-            trap: TrapIn::default(),
+            trap: PortTrap::default(),
             first: true,
-            calm: false,
+            can_join: false,
             sync_next: false,
             restart: false,
             ended_by_updiscon: false,
-            twofold: false,
+            ambiguous: false,
             map: 0,
             branches: 0,
             predicted: 0,
@@ -137,7 +137,7 @@ impl Encoder {
             enabled: false,
             port: None,
             qualifier: Qualifier::new(config),
-            line: Line::new(config),
+            data: DataQueue::new(config),
             error: Ok(()),
         })
     }
@@ -171,8 +171,8 @@ impl Encoder {
         if modes {
             self.options = config.options;
             self.enabled = false;
-            self.line.renew(config);
-            if self.line.on {
+            self.data.renew(config);
+            if self.data.on {
                 self.enable();
             }
         }
@@ -183,7 +183,7 @@ impl Encoder {
     /// tell.
     pub fn set_enable(&mut self, ienable: bool, denable: bool, cycle: u64) {
         let denable = denable && self.config.data.enable;
-        let before = (!self.qualifier.disabled, self.line.on);
+        let before = (!self.qualifier.disabled, self.data.on);
         if before == (ienable, denable) {
             return;
         }
@@ -192,7 +192,7 @@ impl Encoder {
         self.flush_rows(cycle);
         let ended = self.writer.packets > packets;
         self.qualifier.disabled = !ienable;
-        self.line.on = denable;
+        self.data.on = denable;
         // What is switched on is told with the first packet; what is switched off, now.
         let off = (before.0 && !ienable && !ended) || (before.1 && !denable);
         if told && off {
@@ -204,7 +204,7 @@ impl Encoder {
 
     /// Was everything emitted, and taken away?
     pub fn is_empty(&self) -> bool {
-        self.row.what == What::Empty && self.line.is_empty() && self.writer.bytes.is_empty()
+        self.row.kind == RowKind::Empty && self.data.is_empty() && self.writer.bytes.is_empty()
     }
 
     /// What is pending ends here and is sent.

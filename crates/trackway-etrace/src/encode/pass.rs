@@ -1,7 +1,7 @@
 //! One pass per row: the decisions of figure 8.1, first "yes" wins.
 
 use super::Encoder;
-use super::row::{Ahead, Changes, Leave, Past, Row, What, Why};
+use super::row::{Ahead, Changes, Departure, Previous, ReportReason, Row, RowKind};
 use crate::config::ResyncMode;
 use crate::port::Itype;
 
@@ -15,23 +15,23 @@ impl Encoder {
         let Row { from, address, itype, notify, changes, .. } = self.row;
         if from != address && !self.row.is_plain() {
             // The plain ones that it was joined to came between.
-            self.past.leave = Leave::Plain;
+            self.previous.departure = Departure::Plain;
         }
         if !self.stretch.runs.is_empty() {
             self.avoid_overlap(from, address);
         }
         // Most rows have nothing to say but a branch.
-        let is_quiet = self.calm
-            && next.is(What::Retire)
+        let is_quiet = self.can_join
+            && next.is(RowKind::Retire)
             && next.changes.0 | changes.0 == 0
-            && !(notify | self.twofold | self.context_pending | self.line.on);
+            && !(notify | self.ambiguous | self.context_pending | self.data.on);
         if itype.is_branch() {
             let failed = self.add_branch(address, itype == Itype::TAKEN_BRANCH);
             let full = self.predicted >= 31 && self.count_is_full();
-            if is_quiet && !full && !self.is_due(next, Leave::Branch) {
+            if is_quiet && !full && !self.is_due(next, Departure::Branch) {
                 self.report_branches(failed);
                 self.count(false);
-                self.past.leave = Leave::Branch;
+                self.previous.departure = Departure::Branch;
                 self.stretch.begin(next.start());
             } else {
                 self.decide(next, failed, full);
@@ -39,16 +39,16 @@ impl Encoder {
             return;
         }
         if is_quiet {
-            let leave = self.leave(next, false);
-            let is_silent = match leave {
-                Leave::Plain | Leave::Inferred => true,
-                Leave::Updiscon => !self.options.implicit_return,
+            let departure = self.departure(next, false);
+            let is_silent = match departure {
+                Departure::Plain | Departure::Inferred => true,
+                Departure::Updiscon => !self.options.implicit_return,
                 _ => false,
             };
-            if is_silent && !self.is_due(next, leave) {
+            if is_silent && !self.is_due(next, departure) {
                 self.count(false);
-                self.follow(next, leave, false);
-                self.calm = leave != Leave::Updiscon;
+                self.follow(next, departure, false);
+                self.can_join = departure != Departure::Updiscon;
                 return;
             }
         }
@@ -63,11 +63,11 @@ impl Encoder {
 
         // A decoder that starts here does not know the instruction before, which a pair needs.
         let fresh =
-            self.first || self.restart || self.past.trap.is_some() || changes.any(Changes::DISCONTINUOUS);
+            self.first || self.restart || self.previous.trap.is_some() || changes.any(Changes::DISCONTINUOUS);
         // 2 and 3 of the figure: what needs a synchronisation packet.
         let is_changed = changes.0 & !Changes::IMPRECISE.0 != 0;
         let mut reported = false;
-        if self.past.trap.is_some() {
+        if self.previous.trap.is_some() {
             self.report_handler();
             reported = true;
         } else if self.first || self.restart || self.sync_next || is_changed {
@@ -80,47 +80,48 @@ impl Encoder {
         }
         let synced = reported;
 
-        let leave = self.leave(next, fresh);
-        let due = !synced && self.is_due(next, leave);
-        let restart = exact && self.must_restart(itype, next, leave);
+        let departure = self.departure(next, fresh);
+        let due = !synced && self.is_due(next, departure);
+        let restart = exact && self.must_restart(itype, next, departure);
         let next_changes = next.changes.any(Changes::REPORTED);
-        let format_3 = !restart && (next.is(What::Trap) || next_changes || due);
+        let format_3 = !restart && (next.is(RowKind::Trap) || next_changes || due);
         // For an Off the codes of the support packet tell the same.
-        let after_updiscon = self.past.updiscon();
-        // Chapter 11 takes a depth in the packet after a twofold report for that of the first place.
-        let twofold_next = exact
+        let after_updiscon = self.previous.updiscon();
+        // Chapter 11 takes a depth in the packet after a ambiguous report for that of the first place.
+        let ambiguous_next = exact
             && self.options.implicit_return
-            && matches!(leave, Leave::Updiscon | Leave::Mispredicted)
-            && next.is(What::Retire)
+            && matches!(departure, Departure::Updiscon | Departure::Mispredicted)
+            && next.is(RowKind::Retire)
             && self.stretch.has_passed(next.start(), address);
         if !reported {
             let pending = self.branches > 0;
             let gate = self.config.dialect.privilege_gates_sync() && next.changes.any(Changes::PRIVILEGE);
             let wants = after_updiscon
                 || notify
-                || (due && (pending || leave == Leave::Updiscon))
-                || next.is(What::Trap)
-                || next.is(What::Off)
+                || (due && (pending || departure == Departure::Updiscon))
+                || next.is(RowKind::Trap)
+                || next.is(RowKind::Off)
                 || restart
                 || next.changes.any(Changes::DISCONTINUOUS)
                 || (next_changes && pending)
-                || (exact && self.twofold && (due || next_changes))
-                || twofold_next
-                || (exact && next_changes && leave == Leave::Updiscon && !gate)
-                || (exact && leave == Leave::Mispredicted);
+                || (exact && self.ambiguous && (due || next_changes))
+                || ambiguous_next
+                || (exact && next_changes && departure == Departure::Updiscon && !gate)
+                || (exact && departure == Departure::Mispredicted);
             if wants || full {
                 // Chapter 11 stops behind a jump of these classes only if asked to.
-                let odd = matches!(self.past.leave, Leave::InferredPair | Leave::InferredReturn);
+                let odd =
+                    matches!(self.previous.departure, Departure::InferredPair | Departure::InferredReturn);
                 let asked = notify
                     || full
                     || (exact && odd)
-                    || (twofold_next && !format_3 && !restart)
+                    || (ambiguous_next && !format_3 && !restart)
                     || (exact
-                        && leave == Leave::Mispredicted
+                        && departure == Departure::Mispredicted
                         && !format_3
                         && !restart
-                        && !next.is(What::Off));
-                let why = if asked { Why::Notify } else { Why::Flow };
+                        && !next.is(RowKind::Off));
+                let why = if asked { ReportReason::Notify } else { ReportReason::Flow };
                 self.report(address, why, format_3, failed);
                 reported = true;
             }
@@ -134,11 +135,11 @@ impl Encoder {
             self.send_context();
         }
         // A report right at a synchronisation cannot be made; another synchronisation can.
-        self.sync_next = (due || (cut && synced)) && next.is(What::Retire);
-        self.restart = restart && next.is(What::Retire);
+        self.sync_next = (due || (cut && synced)) && next.is(RowKind::Retire);
+        self.restart = restart && next.is(RowKind::Retire);
         self.count(synced);
-        self.follow(next, leave, reported);
-        self.calm = !(self.sync_next || self.restart || self.past.updiscon());
+        self.follow(next, departure, reported);
+        self.can_join = !(self.sync_next || self.restart || self.previous.updiscon());
     }
 
     /// Adds an outcome to the map; was the prediction wrong?
@@ -170,39 +171,39 @@ impl Encoder {
 
     /// How control leaves, as the decoder will see it; after any synchronisation at this instruction.
     #[inline]
-    fn leave(&self, next: Ahead, fresh: bool) -> Leave {
+    fn departure(&self, next: Ahead, fresh: bool) -> Departure {
         let itype = self.row.itype;
         if itype.0 == 0 {
-            let straight = !next.is(What::Retire) || next.start() == self.row.end();
-            return if straight || self.row.size == 0 { Leave::Plain } else { Leave::Inferred };
+            let straight = !next.is(RowKind::Retire) || next.start() == self.row.end();
+            return if straight || self.row.size == 0 { Departure::Plain } else { Departure::Inferred };
         }
         if itype.is_branch() {
-            return Leave::Branch;
+            return Departure::Branch;
         }
         if !itype.is_uninferable() {
-            return Leave::Inferred;
+            return Departure::Inferred;
         }
         if self.row.sijump && self.options.sijump && !fresh {
-            return Leave::InferredPair;
+            return Departure::InferredPair;
         }
         if itype == Itype::RETURN && self.options.implicit_return && self.stack.depth() > 0 {
             let checked = self.config.encoder.exact || self.config.params.return_stack_size > 0;
             return match next.from() {
-                Some(to) if checked && self.stack.top() != Some(to) => Leave::Mispredicted,
-                _ => Leave::InferredReturn,
+                Some(to) if checked && self.stack.top() != Some(to) => Departure::Mispredicted,
+                _ => Departure::InferredReturn,
             };
         }
-        Leave::Updiscon
+        Departure::Updiscon
     }
 
     /// Is a resynchronisation due behind this instruction (8.2)? It is sent where a block of the port ends,
     /// so that blocks and single instructions agree, and never at the target of a mispredicted return,
     /// which 3/0 cannot tell.
     #[inline]
-    fn is_due(&self, next: Ahead, leave: Leave) -> bool {
+    fn is_due(&self, next: Ahead, departure: Departure) -> bool {
         self.row.itype.0 != 0
-            && leave != Leave::Mispredicted
-            && next.is(What::Retire)
+            && departure != Departure::Mispredicted
+            && next.is(RowKind::Retire)
             && !next.changes.any(Changes::DISCONTINUOUS)
             && self.progress(self.halfwords + u64::from(self.row.halfwords)) >= self.due
     }
@@ -228,49 +229,51 @@ impl Encoder {
     }
 
     /// Things that no packet can say to a decoder that goes on: tracing ends and starts again instead.
-    fn must_restart(&self, itype: Itype, next: Ahead, leave: Leave) -> bool {
+    fn must_restart(&self, itype: Itype, next: Ahead, departure: Departure) -> bool {
         let gate = self.config.dialect.privilege_gates_sync();
         next.changes.any(Changes::DISCONTINUOUS)
-            || (next.changes.any(Changes::REPORTED) && leave == Leave::Mispredicted)
+            || (next.changes.any(Changes::REPORTED) && departure == Departure::Mispredicted)
             || (gate && next.changes.any(Changes::PRIVILEGE) && itype != Itype::TRAP_RETURN)
     }
 
-    /// Keeps call stack, stretch and `past` for the next pass.
+    /// Keeps call stack, stretch and `previous` for the next pass.
     #[inline]
-    fn follow(&mut self, next: Ahead, leave: Leave, reported: bool) {
+    fn follow(&mut self, next: Ahead, departure: Departure, reported: bool) {
         let Row { address, itype, .. } = self.row;
         let depth = self.stack.depth();
         if self.options.implicit_return && itype.0 >= 8 {
             if itype.is_call() {
                 self.stack.push(self.row.end());
                 self.returned = false;
-            } else if leave == Leave::InferredReturn {
+            } else if departure == Departure::InferredReturn {
                 self.stack.pop();
                 self.returned = true;
                 self.branched = false;
             }
         }
-        if self.past.trap.is_some() {
-            self.past = Past::default();
+        if self.previous.trap.is_some() {
+            self.previous = Previous::default();
         }
-        (self.past.leave, self.past.depth) = (leave, depth);
+        (self.previous.departure, self.previous.depth) = (departure, depth);
         let start = next.start();
         if reported {
             // The decoder stands on it: to come here again is to come here first.
             self.stretch.begin(address.wrapping_add(1));
         }
-        match leave {
-            Leave::Plain => {}
-            Leave::Branch => self.stretch.begin(start),
-            Leave::Updiscon | Leave::Mispredicted => {
+        match departure {
+            Departure::Plain => {}
+            Departure::Branch => self.stretch.begin(start),
+            Departure::Updiscon | Departure::Mispredicted => {
                 let passed = self.stretch.has_passed(start, address);
-                self.past.target_passed = passed && self.config.encoder.exact;
+                self.previous.target_passed = passed && self.config.encoder.exact;
                 self.stretch.begin(start);
             }
-            Leave::Inferred | Leave::InferredPair | Leave::InferredReturn if self.config.encoder.exact => {
+            Departure::Inferred | Departure::InferredPair | Departure::InferredReturn
+                if self.config.encoder.exact =>
+            {
                 self.stretch.transfer(address, start);
             }
-            Leave::Inferred | Leave::InferredPair | Leave::InferredReturn => {}
+            Departure::Inferred | Departure::InferredPair | Departure::InferredReturn => {}
         }
     }
 }

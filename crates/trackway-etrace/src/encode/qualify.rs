@@ -1,7 +1,7 @@
 //! What is traced: every block is asked here before it becomes rows (chapter 5).
 
 use super::filter::{Filters, Qualified, Row};
-use super::row::TrapIn;
+use super::row::PortTrap;
 use crate::config::Config;
 use crate::port::{Access, Block, Cycle};
 
@@ -14,7 +14,7 @@ pub(super) struct Qualifier {
     pub(super) disabled: bool,
     filters: Filters,
     /// The row before was a trap that was not traced: its handler, if traced, begins with it.
-    pub(super) trap: Option<(TrapIn, u32)>,
+    pub(super) trap: Option<(PortTrap, u32)>,
 }
 
 impl Qualifier {

@@ -1,26 +1,26 @@
 //! Formats 0, 1 and 2: branches and addresses (8.1).
 
 use super::Encoder;
-use super::row::{Leave, Why};
+use super::row::{Departure, ReportReason};
 use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
 
 impl Encoder {
     /// Format 0, 1 or 2 with an address (8.1).
-    pub(super) fn report(&mut self, address: u64, why: Why, format_3: bool, failed: bool) {
+    pub(super) fn report(&mut self, address: u64, why: ReportReason, format_3: bool, failed: bool) {
         let layout = self.writer.layout();
         let lsb = self.config.params.iaddress_lsb;
         let difference =
             if self.options.full_address { address } else { address.wrapping_sub(self.last_address) };
-        let after_updiscon = self.past.updiscon();
-        let mispredicted = self.past.leave == Leave::Mispredicted;
+        let after_updiscon = self.previous.updiscon();
+        let mispredicted = self.previous.departure == Departure::Mispredicted;
         let mut reported = Reported {
             address: trackway_core::mask(difference >> lsb, layout.address),
-            notify: why == Why::Notify && !after_updiscon,
+            notify: why == ReportReason::Notify && !after_updiscon,
             updiscon: after_updiscon && format_3,
             ..Reported::default()
         }
         .without_depth(layout);
-        let depth = if mispredicted { Some(self.past.depth) } else { self.depth_report(format_3) };
+        let depth = if mispredicted { Some(self.previous.depth) } else { self.depth_report(format_3) };
         if let Some(depth) = depth {
             reported.irreport = true;
             reported.irdepth = depth & ones(layout.irdepth);
@@ -45,7 +45,7 @@ impl Encoder {
             self.cache.insert(address);
         }
         self.ended_by_updiscon = after_updiscon && !reported.updiscon;
-        self.twofold = self.ended_by_updiscon && self.past.target_passed;
+        self.ambiguous = self.ended_by_updiscon && self.previous.target_passed;
         self.last_address = address;
         self.clear_branches();
         match packet {
@@ -88,7 +88,7 @@ impl Encoder {
             return None;
         }
         let depth = self.stack.depth();
-        if self.past.leave == Leave::InferredReturn {
+        if self.previous.departure == Departure::InferredReturn {
             return (depth > 0).then_some(depth);
         }
         let branched = if self.config.dialect.depth_wants_unreported() {
@@ -116,7 +116,7 @@ impl Encoder {
         } else {
             Packet::Branches(Branches { branches: 0, branch_map: self.map, ..Branches::default() })
         };
-        self.twofold = false;
+        self.ambiguous = false;
         self.clear_branches();
         self.send(&packet);
     }

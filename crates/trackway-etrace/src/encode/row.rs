@@ -4,7 +4,7 @@ use crate::port::{Block, Cycle, Itype};
 
 /// A trap at the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TrapIn {
+pub(crate) struct PortTrap {
     pub(crate) interrupt: bool,
     pub(crate) cause: u64,
     pub(crate) tval: u64,
@@ -14,7 +14,7 @@ pub(crate) struct TrapIn {
 
 /// What happens at a place in the pipeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum RowKind {
     /// Nothing there.
     #[default]
     Empty,
@@ -53,7 +53,7 @@ impl Changes {
 /// One row of the pipeline: an instruction, and plain ones before it that nothing has to be said of.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
-    pub(super) what: What,
+    pub(super) kind: RowKind,
     pub(super) itype: Itype,
     pub(super) sijump: bool,
     pub(super) notify: bool,
@@ -108,7 +108,7 @@ impl Row {
 /// What the pass of a row knows of the one behind it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
-    what: What,
+    kind: RowKind,
     is_known: bool,
     pub(super) changes: Changes,
     from: u64,
@@ -116,23 +116,24 @@ pub(super) struct Ahead {
 
 impl Ahead {
     /// Tracing is off.
-    pub(super) const OFF: Ahead = Ahead { what: What::Off, is_known: false, changes: Changes::NONE, from: 0 };
+    pub(super) const OFF: Ahead =
+        Ahead { kind: RowKind::Off, is_known: false, changes: Changes::NONE, from: 0 };
 
     /// Instructions retire, the first at `from`.
     #[inline(always)]
     pub(super) fn retire(from: u64, changes: Changes) -> Self {
-        Ahead { what: What::Retire, is_known: true, changes, from }
+        Ahead { kind: RowKind::Retire, is_known: true, changes, from }
     }
 
     /// A trap hits.
     pub(super) fn trap(epc: Option<u64>) -> Self {
         let (is_known, from) = (epc.is_some(), epc.unwrap_or(0));
-        Ahead { what: What::Trap, is_known, changes: Changes::NONE, from }
+        Ahead { kind: RowKind::Trap, is_known, changes: Changes::NONE, from }
     }
 
     #[inline(always)]
-    pub(super) fn is(self, what: What) -> bool {
-        self.what == what
+    pub(super) fn is(self, kind: RowKind) -> bool {
+        self.kind == kind
     }
 
     /// The first address that retires, or where the trap hits; if known.
@@ -144,13 +145,13 @@ impl Ahead {
     /// The first address that retires; 0 where nothing does.
     #[inline(always)]
     pub(super) fn start(self) -> u64 {
-        if self.is(What::Retire) { self.from } else { 0 }
+        if self.is(RowKind::Retire) { self.from } else { 0 }
     }
 }
 
 /// How control leaves an instruction, as the decoder will see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Leave {
+pub(super) enum Departure {
     #[default]
     Plain,
     Branch,
@@ -167,10 +168,10 @@ pub(super) enum Leave {
 
 /// What is left of the instruction before.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Past {
-    pub(super) leave: Leave,
+pub(super) struct Previous {
+    pub(super) departure: Departure,
     /// The trap before this instruction, and whether it was reported.
-    pub(super) trap: Option<TrapIn>,
+    pub(super) trap: Option<PortTrap>,
     pub(super) trap_reported: bool,
     /// Another trap came right before that one.
     pub(super) trap_chained: bool,
@@ -182,15 +183,15 @@ pub(super) struct Past {
     pub(super) target_passed: bool,
 }
 
-impl Past {
+impl Previous {
     pub(super) fn updiscon(&self) -> bool {
-        self.trap.is_none() && matches!(self.leave, Leave::Updiscon | Leave::Mispredicted)
+        self.trap.is_none() && matches!(self.departure, Departure::Updiscon | Departure::Mispredicted)
     }
 }
 
-/// Why an address is reported.
+/// ReportReason an address is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
+pub(super) enum ReportReason {
     /// It follows an uninferable discontinuity, or is the last before something.
     Flow,
     /// It was asked for.

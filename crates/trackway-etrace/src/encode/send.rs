@@ -3,7 +3,7 @@
 use trackway_core::Fate;
 
 use super::Encoder;
-use super::row::{Past, Row};
+use super::row::{Previous, Row};
 use super::stretch::Stretch;
 use crate::wire::instruction::{Context, Packet, Support, qual_status};
 
@@ -17,7 +17,7 @@ impl Encoder {
             return false;
         }
         self.lost = false;
-        self.line.forget();
+        self.data.forget();
         self.send_support(true, qual_status::TRACE_LOST);
         self.begin();
         true
@@ -26,8 +26,8 @@ impl Encoder {
     /// Forgets what was going on: the next instruction is the first.
     pub(super) fn begin(&mut self) {
         self.first = true;
-        self.calm = false;
-        self.past = Past::default();
+        self.can_join = false;
+        self.previous = Previous::default();
         self.sync_next = false;
         self.restart = false;
         self.clear_branches();
@@ -49,9 +49,9 @@ impl Encoder {
         if !ready || self.lost {
             return;
         }
-        if let Some(trap) = self.past.trap.filter(|_| !self.past.trap_reported) {
+        if let Some(trap) = self.previous.trap.filter(|_| !self.previous.trap_reported) {
             if self.config.dialect.has_thaddr() {
-                self.report_trap_only(trap, self.past.privilege);
+                self.report_trap_only(trap, self.previous.privilege);
             } else {
                 self.losses.add(Fate::Dropped, "traps at the end of tracing", 1);
             }
@@ -71,8 +71,8 @@ impl Encoder {
 
     pub(super) fn send_support(&mut self, enable: bool, qual_status: u32) {
         let (ioptions, doptions) = self.config.support.bits(self.options);
-        let denable = self.line.on;
-        let dloss = denable && std::mem::take(&mut self.line.lost);
+        let denable = self.data.on;
+        let dloss = denable && std::mem::take(&mut self.data.lost);
         let packet =
             Support { enable, qual_status, ioptions, doptions, denable, dloss, ..Support::default() };
         self.send(&Packet::Support(packet));

@@ -1,7 +1,7 @@
 //! Exact mode: no address is passed twice between a report or branch and the next report.
 
 use super::Encoder;
-use super::row::{Past, Why};
+use super::row::{Previous, ReportReason};
 
 /// What was walked since the last report or branch, in exact mode.
 #[derive(Clone, Debug, Default)]
@@ -51,10 +51,10 @@ impl Encoder {
         let Some(transfer) = stretch.transfer else { return };
         let full = stretch.runs.len() > MAX_RUNS;
         if full || stretch.runs.iter().any(|&(first, last)| from <= last && first <= to) {
-            let past = self.past;
-            self.past = Past::default();
-            self.report(transfer, Why::Notify, false, false);
-            self.past = past;
+            let previous = self.previous;
+            self.previous = Previous::default();
+            self.report(transfer, ReportReason::Notify, false, false);
+            self.previous = previous;
             self.stretch.runs.clear();
         }
     }

@@ -3,7 +3,7 @@
 use trackway_core::Fate;
 
 use super::Encoder;
-use super::row::{Changes, Leave, Past, Row, TrapIn};
+use super::row::{Changes, Departure, PortTrap, Previous, Row};
 use crate::port::{Itype, privilege_of};
 use crate::wire::instruction::{Packet, Start, Trap};
 
@@ -23,7 +23,7 @@ impl Encoder {
             && self.config.dialect.discontinuity_is_trap()
         {
             // Like an exception, without one (table 4.4).
-            let packet = self.trap_packet(&cur, TrapIn::default(), true, cur.address);
+            let packet = self.trap_packet(&cur, PortTrap::default(), true, cur.address);
             self.synchronise(&packet);
             return;
         }
@@ -49,10 +49,10 @@ impl Encoder {
         self.restart = false;
         self.context_pending = false;
         self.ended_by_updiscon = false;
-        self.twofold = false;
+        self.ambiguous = false;
         self.last_address = self.row.address;
         self.clear_branches();
-        self.line.forget();
+        self.data.forget();
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
@@ -65,11 +65,11 @@ impl Encoder {
     pub(super) fn report_handler(&mut self) {
         self.enable();
         let cur = self.row;
-        let past = self.past;
-        let Some(trap) = past.trap else { return };
+        let previous = self.previous;
+        let Some(trap) = previous.trap else { return };
         let v2 = self.config.dialect.has_thaddr();
-        if past.trap_reported {
-            if past.leave == Leave::Mispredicted && self.config.encoder.exact {
+        if previous.trap_reported {
+            if previous.departure == Departure::Mispredicted && self.config.encoder.exact {
                 // A decoder that walks from the return would follow the stack.
                 self.send_end(true);
             }
@@ -83,8 +83,8 @@ impl Encoder {
             self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
             return self.report_start();
         }
-        if v2 && (!implied || (past.trap_chained && self.config.encoder.exact)) {
-            self.report_trap_only(trap, past.privilege);
+        if v2 && (!implied || (previous.trap_chained && self.config.encoder.exact)) {
+            self.report_trap_only(trap, previous.privilege);
             self.send_end(true);
             if !self.lost {
                 self.report_start();
@@ -101,7 +101,7 @@ impl Encoder {
         self.synchronise(&packet);
     }
 
-    pub(super) fn trap_packet(&self, at: &Row, trap: TrapIn, thaddr: bool, address: u64) -> Packet {
+    pub(super) fn trap_packet(&self, at: &Row, trap: PortTrap, thaddr: bool, address: u64) -> Packet {
         let is_illegal = trap.cause == 2 && !trap.interrupt;
         let epc_instead = self.config.dialect.has_tvalepc() && is_illegal;
         Packet::Trap(Trap {
@@ -121,12 +121,12 @@ impl Encoder {
     }
 
     /// A trap packet that moves nothing (version 2).
-    pub(super) fn report_trap_only(&mut self, trap: TrapIn, privilege: u32) {
+    pub(super) fn report_trap_only(&mut self, trap: PortTrap, privilege: u32) {
         self.enable();
         let at = Row { privilege, ..self.row };
         let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
         self.send(&packet);
-        self.line.forget();
+        self.data.forget();
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
@@ -141,31 +141,33 @@ impl Encoder {
             return;
         }
         if self.row.quiet {
-            self.calm = false;
-            self.past = Past { trap: Some(self.trap), privilege: self.row.privilege, ..Past::default() };
+            self.can_join = false;
+            self.previous =
+                Previous { trap: Some(self.trap), privilege: self.row.privilege, ..Previous::default() };
             return;
         }
         let v2 = self.config.dialect.has_thaddr();
-        let past = self.past;
-        let mut now = Past { trap: Some(self.trap), privilege: self.row.privilege, ..Past::default() };
-        if let Some(before) = past.trap {
+        let previous = self.previous;
+        let mut now =
+            Previous { trap: Some(self.trap), privilege: self.row.privilege, ..Previous::default() };
+        if let Some(before) = previous.trap {
             now.trap_chained = true;
-            if !past.trap_reported {
+            if !previous.trap_reported {
                 if v2 {
-                    self.report_trap_only(before, past.privilege);
+                    self.report_trap_only(before, previous.privilege);
                 } else {
                     self.losses.add(Fate::Dropped, "traps followed by another at once", 1);
                 }
             }
-        } else if v2 && (self.first || past.updiscon()) && self.trap.epc.is_some() {
+        } else if v2 && (self.first || previous.updiscon()) && self.trap.epc.is_some() {
             self.report_trap_only(self.trap, self.row.privilege);
             now.trap_reported = true;
-            now.leave = past.leave;
+            now.departure = previous.departure;
         }
         // The draft tells nothing of a trap before its handler.
         self.first &= !v2;
-        self.calm = false;
-        self.past = now;
+        self.can_join = false;
+        self.previous = now;
         self.stretch.runs.clear();
         self.stretch.transfer = None;
     }

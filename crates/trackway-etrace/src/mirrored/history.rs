@@ -1,8 +1,8 @@
-//! What compression refers to: the last address and data of each size (7.1.3).
+//! Reference values of data compression: the last address and data of each size (7.1.3).
 
 use crate::port::Dtype;
 
-/// Last address and data by size. CSR accesses, which have no size field, are a class of their own.
+/// Last address and data by size. CSR accesses, which have no size field, count as a size of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct History {
     addresses: [Option<u64>; 6],
@@ -14,8 +14,8 @@ impl History {
         if dtype.is_csr() { 5 } else { usize::from(dsize.min(4)) }
     }
 
-    /// Forgets all, as at a synchronisation packet of the instruction trace.
-    pub fn forget(&mut self) {
+    /// Clears it, as at a synchronisation packet of the instruction trace.
+    pub fn clear(&mut self) {
         *self = History::default();
     }
 
@@ -29,23 +29,23 @@ impl History {
         self.data[Self::class(dtype, dsize)]
     }
 
-    /// Keeps an address.
-    pub fn note_address(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>) {
+    /// Sets the last address.
+    pub fn set_address(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>) {
         self.addresses[Self::class(dtype, dsize)] = address;
     }
 
-    /// Keeps data.
-    pub fn note_data(&mut self, dtype: Dtype, dsize: u8, data: Option<u128>) {
+    /// Sets the last data.
+    pub fn set_data(&mut self, dtype: Dtype, dsize: u8, data: Option<u128>) {
         self.data[Self::class(dtype, dsize)] = data;
     }
 }
 
-/// The low `bits` bits.
+/// The low `bits` bits, zero-extended.
 pub(crate) const fn low(value: u128, bits: u32) -> u128 {
     if bits >= 128 { value } else { value & ((1 << bits) - 1) }
 }
 
-/// The low `bits` bits, the highest of them repeated above.
+/// The low `bits` bits, sign-extended.
 pub(crate) const fn extend(value: u128, bits: u32) -> u128 {
     if bits == 0 {
         return 0;

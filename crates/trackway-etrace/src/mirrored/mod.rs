@@ -1,6 +1,6 @@
-//! What encoder and decoder keep in step: branch predictor, jump target cache, return stack.
+//! State that encoder and decoder both keep: branch predictor, jump target cache, return stack, data history.
 //!
-//! All three are cleared at every synchronisation packet (3.2.5 to 3.2.7).
+//! All of it is cleared at every synchronisation packet (3.2.5 to 3.2.7, 7.1.3).
 
 mod history;
 
@@ -21,14 +21,14 @@ pub(crate) struct Predictor {
 const NEXT: [[u8; 2]; 4] = [[0b00, 0b01], [0b00, 0b11], [0b00, 0b11], [0b10, 0b11]];
 
 impl Predictor {
-    /// A predictor as the parameters say.
+    /// A predictor of the size that the parameters say.
     pub(crate) fn new(config: &Config) -> Self {
         let entries = if config.params.bpred_size == 0 { 0 } else { 1 << config.params.bpred_size };
         let table = vec![0b01; entries].into_boxed_slice();
         Predictor { table, shift: config.params.index_shift(), clean: true }
     }
 
-    /// Back to "not taken" throughout.
+    /// Sets every entry to "not taken".
     #[inline]
     pub(crate) fn reset(&mut self) {
         if !self.clean {
@@ -42,13 +42,13 @@ impl Predictor {
         (pc >> self.shift) as usize & self.table.len().wrapping_sub(1)
     }
 
-    /// Will the branch be taken?
+    /// Is the branch predicted taken?
     #[inline]
     pub(crate) fn predict(&self, pc: u64) -> bool {
         self.table.get(self.index(pc)).is_some_and(|state| state & 2 != 0)
     }
 
-    /// Learns how it went.
+    /// Updates the entry with the outcome.
     #[inline]
     pub(crate) fn train(&mut self, pc: u64, taken: bool) {
         let index = self.index(pc);
@@ -67,18 +67,18 @@ pub(crate) struct JumpCache {
     clean: bool,
 }
 
-/// No instruction starts at an odd address.
+/// An empty entry: no instruction starts at an odd address.
 const EMPTY: u64 = u64::MAX;
 
 impl JumpCache {
-    /// A cache as the parameters say.
+    /// A cache of the size that the parameters say.
     pub(crate) fn new(config: &Config) -> Self {
         let entries = if config.params.cache_size == 0 { 0 } else { 1 << config.params.cache_size };
         let table = vec![EMPTY; entries].into_boxed_slice();
         JumpCache { table, shift: config.params.index_shift(), clean: true }
     }
 
-    /// Forgets all.
+    /// Empties every entry.
     #[inline]
     pub(crate) fn reset(&mut self) {
         if !self.clean {
@@ -87,7 +87,7 @@ impl JumpCache {
         }
     }
 
-    /// Where an address has its entry.
+    /// The entry of an address.
     #[inline]
     pub(crate) fn index(&self, address: u64) -> u32 {
         ((address >> self.shift) as usize & self.table.len().wrapping_sub(1)) as u32
@@ -99,7 +99,7 @@ impl JumpCache {
         self.table.get(index as usize).copied().filter(|address| *address != EMPTY)
     }
 
-    /// Puts a jump target in.
+    /// Stores a jump target.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64) {
         let index = self.index(address);
@@ -110,7 +110,7 @@ impl JumpCache {
     }
 }
 
-/// The return address stack (3.2.5); with a call counter the decoder keeps one of that depth.
+/// The return address stack (3.2.5); with a call counter the decoder keeps a stack of that depth.
 #[derive(Clone, Debug)]
 pub(crate) struct ReturnStack {
     ring: Box<[u64]>,
@@ -119,18 +119,18 @@ pub(crate) struct ReturnStack {
 }
 
 impl ReturnStack {
-    /// A stack as the parameters say.
+    /// A stack of the size that the parameters say.
     pub(crate) fn new(config: &Config) -> Self {
         ReturnStack { ring: vec![0; config.max_depth() as usize].into_boxed_slice(), top: 0, depth: 0 }
     }
 
-    /// Forgets all.
+    /// Empties the stack.
     #[inline]
     pub(crate) fn reset(&mut self) {
         self.depth = 0;
     }
 
-    /// Entries on it.
+    /// Number of entries.
     #[inline]
     pub(crate) fn depth(&self) -> u32 {
         self.depth
@@ -142,7 +142,7 @@ impl ReturnStack {
         if self.depth == 0 { None } else { Some(self.ring[self.top]) }
     }
 
-    /// A call; where it is full, the oldest entry goes.
+    /// Pushes the return address of a call; a full stack drops its oldest entry.
     #[inline]
     pub(crate) fn push(&mut self, link: u64) {
         if self.ring.is_empty() {
@@ -153,7 +153,7 @@ impl ReturnStack {
         self.depth = (self.depth + 1).min(self.ring.len() as u32);
     }
 
-    /// A return.
+    /// Pops the return address of a return.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<u64> {
         let link = self.top()?;
@@ -173,7 +173,7 @@ mod tests {
         let mut config = Config::default();
         config.params.bpred_size = 4;
         let mut predictor = Predictor::new(&config);
-        // From 01 one failure is the second: the last outcome counts as one.
+        // In the initial state 01 the last outcome counts as a failure: one more changes the prediction.
         let (t, n) = (true, false);
         for (taken, predicted) in
             [(t, n), (t, t), (n, t), (t, t), (n, t), (n, t), (n, n), (t, n), (t, n), (t, t)]
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(JumpCache::new(&config).index(0x100c), 3);
     }
 
-    /// Chapter 11, `push_return_stack`: the oldest entry goes.
+    /// Chapter 11, `push_return_stack`: a full stack drops its oldest entry.
     #[test]
     fn chapter_11_stack_overflow() {
         let mut config = Config::default();

@@ -1,4 +1,4 @@
-//! The data interface between core and encoder (4.4, table 4.9).
+//! The data side of the port (4.4, table 4.9).
 
 /// Type of a data access (table 4.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -21,17 +21,17 @@ impl Dtype {
 }
 
 impl Dtype {
-    /// A CSR access?
+    /// Is it a CSR access?
     pub const fn is_csr(self) -> bool {
         matches!(self.0, 4..=7)
     }
 
-    /// An atomic?
+    /// Is it an atomic?
     pub const fn is_atomic(self) -> bool {
         matches!(self.0, 8..=15)
     }
 
-    /// Its name.
+    /// Its name in settings and listings.
     pub const fn name(self) -> &'static str {
         match self.0 {
             0 => "load",
@@ -51,23 +51,23 @@ impl Dtype {
     }
 }
 
-/// One data access, whatever way the core shows it.
+/// A data access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Access {
-    /// What it does.
+    /// Its type.
     pub dtype: Dtype,
-    /// Address; the number of a CSR.
+    /// Address, or the number of a CSR.
     pub daddr: u64,
-    /// It has `2^dsize` bytes.
+    /// Logarithm of its size in bytes.
     pub dsize: u8,
-    /// What was loaded, or stored by a plain store; what an atomic found in memory, a CSR access in the register.
+    /// The value loaded, or stored by a plain store; for atomics and CSR accesses, the value read.
     pub data: u128,
-    /// What an atomic or a CSR access brought: the source register before the operation.
+    /// Atomics and CSR accesses: the source operand.
     pub operand: u128,
 }
 
 impl Access {
-    /// Bits of its data.
+    /// Width of its data in bits.
     pub const fn bits(&self) -> u32 {
         8 << self.dsize
     }
@@ -76,7 +76,7 @@ impl Access {
 /// Load response (table 4.9).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lresp {
-    /// None.
+    /// No load ends.
     #[default]
     None,
     /// The load succeeded.
@@ -85,25 +85,25 @@ pub enum Lresp {
     Error,
 }
 
-/// What the data interface shows in one cycle (table 4.9).
+/// The signals of the data interface in one cycle (table 4.9).
 ///
 /// A core has the unified signals (`data`) or the split ones (`lrid`, `lresp`, `lid`, `sdata`, `ldata`). Atomics
-/// and CSR accesses show two values: the operand in the low half of `data`, what was read in the high half.
+/// and CSR accesses have two values: the operand in the low half of `data`, the value read in the high half.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DataPort {
     /// A data access retires.
     pub dretire: bool,
-    /// Its type.
+    /// Type of the access.
     pub dtype: Dtype,
-    /// Its address.
+    /// Address of the access.
     pub daddr: u64,
-    /// It has `2^dsize` bytes.
+    /// Logarithm of its size in bytes.
     pub dsize: u8,
     /// Unified: the data, or both values.
     pub data: u128,
     /// Low bits of the instruction's address.
     pub iaddr_lsbs: u32,
-    /// Which block of the cycle the instruction is in.
+    /// Number of the instruction's block in the cycle.
     pub dblock: u8,
     /// Split: id of the load that begins.
     pub lrid: u32,
@@ -117,30 +117,30 @@ pub struct DataPort {
     pub ldata: u128,
 }
 
-/// What the encoder takes: an access as a whole, or one phase of it.
+/// A whole access or one phase of it, as the encoder takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transfer {
-    /// All of it at once; stores and CSR accesses always.
+    /// A whole access; stores and CSR accesses always are.
     Unified(Access),
-    /// The request phase of a load or atomic; its data are not known yet.
+    /// The request phase of a load or atomic, without its data.
     Request {
         /// The access, without loaded data.
         access: Access,
-        /// Its id.
+        /// Id of the load or atomic.
         lrid: u32,
     },
     /// The response phase.
     Response {
         /// Id of the load or atomic.
         lid: u32,
-        /// What was loaded; `None` is an error.
+        /// The value loaded; `None` is an error.
         data: Option<u128>,
     },
 }
 
 impl DataPort {
-    /// What the signals say: at most one access or request, and at most one response. With the split interface
-    /// (`split`), loads and atomics come in two phases.
+    /// The transfers of the cycle: at most one access or request, and at most one response. With the split
+    /// interface (`split`), loads and atomics come in two phases.
     pub fn transfers(&self, split: bool) -> impl Iterator<Item = Transfer> {
         let DataPort { dtype, daddr, dsize, lrid, lid, .. } = *self;
         let access = Access { dtype, daddr, dsize, ..Access::default() };
@@ -164,13 +164,13 @@ impl DataPort {
         retired.into_iter().chain(response)
     }
 
-    /// The address of the access's instruction: that of the block whose first instruction is at `iaddr`, with the
-    /// bits that the core tells. `width` is `iaddr_lsbs_width`.
+    /// Address of the access's instruction, from that of the first instruction of its block and the low bits on
+    /// the interface. `width` is `iaddr_lsbs_width`.
     pub fn iaddr(&self, iaddr: u64, width: u32) -> u64 {
         if width == 0 {
             return iaddr;
         }
-        // The instruction lies at the block's start or behind it, at most 2^width half-words on.
+        // The instruction is at most 2^width half-words after the block's start.
         let mask = (2u64 << width) - 1;
         iaddr.wrapping_add((u64::from(self.iaddr_lsbs) << 1).wrapping_sub(iaddr) & mask)
     }

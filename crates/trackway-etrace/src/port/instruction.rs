@@ -1,4 +1,4 @@
-//! The port between core and encoder (chapter 4): what retires in a cycle, in blocks.
+//! The instruction side of the port: the blocks that retire in a cycle (4.1, 4.2).
 
 use trackway_core::{Isa, Privilege};
 use trackway_isa::{Control, flow};
@@ -31,13 +31,13 @@ impl Itype {
 impl Itype {
     /// The type of an instruction that retires (4.1.1); `width` is `itype_width`.
     #[inline]
-    pub const fn of(control: Control, taken: bool, width: u32) -> Itype {
+    pub const fn new(control: Control, taken: bool, width: u32) -> Itype {
         let full = width >= 4;
         match control {
             Control::Branch if taken => Itype::TAKEN_BRANCH,
             Control::Branch => Itype::NONTAKEN_BRANCH,
             Control::TrapReturn => Itype::TRAP_RETURN,
-            // With three bits inferable jumps are nothing special, and all others are alike.
+            // With three bits inferable jumps are not marked, and all others are alike.
             Control::Jump | Control::Call | Control::OtherJump if !full => Itype::NONE,
             Control::Jump => Itype::INFERABLE_TAIL_CALL,
             Control::Call => Itype::INFERABLE_CALL,
@@ -60,34 +60,33 @@ impl Itype {
         }
     }
 
-    /// An exception or interrupt?
+    /// Is it an exception or interrupt?
     #[inline]
     pub const fn is_trap(self) -> bool {
         matches!(self.0, 1 | 2)
     }
 
-    /// A branch?
+    /// Is it a branch?
     #[inline]
     pub const fn is_branch(self) -> bool {
         matches!(self.0, 4 | 5)
     }
 
-    /// Does it put a return address on the stack?
+    /// Does it push a return address?
     #[inline]
     pub const fn is_call(self) -> bool {
         matches!(self.0, 8 | 9)
     }
 
-    /// Does the program text not tell where it goes, modes apart? Trap returns are counted in.
+    /// Is the target unknown from the program text, modes apart? Trap returns count too.
     #[inline]
     pub const fn is_uninferable(self) -> bool {
         matches!(self.0, 3 | 6 | 8 | 10 | 12 | 13 | 14)
     }
 }
 
-/// What an instruction does to the flow, with the registers that chapter 11 looks at.
-///
-/// With `x1_only`, calls and returns are those of chapter 11 and not those of 4.1.1.
+/// Class of control flow of an instruction. With `x1_only`, calls and returns are those of chapter 11 and not those
+/// of 4.1.1.
 pub fn control_of(isa: Isa, pc: u64, encoding: u32, x1_only: bool) -> Control {
     let control = flow(isa, pc, encoding).control;
     if !x1_only || !(control.is_call() || control.is_return()) {
@@ -115,8 +114,8 @@ fn link_registers(encoding: u32) -> (u32, u32) {
     }
 }
 
-/// If `second` jumps through the register that `first`, the instruction before it, loaded with a constant:
-/// where it goes (4.1.1, sequentially inferable).
+/// Target of a sequentially inferable jump (4.1.1): `second` jumps through the register that `first`, the
+/// instruction before it, loaded with a constant.
 pub fn sequential_target(isa: Isa, first_pc: u64, first: u32, second: u32) -> Option<u64> {
     let narrow = |address: u64| if isa == Isa::Rv32 { address & 0xffff_ffff } else { address };
     let (rd, base) = match (first & 0x7f, first & 3, first >> 13 & 7) {
@@ -141,7 +140,7 @@ pub fn sequential_target(isa: Isa, first_pc: u64, first: u32, second: u32) -> Op
     Some(narrow(base.wrapping_add(offset) & !1))
 }
 
-/// Asked for by the debug module at a block (table 4.5).
+/// Requests of the debug module at a block (table 4.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Trigger {
     /// Start tracing.
@@ -152,12 +151,12 @@ pub struct Trigger {
     pub notify: bool,
 }
 
-/// Instructions that lie one after the other and retire together (tables 4.1, 4.2).
+/// Consecutive instructions that retire together (tables 4.1, 4.2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Block {
-    /// How it ends.
+    /// How the block ends.
     pub itype: Itype,
-    /// Address of the first instruction; where nothing retires, of the one that trapped (version 2).
+    /// Address of the first instruction; if nothing retires, of the one that trapped (version 2).
     pub iaddr: u64,
     /// Half-words that retire.
     pub iretire: u32,
@@ -165,7 +164,7 @@ pub struct Block {
     pub ilastsize: u8,
     /// The jump at its end is sequentially inferable.
     pub sijump: bool,
-    /// Triggers.
+    /// Requests of the debug module.
     pub trigger: Trigger,
 }
 
@@ -184,16 +183,16 @@ impl Block {
     }
 }
 
-/// What the port shows in one cycle.
+/// The signals of the port in one cycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cycle<'a> {
     /// Blocks, oldest first. Only the last can trap.
     pub blocks: &'a [Block],
-    /// The data interface; accesses are in the order of their instructions.
+    /// Data accesses, in the order of their instructions.
     pub data: &'a [DataPort],
     /// Cause of the trap, if the last block has one.
     pub cause: u64,
-    /// Trap value.
+    /// Trap value, if the last block has a trap.
     pub tval: u64,
     /// Privilege of all instructions in the cycle.
     pub privilege: u32,
@@ -223,7 +222,7 @@ pub(crate) const PRIVILEGES: [(u32, Privilege); 6] = [
     (6, Privilege::VS),
 ];
 
-/// The code of a privilege.
+/// The code of a privilege, if it has one.
 pub fn privilege_code(privilege: Privilege) -> Option<u32> {
     match privilege {
         Privilege::H => Some(1),
@@ -231,7 +230,7 @@ pub fn privilege_code(privilege: Privilege) -> Option<u32> {
     }
 }
 
-/// The privilege of a code.
+/// The privilege of a code; `None` for a reserved one.
 pub fn privilege_of(code: u32) -> Option<Privilege> {
     PRIVILEGES.iter().find(|(of, _)| *of == code).map(|(_, privilege)| *privilege)
 }
@@ -258,7 +257,7 @@ mod tests {
         let jalr = |rd: u32, rs: u32| 0x67 | rd << 7 | rs << 15;
         let c_jr = |rs: u32| 0x8002 | rs << 7;
         let c_jalr = |rs: u32| 0x9002 | rs << 7;
-        let of = |isa, encoding| Itype::of(flow(isa, 0x1000, encoding).control, true, 4).0;
+        let of = |isa, encoding| Itype::new(flow(isa, 0x1000, encoding).control, true, 4).0;
         for (encoding, itype) in [
             (jal(1), 9),
             (jal(5), 9),
@@ -287,8 +286,8 @@ mod tests {
             assert_eq!(of(Isa::Rv64, encoding), itype, "{encoding:#x}");
         }
         assert_eq!(of(Isa::Rv32, 0x2001), 9, "c.jal");
-        assert_eq!(Itype::of(Control::Return, true, 3), Itype::UNINFERABLE_JUMP);
-        assert_eq!(Itype::of(Control::Call, true, 3), Itype::NONE);
+        assert_eq!(Itype::new(Control::Return, true, 3), Itype::UNINFERABLE_JUMP);
+        assert_eq!(Itype::new(Control::Call, true, 3), Itype::NONE);
     }
 
     /// 4.1.1: pairs that make a jump sequentially inferable.

@@ -1,8 +1,8 @@
 //! Encapsulation: how payloads are wrapped for transport (chapter 6, figure 6.1, and the ratified packet
 //! encapsulation).
 //!
-//! All framings but one have a header byte with the payload's length in its low five bits. What follows is
-//! packed least significant bit first: source id, time stamp, packet type, payload.
+//! All framings but one have a header byte with the payload's length in its low five bits. The rest is packed
+//! least significant bit first: source id, time stamp, packet type, payload.
 
 use trackway_core::{BitReader, BitWriter, ErrorKind};
 
@@ -23,7 +23,7 @@ pub enum Framing {
     },
     /// The draft's first example (figure 6.1): length, flow in bits 6:5, bit 7: a 16-bit time stamp follows.
     Ultrasoc {
-        /// Bits of the index, which says whose packet it is.
+        /// Bits of the index, which is the source id.
         index_width: u32,
     },
     /// The draft's second example, for the Arm trace bus: length, bit 5: a 16-bit time stamp follows.
@@ -31,44 +31,44 @@ pub enum Framing {
         /// Packets start at multiples of this many bytes.
         align: u32,
     },
-    /// Payloads alone; their lengths are known from elsewhere.
+    /// Payloads alone; their lengths come from elsewhere.
     Bare {
-        /// Bytes of each payload.
+        /// Length of each payload in bytes.
         lengths: Vec<u32>,
     },
 }
 
-/// What a packet traces.
+/// The kind of trace in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Instructions.
+    /// Instruction trace.
     Instruction,
-    /// Data accesses.
+    /// Data trace.
     Data,
     /// Something else, by its type code.
     Other(u8),
-    /// Nothing: an idle or alignment byte.
+    /// None: an idle or alignment byte.
     Null,
 }
 
-/// What stands around a payload.
+/// A frame without its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The header byte; 0 for bare payloads.
     pub header: u8,
-    /// What it traces.
+    /// Kind of trace in the payload.
     pub kind: Kind,
-    /// Whose packet it is.
+    /// Source id.
     pub source: u32,
-    /// Time stamp.
+    /// Time stamp, where the frame has one.
     pub time: Option<u64>,
-    /// Type code.
+    /// Type code of the packet.
     pub code: u8,
     /// First bit of the payload, from the start of the frame.
     pub payload_at: u32,
-    /// Bits of the payload.
+    /// Length of the payload in bits.
     pub payload_bits: u32,
-    /// Bytes of the frame.
+    /// Length of the frame in bytes.
     pub len: u32,
 }
 
@@ -77,22 +77,22 @@ pub const MAX_PAYLOAD: u32 = 31;
 /// A run of this many zero bytes cannot lie inside a packet (chapter 6).
 pub const ALIGN_ZEROS: usize = 32;
 
-/// The parts of a frame with a header, in bits or bytes.
+/// Layout of a frame with a header; widths in bits unless named otherwise.
 #[derive(Clone, Copy)]
-struct Shape {
+struct HeaderLayout {
     /// Bit of the header that announces a time stamp.
     stamp_bit: u32,
     stamp_bytes: u32,
     srcid: u32,
-    /// Bits of the type behind the time stamp.
+    /// Bits of the type after the time stamp.
     kind: u32,
-    /// Type in bits 6:5 of the header.
+    /// The type is in bits 6:5 of the header.
     kind_in_header: bool,
 }
 
 impl Framing {
-    /// Its name in configuration files.
-    pub const fn name(&self) -> &'static str {
+    /// Its name in settings files.
+    pub const fn as_str(&self) -> &'static str {
         match self {
             Framing::Smi => "smi",
             Framing::Encap { .. } => "encap",
@@ -102,7 +102,7 @@ impl Framing {
         }
     }
 
-    /// Bits that tell sources apart.
+    /// Bits of the source id.
     pub const fn source_bits(&self) -> u32 {
         match self {
             Framing::Encap { srcid_width, .. } => *srcid_width,
@@ -112,7 +112,7 @@ impl Framing {
     }
 
     /// Does a frame say whether it holds instruction or data trace?
-    pub const fn tells_data(&self) -> bool {
+    pub const fn marks_data(&self) -> bool {
         match self {
             Framing::Smi => true,
             Framing::Encap { type_width, .. } => *type_width >= 2,
@@ -120,7 +120,7 @@ impl Framing {
         }
     }
 
-    /// Rejects what cannot be: the key and the reason.
+    /// Rejects widths out of range: the key and the reason.
     pub(crate) fn check(&self) -> Result<(), (&'static str, &'static str)> {
         match self {
             Framing::Encap { srcid_width, .. } if *srcid_width > 32 => Err(("srcid_width", "at most 32")),
@@ -136,21 +136,27 @@ impl Framing {
         }
     }
 
-    const fn shape(&self) -> Option<Shape> {
+    const fn header_layout(&self) -> Option<HeaderLayout> {
         Some(match self {
-            Framing::Smi => Shape { stamp_bit: 7, stamp_bytes: 2, srcid: 0, kind: 0, kind_in_header: true },
-            Framing::Encap { srcid_width, type_width, timestamp_bytes } => Shape {
+            Framing::Smi => {
+                HeaderLayout { stamp_bit: 7, stamp_bytes: 2, srcid: 0, kind: 0, kind_in_header: true }
+            }
+            Framing::Encap { srcid_width, type_width, timestamp_bytes } => HeaderLayout {
                 stamp_bit: 7,
                 stamp_bytes: *timestamp_bytes,
                 srcid: *srcid_width,
                 kind: *type_width,
                 kind_in_header: false,
             },
-            Framing::Ultrasoc { index_width } => {
-                Shape { stamp_bit: 7, stamp_bytes: 2, srcid: *index_width, kind: 0, kind_in_header: false }
-            }
+            Framing::Ultrasoc { index_width } => HeaderLayout {
+                stamp_bit: 7,
+                stamp_bytes: 2,
+                srcid: *index_width,
+                kind: 0,
+                kind_in_header: false,
+            },
             Framing::Atb { .. } => {
-                Shape { stamp_bit: 5, stamp_bytes: 2, srcid: 0, kind: 0, kind_in_header: false }
+                HeaderLayout { stamp_bit: 5, stamp_bytes: 2, srcid: 0, kind: 0, kind_in_header: false }
             }
             Framing::Bare { .. } => return None,
         })
@@ -159,7 +165,7 @@ impl Framing {
     /// Reads the frame at the start of `bytes`; `index` is the number of the packet, for bare payloads.
     #[inline]
     pub fn read(&self, bytes: &[u8], index: u64) -> Result<Frame, ErrorKind> {
-        let Some(shape) = self.shape() else { return self.read_bare(bytes, index) };
+        let Some(layout) = self.header_layout() else { return self.read_bare(bytes, index) };
         let header = *bytes.first().ok_or(ErrorKind::Truncated)?;
         let length = u32::from(header & 31);
         let mut frame = Frame {
@@ -175,22 +181,22 @@ impl Framing {
         if length == 0 {
             return Ok(frame);
         }
-        let stamped = header >> shape.stamp_bit & 1 == 1 && shape.stamp_bytes > 0;
-        let stamp = if stamped { shape.stamp_bytes } else { 0 };
+        let stamped = header >> layout.stamp_bit & 1 == 1 && layout.stamp_bytes > 0;
+        let stamp = if stamped { layout.stamp_bytes } else { 0 };
         // Whole bytes of the source id are not counted in the length.
-        frame.len = 1 + shape.srcid / 8 + stamp + length;
+        frame.len = 1 + layout.srcid / 8 + stamp + length;
         if bytes.len() < frame.len as usize {
             return Err(ErrorKind::Truncated);
         }
-        let head = shape.srcid + stamp * 8 + shape.kind;
+        let head = layout.srcid + stamp * 8 + layout.kind;
         if head > 0 {
             let mut bits = BitReader::new(&bytes[1..]);
-            frame.source = bits.take(shape.srcid)? as u32;
+            frame.source = bits.take(layout.srcid)? as u32;
             if stamped {
                 frame.time = Some(bits.take(stamp * 8)?);
             }
-            if shape.kind > 0 {
-                frame.code = bits.take(shape.kind)? as u8;
+            if layout.kind > 0 {
+                frame.code = bits.take(layout.kind)? as u8;
             }
         }
         frame.payload_at = 8 + head;
@@ -199,10 +205,10 @@ impl Framing {
             .filter(|bits| *bits > 0)
             .ok_or(ErrorKind::Illegal { found: u64::from(length) })?;
         frame.kind = match frame.code {
-            _ if !shape.kind_in_header && shape.kind == 0 => Kind::Instruction,
+            _ if !layout.kind_in_header && layout.kind == 0 => Kind::Instruction,
             2 => Kind::Instruction,
             // A known producer leaves the type bits of its encapsulation 0.
-            0 if !shape.kind_in_header => Kind::Instruction,
+            0 if !layout.kind_in_header => Kind::Instruction,
             3 => Kind::Data,
             code => Kind::Other(code),
         };
@@ -226,7 +232,7 @@ impl Framing {
         Ok(Frame { header: 0, kind, source: 0, time: None, code: 0, payload_at: 0, payload_bits, len })
     }
 
-    /// Writes a frame around a payload of `bits` bits; `header` gives the bits that are not length or stamp.
+    /// Writes a frame around a payload of `bits` bits; header bits other than length and stamp come from `frame`.
     pub fn write(
         &self,
         frame: &Frame,
@@ -234,7 +240,7 @@ impl Framing {
         bits: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), ErrorKind> {
-        let Some(shape) = self.shape() else {
+        let Some(layout) = self.header_layout() else {
             out.extend_from_slice(payload);
             return Ok(());
         };
@@ -242,30 +248,30 @@ impl Framing {
             out.push(frame.header);
             return Ok(());
         }
-        let stamp = frame.time.map_or(0, |_| shape.stamp_bytes);
-        let total = (shape.srcid + stamp * 8 + shape.kind + bits).div_ceil(8);
-        let length = total - shape.srcid / 8 - stamp;
+        let stamp = frame.time.map_or(0, |_| layout.stamp_bytes);
+        let total = (layout.srcid + stamp * 8 + layout.kind + bits).div_ceil(8);
+        let length = total - layout.srcid / 8 - stamp;
         if length > MAX_PAYLOAD || length == 0 {
             return Err(ErrorKind::Illegal { found: u64::from(length) });
         }
         let mut header = frame.header & !31 | length as u8;
-        // Without stamps the bit means nothing, and is kept.
-        if shape.stamp_bytes > 0 {
-            header = header & !(1 << shape.stamp_bit) | u8::from(stamp > 0) << shape.stamp_bit;
+        // Without time stamps the bit has no meaning and is kept.
+        if layout.stamp_bytes > 0 {
+            header = header & !(1 << layout.stamp_bit) | u8::from(stamp > 0) << layout.stamp_bit;
         }
-        if shape.kind_in_header {
+        if layout.kind_in_header {
             header = header & !0x60 | (frame.code & 3) << 5;
         }
         out.push(header);
-        let head = shape.srcid + stamp * 8 + shape.kind;
+        let head = layout.srcid + stamp * 8 + layout.kind;
         if head == 0 && bits.is_multiple_of(8) {
             out.extend_from_slice(payload);
             return Ok(());
         }
         let mut writer = BitWriter::default();
-        writer.put(u64::from(frame.source), shape.srcid);
+        writer.put(u64::from(frame.source), layout.srcid);
         writer.put(frame.time.unwrap_or(0), stamp * 8);
-        writer.put(u64::from(frame.code), shape.kind);
+        writer.put(u64::from(frame.code), layout.kind);
         let mut reader = BitReader::new(payload);
         let mut left = bits;
         while left > 0 {
@@ -279,17 +285,17 @@ impl Framing {
 
     /// A frame for a new packet.
     pub fn frame(&self, kind: Kind, source: u32, time: Option<u64>) -> Frame {
-        let shape = self.shape();
+        let layout = self.header_layout();
         let code = match kind {
             Kind::Instruction | Kind::Null => 2,
             Kind::Data => 3,
             Kind::Other(code) => code,
         };
-        let time = time.filter(|_| shape.is_some_and(|shape| shape.stamp_bytes > 0));
+        let time = time.filter(|_| layout.is_some_and(|layout| layout.stamp_bytes > 0));
         Frame { header: 0, kind, source, time, code, payload_at: 0, payload_bits: 0, len: 0 }
     }
 
-    /// The header of an instruction packet without its length, if nothing else stands around the payload.
+    /// The header of an instruction packet less its length, if the frame is that byte and the payload.
     pub(crate) fn lone_header(&self, source: u32) -> Option<u8> {
         let frame = self.frame(Kind::Instruction, source, None);
         let mut bytes = Vec::new();
@@ -297,14 +303,14 @@ impl Framing {
         (bytes.len() == 2 && bytes[0] & 31 == 1).then_some(bytes[0] & !31)
     }
 
-    /// Multiple of bytes that packets start at.
+    /// Packets start at multiples of this many bytes.
     pub fn align(&self) -> u32 {
         if let Framing::Atb { align } = self { *align } else { 1 }
     }
 }
 
 impl Frame {
-    /// The payload, given the frame's bytes; `scratch` is used where it does not start at a byte.
+    /// The payload in the frame's bytes; `scratch` holds it where it does not start at a byte.
     #[inline]
     pub fn payload<'a>(&self, bytes: &'a [u8], scratch: &'a mut [u8; 64]) -> &'a [u8] {
         if self.payload_at.is_multiple_of(8) {
@@ -327,7 +333,7 @@ impl Frame {
     }
 }
 
-/// Where the first packet after a run of zero bytes starts (chapter 6), if there is one in `bytes`.
+/// Start of the first packet after a run of zero bytes (chapter 6), if there is one in `bytes`.
 pub fn find_zero_run(bytes: &[u8]) -> Option<usize> {
     let mut zeros = 0;
     for (at, &byte) in bytes.iter().enumerate() {
@@ -346,9 +352,9 @@ pub fn find_zero_run(bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// An extend bit where there are no time stamps comes back as it was.
+    /// An extend bit where there are no time stamps is written back as it was.
     #[test]
-    fn a_bit_without_meaning_is_kept() {
+    fn an_extend_bit_without_time_stamps_is_kept() {
         let framing = Framing::Encap { srcid_width: 3, type_width: 0, timestamp_bytes: 0 };
         let bytes = [0x81, 0x00];
         let frame = framing.read(&bytes, 0).unwrap();

@@ -1,12 +1,12 @@
 //! Bits of a payload, in both directions and as text.
 //!
 //! A packet declares its fields once, as a function over a [`Wire`]; reading, writing and showing are three
-//! kinds of it. Fields go least significant bit first, and a payload that ends early goes on with copies of
-//! its last bit (chapter 6, sign-based compression).
+//! kinds of it. Fields are packed least significant bit first, and a payload that ends early continues with copies
+//! of its last bit (chapter 6, sign-based compression).
 
-/// Longest payload that the fields of any packet can fill, in 64-bit words, and one to look ahead.
+/// 64-bit words of the longest payload that the fields of any packet can fill, plus one to look ahead.
 const WORDS: usize = 8;
-/// Bytes of a payload that can matter to a field.
+/// Bytes of a payload that fields can reach.
 pub(crate) const MAX_BYTES: usize = (WORDS - 1) * 8;
 
 /// One direction of the wire.
@@ -30,7 +30,7 @@ pub(crate) trait Wire {
         *value = wide as u32;
     }
 
-    /// A bit that says something by differing from the bit before it (6.6.1, 6.6.2).
+    /// A bit that means true by differing from the bit before it (6.6.1, 6.6.2).
     #[inline(always)]
     fn chained(&mut self, name: &'static str, value: &mut bool, last: &mut bool) {
         let mut raw = *value != *last;
@@ -40,7 +40,7 @@ pub(crate) trait Wire {
     }
 }
 
-/// Takes fields out of a payload.
+/// Reads fields from a payload.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Take {
     words: [u64; WORDS],
@@ -88,8 +88,7 @@ impl Wire for Take {
     }
 }
 
-/// Takes fields out of a payload of at most 16 bytes, which almost all have: shifting right repeats the last
-/// bit by itself.
+/// Reads fields from a payload of at most 16 bytes, as almost all are: an arithmetic shift repeats the last bit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TakeShort {
     bits: i128,
@@ -112,7 +111,7 @@ impl TakeShort {
 }
 
 impl TakeShort {
-    /// As [`new`](Self::new), where bytes behind the payload's `len` can be looked at too.
+    /// As [`new`](Self::new), for the first `len` of 16 readable bytes.
     #[inline(always)]
     pub(crate) fn within(bytes: &[u8; 16], len: u32) -> Self {
         let unused = 128 - 8 * len;
@@ -140,7 +139,7 @@ impl Wire for TakeShort {
     }
 }
 
-/// Puts fields into a payload.
+/// Writes fields to a payload.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Put {
     words: [u64; WORDS],
@@ -162,7 +161,7 @@ impl Wire for Put {
     }
 }
 
-/// Puts fields of at most 128 bits together into a payload, as packets without a format 3 have.
+/// Writes fields of at most 128 bits in all to a payload, as packets of formats 0 to 2 have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PutShort {
     bits: u128,
@@ -170,7 +169,7 @@ pub(crate) struct PutShort {
 }
 
 impl PutShort {
-    /// Most bits.
+    /// Largest number of bits.
     pub(crate) const MAX: u32 = 128;
 
     /// As [`Put::finish`].
@@ -208,13 +207,13 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Its bytes.
+    /// The bytes to send.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// The first 16 bytes, if it has no more: a copy of that length is one move.
+    /// The first 16 bytes, if it has no more: copying a fixed length is one move.
     #[inline(always)]
     pub(crate) fn short(&self) -> Option<&[u8; 16]> {
         if self.len <= 16 { self.bytes.first_chunk() } else { None }
@@ -228,8 +227,7 @@ impl Payload {
 }
 
 impl Put {
-    /// The payload: all fields extended to a byte, without the bytes that sign extension brings back if
-    /// `compress`.
+    /// The payload: all fields, extended to a byte; if `compress`, without the bytes that sign extension restores.
     #[inline]
     pub(crate) fn finish(mut self, compress: bool) -> Payload {
         let last = self.at.max(1) - 1;
@@ -241,7 +239,7 @@ impl Put {
         }
         let mut len = self.at.div_ceil(8).max(1) as usize;
         if compress {
-            // The highest bit that differs from the sign must stay, and one copy of the sign above it.
+            // Keep the highest bit that differs from the sign, and one copy of the sign above it.
             let fill = if sign { u64::MAX } else { 0 };
             let top = (0..=word).rev().find(|&n| self.words[n] != fill);
             let bits = top.map_or(1, |n| n as u32 * 64 + 65 - (self.words[n] ^ fill).leading_zeros());
@@ -255,7 +253,7 @@ impl Put {
     }
 }
 
-/// Hands fields to a closure, by name.
+/// Passes fields to a closure, by name.
 pub(crate) struct Show<'a>(pub(crate) &'a mut dyn FnMut(&'static str, u64, u32));
 
 impl Wire for Show<'_> {

@@ -1,8 +1,7 @@
 //! Data trace packets, chapter 7: every field, declared once.
 //!
-//! Fields hold what is on the wire; only `size` is the same in all of them: `2^size` bytes. Which fields there
-//! are depends on the modes that leave addresses or data out (tables 7.1, 7.2, 7.3 are one packet in three
-//! forms).
+//! Fields hold the values on the wire, except that `size` always means `2^size` bytes. Modes that omit addresses or
+//! data omit their fields (tables 7.1, 7.2 and 7.3 are one packet in three forms).
 
 use trackway_core::ErrorKind;
 
@@ -11,7 +10,7 @@ use super::received::Received;
 use crate::config::{Compress, Config};
 use crate::modes::Options;
 
-/// What a data packet's layout depends on: the parameters, and the modes that are on.
+/// Widths of the fields, from the parameters and the modes that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Bits of the format: 2 where there are only unified loads and stores (7.1.1).
@@ -22,7 +21,7 @@ pub struct Layout {
     pub size: u32,
     /// Bits of the size of atomics (7.2.1).
     pub atomic_size: u32,
-    /// The least size of an atomic: what 0 in its field means.
+    /// The smallest size of an atomic: the meaning of 0 in its field.
     pub atomic_base: u32,
     /// Bits of the id of split loads.
     pub index: u32,
@@ -36,7 +35,7 @@ pub struct Layout {
     pub csr_len: u32,
     /// Bits of the subtype in CSR packets that have an address only (table 7.13).
     pub csr_subtype: u32,
-    /// Bits of `diff` there.
+    /// Bits of `diff` in CSR packets that have an address only.
     pub csr_diff: u32,
     /// Packets have addresses.
     pub has_address: bool,
@@ -124,7 +123,7 @@ pub struct LoadStore {
     pub unaligned: bool,
     /// The access has `2^size` bytes.
     pub size: u32,
-    /// How address and data are given.
+    /// Encoding of address and data, see [`diff`].
     pub diff: u32,
     /// Bytes of data, less 1.
     pub data_len: u32,
@@ -156,7 +155,7 @@ pub struct LoadReply {
     pub size: u32,
     /// Id of the load.
     pub index: u32,
-    /// 0: an error, without data; else how the data are given.
+    /// 0: an error, without data; else the encoding of the data, see [`diff`].
     pub resp: u32,
     /// Data.
     pub data: u128,
@@ -169,7 +168,7 @@ pub struct Atomic {
     pub subtype: u32,
     /// The access has `2^size` bytes.
     pub size: u32,
-    /// How address and data are given.
+    /// Encoding of address and data, see [`diff`].
     pub diff: u32,
     /// Bytes of the operand, less 1.
     pub op_len: u32,
@@ -202,14 +201,14 @@ pub struct AtomicRequest {
     pub address: u64,
 }
 
-/// Table 7.10. It has no size: that of the request with the same id counts.
+/// Table 7.10. It has no size field: the size is that of the request with the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AtomicReply {
-    /// The access has `2^size` bytes; `None` where the request was not seen, and what follows `resp` is not known.
+    /// The access has `2^size` bytes; `None` where the request was not seen, so that the rest cannot be read.
     pub size: Option<u32>,
     /// Id of the atomic.
     pub index: u32,
-    /// 0: an error, without data; else how the data are given.
+    /// 0: an error, without data; else the encoding of the data, see [`diff`].
     pub resp: u32,
     /// Bytes of data, less 1.
     pub data_len: u32,
@@ -222,7 +221,7 @@ pub struct AtomicReply {
 pub struct Csr {
     /// Operation.
     pub subtype: u32,
-    /// How the data are given; of the address where there are no data.
+    /// Encoding of the data, see [`diff`]; of the address where there are no data.
     pub diff: u32,
     /// Bytes of data, less 1.
     pub data_len: u32,
@@ -239,13 +238,13 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// A read-only register has no operand (table 7.12). A difference tells nothing of the sort.
+    /// A read-only register has no operand (table 7.12). Not meaningful where the address is a difference.
     pub const fn is_read_only(&self) -> bool {
         self.addr_msbs >> 4 == 3
     }
 }
 
-/// Sizes of split atomics on their way, by id: their data do not tell it (table 7.10).
+/// Sizes of split atomics in flight, by id: the response does not carry it (table 7.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes([u8; 256]);
 
@@ -256,7 +255,7 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Remembers the size that a request tells.
+    /// Remembers the size of a request.
     pub fn note(&mut self, packet: &Packet) {
         if let Packet::AtomicRequest(request) = packet {
             self.0[request.index as usize & 255] = request.size as u8;
@@ -300,7 +299,7 @@ fn size<W: Wire>(w: &mut W, value: &mut u32, width: u32, base: u32) -> Checked {
     Ok(())
 }
 
-/// A length field of `width` bits and so many bytes.
+/// A length field of `width` bits and that many bytes, plus 1.
 #[inline]
 fn counted<W: Wire>(w: &mut W, names: [&'static str; 3], len: &mut u32, value: &mut u128, width: u32) {
     w.small(names[0], len, width);
@@ -437,7 +436,7 @@ impl Csr {
 }
 
 impl Packet {
-    /// Its name.
+    /// Its name in listings and counts.
     pub const fn name(&self) -> &'static str {
         match self {
             Packet::LoadStore(LoadStore { store: false, .. }) => "load",
@@ -485,7 +484,7 @@ impl Packet {
         Ok(())
     }
 
-    /// Reads a payload; what its length and spare bits were is forgotten, see [`Received`].
+    /// Reads a payload. [`Received`] also keeps its length and spare bits.
     pub fn read(payload: &[u8], l: &Layout, sizes: &Sizes) -> Result<Packet, ErrorKind> {
         if payload.is_empty() {
             return Err(ErrorKind::Truncated);
@@ -514,7 +513,7 @@ impl Packet {
             _ => return Err(ErrorKind::Unknown { found: u64::from(format) }),
         };
         if let Packet::AtomicReply(reply) = &mut packet {
-            // The id comes first, and tells the size.
+            // The id comes first, and determines the size.
             let mut ahead = *take;
             ahead.small("index", &mut reply.index, l.index);
             reply.size = sizes.get(reply.index);
@@ -523,12 +522,12 @@ impl Packet {
         Ok(packet)
     }
 
-    /// Writes the payload; an error where the size is one that no packet can say.
+    /// Writes the payload; an error if the size has no code.
     pub fn write(&self, l: &Layout, compress: bool) -> Result<Payload, ErrorKind> {
         let mut put = Put::default();
         let mut format = self.code();
         put.small("format", &mut format, l.format);
-        // The same walk as for reading; what is written does not change.
+        // The same declaration as for reading; the packet does not change.
         let mut packet = *self;
         packet.wire(&mut put, l)?;
         Ok(put.finish(compress))
@@ -537,7 +536,7 @@ impl Packet {
     /// Calls `show` with each field's name, value and width, in wire order.
     pub fn fields(&self, l: &Layout, show: &mut dyn FnMut(&'static str, u64, u32)) {
         let mut packet = *self;
-        // An illegal size was refused by reading.
+        // Reading has refused illegal sizes.
         let _ = packet.wire(&mut Show(show), l);
     }
 }

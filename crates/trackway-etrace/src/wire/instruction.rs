@@ -1,8 +1,8 @@
 //! Instruction trace packets, chapter 6: every field, declared once.
 //!
-//! Fields hold what is on the wire: addresses are not shifted by `iaddress_lsb`, and differential where the
-//! wire is. The bits `notify`, `updiscon` and `irreport`, which say something by differing from the bit
-//! before them, are kept by what they say.
+//! Fields hold the values on the wire: addresses are not shifted by `iaddress_lsb`, and are differences where the
+//! wire has differences. Only `notify`, `updiscon` and `irreport`, which mean true by differing from the bit before
+//! them, are decoded.
 
 use trackway_core::ErrorKind;
 
@@ -13,7 +13,7 @@ use crate::modes::Options;
 use super::bits::{Payload, Put, PutShort, Show, Take, TakeShort, Wire};
 use super::received::Received;
 
-/// What a packet's layout depends on: the parameters, and the modes that are on.
+/// Widths of the fields, from the parameters and the modes that are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
     /// Version of the specification.
@@ -38,9 +38,9 @@ pub struct Layout {
     pub index: u32,
     /// Bits of the subformat of format 0.
     pub f0s: u32,
-    /// The only subformat of format 0 there can be, where the field has no bits.
+    /// The only possible subformat of format 0, where the field has no bits.
     pub f0_only: Option<u8>,
-    /// Trap packets leave the handler's address out.
+    /// Trap packets omit the handler's address.
     pub implicit_exception: bool,
     /// Bits of the encoder mode.
     pub encoder_mode: u32,
@@ -71,7 +71,7 @@ impl Layout {
             f0_only: match (options.branch_prediction, options.jump_target_cache) {
                 (true, false) => Some(0),
                 (false, true) => Some(1),
-                // Which is on cannot be known before the first support packet: what there is decides.
+                // Before the first support packet the modes are unknown: the parameters decide.
                 _ if params.bpred_size > 0 && params.cache_size == 0 => Some(0),
                 _ if params.cache_size > 0 && params.bpred_size == 0 => Some(1),
                 _ => None,
@@ -85,7 +85,7 @@ impl Layout {
 }
 
 impl Layout {
-    /// Most bits that a format 1 or 2 packet has.
+    /// Largest size of a format 1 or 2 packet, in bits.
     #[inline]
     const fn flow_bits(&self) -> u32 {
         2 + 5 + 31 + self.address + 3 + self.irdepth
@@ -113,18 +113,18 @@ pub enum Packet {
     Support(Support),
 }
 
-/// An address with the bits behind it (table 6.5).
+/// An address with the bits after it (table 6.5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
     /// The address, or the difference to the last one.
     pub address: u64,
-    /// It was asked for by a trigger; it is not the target of an uninferable discontinuity.
+    /// A trigger requested it; it is not the target of an uninferable discontinuity.
     pub notify: bool,
     /// It follows an uninferable discontinuity, and a format 3 packet follows it.
     pub updiscon: bool,
-    /// `irdepth` is meant.
+    /// `irdepth` is valid.
     pub irreport: bool,
-    /// Entries on the return stack, or nested calls; copies of the updiscon bit where not reported.
+    /// Entries on the return stack, or nested calls; copies of the updiscon bit if not valid.
     pub irdepth: u32,
 }
 
@@ -148,7 +148,7 @@ pub struct JumpTarget {
     pub branches: u32,
     /// Outcomes, oldest in bit 0, 1 = not taken.
     pub branch_map: u32,
-    /// `irdepth` is meant.
+    /// `irdepth` is valid.
     pub irreport: bool,
     /// As in [`Reported`].
     pub irdepth: u32,
@@ -197,7 +197,7 @@ pub struct Trap {
     pub interrupt: bool,
     /// The address is the handler's (version 2; always so in the draft).
     pub thaddr: bool,
-    /// Handler, or where the trap hit.
+    /// Address of the handler, or of the instruction that trapped.
     pub address: u64,
     /// Trap value; in the draft the address of an illegal instruction.
     pub tval: u64,
@@ -218,14 +218,14 @@ pub struct Context {
 pub mod qual_status {
     /// No change.
     pub const NO_CHANGE: u32 = 0;
-    /// Ended; the last packet was sent to tell the last instruction.
+    /// Ended; the last packet was sent to report the last instruction.
     pub const ENDED_REP: u32 = 1;
     /// Packets were lost.
     pub const TRACE_LOST: u32 = 2;
-    /// Ended; the last packet was due anyway, to an uninferable discontinuity. Version 2 calls it `ended_ntr`.
+    /// Ended; an uninferable discontinuity required the last packet anyway. Version 2 calls it `ended_ntr`.
     pub const ENDED_UPD: u32 = 3;
 
-    /// The code's name.
+    /// Names of the codes.
     pub const NAMES: [&str; 4] = ["no_change", "ended_rep", "trace_lost", "ended_upd"];
 }
 
@@ -272,7 +272,7 @@ impl Reported {
         w.small("irdepth", &mut self.irdepth, l.irdepth);
     }
 
-    /// Fills `irdepth` with copies of the updiscon bit, as it must be where no depth is reported.
+    /// Fills `irdepth` with copies of the updiscon bit, as required where no depth is reported.
     pub fn without_depth(mut self, l: &Layout) -> Self {
         let last = (self.address >> (l.address - 1) & 1 == 1) ^ self.notify ^ self.updiscon;
         self.irdepth = if last { ones(l.irdepth) } else { 0 };
@@ -316,7 +316,7 @@ impl JumpTarget {
         }
     }
 
-    /// Fills `irdepth` with copies of the bit before, as it must be where no depth is reported.
+    /// Fills `irdepth` with copies of the bit before it, as required where no depth is reported.
     pub fn without_depth(mut self, l: &Layout) -> Self {
         self.irdepth = if self.last_bit() { ones(l.irdepth) } else { 0 };
         self
@@ -414,7 +414,7 @@ impl Packet {
         }
     }
 
-    /// What errors call it.
+    /// Its name in errors.
     pub const fn title(&self) -> &'static str {
         match self {
             Packet::BranchCount(_) => "format 0/0 packet",
@@ -486,7 +486,7 @@ impl Packet {
         self.wire(w, l);
     }
 
-    /// Reads a payload; what its length and spare bits were is forgotten, see [`Received`].
+    /// Reads a payload. [`Received`] also keeps its length and spare bits.
     #[inline]
     pub fn read(payload: &[u8], l: &Layout) -> Result<Packet, ErrorKind> {
         match payload.len() {
@@ -496,7 +496,7 @@ impl Packet {
         }
     }
 
-    /// Reads a payload of `len` bytes, 1 to 16, if it is one of format 1 or 2, as most are.
+    /// Reads a payload of `len` bytes, 1 to 16, if it is of format 1 or 2, as most are.
     #[inline(always)]
     pub(crate) fn read_flow(bytes: &[u8; 16], len: u32, l: &Layout) -> Option<Packet> {
         let mut take = TakeShort::within(bytes, len);
@@ -530,7 +530,7 @@ impl Packet {
         if format == 0 && l.f0s == 0 {
             subformat = u32::from(l.f0_only.ok_or(ErrorKind::Impossible { found: 0 })?);
         }
-        // Each packet is made where its fields are read: one test of the format, not two.
+        // Each packet is built where its fields are read: one test of the format, not two.
         macro_rules! take {
             ($packet:ident, $fields:ident) => {{
                 let mut fields = $fields::default();
@@ -559,7 +559,7 @@ impl Packet {
     /// Writes the payload.
     #[inline]
     pub fn write(&self, l: &Layout, compress: bool) -> Payload {
-        // The same walk as for reading; what is written does not change. Each kind by itself: its code is short.
+        // The same declaration as for reading. The common kinds are monomorphic, which makes their code short.
         macro_rules! put {
             ($packet:ident, $fields:expr, $put:ident) => {{
                 let mut put = $put::default();
@@ -578,7 +578,7 @@ impl Packet {
         }
     }
 
-    /// Calls `show` with each field's name, value and width, in wire order. Chained bits are raw.
+    /// Calls `show` with each field's name, value and width, in wire order. Chained bits are as on the wire.
     pub fn fields(&self, l: &Layout, show: &mut dyn FnMut(&'static str, u64, u32)) {
         let mut packet = *self;
         packet.wire(&mut Show(show), l);

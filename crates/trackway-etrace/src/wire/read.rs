@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::modes::Options;
 use crate::transport::{Frame, Kind, find_zero_run};
 
-/// A frame, where it is, and the packet in it.
+/// A frame with the packet in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
     /// Byte offset of the frame.
@@ -97,7 +97,7 @@ impl Reader {
         }
     }
 
-    /// Goes to the `index`th frame, which is at `offset`, where these modes are on. All bytes must be at hand.
+    /// Jumps to the `index`th frame, at `offset`, where these modes are on. The input must be whole.
     pub(crate) fn jump(&mut self, offset: u64, index: u64, options: Options) {
         self.feed.consume((offset - self.feed.offset()) as usize);
         self.index = index;
@@ -120,7 +120,7 @@ impl Reader {
         &self.data_layout
     }
 
-    /// The next frame, looked at where it lies; `None` at the end. Support packets are followed.
+    /// The header of the next frame, which is not consumed; `None` at the end.
     #[inline]
     pub(crate) fn next_frame(&mut self) -> Result<Option<(u64, Frame)>> {
         loop {
@@ -142,26 +142,26 @@ impl Reader {
         }
     }
 
-    /// The payload of the frame that `next_frame` gave.
+    /// The payload of the frame that `next_frame` returned.
     #[inline]
     pub(crate) fn payload<'a>(&'a self, frame: &Frame, scratch: &'a mut [u8; 64]) -> &'a [u8] {
         frame.payload(self.feed.bytes(), scratch)
     }
 
-    /// The bytes at hand.
+    /// The bytes available from the next frame on.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.feed.bytes()
     }
 
-    /// Steps over `frames` frames of `bytes` bytes together.
+    /// Skips `frames` frames of `bytes` bytes in all.
     #[inline]
     pub(crate) fn skip(&mut self, bytes: usize, frames: u64) {
         self.feed.consume(bytes);
         self.index += frames;
     }
 
-    /// Steps over frames that are a header and a packet of format 0, 1 or 2; gives how many.
+    /// Skips frames that are a header byte and a packet of format 0, 1 or 2; returns how many.
     pub(crate) fn skip_flow(&mut self) -> u64 {
         let Some(header) = self.header else { return 0 };
         let (bytes, mut at, mut frames) = (self.feed.bytes(), 0, 0);
@@ -179,14 +179,14 @@ impl Reader {
         frames
     }
 
-    /// Steps over the frame.
+    /// Consumes the frame.
     #[inline]
     pub(crate) fn advance(&mut self, frame: &Frame) {
         self.feed.consume(frame.len as usize);
         self.index += 1;
     }
 
-    /// Follows the modes that a support packet tells.
+    /// Follows the modes of a support packet.
     #[inline]
     pub(crate) fn note(&mut self, packet: &Packet) {
         if let Packet::Support(support) = packet {
@@ -229,10 +229,10 @@ impl Reader {
         Ok(Some(Item { offset, frame, content }))
     }
 
-    /// After an error: goes on at the next place where a packet must start (chapter 6). Gives the bytes
+    /// After an error: continues at the next place where a packet must start (chapter 6). Returns the bytes
     /// skipped, `None` at the end.
     pub fn resync(&mut self) -> Result<Option<u64>> {
-        // A packet that makes no sense in a frame that does: the next frame follows it.
+        // An invalid packet in a valid frame: the next frame follows it.
         if self.next_frame().is_ok_and(|frame| frame.is_some()) {
             return Ok(Some(0));
         }

@@ -1,29 +1,29 @@
-//! A packet as it came, for writing it back byte for byte.
+//! A packet as it was received, for writing it back byte for byte.
 
 use trackway_core::ErrorKind;
 
 use super::bits::Take;
 
-/// A packet with what its fields do not tell: the length it had, and bits that are not sign extension.
+/// A packet with what its fields do not hold: its length on the wire, and bits that are not sign extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received<P> {
     /// The packet.
     pub packet: P,
-    /// Bits of the payload as received.
+    /// Length of the payload as received, in bits.
     pub bits: u32,
-    /// Bits that all fields have together.
+    /// Length of all fields together, in bits.
     pub field_bits: u32,
-    /// Bits behind the last field, where they are not copies of its last bit.
+    /// Bits after the last field, where they are not copies of its last bit.
     pub spare: Vec<u8>,
 }
 
 impl<P> Received<P> {
-    /// Bits that compression saved, or spent where the packet came longer than it had to be.
+    /// Bits that compression saved; negative where the packet was longer than necessary.
     pub fn saved(&self) -> i64 {
         i64::from(self.field_bits) - i64::from(self.bits)
     }
 
-    /// Reads a payload of `bits` bits by taking the packet from it.
+    /// Reads a payload of `bits` bits; `packet` reads the fields.
     pub(crate) fn read_with(
         payload: &[u8],
         bits: u32,
@@ -38,7 +38,7 @@ impl<P> Received<P> {
         Ok(Received { packet, bits, field_bits, spare: spare_bits(payload, bits, field_bits) })
     }
 
-    /// The payload as it was received, from its fields in full.
+    /// The payload as it was received, from its uncompressed fields.
     pub(crate) fn with_spare(&self, full: &[u8]) -> Vec<u8> {
         let (bits, field_bits) = (self.bits, self.field_bits);
         let len = bits.div_ceil(8) as usize;
@@ -61,7 +61,7 @@ impl<P> Received<P> {
     }
 }
 
-/// The bits behind the last field, where they are not copies of its last bit; else nothing.
+/// The bits after the last field, where they are not copies of its last bit; else nothing.
 fn spare_bits(payload: &[u8], bits: u32, field_bits: u32) -> Vec<u8> {
     let bit = |n: u32| payload[(n / 8) as usize] >> (n % 8) & 1;
     if bits <= field_bits || (field_bits..bits).all(|n| bit(n) == bit(field_bits - 1)) {

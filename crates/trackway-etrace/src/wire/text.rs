@@ -13,7 +13,7 @@ use crate::modes::Mode;
 use crate::port::Dtype;
 use crate::transport::Kind;
 
-/// Packets as lines: fields in wire order; then what compression saved.
+/// Packets as lines: fields in wire order, then the bits that compression saved.
 #[derive(Debug)]
 pub struct Text {
     reader: Reader,
@@ -81,7 +81,7 @@ impl Items for Text {
 }
 
 /// Fields in wire order: `name=value`, addresses, maps, times, contexts and counts in hex; `NOTIFY`, `UPDISCON`
-/// and `IRREPORT` where the bit says so by differing from the one before.
+/// and `IRREPORT` where the bit is set, that is, differs from the one before.
 pub fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
     let reported = match packet {
         Packet::Address(reported) => Some(*reported),
@@ -93,7 +93,7 @@ pub fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
         Packet::JumpTarget(packet) => packet.irreport,
         _ => reported.is_some_and(|reported| reported.irreport),
     };
-    let says = [
+    let flags = [
         ("notify", reported.is_some_and(|reported| reported.notify), "NOTIFY"),
         ("updiscon", reported.is_some_and(|reported| reported.updiscon), "UPDISCON"),
         ("irreport", irreport, "IRREPORT"),
@@ -103,7 +103,7 @@ pub fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
         let _ = match name {
             _ if width == 0 => Ok(()),
             "irdepth" if !irreport => Ok(()),
-            "notify" | "updiscon" | "irreport" => match says.iter().find(|(of, ..)| *of == name) {
+            "notify" | "updiscon" | "irreport" => match flags.iter().find(|(of, ..)| *of == name) {
                 Some((_, true, word)) => write!(out, "{word} "),
                 _ => Ok(()),
             },
@@ -136,15 +136,15 @@ pub fn show_data(packet: &data::Packet, layout: &data::Layout, out: &mut String)
     });
 }
 
-/// The modes and the status by name.
+/// Modes and status by name.
 fn show_support(config: &Config, support: &Support, out: &mut String) {
-    let of = |modes: &[Mode], bits: u64| -> Vec<&str> {
+    let names = |modes: &[Mode], bits: u64| -> Vec<&str> {
         let on = modes.iter().enumerate().filter(|(n, _)| bits >> n & 1 == 1);
         on.map(|(_, mode)| mode.as_str()).collect()
     };
-    let mut on = of(&config.support.ioptions, support.ioptions);
+    let mut on = names(&config.support.ioptions, support.ioptions);
     if config.dialect.has_data_status() {
-        on.extend(of(&config.support.doptions, support.doptions));
+        on.extend(names(&config.support.doptions, support.doptions));
     }
     let _ = write!(out, "({}", qual_status::NAMES[support.qual_status as usize & 3]);
     if !on.is_empty() {
@@ -153,7 +153,7 @@ fn show_support(config: &Config, support: &Support, out: &mut String) {
     out.push_str(") ");
 }
 
-/// What compression saved, where the payload is not exactly as long as its fields.
+/// The bits that compression saved, where the payload is not exactly as long as its fields.
 fn show_saved<P>(received: &Received<P>, out: &mut String) {
     let (saved, field_bits) = (received.saved(), received.field_bits);
     if saved > 0 {

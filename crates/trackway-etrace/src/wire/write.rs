@@ -1,4 +1,4 @@
-//! Packets to bytes: payload, frame, alignment, and a transport that can be slower than the encoder.
+//! Packets to bytes: payload, frame, alignment.
 
 use trackway_core::{Error, ErrorKind, Result};
 
@@ -21,26 +21,26 @@ use crate::transport::{Frame, Framing, Kind};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Writer {
-    /// What was written and not yet taken away.
+    /// Bytes written and not yet taken.
     pub bytes: Vec<u8>,
     /// Lengths of the payloads, for bare ones.
     pub lengths: Vec<u32>,
-    /// Packets written.
+    /// Instruction trace packets written.
     pub packets: u64,
-    /// Bytes of payload written.
+    /// Bytes of their payload.
     pub payload_bytes: u64,
     /// Bits that compression saved.
     pub saved_bits: u64,
-    /// Data trace packets written; they are not among `packets`.
+    /// Data trace packets written.
     pub data_packets: u64,
     /// Bytes of their payload.
     pub data_bytes: u64,
     layout: Layout,
     data_layout: data::Layout,
     config: Config,
-    /// Bytes taken away before `bytes`.
+    /// Bytes taken before `bytes`.
     offset: u64,
-    /// The header byte less the length, where a frame is a header and a payload and packets lie side by side.
+    /// The header byte less the length, where a frame is that byte and the payload, and packets are adjacent.
     header: Option<u8>,
 }
 
@@ -70,13 +70,13 @@ impl Writer {
         &self.layout
     }
 
-    /// From now on these modes are on.
+    /// Switches to these modes.
     pub fn set_options(&mut self, options: Options) {
         self.layout = Layout::new(&self.config, options);
         self.data_layout = data::Layout::new(&self.config, options);
     }
 
-    /// Follows the modes that a support packet tells.
+    /// Follows the modes of a support packet.
     fn note(&mut self, packet: &Packet) {
         if let Packet::Support(support) = packet {
             self.config.options =
@@ -90,13 +90,13 @@ impl Writer {
         self.offset + self.bytes.len() as u64
     }
 
-    /// Takes the bytes away.
+    /// Takes the bytes written so far.
     pub fn take(&mut self) -> Vec<u8> {
         self.offset += self.bytes.len() as u64;
         std::mem::take(&mut self.bytes)
     }
 
-    /// Forgets the bytes, which the caller has used.
+    /// Drops the bytes, which the caller has used.
     pub fn clear(&mut self) {
         self.offset += self.bytes.len() as u64;
         self.bytes.clear();
@@ -180,7 +180,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Moves the packet that starts at `start` behind a block's end it would cross, and aligns the next one.
+    /// Moves the packet that starts at `start` past a block boundary that it would cross, and aligns the next one.
     fn pad(&mut self, start: usize) -> Result<()> {
         let len = (self.bytes.len() - start) as u64;
         let block = u64::from(self.config.block_size);

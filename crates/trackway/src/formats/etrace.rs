@@ -238,7 +238,7 @@ impl Opened for OpenedEtrace {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![("framing", self.config.framing.name().to_string())]
+        vec![("framing", self.config.framing.as_str().to_string())]
     }
 
     fn programs(&self) -> Vec<Arc<Image>> {

@@ -123,7 +123,7 @@ pub fn rows(batch: &Batch) -> Vec<Row> {
             EventKind::Step(step) if step.outcome == Outcome::Retired => {
                 let address = step.pc.unwrap();
                 let flow = trackway_isa_flow(address, step.encoding);
-                let itype = port::Itype::of(flow, step.taken.unwrap_or(false), 4);
+                let itype = port::Itype::new(flow, step.taken.unwrap_or(false), 4);
                 let size =
                     if step.length == 2 { instruction::Size::Compressed } else { instruction::Size::Normal };
                 let pair = last.is_some_and(|(pc, first)| {
