@@ -9,7 +9,7 @@ use riscv_etrace::{binary, instruction};
 use trackway_bench::{Measure, run as measure_all};
 use trackway_core::*;
 use trackway_etrace::port::{Block, Cycle, Itype};
-use trackway_etrace::{Config, Dialect, Encoder, Lift, Lower, ResyncMode};
+use trackway_etrace::{Config, Dialect, Encoder, Lift, Lower, ResyncMode, lift};
 use trackway_image::{Image, Space};
 use trackway_testkit::qemu;
 
@@ -53,7 +53,7 @@ struct Stream {
 
 impl Stream {
     fn lift(&self, jobs: usize) -> Lift {
-        Lift::new(Input::Whole(Arc::clone(&self.bytes)), &self.config, Arc::clone(&self.image), jobs).unwrap()
+        lift(Input::Whole(Arc::clone(&self.bytes)), &self.config, Arc::clone(&self.image), jobs).unwrap()
     }
 
     fn observe(&self, jobs: usize) -> u64 {

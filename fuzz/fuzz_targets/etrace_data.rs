@@ -12,7 +12,7 @@ use trackway_etrace::encode::DataEncoder;
 use trackway_etrace::port::*;
 use trackway_etrace::wire::Received;
 use trackway_etrace::wire::data::*;
-use trackway_etrace::{Config, Dialect, Lift, Text, check};
+use trackway_etrace::{Config, Dialect, Plan, Text, check, lift_by};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::at_most;
 
@@ -140,7 +140,7 @@ fuzz_target!(|data: &[u8]| {
     let _ = check(Input::from_vec(bytes.to_vec()), &config, &mut |_| {});
     let lines = |jobs: usize| {
         let input = Input::from_vec(bytes.to_vec());
-        at_most(20_000, &mut Lift::with_parts(input, &config, Arc::clone(&image), jobs, 20).unwrap())
+        at_most(20_000, &mut lift_by(input, &config, Arc::clone(&image), &Plan { part_bytes: 20, ..Plan::new(jobs) }).unwrap())
     };
     assert_eq!(lines(1), lines(3));
 });

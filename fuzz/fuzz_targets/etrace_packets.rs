@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use trackway_core::{Input, Item, Items};
 use trackway_etrace::transport::Framing;
-use trackway_etrace::{Config, Dialect, Lift, Reader, SupportLayout, Text, Writer, check};
+use trackway_etrace::{Config, Dialect, Plan, Reader, SupportLayout, Text, Writer, check, lift, lift_by};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{at_most, observed};
 use trackway_testkit::random::{Numbers, Program};
@@ -72,7 +72,7 @@ fuzz_target!(|data: &[u8]| {
     let mut image = Image::default();
     image.add_raw("program", 0x8000, Arc::new(program.bytes()), Space::default()).unwrap();
     let image = Arc::new(image);
-    let lift = |jobs: usize| Lift::with_parts(input(), &config, Arc::clone(&image), jobs, 30).unwrap();
+    let lift = |jobs: usize| lift_by(input(), &config, Arc::clone(&image), &Plan { part_bytes: 30, ..Plan::new(jobs) }).unwrap();
     // There may be billions of predicted branches.
     let lines = |jobs: usize| at_most(20_000, &mut lift(jobs));
     if let (Some(one), Some(two)) = (lines(1), lines(2)) {

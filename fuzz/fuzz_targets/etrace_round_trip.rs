@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use trackway_core::{Batch, EventKind, Input, Isa, Sink, Source};
-use trackway_etrace::{Config, Dialect, Lift, Lower, ResyncMode, SupportLayout};
+use trackway_etrace::{Config, Dialect, Lower, Plan, ResyncMode, SupportLayout, lift_by};
 use trackway_image::{Image, Space};
 use trackway_testkit::random::{Numbers, Program, Rates, Seen, Walk};
 
@@ -55,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
     let memory = image.memory(&Default::default());
     for jobs in [1, 2] {
         let input = Input::from_vec(bytes.clone());
-        let mut lift = Lift::with_parts(input, &config, Arc::clone(&image), jobs, 40).unwrap();
+        let mut lift = lift_by(input, &config, Arc::clone(&image), &Plan { part_bytes: 40, ..Plan::new(jobs) }).unwrap();
         let (mut batch, mut pcs) = (Batch::default(), Vec::new());
         while lift.fill(&mut batch).expect("our own trace") {
             for event in &batch.events {

@@ -43,7 +43,6 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
 use trackway_core::{ErrorKind, Privilege};
 
 use crate::dialect::Dialect;
@@ -96,42 +95,44 @@ pub struct Config {
     pub filters: FilterConfig,
 }
 
-/// Code that only some contexts see.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImageRule {
-    /// ELF file, or raw bytes with an address; relative to this file.
-    pub path: String,
-    /// Address of raw bytes, or by how much an ELF file is moved.
-    #[serde(default, with = "values", skip_serializing_if = "Option::is_none")]
-    pub address: Option<u64>,
-    /// Privileges that see it; none: all.
-    #[serde(default, with = "values", skip_serializing_if = "Vec::is_empty")]
-    pub privilege: Vec<Privilege>,
-    /// The context that sees it; none: all.
-    #[serde(default, with = "values", skip_serializing_if = "Option::is_none")]
-    pub context: Option<u64>,
+trackway_format::settings! {
+    /// Code that only some contexts see.
+    #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+    pub struct ImageRule {
+        /// ELF file, or raw bytes with an address; relative to this file.
+        pub path: String = "\"kernel.elf\"",
+        /// Address of raw bytes, or by how much an ELF file is moved.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        pub address: Option<u64> = "0x8000_0000",
+        /// Privileges that see it; none: all.
+        #[serde(with = "values", skip_serializing_if = "Vec::is_empty")]
+        pub privilege: Vec<Privilege> = "[\"s\", \"m\"]",
+        /// The context that sees it; none: all.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        pub context: Option<u64> = "7",
+    }
 }
 
-/// Where traps go: the first that matches decides.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TrapVector {
-    /// Privilege of the handler; none: any.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    pub privilege: Option<Privilege>,
-    /// Only interrupts (true) or exceptions (false).
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    pub interrupt: Option<bool>,
-    /// Only this cause.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    pub cause: Option<u64>,
-    /// Base address of the handlers.
-    #[serde(with = "values")]
-    pub base: u64,
-    /// Interrupts lead to the base plus four times the cause.
-    #[serde(with = "values")]
-    pub vectored: bool,
+trackway_format::settings! {
+    /// Where traps go: the first that matches decides.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+    pub struct TrapVector {
+        /// Privilege of the handler; none: any.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        pub privilege: Option<Privilege> = "\"m\"",
+        /// Only interrupts (true) or exceptions (false).
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        pub interrupt: Option<bool> = "true",
+        /// Only this cause.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        pub cause: Option<u64> = "7",
+        /// Base address of the handlers.
+        #[serde(with = "values")]
+        pub base: u64 = "0x8000_0100",
+        /// Interrupts lead to the base plus four times the cause.
+        #[serde(with = "values")]
+        pub vectored: bool = "false",
+    }
 }
 
 /// A configuration that cannot be: which key, and why.
@@ -282,6 +283,9 @@ impl Config {
             || self.support.doptions_width > 64
         {
             return err("ioptions", "the support packet is wider than any");
+        }
+        if self.images.iter().any(|rule| rule.path.is_empty()) {
+            return err("image.path", "missing");
         }
         if self.block_size != 0 && self.block_size < 64 {
             return err("block_size", "a block has to hold the longest packet: at least 64");

@@ -8,10 +8,10 @@
 //! | step | here |
 //! |---|---|
 //! | bytes ⇄ packets | [`Reader`], [`Writer`]: [`transport`] (how packets are wrapped), [`wire`] (every field, declared once) |
-//! | packets → events | [`Lift`]: against the block table of the image, on many threads |
+//! | packets → events | [`lift()`]: against the block table of the image, on many threads |
 //! | events → packets | [`Lower`]: a shaper forms the blocks of the [`port`], the [`Encoder`] decides |
 //! | the hardware's side | [`port`] (what the core shows), [`registers`] (what software sees), [`encode::TraceUnit`] |
-//! | rules | [`check()`] |
+//! | legal? | [`check()`] by [`rules`] |
 //! | text | [`Text`] |
 //!
 //! The two dialects, draft 1.1.1 and the ratified version 2, differ in what [`Dialect`] says and in nothing
@@ -20,7 +20,7 @@
 //! ```
 //! use std::sync::Arc;
 //! use trackway_core::*;
-//! use trackway_etrace::{Config, Lift, Lower};
+//! use trackway_etrace::{Config, Lower, lift};
 //! use trackway_image::{Image, Space};
 //!
 //! // 1: c.addi a0, -1; bne a0, x0, 1b; c.nop
@@ -44,9 +44,9 @@
 //! let trace = lower.into_inner();
 //! assert_eq!(trace.len(), 11); // support, start, branches with the last address, support
 //!
-//! let mut lift = Lift::new(Input::from_vec(trace), &config, Arc::new(image), 1)?;
+//! let mut events = lift(Input::from_vec(trace), &config, Arc::new(image), 1)?;
 //! let mut batch = Batch::default();
-//! assert!(lift.fill(&mut batch)?);
+//! assert!(events.fill(&mut batch)?);
 //! assert_eq!(batch.instructions(), 7);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -61,19 +61,25 @@ mod lift;
 mod lower;
 mod mirrored;
 mod modes;
+mod open;
 mod params;
 pub mod port;
 pub mod registers;
+pub mod rules;
 pub mod transport;
 pub mod wire;
 
-pub use check::{RULES, check};
+pub use check::check;
 pub use config::*;
 pub use dialect::Dialect;
 pub use encode::Encoder;
-pub use lift::{Lift, meta};
+pub use lift::{Lift, Plan, SourceDecoder, lift, lift_by};
 pub use lower::Lower;
 pub use mirrored::History;
 pub use modes::{Mode, Options, SupportLayout};
+pub use open::{Etrace, FORMAT};
 pub use params::{Attribute, PARAMETERS, Parameter, Params};
 pub use wire::{Reader, Text, Writer};
+
+/// The name of the format.
+pub const ID: trackway_core::FormatId = trackway_core::FormatId::new("etrace");

@@ -1,155 +1,85 @@
-//! The source of events: frames and packets in, batches out, on one thread or many.
+//! Packets to events: one decoder per source for core's stream driver.
+//!
+//! In order, packets are decoded as they are read. For analyses on several threads, a trace that is in memory is cut
+//! at synchronisation packets and its parts are decoded at once (`docs/design/parallel.md`). The events are the same.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use trackway_core::*;
 use trackway_image::Image;
 
 use crate::config::Config;
 use crate::decode::attach::Attach;
-use crate::decode::parts::{Parts, Shown};
 use crate::decode::serial::{Notes, Serial};
-use crate::decode::{Fault, PART_BYTES, Scanner, Setup};
+use crate::decode::{Fault, PART_BYTES, Part, Scanner, Setup};
 use crate::transport::Kind;
 use crate::wire::Reader;
 
-/// Batches that one call shows in order: enough for one batch to be used many times.
-const BATCHES: usize = 256;
+/// Parts per thread that one call shows.
+const PARTS: usize = 64;
 
-/// Decodes a trace against the program that ran.
-///
-/// [`fill`](Source::fill) is in order. [`observe`](Source::observe) with more than one job cuts a trace that is at
-/// hand at synchronisation packets and decodes its parts at once (`docs/decisions/0185-etrace-observers.md`).
-/// The events are the same for any number of jobs.
-#[derive(Debug)]
-pub struct Lift {
-    meta: Meta,
-    setup: Setup,
-    ways: Vec<Way>,
-    /// Source at hand.
-    source: usize,
-    instructions: u64,
-    pending: Option<Error>,
-    failed: bool,
-    notes: Notes,
-    /// Bytes of the input, where all are at hand.
-    total: Option<u64>,
-    /// Joins data packets to instructions, where there is a data trace.
-    attach: Option<Box<Attach>>,
-    /// All of the source at hand was read.
-    drained: bool,
+/// The events of a trace.
+pub type Lift = Stream<SourceDecoder>;
+
+/// How a trace is lifted.
+#[derive(Clone, Copy, Debug)]
+pub struct Plan {
+    /// Threads for analyses.
+    pub threads: usize,
+    /// Bytes of a part at least.
+    pub part_bytes: u64,
+    /// The one source to decode, by its id.
+    pub source: Option<u32>,
 }
 
-/// How one source is decoded.
-#[derive(Debug)]
-enum Way {
-    Serial(Box<Serial>),
-    /// All bytes are at hand, and there are several threads.
-    Parts(Box<Parts>),
+impl Plan {
+    /// All sources, with parts of the usual size.
+    pub const fn new(threads: usize) -> Self {
+        Plan { threads, part_bytes: PART_BYTES, source: None }
+    }
 }
 
-impl Lift {
-    /// A source of events; `jobs` threads at most.
-    pub fn new(input: Input, config: &Config, image: Arc<Image>, jobs: usize) -> Result<Lift> {
-        Lift::with_parts(input, config, image, jobs, PART_BYTES)
-    }
+/// Decodes a trace against the program that ran; analyses run on `threads` threads.
+pub fn lift(input: Input, config: &Config, image: Arc<Image>, threads: usize) -> Result<Lift> {
+    lift_by(input, config, image, &Plan::new(threads))
+}
 
-    /// As [`new`](Lift::new), with parts of at least `part_bytes` for the threads.
-    pub fn with_parts(
-        input: Input,
-        config: &Config,
-        image: Arc<Image>,
-        jobs: usize,
-        part_bytes: u64,
-    ) -> Result<Lift> {
-        config.check()?;
-        let isa = isa_of(config, &image);
-        let setup = Setup { config: Arc::new(config.clone()), image, isa };
-        let several = config.framing.source_bits() > 0;
-        let mut meta = meta(config, isa);
-        let input = if several { Input::Whole(input.read_whole()?) } else { input };
-        let mut sources = vec![None];
-        let mut total = None;
-        if let Input::Whole(bytes) = &input {
-            total = Some((**bytes).as_ref().len() as u64);
-            if several {
-                sources = self::sources(bytes, config).into_iter().map(Some).collect();
-            }
+/// As [`lift`], by a plan.
+pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) -> Result<Lift> {
+    config.check()?;
+    let isa = isa_of(config, &image);
+    let setup = Setup { config: Arc::new(config.clone()), image, isa };
+    let mut meta = meta(config, isa);
+    let several = config.framing.source_bits() > 0;
+    let input = if several { Input::Whole(input.read_whole()?) } else { input };
+    let sources = match input {
+        Input::Whole(bytes) => {
+            let ids: Vec<Option<u32>> = match plan.source {
+                _ if !several => vec![None],
+                Some(id) => vec![Some(id)],
+                None => source_ids(&bytes, config).into_iter().map(Some).collect(),
+            };
+            meta.sources = ids.iter().flatten().map(|id| format!("source {id}")).collect();
+            ids.into_iter().map(|id| SourceDecoder::whole(&bytes, &setup, id, plan)).collect()
         }
-        meta.sources = sources.iter().flatten().map(|id| format!("source {id}")).collect();
-        let ways = match input {
-            // Data packets are joined to instructions in order.
-            Input::Whole(bytes) if jobs > 1 && !config.data.enable => {
-                let scanner = |only| Scanner::new(Arc::clone(&bytes), &setup, only, part_bytes);
-                let parts = |only| Way::Parts(Box::new(Parts::new(scanner(only), jobs)));
-                sources.into_iter().map(parts).collect()
-            }
-            Input::Whole(bytes) => {
-                let input = || Input::Whole(Arc::clone(&bytes));
-                let serial = |only| Way::Serial(Box::new(Serial::new(input(), &setup, only)));
-                sources.into_iter().map(serial).collect()
-            }
-            stream => vec![Way::Serial(Box::new(Serial::new(stream, &setup, None)))],
-        };
-        let attach = config.data.enable.then(|| Box::new(setup.attach()));
-        Ok(Lift {
-            attach,
-            drained: false,
-            meta,
-            setup,
-            ways,
-            source: 0,
-            instructions: 0,
-            pending: None,
-            failed: false,
-            notes: Notes::default(),
-            total,
-        })
-    }
-
-    /// The next events of the source at hand.
-    fn make(&mut self, batch: &mut Batch) -> Result<()> {
-        match &mut self.ways[self.source] {
-            Way::Serial(serial) => serial.fill(batch, &mut self.notes),
-            Way::Parts(parts) => parts.fill(batch, &self.setup, &mut self.notes),
+        stream => {
+            let serial = Serial::new(stream, &setup, None);
+            vec![SourceDecoder::new(setup, None, Some(serial), None)]
         }
-    }
-
-    /// Numbers the instructions of a batch.
-    fn number(&mut self, batch: &mut Batch, instructions: u64) -> bool {
-        batch.source = self.source as u16;
-        batch.first_instruction = self.instructions;
-        self.instructions += instructions;
-        true
-    }
-
-    /// Why the last packet could not be followed.
-    pub fn fault(&self) -> Option<Fault> {
-        self.notes.fault
-    }
-
-    /// Shows the next batches, in order.
-    fn observe_serially(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        let mut batch = Batch::default();
-        for _ in 0..BATCHES {
-            if !self.fill(&mut batch)? {
-                return Ok(false);
-            }
-            observer.observe(&batch);
-        }
-        Ok(true)
-    }
+    };
+    Ok(Stream::new(meta, sources, plan.threads))
 }
 
 /// The instruction set: the program's, else by the width of addresses.
-fn isa_of(config: &Config, image: &Image) -> Isa {
+pub(crate) fn isa_of(config: &Config, image: &Image) -> Isa {
     let by_width = if config.params.iaddress_width <= 32 { Isa::Rv32 } else { Isa::Rv64 };
     image.isa().filter(|isa| matches!(isa, Isa::Rv32 | Isa::Rv64)).unwrap_or(by_width)
 }
 
-/// The source ids in the trace, in order.
-fn sources(bytes: &SharedBytes, config: &Config) -> BTreeSet<u32> {
+/// The source ids in a trace, in order.
+pub(crate) fn source_ids(bytes: &SharedBytes, config: &Config) -> BTreeSet<u32> {
     let mut reader = Reader::new(Input::Whole(Arc::clone(bytes)), config);
     let mut ids = BTreeSet::new();
     loop {
@@ -169,9 +99,9 @@ fn sources(bytes: &SharedBytes, config: &Config) -> BTreeSet<u32> {
     }
 }
 
-/// What the configuration says about the trace.
-pub fn meta(config: &Config, isa: Isa) -> Meta {
-    let mut meta = Meta::new(FormatId::Etrace, isa);
+/// The facts about a trace that its settings hold.
+pub(crate) fn meta(config: &Config, isa: Isa) -> Meta {
+    let mut meta = Meta::new(crate::ID, isa);
     meta.version = match config.dialect {
         crate::Dialect::Draft => "1.1.1-draft".into(),
         crate::Dialect::V2 => "2.0".into(),
@@ -191,91 +121,224 @@ pub fn meta(config: &Config, isa: Isa) -> Meta {
     meta
 }
 
-impl Source for Lift {
-    fn meta(&self) -> &Meta {
-        &self.meta
+/// Decodes the packets of one source.
+#[derive(Debug)]
+pub struct SourceDecoder {
+    setup: Setup,
+    /// Bytes of the input, where it is in memory.
+    size: Option<u64>,
+    /// Decodes in order: the whole source, or the current part.
+    serial: Option<Box<Serial>>,
+    /// Cuts the source, where analyses run on several threads.
+    scanner: Option<Box<Scanner>>,
+    /// Parts to be decoded before the scanner's next one.
+    waiting: VecDeque<Part>,
+    /// Attaches data packets to instructions, where there is a data trace.
+    attach: Option<Box<Attach>>,
+    /// Error to be returned after the batches that `attach` holds.
+    error: Option<Error>,
+    /// All packets have been decoded; `attach` may hold batches.
+    drained: bool,
+    notes: Notes,
+    instructions: u64,
+    batches: Pool<Batch>,
+}
+
+/// Results of a part besides those of its observer.
+struct PartResult {
+    part: Part,
+    notes: Notes,
+    /// An error, and the decoder that can continue after it.
+    failed: Option<(Error, Box<Serial>)>,
+}
+
+impl SourceDecoder {
+    fn new(setup: Setup, size: Option<u64>, serial: Option<Serial>, scanner: Option<Scanner>) -> Self {
+        let attach = setup.config.data.enable.then(|| Box::new(setup.attach()));
+        SourceDecoder {
+            setup,
+            size,
+            serial: serial.map(Box::new),
+            scanner: scanner.map(Box::new),
+            waiting: VecDeque::new(),
+            attach,
+            error: None,
+            drained: false,
+            notes: Notes::default(),
+            instructions: 0,
+            batches: Pool::default(),
+        }
     }
 
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+    /// Decodes source `id`, or the only one, of a trace in memory.
+    fn whole(bytes: &SharedBytes, setup: &Setup, id: Option<u32>, plan: &Plan) -> Self {
+        let size = Some((**bytes).as_ref().len() as u64);
+        // Data packets are attached to instructions in order.
+        let (mut serial, mut scanner) = (None, None);
+        if plan.threads > 1 && !setup.config.data.enable {
+            scanner = Some(Scanner::new(Arc::clone(bytes), setup, id, plan.part_bytes));
+        } else {
+            serial = Some(Serial::new(Input::Whole(Arc::clone(bytes)), setup, id));
+        }
+        SourceDecoder::new(setup.clone(), size, serial, scanner)
+    }
+
+    /// Why the last packet could not be followed.
+    pub fn fault(&self) -> Option<Fault> {
+        self.notes.fault
+    }
+
+    /// Decodes packets into an empty batch until it is full; false at the end.
+    fn decode(&mut self, batch: &mut Batch) -> Result<bool> {
+        loop {
+            if let Some(serial) = &mut self.serial {
+                let filled = serial.fill(batch, &mut self.notes);
+                self.instructions += self.notes.instructions;
+                filled?;
+                if !batch.events.is_empty() {
+                    return Ok(true);
+                }
+            }
+            self.serial = None;
+            let Some(scanner) = &mut self.scanner else { return Ok(false) };
+            let Some(part) = self.waiting.pop_front().or_else(|| scanner.next()) else { return Ok(false) };
+            self.serial = Some(Box::new(Serial::part(scanner.bytes(), &self.setup, &part)));
+        }
+    }
+}
+
+/// Shows a part up to its end or to an error.
+fn show_all(serial: &mut Serial, batch: &mut Batch, notes: &mut Notes, show: &mut Show<'_>) -> Result<()> {
+    loop {
         batch.clear();
-        if self.failed {
-            return Ok(false);
+        let filled = serial.fill(batch, notes);
+        show.batch(batch, notes.instructions);
+        if filled.is_err() || batch.events.is_empty() {
+            return filled;
+        }
+    }
+}
+
+impl Decode for SourceDecoder {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        if self.attach.is_none() {
+            return self.decode(batch);
         }
         loop {
             if let Some(done) = self.attach.as_mut().and_then(|attach| attach.pop()) {
                 *batch = done;
-                let instructions = batch.instructions();
-                return Ok(self.number(batch, instructions));
+                self.instructions += batch.instructions();
+                return Ok(true);
             }
-            if let Some(error) = self.pending.take() {
-                self.failed = true;
+            if let Some(error) = self.error.take() {
                 return Err(error);
             }
-            if std::mem::take(&mut self.drained) {
-                self.source += 1;
-                self.instructions = 0;
-                if let Some(attach) = &mut self.attach {
-                    attach.restart(self.setup.attach());
-                }
-            }
-            if self.source >= self.ways.len() {
+            if self.drained {
                 return Ok(false);
             }
-            self.pending = self.make(batch).err();
-            self.drained = batch.events.is_empty() && self.pending.is_none();
-            match &mut self.attach {
-                Some(attach) => {
-                    let made = std::mem::take(batch);
-                    if !made.events.is_empty() {
-                        attach.put(made);
-                    }
-                    if self.drained || self.pending.is_some() {
-                        attach.put(Batch::default());
-                    }
+            let mut decoded = Batch::default();
+            // Instructions count when their batch leaves.
+            let before = self.instructions;
+            let more = self.decode(&mut decoded);
+            self.instructions = before;
+            self.drained = more == Ok(false);
+            let is_last = more != Ok(true);
+            self.error = more.err();
+            if let Some(attach) = &mut self.attach {
+                if !decoded.events.is_empty() {
+                    attach.put(decoded);
                 }
-                None if !batch.events.is_empty() => return Ok(self.number(batch, self.notes.instructions)),
-                None => {}
-            }
-        }
-    }
-
-    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        while !self.failed && self.pending.is_none() {
-            let Some(Way::Parts(parts)) = self.ways.get_mut(self.source) else { break };
-            let (source, instructions) = (self.source as u16, &mut self.instructions);
-            let mut shown = Shown { observer, source, instructions };
-            match parts.observe(&mut shown, &self.setup, &mut self.notes) {
-                Ok(true) => return Ok(true),
-                Ok(false) => (self.source, self.instructions) = (self.source + 1, 0),
-                Err(error) => {
-                    self.failed = true;
-                    return Err(error);
+                if is_last {
+                    attach.finish();
                 }
             }
         }
-        self.observe_serially(observer)
     }
 
-    fn resync(&mut self) -> Result<bool> {
-        self.failed = false;
-        let more = match self.ways.get_mut(self.source) {
-            None => return Ok(false),
-            Some(Way::Serial(serial)) => serial.resync()?,
-            Some(Way::Parts(parts)) => parts.resync()?,
+    fn instructions(&self) -> u64 {
+        self.instructions
+    }
+
+    /// The decoder reports the gap itself, at the next synchronisation.
+    fn enter(&mut self) -> Result<Entry> {
+        let continues = self.serial.as_mut().map_or(Ok(false), |serial| serial.resync())?;
+        let has_parts = self.scanner.as_ref().is_some_and(|scanner| !scanner.is_done());
+        let more = continues || has_parts || !self.waiting.is_empty();
+        Ok(if more { Entry::Here } else { Entry::End })
+    }
+
+    fn observe_parts(&mut self, threads: usize, show: &mut Show<'_>) -> Result<Parts> {
+        let Some(scanner) = &mut self.scanner else { return Ok(Parts::None) };
+        let (setup, batches, notes) = (&self.setup, &self.batches, &mut self.notes);
+        if let Some(serial) = &mut self.serial {
+            let (mut batch, before) = (batches.take_or(Batch::default), show.number);
+            let shown = show_all(serial, &mut batch, notes, show);
+            batches.put(batch);
+            self.instructions += show.number - before;
+            shown?;
+            self.serial = None;
+        }
+        let bytes = Arc::clone(scanner.bytes());
+        let stop = AtomicBool::new(false);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let parts = std::iter::from_fn(|| {
+            if stop.load(Relaxed) { None } else { waiting.pop_front().or_else(|| scanner.next()) }
+        });
+        let alone = |part: Part, show: &mut Show<'_>| {
+            let mut notes = Notes::default();
+            let mut serial = Box::new(Serial::part(&bytes, setup, &part));
+            let mut batch = batches.take_or(Batch::default);
+            let shown = show_all(&mut serial, &mut batch, &mut notes, show);
+            batches.put(batch);
+            PartResult { part, notes, failed: shown.err().map(|error| (error, serial)) }
         };
-        Ok(more || self.source + 1 < self.ways.len())
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        let offset = match self.ways.get(self.source)? {
-            Way::Serial(serial) => serial.offset(),
-            Way::Parts(parts) => parts.offset(),
+        let (mut count, mut failed, mut later) = (0, None, VecDeque::new());
+        let join = |show: &mut Show<'_>, result: PartResult, seen: Seen| {
+            count += 1;
+            if failed.is_some() {
+                // After an error the caller decides whether this part is shown at all.
+                later.push_back(result.part);
+                return Ok::<(), Error>(());
+            }
+            self.instructions += seen.instructions;
+            show.join(seen);
+            notes.merge(&result.notes);
+            if result.failed.is_some() {
+                failed = result.failed;
+                stop.store(true, Relaxed);
+            }
+            Ok(())
         };
-        Some((offset, self.total?))
+        in_parts(threads, show, parts.take(PARTS * threads), alone, join)?;
+        later.extend(waiting);
+        self.waiting = later;
+        match failed {
+            Some((error, serial)) => {
+                self.serial = Some(serial);
+                Err(error)
+            }
+            None if count > 0 => Ok(Parts::Shown),
+            None => Ok(Parts::End),
+        }
     }
 
-    fn census(&self) -> trackway_core::Census {
-        let data = self.attach.iter().flat_map(|attach| attach.census());
-        self.notes.census.by_name().chain(data).collect()
+    fn position(&self) -> u64 {
+        match (&self.scanner, &self.serial) {
+            (Some(scanner), _) => scanner.offset(),
+            (None, Some(serial)) => serial.offset(),
+            (None, None) => self.size.unwrap_or(0),
+        }
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.size
+    }
+
+    fn census(&self) -> Census {
+        let mut census = self.notes.census();
+        if let Some(attach) = &self.attach {
+            census.merge(&attach.census());
+        }
+        census
     }
 }

@@ -1,5 +1,7 @@
 //! Encoder parameters (table 9.1) and the registers in which hardware reports them (tables 9.2 to 9.4, section 9.2).
 
+use trackway_format::{Key, Sample};
+
 use crate::dialect::Dialect;
 
 /// A parameter's field in the discovery registers.
@@ -77,6 +79,13 @@ macro_rules! params {
         }),*];
 
         impl Params {
+            /// The parameters as keys of the settings, with the defaults of version 2.
+            pub(crate) const KEYS: &'static [Key] = &[$(Key {
+                name: stringify!($name),
+                doc: &[$($about),*],
+                sample: Sample::Value(stringify!($v2)),
+            }),*];
+
             /// The defaults of a dialect.
             pub fn new(dialect: Dialect) -> Self {
                 let draft = dialect == Dialect::Draft;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use trackway_core::*;
 use trackway_etrace::transport::Framing;
 use trackway_etrace::{Compress, Order};
-use trackway_etrace::{Config, Dialect, Lift, Lower, SupportLayout};
+use trackway_etrace::{Config, Dialect, Lower, Plan, SupportLayout, lift_by};
 use trackway_hart::linux::{self, Process};
 use trackway_hart::machine::{Machine, MachineConfig};
 use trackway_hart::{Program, RecordOptions, Recorder, Target};
@@ -225,8 +225,13 @@ fn encode(case: &Case, config: &Config) -> Lower<Vec<u8>> {
 }
 
 fn decode(case: &Case, config: &Config, bytes: Vec<u8>, jobs: usize) -> Collected {
-    let mut lift =
-        Lift::with_parts(Input::from_vec(bytes), config, Arc::clone(&case.image), jobs, 500).unwrap();
+    let mut lift = lift_by(
+        Input::from_vec(bytes),
+        config,
+        Arc::clone(&case.image),
+        &Plan { part_bytes: 500, ..Plan::new(jobs) },
+    )
+    .unwrap();
     let memory = case.image.memory(&Context::default());
     let (mut found, mut batch) = (Collected::default(), Batch::default());
     while lift.fill(&mut batch).unwrap_or_else(|error| panic!("{}: {error}", case.name)) {

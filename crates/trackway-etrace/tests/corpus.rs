@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::{Config, Lift, Reader, Text, Writer};
+use trackway_etrace::{Config, Reader, Text, Writer, lift};
 use trackway_image::{Image, Space};
 
 const CASES: [&str; 8] = [
@@ -44,7 +44,7 @@ fn open(folder: &Path) -> Case {
 /// Retired pcs, and events as lines in the vectors' words.
 fn decode(case: &Case, jobs: usize) -> (Vec<u64>, Vec<String>) {
     let input = Input::from_vec(case.trace.clone());
-    let mut lift = Lift::new(input, &case.config, Arc::clone(&case.image), jobs).unwrap();
+    let mut lift = lift(input, &case.config, Arc::clone(&case.image), jobs).unwrap();
     let memory = case.image.memory(&Context::default());
     let (mut pcs, mut events, mut batch) = (Vec::new(), Vec::new(), Batch::default());
     while lift.fill(&mut batch).unwrap() {
@@ -103,7 +103,7 @@ fn any_number_of_jobs_gives_the_same() {
         let case = open(&folder.join(name));
         let lines = |jobs: usize| {
             let input = Input::from_vec(case.trace.clone());
-            let mut lift = Lift::new(input, &case.config, Arc::clone(&case.image), jobs).unwrap();
+            let mut lift = lift(input, &case.config, Arc::clone(&case.image), jobs).unwrap();
             let (mut lines, mut batch) = (String::new(), Batch::default());
             while lift.fill(&mut batch).unwrap() {
                 for event in &batch.events {

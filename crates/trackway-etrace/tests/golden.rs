@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_etrace::transport::Framing;
-use trackway_etrace::{Config, Dialect, ImageRule, Lift, Lower, ResyncMode, SupportLayout};
+use trackway_etrace::{Config, Dialect, ImageRule, Lower, ResyncMode, SupportLayout, lift};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::text;
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
@@ -157,7 +157,7 @@ fn encode(case: &Case, config: &Config) -> (Program, Vec<u8>) {
 fn events(bytes: &[u8], config: &Config, code: Vec<u8>) -> String {
     let mut image = Image::default();
     image.add_raw("program", 0x8000, Arc::new(code), Space::default()).unwrap();
-    let mut lift = Lift::new(Input::from_vec(bytes.to_vec()), config, Arc::new(image), 1).unwrap();
+    let mut lift = lift(Input::from_vec(bytes.to_vec()), config, Arc::new(image), 1).unwrap();
     text(&mut lift)
 }
 

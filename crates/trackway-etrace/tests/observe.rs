@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use common::image_of;
 use trackway_core::*;
-use trackway_etrace::{Config, Dialect, Lift, Lower, ResyncMode, SupportLayout};
+use trackway_etrace::{Config, Dialect, Lift, Lower, Plan, ResyncMode, SupportLayout, lift_by};
 use trackway_image::Image;
 use trackway_testkit::lines::{Lines, filled, observed};
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
@@ -62,7 +62,8 @@ const FRAMINGS: [&str; 4] = [
 impl Case {
     fn lift(&self, bytes: &[u8], jobs: usize, part: u64) -> Lift {
         let input = Input::from_vec(bytes.to_vec());
-        Lift::with_parts(input, &self.config, Arc::clone(&self.image), jobs, part).unwrap()
+        lift_by(input, &self.config, Arc::clone(&self.image), &Plan { part_bytes: part, ..Plan::new(jobs) })
+            .unwrap()
     }
 
     /// One thread against many, with parts of several sizes.
@@ -139,6 +140,8 @@ fn streams_are_observed_in_order() {
     let case = case(3, Dialect::V2, FRAMINGS[0]);
     let one = filled(&mut case.lift(&case.bytes, 1, 0));
     let input = Input::Stream(Box::new(std::io::Cursor::new(case.bytes.clone())));
-    let mut lift = Lift::with_parts(input, &case.config, Arc::clone(&case.image), 3, 40).unwrap();
+    let mut lift =
+        lift_by(input, &case.config, Arc::clone(&case.image), &Plan { part_bytes: 40, ..Plan::new(3) })
+            .unwrap();
     assert_eq!(observed(&mut lift), one);
 }

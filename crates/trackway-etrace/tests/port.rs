@@ -9,7 +9,7 @@ use common::{decode, image_of};
 use trackway_core::*;
 use trackway_etrace::port::{Block, Cycle, Itype, Trigger};
 use trackway_etrace::transport::Framing;
-use trackway_etrace::{Config, Dialect, Encoder, Lift, Lower, Options};
+use trackway_etrace::{Config, Dialect, Encoder, Lower, Options, lift};
 use trackway_testkit::random::{Numbers, Program, Rates, Seen, Walk};
 
 fn walk(seed: u64) -> (Program, Walk, Vec<u64>) {
@@ -131,7 +131,7 @@ fn several_sources() {
     let image = image_of(&program);
     for jobs in [1, 2] {
         let input = Input::from_vec(bytes.clone());
-        let mut lift = Lift::new(input, &config, Arc::clone(&image), jobs).unwrap();
+        let mut lift = lift(input, &config, Arc::clone(&image), jobs).unwrap();
         assert_eq!(lift.meta().sources, ["source 3", "source 5"]);
         let (mut batch, mut counts) = (Batch::default(), [0u64; 2]);
         while lift.fill(&mut batch).unwrap() {

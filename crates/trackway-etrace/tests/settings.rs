@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::{Config, Dialect, ImageRule, Lift, Lower};
+use trackway_etrace::{Config, Dialect, ImageRule, Lower, lift};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::text;
 
@@ -30,7 +30,7 @@ fn step(batch: &mut Batch, pc: u64, encoding: u32) -> u64 {
 }
 
 fn lines(bytes: &[u8], config: &Config, image: &Arc<Image>) -> String {
-    let mut lift = Lift::new(Input::from_vec(bytes.to_vec()), config, Arc::clone(image), 1).unwrap();
+    let mut lift = lift(Input::from_vec(bytes.to_vec()), config, Arc::clone(image), 1).unwrap();
     text(&mut lift)
 }
 
@@ -202,4 +202,19 @@ fn errors_name_the_key() {
         let error = Config::from_toml(text).unwrap_err().to_string();
         assert!(error.starts_with(key) && error.contains(reason), "{text:?}: {error}");
     }
+}
+
+/// All lines of the template together, uncommented; only the parameter that `impdef_mask` needs is not the default.
+#[test]
+fn the_template_works() {
+    let template = trackway_format::template(&trackway_etrace::FORMAT);
+    let lines = template.lines().map(|line| line.strip_prefix("# ").unwrap_or(line));
+    let is_setting = |line: &&str| {
+        line.starts_with('[') || line.split_once(" = ").is_some_and(|(key, _)| !key.contains(' '))
+    };
+    let text = lines.filter(is_setting).collect::<Vec<_>>().join("\n");
+    let config = Config::from_toml(&text.replace("filter_impdef = 0", "filter_impdef = 1"));
+    let config = config.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    assert!(config.data.enable && config.filters.filters.len() == 1);
+    assert_eq!(config.params.iaddress_width, 32);
 }

@@ -6,13 +6,12 @@ use trackway_core::FormatId;
 use trackway_format::Format;
 
 mod ete;
-mod etrace;
 mod stf;
 mod tandem;
 
 /// All formats. Those with a magic number come first.
 pub static FORMATS: &[&dyn Format] =
-    &[&stf::Stf, &trackway_astf::FORMAT, &ete::Ete, &etrace::Etrace, &tandem::Tandem];
+    &[&stf::Stf, &trackway_astf::FORMAT, &ete::Ete, &trackway_etrace::FORMAT, &tandem::Tandem];
 
 /// The format with this id.
 pub fn by_id(formats: &[&'static dyn Format], id: FormatId) -> Option<&'static dyn Format> {

@@ -5,7 +5,7 @@ mod peer;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::{Config, Dialect, Lift, Lower, ResyncMode};
+use trackway_etrace::{Config, Dialect, Lower, ResyncMode, lift};
 use trackway_image::{Image, Space};
 use trackway_testkit::random::{Leave, Numbers, Program, Rates, Seen, Walk};
 
@@ -100,7 +100,7 @@ fn ours_encodes(walk: &Walk, config: &Config) -> Vec<u8> {
 fn ours_decodes(bytes: Vec<u8>, config: &Config, program: &Program) -> Result<peer::Decoded> {
     let image = image(program);
     let memory = image.memory(&Context::default());
-    let mut lift = Lift::new(Input::from_vec(bytes), config, image, 1)?;
+    let mut lift = lift(Input::from_vec(bytes), config, image, 1)?;
     let (mut decoded, mut batch) = (peer::Decoded::default(), Batch::default());
     while lift.fill(&mut batch)? {
         for event in &batch.events {

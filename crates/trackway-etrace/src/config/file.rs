@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+use trackway_format::{Key, Sample};
 
 use super::filter::{ComparatorKeys, FilterKeys};
 use super::values::{self, Bits, Setting};
@@ -11,81 +12,99 @@ use crate::modes::{Mode, SupportLayout};
 use crate::params::{PARAMETERS, Params};
 use crate::transport::Framing;
 
-/// Every key of a settings file but the parameters of table 9.1, which are listed in [`PARAMETERS`].
-#[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-struct File {
-    /// The ELF file that ran, or a list of them; relative to this file.
-    #[serde(with = "values", skip_serializing_if = "Vec::is_empty")]
-    program: Vec<String>,
-    /// Version of the specification: v2 or draft-1.1.1. It sets the defaults of the parameters.
-    dialect: Dialect,
-    /// How packets are wrapped: smi, reference-raw (the same), encap, ultrasoc, atb or bare.
-    framing: FramingName,
-    /// encap: bits of the source id; ultrasoc: bits of the index.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    srcid_width: Option<u32>,
-    /// encap: bits of the packet type.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    type_width: Option<u32>,
-    /// encap: bytes of the time stamp.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    timestamp_bytes: Option<u32>,
-    /// atb: packets start at multiples of this many bytes.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    align: Option<u32>,
-    /// bare: the payloads' lengths in bytes, as a list, or a file with them in decimal.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    lengths: Option<Lengths>,
-    /// Packets never cross multiples of this many bytes; 0: they may.
-    #[serde(with = "values", skip_serializing_if = "is_zero")]
-    block_size: u32,
-    /// Layout of the support packet: reference, pulp or all. The next four keys change parts of it.
-    #[serde(skip_serializing)]
-    support_layout: Option<String>,
-    /// Bits of `encoder_mode` in the support packet.
-    #[serde(with = "values")]
-    encoder_mode_width: Option<u32>,
-    /// Modes in `ioptions` of the support packet, bit 0 first.
-    #[serde(with = "values")]
-    ioptions: Option<Vec<Mode>>,
-    /// Bits of `doptions` in the support packet.
-    #[serde(with = "values")]
-    doptions_width: Option<u32>,
-    /// Modes in `doptions` of the support packet, bit 0 first.
-    #[serde(with = "values")]
-    doptions: Option<Vec<Mode>>,
-    /// Modes that are on before the first support packet.
-    #[serde(with = "values")]
-    options: Vec<Mode>,
-    /// The call counter reaches 2^n, and not 2^n - 1.
-    #[serde(with = "values")]
-    call_counter_full: bool,
-    /// Link registers that make calls and returns: x1-x5 or x1.
-    calls: Calls,
-    /// Filters that qualify instruction trace, by number; none: all instructions are traced.
-    #[serde(with = "values", skip_serializing_if = "is_none")]
-    ifilters: Bits<16>,
-    /// Filters that qualify data trace, by number; none: all accesses are traced.
-    #[serde(with = "values", skip_serializing_if = "is_none")]
-    dfilters: Bits<16>,
-    /// Code that only some contexts see.
-    image: Vec<ImageRule>,
-    /// Where traps lead, for implicit exceptions.
-    trap_vector: Vec<TrapVector>,
-    /// The data trace, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    data: Option<DataConfig>,
-    /// Comparator units, which filters name by number.
-    comparator: Vec<ComparatorKeys>,
-    /// Filters, which `ifilters` and `dfilters` name by number.
-    filter: Vec<FilterKeys>,
-    /// The encoder.
-    encoder: EncoderConfig,
+trackway_format::settings! {
+    /// Every key of a settings file but the parameters of table 9.1, which are listed in [`PARAMETERS`].
+    #[derive(Debug, Default, serde::Serialize)]
+    struct File {
+        /// The ELF file that ran, or a list of them; relative to this file.
+        #[serde(with = "values", skip_serializing_if = "Vec::is_empty")]
+        program: Vec<String> = "[\"program.elf\"]",
+        /// Version of the specification: v2 or draft-1.1.1. It sets the defaults of the parameters.
+        dialect: Dialect = "\"v2\"",
+        /// How packets are wrapped: smi, reference-raw (the same), encap, ultrasoc, atb or bare.
+        framing: FramingName = "\"smi\"",
+        /// encap: bits of the source id; ultrasoc: bits of the index.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        srcid_width: Option<u32> = "0",
+        /// encap: bits of the packet type.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        type_width: Option<u32> = "0",
+        /// encap: bytes of the time stamp.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        timestamp_bytes: Option<u32> = "0",
+        /// atb: packets start at multiples of this many bytes.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        align: Option<u32> = "1",
+        /// bare: the payloads' lengths in bytes, as a list, or a file with them in decimal.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        lengths: Option<Lengths> = "\"trace.lengths\"",
+        /// Packets never cross multiples of this many bytes; 0: they may.
+        #[serde(with = "values", skip_serializing_if = "is_zero")]
+        block_size: u32 = "0",
+        /// Layout of the support packet: reference, pulp or all. The next four keys change parts of it.
+        #[serde(skip_serializing)]
+        support_layout: Option<String> = "\"reference\"",
+        /// Bits of `encoder_mode` in the support packet.
+        #[serde(with = "values")]
+        encoder_mode_width: Option<u32> = "1",
+        /// Modes in `ioptions` of the support packet, bit 0 first.
+        #[serde(with = "values")]
+        ioptions: Option<Vec<Mode>> = "[\"implicit_return\", \"implicit_exception\", \"full_address\", \"jump_target_cache\", \"branch_prediction\"]",
+        /// Bits of `doptions` in the support packet.
+        #[serde(with = "values")]
+        doptions_width: Option<u32> = "4",
+        /// Modes in `doptions` of the support packet, bit 0 first.
+        #[serde(with = "values")]
+        doptions: Option<Vec<Mode>> = "[\"no_address\", \"no_data\", \"data_full_address\", \"data_full_data\"]",
+        /// Modes that are on before the first support packet.
+        #[serde(with = "values")]
+        options: Vec<Mode> = "[]",
+        /// The call counter reaches 2^n, and not 2^n - 1.
+        #[serde(with = "values")]
+        call_counter_full: bool = "false",
+        /// Link registers that make calls and returns: x1-x5 or x1.
+        calls: Calls = "\"x1-x5\"",
+        /// Filters that qualify instruction trace, by number; none: all instructions are traced.
+        #[serde(with = "values", skip_serializing_if = "is_none")]
+        ifilters: Bits<16> = "[]",
+        /// Filters that qualify data trace, by number; none: all accesses are traced.
+        #[serde(with = "values", skip_serializing_if = "is_none")]
+        dfilters: Bits<16> = "[]",
+        /// Code that only some contexts see.
+        image: Vec<ImageRule> = (Tables ImageRule::KEYS),
+        /// Where traps lead, for implicit exceptions.
+        trap_vector: Vec<TrapVector> = (Tables TrapVector::KEYS),
+        /// The data trace, if there is one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        data: Option<DataConfig> = (Table DataConfig::KEYS),
+        /// Comparator units, which filters name by number.
+        comparator: Vec<ComparatorKeys> = (Tables ComparatorKeys::KEYS),
+        /// Filters, which `ifilters` and `dfilters` name by number.
+        filter: Vec<FilterKeys> = (Tables FilterKeys::KEYS),
+        /// The encoder.
+        encoder: EncoderConfig = (Table EncoderConfig::KEYS),
+    }
 }
 
-/// Tables of a settings file; those of other formats and commands are left alone.
-const TABLES: [&str; 2] = ["data", "encoder"];
+/// Names that version 2 has for parameters of the draft.
+const ALIASES: [Key; 1] =
+    [Key { name: "blocks", doc: &["Version 2's name of `taken_branches`."], sample: Sample::Value("1") }];
+
+/// All keys: those of the file, then the parameters.
+static KEYS: [Key; File::KEYS.len() + Params::KEYS.len() + ALIASES.len()] = {
+    let lists: [&[Key]; 3] = [File::KEYS, Params::KEYS, &ALIASES];
+    let mut keys = [ALIASES[0]; File::KEYS.len() + Params::KEYS.len() + ALIASES.len()];
+    let (mut list, mut from, mut to) = (0, 0, 0);
+    while list < lists.len() {
+        if from == lists[list].len() {
+            (list, from) = (list + 1, 0);
+        } else {
+            keys[to] = lists[list][from];
+            (from, to) = (from + 1, to + 1);
+        }
+    }
+    keys
+};
 
 fn is_zero(number: &u32) -> bool {
     *number == 0
@@ -253,26 +272,37 @@ impl From<&Config> for File {
 }
 
 impl Config {
-    /// Reads settings in TOML. Keys are at the top level or under `[etrace]`; tables of other formats are left
-    /// alone. The result is checked.
-    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
-        let whole: Table = text.parse().map_err(|error| ConfigError::new("TOML", format!("{error}")))?;
-        Config::from_table(&whole)
+    /// All keys of the settings, with their documentation.
+    pub fn keys() -> &'static [Key] {
+        &KEYS
     }
 
-    /// As [`from_toml`](Config::from_toml), from a table that was read already.
-    pub fn from_table(whole: &Table) -> Result<Config, ConfigError> {
-        let mut table = match whole.get("etrace") {
-            Some(Value::Table(table)) => table.clone(),
-            _ => whole.clone(),
-        };
+    /// Reads settings in TOML, with keys at the top level or under `[etrace]`. Tables of other formats are left alone.
+    /// The result is checked.
+    pub fn from_toml(text: &str) -> Result<Config, ConfigError> {
+        let whole: Table = text.parse().map_err(|error| ConfigError::new("TOML", format!("{error}")))?;
+        Config::from_section(Config::section(&whole))
+    }
+
+    /// The keys of E-Trace in a whole settings file: those under `[etrace]`, else those at the top level.
+    pub(crate) fn section(whole: &Table) -> Table {
+        if let Some(Value::Table(section)) = whole.get("etrace") {
+            return section.clone();
+        }
+        let mut section = whole.clone();
+        section.retain(|key, value| !value.is_table() || KEYS.iter().any(|known| known.name == key));
+        section
+    }
+
+    /// Reads a section with the keys of E-Trace. The result is checked.
+    pub(crate) fn from_section(mut section: Table) -> Result<Config, ConfigError> {
         let mut given = Vec::new();
-        table.retain(|key, value| {
+        section.retain(|key, value| {
             let parameter = Params::by_name(key);
             given.extend(parameter.map(|parameter| (parameter, u32::read(value))));
-            parameter.is_none() && (!value.is_table() || TABLES.contains(&key))
+            parameter.is_none()
         });
-        let file: File = table.try_into()?;
+        let file: File = section.try_into()?;
         let mut params = Params::new(file.dialect);
         for (parameter, value) in given {
             let value = value.map_err(|reason| ConfigError::new(parameter.name, reason))?;

@@ -1,7 +1,5 @@
 //! Settings of filters: `ifilters`, `dfilters`, `[[comparator]]`, `[[filter]]`.
 
-use serde::{Deserialize, Serialize};
-
 use super::ConfigError;
 use super::values::{self, Bits, DtypeBits, FunctionCode, InputCode, MatchModeCode, PrivilegeBits};
 use crate::params::Params;
@@ -20,37 +18,38 @@ pub struct FilterConfig {
     pub dfilters: u16,
 }
 
-/// `[[comparator]]`: a comparator unit (table 2.6).
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct ComparatorKeys {
-    /// Input of the primary comparison: iaddr, context, tval or daddr.
-    #[serde(with = "values")]
-    p_input: InputCode,
-    /// Input of the secondary comparison.
-    #[serde(with = "values")]
-    s_input: InputCode,
-    /// Primary comparison: ==, !=, <, <=, >, >= or always.
-    #[serde(with = "values")]
-    p_function: FunctionCode,
-    /// Secondary comparison; `mask` makes `s_match` a mask for the primary one.
-    #[serde(with = "values")]
-    s_function: FunctionCode,
-    /// How the comparisons combine: p, p && s, !(p && s) or latch.
-    #[serde(with = "values")]
-    match_mode: MatchModeCode,
-    /// Value of the primary comparison.
-    #[serde(with = "values")]
-    p_match: u64,
-    /// Value of the secondary comparison.
-    #[serde(with = "values")]
-    s_match: u64,
-    /// Report the address where the primary comparison of `iaddr` matches.
-    #[serde(with = "values")]
-    p_notify: bool,
-    /// Report the address where the secondary comparison of `iaddr` matches.
-    #[serde(with = "values")]
-    s_notify: bool,
+trackway_format::settings! {
+    /// `[[comparator]]`: a comparator unit (table 2.6).
+    #[derive(Debug, serde::Serialize)]
+    pub(super) struct ComparatorKeys {
+        /// Input of the primary comparison: iaddr, context, tval or daddr.
+        #[serde(with = "values")]
+        p_input: InputCode = "\"iaddr\"",
+        /// Input of the secondary comparison.
+        #[serde(with = "values")]
+        s_input: InputCode = "\"iaddr\"",
+        /// Primary comparison: ==, !=, <, <=, >, >= or always.
+        #[serde(with = "values")]
+        p_function: FunctionCode = "\">=\"",
+        /// Secondary comparison; `mask` makes `s_match` a mask for the primary one.
+        #[serde(with = "values")]
+        s_function: FunctionCode = "\"<\"",
+        /// How the comparisons combine: p, p && s, !(p && s) or latch.
+        #[serde(with = "values")]
+        match_mode: MatchModeCode = "\"p && s\"",
+        /// Value of the primary comparison.
+        #[serde(with = "values")]
+        p_match: u64 = "0x8000_0000",
+        /// Value of the secondary comparison.
+        #[serde(with = "values")]
+        s_match: u64 = "0x8000_1000",
+        /// Report the address where the primary comparison of `iaddr` matches.
+        #[serde(with = "values")]
+        p_notify: bool = "false",
+        /// Report the address where the secondary comparison of `iaddr` matches.
+        #[serde(with = "values")]
+        s_notify: bool = "false",
+    }
 }
 
 impl Default for ComparatorKeys {
@@ -91,43 +90,44 @@ impl From<ComparatorKeys> for Comparator {
     }
 }
 
-/// `[[filter]]`: a filter (tables 2.4, 2.5). A key that is there must match.
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct FilterKeys {
-    /// False: the filter never matches.
-    #[serde(with = "values")]
-    enable: bool,
-    /// A comparator, by number.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    comp1: Option<u8>,
-    /// A comparator, by number.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    comp2: Option<u8>,
-    /// A comparator, by number.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    comp3: Option<u8>,
-    /// Privileges.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    privilege: Option<PrivilegeBits>,
-    /// Causes of traps: everything from such a trap to the return from it.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    ecause: Option<Bits<32>>,
-    /// Interrupts (true) or exceptions: everything from such a trap to the return from it.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    interrupt: Option<bool>,
-    /// Implementation-defined inputs that count.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    impdef_mask: Option<u32>,
-    /// Value that those inputs must have.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    impdef_value: Option<u32>,
-    /// Types of data accesses.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    dtype: Option<DtypeBits>,
-    /// Logarithms of the sizes of data accesses.
-    #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-    dsize: Option<Bits<8>>,
+trackway_format::settings! {
+    /// `[[filter]]`: a filter (tables 2.4, 2.5). A key that is there must match.
+    #[derive(Debug, serde::Serialize)]
+    pub(super) struct FilterKeys {
+        /// False: the filter never matches.
+        #[serde(with = "values")]
+        enable: bool = "true",
+        /// A comparator, by number.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        comp1: Option<u8> = "0",
+        /// A comparator, by number.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        comp2: Option<u8> = "0",
+        /// A comparator, by number.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        comp3: Option<u8> = "0",
+        /// Privileges.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        privilege: Option<PrivilegeBits> = "[\"u\"]",
+        /// Causes of traps: everything from such a trap to the return from it.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        ecause: Option<Bits<32>> = "[2, 8]",
+        /// Interrupts (true) or exceptions: everything from such a trap to the return from it.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        interrupt: Option<bool> = "false",
+        /// Implementation-defined inputs that count.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        impdef_mask: Option<u32> = "0xff",
+        /// Value that those inputs must have.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        impdef_value: Option<u32> = "0",
+        /// Types of data accesses.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        dtype: Option<DtypeBits> = "[\"store\"]",
+        /// Logarithms of the sizes of data accesses.
+        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        dsize: Option<Bits<8>> = "[2, 3]",
+    }
 }
 
 impl Default for FilterKeys {

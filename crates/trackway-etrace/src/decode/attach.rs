@@ -111,36 +111,26 @@ impl Attach {
         }
     }
 
-    /// Another source begins; packets are counted over all of them.
-    pub(crate) fn restart(&mut self, fresh: Attach) {
-        *self = Attach { counts: self.counts, ..fresh };
-    }
-
     /// Data packets by name.
-    pub(crate) fn census(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        NAMES.into_iter().zip(self.counts).filter(|(_, count)| *count > 0)
+    pub(crate) fn census(&self) -> Census {
+        Census::new(&NAMES, self.counts)
     }
 
-    /// Takes a batch of the instruction decoder; an empty one says that no more comes.
+    /// Takes a batch of the instruction decoder.
     pub(crate) fn put(&mut self, mut batch: Batch) {
-        let ends = batch.events.is_empty();
         if self.config.data.order == Order::Retired {
-            if !ends {
-                self.process(batch);
-            }
-        } else {
-            if !ends {
-                self.collect(&mut batch);
-                self.raw.push_back(batch);
-            }
-            while self.raw.len() > if ends { 0 } else { AHEAD } {
-                if let Some(batch) = self.raw.pop_front() {
-                    self.process(batch);
-                }
-            }
+            return self.attach(batch);
         }
-        if ends {
-            self.finish();
+        self.collect(&mut batch);
+        self.raw.push_back(batch);
+        while self.raw.len() > AHEAD {
+            self.attach_next();
+        }
+    }
+
+    fn attach_next(&mut self) {
+        if let Some(batch) = self.raw.pop_front() {
+            self.attach(batch);
         }
     }
 
@@ -160,8 +150,11 @@ impl Attach {
         Some(batch)
     }
 
-    /// No more comes, or what comes does not follow.
-    fn finish(&mut self) {
+    /// The input ends, or continues elsewhere after an error.
+    pub(crate) fn finish(&mut self) {
+        while !self.raw.is_empty() {
+            self.attach_next();
+        }
         if !self.queue.is_empty() {
             let mut batch = Batch::default();
             self.give_orphans(u64::MAX, &mut batch);
@@ -202,7 +195,7 @@ impl Attach {
         batch.events = events;
     }
 
-    fn process(&mut self, mut batch: Batch) {
+    fn attach(&mut self, mut batch: Batch) {
         let events = std::mem::take(&mut batch.events);
         for Event { offset, kind } in events {
             match kind {
@@ -285,7 +278,7 @@ impl Attach {
                 if let Some(batch) = batch {
                     let data = batch.add_bytes(payload);
                     let code = PACKET & 0xff;
-                    batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
+                    batch.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));
                 }
             }
         }

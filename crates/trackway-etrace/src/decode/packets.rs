@@ -695,5 +695,5 @@ impl Decoder {
 /// Tells those who join data packets to instructions something, by a mark that they take out.
 fn give_mark(offset: u64, code: u32, bytes: &[u8], out: &mut Batch) {
     let data = out.add_bytes(bytes);
-    out.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
+    out.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));
 }

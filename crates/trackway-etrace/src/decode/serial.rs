@@ -15,16 +15,24 @@ use crate::wire::Reader;
 use crate::wire::instruction::Packet;
 use crate::wire::read::bad_packet;
 
-/// Packets by format.
+/// Formats of packets, as the census names them.
+const FORMATS: [&str; 8] = ["0/0", "0/1", "1", "2", "3/0", "3/1", "3/2", "3/3"];
+
+/// Counts and findings of decoding.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Census([u64; 8]);
+pub(crate) struct Notes {
+    /// Packets, by the number of their format in [`FORMATS`].
+    packets: [u64; FORMATS.len()],
+    /// Why the last packet could not be followed.
+    pub(crate) fault: Option<Fault>,
+    /// Instructions in the last batch.
+    pub(crate) instructions: u64,
+}
 
-const CENSUS: [&str; 8] = ["0/0", "0/1", "1", "2", "3/0", "3/1", "3/2", "3/3"];
-
-impl Census {
+impl Notes {
     #[inline]
-    fn add(&mut self, packet: &Packet) {
-        self.0[match packet {
+    fn count(&mut self, packet: &Packet) {
+        self.packets[match packet {
             Packet::BranchCount(_) => 0,
             Packet::JumpTarget(_) => 1,
             Packet::Branches(_) => 2,
@@ -36,26 +44,17 @@ impl Census {
         }] += 1;
     }
 
-    pub(crate) fn merge(&mut self, other: &Census) {
-        for (all, count) in self.0.iter_mut().zip(other.0) {
+    /// Adds the notes of the part that follows.
+    pub(crate) fn merge(&mut self, later: &Notes) {
+        for (all, count) in self.packets.iter_mut().zip(later.packets) {
             *all += count;
         }
+        self.fault = later.fault.or(self.fault);
     }
 
-    /// The formats that there are, by name.
-    pub(crate) fn by_name(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        CENSUS.into_iter().zip(self.0).filter(|(_, n)| *n > 0)
+    pub(crate) fn census(&self) -> Census {
+        Census::new(&FORMATS, self.packets)
     }
-}
-
-/// What was counted and found on the way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Notes {
-    pub(crate) census: Census,
-    /// Why the last packet could not be followed.
-    pub(crate) fault: Option<Fault>,
-    /// Instructions in the last batch.
-    pub(crate) instructions: u64,
 }
 
 /// Decodes packet by packet.
@@ -182,7 +181,7 @@ impl Serial {
                     if std::mem::take(&mut self.begins) {
                         self.decoder.accept_begin(packet, offset, frame.time);
                     } else {
-                        notes.census.add(&packet);
+                        notes.count(&packet);
                         self.decoder.accept(packet, offset, frame.len, frame.time);
                     }
                 }
@@ -210,7 +209,7 @@ impl Serial {
             && (1..=16).contains(&len)
             && let Some(packet) = Packet::read_flow(payload, len, &layout)
         {
-            notes.census.add(&packet);
+            notes.count(&packet);
             made = self.decoder.quick(packet, start + at as u64, len + 1, batch);
             at += len as usize + 1;
             frames += 1;
@@ -252,5 +251,5 @@ impl Serial {
 fn give_foreign(batch: &mut Batch, offset: u64, frame: &Frame, payload: &[u8], joined: bool) {
     let data = batch.add_bytes(payload);
     let code = if joined && frame.kind == Kind::Data { attach::PACKET } else { u32::from(frame.code) };
-    batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Etrace, code, data }));
+    batch.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));
 }

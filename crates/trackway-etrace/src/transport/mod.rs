@@ -2,6 +2,8 @@
 
 mod buffer;
 mod framing;
+mod lengths;
 
 pub(crate) use buffer::Buffer;
 pub use framing::*;
+pub(crate) use lengths::{read_lengths, write_lengths};

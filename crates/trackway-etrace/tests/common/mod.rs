@@ -6,7 +6,7 @@ pub mod round;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::{Config, Lift, Lower};
+use trackway_etrace::{Config, Lower, Plan, lift_by};
 use trackway_image::{Image, Space};
 use trackway_testkit::random::{Program, Seen};
 
@@ -41,7 +41,8 @@ pub struct Found {
 pub fn decode(bytes: &[u8], config: &Config, image: &Arc<Image>, jobs: usize) -> Found {
     // Small parts, so that short traces are cut too.
     let input = Input::from_vec(bytes.to_vec());
-    let mut lift = Lift::with_parts(input, config, Arc::clone(image), jobs, 40).unwrap();
+    let mut lift =
+        lift_by(input, config, Arc::clone(image), &Plan { part_bytes: 40, ..Plan::new(jobs) }).unwrap();
     let mut seen_by = Context::default();
     let mut memory = image.memory(&seen_by);
     let (mut found, mut batch) = (Found::default(), Batch::default());

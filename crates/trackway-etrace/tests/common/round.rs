@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_etrace::{Config, Dialect, Lift, Lower, SupportLayout, TrapVector};
+use trackway_etrace::{Config, Dialect, Lower, SupportLayout, TrapVector, lift};
 use trackway_image::Image;
 
 /// What both sides must agree on.
@@ -99,7 +99,7 @@ pub fn there_and_back(case: &Case, config: &Config) -> u64 {
     lower.finish().unwrap();
     let bytes = lower.into_inner();
     let length = bytes.len() as u64;
-    let mut lift = Lift::new(Input::from_vec(bytes), config, Arc::clone(&case.image), 1).unwrap();
+    let mut lift = lift(Input::from_vec(bytes), config, Arc::clone(&case.image), 1).unwrap();
     let memory = case.image.memory(&Context::default());
     let (mut seen, mut batch) = (Seen::default(), Batch::default());
     while lift.fill(&mut batch).unwrap_or_else(|error| panic!("{}: {error}\n{:?}", case.name, config.options))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_etrace::wire::instruction::{Packet, qual_status};
-use trackway_etrace::{Config, Dialect, Lift, Lower, Reader, ResyncMode};
+use trackway_etrace::{Config, Dialect, Lower, Reader, ResyncMode, lift};
 use trackway_image::Image;
 use trackway_testkit::random::{Leave, Numbers, Program, Rates, Walk};
 
@@ -180,7 +180,7 @@ pub(crate) struct Found {
 }
 
 pub(crate) fn decode(world: &World, config: &Config, bytes: &[u8]) -> Found {
-    let mut lift = Lift::new(Input::from_vec(bytes.to_vec()), config, Arc::clone(&world.image), 1).unwrap();
+    let mut lift = lift(Input::from_vec(bytes.to_vec()), config, Arc::clone(&world.image), 1).unwrap();
     let memory = world.image.memory(&Context::default());
     let (mut found, mut batch) = (Found::default(), Batch::default());
     while lift.fill(&mut batch).unwrap() {

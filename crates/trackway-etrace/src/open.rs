@@ -1,12 +1,12 @@
-//! E-Trace in the list of formats.
+//! E-Trace as a format: opening, copying and creating traces.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Losses, Meta, Output, Rule, Sink, Source};
-use trackway_etrace::transport::Framing;
-use trackway_etrace::{Config, Lift, Lower, Reader, Text, Writer};
+use trackway_core::{
+    Batch, Cancel, Finding, FormatId, Input, Isa, Items, Losses, Meta, Output, Rule, Sink, Source,
+};
 use trackway_format::{
     Content, Error, Format, Key, Opened, Opening, Probe, Program, Recognised, Result, Settings, Writing,
     wrong_architecture,
@@ -14,15 +14,27 @@ use trackway_format::{
 use trackway_image::{Image, Space};
 use trackway_io::FileError;
 
-/// E-Trace.
-pub(crate) struct Etrace;
+use crate::check::check;
+use crate::config::{Config, ImageRule, Order};
+use crate::lift::{Plan, isa_of, lift_by, meta, source_ids};
+use crate::lower::Lower;
+use crate::rules::RULES;
+use crate::transport::{Framing, read_lengths, write_lengths};
+use crate::wire::{Reader, Text, Writer};
 
-/// Keys that only an E-Trace configuration has at top level.
+/// E-Trace in the list of formats.
+#[derive(Debug)]
+pub struct Etrace;
+
+/// E-Trace in the list of formats.
+pub static FORMAT: Etrace = Etrace;
+
+/// Keys at the top level of a settings file that only E-Trace has.
 const MARKS: [&str; 4] = ["dialect", "framing", "iaddress_width", "ioptions"];
 
 impl Format for Etrace {
     fn id(&self) -> FormatId {
-        FormatId::Etrace
+        crate::ID
     }
 
     fn title(&self) -> &'static str {
@@ -34,36 +46,36 @@ impl Format for Etrace {
     }
 
     fn rules(&self) -> &'static [&'static Rule] {
-        &[]
+        RULES
     }
 
     fn keys(&self) -> &'static [Key] {
-        &[]
+        Config::keys()
     }
 
     fn is_at_top_level(&self, settings: &Settings) -> bool {
-        MARKS.iter().any(|key| settings.has(key))
+        !settings.has("etrace") && MARKS.iter().any(|key| settings.has(key))
     }
 
-    /// There is no magic number: the settings say it.
+    /// There is no magic number: the settings name the format.
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
-        (!probe.file.is_folder && describes(probe.settings)).into()
+        (!probe.file.is_folder && describe_etrace(probe.settings)).into()
     }
 
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
-        let Opening { file, settings, program, threads, .. } = opening;
+        let Opening { file, settings, program, threads, source, cancel, .. } = opening;
         let mut config = read_config(&settings)?;
         if let (Framing::Bare { lengths }, Some(name)) = (&mut config.framing, &config.lengths_file) {
-            *lengths = read_lengths(&settings.resolve(name))?;
+            let path = settings.resolve(name);
+            let text = std::fs::read_to_string(&path).map_err(FileError::at(&path))?;
+            *lengths =
+                read_lengths(&text).map_err(|error| Error::Config(format!("{}: {error}", path.display())))?;
         }
-        let image = Arc::new(load(&program, &settings)?);
-        let isa = image
-            .isa()
-            .filter(|isa| matches!(isa, Isa::Rv32 | Isa::Rv64))
-            .unwrap_or(if config.params.iaddress_width <= 32 { Isa::Rv32 } else { Isa::Rv64 });
-        let meta = trackway_etrace::meta(&config, isa);
-        let content = Content::new(file.input);
-        Ok(Box::new(OpenedEtrace { content, config, image, meta, threads }))
+        let image = Arc::new(load(&program, &config, &settings)?);
+        let meta = meta(&config, isa_of(&config, &image));
+        let source = source.map(|name| source_id(&name, &config)).transpose()?;
+        let plan = Plan { source, ..Plan::new(threads) };
+        Ok(Box::new(OpenedEtrace { content: Content::new(file.input), config, image, meta, plan, cancel }))
     }
 
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
@@ -72,42 +84,46 @@ impl Format for Etrace {
             Isa::Rv32 | Isa::Rv64 => meta.isa,
             _ => return Err(wrong_architecture("E-Trace", "RISC-V", meta)),
         };
-        if !describes(writing.settings) && isa == Isa::Rv64 {
+        if !describe_etrace(writing.settings) && isa == Isa::Rv64 {
             config.params.iaddress_width = 64;
         }
-        let image = load(writing.program, writing.settings)?;
+        let image = load(writing.program, &config, writing.settings)?;
         let image = (!image.is_empty()).then_some(&image);
-        let lower = Lower::new(plain(writing.target.create()?), &config, isa, image);
+        let lower = Lower::new(writer(writing.target.create()?), &config, isa, image);
         let lower = lower.map_err(|error| Error::Config(error.to_string()))?;
-        // That is how our encoder does it.
-        config.data.order = trackway_etrace::Order::Retired;
-        let sidecar = Sidecar::new(&mut config, &writing);
-        Ok(Box::new(WithSidecar { lower, sidecar, config }))
+        // The order in which this encoder sends data packets.
+        config.data.order = Order::Retired;
+        let sidecar = Sidecar::new(config, &writing);
+        Ok(Box::new(WithSidecar { lower, sidecar }))
     }
 }
 
-/// Is this the configuration of an E-Trace?
-fn describes(settings: &Settings) -> bool {
-    settings.has("etrace") || MARKS.iter().any(|key| settings.has(key))
+/// Are these settings of an E-Trace?
+fn describe_etrace(settings: &Settings) -> bool {
+    settings.has("etrace") || FORMAT.is_at_top_level(settings)
 }
 
 fn read_config(settings: &Settings) -> Result<Config> {
-    if !describes(settings) {
+    if !describe_etrace(settings) {
         return Ok(Config::default());
     }
-    Config::from_table(&settings.table).map_err(|error| settings.wrong(&error.to_string()))
+    let section = Config::section(&settings.table);
+    settings.refuse_unknown(if settings.has("etrace") { "etrace" } else { "" }, &section, Config::keys())?;
+    Config::from_section(section).map_err(|error| settings.wrong(&error.to_string()))
 }
 
-fn read_lengths(path: &Path) -> Result<Vec<u32>> {
-    let text = std::fs::read_to_string(path).map_err(FileError::at(path))?;
-    let numbers = text.split_ascii_whitespace().map(str::parse).collect::<std::result::Result<_, _>>();
-    numbers.map_err(|error| Error::Config(format!("{}: {error}", path.display())))
+/// The id of a source, `3` or `source 3`.
+fn source_id(name: &str, config: &Config) -> Result<u32> {
+    if config.framing.source_bits() == 0 {
+        return Err(Error::Config(format!("--source {name}: the framing has no source ids")));
+    }
+    let number = name.strip_prefix("source ").unwrap_or(name).parse();
+    number.map_err(|_| Error::Config(format!("--source {name}: expected the number of a source")))
 }
 
 /// The program that the user names, or `program` of the settings, and `[[image]]`.
-fn load(program: &Program, settings: &Settings) -> Result<Image> {
+fn load(program: &Program, config: &Config, settings: &Settings) -> Result<Image> {
     let mut image = program.load()?;
-    let config = read_config(settings)?;
     let read = |path: &Path| std::fs::read(path).map(Arc::new).map_err(FileError::at(path));
     if program.elf.is_empty() {
         for name in &config.program {
@@ -126,31 +142,32 @@ fn load(program: &Program, settings: &Settings) -> Result<Image> {
             address => image.add_elf(&name, bytes, address, space)?,
         }
     }
-    Ok(image)
+    match image.isa() {
+        None | Some(Isa::Rv32 | Isa::Rv64 | Isa::Other) => Ok(image),
+        Some(isa) => Err(Error::Config(format!("the program is {isa}; E-Trace needs a RISC-V program"))),
+    }
 }
 
-fn plain(output: Output) -> Box<dyn Write + Send> {
+fn writer(output: Output) -> Box<dyn Write + Send> {
     match output {
         Output::File(file) => Box::new(std::io::BufWriter::new(file)),
         Output::Stream(stream) => stream,
     }
 }
 
-/// The configuration that is written beside a trace, so that the trace can be read again.
+/// Settings that are written beside a trace, so that it can be read again.
 struct Sidecar {
     path: PathBuf,
+    config: Config,
 }
 
 impl Sidecar {
     /// For the trace that is written, if it is a file; names the programs relative to it.
-    fn new(config: &mut Config, writing: &Writing<'_>) -> Option<Self> {
+    fn new(mut config: Config, writing: &Writing<'_>) -> Option<Self> {
         let trace = writing.target.path.as_deref()?;
         let folder = trace.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-        let from = writing.settings.path.as_deref().and_then(Path::parent).map(Path::to_path_buf);
-        let moved = |name: &str| match &from {
-            Some(from) => relative(&from.join(name), &folder),
-            None => name.to_string(),
-        };
+        let from = writing.settings.path.as_deref().and_then(Path::parent);
+        let moved = |name: &str| from.map_or(name.to_string(), |from| relative(&from.join(name), &folder));
         config.program = config.program.iter().map(|name| moved(name)).collect();
         for rule in &mut config.images {
             rule.path = moved(&rule.path);
@@ -163,11 +180,7 @@ impl Sidecar {
                 let path = relative(&path, &folder);
                 match address {
                     None => config.program.push(path),
-                    Some(_) => config.images.push(trackway_etrace::ImageRule {
-                        path,
-                        address,
-                        ..trackway_etrace::ImageRule::default()
-                    }),
+                    Some(_) => config.images.push(ImageRule { path, address, ..ImageRule::default() }),
                 }
             }
         }
@@ -178,11 +191,21 @@ impl Sidecar {
             let lengths = path.with_extension("lengths");
             config.lengths_file = lengths.file_name().map(|name| name.to_string_lossy().into_owned());
         }
-        Some(Sidecar { path })
+        Some(Sidecar { path, config })
+    }
+
+    /// Writes it, and the lengths of bare payloads.
+    fn write(&self, lengths: &[u32]) -> std::result::Result<(), FileError> {
+        std::fs::write(&self.path, self.config.to_toml()).map_err(FileError::at(&self.path))?;
+        if self.config.lengths_file.is_some() {
+            let path = self.path.with_extension("lengths");
+            std::fs::write(&path, write_lengths(lengths)).map_err(FileError::at(&path))?;
+        }
+        Ok(())
     }
 }
 
-/// `path` as seen from `folder`, where both can be found; else as it is.
+/// `path` as seen from `folder`, where both exist; else unchanged.
 fn relative(path: &Path, folder: &Path) -> String {
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     let (Ok(to), Ok(from)) = (path.canonicalize(), folder.canonicalize()) else {
@@ -198,11 +221,10 @@ fn relative(path: &Path, folder: &Path) -> String {
     out.to_string_lossy().into_owned()
 }
 
-/// The encoder, and the configuration written beside its output at the end.
+/// The encoder, and the settings written beside its output at the end.
 struct WithSidecar {
     lower: Lower<Box<dyn Write + Send>>,
     sidecar: Option<Sidecar>,
-    config: Config,
 }
 
 impl Sink for WithSidecar {
@@ -213,12 +235,7 @@ impl Sink for WithSidecar {
     fn finish(&mut self) -> trackway_core::Result<Losses> {
         let losses = self.lower.finish()?;
         if let Some(sidecar) = &self.sidecar {
-            std::fs::write(&sidecar.path, self.config.to_toml())?;
-            if self.config.lengths_file.is_some() {
-                let lengths = &self.lower.encoder().writer.lengths;
-                let text: String = lengths.iter().map(|length| format!("{length}\n")).collect();
-                std::fs::write(sidecar.path.with_extension("lengths"), text)?;
-            }
+            sidecar.write(&self.lower.encoder().writer.lengths).map_err(|failed| failed.error)?;
         }
         Ok(losses)
     }
@@ -229,7 +246,8 @@ struct OpenedEtrace {
     config: Config,
     image: Arc<Image>,
     meta: Meta,
-    threads: usize,
+    plan: Plan,
+    cancel: Cancel,
 }
 
 impl Opened for OpenedEtrace {
@@ -247,16 +265,22 @@ impl Opened for OpenedEtrace {
 
     fn events(&mut self) -> Result<Box<dyn Source>> {
         if self.image.is_empty() {
-            return Err(Error::Config(
-                "E-Trace is decoded against the program that ran: give it with --elf, or `program` in the configuration"
-                    .into(),
-            ));
+            let text = "E-Trace is decoded against the program that ran: name it with --elf, or with `program` in \
+                        the settings";
+            return Err(Error::Config(text.into()));
         }
-        Ok(Box::new(Lift::new(self.content.input()?, &self.config, Arc::clone(&self.image), self.threads)?))
-    }
-
-    fn bytes(&mut self) -> Result<Input> {
-        Ok(self.content.input()?)
+        let mut input = self.content.input()?;
+        if let Some(id) = self.plan.source {
+            let bytes = input.read_whole().map_err(trackway_core::Error::from)?;
+            let known = source_ids(&bytes, &self.config);
+            if !known.contains(&id) {
+                let known: Vec<_> = known.iter().map(u32::to_string).collect();
+                return Err(Error::Config(format!("--source {id}: there are {}", known.join(", "))));
+            }
+            input = Input::Whole(bytes);
+        }
+        let lift = lift_by(input, &self.config, Arc::clone(&self.image), &self.plan)?;
+        Ok(Box::new(lift.with_cancel(self.cancel.clone())))
     }
 
     fn items(&mut self) -> Result<Box<dyn Items>> {
@@ -264,32 +288,29 @@ impl Opened for OpenedEtrace {
     }
 
     fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_etrace::check(self.content.input()?, &self.config, report)?)
+        Ok(check(self.content.input()?, &self.config, report)?)
     }
 
-    /// The same packets, byte for byte.
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
-        let mut config = self.config.clone();
-        let sidecar = Sidecar::new(&mut config, &writing);
-        let mut out = plain(writing.target.create()?);
+        let sidecar = Sidecar::new(self.config.clone(), &writing);
+        let mut out = writer(writing.target.create()?);
         let mut reader = Reader::new(self.content.input()?, &self.config);
-        let mut writer = Writer::new(&self.config);
+        let mut packets = Writer::new(&self.config);
         let mut items = 0;
         while let Some(item) = reader.read()? {
-            writer.write_item(&item)?;
-            out.write_all(&writer.bytes).map_err(trackway_core::Error::from)?;
-            writer.clear();
+            packets.write_item(&item)?;
+            out.write_all(&packets.bytes).map_err(trackway_core::Error::from)?;
+            packets.clear();
             items += 1;
         }
         out.flush().map_err(trackway_core::Error::from)?;
         if let Some(sidecar) = sidecar {
-            std::fs::write(&sidecar.path, config.to_toml()).map_err(FileError::at(&sidecar.path))?;
-            if config.lengths_file.is_some() {
-                let text: String = writer.lengths.iter().map(|length| format!("{length}\n")).collect();
-                let path = sidecar.path.with_extension("lengths");
-                std::fs::write(&path, text).map_err(FileError::at(&path))?;
-            }
+            sidecar.write(&packets.lengths)?;
         }
         Ok(items)
+    }
+
+    fn bytes(&mut self) -> Result<Input> {
+        self.content.input()
     }
 }
