@@ -1,4 +1,4 @@
-//! From events to the data interface: what an instruction's recorded accesses are at the port.
+//! From events to the data interface: recorded accesses as transfers at the port.
 
 use trackway_core::*;
 
@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::port::expected::{Atomic, Csr, CsrOperand, Expectations, Expected};
 use crate::port::{Access, Dtype, Transfer};
 
-/// Makes transfers of recorded accesses.
+/// Forms transfers from recorded accesses.
 #[derive(Debug)]
 pub(crate) struct AccessBuilder {
     expectations: Expectations,
@@ -16,19 +16,21 @@ pub(crate) struct AccessBuilder {
     has_data: bool,
     split: bool,
     latency: u64,
-    /// Accesses so far: the clock of invented latencies.
+    /// Accesses so far: the clock of made-up latencies.
     now: u64,
-    /// Split: data on their way, by id, and when they come.
-    under_way: Vec<(u32, Option<u128>, u64)>,
+    /// Split: loads in flight: id, data, and when they arrive.
+    in_flight: Vec<(u32, Option<u128>, u64)>,
+    /// Split: ids that are not in use.
     free: Vec<u32>,
-    /// Data that are not recorded, and accesses that found no place.
+    /// Accesses whose data are not recorded.
     pub(crate) invented: u64,
-    pub(crate) odd: u64,
-    /// Accesses told: of memory, of registers.
-    pub(crate) told: (u64, u64),
+    /// Recorded accesses that the instruction does not make.
+    pub(crate) unmatched: u64,
+    /// Accesses emitted, of memory and of CSRs.
+    pub(crate) emitted: (u64, u64),
 }
 
-/// The accesses of one instruction.
+/// The recorded accesses of one instruction.
 #[derive(Clone, Copy)]
 pub(crate) struct Recorded<'a> {
     pub(crate) batch: &'a Batch,
@@ -76,15 +78,15 @@ impl AccessBuilder {
             split: config.data.split,
             latency: config.data.latency.into(),
             now: 0,
-            under_way: Vec::new(),
+            in_flight: Vec::new(),
             free: (0..1 << config.params.lrid_width).rev().collect(),
             invented: 0,
-            odd: 0,
-            told: (0, 0),
+            unmatched: 0,
+            emitted: (0, 0),
         }
     }
 
-    /// What the instruction does, with what is recorded of it.
+    /// The accesses of an instruction, with the recorded data.
     pub(crate) fn instruction(
         &mut self,
         iaddr: u64,
@@ -92,7 +94,7 @@ impl AccessBuilder {
         recorded: Recorded<'_>,
         out: &mut Vec<DataItem>,
     ) {
-        let begun = self.told.0;
+        let begun = self.emitted.0;
         match self.expectations.get(encoding) {
             Expected::Nothing => {}
             Expected::Single(dtype, dsize) => self.one(iaddr, dtype, dsize, recorded, out),
@@ -106,16 +108,16 @@ impl AccessBuilder {
                     let size = access.size.max(1).ilog2() as u8;
                     let fits = access.size == 1 << size && size <= 4 && dsize.is_none_or(|of| of == size);
                     if access.kind == kind && fits && !access.range {
-                        self.tell(iaddr, dtype, size, access, recorded, out);
+                        self.emit_access(iaddr, dtype, size, access, recorded, out);
                     }
                 }
                 out.push(DataItem::new(iaddr, Activity::Silence(dtype, dsize)));
             }
         }
-        self.odd += u64::from(recorded.accesses.mem_len).saturating_sub(self.told.0 - begun);
+        self.unmatched += u64::from(recorded.accesses.mem_len).saturating_sub(self.emitted.0 - begun);
     }
 
-    /// What an instruction could do of which nothing is recorded.
+    /// The accesses that an instruction could make where nothing is recorded.
     pub(crate) fn silent(&mut self, iaddr: u64, encoding: u32, out: &mut Vec<DataItem>) {
         let mut silence = |dtype, dsize| out.push(DataItem::new(iaddr, Activity::Silence(dtype, dsize)));
         match self.expectations.get(encoding) {
@@ -136,13 +138,13 @@ impl AccessBuilder {
         let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
         let failed = recorded.access(MemKind::Faulting, dsize).filter(|_| self.split && dtype == Dtype::LOAD);
         match recorded.access(kind, dsize).or(failed) {
-            Some(access) => self.tell(iaddr, dtype, dsize, access, recorded, out),
+            Some(access) => self.emit_access(iaddr, dtype, dsize, access, recorded, out),
             None => out.push(DataItem::new(iaddr, Activity::Silence(dtype, Some(dsize)))),
         }
     }
 
-    /// A load or a store.
-    fn tell(
+    /// Emits a load or a store.
+    fn emit_access(
         &mut self,
         iaddr: u64,
         dtype: Dtype,
@@ -151,14 +153,14 @@ impl AccessBuilder {
         recorded: Recorded<'_>,
         out: &mut Vec<DataItem>,
     ) {
-        let data = self.known(recorded.value(access.data));
-        self.told.0 += 1;
+        let data = self.data_or_zero(recorded.value(access.data));
+        self.emitted.0 += 1;
         let failed = access.kind == MemKind::Faulting;
-        self.give(iaddr, Access { dtype, daddr: access.address, dsize, data, operand: 0 }, failed, out);
+        self.emit(iaddr, Access { dtype, daddr: access.address, dsize, data, operand: 0 }, failed, out);
     }
 
-    /// The data, or an invention where packets have to have some.
-    fn known(&mut self, data: Option<u128>) -> u128 {
+    /// The data, or zero where packets need some and none are recorded.
+    fn data_or_zero(&mut self, data: Option<u128>) -> u128 {
         self.invented += u64::from(data.is_none() && self.has_data);
         data.unwrap_or(0)
     }
@@ -170,7 +172,7 @@ impl AccessBuilder {
                 let stored = recorded.batch.mem_extra_of(access).map(|extra| extra.stored);
                 (recorded.value(access.data), stored.and_then(|of| recorded.value(of)), access.address, 1)
             }
-            // Some producers tell both halves.
+            // Some producers record both halves.
             None => match (recorded.access(MemKind::Read, dsize), recorded.access(MemKind::Write, dsize)) {
                 (Some(read), Some(write)) => {
                     (recorded.value(read.data), recorded.value(write.data), read.address, 2)
@@ -185,8 +187,8 @@ impl AccessBuilder {
                 }
             },
         };
-        self.told.0 += count;
-        let data = self.known(loaded);
+        self.emitted.0 += count;
+        let data = self.data_or_zero(loaded);
         let source = match atomic.rs2 {
             0 => Some(0),
             rs2 => recorded.source(RegClass::Int, rs2.into()),
@@ -197,62 +199,62 @@ impl AccessBuilder {
         let operand = operand.or(derived).unwrap_or(0);
         let access = Access { dtype: atomic.dtype(), daddr: address, dsize, data, operand };
         if self.atomics {
-            return self.give(iaddr, access, false, out);
+            return self.emit(iaddr, access, false, out);
         }
         let stored = stored.unwrap_or_else(|| atomic.stored(data as u64, operand as u64).into());
-        self.give(iaddr, Access { dtype: Dtype::LOAD, operand: 0, ..access }, false, out);
-        self.give(iaddr, Access { dtype: Dtype::STORE, data: stored, operand: 0, ..access }, false, out);
+        self.emit(iaddr, Access { dtype: Dtype::LOAD, operand: 0, ..access }, false, out);
+        self.emit(iaddr, Access { dtype: Dtype::STORE, data: stored, operand: 0, ..access }, false, out);
     }
 
     fn csr(&mut self, iaddr: u64, csr: &Csr, recorded: Recorded<'_>, out: &mut Vec<DataItem>) {
         if self.has_data && !recorded.names_csr(csr.number) {
             return out.push(DataItem::new(iaddr, Activity::Silence(csr.dtype, None)));
         }
-        let data = if csr.reads { self.known(recorded.source(RegClass::Csr, csr.number)) } else { 0 };
+        let data = if csr.reads { self.data_or_zero(recorded.source(RegClass::Csr, csr.number)) } else { 0 };
         let operand = match csr.operand {
             CsrOperand::Immediate(immediate) => immediate.into(),
             CsrOperand::Register(0) => 0,
-            CsrOperand::Register(rs1) => self.known(recorded.source(RegClass::Int, rs1.into())),
+            CsrOperand::Register(rs1) => self.data_or_zero(recorded.source(RegClass::Int, rs1.into())),
         };
-        self.told.1 += 1;
+        self.emitted.1 += 1;
         let access = Access { dtype: csr.dtype, daddr: csr.number.into(), dsize: 3, data, operand };
-        self.give(iaddr, access, false, out);
+        self.emit(iaddr, access, false, out);
     }
 
-    /// Hands the access on, in two phases where the interface is split.
-    fn give(&mut self, iaddr: u64, access: Access, failed: bool, out: &mut Vec<DataItem>) {
+    /// Emits the access, in two phases where the interface is split.
+    fn emit(&mut self, iaddr: u64, access: Access, failed: bool, out: &mut Vec<DataItem>) {
         self.now += 1;
-        self.due(iaddr, out);
+        self.end_due(iaddr, out);
         let mut push = |transfer| out.push(DataItem::new(iaddr, Activity::Transfer(transfer)));
         if !self.split || !(access.dtype == Dtype::LOAD || access.dtype.is_atomic()) {
             return push(Transfer::Unified(access));
         }
         if self.free.is_empty() {
-            // All ids are taken: the oldest load has to end first.
-            let (lid, data, _) = self.under_way.remove(0);
+            // All ids are in use: the oldest load ends first.
+            let (lid, data, _) = self.in_flight.remove(0);
             push(Transfer::Response { lid, data });
             self.free.push(lid);
         }
         let Some(lrid) = self.free.pop() else { return };
         push(Transfer::Request { access: Access { data: 0, ..access }, lrid });
-        // Out of order, and always the same way.
+        // Out of order, but reproducible.
         let wait = access.daddr.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let due = self.now + if self.latency == 0 { 0 } else { wait % (self.latency + 1) };
-        self.under_way.push((lrid, (!failed).then_some(access.data), due));
-        self.due(iaddr, out);
+        self.in_flight.push((lrid, (!failed).then_some(access.data), due));
+        self.end_due(iaddr, out);
     }
 
-    /// Loads whose data come now.
-    fn due(&mut self, iaddr: u64, out: &mut Vec<DataItem>) {
-        while let Some(n) = self.under_way.iter().position(|(_, _, due)| *due <= self.now) {
-            let (lid, data, _) = self.under_way.remove(n);
+    /// Ends the loads whose data are due.
+    fn end_due(&mut self, iaddr: u64, out: &mut Vec<DataItem>) {
+        while let Some(n) = self.in_flight.iter().position(|(_, _, due)| *due <= self.now) {
+            let (lid, data, _) = self.in_flight.remove(n);
             self.free.push(lid);
             out.push(DataItem::new(iaddr, Activity::Transfer(Transfer::Response { lid, data })));
         }
     }
 
-    /// Everything that is still on its way.
-    pub(crate) fn rest(&mut self) -> Vec<Transfer> {
-        self.under_way.drain(..).map(|(lid, data, _)| Transfer::Response { lid, data }).collect()
+    /// Ends all loads in flight.
+    pub(crate) fn drain(&mut self) -> Vec<Transfer> {
+        self.in_flight.drain(..).map(|(lid, data, _)| Transfer::Response { lid, data }).collect()
     }
 }

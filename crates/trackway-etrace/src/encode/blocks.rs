@@ -1,4 +1,4 @@
-//! From events to the port: forms retirement blocks and cycles out of any RISC-V execution.
+//! From events to the port: forms retirement blocks and cycles from any RISC-V execution.
 
 use std::sync::Arc;
 
@@ -13,65 +13,65 @@ use super::{Encoder, PortTrap};
 use crate::config::Config;
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
 
-/// An instruction that retired, or a straight run that ends with it; where it goes is not known yet.
+/// An instruction that retired, or a straight run that ends with it; its successor is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     /// First instruction of the run.
     start: u64,
-    /// The last one.
+    /// Last instruction of the run.
     address: u64,
-    /// Its length in bytes.
+    /// Length of the last instruction in bytes.
     length: u8,
-    /// Where its encoding says that it goes.
-    goes: Target,
+    /// Its target by its encoding.
+    target: Target,
     control: Control,
     taken: Option<bool>,
     sijump: bool,
     notify: bool,
 }
 
-/// Where an encoding says that control goes, if it is not a branch that is not taken.
+/// Where an instruction leads by its encoding, unless it is a branch that is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
-    /// To the next instruction.
-    On,
-    To(u64),
-    /// Only the machine knows.
-    Anywhere,
+    /// The next instruction.
+    Next,
+    Address(u64),
+    /// Known at run time only.
+    Unknown,
 }
 
 impl Target {
     #[inline(always)]
-    fn of(flow: &Flow) -> Target {
+    fn new(flow: &Flow) -> Target {
         match flow.target {
-            Some(target) => Target::To(target),
-            None if flow.control.is_indirect() => Target::Anywhere,
-            None => Target::On,
+            Some(target) => Target::Address(target),
+            None if flow.control.is_indirect() => Target::Unknown,
+            None => Target::Next,
         }
     }
 }
 
 impl Pending {
-    /// The address behind it.
+    /// The address after it.
     #[inline(always)]
     fn end(&self) -> u64 {
         self.address.wrapping_add(u64::from(self.length))
     }
 
-    /// Where control goes, if that is known already; `taken` is for branches.
+    /// The next instruction, if it is known already; `taken` is for branches.
     fn successor(&self, taken: Option<bool>) -> Option<u64> {
-        match (self.goes, self.control) {
-            (Target::To(target), Control::Branch) => {
+        match (self.target, self.control) {
+            (Target::Address(target), Control::Branch) => {
                 taken.map(|taken| if taken { target } else { self.end() })
             }
-            (Target::To(target), _) => Some(target),
-            (Target::Anywhere, _) => None,
-            (Target::On, _) => Some(self.end()),
+            (Target::Address(target), _) => Some(target),
+            (Target::Unknown, _) => None,
+            (Target::Next, _) => Some(self.end()),
         }
     }
 }
 
-/// Instructions in a block: as many as there are, unless filters look at blocks.
+/// Most instructions in a block: no limit, unless filters look at blocks.
 fn max_block(config: &Config) -> u32 {
     match config.encoder.block {
         0 if config.filters.ifilters | config.filters.dfilters != 0 => config.params.retires,
@@ -80,15 +80,15 @@ fn max_block(config: &Config) -> u32 {
     }
 }
 
-/// Bytes of a plain instruction.
+/// Length of a plain instruction in bytes.
 fn plain_length(encoding: u32) -> u8 {
     if encoding & 3 == 3 { 4 } else { 2 }
 }
 
-/// Instructions in a block where nothing else limits them, and bytes of a straight run that steps are joined to.
+/// Most instructions in a block without another limit, and most bytes of a straight run that steps are joined to.
 const LARGEST_BLOCK: u32 = 1 << 20;
 
-/// Forms blocks and cycles and hands them to the encoder.
+/// Forms blocks and cycles and passes them to the encoder.
 #[derive(Debug)]
 pub(crate) struct BlockBuilder {
     isa: Isa,
@@ -101,27 +101,29 @@ pub(crate) struct BlockBuilder {
     max_blocks: usize,
     image: Option<Cursor>,
     pending: Option<Pending>,
-    /// No block ends for the number of instructions in it, and no data belong to one: straight runs can be joined.
+    /// Blocks have no limit and no data: straight runs can be joined.
     joins: bool,
-    /// Where an instruction would have to be to be joined to the pending one, which is plain.
+    /// Address of an instruction that can be joined to the pending one, which is plain.
     open: Option<u64>,
-    /// The block that is being formed, and the instructions in it.
+    /// The block that is being formed, and the number of instructions in it.
     block: Block,
     count: u32,
     blocks: Vec<Block>,
     privilege: Privilege,
-    /// What the port shows beside blocks; `ctype` is for the next one.
+    /// Signals of the port besides blocks; `ctype` is for the next one.
     port: Cycle<'static>,
-    /// Attempted and not retired, and no trap told yet: address and encoding.
+    /// An instruction that was attempted and whose trap has not come yet: address and encoding.
     attempted: Option<(u64, u32)>,
     /// Address and encoding of the instruction that retired last, for pairs.
     last: Option<(u64, u32)>,
     after_trap: bool,
-    /// Memory and register accesses that came by.
+    /// Memory and register accesses recorded.
     accesses: (u64, u64),
-    /// Data trace, if it is on; what the pending instruction does, and those of the block.
+    /// Data trace, if it is on.
     data: Option<AccessBuilder>,
+    /// Items of the pending instruction.
     pending_items: Vec<DataItem>,
+    /// Items of the block.
     items: Vec<DataItem>,
     /// Items of the blocks that wait for their cycle.
     block_items: Vec<Vec<DataItem>>,
@@ -194,13 +196,13 @@ impl BlockBuilder {
         self.close(encoder);
         self.flush(encoder);
         if let Some(data) = &mut self.data {
-            encoder.respond(data.rest());
-            let (memory, registers) = data.told;
+            encoder.respond(data.drain());
+            let (memory, registers) = data.emitted;
             encoder.losses.add(Fate::Kept, "memory accesses", memory);
             encoder.losses.add(Fate::Kept, "CSR accesses", registers);
             encoder.losses.add(Fate::Invented, "data of accesses", data.invented);
-            encoder.losses.add(Fate::Dropped, "accesses that the instruction does not make", data.odd);
-            self.accesses.0 = self.accesses.0.saturating_sub(memory + data.odd);
+            encoder.losses.add(Fate::Dropped, "accesses that the instruction does not make", data.unmatched);
+            self.accesses.0 = self.accesses.0.saturating_sub(memory + data.unmatched);
             self.accesses.1 = self.accesses.1.saturating_sub(registers);
         }
         encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
@@ -208,7 +210,7 @@ impl BlockBuilder {
         encoder.finish(self.port.cycle)
     }
 
-    /// The hot way: a plain instruction behind a plain one makes the pending run longer.
+    /// Fast path: a plain instruction after a plain one extends the pending run.
     #[inline(always)]
     fn extend(&mut self, step: &Step) -> bool {
         let (Some(pc), Some(pending)) = (self.open, &mut self.pending) else { return false };
@@ -236,7 +238,7 @@ impl BlockBuilder {
         self.accesses.0 += u64::from(accesses.mem_len);
         self.accesses.1 += u64::from(accesses.regs_len);
         if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
-            encoder.losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+            encoder.losses.add(Fate::Dropped, "placeholder instructions", 1);
             return;
         }
         let encoding = if step.length > 0 { Some(step.encoding) } else { self.fetch(pc) };
@@ -250,7 +252,7 @@ impl BlockBuilder {
         self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
     }
 
-    /// A straight run, block by block.
+    /// Takes a straight run, block by block.
     fn run(&mut self, run: &Run, batch: &Batch, encoder: &mut Encoder) {
         let mut at = run.start;
         let accesses = batch.accesses_of(run);
@@ -263,7 +265,7 @@ impl BlockBuilder {
             };
             let (mut last, mut end) = (block.last, block.end);
             if block.end > run.end {
-                // The run ends inside the block: its last instruction has two bytes or four.
+                // The run ends inside the block; its last instruction has two or four bytes.
                 end = run.end;
                 let narrow = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(2)));
                 let wide = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(4)));
@@ -277,7 +279,7 @@ impl BlockBuilder {
             let Some(encoding) = self.fetch(last) else { return self.interrupt_flow(encoder) };
             let attempted = is_last && run.attempted;
             if attempted && last > at {
-                // What comes before it retires.
+                // The instructions before it retire.
                 let before = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(2)));
                 let wide = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(4)));
                 let previous = match (before, wide) {
@@ -303,9 +305,9 @@ impl BlockBuilder {
         memory.fetch(self.isa, pc).map(|(encoding, _)| encoding).or_else(|| memory.word(pc))
     }
 
-    /// One instruction, or a straight run from `start` that ends with it.
+    /// Takes an instruction, or a straight run from `start` that ends with it.
     #[inline]
-    #[allow(clippy::too_many_arguments)] // all that is known of an instruction
+    #[allow(clippy::too_many_arguments)] // the facts of one instruction
     fn instruction(
         &mut self,
         start: u64,
@@ -323,7 +325,7 @@ impl BlockBuilder {
         let flow =
             if plain { Flow::sequential(plain_length(encoding)) } else { flow(self.isa, pc, encoding) };
         let retires = !attempted && flow.retires();
-        // It ends the straight run that is pending, or what is pending is settled.
+        // It either extends the pending run or settles it.
         let run = match &self.pending {
             Some(Pending { start: first, .. }) if retires && self.open == Some(start) => {
                 Some(*first).filter(|first| start.wrapping_sub(*first) < u64::from(LARGEST_BLOCK))
@@ -356,13 +358,13 @@ impl BlockBuilder {
         if self.data.is_some() {
             self.note_data(start, pc, encoding, recorded);
         }
-        let (start, length, goes) = (run.unwrap_or(start), flow.length, Target::of(&flow));
-        let pending = Pending { start, address: pc, length, goes, control, taken, sijump, notify: false };
+        let (start, length, target) = (run.unwrap_or(start), flow.length, Target::new(&flow));
+        let pending = Pending { start, address: pc, length, target, control, taken, sijump, notify: false };
         self.open = (self.joins && plain).then(|| pending.end());
         self.pending = Some(pending);
     }
 
-    /// What the pending instruction, and the run that ends with it, do to memory and CSRs.
+    /// Collects the accesses of the pending instruction and of the run that ends with it.
     fn note_data(&mut self, start: u64, pc: u64, encoding: u32, recorded: Option<Recorded<'_>>) {
         let mut at = start;
         while at != pc {
@@ -395,7 +397,7 @@ impl BlockBuilder {
         self.fetch(at).map(|encoding| (at, encoding))
     }
 
-    /// Now that it is known where control went, the pending instruction joins a block.
+    /// Adds the pending instruction to a block, now that its successor is known.
     #[inline(always)]
     fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
         let Some(pending) = self.pending.take() else { return };
@@ -404,7 +406,7 @@ impl BlockBuilder {
         let mut taken = false;
         if control == Control::Branch {
             taken = match (pending.taken, next) {
-                // A branch to the next instruction is taken or not; only the recording knows.
+                // A branch to the next instruction may be taken or not; only the recording knows.
                 (Some(taken), _) => taken,
                 (None, Some(next)) => next != pending.end(),
                 (None, None) => {
@@ -465,7 +467,7 @@ impl BlockBuilder {
         }
     }
 
-    /// The block is complete.
+    /// Completes the block.
     #[inline(always)]
     fn close(&mut self, encoder: &mut Encoder) {
         if self.count == 0 {
@@ -492,7 +494,7 @@ impl BlockBuilder {
         }
     }
 
-    /// The cycle is complete.
+    /// Completes the cycle.
     fn flush(&mut self, encoder: &mut Encoder) {
         if self.blocks.is_empty() {
             return;
@@ -507,7 +509,7 @@ impl BlockBuilder {
         self.port.ctype = 0;
     }
 
-    /// What is known ends here, and what comes next does not follow from it.
+    /// Ends the known flow: the next instruction does not follow from it.
     fn interrupt_flow(&mut self, encoder: &mut Encoder) {
         self.settle(None, encoder);
         self.close(encoder);
@@ -519,7 +521,7 @@ impl BlockBuilder {
     fn trap(&mut self, trap: &Trap, encoder: &mut Encoder) {
         match trap.kind {
             TrapKind::Exception | TrapKind::Interrupt | TrapKind::Unknown => {}
-            TrapKind::Return => return, // the return instruction tells
+            TrapKind::Return => return, // the return instruction implies it
             TrapKind::Reset => return self.interrupt_flow(encoder),
         }
         let attempted = self.attempted.take();
@@ -546,7 +548,7 @@ impl BlockBuilder {
         self.after_trap = true;
     }
 
-    /// An attempted instruction that no trap followed: it did trap, the recording just does not say.
+    /// Adds the trap of an attempted instruction where the recording has none.
     #[inline]
     fn invent_trap(&mut self, encoder: &mut Encoder) {
         let Some((pc, encoding)) = self.attempted.take() else { return };
@@ -556,7 +558,7 @@ impl BlockBuilder {
         self.send_trap(PortTrap { interrupt: false, cause, tval: 0, epc: Some(pc) }, encoder);
     }
 
-    /// The cause of the exception that an instruction raises by itself (privileged, table of causes).
+    /// The cause of the exception that an instruction raises (privileged spec, table of causes).
     fn usual_cause(&self, encoding: u32) -> u64 {
         match flow(self.isa, 0, encoding).control {
             Control::SystemCall => match self.privilege {
@@ -584,7 +586,7 @@ impl BlockBuilder {
         if privilege.is_none_or(|privilege| privilege == now.0) && !changes_id {
             return;
         }
-        // The instruction before still belongs to the old context; the next one tells where it went.
+        // The pending instruction still belongs to the old context, and the next one settles it.
         let (old, old_id, old_ctype) =
             self.incoming.unwrap_or((self.privilege, self.port.context, self.port.ctype));
         let ctype = if changes_id { context.change.unwrap_or(self.default_ctype).min(3) } else { old_ctype };
@@ -592,7 +594,7 @@ impl BlockBuilder {
         self.open = None;
     }
 
-    /// A context that was announced begins here.
+    /// Enters a context that was announced.
     #[inline]
     fn enter_context(&mut self, encoder: &mut Encoder) {
         if let Some((privilege, context, ctype)) = self.incoming.take() {
@@ -632,9 +634,9 @@ impl BlockBuilder {
     }
 
     fn gap(&mut self, gap: &Gap, encoder: &mut Encoder) {
-        // After a trap the handler may be anywhere: nothing is missing.
+        // After a trap the handler may be anywhere: this is not a gap.
         if self.after_trap && matches!(gap.reason, GapReason::Unexplained | GapReason::Filtered) {
-            encoder.losses.add(Fate::Dropped, "gaps behind traps", 1);
+            encoder.losses.add(Fate::Dropped, "gaps after traps", 1);
             return;
         }
         encoder.losses.add(Fate::Kept, "gaps", 1);

@@ -1,4 +1,4 @@
-//! Encoder control (chapter 2): the fields that software sees, and a trace unit that obeys them.
+//! Encoder control (chapter 2): a trace unit that software controls through its fields.
 //!
 //! ```
 //! use trackway_etrace::encode::TraceUnit;
@@ -27,12 +27,12 @@ use crate::registers::{
     SELECTION_FIELDS, Selection,
 };
 
-/// Finds a field by its name, in whatever case.
+/// Finds a field by its name, ignoring case.
 fn find<T>(fields: &'static [Register<T>], name: &str) -> Option<&'static Register<T>> {
     fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))
 }
 
-/// Where a name leads.
+/// A field of the unit.
 enum Place {
     Basic(&'static Register<Basic>),
     Mode(&'static Register<Modes>),
@@ -41,7 +41,7 @@ enum Place {
     Comparator(usize, &'static Register<Comparator>),
 }
 
-/// A trace unit: the encoder behind its control fields.
+/// A trace unit: an encoder with its control fields.
 #[derive(Clone, Debug)]
 pub struct TraceUnit {
     basic: Basic,
@@ -50,8 +50,8 @@ pub struct TraceUnit {
 }
 
 impl TraceUnit {
-    /// A unit after reset. What depends on the system (`SD` in the tables) is as the configuration says, and so is
-    /// the number of filters and comparators; `Active` and both enables are 0.
+    /// A unit after reset. System-dependent values (`SD` in the tables) and the number of filters and comparators
+    /// come from the settings; `Active` and both enables are 0.
     pub fn new(config: &Config) -> Result<Self, ConfigError> {
         let params = &config.params;
         let mut config = config.clone();
@@ -77,7 +77,7 @@ impl TraceUnit {
         &self.encoder
     }
 
-    /// Takes the bytes that were emitted.
+    /// Takes the bytes emitted so far.
     pub fn take(&mut self) -> Vec<u8> {
         self.encoder.writer.take()
     }
@@ -104,7 +104,7 @@ impl TraceUnit {
             .or_else(|| find(SELECTION_FIELDS, name).map(Place::Selection))
     }
 
-    /// Reads a field; `None` where there is no such field, or it cannot be reached.
+    /// Reads a field; `None` if it does not exist or the unit is not active.
     pub fn read(&self, name: &str) -> Option<u64> {
         let place = self.place(name)?;
         if !self.basic.active && !matches!(&place, Place::Basic(field) if field.name == "Active") {
@@ -119,20 +119,20 @@ impl TraceUnit {
         })
     }
 
-    /// Writes a field. What it changes is told by support packets; a value that the parameters do not allow is
-    /// refused, and nothing changes.
+    /// Writes a field. Support packets report changes of modes; a value that the parameters do not allow is refused
+    /// and changes nothing.
     pub fn write(&mut self, name: &str, value: u64, cycle: u64) -> Result<(), ConfigError> {
         let Some(place) = self.place(name) else {
-            return Err(ConfigError::new(name, "there is no such field"));
+            return Err(ConfigError::new(name, "no such field"));
         };
         let is_active = matches!(&place, Place::Basic(field) if field.name == "Active");
         if !self.basic.active && !is_active {
-            return Err(ConfigError::new(name, "it cannot be reached: Active is 0"));
+            return Err(ConfigError::new(name, "the unit is not active: write Active first"));
         }
         let mut config = self.config.clone();
         match place {
             Place::Basic(field) if !field.writable => {
-                return Err(ConfigError::new(name, "it can only be read"));
+                return Err(ConfigError::new(name, "read-only"));
             }
             Place::Basic(field) => {
                 let mut basic = self.basic;
@@ -197,8 +197,8 @@ impl TraceUnit {
         Selection { i_filters: self.config.filters.ifilters, d_filters: self.config.filters.dfilters }
     }
 
-    /// Takes what the port shows in a cycle. Triggers switch tracing on with their block and off behind it, where
-    /// that is enabled (4.2.4); a core that halts or is reset ends the trace.
+    /// Takes the signals of a cycle. Triggers switch tracing on before their block and off after it, where enabled
+    /// (4.2.4); a core that halts or is reset ends the trace.
     pub fn cycle(&mut self, cycle: &Cycle<'_>) -> Result<()> {
         if !self.basic.active {
             return Ok(());

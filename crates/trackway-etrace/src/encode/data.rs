@@ -1,4 +1,4 @@
-//! Accesses to packets: the history of each size, and the shortest form (7.1.3).
+//! Data accesses to packets: the history of each size, and the shortest form (7.1.3).
 
 use crate::config::Compress;
 use crate::mirrored::{History, extend, low};
@@ -7,17 +7,17 @@ use crate::wire::data::{
     Atomic, AtomicReply, AtomicRequest, Csr, Layout, LoadReply, LoadRequest, LoadStore, Packet, diff,
 };
 
-/// Bytes that every framing has room for: a header counts 31, and ids and types share them.
+/// Longest payload that every framing can hold: a header counts 31 bytes, which ids and types share.
 const LONGEST: usize = 29;
 
-/// A load or atomic whose data have not come yet.
+/// A load or atomic in flight.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     dtype: Dtype,
     dsize: u8,
 }
 
-/// Makes packets of accesses.
+/// Encodes accesses as packets.
 ///
 /// ```
 /// use trackway_etrace::Config;
@@ -28,7 +28,7 @@ struct Begun {
 /// let config = Config::from_toml("iaddress_width = 64\n[data]")?;
 /// let mut encoder = DataEncoder::new(&config);
 /// let load = |daddr, data| Transfer::Unified(Access { dtype: Dtype::LOAD, daddr, dsize: 3, data, operand: 0 });
-/// // The first of its size is full, the next one is told by what is shortest.
+/// // The first of its size is in full, the next one in its shortest form.
 /// let Some(Packet::LoadStore(first)) = encoder.packet(&load(0x8000_1000, 7)) else { unreachable!() };
 /// assert_eq!((first.diff, first.address), (diff::FULL, 0x8000_1000 >> 3));
 /// let Some(Packet::LoadStore(second)) = encoder.packet(&load(0x8000_1008, 9)) else { unreachable!() };
@@ -40,9 +40,9 @@ pub struct DataEncoder {
     layout: Layout,
     offers: Compress,
     compress: Compress,
-    /// Bytes that sign extension brings back are dropped: that is what short is.
+    /// Drop trailing bytes that sign extension restores.
     short: bool,
-    /// Reference of compression.
+    /// References of compression.
     pub history: History,
     begun: Vec<Option<Begun>>,
 }
@@ -65,8 +65,8 @@ impl DataEncoder {
         &self.layout
     }
 
-    /// The packet for a transfer; `None` where the modes leave nothing to say, a response has no request, or no
-    /// packet can hold the access.
+    /// The packet for a transfer; `None` if the modes omit everything, a response has no request, or no packet can
+    /// hold the access.
     pub fn packet(&mut self, transfer: &Transfer) -> Option<Packet> {
         let packet = match *transfer {
             Transfer::Unified(access) => self.unified(&access)?,
@@ -76,12 +76,12 @@ impl DataEncoder {
         Some(packet)
     }
 
-    /// Bytes of a packet's payload.
+    /// Length of a packet's payload in bytes.
     fn length(&self, packet: &Packet) -> usize {
         packet.write(&self.layout, self.short).map_or(usize::MAX, |payload| payload.bytes().len())
     }
 
-    /// The shortest; the first of equals. `None` where no frame can hold it.
+    /// The shortest packet, the first of equals; `None` if no frame can hold it.
     fn shortest(&self, candidates: impl Iterator<Item = Packet>) -> Option<Packet> {
         let sized = candidates.map(|packet| (self.length(&packet), packet));
         sized
@@ -121,7 +121,7 @@ impl DataEncoder {
         Access { dsize: if self.layout.csr_len == 2 { 2 } else { 3 }, ..*access }
     }
 
-    /// Can a packet hold the atomic? Its address is always shifted.
+    /// Can a packet hold the atomic? Its address must be aligned.
     fn holds_atomic(&self, access: &Access) -> bool {
         let size = u32::from(access.dsize);
         let l = &self.layout;
@@ -129,14 +129,14 @@ impl DataEncoder {
         (l.atomic_base..=largest).contains(&size) && l.format == 3 && access.daddr & ((1 << size) - 1) == 0
     }
 
-    /// Is there an address to refer to?
+    /// Is there a last address to refer to?
     fn refers(&self, access: &Access) -> bool {
         let last = self.history.address(access.dtype, access.dsize);
         let mask = (1 << access.dsize) - 1;
         last.is_some_and(|last| !access.dtype.is_atomic() || last & mask == 0)
     }
 
-    /// Address and data as they were told.
+    /// Updates the history with address and data as they were sent.
     fn note(&mut self, dtype: Dtype, dsize: u8, address: Option<u64>, data: Option<u128>) {
         if address.is_some() {
             self.history.set_address(dtype, dsize, address);
@@ -146,7 +146,7 @@ impl DataEncoder {
         }
     }
 
-    /// Data as a field: in full, or against the last value. `None` without one.
+    /// Data as a field: in full, or relative to the last value; `None` without one.
     fn coded(&self, access: &Access, code: u32) -> Option<u128> {
         let bits = access.bits();
         let last = self.history.data(access.dtype, access.dsize);
@@ -166,7 +166,7 @@ impl DataEncoder {
             .filter_map(|(code, has)| has.then_some(code))
     }
 
-    /// Ways to tell the access: `diff` in the terms of table 7.1, field of the data.
+    /// Forms of the access: `diff` as in table 7.1, and the data field.
     fn forms(&self, access: &Access) -> [Option<(u32, u128)>; 4] {
         let l = &self.layout;
         let mut forms = [None; 4];
@@ -188,8 +188,8 @@ impl DataEncoder {
         forms
     }
 
-    /// The address as a field, and whether it is unaligned. As a difference it is shifted only where the last
-    /// address was aligned too, so that all readings of the text agree.
+    /// The address as a field, and whether it is unaligned. A difference is shifted only if the last address was
+    /// aligned too, so that all readings of the text agree.
     fn address(&self, access: &Access, differential: bool) -> (u64, bool) {
         let bits = self.layout.address;
         let size = u32::from(access.dsize);
@@ -289,7 +289,7 @@ impl DataEncoder {
                     subtype: u32::from(dtype.0 & 7),
                     size,
                     index: lrid,
-                    // Without data of its own it says what table 7.6 says of data in full.
+                    // A request has no data: the code is that of data in full (table 7.6).
                     diff: if differential && self.offers == Compress::Both && l.has_data {
                         diff::FULL_DATA
                     } else {
@@ -314,15 +314,17 @@ impl DataEncoder {
         let Begun { dtype, dsize } = self.begun.get_mut(lid as usize)?.take()?;
         let size = u32::from(dsize);
         let atomic = dtype.is_atomic();
-        let reply = |resp: u32, data: u128| match atomic {
-            true => Packet::AtomicReply(AtomicReply {
+        let reply = |resp: u32, data: u128| {
+            if !atomic {
+                return Packet::LoadReply(LoadReply { size, index: lid, resp, data });
+            }
+            Packet::AtomicReply(AtomicReply {
                 size: Some(size),
                 index: lid,
                 resp,
                 data_len: if resp == 0 { 0 } else { bytes(data, size) },
                 data,
-            }),
-            false => Packet::LoadReply(LoadReply { size, index: lid, resp, data }),
+            })
         };
         let Some(data) = data else { return Some(reply(0, 0)) };
         if !self.layout.has_data {
@@ -337,7 +339,7 @@ impl DataEncoder {
     }
 }
 
-/// Bytes that keep a sign-extended value of `2^size` bytes, less 1.
+/// Bytes needed for a sign-extended value of `2^size` bytes, less 1.
 fn bytes(value: u128, size: u32) -> u32 {
     let signed = value as i128;
     let significant = 129 - if signed < 0 { (!signed).leading_zeros() } else { signed.leading_zeros() };

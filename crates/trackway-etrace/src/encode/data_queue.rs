@@ -1,10 +1,10 @@
-//! Data packets on their way between instruction packets.
+//! Data packets that wait for their place between instruction packets.
 //!
-//! A data packet is sent behind every packet that tells of older instructions and behind the synchronisation of
-//! its own, and before every other packet that tells of its own instruction or a younger one
-//! (`docs/decisions/0190-etrace-data-order.md`). Nothing in it names its instruction: a decoder takes the first
-//! that makes such an access. In exact mode, where that would be one whose access is not traced, the instruction
-//! before the right one is reported first, and what is told before it is not looked at any more.
+//! A data packet is sent after every packet that reports older instructions and after the synchronisation of its own,
+//! and before every other packet that reports its own instruction or a younger one (`docs/spec-readings/etrace.md`).
+//! It does not name its instruction: a decoder takes the first that makes such an access. In exact mode, if that
+//! would be one whose access is not traced, the instruction before the right one is reported first, and the decoder
+//! no longer considers older instructions.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,12 @@ use crate::config::Config;
 use crate::port::{Access, Block, Cycle, Dtype, Itype, Transfer, Trigger};
 use crate::wire::data::Packet;
 
-/// What an instruction of a block does to memory or CSRs.
+/// An instruction of a block that accesses memory or CSRs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DataItem {
-    /// The instruction.
+    /// Address of the instruction.
     pub(crate) iaddr: u64,
-    /// The instruction in front of it, if it is known.
+    /// Address of the instruction before it, if it is known.
     pub(crate) before: Option<u64>,
     pub(crate) activity: Activity,
 }
@@ -37,11 +37,11 @@ impl DataItem {
 pub(crate) enum Activity {
     /// An access, or a phase of one.
     Transfer(Transfer),
-    /// Nothing, where a decoder could expect an access of this type; of any size where there is none.
+    /// No access in the trace, although a decoder could expect one of this type; without a size, of any size.
     Silence(Dtype, Option<u8>),
 }
 
-/// Kinds of accesses that a decoder could expect, as bits.
+/// Kinds of accesses that a decoder could expect, a bit each.
 fn kinds(dtype: Dtype, dsize: Option<u8>) -> u32 {
     let class = match dtype {
         Dtype::LOAD => 0,
@@ -63,12 +63,13 @@ pub(super) struct DataQueue {
     pub(super) on: bool,
     encoder: DataEncoder,
     queue: VecDeque<Transfer>,
-    /// Transfers put in, and taken out.
+    /// Transfers that have entered the queue.
     pub(super) pushed: u64,
+    /// Transfers that have left it.
     sent: u64,
-    /// Accesses that a decoder could expect of instructions since the last report, and that were not sent.
+    /// Kinds of accesses that were not sent and that a decoder could expect of instructions since the last report.
     pub(super) silent: u32,
-    /// Some of them were lost since the last support packet.
+    /// Accesses were lost since the last support packet.
     pub(super) lost: bool,
 }
 
@@ -85,18 +86,18 @@ impl DataQueue {
         }
     }
 
-    /// Does nothing wait?
+    /// Is the queue empty?
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// The modes changed.
-    pub(super) fn renew(&mut self, config: &Config) {
+    /// Switches to other settings.
+    pub(super) fn reconfigure(&mut self, config: &Config) {
         self.encoder = DataEncoder::new(config);
     }
 
-    /// A synchronisation packet was sent: compression begins anew (7.1.3).
-    pub(super) fn forget(&mut self) {
+    /// Clears the references of compression, as every synchronisation packet does (7.1.3).
+    pub(super) fn clear_history(&mut self) {
         self.encoder.history.clear();
     }
 }
@@ -142,7 +143,7 @@ impl Encoder {
             }
             self.data.silent = 0;
             if item.iaddr == rest.iaddr {
-                // The row in front of the block, if there is one; else a synchronisation comes first.
+                // Report the row before the block, if there is one; else a synchronisation comes first.
                 if self.row.kind == RowKind::Retire {
                     (self.row.notify, self.row.cut, self.open) = (true, true, None);
                 }
@@ -168,7 +169,7 @@ impl Encoder {
         }
     }
 
-    /// Accesses that filters leave out become silence.
+    /// Turns accesses that filters exclude into silence.
     fn filter_items(&mut self, items: &mut [DataItem]) {
         let mut dropped = 0;
         let mut number = 0;
@@ -181,10 +182,10 @@ impl Encoder {
                 number += 1;
             }
         }
-        self.losses.add(Fate::Dropped, "data accesses that filters leave out", dropped);
+        self.losses.add(Fate::Dropped, "data accesses that filters exclude", dropped);
     }
 
-    /// Would a decoder give this access to an instruction before it? Silence is noted on the way.
+    /// Would a decoder attach this access to an older instruction? Silence is remembered for later items.
     fn is_ambiguous(&mut self, item: &DataItem, privilege: u32) -> bool {
         let iaddr = self.config.is_precise().then_some(item.iaddr);
         match item.activity {
@@ -204,7 +205,7 @@ impl Encoder {
         }
     }
 
-    /// A block that is traced, or a part of one.
+    /// Takes a block that is traced, or a part of one.
     fn block_rows(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[DataItem]) {
         let first = items.iter().take_while(|item| item.iaddr == block.iaddr);
         for item in first.clone() {
@@ -224,14 +225,14 @@ impl Encoder {
         }
     }
 
-    /// Responses that belong to no block.
+    /// Takes responses that belong to no block.
     pub(crate) fn respond(&mut self, transfers: impl IntoIterator<Item = Transfer>) {
         for transfer in transfers {
             self.enqueue(&DataItem::new(0, Activity::Transfer(transfer)));
         }
     }
 
-    /// Sends what is due up to the `end`th transfer.
+    /// Sends the transfers before the `end`th.
     #[inline]
     pub(super) fn send_data(&mut self, end: u64) {
         if self.data.sent < end {

@@ -1,13 +1,13 @@
-//! Filters and comparators (2.3, chapter 5): what qualifies for being traced.
+//! Filters and comparators (2.3, chapter 5): which instructions and accesses are traced.
 //!
-//! A [`Comparator`] is a pair of comparisons with one output. A [`Filter`] wants up to three of them, and values
-//! of other inputs. `ifilters` and `dfilters` choose the filters that qualify instructions and data accesses: one
-//! that matches is enough, and without any all is traced.
+//! A [`Comparator`] is a pair of comparisons with one output. A [`Filter`] needs up to three of them to match, and
+//! other inputs to have given values. `ifilters` and `dfilters` select the filters that qualify instructions and data
+//! accesses: one match is enough, and without filters everything is traced.
 //!
-//! A row has one *point* per half-word address of its block, and one per data access there: a filter matches
-//! the row if it matches any of its points. That is the rule of 4.4: a block is traced as a whole if any
-//! instruction in it matches, since the encoder does not know where in the block instructions begin. A data
-//! access is judged at its own instruction, where the core tells it (`iaddr_lsbs`), else at any of the block.
+//! A row has one *point* per half-word address of its block, and one per data access there; a filter matches the row
+//! if it matches any of its points. This is the rule of 4.4: a block is traced as a whole if any instruction in it
+//! matches, since the encoder does not know where in the block instructions begin. A data access is judged at its own
+//! instruction if the core has `iaddr_lsbs`, else at every instruction of the block.
 //!
 //! ```
 //! use trackway_etrace::Config;
@@ -33,24 +33,23 @@ use crate::config::FilterConfig;
 use crate::port::{Access, Block, Cycle, Dtype, Itype};
 use crate::registers::{Comparator, Filter, function, input, match_mode};
 
-/// A row: a block, what else the port shows in the cycle, and the block's data accesses with the addresses of
-/// their instructions.
+/// A block with the other signals of its cycle and its data accesses.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The block.
+    /// The block to be judged.
     pub block: &'a Block,
-    /// The cycle.
+    /// Signals of its cycle.
     pub cycle: &'a Cycle<'a>,
-    /// Data accesses, in order.
+    /// Data accesses in order, each with the address of its instruction.
     pub accesses: &'a [(u64, Access)],
 }
 
-/// What becomes of a row.
+/// The result for a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Qualified {
     /// Its instructions are traced.
     pub instructions: bool,
-    /// A watchpoint asks for its last instruction.
+    /// A watchpoint requests a report of its last instruction.
     pub notify: bool,
 }
 
@@ -58,7 +57,7 @@ pub struct Qualified {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sample {
     iaddr: Option<u64>,
-    /// The instruction there retires; else a trap hits there.
+    /// The instruction retires; otherwise it traps.
     retired: bool,
     context: u64,
     tval: Option<u64>,
@@ -76,7 +75,7 @@ impl Sample {
     }
 }
 
-/// One comparison; an input that is not defined matches nothing but "always".
+/// One comparison; an undefined input matches only "always".
 fn compare(function: u8, input: Option<u64>, value: u64, mask: u64) -> bool {
     if function >= function::MASK {
         return true;
@@ -103,7 +102,7 @@ impl Comparator {
         compare(self.s_function, sample.input(self.s_input), self.s_match, u64::MAX)
     }
 
-    /// Are both inputs defined, as far as they are looked at?
+    /// Are the inputs defined that the comparisons use?
     fn is_defined(&self, sample: &Sample) -> bool {
         let looked = |function: u8, which: u8| function >= function::MASK || sample.input(which).is_some();
         looked(self.p_function, self.p_input) && looked(self.s_function, self.s_input)
@@ -124,8 +123,8 @@ impl Comparator {
         (self.p_function < function::MASK && self.p_input == which) || (secondary && self.s_input == which)
     }
 
-    /// The output where only the instruction's address is known.
-    fn foretold(&self, iaddr: Option<u64>) -> Option<bool> {
+    /// The output, if the instruction's address alone determines it.
+    fn known_output(&self, iaddr: Option<u64>) -> Option<bool> {
         if self.match_mode == match_mode::LATCH {
             return None;
         }
@@ -148,29 +147,29 @@ impl Comparator {
     }
 }
 
-/// The filters at work.
+/// The filters with their state.
 #[derive(Clone, Debug, Default)]
 pub struct Filters {
     config: FilterConfig,
-    /// Whether anything is filtered or watched at all.
+    /// Anything is filtered or watched at all.
     active: bool,
     /// Latching comparators that are set.
     latched: [bool; 8],
-    /// Traps that are followed, by filter, the first matching one included.
+    /// By filter: depth of nested traps, from the first matching one on.
     nested: [u32; 16],
     max_nested: u32,
-    /// The address is valid where nothing retires.
+    /// The block's address is valid if nothing retires.
     iaddr_of_trap: bool,
     /// Data accesses are judged at their own instruction.
     precise: bool,
-    /// Address of the last instruction, which stands where a trap has none.
+    /// Address of the last instruction, for traps without an address.
     last: Option<u64>,
-    /// Which accesses of the last row qualify.
+    /// By access of the last row: does it qualify?
     accesses: Vec<bool>,
 }
 
 impl Filters {
-    /// The filters of these settings; nothing is latched, and no trap is followed.
+    /// The filters of these settings, in their initial state.
     pub fn new(config: &crate::Config) -> Self {
         let filters = &config.filters;
         Filters {
@@ -197,7 +196,7 @@ impl Filters {
         self.accesses.get(n).copied().unwrap_or(true)
     }
 
-    /// Takes a row.
+    /// Judges a row.
     pub fn row(&mut self, row: &Row<'_>) -> Qualified {
         let Row { block, cycle, accesses } = *row;
         let trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
@@ -243,7 +242,7 @@ impl Filters {
         out
     }
 
-    /// One address, with the accesses there; the first of them is the row's `number`th.
+    /// Judges one address with its accesses, of which the first is the row's `number`th.
     fn place(
         &mut self,
         accesses: &[(u64, Access)],
@@ -258,7 +257,7 @@ impl Filters {
             let sample = Sample { access, ..*sample };
             for (unit, comparator) in self.config.comparators.iter().enumerate() {
                 let (p, s) = (comparator.primary(&sample), comparator.secondary(&sample));
-                // An instruction that does not retire switches no latch.
+                // An instruction that does not retire does not change latches.
                 let counts = |which: u8| sample.retired || which != input::IADDR;
                 set[unit] |= p && counts(comparator.p_input);
                 clear[unit] |= s && counts(comparator.s_input);
@@ -297,7 +296,7 @@ impl Filters {
                 || access.is_some_and(|of| is_in(filter.match_choice_dsize.into(), of.dsize.into())))
             && filter.comparators().all(|unit| {
                 let comparator = self.comparator(unit);
-                // Trap values are there at traps only: with a filter that follows traps they choose the trap.
+                // Trap values exist only at traps; in a filter that follows traps they select the trap.
                 (filter.follows_traps() && comparator.reads(input::TVAL))
                     || comparator.output(sample, self.latched[usize::from(unit)])
             })
@@ -307,7 +306,7 @@ impl Filters {
         self.config.comparators.get(usize::from(unit)).copied().unwrap_or_default()
     }
 
-    /// A trap: filters that follow traps begin, or go one deeper.
+    /// Takes a trap: filters that follow traps begin to match, or nest.
     fn enter(&mut self, sample: &Sample, interrupt: bool, cause: u64) {
         for (bit, filter) in self.config.filters.iter().enumerate() {
             let begins = filter.filter_enable
@@ -330,8 +329,7 @@ impl Filters {
 }
 
 impl FilterConfig {
-    /// Is it certain, from instruction and privilege alone, that no such access is traced? Encoder and decoder ask
-    /// the same.
+    /// Do instruction and privilege alone exclude such an access? Encoder and decoder both rely on the answer.
     pub(crate) fn excludes(
         &self,
         iaddr: Option<u64>,
@@ -351,7 +349,7 @@ impl FilterConfig {
                     || missing(filter.match_dsize, filter.match_choice_dsize.into(), dsize.into())
                     || filter.comparators().any(|unit| {
                         let comparator = self.comparators.get(usize::from(unit)).copied().unwrap_or_default();
-                        comparator.foretold(iaddr) == Some(false)
+                        comparator.known_output(iaddr) == Some(false)
                     })
             })
     }

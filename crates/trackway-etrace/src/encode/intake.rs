@@ -1,4 +1,4 @@
-//! From the port into the pipeline: blocks become rows, and plain ones are joined to what follows them.
+//! From the port into the pipeline: blocks become rows, and plain ones are joined to the next.
 
 use trackway_core::Result;
 
@@ -8,8 +8,7 @@ use super::row::{Ahead, Changes, PortTrap, Row, RowKind};
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
-    /// Takes what the port shows in a cycle. A block with `itype` 1 or 2 may retire instructions of `itype` 0
-    /// before the trap.
+    /// Takes the signals of a cycle. A block with `itype` 1 or 2 may retire instructions of `itype` 0 before the trap.
     #[inline]
     pub fn cycle(&mut self, cycle: &Cycle<'_>) -> Result<()> {
         if cycle.halted || cycle.reset {
@@ -40,7 +39,7 @@ impl Encoder {
         self.error
     }
 
-    /// The data accesses that the port shows with a block.
+    /// The data accesses of a block at the port.
     fn items(&self, cycle: &Cycle<'_>, number: usize, iaddr: u64) -> Vec<DataItem> {
         let (split, width) = (self.config.data.split, self.config.params.iaddr_lsbs_width);
         let here = cycle.data.iter().filter(|port| usize::from(port.dblock) == number);
@@ -58,7 +57,7 @@ impl Encoder {
         if !qualified.instructions {
             return self.exclude(block, cycle);
         }
-        // The hot way: one more block behind plain ones. One test of all that has to be.
+        // Fast path: one more block after plain ones, with all conditions in one test.
         let follows = self.open == Some(block.iaddr);
         let is_same = (cycle.privilege == self.row.privilege) & (cycle.context == self.row.context);
         let Trigger { on, off, notify } = block.trigger;
@@ -72,7 +71,7 @@ impl Encoder {
         self.begin_row(block, cycle, qualified.notify);
     }
 
-    /// A block that begins a row.
+    /// Takes a block that begins a row.
     fn begin_row(&mut self, block: &Block, cycle: &Cycle<'_>, notify: bool) {
         self.enter(block, cycle);
         if notify {
@@ -86,14 +85,15 @@ impl Encoder {
         }
     }
 
-    /// The block is not traced.
+    /// Takes a block that is not traced.
     #[cold]
     pub(super) fn exclude(&mut self, block: &Block, cycle: &Cycle<'_>) {
         self.stop(cycle.cycle);
         self.qualifier.trap = block.itype.is_trap().then(|| (trap_of(block, cycle), cycle.privilege));
     }
 
-    /// A traced block begins: at a handler, the trap that was not traced is told with it (6.2).
+    /// A traced block begins. If it is a handler, the trap before it is reported with it although it was not traced
+    /// (6.2).
     #[inline]
     pub(super) fn enter(&mut self, block: &Block, cycle: &Cycle<'_>) {
         if self.qualifier.trap.is_some()
@@ -101,13 +101,13 @@ impl Encoder {
             && block.iretire > 0
         {
             let (time, cycle) = (cycle.time, cycle.cycle);
-            let row = Row { kind: RowKind::Trap, quiet: true, privilege, time, cycle, ..Row::default() };
+            let row = Row { kind: RowKind::Trap, untraced: true, privilege, time, cycle, ..Row::default() };
             self.put_trap(trap, row);
         }
     }
 
-    /// The rows of a block that is traced: what came before it has its pass. Data accesses before the `split`th
-    /// are those of its first instruction.
+    /// Turns a traced block into rows; the row before it has its pass. Data accesses before the `split`th belong to
+    /// its first instruction.
     #[inline(always)]
     pub(super) fn rows(&mut self, block: &Block, cycle: &Cycle<'_>, split: u64) {
         self.open = None;
@@ -126,7 +126,7 @@ impl Encoder {
                 sijump: false,
                 notify: false,
                 cut: false,
-                quiet: false,
+                untraced: false,
                 changes,
                 size: 0,
                 privilege: cycle.privilege,
@@ -140,7 +140,7 @@ impl Encoder {
             };
             let last = block.last();
             if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
-                // The first instruction has something to say by itself; the rest goes with the last.
+                // The first instruction needs a pass of its own; the others are joined to the last.
                 self.row = row;
                 row.from = block.iaddr.wrapping_add(2);
                 row.changes = Changes::NONE;
@@ -163,7 +163,7 @@ impl Encoder {
         }
     }
 
-    /// A trap, of which nothing retires.
+    /// Takes a trap with which nothing retires.
     pub(crate) fn trap(&mut self, trap: PortTrap, cycle: &Cycle<'_>) {
         if !self.qualifier.is_open() {
             let itype = if trap.interrupt { Itype::INTERRUPT } else { Itype::EXCEPTION };
@@ -197,7 +197,7 @@ impl Encoder {
         self.trap = trap;
     }
 
-    /// Tracing stops: filter, trigger, halt, reset, end.
+    /// Stops tracing: filter, trigger, halt, reset, end.
     pub fn stop(&mut self, cycle: u64) {
         if !matches!(self.row.kind, RowKind::Empty | RowKind::Off) {
             self.advance(Ahead::OFF);
@@ -209,7 +209,7 @@ impl Encoder {
         self.data.silent = 0;
     }
 
-    /// Compares with what the port showed before (table 4.4).
+    /// Compares privilege and context with the last ones at the port (table 4.4).
     #[inline]
     fn note_changes(&mut self, cycle: &Cycle<'_>) -> Changes {
         let now = Some((cycle.privilege, cycle.context));
@@ -225,7 +225,7 @@ impl Encoder {
                     1 => Changes::IMPRECISE.0,
                     2 => Changes::CONTEXT.0,
                     3 => Changes::CONTEXT.0 | Changes::DISCONTINUOUS.0,
-                    // A context that changes without a word is the core's own business.
+                    // The core asks for no report.
                     _ => 0,
                 };
             }
@@ -234,7 +234,7 @@ impl Encoder {
         changes
     }
 
-    /// The row at hand has its pass, now that it is known what follows; the caller puts in the next one.
+    /// Runs the pass of the current row, now that the next one is known; the caller then replaces the row.
     #[inline(never)]
     fn advance(&mut self, next: Ahead) {
         match self.row.kind {
@@ -245,7 +245,7 @@ impl Encoder {
         }
     }
 
-    /// Runs what is in the pipeline.
+    /// Empties the pipeline.
     pub(super) fn drain(&mut self) {
         self.advance(Ahead::default());
         self.row = Row::default();

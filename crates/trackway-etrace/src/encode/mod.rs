@@ -1,12 +1,20 @@
-//! The encoder: figure 8.1 of the draft and its successor in version 2, with the holes closed.
+//! Events to packets: the encoder of chapter 8 (figure 8.1 of the draft and its successor in version 2).
 //!
-//! One *pass* per retired instruction, or trap without one, sees the instruction before and the one after
-//! (chapter 8). First "yes" wins, and a pass sends one packet in almost all cases. What hardware cannot
-//! afford and **exact** mode adds (`docs/decisions/0181-etrace-exact-mode.md`): no address is passed twice
-//! between a report or branch and the next report, so whatever is reported is found at once.
+//! | step | here |
+//! |---|---|
+//! | events → blocks and accesses at the [`port`](crate::port) | `blocks`, `accesses` |
+//! | what is traced | [`filter`], `qualify` |
+//! | blocks → rows of the pipeline | `intake`, `row` |
+//! | one pass per row: the decisions of the figure | `pass`, and `stretch` for exact mode |
+//! | packets | `report` (formats 0 to 2), `sync` (3/0, 3/1), `data` and `data_queue` (data trace), `send` |
+//! | the fields that software sees | [`TraceUnit`] |
 //!
-//! Plain instructions that follow each other are joined to one as they come in, so blocks and single
-//! instructions give the same packets by construction.
+//! A pass sees the instructions before and after its own. The first decision that applies wins, and a pass sends one
+//! packet in almost all cases. In **exact** mode (`docs/design/etrace-encoder.md`) no address is passed twice between
+//! a report or branch and the next report, so that a decoder finds every reported address at once.
+//!
+//! Plain instructions that follow each other are joined as they come in, so that blocks and single instructions
+//! yield the same packets.
 
 pub(crate) mod accesses;
 pub(crate) mod blocks;
@@ -43,29 +51,29 @@ use stretch::Stretch;
 #[derive(Clone, Debug)]
 pub struct Encoder {
     config: Config,
-    /// Where packets go.
+    /// Writes the packets.
     pub writer: Writer,
-    /// What could not be said.
+    /// What packets could not express.
     pub losses: Losses,
     options: Options,
     previous: Previous,
-    /// The row that waits for its pass, until it is known what follows.
+    /// The row that waits for its pass, until the next one is known.
     row: Row,
-    /// Where a block would have to start to be joined to the row.
+    /// Start address of a block that can be joined to the row.
     open: Option<u64>,
-    /// The trap, where that is one.
+    /// The trap, if the row is one.
     trap: PortTrap,
-    /// Nothing was traced yet since tracing went on.
+    /// Nothing has been traced since tracing was switched on.
     first: bool,
-    /// If the row at hand is plain, its pass sends nothing: what follows can be joined to it.
+    /// A plain row sends nothing in its pass, so that the next block can be joined to it.
     can_join: bool,
-    /// The next instruction gets a 3/0 for resynchronisation.
+    /// The next instruction gets a 3/0 packet for resynchronisation.
     sync_next: bool,
     /// Tracing ends and starts again before the next instruction.
     restart: bool,
     /// The last address packet was due to an uninferable discontinuity.
     ended_by_updiscon: bool,
-    /// The last flow packet has two places that fit: what follows it must not be a format 3 packet.
+    /// The last flow packet fits two places: the next packet must not be of format 3.
     ambiguous: bool,
     map: u32,
     branches: u64,
@@ -73,22 +81,25 @@ pub struct Encoder {
     predicted: u64,
     last_address: u64,
     context_pending: bool,
-    /// When the next synchronisation is due, in packets, cycles or half-words.
+    /// The count at which the next synchronisation is due, in packets, cycles or half-words.
     due: u64,
     interval: u64,
-    /// Half-words that retired.
+    /// Half-words retired so far.
     halfwords: u64,
     predictor: Predictor,
     cache: JumpCache,
     stack: ReturnStack,
     stretch: Stretch,
-    /// For call depth reports: a return came after the last call; a branch came after the last return.
+    /// For call depth reports: there was a return since the last call.
     returned: bool,
+    /// For call depth reports: there was a branch since the last return.
     branched: bool,
     buffer: Buffer,
+    /// Trace is being lost: the buffer is full.
     lost: bool,
-    /// Cycles that the core was stalled.
+    /// Cycles for which the core was stalled.
     pub stalled: u64,
+    /// The support packet that starts the trace has been sent.
     enabled: bool,
     /// Last privilege and context at the port.
     port: Option<(u32, u64)>,
@@ -142,14 +153,14 @@ impl Encoder {
         })
     }
 
-    /// The modes change: what was traced so far ends, and a support packet tells the new ones.
+    /// Changes the modes: the trace ends and starts again, and a support packet reports the new ones.
     pub fn set_options(&mut self, options: Options, cycle: u64) -> Result<(), ConfigError> {
         let config = Config { options, ..self.config.clone() };
         self.reconfigure(&config, cycle)
     }
 
-    /// Settings change: modes end what was traced so far, and a support packet tells the new ones; filters and
-    /// resynchronisation just go on differently.
+    /// Changes the settings. Other modes end the trace and start it again with a support packet that reports them;
+    /// filters and resynchronisation change without a packet.
     pub fn reconfigure(&mut self, config: &Config, cycle: u64) -> Result<(), ConfigError> {
         config.check()?;
         let before = &self.config;
@@ -162,7 +173,7 @@ impl Encoder {
         }
         self.config = config.clone();
         if filters {
-            self.qualifier.renew(config);
+            self.qualifier.reconfigure(config);
         }
         if resync {
             self.interval = config.encoder.interval().unwrap_or(u64::MAX);
@@ -171,7 +182,7 @@ impl Encoder {
         if modes {
             self.options = config.options;
             self.enabled = false;
-            self.data.renew(config);
+            self.data.reconfigure(config);
             if self.data.on {
                 self.enable();
             }
@@ -179,35 +190,34 @@ impl Encoder {
         Ok(())
     }
 
-    /// Switches instruction and data trace on and off (table 2.1). What was traced so far ends, and support packets
-    /// tell.
+    /// Switches instruction and data trace on and off (table 2.1). The trace so far ends; support packets report it.
     pub fn set_enable(&mut self, ienable: bool, denable: bool, cycle: u64) {
         let denable = denable && self.config.data.enable;
         let before = (!self.qualifier.disabled, self.data.on);
         if before == (ienable, denable) {
             return;
         }
-        let told = self.enabled;
+        let was_enabled = self.enabled;
         let packets = self.writer.packets;
         self.flush_rows(cycle);
         let ended = self.writer.packets > packets;
         self.qualifier.disabled = !ienable;
         self.data.on = denable;
-        // What is switched on is told with the first packet; what is switched off, now.
+        // Switching on is reported before the first packet, switching off now.
         let off = (before.0 && !ienable && !ended) || (before.1 && !denable);
-        if told && off {
+        if was_enabled && off {
             self.send_support(ienable, qual_status::NO_CHANGE);
         }
         let on = (ienable && !before.0) || (denable && !before.1);
         self.enabled &= !on;
     }
 
-    /// Was everything emitted, and taken away?
+    /// Has everything been emitted and taken?
     pub fn is_empty(&self) -> bool {
         self.row.kind == RowKind::Empty && self.data.is_empty() && self.writer.bytes.is_empty()
     }
 
-    /// What is pending ends here and is sent.
+    /// Ends the trace here and sends everything pending.
     pub fn flush(&mut self, cycle: u64) -> Result<()> {
         self.flush_rows(cycle);
         self.error
@@ -218,7 +228,7 @@ impl Encoder {
         self.drain();
     }
 
-    /// Ends the trace and sends what is pending.
+    /// Ends the trace and sends everything pending.
     pub fn finish(&mut self, cycle: u64) -> Result<()> {
         self.flush(cycle)
     }

@@ -1,4 +1,4 @@
-//! One pass per row: the decisions of figure 8.1, first "yes" wins.
+//! One pass per row: the decisions of figure 8.1, of which the first that applies wins.
 
 use super::Encoder;
 use super::row::{Ahead, Changes, Departure, Previous, ReportReason, Row, RowKind};
@@ -6,7 +6,7 @@ use crate::config::ResyncMode;
 use crate::port::Itype;
 
 impl Encoder {
-    /// The pass of the row at hand.
+    /// The pass of the current row.
     #[inline(always)]
     pub(super) fn pass(&mut self, next: Ahead) {
         if self.lost && !self.recover() {
@@ -14,13 +14,13 @@ impl Encoder {
         }
         let Row { from, address, itype, notify, changes, .. } = self.row;
         if from != address && !self.row.is_plain() {
-            // The plain ones that it was joined to came between.
+            // The plain instructions that it was joined to come before it.
             self.previous.departure = Departure::Plain;
         }
         if !self.stretch.runs.is_empty() {
             self.avoid_overlap(from, address);
         }
-        // Most rows have nothing to say but a branch.
+        // Most rows add at most a branch.
         let is_quiet = self.can_join
             && next.is(RowKind::Retire)
             && next.changes.0 | changes.0 == 0
@@ -55,16 +55,16 @@ impl Encoder {
         self.decide(next, false, false);
     }
 
-    /// What the row has to say; its branch is in the map already.
+    /// The decisions on a row whose branch is in the map already.
     fn decide(&mut self, next: Ahead, failed: bool, full: bool) {
         let Row { address, itype, notify, changes, cut, .. } = self.row;
         let exact = self.config.encoder.exact;
         self.context_pending |= changes.any(Changes::IMPRECISE);
 
-        // A decoder that starts here does not know the instruction before, which a pair needs.
+        // A decoder that starts here does not know the instruction before, which a sequential jump needs.
         let fresh =
             self.first || self.restart || self.previous.trap.is_some() || changes.any(Changes::DISCONTINUOUS);
-        // 2 and 3 of the figure: what needs a synchronisation packet.
+        // 2 and 3 of the figure: reasons for a synchronisation packet.
         let is_changed = changes.0 & !Changes::IMPRECISE.0 != 0;
         let mut reported = false;
         if self.previous.trap.is_some() {
@@ -85,9 +85,9 @@ impl Encoder {
         let restart = exact && self.must_restart(itype, next, departure);
         let next_changes = next.changes.any(Changes::REPORTED);
         let format_3 = !restart && (next.is(RowKind::Trap) || next_changes || due);
-        // For an Off the codes of the support packet tell the same.
+        // At the end of tracing the codes of the support packet express the same.
         let after_updiscon = self.previous.updiscon();
-        // Chapter 11 takes a depth in the packet after a ambiguous report for that of the first place.
+        // Chapter 11 applies a depth in the packet after an ambiguous report to the first place.
         let ambiguous_next = exact
             && self.options.implicit_return
             && matches!(departure, Departure::Updiscon | Departure::Mispredicted)
@@ -109,7 +109,7 @@ impl Encoder {
                 || (exact && next_changes && departure == Departure::Updiscon && !gate)
                 || (exact && departure == Departure::Mispredicted);
             if wants || full {
-                // Chapter 11 stops behind a jump of these classes only if asked to.
+                // Chapter 11 stops after a jump of these classes only if `notify` asks for it.
                 let odd =
                     matches!(self.previous.departure, Departure::InferredPair | Departure::InferredReturn);
                 let asked = notify
@@ -129,12 +129,12 @@ impl Encoder {
         if self.lost {
             return;
         }
-        // Where a block of the port begins or ends, so that blocks and single instructions agree.
+        // Only where a block begins or ends, so that blocks and single instructions yield the same packets.
         let is_edge = changes.any(Changes::IMPRECISE) || itype.0 != 0;
         if !reported && !self.report_branches(failed) && self.context_pending && is_edge {
             self.send_context();
         }
-        // A report right at a synchronisation cannot be made; another synchronisation can.
+        // A synchronisation cannot be followed by a report of the same instruction, but by another one.
         self.sync_next = (due || (cut && synced)) && next.is(RowKind::Retire);
         self.restart = restart && next.is(RowKind::Retire);
         self.count(synced);
@@ -142,7 +142,7 @@ impl Encoder {
         self.can_join = !(self.sync_next || self.restart || self.previous.updiscon());
     }
 
-    /// Adds an outcome to the map; was the prediction wrong?
+    /// Adds an outcome to the map; true if it was mispredicted.
     #[inline]
     fn add_branch(&mut self, address: u64, taken: bool) -> bool {
         let mut failed = false;
@@ -169,7 +169,7 @@ impl Encoder {
         self.predicted = 0;
     }
 
-    /// How control leaves, as the decoder will see it; after any synchronisation at this instruction.
+    /// How control leaves the row, as the decoder will see it, after any synchronisation at this instruction.
     #[inline]
     fn departure(&self, next: Ahead, fresh: bool) -> Departure {
         let itype = self.row.itype;
@@ -196,9 +196,9 @@ impl Encoder {
         Departure::Updiscon
     }
 
-    /// Is a resynchronisation due behind this instruction (8.2)? It is sent where a block of the port ends,
-    /// so that blocks and single instructions agree, and never at the target of a mispredicted return,
-    /// which 3/0 cannot tell.
+    /// Is a resynchronisation due after this instruction (8.2)? It is sent where a block of the port ends, so that
+    /// blocks and single instructions yield the same packets, and never at the target of a mispredicted return,
+    /// which 3/0 cannot express.
     #[inline]
     fn is_due(&self, next: Ahead, departure: Departure) -> bool {
         self.row.itype.0 != 0
@@ -208,7 +208,7 @@ impl Encoder {
             && self.progress(self.halfwords + u64::from(self.row.halfwords)) >= self.due
     }
 
-    /// What resynchronisation counts.
+    /// The count that resynchronisation compares with `due`.
     #[inline]
     pub(super) fn progress(&self, halfwords: u64) -> u64 {
         match self.config.encoder.resync_mode {
@@ -219,7 +219,7 @@ impl Encoder {
         }
     }
 
-    /// Counts the row, from which on the next resynchronisation is reckoned if it is one.
+    /// Counts the row; if it was synchronised, the next resynchronisation is due an interval later.
     #[inline]
     fn count(&mut self, synced: bool) {
         if synced {
@@ -228,7 +228,7 @@ impl Encoder {
         self.halfwords += u64::from(self.row.halfwords);
     }
 
-    /// Things that no packet can say to a decoder that goes on: tracing ends and starts again instead.
+    /// Is this a change that no packet can express to a running decoder? Then the trace ends and starts again.
     fn must_restart(&self, itype: Itype, next: Ahead, departure: Departure) -> bool {
         let gate = self.config.dialect.privilege_gates_sync();
         next.changes.any(Changes::DISCONTINUOUS)
@@ -236,7 +236,7 @@ impl Encoder {
             || (gate && next.changes.any(Changes::PRIVILEGE) && itype != Itype::TRAP_RETURN)
     }
 
-    /// Keeps call stack, stretch and `previous` for the next pass.
+    /// Updates call stack, stretch and `previous` for the next pass.
     #[inline]
     fn follow(&mut self, next: Ahead, departure: Departure, reported: bool) {
         let Row { address, itype, .. } = self.row;
@@ -257,7 +257,7 @@ impl Encoder {
         (self.previous.departure, self.previous.depth) = (departure, depth);
         let start = next.start();
         if reported {
-            // The decoder stands on it: to come here again is to come here first.
+            // The decoder is here: the next time it reaches this address is the first one after the report.
             self.stretch.begin(address.wrapping_add(1));
         }
         match departure {

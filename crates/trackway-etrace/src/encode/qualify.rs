@@ -1,19 +1,19 @@
-//! What is traced: every block is asked here before it becomes rows (chapter 5).
+//! Qualification (chapter 5): whether a block is traced, before it becomes rows.
 
 use super::filter::{Filters, Qualified, Row};
 use super::row::PortTrap;
 use crate::config::Config;
 use crate::port::{Access, Block, Cycle};
 
-/// Decides which blocks are traced: by triggers of the debug module (table 4.5) and by filters.
+/// Decides by triggers of the debug module (table 4.5) and by filters which blocks are traced.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Qualifier {
     /// A trigger has switched tracing off.
     off: bool,
-    /// Instruction trace is off altogether.
+    /// Instruction trace is disabled.
     pub(super) disabled: bool,
     filters: Filters,
-    /// The row before was a trap that was not traced: its handler, if traced, begins with it.
+    /// The last row was a trap that was not traced, with its privilege: a traced handler begins with it.
     pub(super) trap: Option<(PortTrap, u32)>,
 }
 
@@ -22,18 +22,18 @@ impl Qualifier {
         Qualifier { filters: Filters::new(config), ..Qualifier::default() }
     }
 
-    /// Can a block be left out at all?
+    /// Is every block traced?
     #[inline]
     pub(super) fn is_open(&self) -> bool {
         !self.filters.is_active() && !self.disabled
     }
 
-    /// Other filters, or the same with other settings.
-    pub(super) fn renew(&mut self, config: &Config) {
+    /// Switches to other filters.
+    pub(super) fn reconfigure(&mut self, config: &Config) {
         self.filters = Filters::new(config);
     }
 
-    /// Is the block traced? It is asked once for each, in order.
+    /// Is the block traced? Must be asked once for each block, in order.
     #[inline]
     pub(super) fn qualifies(
         &mut self,
@@ -57,7 +57,7 @@ impl Qualifier {
         self.filters.access(n)
     }
 
-    /// Does tracing stop behind a block that was traced?
+    /// Does tracing stop after this block, which was traced?
     #[inline]
     pub(super) fn stops(&mut self, block: &Block) -> bool {
         self.off |= block.trigger.off;

@@ -5,7 +5,7 @@ use super::row::{Departure, ReportReason};
 use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
 
 impl Encoder {
-    /// Format 0, 1 or 2 with an address (8.1).
+    /// Sends format 0, 1 or 2 with an address (8.1).
     pub(super) fn report(&mut self, address: u64, why: ReportReason, format_3: bool, failed: bool) {
         let layout = self.writer.layout();
         let lsb = self.config.params.iaddress_lsb;
@@ -26,7 +26,7 @@ impl Encoder {
             reported.irdepth = depth & ones(layout.irdepth);
         }
         let branches = self.branches as u32;
-        // Spare bits of a map in front of an address are zero.
+        // Unused bits of a map before an address are zero.
         let branch_map = self.map & ones(branches.min(31));
         let packet = if self.predicted >= 31 {
             let branch_count = (self.predicted - 31) as u32;
@@ -55,7 +55,7 @@ impl Encoder {
         }
     }
 
-    /// Format 0/1 instead, where the target is in the cache and nothing is lost by it.
+    /// Format 0/1 instead, where the target is in the cache and the packet expresses the same.
     pub(super) fn cached(&self, address: u64, plain: Packet, reported: Reported) -> Packet {
         let index = self.cache.index(address);
         if reported.updiscon || self.cache.get(index) != Some(address) {
@@ -64,7 +64,7 @@ impl Encoder {
         let layout = self.writer.layout();
         let branches = self.branches as u32;
         let mut jump = JumpTarget { index, branches, branch_map: 0, irreport: false, irdepth: 0 };
-        // The spare bits of a map that ends a packet go with its highest valid one.
+        // Unused bits of a map that ends a packet repeat its highest valid bit.
         let width = map_bits(branches);
         let top = branches > 0 && self.map >> (branches - 1) & 1 == 1;
         jump.branch_map = self.map;
@@ -82,7 +82,7 @@ impl Encoder {
         if self.config.encoder.shortest && length(&plain) < length(&jump) { plain } else { jump }
     }
 
-    /// Hardware-like mode: must the call depth be told (6.6.3)? In exact mode nothing is ambiguous.
+    /// Call depth to report (6.6.3). In exact mode nothing is ambiguous without it.
     pub(super) fn depth_report(&self, format_3: bool) -> Option<u32> {
         if self.config.encoder.exact || !format_3 || !self.options.implicit_return {
             return None;
@@ -99,7 +99,7 @@ impl Encoder {
         (self.returned && !branched).then_some(depth)
     }
 
-    /// Branches without an address: a full map, or a prediction that failed (8.1).
+    /// Sends branches without an address if the map is full or a prediction failed (8.1).
     #[inline]
     pub(super) fn report_branches(&mut self, failed: bool) -> bool {
         let is_full = if self.predicted >= 31 { failed } else { self.branches >= 31 };

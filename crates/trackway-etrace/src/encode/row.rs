@@ -1,4 +1,4 @@
-//! Rows of the pipeline: what the encoder sees of an instruction, and what it keeps of the one before.
+//! Rows of the pipeline: an instruction as the encoder sees it, and what it keeps of the previous one.
 
 use crate::port::{Block, Cycle, Itype};
 
@@ -8,14 +8,14 @@ pub(crate) struct PortTrap {
     pub(crate) interrupt: bool,
     pub(crate) cause: u64,
     pub(crate) tval: u64,
-    /// Where it hit, if known.
+    /// Address of the instruction that trapped, if known.
     pub(crate) epc: Option<u64>,
 }
 
-/// What happens at a place in the pipeline.
+/// The kind of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum RowKind {
-    /// Nothing there.
+    /// No row.
     #[default]
     Empty,
     /// An instruction retires.
@@ -26,61 +26,61 @@ pub(super) enum RowKind {
     Off,
 }
 
-/// How an instruction differs from the one before at the port: any of these.
+/// Changes at the port since the previous instruction, as a set of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes(pub(super) u8);
 
 impl Changes {
     pub(super) const NONE: Changes = Changes(0);
-    /// Privilege changed here.
+    /// The privilege changed.
     pub(super) const PRIVILEGE: Changes = Changes(1);
-    /// Context changed here, to be reported precisely.
+    /// The context changed, and is to be reported precisely.
     pub(super) const CONTEXT: Changes = Changes(2);
-    /// The flow breaks before this one, and nothing tells how.
+    /// The flow breaks before this instruction without an explanation.
     pub(super) const DISCONTINUOUS: Changes = Changes(4);
-    /// Context changed here, to be reported some time.
+    /// The context changed, and may be reported later.
     pub(super) const IMPRECISE: Changes = Changes(8);
-    /// These are reported by a format 3 packet for their own sake.
+    /// Changes that a format 3 packet reports.
     pub(super) const REPORTED: Changes = Changes(3);
 
-    /// Any of `others`?
+    /// Is any of `others` in the set?
     #[inline(always)]
     pub(super) fn any(self, others: Changes) -> bool {
         self.0 & others.0 != 0
     }
 }
 
-/// One row of the pipeline: an instruction, and plain ones before it that nothing has to be said of.
+/// A row of the pipeline: an instruction, and plain ones before it that need no packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Row {
     pub(super) kind: RowKind,
     pub(super) itype: Itype,
     pub(super) sijump: bool,
     pub(super) notify: bool,
-    /// What data packets told of instructions up to here is settled behind this one.
+    /// A decoder attaches data packets sent so far to instructions up to this one only.
     pub(super) cut: bool,
-    /// A trap that was not traced itself, in front of its handler.
-    pub(super) quiet: bool,
-    /// Of the first instruction.
+    /// A trap that is not traced itself, before its handler.
+    pub(super) untraced: bool,
+    /// Changes at the first instruction.
     pub(super) changes: Changes,
-    /// Bytes of the last instruction.
+    /// Length of the last instruction in bytes.
     pub(super) size: u8,
     pub(super) privilege: u32,
     /// Half-words that retire.
     pub(super) halfwords: u32,
-    /// First address that retires with it.
+    /// Address of the first instruction.
     pub(super) from: u64,
-    /// Its address.
+    /// Address of the last instruction.
     pub(super) address: u64,
     pub(super) context: u64,
     pub(super) time: u64,
     pub(super) cycle: u64,
-    /// Data accesses up to here, of all that ever came.
+    /// Number of data accesses up to here, since the start.
     pub(super) data_end: u64,
 }
 
 impl Row {
-    /// One more block behind plain ones.
+    /// Joins one more block to plain ones.
     #[inline(always)]
     pub(super) fn join(&mut self, block: &Block, cycle: &Cycle<'_>) {
         self.address = block.last();
@@ -92,20 +92,20 @@ impl Row {
         self.cycle = cycle.cycle;
     }
 
-    /// Nothing that any decision looks at: what follows can be joined to it.
+    /// Is it without effect on any decision, so that the next block can be joined to it?
     #[inline(always)]
     pub(super) fn is_plain(&self) -> bool {
         self.itype.0 == 0 && !self.notify && self.changes == Changes::NONE
     }
 
-    /// The address behind it.
+    /// The address after it.
     #[inline(always)]
     pub(super) fn end(&self) -> u64 {
         self.address.wrapping_add(u64::from(self.size))
     }
 }
 
-/// What the pass of a row knows of the one behind it.
+/// The next row, as far as a pass needs it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ahead {
     kind: RowKind,
@@ -115,7 +115,7 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// Tracing is off.
+    /// Tracing is off after this row.
     pub(super) const OFF: Ahead =
         Ahead { kind: RowKind::Off, is_known: false, changes: Changes::NONE, from: 0 };
 
@@ -136,13 +136,13 @@ impl Ahead {
         self.kind == kind
     }
 
-    /// The first address that retires, or where the trap hits; if known.
+    /// Address of the first instruction that retires, or of the one that traps, if known.
     #[inline(always)]
     pub(super) fn from(self) -> Option<u64> {
         if self.is_known { Some(self.from) } else { None }
     }
 
-    /// The first address that retires; 0 where nothing does.
+    /// Address of the first instruction that retires; 0 if none does.
     #[inline(always)]
     pub(super) fn start(self) -> u64 {
         if self.is(RowKind::Retire) { self.from } else { 0 }
@@ -155,31 +155,32 @@ pub(super) enum Departure {
     #[default]
     Plain,
     Branch,
-    /// To a place that the encoding tells.
+    /// To an address that the encoding determines.
     Inferred,
-    /// To a place that the instruction before tells (sequentially inferable).
+    /// To an address that the previous instruction determines (sequentially inferable).
     InferredPair,
-    /// To a place that the return stack tells.
+    /// To the address on the return stack.
     InferredReturn,
     Updiscon,
-    /// A return that goes elsewhere than the stack says.
+    /// A return to another address than the return stack has.
     Mispredicted,
 }
 
-/// What is left of the instruction before.
+/// State of the previous instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Previous {
     pub(super) departure: Departure,
-    /// The trap before this instruction, and whether it was reported.
+    /// The trap before this instruction.
     pub(super) trap: Option<PortTrap>,
+    /// The trap has been reported.
     pub(super) trap_reported: bool,
-    /// Another trap came right before that one.
+    /// Another trap came directly before it.
     pub(super) trap_chained: bool,
-    /// Privilege when it hit.
+    /// Privilege before the trap.
     pub(super) privilege: u32,
     /// Call depth before a mispredicted return.
     pub(super) depth: u32,
-    /// The target of an uninferable discontinuity was passed already since the last report or branch.
+    /// The target of an uninferable discontinuity had already been passed since the last report or branch.
     pub(super) target_passed: bool,
 }
 
@@ -192,8 +193,8 @@ impl Previous {
 /// ReportReason an address is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReportReason {
-    /// It follows an uninferable discontinuity, or is the last before something.
+    /// It follows an uninferable discontinuity, or is the last one before a change.
     Flow,
-    /// It was asked for.
+    /// A trigger requested it.
     Notify,
 }

@@ -1,4 +1,4 @@
-//! The way out: support and context packets, trace start and end, and a buffer that may be full.
+//! Sending: support and context packets, start and end of the trace, and a buffer that may be full.
 
 use trackway_core::Fate;
 
@@ -8,7 +8,7 @@ use super::stretch::Stretch;
 use crate::wire::instruction::{Context, Packet, Support, qual_status};
 
 impl Encoder {
-    /// Room again after trace was lost? Then says so and starts over.
+    /// True unless trace is being lost. Once the buffer has room again, reports the loss and starts over.
     pub(super) fn recover(&mut self) -> bool {
         if !self.lost {
             return true;
@@ -17,13 +17,13 @@ impl Encoder {
             return false;
         }
         self.lost = false;
-        self.data.forget();
+        self.data.clear_history();
         self.send_support(true, qual_status::TRACE_LOST);
         self.begin();
         true
     }
 
-    /// Forgets what was going on: the next instruction is the first.
+    /// Resets the state: the next instruction is the first.
     pub(super) fn begin(&mut self) {
         self.first = true;
         self.can_join = false;
@@ -33,7 +33,7 @@ impl Encoder {
         self.clear_branches();
     }
 
-    /// The support packet before the first of a trace, or after a change of modes.
+    /// Sends the support packet before the first packet of a trace, or after a change of modes.
     pub(super) fn enable(&mut self) {
         if !self.enabled {
             self.enabled = true;
@@ -42,7 +42,7 @@ impl Encoder {
         }
     }
 
-    /// Tracing stops here.
+    /// The pass at the end of tracing.
     pub(super) fn off_pass(&mut self) {
         let ready = self.recover();
         self.send_data(self.row.data_end);
@@ -85,12 +85,12 @@ impl Encoder {
         self.send(&Packet::Context(packet));
     }
 
-    /// Sends a packet, or loses it.
+    /// Sends a packet, or loses it if the buffer is full.
     pub(super) fn send(&mut self, packet: &Packet) {
         self.send_here(packet);
     }
 
-    /// As [`send`](Encoder::send), for places where the kind of packet is known.
+    /// As [`send`](Encoder::send), inlined where the kind of packet is known.
     #[inline(always)]
     pub(super) fn send_here(&mut self, packet: &Packet) {
         if self.lost || self.error.is_err() {
@@ -109,8 +109,7 @@ impl Encoder {
         }
     }
 
-    /// Room in the buffer for a packet of so many bytes, of whatever kind? If not, the core waits or trace is
-    /// lost.
+    /// Takes a packet of `bytes` bytes into the buffer. If it is full, the core waits or trace is lost.
     pub(super) fn admit(&mut self, bytes: u64) -> bool {
         let cycle = self.row.cycle + self.stalled;
         if !self.buffer.has_room(cycle, bytes) {

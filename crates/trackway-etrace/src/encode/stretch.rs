@@ -3,19 +3,19 @@
 use super::Encoder;
 use super::row::{Previous, ReportReason};
 
-/// What was walked since the last report or branch, in exact mode.
+/// The addresses passed since the last report or branch, in exact mode.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stretch {
-    /// Straight runs walked, first and last instruction.
+    /// Straight runs: first and last instruction.
     pub(super) runs: Vec<(u64, u64)>,
-    /// Start of the run going on.
+    /// Start of the current run.
     pub(super) start: u64,
-    /// The inferred transfer that the run going on began with.
+    /// The inferred transfer that led to the current run.
     pub(super) transfer: Option<u64>,
 }
 
 impl Stretch {
-    /// Nothing was walked yet; it goes on at `start`.
+    /// Clears it; the current run starts at `start`.
     #[inline]
     pub(super) fn begin(&mut self, start: u64) {
         self.runs.clear();
@@ -33,19 +33,19 @@ impl Stretch {
         self.start = start;
     }
 
-    /// Was `address` passed, now that the run going on has come to `here`?
+    /// Was `address` passed, if the current run extends to `here`?
     pub(super) fn has_passed(&self, address: u64, here: u64) -> bool {
         let within = |&(first, last): &(u64, u64)| first <= address && address <= last;
         within(&(self.start, here)) || self.runs.iter().any(within)
     }
 }
 
-/// More runs than this without a branch are cut by a report.
+/// More runs than this without a branch lead to a report.
 const MAX_RUNS: usize = 32;
 
 impl Encoder {
-    /// Exact mode: where the run going on comes to a place walked before, the transfer that it began with is
-    /// reported first. Nothing was sent since, so it is not too late.
+    /// Exact mode: if the current run reaches an address passed before, reports the transfer that led to the run.
+    /// Nothing has been sent since that transfer.
     pub(super) fn avoid_overlap(&mut self, from: u64, to: u64) {
         let stretch = &self.stretch;
         let Some(transfer) = stretch.transfer else { return };

@@ -8,7 +8,7 @@ use crate::port::{Itype, privilege_of};
 use crate::wire::instruction::{Packet, Start, Trap};
 
 impl Encoder {
-    /// Format 3/0 for this instruction.
+    /// Sends format 3/0 for this instruction.
     #[cold]
     pub(super) fn report_start(&mut self) {
         let cur = self.row;
@@ -22,7 +22,7 @@ impl Encoder {
             && cur.changes.any(Changes::CONTEXT)
             && self.config.dialect.discontinuity_is_trap()
         {
-            // Like an exception, without one (table 4.4).
+            // As for an exception (table 4.4).
             let packet = self.trap_packet(&cur, PortTrap::default(), true, cur.address);
             self.synchronise(&packet);
             return;
@@ -41,7 +41,7 @@ impl Encoder {
         trackway_core::mask(address >> self.config.params.iaddress_lsb, self.writer.layout().address)
     }
 
-    /// Sends a synchronisation packet and clears what it clears.
+    /// Sends a synchronisation packet and resets all state that refers to earlier packets.
     pub(super) fn synchronise(&mut self, packet: &Packet) {
         self.send(packet);
         self.first = false;
@@ -52,7 +52,7 @@ impl Encoder {
         self.ambiguous = false;
         self.last_address = self.row.address;
         self.clear_branches();
-        self.data.forget();
+        self.data.clear_history();
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
@@ -60,7 +60,7 @@ impl Encoder {
         self.branched = false;
     }
 
-    /// The first instruction of a handler (2 of the figure).
+    /// Reports the first instruction of a handler (2 of the figure).
     #[cold]
     pub(super) fn report_handler(&mut self) {
         self.enable();
@@ -70,7 +70,7 @@ impl Encoder {
         let v2 = self.config.dialect.has_thaddr();
         if previous.trap_reported {
             if previous.departure == Departure::Mispredicted && self.config.encoder.exact {
-                // A decoder that walks from the return would follow the stack.
+                // A decoder that walked on from the return would follow the return stack.
                 self.send_end(true);
             }
             return self.report_start();
@@ -79,7 +79,7 @@ impl Encoder {
             || self.config.handler(privilege_of(cur.privilege), trap.interrupt, trap.cause)
                 == Some(cur.address);
         if self.first && !implied {
-            // Tracing begins with the handler: there is nothing to end before it.
+            // Tracing begins with the handler: there is no trace to end before it.
             self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
             return self.report_start();
         }
@@ -92,7 +92,7 @@ impl Encoder {
             return;
         }
         if !implied {
-            // The draft cannot say it: what is left is where the handler is.
+            // The draft has no packet for it; only the handler's address is reported.
             self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
             self.send_end(true);
             return self.report_start();
@@ -120,27 +120,28 @@ impl Encoder {
         })
     }
 
-    /// A trap packet that moves nothing (version 2).
+    /// Sends a trap packet without a handler (version 2).
     pub(super) fn report_trap_only(&mut self, trap: PortTrap, privilege: u32) {
         self.enable();
         let at = Row { privilege, ..self.row };
         let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
         self.send(&packet);
-        self.data.forget();
+        self.data.clear_history();
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
         self.ended_by_updiscon = false;
     }
 
-    /// A trap without retirement. It never gets to the decisions below those on traps (hole H1).
+    /// The pass of a trap with which nothing retires. It stops after the trap decisions of figure 8.1: falling
+    /// through would send a second flow packet when one trap follows another.
     pub(super) fn trap_pass(&mut self) {
         let ready = self.recover();
         self.send_data(self.row.data_end);
         if !ready || self.lost {
             return;
         }
-        if self.row.quiet {
+        if self.row.untraced {
             self.can_join = false;
             self.previous =
                 Previous { trap: Some(self.trap), privilege: self.row.privilege, ..Previous::default() };
@@ -164,7 +165,7 @@ impl Encoder {
             now.trap_reported = true;
             now.departure = previous.departure;
         }
-        // The draft tells nothing of a trap before its handler.
+        // The draft reports a trap with its handler only.
         self.first &= !v2;
         self.can_join = false;
         self.previous = now;
