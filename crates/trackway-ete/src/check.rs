@@ -3,9 +3,9 @@
 use trackway_core::{Finding, Result, Rule, Severity};
 
 use crate::config::Config;
+use crate::items::{Packets, Piece};
 use crate::lift::{Options, Trace};
-use crate::packet::*;
-use crate::packets::{Packets, Piece};
+use crate::wire::packet::*;
 
 const fn rule(name: &'static str, severity: Severity, section: &'static str, demand: &'static str) -> Rule {
     Rule { name, severity, section, demand, old: "" }

@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::frames::Framing;
 use crate::profile::Profile;
+use crate::transport::frames::read::Framing;
 
 /// The registers that decoding looks at, by name (TRCIDR3 to 7 and 9 to 13 are kept but decide nothing).
 pub const REGISTERS: [&str; 17] = [

@@ -12,7 +12,7 @@
 //! [`Config`]; they come from TOML or from a [`Snapshot`] folder. Bytes of several units come in CoreSight
 //! [`Frames`]. [`Text`] shows packets without a program, [`check`] holds them against the rules.
 //!
-//! The other way, [`Lower`] runs events through a [trace unit](mod@unit), programmed by the same registers: it emits packets
+//! The other way, [`Lower`] runs events through a [trace unit](mod@encode), programmed by the same registers: it emits packets
 //! that a real unit may emit, and [`SnapshotWriter`] makes a folder of them. [`FrameWriter`] and [`TraceBuffer`] stand
 //! for what lies between units and memory.
 //!
@@ -28,18 +28,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod buffer;
-mod census;
 mod check;
 mod config;
 mod decode;
-mod element;
-mod engine;
+pub mod encode;
 #[cfg(test)]
 mod examples;
-mod flow;
-mod frames;
-mod frames_write;
 #[cfg(test)]
 mod handmade;
 #[cfg(test)]
@@ -48,37 +42,27 @@ mod handmade_etm;
 mod handmade_frames;
 #[cfg(test)]
 mod handmade_more;
+mod items;
 mod lift;
 mod lower;
-mod out;
-mod packet;
-mod packets;
-mod parallel;
 mod profile;
-mod read;
-mod resolve;
-mod snapshot;
-mod snapshot_write;
-mod supply;
 #[cfg(test)]
 mod testing;
-mod text;
-pub mod unit;
-mod unpack;
-mod write;
+mod transport;
+mod wire;
 
-pub use buffer::{BufferStatus, Mode, TraceBuffer, TriggerMode};
 pub use check::{RULES, check, check_packets};
 pub use config::{Config, Dialect, REGISTERS, TomlConfig, Unusable, read_toml};
-pub use element::{ContextState, Element};
-pub use frames::{Frames, Framing, Piece, ids};
-pub use frames_write::{FrameWriter, frame};
+pub use decode::element::{ContextState, Element};
+pub use items::{Packets, Piece as PacketPiece, Placed};
 pub use lift::{Lift, Options, Trace};
 pub use lower::{Deliver, Lower, Written};
-pub use packet::*;
-pub use packets::{Packets, Piece as PacketPiece, Placed};
 pub use profile::Profile;
-pub use read::Reader;
-pub use snapshot::{Dump, SNAPSHOT_INI, Snapshot, SnapshotSource};
-pub use snapshot_write::SnapshotWriter;
-pub use text::Text;
+pub use transport::buffer::{BufferStatus, Mode, TraceBuffer, TriggerMode};
+pub use transport::frames::read::{Frames, Framing, Piece, ids};
+pub use transport::frames::write::{FrameWriter, frame};
+pub use transport::snapshot::read::{Dump, SNAPSHOT_INI, Snapshot, SnapshotSource};
+pub use transport::snapshot::write::SnapshotWriter;
+pub use wire::packet::*;
+pub use wire::read::Reader;
+pub use wire::text::Text;

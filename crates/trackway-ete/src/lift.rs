@@ -8,13 +8,13 @@ use trackway_core::{
 };
 use trackway_image::Image;
 
-use crate::census::Census;
 use crate::config::Config;
-use crate::engine::Engine;
-use crate::frames::Framing;
-use crate::out::{Piece, split};
-use crate::parallel::Shown;
-use crate::supply::Pending;
+use crate::decode::census::Census;
+use crate::decode::output::{Piece, split};
+use crate::decode::parallel::Shown;
+use crate::decode::source::Engine;
+use crate::transport::frames::read::Framing;
+use crate::transport::input::Pending;
 
 /// One source: its registers, its bytes, and the program that ran on its core.
 #[derive(Clone)]

@@ -8,8 +8,8 @@ use trackway_image::{Image, Memory, Space};
 use trackway_isa::Control;
 
 use crate::config::{Config, Unusable};
-use crate::element::ContextState;
-use crate::unit::{Instruction, Registers, Settings, Unit, exception};
+use crate::decode::element::ContextState;
+use crate::encode::{Instruction, Registers, Settings, Unit, exception};
 
 /// TSB CSYNC and TCOMMIT.
 const TSB_CSYNC: u32 = 0xd503_225f;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use trackway_core::{Batch, EventKind, Source};
 use trackway_image::{Image, Space};
 
-use crate::element::Element;
-use crate::packet::*;
-use crate::resolve::{Analyse, Resolve};
-use crate::unpack::Unpacker;
+use crate::decode::element::Element;
+use crate::decode::elements::Unpacker;
+use crate::decode::speculation::{Analyse, Resolve};
+use crate::wire::packet::*;
 use crate::{Config, Framing, Lift, Options, Packet, Trace};
 
 /// Registers of an ETE 1.3 unit, some of them changed.

@@ -5,7 +5,7 @@ mod unit_support;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_ete::unit::{
+use trackway_ete::encode::{
     FifoModel, Implementation, Instruction, Model, Registers, Saved, Settings, SourceAddresses, Unit,
     exception,
 };

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
 use trackway_ete::{Framing, Lower, Snapshot, SnapshotWriter};
 use trackway_image::Image;
 use unit_support::*;

@@ -5,7 +5,7 @@ mod unit_support;
 
 use trackway_core::*;
 use trackway_ete::Options;
-use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
 use unit_support::*;
 
 const RUNS: [(&str, &str); 7] = [

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use slow::Out;
 use trackway_core::*;
-use trackway_ete::unit::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
 use trackway_ete::{Config, Options};
 use trackway_image::Image;
 use trackway_testkit::random::Numbers;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_ete::unit::Settings;
+use trackway_ete::encode::Settings;
 use trackway_ete::{Config, Framing, Lift, Lower, Options, Trace};
 use trackway_image::{Image, Space};
 use trackway_isa::Control;
@@ -55,7 +55,7 @@ pub(crate) fn shown(batches: &[Batch], isa: Isa) -> Vec<u64> {
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<Vec<u8>>,
     pub(crate) losses: Losses,
-    pub(crate) counts: trackway_ete::unit::Counts,
+    pub(crate) counts: trackway_ete::encode::Counts,
     pub(crate) config: Config,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use trackway_core::{Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source};
-use trackway_ete::unit::Settings as UnitSettings;
+use trackway_ete::encode::Settings as UnitSettings;
 use trackway_ete::{
     Deliver, Framing, Lift, Lower, PacketPiece, Packets, SNAPSHOT_INI, Snapshot, SnapshotWriter, Text,
     TomlConfig, Trace, Written,

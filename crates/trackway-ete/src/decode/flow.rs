@@ -1,0 +1,382 @@
+//! Stage 3: elements and the program give what was executed (K10.5.5).
+
+mod branch;
+mod code;
+mod state;
+mod walk;
+
+use std::sync::Arc;
+
+use trackway_core::{
+    EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Run, Time, TimeKind, Trap, TrapKind,
+};
+use trackway_image::{Image, Waypoints};
+use trackway_isa::Control;
+
+use crate::config::Config;
+use crate::decode::element::{ContextState, Element};
+use crate::decode::output::Out;
+use crate::decode::speculation::Analyse;
+use crate::profile::Profile;
+use crate::wire::packet::Entry;
+
+pub(crate) use code::event_context;
+pub(crate) use state::Flow;
+
+use code::{Table, run_near};
+use state::Last;
+
+/// An exception may lie below the current address only if the code wraps around: so much below the top.
+const TOP: u64 = 1 << 20;
+
+/// Follows the program.
+#[derive(Debug)]
+pub(crate) struct Analyser {
+    pub(crate) flow: Flow,
+    pub(crate) out: Out,
+    /// Copies of `flow` on which withdrawn elements are followed, with the number of the withdrawal.
+    pub(crate) shadows: Vec<(u32, Flow)>,
+    image: Arc<Image>,
+    waypoints: Waypoints,
+    /// The image looks different to different contexts.
+    spaces: bool,
+    tables: Vec<Table>,
+    /// The table in use, and whether the context or instruction set changed since it was chosen.
+    table: usize,
+    stale: bool,
+    /// The instruction set of the table in use.
+    isa: Isa,
+    return_stack: bool,
+    profile: Profile,
+    show_withdrawn: bool,
+    /// A withdrawn element is being followed.
+    withdrawn: bool,
+}
+
+impl Analyser {
+    pub(crate) fn new(config: &Config, image: &Arc<Image>, show_withdrawn: bool) -> Self {
+        Analyser {
+            flow: Flow::default(),
+            out: Out::new(),
+            shadows: Vec::new(),
+            image: Arc::clone(image),
+            waypoints: Waypoints::ete(config.wfx_is_p0),
+            spaces: image.parts().iter().any(|part| !part.space.is_everywhere()),
+            tables: Vec::new(),
+            table: 0,
+            stale: true,
+            isa: Isa::A64,
+            return_stack: config.return_stack,
+            profile: config.profile,
+            show_withdrawn,
+            withdrawn: false,
+        }
+    }
+
+    /// Goes on from what another knew.
+    pub(crate) fn set_flow(&mut self, flow: Flow, shadows: Vec<(u32, Flow)>) {
+        (self.flow, self.shadows, self.stale) = (flow, shadows, true);
+    }
+
+    /// Synchronisation is lost: nothing is known any more.
+    pub(crate) fn lose_sync(&mut self) {
+        self.flow = Flow { lost: true, ..Flow::default() };
+        self.shadows.clear();
+        self.stale = true;
+    }
+
+    /// Bytes were skipped.
+    pub(crate) fn skipped(&mut self, reason: GapReason, offset: u64, bytes: u64) {
+        self.out.gap(offset, Gap { bytes: Some(bytes), ..Gap::new(reason) });
+    }
+
+    /// Code was followed since the start, and what is in the output does not depend on what came before.
+    pub(crate) fn is_comparable(&self) -> bool {
+        self.flow.last.is_some() && self.flow.has_context && self.out.is_quiet() && self.shadows.is_empty()
+    }
+
+    fn gap(&mut self, offset: u64, reason: GapReason, from: Option<u64>, instructions: Option<u64>) {
+        self.flow.lost = true;
+        self.flow.followed = false;
+        if !self.withdrawn {
+            self.out.gap(offset, Gap { from, instructions, ..Gap::new(reason) });
+        }
+    }
+
+    /// No code is known at `pc`: on at the next address. Calls made there are not seen, so the return
+    /// stack is of no use any more.
+    #[cold]
+    fn no_code(&mut self, offset: u64, pc: u64) {
+        self.flow.returns.clear();
+        self.flow.lose_address();
+        self.flow.last = None;
+        self.gap(offset, GapReason::NoCode, Some(pc), None);
+    }
+
+    /// The address is known, or the return stack tells it; if not, that is told once.
+    #[inline]
+    fn synchronise(&mut self, offset: u64) -> bool {
+        self.flow.is_synchronised() || self.synchronise_slowly(offset)
+    }
+
+    #[cold]
+    fn synchronise_slowly(&mut self, offset: u64) -> bool {
+        let before = self.flow.sub_isa;
+        self.flow.pop_return();
+        self.stale |= before != self.flow.sub_isa;
+        if self.flow.is_synchronised() {
+            return true;
+        }
+        // K10.5.5.4.1: an address without a context is of no use after this.
+        self.flow.lose_address();
+        self.flow.last = None;
+        if !self.flow.lost {
+            self.gap(offset, GapReason::LostSync, Some(self.flow.pc).filter(|_| self.flow.followed), None);
+        }
+        false
+    }
+
+    #[inline]
+    fn run(&mut self, offset: u64, run: Run) {
+        self.flow.followed = true;
+        if self.withdrawn {
+            // The run before it is still the one that a mispredict corrects.
+            self.out.push(offset, EventKind::Run(Run { withdrawn: true, ..run }));
+        } else {
+            self.out.run(offset, run);
+        }
+    }
+
+    fn flow_pop(&mut self) {
+        let before = self.flow.sub_isa;
+        self.flow.pop_return();
+        self.stale |= before != self.flow.sub_isa;
+    }
+
+    /// The exit of the last run is final.
+    fn settle(&mut self) {
+        if !self.withdrawn {
+            self.out.settle();
+        }
+    }
+
+    #[inline]
+    pub(crate) fn target_address(&mut self, entry: Entry) {
+        self.stale |= self.flow.sub_isa != entry.sub_isa;
+        let address = self.flow.wrap(entry.address);
+        (self.flow.pc, self.flow.sub_isa, self.flow.has_address) = (address, entry.sub_isa, true);
+        self.flow.pop = false;
+        self.flow.no_push = false;
+        if self.flow.has_context {
+            self.flow.lost = false;
+        }
+        if !self.withdrawn {
+            self.out.address(address);
+        }
+    }
+
+    fn context(&mut self, offset: u64, context: ContextState) {
+        self.stale |= self.flow.context != context;
+        self.flow.context = context;
+        self.flow.has_context = true;
+        if self.flow.has_address {
+            self.flow.lost = false;
+            // The address may have come before it was known to have 32 bits only.
+            self.flow.pc = self.flow.wrap(self.flow.pc);
+        }
+        if self.flow.told != Some(context) {
+            self.flow.told = Some(context);
+            if !self.withdrawn {
+                self.flow.told_isa = Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 });
+                self.out.batch().push_context(offset, event_context(&context));
+            }
+        }
+    }
+
+    fn trace_on(&mut self, offset: u64) {
+        self.settle();
+        let from = Some(self.flow.pc).filter(|_| self.flow.followed);
+        if self.flow.followed {
+            self.gap(offset, GapReason::Filtered, from, None);
+        }
+        self.mark(offset, MarkKind::TraceOn, None);
+        self.flow = Flow { lost: self.flow.lost, no_push: true, ..Flow::default() };
+        self.stale = true;
+    }
+
+    fn discard(&mut self, offset: u64, reason: GapReason) {
+        self.settle();
+        if let Some((at, gap)) = self.out.last_gap()
+            && (at, gap.reason, reason) == (offset, GapReason::Discarded, GapReason::Overflow)
+        {
+            gap.reason = reason;
+        } else {
+            let from = Some(self.flow.pc).filter(|_| self.flow.is_synchronised());
+            self.gap(offset, reason, from, None);
+        }
+        self.flow = Flow { lost: true, no_push: true, ..Flow::default() };
+        self.stale = true;
+    }
+
+    fn mark(&mut self, offset: u64, kind: MarkKind, value: Option<u64>) {
+        if !self.withdrawn {
+            self.out.push(offset, EventKind::Mark(Mark { value, ..Mark::new(kind) }));
+        }
+    }
+
+    fn time(&mut self, offset: u64, kind: TimeKind, value: Option<u64>, clock: u16) {
+        self.out.push(offset, EventKind::Time(Time { kind, value, clock }));
+    }
+
+    fn analyse(&mut self, offset: u64, element: &Element) {
+        match *element {
+            Element::Atom { taken } => self.atom(offset, taken),
+            Element::TargetAddress(entry) => self.target_address(entry),
+            Element::Context(context) => self.context(offset, context),
+            Element::Mispredict => self.mispredict(),
+            Element::Exception { number, return_address } => self.exception(offset, number, return_address),
+            Element::Q { count, next } => self.q(offset, count, next),
+            Element::SourceAddress(entry) => self.source_address(offset, entry),
+            Element::TraceInfo { .. } => {
+                self.flow_pop();
+                self.flow.returns.clear();
+                self.flow.no_push = true;
+                self.flow.told = None;
+            }
+            Element::TraceOn => self.trace_on(offset),
+            Element::Discard => self.discard(offset, GapReason::Discarded),
+            Element::Overflow => self.discard(offset, GapReason::Overflow),
+            Element::CycleCount(count) => {
+                self.time(offset, TimeKind::Cycles, count.map(u64::from), CYCLES_CLOCK);
+            }
+            Element::Timestamp { value, count } => {
+                self.time(offset, TimeKind::Timestamp, Some(value), TIMESTAMP_CLOCK);
+                if let Some(count) = count {
+                    self.time(offset, TimeKind::Offset, Some(count.into()), CYCLES_CLOCK);
+                }
+            }
+            Element::TimestampMarker => self.mark(offset, MarkKind::TimestampMarker, None),
+            Element::Event(event) => self.mark(offset, MarkKind::TraceEvent, Some(event.into())),
+            Element::Instrumentation { el, value } => {
+                let text = self.out.batch().add_bytes(format!("el{el}").as_bytes());
+                let mark = Mark { value: Some(value), text, ..Mark::new(MarkKind::Instrumentation) };
+                self.out.push(offset, EventKind::Mark(mark));
+            }
+            Element::TransactionStart => self.mark(offset, MarkKind::TransactionStart, None),
+            Element::TransactionCommit => self.mark(offset, MarkKind::TransactionCommit, None),
+            Element::TransactionFailure => {
+                self.mark(offset, MarkKind::TransactionFail, None);
+                self.settle();
+                self.flow.lose_address();
+                self.flow.last = None;
+            }
+            Element::ExceptionReturn => {
+                let told = matches!(self.out.last_run(), Some(run) if run.exit == Exit::TrapReturn);
+                if !told && !self.withdrawn {
+                    self.out.trap(offset, Trap::new(TrapKind::Return));
+                }
+            }
+            Element::FunctionReturn => {
+                if !self.withdrawn {
+                    let text = self.out.batch().add_bytes(b"function return");
+                    self.out.push(offset, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
+                }
+            }
+        }
+    }
+}
+
+impl Analyse for Analyser {
+    /// K10.5.5.4.1.
+    #[inline]
+    fn atom(&mut self, offset: u64, taken: bool) {
+        if !self.synchronise(offset) {
+            return;
+        }
+        let pc = self.flow.pc;
+        match self.cursor().at(pc) {
+            Some(block) if block.control != Control::Sequential => self.branch(offset, &block, taken),
+            _ => self.long_atom(offset, taken),
+        }
+    }
+
+    /// Most blocks end in a direct branch: from one to the next, the address stays in a register.
+    #[inline]
+    fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
+        let mut index = 0;
+        while index < count {
+            if !self.synchronise(offset) {
+                index += 1;
+                continue;
+            }
+            if self.stale {
+                self.select();
+            }
+            let (isa, returns) = (self.isa, self.return_stack);
+            let mask = self.flow.wrap(u64::MAX);
+            let cursor = &self.tables[self.table].cursor;
+            let mut runs = self.out.runs();
+            let (mut pc, mut start) = (self.flow.pc, self.flow.pc);
+            while index < count
+                && let Some(near) = cursor.near(pc)
+                && !(returns && near.control() == Control::Call)
+            {
+                let taken = bits >> index & 1 == 1;
+                runs.push(offset, run_near(near, pc, isa, taken));
+                start = pc;
+                pc = if taken { near.target() } else { near.end() } & mask;
+                index += 1;
+            }
+            if runs.end() {
+                let taken = bits >> (index - 1) & 1 == 1;
+                self.flow.last = Some(Last { start, sub_isa: self.flow.sub_isa, taken });
+                (self.flow.pc, self.flow.pop, self.flow.followed) = (pc, false, true);
+            }
+            if index < count {
+                self.atom(offset, bits >> index & 1 == 1);
+                index += 1;
+            }
+        }
+    }
+
+    fn element(&mut self, offset: u64, element: &Element, withdrawn: u32) {
+        if withdrawn == 0 {
+            if !element.is_kept() {
+                self.shadows.clear();
+            }
+            return self.analyse(offset, element);
+        }
+        // What was withdrawn is followed on a copy. Withdrawals nest: an earlier one lies within a later.
+        while self.shadows.last().is_some_and(|shadow| shadow.0 < withdrawn) {
+            self.shadows.pop();
+        }
+        if self.shadows.last().is_none_or(|shadow| shadow.0 != withdrawn) {
+            let base = self.shadows.last().map_or(&self.flow, |shadow| &shadow.1).clone();
+            self.shadows.push((withdrawn, base));
+        }
+        let Some((_, shadow)) = self.shadows.pop() else { return };
+        let flow = std::mem::replace(&mut self.flow, shadow);
+        self.stale = true;
+        self.withdrawn = true;
+        self.analyse(offset, element);
+        self.withdrawn = false;
+        let shadow = std::mem::replace(&mut self.flow, flow);
+        self.stale = true;
+        self.shadows.push((withdrawn, shadow));
+    }
+
+    fn wants_withdrawn(&self) -> bool {
+        self.show_withdrawn
+    }
+
+    fn unresolved(&mut self) {
+        let from = Some(self.flow.pc).filter(|_| self.flow.is_synchronised());
+        self.out.settle();
+        self.gap(self.out.last_offset(), GapReason::Discarded, from, None);
+    }
+}
+
+/// Clock of timestamps.
+const TIMESTAMP_CLOCK: u16 = 0;
+/// Clock of cycle counts: the core's.
+const CYCLES_CLOCK: u16 = 1;

@@ -1,0 +1,403 @@
+//! What is executed becomes elements.
+
+use super::filter::Now;
+use super::model::SourceAddresses;
+use super::unit::{Instruction, Need, Q, Unit, entry, exception};
+use crate::wire::packet::{Entry, Packet};
+use trackway_core::Isa;
+use trackway_isa::Control;
+
+/// Entries that a decoder keeps of its return stack (K10.5.5.3).
+const RETURNS: usize = 15;
+
+impl Unit {
+    /// The core executed an instruction.
+    pub fn instruction(&mut self, instruction: &Instruction) {
+        self.cycle += u64::from(self.model.cycles_per_instruction);
+        if !self.is_operative() {
+            return self.stop(Some(instruction.entry()));
+        }
+        self.context.sixty_four_bit = instruction.isa == Isa::A64;
+        let inputs = std::mem::take(&mut self.inputs);
+        let context = self.context;
+        let now = Now { address: instruction.address, context: &context, inputs };
+        let active = self.filter.view(&now);
+        self.resources(&now);
+        if !active {
+            return self.stop(Some(instruction.entry()));
+        }
+        self.counts.viewed += 1;
+        if self.lost && !self.recover() {
+            return;
+        }
+        self.arrive(instruction.entry(), instruction.flow.control == Control::TransactionStart);
+        self.execute(instruction, &now);
+        self.checkpoint();
+    }
+
+    /// Events that resources raise (TRCEVENTCTL0R, TRCTSCTLR).
+    fn resources(&mut self, now: &Now<'_>) {
+        let fires =
+            |&n: &usize| self.program.events[n] != 0 && self.filter.resource(self.program.events[n], now);
+        let events = (0..4).filter(fires).fold(0, |events, n| events | 1 << n);
+        let timestamp = self.program.timestamp_event != 0
+            && self.program.timestamps
+            && self.filter.resource(self.program.timestamp_event, now);
+        if events != 0 {
+            self.events(events);
+        }
+        self.timestamp_due |= timestamp;
+    }
+
+    /// After an overflow: has the buffer room again?
+    fn recover(&mut self) -> bool {
+        if !self.fifo.is_empty(self.cycle) {
+            return false;
+        }
+        self.lost = false;
+        self.packer.discard(true);
+        self.synchronised = false;
+        self.count_unknown = true;
+        true
+    }
+
+    /// Tracing becomes active, is synchronised, or goes on, at an instruction.
+    fn arrive(&mut self, at: Entry, transaction: bool) {
+        if self.q.is_some_and(|q| q.left == 0 || transaction) {
+            self.end_q(Some(at));
+        }
+        if !self.tracing {
+            if !self.synchronised {
+                self.synchronise();
+            }
+            self.packer.plain(Packet::TraceOn);
+            (self.told, self.need, self.may_push) = (None, Need::Yes, false);
+            self.stack.clear();
+            self.tracing = true;
+        } else if self.block.is_none() && self.q.is_none() {
+            if self.is_sync_due() {
+                self.settle();
+                if !self.model.sync_unresolved {
+                    self.commit_all();
+                }
+                self.synchronise();
+            } else if self.sync_delay == Some(0) {
+                self.sync_delay = None;
+                (self.told, self.need) = (None, Need::Yes);
+            }
+        }
+        if self.block.is_none() && self.q.is_none() {
+            self.place(at);
+            if self.timestamp_due {
+                self.trace_timestamp();
+            }
+        }
+        self.block.get_or_insert(at);
+    }
+
+    fn is_sync_due(&self) -> bool {
+        let written = self.taken + self.packer.out.len() as u64;
+        self.program.period.is_some_and(|period| written - self.last_sync >= period)
+    }
+
+    /// K10.5.2.6: alignment synchronisation and Trace Info. The decoder's return stack is empty after it.
+    fn synchronise(&mut self) {
+        self.packer.synchronise(self.program.cycle_counting, self.program.threshold);
+        self.last_sync = self.taken + self.packer.out.len() as u64;
+        self.counts.synchronisations += 1;
+        self.stack.clear();
+        self.may_push = false;
+        if self.synchronised && self.model.sync_delay > 0 && self.need != Need::OrStack {
+            self.sync_delay = Some(self.model.sync_delay);
+        } else {
+            (self.told, self.need) = (None, Need::Yes);
+        }
+        self.synchronised = true;
+        self.timestamp_due |= self.program.timestamps;
+    }
+
+    /// Tells context and address where the decoder does not know them.
+    fn place(&mut self, at: Entry) {
+        if self.told != Some(self.context) {
+            self.settle();
+            self.packer.context(self.context);
+            self.told = Some(self.context);
+        }
+        let explicit = match self.need {
+            Need::No => false,
+            Need::Yes => true,
+            Need::OrStack => match self.stack.pop() {
+                Some(top) if top == at => false,
+                Some(other) => {
+                    self.stack.push(other);
+                    true
+                }
+                None => true,
+            },
+        };
+        if explicit {
+            self.settle();
+            self.mispredict_target(at);
+            self.packer.target(at);
+            self.remember(at);
+            self.may_push = true;
+        }
+        self.need = Need::No;
+    }
+
+    /// Keeps a target, to be predicted wrongly later.
+    fn remember(&mut self, at: Entry) {
+        self.targets.rotate_right(1);
+        self.targets[0] = at;
+    }
+
+    fn execute(&mut self, instruction: &Instruction, now: &Now<'_>) {
+        let control = instruction.flow.control;
+        if let Some(q) = &mut self.q {
+            q.count += 1;
+        }
+        if !self.program.waypoints.ends(control) {
+            return;
+        }
+        if let Some(q) = &mut self.q {
+            // What a Q element stands for is not traced; the address behind it is.
+            q.left -= 1;
+            self.block = None;
+            return;
+        }
+        self.block = None;
+        let broadcasts = self.program.broadcast && self.filter.broadcasts(now);
+        if broadcasts {
+            self.stack.clear();
+        }
+        self.counts.p0 += 1;
+        let first = self.trace_p0(instruction);
+        if instruction.taken && control.is_transfer() {
+            self.need = match (broadcasts, control.is_indirect()) {
+                (true, _) => Need::Yes,
+                (false, true) if self.program.return_stack => Need::OrStack,
+                (false, true) => Need::Yes,
+                (false, false) => Need::No,
+            };
+        }
+        // K10.5.5.3: what counts is how it was traced first.
+        if first && control.is_call() && self.program.return_stack && self.may_push && !broadcasts {
+            if self.stack.len() == RETURNS {
+                self.stack.remove(0);
+            }
+            self.stack.push(entry(instruction.end(), instruction.isa));
+        }
+        if let Some(delay) = &mut self.sync_delay {
+            *delay = delay.saturating_sub(1);
+        }
+        self.resolve();
+        self.begin_q(now);
+    }
+
+    /// The P0 element of an instruction; says whether it was first traced as taken.
+    fn trace_p0(&mut self, instruction: &Instruction) -> bool {
+        let taken = instruction.taken;
+        let transfers = instruction.flow.control.is_transfer();
+        let by_source = transfers
+            && match self.model.source_addresses {
+                SourceAddresses::Never => false,
+                SourceAddresses::Always => true,
+                SourceAddresses::Sometimes => self.deferred > 0 || self.dice.coin(),
+            };
+        if let Some(first) = self.mispredict(instruction) {
+            return first;
+        }
+        if by_source && taken {
+            // The branches before it that were not taken need no atoms.
+            self.deferred = 0;
+            self.packer.source(instruction.entry());
+        } else if by_source {
+            self.deferred += 1;
+        } else {
+            self.settle();
+            self.packer.atom(taken);
+        }
+        taken
+    }
+
+    /// Traces branches that were not taken as atoms, if they still wait for a source address.
+    pub(super) fn settle(&mut self) {
+        for _ in 0..std::mem::take(&mut self.deferred) {
+            self.packer.atom(false);
+        }
+    }
+
+    /// Q elements (TRCCONFIGR.QE, TRCQCTLR) begin by chance.
+    fn begin_q(&mut self, now: &Now<'_>) {
+        if self.program.q.0 && self.dice.chance(self.model.q) && self.filter.allows_q(now) {
+            self.settle();
+            if self.need == Need::No {
+                self.q = Some(Q { count: 0, left: 1 + self.dice.below(4) });
+            }
+        }
+    }
+
+    /// Ends a Q element; `next` is where execution goes on.
+    fn end_q(&mut self, next: Option<Entry>) {
+        let Some(q) = self.q.take() else { return };
+        self.block = None;
+        self.need = Need::No;
+        match next {
+            _ if q.count == 0 => {
+                // Nothing was executed in it: execution is where it was.
+            }
+            Some(next) => {
+                let counted = !(self.program.q.1 && self.dice.coin());
+                self.packer.q(counted.then_some(q.count), next);
+                self.may_push = true;
+                self.resolve();
+            }
+            None => self.need = Need::Yes,
+        }
+    }
+
+    /// ViewInst becomes inactive; execution goes on at `next`. Instructions of a block that did not come to its
+    /// P0 instruction are not in the trace.
+    pub(super) fn stop(&mut self, next: Option<Entry>) {
+        if !self.tracing {
+            return;
+        }
+        self.end_q(next);
+        self.settle();
+        self.tracing = false;
+        self.block = None;
+        self.checkpoint();
+    }
+
+    /// Execution is not continuous here: `next` would have been the next instruction, if that is known. What was
+    /// executed of the current block is shown by a halt, if the model has the core halt.
+    pub fn break_flow(&mut self, next: Option<(u64, Isa)>) {
+        if !self.tracing {
+            return;
+        }
+        let next = next.map(|(address, isa)| entry(address, isa));
+        if let Some(next) = next
+            && self.model.halts
+            && (self.block.is_some() || self.q.is_some())
+        {
+            self.end_q(Some(next));
+            self.deferred = 0;
+            self.packer.exception(exception::HALT, Some(next));
+            self.counts.p0 += 1;
+            self.resolve();
+        }
+        self.stop(next);
+    }
+
+    /// The core takes an exception; `return_address` is the preferred one, which those without one do not have.
+    /// An exception is traced if the instruction before it was (K10.5.9), or where TRCVICTLR forces it.
+    pub fn exception(&mut self, number: u8, return_address: Option<(u64, Isa)>) {
+        let forced = match number {
+            exception::RESET => self.program.force_reset,
+            exception::SYSTEM_ERROR => self.program.force_error,
+            _ => false,
+        };
+        let return_address = return_address
+            .map(|(address, isa)| entry(address, isa))
+            .filter(|_| !matches!(number, exception::RESET | 25));
+        if !self.is_operative() || self.lost || !(self.tracing || forced) {
+            return;
+        }
+        if !self.filter.permits(&self.context) && self.block.is_none() && !forced {
+            // Taken at once where nothing may be traced: not even its address may.
+            return self.stop(None);
+        }
+        if self.tracing {
+            self.end_q(return_address);
+        } else if let Some(at) = return_address {
+            self.arrive(at, false);
+            self.block = None;
+        } else {
+            if !self.synchronised {
+                self.synchronise();
+            }
+            self.packer.plain(Packet::TraceOn);
+            (self.told, self.tracing) = (None, true);
+            self.stack.clear();
+        }
+        if self.block.is_none() {
+            // Nothing was executed since the last P0 element: the place is told, and never by the return stack.
+            if self.need == Need::OrStack {
+                self.need = Need::Yes;
+            }
+            if let Some(at) = return_address {
+                self.place(at);
+            }
+        } else if let Some(start) = self.block {
+            self.run_ahead(start);
+        }
+        // An exception implies that branches before it were not taken.
+        self.deferred = 0;
+        self.packer.exception(number, return_address);
+        self.counts.p0 += 1;
+        self.block = None;
+        self.need = Need::Yes;
+        self.resolve();
+        self.checkpoint();
+    }
+
+    /// A transaction starts, behind its TSTART.
+    pub fn transaction_start(&mut self) {
+        if self.tracing && !self.lost && !self.packer.in_transaction {
+            self.settle();
+            self.packer.transaction_start();
+            // A failure takes back what was called in it.
+            self.stack.clear();
+            self.transaction_p0 = self.packer.p0s;
+            self.resolve();
+            self.checkpoint();
+        }
+    }
+
+    /// The transaction succeeded.
+    pub fn transaction_commit(&mut self) {
+        if self.tracing && !self.lost && self.packer.in_transaction {
+            self.settle();
+            self.packer.transaction_commit();
+            self.checkpoint();
+        }
+    }
+
+    /// The transaction failed: nothing of it happened, execution goes on behind its TSTART.
+    pub fn transaction_fail(&mut self) {
+        if self.enabled && !self.lost && self.packer.in_transaction {
+            self.cancel_transaction();
+            self.deferred = 0;
+            self.q = None;
+            self.packer.transaction_failure();
+            (self.block, self.told, self.need) = (None, None, Need::Yes);
+            self.stack.clear();
+            self.checkpoint();
+        }
+    }
+
+    /// K10.5.2.16: the time, at a block's start.
+    pub(super) fn trace_timestamp(&mut self) {
+        self.timestamp_due = false;
+        self.settle();
+        if self.program.timestamp_markers {
+            self.packer.plain(Packet::TimestampMarker);
+        }
+        let count = (self.program.cycle_counting && !self.count_unknown)
+            .then(|| self.cycle - self.last_count)
+            .filter(|count| *count <= self.program.most_cycles);
+        self.packer.timestamp(self.ticks().wrapping_add(self.timestamp_offset), count);
+    }
+
+    /// A cycle count is due: gives it, `None` if it is not known.
+    pub(super) fn take_cycles(&mut self) -> Option<Option<u64>> {
+        let count = self.cycle - self.last_count;
+        if !self.program.cycle_counting || count < self.program.threshold {
+            return None;
+        }
+        self.last_count = self.cycle;
+        let known = !std::mem::take(&mut self.count_unknown);
+        // The field has 20 bits at the most, above the threshold.
+        Some(Some(count).filter(|_| known && count <= self.program.most_cycles))
+    }
+}

@@ -1,0 +1,39 @@
+//! A trace unit in software: it is told what a core executes and emits the packets that a real one may emit.
+//!
+//! [`Registers`] program it as K10.5.7 does, [`Model`] says what registers do not: chance, speed, speculation.
+//!
+//! ```
+//! use trackway_core::Isa;
+//! use trackway_ete::encode::{Implementation, Instruction, Model, Registers, Unit};
+//!
+//! let registers = Registers::new(&Implementation::default()).everything();
+//! let mut unit = Unit::new(registers, Model::default(), None)?;
+//! unit.enable()?;
+//! let nop_and_loop = [(0x1000, 0xd503_201f_u32), (0x1004, 0x17ff_ffff)];
+//! for (address, encoding) in nop_and_loop.repeat(30) {
+//!     unit.instruction(&Instruction::new(Isa::A64, address, encoding, true));
+//! }
+//! unit.disable()?;
+//! let bytes = unit.take();
+//! assert_eq!(bytes[bytes.len() - 2..], [0xd4, 0xc2]); // 24 and 6 branches taken
+//! # Ok::<(), trackway_ete::Unusable>(())
+//! ```
+
+mod elements;
+#[cfg(test)]
+mod examples;
+mod filter;
+mod model;
+mod pack;
+mod registers;
+mod sequence;
+mod settings;
+mod speculation;
+mod unit;
+
+pub use model::{FifoModel, Model, SourceAddresses};
+pub use registers::{Implementation, READ_ONLY, Registers, Row, SAVED, is_register};
+pub use sequence::{Saved, Status};
+pub(crate) use settings::to_toml as settings_to_toml;
+pub use settings::{BufferSettings, Settings, UnitSettings};
+pub use unit::{Counts, Instruction, Unit, exception};

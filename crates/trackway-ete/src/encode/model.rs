@@ -1,0 +1,166 @@
+//! What registers do not say of a trace unit and its core: how it speculates, how fast it is.
+
+/// How often a taken branch is traced by its source address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SourceAddresses {
+    /// Never: atoms.
+    #[default]
+    Never,
+    /// Always.
+    Always,
+    /// By chance.
+    Sometimes,
+}
+
+/// The trace unit's buffer, and how fast it is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoModel {
+    /// Bytes that it holds; at least 64, so that a start after an overflow fits.
+    pub bytes: u32,
+    /// Cycles in which one byte leaves it; 0: none ever does.
+    pub cycles_per_byte: u32,
+}
+
+/// What registers do not say. Everything that is left to chance comes from `seed`.
+///
+/// ```
+/// use trackway_ete::encode::Model;
+/// let model = Model { mispredict: 64, ..Model::default() };
+/// assert_eq!((model.run_ahead, model.halts), (6, true));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Model {
+    /// Where chance starts.
+    pub seed: u64,
+    /// Branches that are predicted wrongly, of 1024. Needs MAXSPEC above 0 and a program.
+    pub mispredict: u32,
+    /// P0 elements that are traced on a wrong path, at the most.
+    pub run_ahead: u32,
+    /// A wrong path may be as long as MAXSPEC, so that its branch is committed before it is corrected.
+    pub late_mispredict: bool,
+    /// P0 elements after which a commit packet is due, on average; 0: only where one must be.
+    pub commit_every: u32,
+    /// Taken branches by source address.
+    pub source_addresses: SourceAddresses,
+    /// P0 instructions at which a Q element begins, of 1024. Needs TRCCONFIGR.QE.
+    pub q: u32,
+    /// The buffer; `None`: one that never overflows.
+    pub fifo: Option<FifoModel>,
+    /// P0 elements between a periodic Trace Info and the context and address that belong to it.
+    pub sync_delay: u32,
+    /// A periodic Trace Info may come while P0 elements are unresolved. Without it all are committed before: OpenCSD
+    /// loses its return stack otherwise.
+    pub sync_unresolved: bool,
+    /// Cycles that an instruction takes.
+    pub cycles_per_instruction: u32,
+    /// Cycles in which the timestamp counts one up.
+    pub cycles_per_tick: u32,
+    /// The first timestamp.
+    pub first_timestamp: u64,
+    /// Where execution stops between two P0 instructions the core is halted, and the halt traced: so the
+    /// last instructions are in the trace.
+    pub halts: bool,
+}
+
+impl Default for Model {
+    fn default() -> Self {
+        Model {
+            seed: 1,
+            mispredict: 0,
+            run_ahead: 6,
+            late_mispredict: false,
+            commit_every: 16,
+            source_addresses: SourceAddresses::Never,
+            q: 0,
+            fifo: None,
+            sync_delay: 0,
+            sync_unresolved: false,
+            cycles_per_instruction: 1,
+            cycles_per_tick: 8,
+            first_timestamp: 0x1_0000,
+            halts: true,
+        }
+    }
+}
+
+/// A small generator of numbers (SplitMix64), the same on every machine.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`; 0 for 0.
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.draw() % n.max(1)
+    }
+
+    /// True so often of 1024 times.
+    pub(crate) fn chance(&mut self, of_1024: u32) -> bool {
+        of_1024 > 0 && self.below(1024) < u64::from(of_1024)
+    }
+
+    pub(crate) fn coin(&mut self) -> bool {
+        self.draw() & 1 == 1
+    }
+}
+
+/// How full the buffer is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fifo {
+    model: Option<FifoModel>,
+    level: u64,
+    /// The cycle up to which it was emptied.
+    at: u64,
+}
+
+impl Fifo {
+    pub(crate) fn new(model: Option<FifoModel>) -> Self {
+        Fifo { model, level: 0, at: 0 }
+    }
+
+    /// Empties it up to `cycle`.
+    fn drain(&mut self, cycle: u64) {
+        match self.model {
+            None => self.level = 0,
+            Some(FifoModel { cycles_per_byte: 0, .. }) => {}
+            Some(FifoModel { cycles_per_byte, .. }) => {
+                let bytes = cycle.saturating_sub(self.at) / u64::from(cycles_per_byte);
+                self.at += bytes * u64::from(cycles_per_byte);
+                self.level = self.level.saturating_sub(bytes);
+                if self.level == 0 {
+                    self.at = cycle;
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&mut self, cycle: u64) -> bool {
+        self.drain(cycle);
+        self.level == 0
+    }
+
+    /// Puts so many bytes in; false if they do not fit.
+    pub(crate) fn push(&mut self, bytes: u64, cycle: u64) -> bool {
+        self.drain(cycle);
+        let fits = self.model.is_none_or(|model| self.level + bytes <= u64::from(model.bytes.max(64)));
+        if fits && self.model.is_some() {
+            self.level += bytes;
+        }
+        fits
+    }
+
+    /// Cycles until it is empty; `None`: never.
+    pub(crate) fn cycles_to_empty(&self) -> Option<u64> {
+        match self.model {
+            Some(FifoModel { cycles_per_byte: 0, .. }) if self.level > 0 => None,
+            Some(model) => Some((self.level + 1) * u64::from(model.cycles_per_byte)),
+            None => Some(0),
+        }
+    }
+}

@@ -1,0 +1,627 @@
+//! Elements to packets, in the fewest bytes: the mirror of stage 1 (K10.5.2).
+
+use crate::config::Config;
+use crate::config::Dialect;
+use crate::decode::element::ContextState;
+use crate::wire::packet::*;
+
+/// Atoms that wait to be packed, one bit each, the first in bit 0.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waiting {
+    count: u32,
+    bits: u32,
+}
+
+impl Waiting {
+    /// The longest packet for the front, and how many atoms it has; there must be one atom at least.
+    fn longest(self) -> (Atoms, u32) {
+        let atoms = |header: u8, count: u32| (Atoms { header }, count);
+        let es = self.bits.trailing_ones().min(self.count);
+        if es >= 24 {
+            return atoms(0xd4, 24);
+        }
+        if es >= 3 && self.count > es {
+            // Format 6: so many E, then N.
+            return atoms(0xe0 | (es - 3) as u8, es + 1);
+        }
+        if es >= 4 {
+            return atoms(0xc0 | (es - 4) as u8, es);
+        }
+        let bits = |count: u32| self.bits & ((1 << count) - 1);
+        if self.count >= 5 {
+            match bits(5) {
+                0b11110 => return atoms(0xf5, 5),
+                0b00000 => return atoms(0xd5, 5),
+                0b01010 => return atoms(0xd6, 5),
+                0b10101 => return atoms(0xd7, 5),
+                _ => {}
+            }
+        }
+        if self.count >= 4 {
+            match bits(4) {
+                0b1110 => return atoms(0xdc, 4),
+                0b0000 => return atoms(0xdd, 4),
+                0b1010 => return atoms(0xde, 4),
+                0b0101 => return atoms(0xdf, 4),
+                _ => {}
+            }
+        }
+        match self.count {
+            1 => atoms(0xf6 | bits(1) as u8, 1),
+            2 => atoms(0xd8 | bits(2) as u8, 2),
+            _ => atoms(0xf8 | bits(3) as u8, 3),
+        }
+    }
+
+    fn drop(&mut self, count: u32) {
+        self.count -= count;
+        self.bits = if count >= 32 { 0 } else { self.bits >> count };
+    }
+
+    /// Which of the few atoms that mispredict and cancel packets carry these are.
+    fn short(self) -> Option<u8> {
+        let find = |&(count, bits): &(u8, u32)| (u32::from(count), bits) == (self.count, self.bits);
+        SHORT_ATOMS.iter().position(find).map(|index| index as u8)
+    }
+}
+
+/// Packs elements. What the decoder's stage 1 remembers is remembered here too.
+#[derive(Clone, Debug)]
+pub(crate) struct Packer {
+    dialect: Dialect,
+    max_spec: u64,
+    start_is_p0: bool,
+    /// The bytes.
+    pub(crate) out: Vec<u8>,
+    /// Packets so far.
+    pub(crate) packets: u64,
+    history: History,
+    context: ContextState,
+    timestamp: u64,
+    threshold: u64,
+    /// P0 elements that are not resolved.
+    pub(crate) depth: u64,
+    /// P0 elements so far, less those that were cancelled.
+    pub(crate) p0s: u64,
+    /// A transaction was started and not ended.
+    pub(crate) in_transaction: bool,
+    atoms: Waiting,
+    /// A context and an address that may share a packet with what comes next.
+    pending_context: Option<ContextState>,
+    pending_address: Option<Entry>,
+}
+
+impl Packer {
+    pub(crate) fn new(config: &Config) -> Self {
+        Packer {
+            dialect: config.dialect,
+            max_spec: config.max_spec.into(),
+            start_is_p0: config.start_is_p0,
+            out: Vec::new(),
+            packets: 0,
+            history: History::default(),
+            context: ContextState::default(),
+            timestamp: 0,
+            threshold: 0,
+            depth: 0,
+            p0s: 0,
+            in_transaction: false,
+            atoms: Waiting::default(),
+            pending_context: None,
+            pending_address: None,
+        }
+    }
+
+    fn write(&mut self, packet: Packet) {
+        packet.write(&self.dialect, &mut self.out);
+        self.packets += 1;
+    }
+
+    /// Writes what waits.
+    pub(crate) fn flush(&mut self) {
+        self.flush_atoms();
+        self.flush_pending();
+    }
+
+    fn flush_atoms(&mut self) {
+        while self.atoms.count > 0 {
+            self.pack_atoms();
+        }
+    }
+
+    fn pack_atoms(&mut self) {
+        let (atoms, count) = self.atoms.longest();
+        self.atoms.drop(count);
+        self.write(Packet::Atom(atoms));
+    }
+
+    /// Writes atoms until those left fit into the packet that follows; says which these are.
+    fn flush_but_short(&mut self, fits: impl Fn(u8) -> bool) -> u8 {
+        self.flush_pending();
+        loop {
+            if let Some(short) = self.atoms.short().filter(|&short| fits(short)) {
+                self.atoms = Waiting::default();
+                return short;
+            }
+            self.pack_atoms();
+        }
+    }
+
+    fn flush_pending(&mut self) {
+        match (self.pending_context.take(), self.pending_address.take()) {
+            (None, None) => {}
+            (Some(context), None) => self.write_context(context),
+            (None, Some(entry)) => {
+                let address = self.shortest(entry);
+                self.write(Packet::Address(address));
+            }
+            (Some(context), Some(entry)) => {
+                let address = self.shortest(entry);
+                if is_long(address.form) {
+                    let payload = self.payload(context);
+                    self.write(Packet::AddressContext(address, payload));
+                } else {
+                    self.write_context(context);
+                    self.write(Packet::Address(address));
+                }
+            }
+        }
+    }
+
+    /// One more P0 element; what is too deep is committed by that (K10.5.2.18.3).
+    fn p0(&mut self) {
+        self.depth = (self.depth + 1).min(self.max_spec);
+        self.p0s += 1;
+    }
+
+    /// K10.5.2.10.
+    pub(crate) fn atom(&mut self, taken: bool) {
+        self.flush_pending();
+        self.atoms.bits |= u32::from(taken) << self.atoms.count;
+        self.atoms.count += 1;
+        if self.atoms.count == 32 {
+            self.pack_atoms();
+        }
+        self.p0();
+    }
+
+    /// The shortest form for an address; it becomes the newest in the history.
+    fn shortest(&mut self, entry: Entry) -> Address {
+        use AddressForm::*;
+        let last = self.history.0[0].address;
+        let form = match self.history.0.iter().position(|&known| known == entry) {
+            Some(n) => Exact(n as u8),
+            None => {
+                let forms = match entry.sub_isa {
+                    SubIsa::Is0 => [Short1Is0, Short2Is0, Long32Is0, Long64Is0],
+                    SubIsa::Is1 => [Short1Is1, Short2Is1, Long32Is1, Long64Is1],
+                };
+                let differ = entry.address ^ last;
+                forms.into_iter().find(|form| differ & !form.sent() == 0).unwrap_or(forms[3])
+            }
+        };
+        let address = Address::new(form, entry.address);
+        self.history.apply(&address);
+        address
+    }
+
+    /// What a context packet has to say; `context` is then what was sent last.
+    fn payload(&mut self, context: ContextState) -> Context {
+        let vmid = context.vmid.filter(|_| context.vmid != self.context.vmid);
+        let context_id = context.context_id.filter(|_| context.context_id != self.context.context_id);
+        let bit = |set: bool, at: u8| u8::from(set) << at;
+        let info = context.el & 3
+            | bit(context.security & 2 != 0, 3)
+            | bit(context.sixty_four_bit, 4)
+            | bit(context.security & 1 != 0, 5)
+            | bit(vmid.is_some(), 6)
+            | bit(context_id.is_some(), 7);
+        let payload = Context { info, vmid: vmid.unwrap_or(0), context_id: context_id.unwrap_or(0) };
+        self.context.apply(&payload);
+        payload
+    }
+
+    fn write_context(&mut self, context: ContextState) {
+        let same = ContextState {
+            vmid: context.vmid.or(self.context.vmid),
+            context_id: context.context_id.or(self.context.context_id),
+            ..context
+        } == self.context;
+        let payload = (!same).then(|| self.payload(context));
+        self.write(Packet::Context(payload));
+    }
+
+    /// K10.5.2.14; a context may share a packet with the address behind it.
+    pub(crate) fn context(&mut self, context: ContextState) {
+        self.flush();
+        self.pending_context = Some(context);
+    }
+
+    /// K10.5.2.14.
+    pub(crate) fn target(&mut self, entry: Entry) {
+        self.flush_atoms();
+        if self.pending_address.is_some() {
+            self.flush_pending();
+        }
+        self.pending_address = Some(entry);
+    }
+
+    /// K10.5.2.12.
+    pub(crate) fn source(&mut self, entry: Entry) {
+        self.flush();
+        let address = self.shortest(entry);
+        self.write(Packet::SourceAddress(address));
+        self.p0();
+    }
+
+    /// K10.5.2.13. An address that was just given and is the return address too is sent once.
+    pub(crate) fn exception(&mut self, number: u8, return_address: Option<Entry>) {
+        self.flush_atoms();
+        let info = |e: u8| number << 1 | e & 1 | (e & 2) << 5;
+        let Some(entry) = return_address else {
+            self.flush_pending();
+            self.history.add(Entry::default());
+            let (info2, address) = (None, ExceptionAddress::Unknown);
+            self.write(Packet::Exception(Exception { info: info(1), info2, address }));
+            return self.p0();
+        };
+        let e = match self.pending_address {
+            Some(pending) if pending == entry => 2,
+            Some(_) => {
+                self.flush_pending();
+                1
+            }
+            None => 1,
+        };
+        self.pending_address = None;
+        let address = self.shortest(entry);
+        let address = match self.pending_context.take() {
+            Some(context) if is_long(address.form) => {
+                ExceptionAddress::WithContext(address, self.payload(context))
+            }
+            context => {
+                // The history is not touched by a context: it may come first although it was made last.
+                if let Some(context) = context {
+                    self.write_context(context);
+                }
+                ExceptionAddress::Address(address)
+            }
+        };
+        self.write(Packet::Exception(Exception { info: info(e), info2: None, address }));
+        self.p0();
+    }
+
+    /// K10.5.2.13: a transaction failure is told by an exception packet, and is no P0 element.
+    pub(crate) fn transaction_failure(&mut self) {
+        let (depth, p0s) = (self.depth, self.p0s);
+        self.exception(24, None);
+        (self.depth, self.p0s) = (depth, p0s);
+        self.in_transaction = false;
+    }
+
+    /// K10.5.2.15.
+    pub(crate) fn transaction_start(&mut self) {
+        self.flush();
+        self.write(Packet::TransactionStart);
+        self.in_transaction = true;
+        if self.start_is_p0 {
+            self.p0();
+        }
+    }
+
+    /// K10.5.2.15.
+    pub(crate) fn transaction_commit(&mut self) {
+        self.flush();
+        self.write(Packet::TransactionCommit);
+        self.in_transaction = false;
+    }
+
+    /// K10.5.2.11: so many instructions, and where execution goes on.
+    pub(crate) fn q(&mut self, count: Option<u64>, next: Entry) {
+        self.flush();
+        let count = count.map(|count| Chain::shortest(count, width::COUNT));
+        let history = self.history;
+        let address = self.shortest(next);
+        if count.is_some() && !matches!(address.form, AddressForm::Long64Is0 | AddressForm::Long64Is1) {
+            self.write(Packet::Q { address: Some(address), count });
+        } else {
+            self.history = history;
+            self.write(Packet::Q { address: None, count });
+            self.pending_address = Some(next);
+        }
+        self.p0();
+    }
+
+    /// K10.5.2.8: the oldest `count` P0 elements happened.
+    pub(crate) fn commit(&mut self, count: u64) {
+        if count > 0 {
+            self.flush();
+            self.write(Packet::Commit(Chain::shortest(count, width::COUNT)));
+            self.depth = self.depth.saturating_sub(count);
+        }
+    }
+
+    /// K10.5.2.8, K10.5.2.9: the youngest `count` P0 elements did not happen; with `mispredict` the one before
+    /// them went the other way.
+    pub(crate) fn cancel(&mut self, count: u64, mispredict: bool) {
+        let packet = match (count, mispredict) {
+            (0, false) => return,
+            (0, true) => Packet::Mispredict(self.flush_but_short(|_| true)),
+            (1, true) => Packet::Cancel2(self.flush_but_short(|_| true)),
+            (2..=5, true) => {
+                let e = self.flush_but_short(|short| short < 2);
+                Packet::Cancel3((count as u8 - 2) << 1 | e)
+            }
+            _ => {
+                self.flush();
+                Packet::Cancel1 { mispredict, count: Chain::shortest(count, width::COUNT) }
+            }
+        };
+        self.depth = self.depth.saturating_sub(count);
+        self.p0s = self.p0s.saturating_sub(count);
+        self.write(packet);
+    }
+
+    /// K10.5.2.16: `commit` P0 elements happened, and so many cycles since the last count, threshold included.
+    pub(crate) fn cycles(&mut self, commit: u64, count: Option<u64>) {
+        self.flush();
+        let above = count.map(|count| count.saturating_sub(self.threshold));
+        if self.dialect.commopt {
+            self.commit(commit);
+            self.write(match above {
+                Some(above @ 0..=3) => Packet::CycleCount3(above as u8),
+                // AAAA is all ones where it carries no commit.
+                Some(above @ 0..=15) => Packet::CycleCount2 { from_max: true, payload: 0xf0 | above as u8 },
+                above => Packet::CycleCount1 { commit: None, count: above.map(cycle_chain) },
+            });
+            return;
+        }
+        let from_max = (commit + 15).checked_sub(self.max_spec).filter(|a| *a <= 15);
+        self.depth = self.depth.saturating_sub(commit);
+        self.write(match (commit, above) {
+            (1..=4, Some(above @ 0..=3)) => Packet::CycleCount3((commit as u8 - 1) << 2 | above as u8),
+            (1..=16, Some(above @ 0..=15)) => {
+                Packet::CycleCount2 { from_max: false, payload: (commit as u8 - 1) << 4 | above as u8 }
+            }
+            (_, Some(above @ 0..=15)) if from_max.is_some() => {
+                let a = from_max.unwrap_or(0) as u8;
+                Packet::CycleCount2 { from_max: true, payload: a << 4 | above as u8 }
+            }
+            (_, above) => Packet::CycleCount1 {
+                commit: Some(Chain::shortest(commit, width::COUNT)),
+                count: above.map(cycle_chain),
+            },
+        });
+    }
+
+    /// K10.5.2.16.1: bits that did not change are left out.
+    pub(crate) fn timestamp(&mut self, value: u64, count: Option<u64>) {
+        self.flush();
+        let changed = 64 - (value ^ self.timestamp).leading_zeros();
+        let len = if changed > 56 { 9 } else { changed.div_ceil(7).max(1) };
+        self.timestamp = value;
+        let sent = if len == 9 { u64::MAX } else { (1 << (7 * len)) - 1 };
+        let value = Chain { value: value & sent, len: len as u8 };
+        self.write(Packet::Timestamp { value, count: count.map(cycle_chain) });
+    }
+
+    /// A packet that says nothing of the others' state.
+    pub(crate) fn plain(&mut self, packet: Packet) {
+        self.flush();
+        self.write(packet);
+    }
+
+    /// K10.5.2.4, K10.5.2.5: what is not resolved did not happen; what waits is not written.
+    pub(crate) fn discard(&mut self, overflow: bool) {
+        self.drop_waiting();
+        self.write(if overflow { Packet::Overflow } else { Packet::Discard });
+        self.depth = 0;
+        self.in_transaction = false;
+    }
+
+    /// Forgets what waits.
+    pub(crate) fn drop_waiting(&mut self) {
+        self.atoms = Waiting::default();
+        (self.pending_context, self.pending_address) = (None, None);
+    }
+
+    /// K10.5.2.3 and K10.5.2.6: a place to start; compression starts anew.
+    pub(crate) fn synchronise(&mut self, cycle_counting: bool, threshold: u64) {
+        self.flush();
+        self.write(Packet::AlignmentSync { zeros: 11 });
+        let info = u64::from(cycle_counting) | u64::from(self.in_transaction) << 6;
+        self.threshold = if cycle_counting { threshold } else { 0 };
+        self.write(Packet::TraceInfo(TraceInfo::new(info, self.depth, self.threshold)));
+        self.history = History::default();
+        self.context = ContextState::default();
+        self.timestamp = 0;
+    }
+}
+
+fn cycle_chain(count: u64) -> Chain {
+    Chain::shortest(count, width::CYCLES)
+}
+
+fn is_long(form: AddressForm) -> bool {
+    use AddressForm::*;
+    matches!(form, Long32Is0 | Long32Is1 | Long64Is0 | Long64Is1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{COMMOPT0, Stream, config};
+    use proptest::prelude::*;
+
+    /// The bytes of what `with` packs behind a Trace Info, and their elements.
+    fn pack(changed: &[(&str, u64)], with: impl FnOnce(&mut Packer)) -> (Vec<u8>, Vec<String>) {
+        let config = config(changed);
+        let mut packer = Packer::new(&config);
+        packer.synchronise(true, 0);
+        let head = packer.out.len();
+        with(&mut packer);
+        packer.flush();
+        let elements = Stream { config, bytes: packer.out.clone() }.elements().split_off(1);
+        (packer.out.split_off(head), elements)
+    }
+
+    #[test]
+    fn k10_5_2_10_the_longest_atom_packets() {
+        let bytes =
+            |atoms: &str| pack(&[], |packer| atoms.chars().for_each(|atom| packer.atom(atom == 'E'))).0;
+        assert_eq!(bytes(&"E".repeat(24)), [0xd4]);
+        assert_eq!(bytes(&("E".repeat(23) + "N")), [0xf4]);
+        assert_eq!(bytes(&"E".repeat(50)), [0xd4, 0xd4, 0xdb]);
+        assert_eq!(bytes("NEEEE"), [0xf5]);
+        assert_eq!(bytes("NEEEN"), [0xdc, 0xf6]);
+        assert_eq!(bytes("NENEN"), [0xd6]);
+        assert_eq!(bytes("EEEN"), [0xe0]);
+        assert_eq!(bytes("EEE"), [0xff]);
+        assert_eq!(bytes("NNE"), [0xfc]);
+    }
+
+    proptest! {
+        #[test]
+        fn atoms_are_packed_as_long_as_the_table_allows(bits: u32, count in 1u32..=32) {
+            let bits = if count == 32 { bits } else { bits & ((1 << count) - 1) };
+            let (atoms, length) = Waiting { count, bits }.longest();
+            prop_assert_eq!(atoms.get(), (length as u8, bits & (u32::MAX >> (32 - length))));
+            for longer in length + 1..=count.min(24) {
+                let found = Atoms::find(longer as u8, bits & (u32::MAX >> (32 - longer)));
+                prop_assert_eq!(found, None, "{} atoms", longer);
+            }
+        }
+
+        #[test]
+        fn atoms_come_back(atoms in proptest::collection::vec(any::<bool>(), 0..200)) {
+            let (_, elements) = pack(&[], |packer| atoms.iter().for_each(|&taken| packer.atom(taken)));
+            let text = |taken: &bool| if *taken { "atom(E)" } else { "atom(N)" };
+            let found: Vec<&str> =
+                elements.iter().map(String::as_str).filter(|element| element.starts_with("atom")).collect();
+            prop_assert_eq!(found, atoms.iter().map(text).collect::<Vec<_>>());
+        }
+
+        #[test]
+        fn addresses_come_back(
+            addresses in proptest::collection::vec((any::<u64>(), 0u32..64, any::<bool>()), 1..40),
+        ) {
+            // Addresses that differ in few bits meet the short forms.
+            let mut last = 0u64;
+            let entries: Vec<Entry> = addresses
+                .iter()
+                .map(|&(bits, shift, thumb)| {
+                    last ^= bits >> shift;
+                    let sub_isa = if thumb { SubIsa::Is1 } else { SubIsa::Is0 };
+                    Entry { address: last & if thumb { !1 } else { !3 }, sub_isa }
+                })
+                .collect();
+            let (_, elements) = pack(&[], |packer| entries.iter().for_each(|&entry| packer.target(entry)));
+            let expected: Vec<_> = entries.iter().map(|entry| format!("address({:x})", entry.address)).collect();
+            prop_assert_eq!(elements, expected);
+        }
+
+        #[test]
+        fn timestamps_come_back(steps in proptest::collection::vec((any::<u64>(), 0u32..64), 1..40)) {
+            let mut last = 0u64;
+            let values: Vec<u64> = steps.iter().map(|&(bits, shift)| { last ^= bits >> shift; last }).collect();
+            let (_, elements) = pack(&[], |packer| {
+                values.iter().for_each(|&value| packer.timestamp(value, None));
+            });
+            let expected: Vec<_> =
+                values.iter().map(|value| format!("Timestamp {{ value: {value}, count: None }}")).collect();
+            prop_assert_eq!(elements, expected);
+        }
+
+        #[test]
+        fn cycle_counts_come_back(commit in 0u64..40, count in proptest::option::of(0u64..300), commopt: bool) {
+            let registers: &[(&str, u64)] =
+                if commopt { &[("TRCIDR8", 40)] } else { &[("TRCIDR8", 40), COMMOPT0] };
+            let (_, mut elements) = pack(registers, |packer| {
+                (0..40).for_each(|_| packer.atom(true));
+                packer.cycles(commit, count);
+            });
+            let count = count.map(|count| count as u32);
+            prop_assert_eq!(elements.pop(), Some(format!("CycleCount({count:?})")));
+            // Without COMMOPT a count may carry a commit of nothing.
+            elements.retain(|element| element != "commit(0)");
+            if commit > 0 {
+                prop_assert_eq!(elements.pop(), Some(format!("commit({commit})")));
+            }
+        }
+    }
+
+    const AT: Entry = Entry { address: 0x2000, sub_isa: SubIsa::Is0 };
+
+    #[test]
+    fn k10_5_2_14_a_context_shares_a_packet_with_a_long_address_only() {
+        let el1 = ContextState { el: 1, security: 1, sixty_four_bit: true, ..ContextState::default() };
+        let (bytes, elements) = pack(&[], |packer| {
+            packer.context(el1);
+            packer.target(Entry { address: 0x12_3000, ..AT });
+            packer.context(el1);
+            packer.target(Entry { address: 0x12_3004, ..AT });
+            packer.target(Entry { address: 0x12_3000, ..AT });
+        });
+        assert_eq!(bytes, [0x82, 0, 0x18, 0x12, 0, 0x31, 0x80, 0x95, 1, 0x91]);
+        assert_eq!(elements, ["context", "address(123000)", "context", "address(123004)", "address(123000)"]);
+    }
+
+    #[test]
+    fn k10_5_2_13_an_exception_at_the_last_target_gives_the_address_once() {
+        let (bytes, elements) = pack(&[], |packer| {
+            packer.target(AT);
+            packer.exception(14, Some(AT));
+            packer.exception(12, Some(Entry { address: 0x2004, ..AT }));
+            packer.exception(0, None);
+        });
+        assert_eq!(bytes, [0x06, 0x5c, 0x95, 0x80, 0x10, 0x06, 0x19, 0x95, 1, 0x06, 0x01, 0x70]);
+        assert_eq!(
+            elements,
+            [
+                "address(2000)",
+                "exception(14, 2000)",
+                "commit(1)",
+                "exception(12, 2004)",
+                "commit(1)",
+                "exception(0, ?)",
+                "commit(1)"
+            ]
+        );
+    }
+
+    #[test]
+    fn k10_5_2_8_cancels_take_the_atoms_before_them_along() {
+        let with = |atoms: &str, count, mispredict| {
+            pack(&[("TRCIDR8", 30)], |packer| {
+                atoms.chars().for_each(|atom| packer.atom(atom == 'E'));
+                packer.cancel(count, mispredict);
+            })
+            .0
+        };
+        assert_eq!(with("NNE", 0, true), [0xfc, 0x30]);
+        assert_eq!(with("NEEEEE", 0, true), [0xf5, 0x31]);
+        assert_eq!(with("EE", 1, true), [0x36]);
+        assert_eq!(with("NEEEEN", 1, true), [0xf5, 0x37]);
+        assert_eq!(with("NEEEEE", 5, true), [0xf5, 0x3f]);
+        assert_eq!(with("NEEEEN", 2, true), [0xf5, 0xf6, 0x38]);
+        assert_eq!(with("NEEEEN", 6, true), [0xf5, 0xf6, 0x2f, 6]);
+        assert_eq!(with("NEEEEN", 1, false), [0xf5, 0xf6, 0x2e, 1]);
+    }
+
+    #[test]
+    fn k10_5_2_11_q_brings_its_address_where_a_form_has_room() {
+        let far = Entry { address: 0xffff_0000_1234_5678, ..AT };
+        let (bytes, elements) = pack(&[], |packer| {
+            packer.q(Some(5), AT);
+            packer.q(Some(6), AT);
+            packer.q(Some(7), far);
+            packer.q(None, AT);
+        });
+        assert_eq!(bytes[..6], [0xa5, 0x80, 0x10, 5, 0xa0, 6]);
+        let addresses: Vec<_> = elements.iter().filter(|element| element.starts_with("address")).collect();
+        assert_eq!(
+            addresses,
+            ["address(2000)", "address(2000)", "address(ffff000012345678)", "address(2000)"]
+        );
+    }
+}

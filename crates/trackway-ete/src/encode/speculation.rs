@@ -1,0 +1,194 @@
+//! Speculation: what is traced before it is known to have happened, and how that is put right.
+
+use trackway_core::Isa;
+use trackway_image::{Block, Cursor};
+use trackway_isa::{Control, Switch};
+
+use super::filter::Now;
+use super::unit::{Instruction, Unit, entry};
+use crate::decode::flow::event_context;
+use crate::wire::packet::{Entry, SubIsa};
+
+impl Unit {
+    /// After a P0 element that happened: commits, with a cycle count where one is due.
+    pub(super) fn resolve(&mut self) {
+        let depth = self.packer.depth;
+        let every = u64::from(self.model.commit_every);
+        let commit = if depth > 0 && every > 0 && self.dice.below(every) == 0 {
+            // The youngest may still be on their way.
+            1 + self.dice.below(depth)
+        } else {
+            0
+        };
+        // Cycles are counted from commit to commit; without speculation each P0 element is committed as it comes.
+        if commit > 0 || self.config.max_spec == 0 {
+            self.settle_cycles(commit);
+        }
+    }
+
+    fn settle_cycles(&mut self, commit: u64) {
+        match self.take_cycles() {
+            Some(count) => {
+                self.settle();
+                // An N atom that was just settled is a P0 element too.
+                self.packer.cycles(commit, count);
+            }
+            None => self.packer.commit(commit),
+        }
+    }
+
+    /// All that was traced happened.
+    pub(super) fn commit_all(&mut self) {
+        let depth = self.packer.depth;
+        if depth > 0 {
+            self.settle_cycles(depth);
+        }
+    }
+
+    /// P0 elements that a wrong path may have; with `branch`, one is kept for the branch before it.
+    fn room(&self, branch: bool) -> u64 {
+        let most = u64::from(self.config.max_spec);
+        let most = if branch && !self.model.late_mispredict { most.saturating_sub(1) } else { most };
+        most.min(u64::from(self.model.run_ahead))
+    }
+
+    /// Does the core predict wrongly here?
+    fn mispredicts(&mut self) -> bool {
+        self.config.max_spec > 0 && self.image.is_some() && self.dice.chance(self.model.mispredict)
+    }
+
+    /// A conditional branch may be predicted wrongly: its atom is traced the wrong way round, then elements of
+    /// the wrong path, then all of that is taken back. Says how it was traced first; `None` if all is right.
+    pub(super) fn mispredict(&mut self, instruction: &Instruction) -> Option<bool> {
+        let flow = &instruction.flow;
+        if !flow.conditional || !flow.control.is_transfer() || !self.mispredicts() {
+            return None;
+        }
+        let first = !instruction.taken;
+        self.settle();
+        self.packer.atom(first);
+        self.counts.mispredicted += 1;
+        let wrong = match (first, flow.target) {
+            (false, _) => Some(entry(instruction.end(), instruction.isa)),
+            (true, Some(target)) => {
+                let isa = match flow.switch {
+                    Switch::To(isa) => isa,
+                    _ => instruction.isa,
+                };
+                Some(entry(target, isa))
+            }
+            // Where an indirect branch would have gone, nobody knows.
+            (true, None) => None,
+        };
+        let most = self.dice.below(self.room(true) + 1);
+        let count = wrong.map_or(0, |wrong| self.wrong_path(wrong, most));
+        self.packer.cancel(count, true);
+        self.counts.cancelled += count;
+        Some(first)
+    }
+
+    /// The target of an indirect branch may be predicted wrongly: another one is traced first.
+    pub(super) fn mispredict_target(&mut self, right: Entry) {
+        if !self.mispredicts() {
+            return;
+        }
+        let n = self.dice.below(self.targets.len() as u64) as usize;
+        let wrong = self.targets[n];
+        // A prediction stays in the instruction set; only where code is known something can be run.
+        if wrong == Entry::default() || wrong == right || wrong.sub_isa != right.sub_isa {
+            return;
+        }
+        self.packer.target(wrong);
+        let most = self.dice.below(self.room(false) + 1);
+        let count = self.wrong_path(wrong, most);
+        self.packer.cancel(count, false);
+        self.counts.cancelled += count;
+    }
+
+    /// Table K10-8: before an exception the core ran on, behind where the exception is taken.
+    pub(super) fn run_ahead(&mut self, start: Entry) {
+        if !self.mispredicts() {
+            return;
+        }
+        self.settle();
+        let most = self.dice.below(self.room(false) + 1);
+        let count = self.wrong_path(start, most);
+        self.packer.cancel(count, false);
+        self.counts.cancelled += count;
+    }
+
+    /// Table K10-18: of a transaction that fails, elements that are unresolved may be cancelled before.
+    pub(super) fn cancel_transaction(&mut self) {
+        let inside = self.packer.p0s.saturating_sub(self.transaction_p0);
+        let most = inside.min(self.packer.depth);
+        if most > 0 && self.mispredicts() {
+            let count = 1 + self.dice.below(most);
+            self.packer.cancel(count, false);
+            self.counts.cancelled += count;
+        }
+    }
+
+    /// Traces up to `most` P0 elements from `at` on, at random; gives how many there were.
+    fn wrong_path(&mut self, mut at: Entry, most: u64) -> u64 {
+        let mut cursor: Option<(SubIsa, Cursor)> = None;
+        let mut count = 0;
+        while count < most {
+            if cursor.as_ref().is_none_or(|(sub_isa, _)| *sub_isa != at.sub_isa) {
+                cursor = self.cursor(at.sub_isa).map(|cursor| (at.sub_isa, cursor));
+            }
+            let Some((_, cursor)) = &mut cursor else { break };
+            let Some(block) = cursor.at(at.address) else { break };
+            // A transaction is not started on trial.
+            if matches!(block.control, Control::Sequential | Control::TransactionStart) {
+                break;
+            }
+            let taken = !block.conditional || self.dice.coin();
+            self.packer.atom(taken);
+            count += 1;
+            match self.beyond(&block, at, taken) {
+                Some((next, explicit)) => {
+                    at = next;
+                    if explicit {
+                        self.packer.target(at);
+                    }
+                }
+                None => break,
+            }
+        }
+        count
+    }
+
+    /// Where a block on a wrong path leads, and whether that has to be told.
+    fn beyond(&mut self, block: &Block, at: Entry, taken: bool) -> Option<(Entry, bool)> {
+        let isa = self.isa(at.sub_isa);
+        if taken && block.control.is_indirect() {
+            let n = self.dice.below(self.targets.len() as u64) as usize;
+            let guess = self.targets[n];
+            let usable = guess != Entry::default() && guess.sub_isa == at.sub_isa;
+            return usable.then_some((guess, true));
+        }
+        let target = block.target.filter(|_| taken);
+        let switched = match block.switch {
+            Switch::To(isa) if target.is_some() => isa,
+            _ => isa,
+        };
+        let context = self.context;
+        let now = Now { address: block.last, context: &context, inputs: 0 };
+        let broadcasts = self.program.broadcast && target.is_some() && self.filter.broadcasts(&now);
+        Some((entry(target.unwrap_or(block.end), switched), broadcasts))
+    }
+
+    fn isa(&self, sub_isa: SubIsa) -> Isa {
+        match (self.context.sixty_four_bit, sub_isa) {
+            (true, _) => Isa::A64,
+            (false, SubIsa::Is0) => Isa::A32,
+            (false, SubIsa::Is1) => Isa::T32,
+        }
+    }
+
+    fn cursor(&self, sub_isa: SubIsa) -> Option<Cursor> {
+        let image = self.image.as_ref()?;
+        let blocks = image.blocks(&event_context(&self.context), self.isa(sub_isa), self.program.waypoints);
+        Some(blocks.cursor())
+    }
+}

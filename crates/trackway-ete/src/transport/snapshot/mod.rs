@@ -1,0 +1,4 @@
+//! Snapshot folders, in both directions.
+
+pub(crate) mod read;
+pub(crate) mod write;
