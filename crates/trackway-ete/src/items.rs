@@ -1,48 +1,49 @@
-//! The packets of all sources, one after the other, without following the program: for `dump --raw` and
-//! `check`, which must work on broken traces too.
+//! The packets of all sources, one after the other, without the program: for `dump --raw` and `check`, which must work
+//! on broken traces too.
 
 use std::collections::VecDeque;
+use std::fmt::Write;
 use std::sync::Arc;
 
-use trackway_core::{Error, ErrorKind, Input, Result};
+use trackway_core::{Error, Input, Item, Items, Result};
 
-use crate::config::Config;
-use crate::decode::decoder::{SYNC_LEN, find_sync};
-use crate::decode::source::endless_zeros;
-use crate::lift::{Options, Trace};
-use crate::transport::input::{Pending, Supply};
-use crate::wire::packet::Packet;
-use crate::wire::read::{MIN_ZEROS, Reader};
+use crate::config::{Config, Options};
+use crate::transport::input::{SourceBytes, SourceInput, TraceSource};
+use crate::wire::packet::{Packet, Previous};
+use crate::wire::read::Reader;
+use crate::wire::scan::{
+    SYNC_LEN, Stop, Visit, Walk, bytes_before_sync, endless_zeros, find_sync, leading_zeros,
+};
 
-/// What [`Packets::next`] gives.
+/// An item of [`Packets`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum PacketItem {
     /// The next source begins.
     Source(String),
-    /// Bytes in which no packet can be told.
+    /// Bytes outside packets: before the first Alignment Sync, or cut off.
     Skipped,
     /// A packet.
     Packet(Packet),
 }
 
-/// A piece of a source and where it is.
+/// An item and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// What it is.
-    pub piece: Piece,
+    /// The item.
+    pub item: PacketItem,
     /// Offset of its first byte in the buffer.
     pub offset: u64,
-    /// Its bytes; none where they are skipped or a source begins.
+    /// The bytes of a packet.
     pub bytes: Vec<u8>,
-    /// How many bytes.
+    /// Number of bytes of a packet, or skipped.
     pub len: u64,
 }
 
-/// Gives packets.
+/// Reads the packets of all sources.
 pub struct Packets {
-    sources: VecDeque<Pending>,
+    sources: VecDeque<SourceInput>,
     options: Options,
-    current: Option<One>,
+    current: Option<SourcePackets>,
 }
 
 impl std::fmt::Debug for Packets {
@@ -51,99 +52,115 @@ impl std::fmt::Debug for Packets {
     }
 }
 
-/// The source that is being read.
-struct One {
-    supply: Supply,
-    reader: Reader,
-    config: Arc<Config>,
-    at: usize,
-    /// Behind the next synchronisation.
-    sync: Option<usize>,
-    /// Packets can be told: a synchronisation was met.
-    synchronised: bool,
-    begun: bool,
-}
-
 impl Packets {
-    /// The packets of `traces`.
-    pub fn new(traces: Vec<Trace>, options: Options) -> Self {
-        let sources = traces.into_iter().map(Pending::from).collect();
+    /// The packets of `sources`.
+    pub fn new(sources: Vec<TraceSource>, options: Options) -> Self {
+        let sources = sources.into_iter().map(SourceInput::from).collect();
         Packets { sources, options, current: None }
     }
 
-    /// The packets of one raw stream, as it comes.
+    /// The packets of one raw stream.
     pub fn from_input(config: Config, input: Input, options: Options) -> Self {
-        let sources = [Pending::raw(config, input, Arc::default())].into();
+        let sources = [SourceInput::raw(config, input, Arc::default())].into();
         Packets { sources, options, current: None }
     }
 
-    /// The registers of the source that is being read.
+    /// The configuration of the current source.
     pub fn config(&self) -> Option<&Arc<Config>> {
-        self.current.as_ref().map(|one| &one.config)
+        self.current.as_ref().map(|source| &source.config)
     }
 
-    /// The next piece; after an error, call [`resync`](Packets::resync) to go on.
-    #[allow(clippy::should_implement_trait)] // It fails and goes on, which an iterator does not.
+    /// The next item; after an error, call [`resync`](Packets::resync) to continue.
+    #[allow(clippy::should_implement_trait)] // It can fail and continue, which an iterator cannot.
     pub fn next(&mut self) -> Result<Option<Placed>> {
-        if let Some(one) = &mut self.current {
-            if let Some(placed) = one.next()? {
+        if let Some(source) = &mut self.current {
+            if let Some(placed) = source.next()? {
                 return Ok(Some(placed));
             }
             self.current = None;
         }
         let Some(mut source) = self.sources.pop_front() else { return Ok(None) };
-        let Some(supply) = source.supply(&self.options)? else { return Ok(None) };
+        let Some(input) = source.open(self.options.write_pointer)? else { return Ok(None) };
         let config = source.config;
-        let placed = Placed {
-            piece: Piece::Source(config.name.clone()),
-            offset: supply.offset(0),
-            bytes: Vec::new(),
-            len: 0,
-        };
-        let reader = Reader::new(&config.dialect);
-        self.current =
-            Some(One { supply, reader, config, at: 0, sync: None, synchronised: false, begun: false });
+        let item = PacketItem::Source(config.name.clone());
+        let placed = Placed { item, offset: input.offset(0), bytes: Vec::new(), len: 0 };
+        let walk = Walk::new(Reader::new(&config.dialect));
+        self.current = Some(SourcePackets { input, walk, config, at: 0, synchronised: false, begun: false });
         Ok(Some(placed))
     }
 
-    /// After an error: goes on behind the next synchronisation; gives the bytes skipped.
+    /// After an error: continues at the next Alignment Sync and returns the number of bytes skipped.
     pub fn resync(&mut self) -> Result<Option<u64>> {
-        let Some(one) = &mut self.current else { return Ok(Some(0)) };
-        one.synchronised = false;
-        let skipped = one.seek()?;
-        let more = one.synchronised || !self.sources.is_empty();
+        let Some(source) = &mut self.current else { return Ok(Some(0)) };
+        source.synchronised = false;
+        let skipped = source.seek()?;
+        let more = source.synchronised || !self.sources.is_empty();
         Ok(more.then_some(skipped))
     }
 }
 
-impl One {
-    fn more(&mut self) -> Result<bool> {
-        self.supply.consume(self.at);
-        (self.at, self.sync) = (0, None);
-        self.supply.more()
+/// The current source.
+struct SourcePackets {
+    input: SourceBytes,
+    walk: Walk,
+    config: Arc<Config>,
+    /// Place in the window.
+    at: usize,
+    /// An Alignment Sync was seen, so packet boundaries are known.
+    synchronised: bool,
+    begun: bool,
+}
+
+/// Stops a [`Walk`] after one packet.
+struct OnePacket(Option<(Packet, usize)>);
+
+impl Visit for OnePacket {
+    fn atoms(&mut self, _: u8, _: u64) -> bool {
+        false
     }
 
-    /// Up to the next synchronisation: gives the bytes passed over.
+    fn packet(&mut self, packet: &Packet, _: u8, length: usize, _: u64) -> std::result::Result<(), Error> {
+        self.0 = Some((*packet, length));
+        Ok(())
+    }
+
+    fn stops_before(&self, _: usize) -> bool {
+        false
+    }
+
+    fn stops_after(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl SourcePackets {
+    fn more(&mut self) -> Result<bool> {
+        self.input.consume(self.at);
+        self.at = 0;
+        self.walk.reset();
+        self.input.more()
+    }
+
+    /// Moves to the next Alignment Sync and returns the number of bytes skipped.
     fn seek(&mut self) -> Result<u64> {
         let mut skipped = 0;
         loop {
-            let bytes = self.supply.bytes();
+            let bytes = self.input.bytes();
             if let Some(end) = find_sync(bytes, self.at) {
-                let start = end - SYNC_LEN;
-                skipped += start.saturating_sub(self.at) as u64;
-                // The synchronisation itself is a packet.
-                self.at = start.max(self.at);
-                self.sync = Some(end);
+                let start = (end - SYNC_LEN).max(self.at);
+                skipped += (start - self.at) as u64;
+                // The Alignment Sync itself is a packet.
+                self.at = start;
+                self.walk.reset();
                 self.synchronised = true;
                 return Ok(skipped);
             }
-            let zeros = bytes[self.at..].iter().rev().take_while(|&&byte| byte == 0).count();
-            let zeros = zeros.min(MIN_ZEROS as usize);
-            skipped += (bytes.len() - zeros - self.at) as u64;
-            self.at = bytes.len() - zeros;
+            let skip = bytes_before_sync(&bytes[self.at..]);
+            skipped += skip as u64;
+            self.at += skip;
             if !self.more()? {
-                skipped += (self.supply.bytes().len() - self.at) as u64;
-                self.at = self.supply.bytes().len();
+                skipped += (self.input.bytes().len() - self.at) as u64;
+                self.at = self.input.bytes().len();
                 return Ok(skipped);
             }
         }
@@ -152,74 +169,123 @@ impl One {
     fn next(&mut self) -> Result<Option<Placed>> {
         if !self.begun {
             self.begun = true;
-            while self.supply.bytes().iter().all(|&byte| byte == 0) && self.supply.more()? {
-                self.supply.consume(endless_zeros(self.supply.bytes()));
+            while self.input.bytes().iter().all(|&byte| byte == 0) && self.input.more()? {
+                self.input.consume(endless_zeros(self.input.bytes()));
             }
-            let bytes = self.supply.bytes();
-            let zeros = bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len());
-            if zeros > 0 && bytes.get(zeros) == Some(&0x80) {
-                return Ok(Some(self.take(Packet::AlignmentSync { zeros: zeros as u32 }, zeros + 1)));
+            if let Some(zeros) = leading_zeros(self.input.bytes()) {
+                let sync = Packet::AlignmentSync { zeros: zeros as u32 };
+                self.at = zeros + 1;
+                return Ok(Some(self.packet(sync, zeros + 1)));
             }
         }
         if !self.synchronised {
-            let offset = self.supply.offset(self.at);
-            let skipped = self.seek()?;
-            if skipped > 0 {
-                return Ok(Some(Placed { piece: Piece::Skipped, offset, bytes: Vec::new(), len: skipped }));
+            let offset = self.input.offset(self.at);
+            let len = self.seek()?;
+            if len > 0 {
+                return Ok(Some(skipped(offset, len)));
             }
         }
         loop {
-            if self.at == self.supply.bytes().len() {
-                if self.more()? {
-                    continue;
+            let offset = self.input.offset(self.at);
+            let stretch = (self.input.bytes().len(), self.input.ended());
+            let mut visit = OnePacket(None);
+            match self.walk.run(&self.input.view(), stretch, &mut self.at, &mut visit) {
+                Stop::Visitor => {
+                    let Some((packet, length)) = visit.0 else { continue };
+                    return Ok(Some(self.packet(packet, length)));
                 }
-                return Ok(None);
-            }
-            let bytes = self.supply.bytes();
-            let sync = match self.sync {
-                Some(sync) if sync > self.at => sync,
-                _ => find_sync(bytes, self.at).unwrap_or(usize::MAX),
-            };
-            self.sync = Some(sync);
-            let offset = self.supply.offset(self.at);
-            let limit = if sync == usize::MAX { bytes.len() } else { sync - SYNC_LEN };
-            let rest = bytes.get(self.at..limit).unwrap_or_default();
-            let zero = rest.iter().all(|&byte| byte == 0);
-            let read = match self.reader.read(rest, offset) {
-                Err(error) if error.is_truncated() && zero && sync != usize::MAX => {
-                    self.reader.read(&bytes[self.at..sync], offset)
+                Stop::End => {
+                    if !self.more()? {
+                        return Ok(None);
+                    }
                 }
-                Err(error) if error.is_truncated() && sync != usize::MAX => {
-                    Err(Error { kind: ErrorKind::Missing, ..error })
-                }
-                read => read,
-            };
-            match read {
-                Ok((packet, length)) => return Ok(Some(self.take(packet, length))),
-                Err(error) if error.is_truncated() && !self.supply.ended() => {
-                    let zeros = endless_zeros(&bytes[self.at..]);
+                Stop::Incomplete => {
+                    let zeros = endless_zeros(&self.input.bytes()[self.at..]);
                     if zeros > 0 {
                         self.at += zeros;
-                        let len = zeros as u64;
-                        return Ok(Some(Placed { piece: Piece::Skipped, offset, bytes: Vec::new(), len }));
+                        return Ok(Some(skipped(offset, zeros as u64)));
                     }
                     self.more()?;
                 }
-                Err(error) if error.is_truncated() && self.supply.is_framed() => {
-                    let len = (bytes.len() - self.at) as u64;
-                    self.at = bytes.len();
-                    return Ok(Some(Placed { piece: Piece::Skipped, offset, bytes: Vec::new(), len }));
+                Stop::Bad(error) if error.is_truncated() && self.input.is_framed() => {
+                    let len = self.input.bytes().len() - self.at;
+                    self.at += len;
+                    return Ok(Some(skipped(offset, len as u64)));
                 }
-                Err(error) => return Err(error),
+                Stop::Bad(error) => return Err(error),
             }
         }
     }
 
-    fn take(&mut self, packet: Packet, length: usize) -> Placed {
+    /// The packet of `length` bytes before the current place.
+    fn packet(&mut self, packet: Packet, length: usize) -> Placed {
         self.synchronised = true;
-        let offset = self.supply.offset(self.at);
-        let bytes = self.supply.bytes()[self.at..self.at + length].to_vec();
-        self.at += length;
-        Placed { piece: Piece::Packet(packet), offset, bytes, len: length as u64 }
+        let start = self.at - length;
+        let bytes = self.input.bytes()[start..self.at].to_vec();
+        let offset = self.input.offset(start);
+        Placed { item: PacketItem::Packet(packet), offset, bytes, len: length as u64 }
+    }
+}
+
+fn skipped(offset: u64, len: u64) -> Placed {
+    Placed { item: PacketItem::Skipped, offset, bytes: Vec::new(), len }
+}
+
+/// The packets of all sources as text: their bytes in brackets, then their fields. Addresses and timestamps are shown
+/// in full where earlier packets complete them.
+#[derive(Debug)]
+pub struct Text {
+    packets: Packets,
+    previous: Previous,
+    /// Show where each source begins.
+    name_sources: bool,
+}
+
+impl Text {
+    /// The text of `packets`, which come from `sources` sources.
+    pub fn new(packets: Packets, sources: usize) -> Self {
+        Text { packets, previous: Previous::default(), name_sources: sources > 1 }
+    }
+}
+
+impl Items for Text {
+    fn next(&mut self, item: &mut Item) -> Result<bool> {
+        loop {
+            let Some(placed) = self.packets.next()? else { return Ok(false) };
+            item.offset = placed.offset;
+            item.len = placed.len;
+            item.text.clear();
+            match placed.item {
+                PacketItem::Source(name) => {
+                    self.previous = Previous::default();
+                    if !self.name_sources {
+                        continue;
+                    }
+                    item.name = "source";
+                    item.text.push_str(&name);
+                }
+                PacketItem::Skipped => {
+                    item.name = "not synchronised";
+                    let _ = write!(item.text, "{} bytes", placed.len);
+                }
+                PacketItem::Packet(packet) => {
+                    item.name = packet.name();
+                    item.text.push('[');
+                    for (index, byte) in placed.bytes.iter().enumerate() {
+                        let space = if index == 0 { "" } else { " " };
+                        let _ = write!(item.text, "{space}{byte:02x}");
+                    }
+                    item.text.push(']');
+                    if let Some(config) = self.packets.config() {
+                        packet.show(config, &mut self.previous, &mut item.text);
+                    }
+                }
+            }
+            return Ok(true);
+        }
+    }
+
+    fn resync(&mut self) -> Result<Option<u64>> {
+        self.packets.resync()
     }
 }

@@ -32,37 +32,34 @@ mod check;
 mod config;
 mod decode;
 pub mod encode;
-#[cfg(test)]
-mod examples;
-#[cfg(test)]
-mod handmade;
-#[cfg(test)]
-mod handmade_etm;
-#[cfg(test)]
-mod handmade_frames;
-#[cfg(test)]
-mod handmade_more;
 mod items;
 mod lift;
 mod lower;
 mod profile;
-#[cfg(test)]
-mod testing;
 mod transport;
 mod wire;
 
 pub use check::{RULES, check, check_packets};
-pub use config::{Config, Dialect, REGISTERS, TomlConfig, Unusable, read_toml};
-pub use decode::element::{ContextState, Element};
-pub use items::{Packets, Piece as PacketPiece, Placed};
-pub use lift::{Lift, Options, Trace};
-pub use lower::{Deliver, Lower, Written};
+pub use config::{Config, Dialect, Framing, Options, REGISTERS, TomlConfig, Unusable, read_toml};
+pub use decode::element::Element;
+pub use decode::elements::{Action, Elements};
+pub use items::{PacketItem, Packets, Placed, Text};
+pub use lift::Lift;
+pub use lower::Lower;
 pub use profile::Profile;
-pub use transport::buffer::{BufferStatus, Mode, TraceBuffer, TriggerMode};
-pub use transport::frames::read::{Frames, Framing, Piece, ids};
+pub use transport::buffer::{BufferSettings, BufferStatus, Mode, TraceBuffer, TriggerMode};
+pub use transport::frames::read::{Deframed, Frames, ids};
 pub use transport::frames::write::{FrameWriter, frame};
+pub use transport::input::TraceSource;
+pub use transport::output::{UnitSink, WrittenSource};
 pub use transport::snapshot::read::{Dump, SNAPSHOT_INI, Snapshot, SnapshotSource};
 pub use transport::snapshot::write::SnapshotWriter;
-pub use wire::packet::*;
+pub use wire::address::{Address, AddressForm, Entry, History, SubIsa};
+pub use wire::atoms::{Atoms, SHORT_ATOMS};
+pub use wire::chain::{Chain, width};
+pub use wire::context::{Context, ContextState};
+pub use wire::exception::{Exception, ExceptionAddress, exception};
+pub use wire::header::{HEADERS, Header, Kind, Since, header};
+pub use wire::packet::Packet;
 pub use wire::read::Reader;
-pub use wire::text::Text;
+pub use wire::trace_info::TraceInfo;

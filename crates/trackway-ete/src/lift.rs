@@ -1,66 +1,26 @@
-//! Packets to events: the sources of a snapshot, one after the other.
+//! Packets to events, for all sources, one after the other.
 
 use std::sync::Arc;
 
 use trackway_core::{
-    Batch, Error, ErrorKind, EventKind, FormatId, Input, Isa, Meta, Observer, Result, SharedBytes, Source,
+    Batch, Error, ErrorKind, EventKind, FormatId, Input, Isa, Meta, Observer, Result, Source,
     observe_serially,
 };
 use trackway_image::Image;
 
-use crate::config::Config;
+use crate::config::{Config, Options};
 use crate::decode::census::Census;
-use crate::decode::output::{Piece, split};
-use crate::decode::parallel::Shown;
-use crate::decode::source::Engine;
-use crate::transport::frames::read::Framing;
-use crate::transport::input::Pending;
-
-/// One source: its registers, its bytes, and the program that ran on its core.
-#[derive(Clone)]
-pub struct Trace {
-    /// What its registers say.
-    pub config: Config,
-    /// How its bytes lie in `data`.
-    pub framing: Framing,
-    /// The buffer.
-    pub data: SharedBytes,
-    /// The program.
-    pub image: Arc<Image>,
-}
-
-impl std::fmt::Debug for Trace {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let bytes = (*self.data).as_ref().len();
-        write!(f, "Trace({}, {:?}, {bytes} bytes)", self.config.name, self.framing)
-    }
-}
-
-/// How to decode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// Threads to decode with; the events are the same for any number.
-    pub jobs: usize,
-    /// Stop where the program contradicts the trace.
-    pub strict: bool,
-    /// Show cancelled speculation and failed transactions, marked.
-    pub show_withdrawn: bool,
-    /// Where the oldest byte lies in a buffer that was written round and round.
-    pub write_pointer: Option<u64>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options { jobs: 1, strict: false, show_withdrawn: false, write_pointer: None }
-    }
-}
+use crate::decode::output::split;
+use crate::decode::parallel::Numbered;
+use crate::decode::source::SourceDecoder;
+use crate::transport::input::{SourceInput, TraceSource};
 
 /// Events of several sources, in the order given.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use trackway_core::{Batch, EventKind, Source};
-/// use trackway_ete::{Config, Framing, Lift, Options, Trace};
+/// use trackway_ete::{Config, Framing, Lift, Options, TraceSource};
 /// use trackway_image::{Image, Space};
 ///
 /// // 0x1000: nop; b .-4
@@ -74,8 +34,8 @@ impl Default for Options {
 /// bytes.push(0xff); // EEE
 ///
 /// let config = Config::from_registers("core", Default::default(), Some(true))?;
-/// let trace = Trace { config, framing: Framing::Raw, data: Arc::new(bytes), image: Arc::new(image) };
-/// let mut lift = Lift::new(vec![trace], Options::default());
+/// let source = TraceSource { config, framing: Framing::Raw, data: Arc::new(bytes), image: Arc::new(image) };
+/// let mut lift = Lift::new(vec![source], Options::default());
 /// let mut batch = Batch::default();
 /// assert!(lift.fill(&mut batch)?);
 /// assert_eq!(batch.instructions(), 6);
@@ -84,52 +44,48 @@ impl Default for Options {
 pub struct Lift {
     meta: Meta,
     options: Options,
-    /// Bytes that a part has at the least, where that is asked for.
+    /// Minimum size of a part in bytes, if the caller chose one.
     part: Option<usize>,
-    sources: Vec<Pending>,
-    /// The source that is being decoded.
+    sources: Vec<SourceInput>,
+    /// Index of the current source.
     current: usize,
-    engine: Option<Engine>,
-    /// Instructions of the current source so far.
+    decoder: Option<SourceDecoder>,
+    /// Number of instructions of the current source so far.
     instructions: u64,
-    /// An error was given and the caller has not asked to go on.
-    broken: bool,
-    /// With `strict`: the error behind the batch that was just given, and what follows it.
+    /// An error was returned and `resync` was not called yet.
+    failed: bool,
+    /// With `strict`: the error after the last batch returned, and the events that follow it.
     doubt: Option<Error>,
     rest: Option<Batch>,
-    /// Bytes of the sources that are done, and of all; 0 where that is not known.
+    /// Bytes of the sources that are complete, and of all; 0 if not known.
     done: u64,
     total: u64,
-    /// Packets of the sources that are done.
+    /// Packets of the sources that are complete.
     census: Census,
 }
 
 impl Lift {
-    /// Events of `traces`.
-    pub fn new(traces: Vec<Trace>, options: Options) -> Self {
-        Self::with(traces.into_iter().map(Pending::from).collect(), options)
+    /// Events of `sources`.
+    pub fn new(sources: Vec<TraceSource>, options: Options) -> Self {
+        Self::with(sources.into_iter().map(SourceInput::from).collect(), options)
     }
 
-    /// Events of one raw stream, as it comes.
+    /// Events of one raw stream.
     pub fn from_input(config: Config, input: Input, image: Arc<Image>, options: Options) -> Self {
-        Self::with(vec![Pending::raw(config, input, image)], options)
+        Self::with(vec![SourceInput::raw(config, input, image)], options)
     }
 
-    fn with(sources: Vec<Pending>, options: Options) -> Self {
-        let total = sources.iter().map(|source| match &source.input {
-            Some((_, Input::Whole(bytes))) => (**bytes).as_ref().len() as u64,
-            _ => 0,
-        });
+    fn with(sources: Vec<SourceInput>, options: Options) -> Self {
         Lift {
-            total: total.sum(),
+            total: sources.iter().map(SourceInput::len).sum(),
             meta: meta(&sources),
             options,
             part: None,
             sources,
             current: 0,
-            engine: None,
+            decoder: None,
             instructions: 0,
-            broken: false,
+            failed: false,
             doubt: None,
             rest: None,
             done: 0,
@@ -137,42 +93,42 @@ impl Lift {
         }
     }
 
-    /// Cuts parts as small as `bytes` for [`observe`](Source::observe), where synchronisations are so near each
-    /// other. Without it they are large enough for their number not to count. The events are the same.
+    /// Sets the minimum size of a part for [`observe`](Source::observe), where Alignment Syncs are that close. By
+    /// default parts are large enough for their overhead not to matter. The events are the same.
     pub fn with_parts_of(self, bytes: usize) -> Self {
         Lift { part: Some(bytes), ..self }
     }
 
-    /// Opens the next source if none is open; false at the end.
-    fn open(&mut self) -> Result<bool> {
-        if self.engine.is_none() {
-            let Some(source) = self.sources.get_mut(self.current) else { return Ok(false) };
-            let Some(supply) = source.supply(&self.options)? else { return Ok(false) };
-            self.engine = Some(Engine::new(&source.config, &source.image, supply, &self.options, self.part));
+    /// The decoder of the current source; `None` after the last one.
+    fn decoder(&mut self) -> Result<Option<&mut SourceDecoder>> {
+        if self.decoder.is_none()
+            && let Some(source) = self.sources.get_mut(self.current)
+        {
+            self.decoder = SourceDecoder::open(source, &self.options, self.part)?;
             self.instructions = 0;
         }
-        Ok(true)
+        Ok(self.decoder.as_mut())
     }
 
-    /// The source is done.
+    /// The current source is complete.
     fn close(&mut self) {
-        if let Some(engine) = self.engine.take() {
-            self.done += engine.progress();
-            self.census.merge(engine.census());
+        if let Some(decoder) = self.decoder.take() {
+            self.done += decoder.progress();
+            self.census.merge(decoder.census());
         }
         self.current += 1;
     }
 
-    /// Nothing comes: an error was given, or is due.
-    fn is_broken(&mut self) -> Result<bool> {
+    /// Nothing follows: an error was returned, or is due.
+    fn has_failed(&mut self) -> Result<bool> {
         if let Some(error) = self.doubt.take() {
-            self.broken = true;
+            self.failed = true;
             return Err(error);
         }
-        Ok(self.broken)
+        Ok(self.failed)
     }
 
-    /// With `strict`: cuts the batch behind the first doubtful run and keeps the error for the next call.
+    /// With `strict`: cuts the batch after the first doubtful run and keeps the error for the next call.
     fn doubt(&mut self, batch: &mut Batch) {
         let doubtful =
             |kind: &EventKind| matches!(kind, EventKind::Run(run) if run.doubtful && !run.withdrawn);
@@ -186,7 +142,7 @@ impl Lift {
     }
 }
 
-/// Batches after which a caller hears how far it has come.
+/// Maximum number of batches per call of [`Source::observe`], so that the caller can show progress.
 const STRETCH: usize = 256;
 
 impl Source for Lift {
@@ -196,7 +152,7 @@ impl Source for Lift {
 
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         batch.clear();
-        if self.is_broken()? {
+        if self.has_failed()? {
             return Ok(false);
         }
         if let Some(rest) = self.rest.take() {
@@ -204,56 +160,51 @@ impl Source for Lift {
             self.doubt(batch);
             return Ok(true);
         }
-        while self.open()? {
-            let Some(engine) = &mut self.engine else { break };
-            match engine.next()? {
-                Some(Piece::Events(mut events)) => {
-                    std::mem::swap(batch, &mut events);
-                    engine.give(events);
-                    batch.source = self.current as u16;
-                    // Until here it holds the number of instructions in the batch.
-                    self.instructions += std::mem::replace(&mut batch.first_instruction, self.instructions);
-                    if self.options.strict {
-                        self.doubt(batch);
-                    }
-                    return Ok(true);
-                }
-                Some(Piece::Broken(error)) => {
-                    self.broken = true;
-                    return Err(error);
-                }
-                None => self.close(),
+        while let Some(decoder) = self.decoder()? {
+            let next = decoder.next();
+            self.failed = next.is_err();
+            let Some(mut finished) = next? else {
+                self.close();
+                continue;
+            };
+            std::mem::swap(batch, &mut finished.batch);
+            if let Some(decoder) = &mut self.decoder {
+                decoder.recycle(finished.batch);
             }
+            (batch.source, batch.first_instruction) = (self.current as u16, self.instructions);
+            self.instructions += finished.instructions;
+            if self.options.strict {
+                self.doubt(batch);
+            }
+            return Ok(true);
         }
         Ok(false)
     }
 
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
         if self.options.strict {
-            // It stops at the first doubt: nothing is to be gained by running ahead.
+            // Decoding stops at the first doubt, so nothing is gained by running ahead.
             return observe_serially(self, observer);
         }
-        if self.is_broken()? {
+        if self.has_failed()? {
             return Ok(false);
         }
         for _ in 0..STRETCH {
-            if !self.open()? {
+            if self.decoder()?.is_none() {
                 return Ok(false);
             }
+            let Some(decoder) = &mut self.decoder else { return Ok(false) };
             let source = self.current as u16;
-            let Some(engine) = &mut self.engine else { return Ok(false) };
-            let mut shown = Shown { observer, source, instructions: &mut self.instructions };
-            match engine.take() {
-                Some(Piece::Events(mut batch)) => {
-                    shown.show(&mut batch);
-                    engine.give(batch);
+            let mut numbered = Numbered { observer, source, instructions: &mut self.instructions };
+            let next = decoder.take();
+            self.failed = next.is_err();
+            match next? {
+                Some(mut finished) => {
+                    numbered.observe(&mut finished);
+                    decoder.recycle(finished.batch);
                 }
-                Some(Piece::Broken(error)) => {
-                    self.broken = true;
-                    return Err(error);
-                }
-                None if self.options.jobs > 1 && engine.observe_parts(&mut shown)? => return Ok(true),
-                None if engine.step()? => {}
+                None if self.options.jobs > 1 && decoder.observe_parts(&mut numbered)? => return Ok(true),
+                None if decoder.step()? => {}
                 None => self.close(),
             }
         }
@@ -261,29 +212,29 @@ impl Source for Lift {
     }
 
     fn resync(&mut self) -> Result<bool> {
-        self.broken = false;
+        self.failed = false;
         let more = self.rest.is_some() || self.current + 1 < self.sources.len();
-        match &mut self.engine {
-            Some(engine) => Ok(engine.resync()? || more),
+        match &mut self.decoder {
+            Some(decoder) => Ok(decoder.resync()? || more),
             None => Ok(more),
         }
     }
 
     fn census(&self) -> trackway_core::Census {
         let mut census = self.census.clone();
-        if let Some(engine) = &self.engine {
-            census.merge(engine.census());
+        if let Some(decoder) = &self.decoder {
+            census.merge(decoder.census());
         }
         census.by_name().into_iter().collect()
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
-        let here = self.engine.as_ref().map_or(0, Engine::progress);
+        let here = self.decoder.as_ref().map_or(0, SourceDecoder::progress);
         Some((self.done + here, self.total)).filter(|_| self.total > 0)
     }
 }
 
-fn meta(sources: &[Pending]) -> Meta {
+fn meta(sources: &[SourceInput]) -> Meta {
     let mut meta = Meta::new(FormatId::Ete, Isa::A64);
     if let Some(first) = sources.first() {
         meta.version = first.config.version();

@@ -7,45 +7,15 @@ use trackway_core::*;
 use trackway_image::{Image, Memory, Space};
 use trackway_isa::Control;
 
-use crate::config::{Config, Unusable};
-use crate::decode::element::ContextState;
-use crate::encode::{Instruction, Registers, Settings, Unit, exception};
+use crate::config::Unusable;
+use crate::encode::{Instruction, Registers, Settings, Unit};
+use crate::transport::output::{UnitSink, WrittenSource};
+use crate::wire::context::ContextState;
+use crate::wire::exception::exception;
 
 /// TSB CSYNC and TCOMMIT.
 const TSB_CSYNC: u32 = 0xd503_225f;
 const TCOMMIT: u32 = 0xd503_307f;
-
-/// Takes the bytes of trace units.
-pub trait Deliver {
-    /// Further bytes of source `n`.
-    fn deliver(&mut self, n: usize, bytes: &[u8]) -> Result<()>;
-
-    /// All bytes are there.
-    fn close(&mut self, written: &[Written]) -> Result<()> {
-        let _ = written;
-        Ok(())
-    }
-}
-
-/// The bytes of each source, one after the other.
-impl Deliver for Vec<Vec<u8>> {
-    fn deliver(&mut self, n: usize, bytes: &[u8]) -> Result<()> {
-        if self.len() <= n {
-            self.resize(n + 1, Vec::new());
-        }
-        self[n].extend_from_slice(bytes);
-        Ok(())
-    }
-}
-
-/// A source that was written.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// What its registers say.
-    pub config: Config,
-    /// The program that ran on its core: as given, and what the events brought beyond it.
-    pub image: Arc<Image>,
-}
 
 /// What is known of the address of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -119,7 +89,7 @@ pub struct Lower<D> {
     losses: Losses,
 }
 
-impl<D: Deliver> Lower<D> {
+impl<D: UnitSink> Lower<D> {
     /// Trace units that give their bytes to `out`. `images` has the program of each source, or one for all.
     pub fn new(
         meta: &Meta,
@@ -191,7 +161,7 @@ impl<D: Deliver> Lower<D> {
     }
 }
 
-impl<D: Deliver> Sink for Lower<D> {
+impl<D: UnitSink> Sink for Lower<D> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         let n = usize::from(batch.source);
         if self.lane(n).is_err() {
@@ -207,7 +177,7 @@ impl<D: Deliver> Sink for Lower<D> {
             lane.event(&event.kind, batch, self.format, &mut self.losses);
         }
         let bytes = lane.unit.take();
-        self.out.deliver(n, &bytes)
+        self.out.write(n, &bytes)
     }
 
     fn finish(&mut self) -> Result<Losses> {
@@ -216,10 +186,10 @@ impl<D: Deliver> Sink for Lower<D> {
             lane.end(&mut self.losses);
             let stuck = ErrorKind::Impossible { found: n as u64 };
             lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
-            self.out.deliver(n, &lane.unit.take())?;
+            self.out.write(n, &lane.unit.take())?;
             written.push(lane.written()?);
         }
-        self.out.close(&written)?;
+        self.out.finish(&written)?;
         Ok(self.losses.clone())
     }
 }
@@ -477,13 +447,13 @@ impl Lane {
     }
 
     /// K10.5.2.13: which type of exception it is.
-    fn exception_type(trap: &Trap, format: FormatId) -> u8 {
+    fn exception_type(trap: &Trap, format: FormatId) -> u16 {
         // The numbers of the trace that is written here.
         if let (FormatId::Ete, Some(cause @ 0..=31)) = (format, trap.cause) {
-            return cause as u8;
+            return cause as u16;
         }
         match (trap.kind, trap.class) {
-            (TrapKind::Reset, _) => exception::RESET,
+            (TrapKind::Reset, _) => exception::PE_RESET,
             (TrapKind::Interrupt, Some(0x2f)) => exception::SYSTEM_ERROR,
             // The numbers that ASTF has, and what was made of it.
             (TrapKind::Interrupt, _) => match trap.cause {
@@ -527,7 +497,7 @@ impl Lane {
             self.settle(return_address, losses);
         }
         match (return_address, number) {
-            (_, exception::RESET) => self.unit.exception(number, None),
+            (_, exception::PE_RESET) => self.unit.exception(number, None),
             (Some(address), _) => {
                 if let Expected::At(expected) = self.expected
                     && expected != address
@@ -591,13 +561,13 @@ impl Lane {
         self.call = None;
     }
 
-    fn written(&self) -> Result<Written> {
+    fn written(&self) -> Result<WrittenSource> {
         let mut config = self.unit.config().clone();
         (config.name, config.core) = (self.name.clone(), self.core.clone());
         config.registers = Registers::clone(self.unit.registers()).0;
         let image =
             if self.code.is_empty() { Arc::clone(&self.image) } else { Arc::new(self.whole_image()?) };
-        Ok(Written { config, image })
+        Ok(WrittenSource { config, image })
     }
 
     /// The program, and what was executed beyond it.

@@ -2,8 +2,6 @@
 
 use trackway_core::TrapKind;
 
-use crate::config::Dialect;
-
 /// The profile of a core, as far as it changes what ETMv4's packets mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
@@ -19,9 +17,9 @@ pub enum Profile {
 impl Profile {
     /// By the type of a core: the name of a product or of an architecture; `m` alone is the one that the
     /// trace unit's version was made for.
-    pub fn of(core: &str, dialect: &Dialect) -> Self {
+    pub fn of(core: &str, minor: u8) -> Self {
         let name: String = core.to_ascii_uppercase().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
-        let of_version = if dialect.minor >= 2 { Profile::V8M } else { Profile::V7M };
+        let of_version = if minor >= 2 { Profile::V8M } else { Profile::V7M };
         if let Some(number) = name.strip_prefix("CORTEXM") {
             return match number {
                 "3" | "4" | "7" => Profile::V7M,
@@ -115,14 +113,10 @@ const M_NAMES: [&str; 27] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::config;
 
     #[test]
     fn profiles_by_the_type_of_the_core() {
-        let of = |minor: u64, core| {
-            let idr1 = 0x4100_f400 | minor << 4;
-            Profile::of(core, &config(&[("TRCDEVARCH", 0x4770_4a13), ("TRCIDR1", idr1)]).dialect)
-        };
+        let of = |minor, core| Profile::of(core, minor);
         for core in ["Cortex-A53", "ARM-AA64", "ARMv8-A", "Cortex-R52", "ARMv7-R", ""] {
             assert_eq!(of(2, core), Profile::A, "{core}");
         }

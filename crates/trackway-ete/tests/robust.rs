@@ -93,12 +93,12 @@ fn stream(config: &Config, parts: &[(u8, u8, u16)]) -> Vec<u8> {
     bytes
 }
 
-fn trace(config: &Config, bytes: Vec<u8>, framing: Framing) -> Trace {
-    Trace { config: config.clone(), framing, data: Arc::new(bytes), image: image() }
+fn trace(config: &Config, bytes: Vec<u8>, framing: Framing) -> TraceSource {
+    TraceSource { config: config.clone(), framing, data: Arc::new(bytes), image: image() }
 }
 
 /// All events and errors as lines.
-fn lines(trace: Trace, options: Options) -> Vec<String> {
+fn lines(trace: TraceSource, options: Options) -> Vec<String> {
     filled(&mut Lift::new(vec![trace], options))
 }
 

@@ -7,11 +7,10 @@ use std::sync::Arc;
 use trackway_core::*;
 use trackway_ete::encode::{
     FifoModel, Implementation, Instruction, Model, Registers, Saved, Settings, SourceAddresses, Unit,
-    exception,
 };
 use trackway_ete::{
-    Config, ContextState, Framing, Lift, Lower, Mode, Options, Packet, PacketPiece, Packets, Snapshot,
-    SnapshotWriter, Trace, TraceBuffer,
+    Config, ContextState, Framing, Lift, Lower, Mode, Options, Packet, PacketItem, Packets, Snapshot,
+    SnapshotWriter, TraceBuffer, TraceSource, exception,
 };
 use trackway_image::{Image, Space};
 use trackway_testkit::random::Numbers;
@@ -246,7 +245,7 @@ fn with_model(configr: u64, max_spec: u32, model: Model) -> Settings {
 
 /// The packets of a raw stream.
 fn packets(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<Packet> {
-    let trace = Trace {
+    let trace = TraceSource {
         config: config.clone(),
         framing: Framing::Raw,
         data: Arc::new(bytes.to_vec()),
@@ -255,7 +254,7 @@ fn packets(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<Packet> {
     let mut packets = Packets::new(vec![trace], Options::default());
     let mut found = Vec::new();
     while let Some(placed) = packets.next().unwrap() {
-        if let PacketPiece::Packet(packet) = placed.piece {
+        if let PacketItem::Packet(packet) = placed.item {
             found.push(packet);
         }
     }
@@ -412,7 +411,7 @@ fn folder(name: &str) -> std::path::PathBuf {
     folder
 }
 
-fn open(folder: &std::path::Path) -> Vec<Trace> {
+fn open(folder: &std::path::Path) -> Vec<TraceSource> {
     let mut snapshot = Snapshot::open(folder).unwrap();
     assert!(snapshot.notes.is_empty(), "{:?}", snapshot.notes);
     let read =

@@ -1,8 +1,8 @@
-//! How many packets of which kind there were.
+//! Counts of packets by kind.
 
-use crate::wire::packet::{HEADERS, Kind, header};
+use crate::wire::header::{HEADERS, Kind, header};
 
-/// Packets by their header byte; those that share one are told apart by two more places.
+/// Numbers of packets by header byte; Discard and Overflow, which share `00`, have two more entries.
 #[derive(Clone, Debug)]
 pub(crate) struct Census([u64; 258]);
 
@@ -16,7 +16,7 @@ impl Default for Census {
 }
 
 impl Census {
-    /// A packet with this header byte; 0 is an alignment synchronisation.
+    /// Counts a packet by its header byte; 0 is an Alignment Sync.
     #[inline(always)]
     pub(crate) fn add(&mut self, header: u8) {
         self.0[usize::from(header)] += 1;
@@ -30,14 +30,14 @@ impl Census {
         self.0[OVERFLOW] += 1;
     }
 
-    /// Those of another stretch too.
+    /// Adds the counts of another part.
     pub(crate) fn merge(&mut self, other: &Census) {
         for (mine, more) in self.0.iter_mut().zip(&other.0) {
             *mine += more;
         }
     }
 
-    /// By name, in the order of the header table; names that were not met are left out.
+    /// Counts by name, in the order of the header table, without those that are 0.
     pub(crate) fn by_name(&self) -> Vec<(&'static str, u64)> {
         let mut names: Vec<(&'static str, u64)> = Vec::new();
         for row in HEADERS {

@@ -1,392 +1,261 @@
-//! One decoder: packets of a stretch of bytes through all three stages.
+//! All three stages, over a stretch of bytes.
 
 use std::sync::Arc;
 
 use trackway_core::{Error, ErrorKind, GapReason};
 use trackway_image::Image;
 
+use super::census::Census;
+use super::element::Element;
+use super::elements::{Action, Elements};
+use super::flow::{Analyser, Flow};
+use super::output::Output;
+use super::speculation::Speculation;
 use crate::config::Config;
-use crate::decode::census::Census;
-use crate::decode::elements::Unpacker;
-use crate::decode::flow::{Analyser, Flow};
-use crate::decode::speculation::{Resolve, Resolver};
-use crate::wire::packet::{Atoms, Kind, Packet, header};
-use crate::wire::read::{MIN_ZEROS, Reader};
+use crate::wire::atoms::Atoms;
+use crate::wire::header::error_at;
+use crate::wire::packet::Packet;
+use crate::wire::read::Reader;
+use crate::wire::scan::{Stop, Visit, Walk, Window};
 
-/// Bytes of a window, and where they lie in the input.
-pub(crate) trait Window {
-    /// The bytes.
-    fn bytes(&self) -> &[u8];
-    /// Offset in the input of the byte at `index`; `cursor` is a hint that moves along.
-    fn offset(&self, index: usize, cursor: &mut usize) -> u64;
-    /// The hint for `index`.
-    fn cursor(&self, index: usize) -> usize;
-}
-
-/// Behind the first alignment synchronisation that ends in `bytes[from..]` (its zeros may begin before).
-///
-/// This scan, not the packets before it, says where decoding can start; a packet that would run into
-/// what it found is damaged.
-pub(crate) fn find_sync(bytes: &[u8], from: usize) -> Option<usize> {
-    let zeros = MIN_ZEROS as usize;
-    // The last zero of a run lies at every eleventh byte or before: look there only.
-    let mut at = from + zeros - 1;
-    while at < bytes.len() {
-        if bytes[at] != 0 {
-            at += zeros;
-            continue;
-        }
-        let mut start = at;
-        while start > from && bytes[start - 1] == 0 {
-            start -= 1;
-        }
-        let end = at + bytes[at..].iter().position(|&byte| byte != 0).unwrap_or(bytes.len() - at);
-        if end - start >= zeros && bytes.get(end) == Some(&0x80) {
-            return Some(end + 1);
-        }
-        at = end + zeros;
-    }
-    None
-}
-
-/// Bytes of an alignment synchronisation at the least.
-pub(crate) const SYNC_LEN: usize = MIN_ZEROS as usize + 1;
-
-/// All that a decoder knows: two that are equal give the same from now on.
+/// The state of all stages. Two decoders with equal states produce the same events from the same bytes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
-    unpacker: Unpacker,
-    resolver: Resolver,
+    elements: Elements,
+    speculation: Speculation,
     flow: Flow,
     /// Withdrawn elements that are being followed.
     shadows: Vec<(u32, Flow)>,
 }
 
-/// What stopped [`Decoder::run`].
+/// Where [`Decoder::run`] stops early, apart from complete batches.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Stop {
-    /// The end of the stretch.
-    End,
-    /// A piece of output is complete.
-    Pause,
-    /// The place asked for is reached.
-    There,
-    /// More bytes are needed to tell what comes next.
-    Hungry,
-    /// A bad packet.
-    Bad(Error),
+pub(crate) enum Goal {
+    /// Nowhere.
+    None,
+    /// At this place, if it is the start of a packet other than atoms.
+    Place(usize),
+    /// At the first place where the state can be compared with that of another decoder.
+    Comparable,
 }
-
-/// A stretch of a window to decode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
-    /// Where it ends: behind a synchronisation, or at the end of the window.
-    pub(crate) end: usize,
-    /// The window ends there for good: what is cut is truncated.
-    pub(crate) last: bool,
-}
-
-/// How the bytes that [`Decoder::packets`] gets end.
-struct Ends {
-    /// More may follow.
-    short: bool,
-    /// A synchronisation follows.
-    cut: bool,
-}
-
-/// More than any packet but alignment synchronisation takes.
-const LONGEST: usize = 80;
 
 /// A decoder of one source.
 pub(crate) struct Decoder {
-    config: Arc<Config>,
-    reader: Reader,
-    unpacker: Unpacker,
-    resolver: Resolver,
-    pub(crate) analyser: Analyser,
-    /// Bytes passed over before the first Trace Info, and where they began.
-    idle: Option<(u64, u64)>,
-    /// Index behind the next synchronisation in the window; `None` where it has to be looked for.
-    sync: Option<usize>,
-    /// Hint for offsets.
-    cursor: usize,
-    /// Packets read.
-    pub(crate) census: Census,
+    walk: Walk,
+    stages: Stages,
 }
 
-/// Where [`Decoder::run`] stops early.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Until {
-    /// Nowhere.
-    End,
-    /// At this place, if a packet that is no atom begins there.
-    Place(usize),
-    /// At the first place where [`Decoder::snapshot`] gives something.
-    Known,
+/// The stages, which take the packets of a [`Walk`].
+struct Stages {
+    config: Arc<Config>,
+    elements: Elements,
+    speculation: Speculation,
+    flow: Analyser,
+    /// Actions of the current packet.
+    actions: Vec<Action>,
+    /// Bytes before the first Trace Info: the offset of the first, and their number.
+    unused: Option<(u64, u64)>,
+    goal: Goal,
+    census: Census,
 }
 
 impl Decoder {
     pub(crate) fn new(config: &Arc<Config>, image: &Arc<Image>, show_withdrawn: bool) -> Self {
-        Decoder {
+        let stages = Stages {
             config: Arc::clone(config),
-            reader: Reader::new(&config.dialect),
-            unpacker: Unpacker::default(),
-            resolver: Resolver::default(),
-            analyser: Analyser::new(config, image, show_withdrawn),
-            idle: None,
-            sync: None,
-            cursor: 0,
+            elements: Elements::default(),
+            speculation: Speculation::default(),
+            flow: Analyser::new(config, image, show_withdrawn),
+            actions: Vec::new(),
+            unused: None,
+            goal: Goal::None,
             census: Census::default(),
-        }
+        };
+        Decoder { walk: Walk::new(Reader::new(&config.dialect)), stages }
     }
 
-    /// As new, with the memory and tables that it has.
+    /// Back to the initial state; memory and tables are kept.
     pub(crate) fn reset(&mut self) {
         self.set_state(State::default());
-        self.analyser.out.clear();
-        self.census = Census::default();
+        self.stages.flow.out.clear();
+        self.stages.census = Census::default();
     }
 
-    /// A copy of all that it knows, if another decoder could come to the same.
-    pub(crate) fn snapshot(&self) -> Option<State> {
-        if !self.resolver.is_settled() || !self.analyser.is_comparable() {
-            return None;
-        }
-        Some(self.state())
+    /// The events.
+    pub(crate) fn output(&mut self) -> &mut Output {
+        &mut self.stages.flow.out
     }
 
-    /// Does it know `state` and nothing else?
-    pub(crate) fn knows(&self, state: &State) -> bool {
-        self.unpacker == state.unpacker
-            && self.resolver == state.resolver
-            && self.analyser.flow == state.flow
-            && self.analyser.is_comparable()
+    /// Packets read so far.
+    pub(crate) fn census(&self) -> &Census {
+        &self.stages.census
     }
 
-    /// A copy of all that it knows.
+    pub(crate) fn census_mut(&mut self) -> &mut Census {
+        &mut self.stages.census
+    }
+
+    /// True if `state` is the state of this decoder.
+    pub(crate) fn is_in(&self, state: &State) -> bool {
+        let Stages { elements, speculation, flow, .. } = &self.stages;
+        *elements == state.elements
+            && *speculation == state.speculation
+            && flow.flow == state.flow
+            && flow.is_comparable()
+    }
+
+    /// A copy of the state.
     pub(crate) fn state(&self) -> State {
+        let Stages { elements, speculation, flow, .. } = &self.stages;
         State {
-            unpacker: self.unpacker.clone(),
-            resolver: self.resolver.clone(),
-            flow: self.analyser.flow.clone(),
-            shadows: self.analyser.shadows.clone(),
+            elements: elements.clone(),
+            speculation: speculation.clone(),
+            flow: flow.flow.clone(),
+            shadows: flow.shadows.clone(),
         }
     }
 
-    /// Goes on with what another decoder knew.
+    /// Continues from the state of another decoder.
     pub(crate) fn set_state(&mut self, state: State) {
-        (self.unpacker, self.resolver) = (state.unpacker, state.resolver);
-        self.analyser.set_flow(state.flow, state.shadows);
-        self.idle = None;
+        (self.stages.elements, self.stages.speculation) = (state.elements, state.speculation);
+        self.stages.flow.set_flow(state.flow, state.shadows);
+        self.stages.unused = None;
     }
 
-    /// Another window, or another place in it: indexes are new.
-    pub(crate) fn moved(&mut self) {
-        self.sync = None;
-        self.cursor = 0;
+    /// The window changed.
+    pub(crate) fn window_changed(&mut self) {
+        self.walk.reset();
     }
 
-    /// Goes on at another place of the same window.
+    /// Continues at another place of the same window.
     pub(crate) fn jump<W: Window>(&mut self, window: &W, at: usize) {
-        self.sync = None;
-        self.cursor = window.cursor(at);
+        self.walk.jump(window, at);
     }
 
-    /// Forgets all that depends on what came before: `bytes` were skipped from `offset` on.
+    /// Forgets everything that depends on earlier packets: `bytes` were skipped from `offset` on.
     pub(crate) fn lose_sync(&mut self, reason: GapReason, offset: u64, bytes: u64) {
-        self.unpacker = Unpacker::default();
-        self.resolver = Resolver::default();
-        self.analyser.lose_sync();
-        self.idle = None;
-        self.sync = None;
-        self.analyser.skipped(reason, offset, bytes);
+        self.stages.elements = Elements::default();
+        self.stages.speculation = Speculation::default();
+        self.stages.flow.lose_sync();
+        self.stages.unused = None;
+        self.walk.reset();
+        self.stages.flow.skipped(reason, offset, bytes);
     }
 
-    /// The end of the source.
+    /// Ends the source: emits all that is left.
     pub(crate) fn end(&mut self) {
-        self.tell_idle();
-        self.resolver.end(&mut self.analyser);
-        self.analyser.out.close();
+        self.stages.report_unused();
+        self.stages.speculation.end(&mut self.stages.flow);
+        self.stages.flow.out.close();
     }
 
-    /// Tells of bytes that came before the first Trace Info.
-    fn tell_idle(&mut self) {
-        if let Some((offset, bytes)) = self.idle.take() {
-            self.analyser.skipped(GapReason::LostSync, offset, bytes);
-        }
-    }
-
-    /// Decodes from `at` to the end of `stretch`, or to `until`, or until a piece of output is complete.
+    /// Decodes from `at` to the end of the stretch, to `goal`, or until a batch is complete; both of the latter are
+    /// [`Stop::Visitor`].
     pub(crate) fn run<W: Window>(
         &mut self,
         window: &W,
-        stretch: Stretch,
+        stretch: (usize, bool),
         at: &mut usize,
-        until: Until,
+        goal: Goal,
     ) -> Stop {
-        let bytes = &window.bytes()[..stretch.end];
-        let pieces = self.analyser.out.done.len();
-        let mut cursor = self.cursor;
-        let stop = loop {
-            if until == Until::Place(*at) {
-                break Stop::There;
-            }
-            if self.analyser.out.done.len() > pieces {
-                break Stop::Pause;
-            }
-            let sync = match self.sync {
-                Some(sync) if sync > *at => sync,
-                _ => {
-                    let sync = find_sync(bytes, *at).unwrap_or(usize::MAX);
-                    self.sync = Some(sync);
-                    sync
-                }
-            };
-            // Packets end before the synchronisation.
-            let limit = if sync == usize::MAX { bytes.len() } else { sync - SYNC_LEN };
-            let short = sync == usize::MAX && !stretch.last;
-            let ends = Ends { short, cut: sync != usize::MAX };
-            let stop = self.packets(window, &bytes[..limit], ends, at, &mut cursor, until, pieces);
-            match stop {
-                Some(stop) => break stop,
-                None if *at == bytes.len() => break Stop::End,
-                // What is left are the zeros and the 80.
-                None => {}
-            }
-            if sync == usize::MAX {
-                // Zeros up to the end: a synchronisation that is cut.
-                let cut = ErrorKind::Truncated;
-                let error = fault(0, cut, "zeros", window.offset(*at, &mut cursor));
-                break if short { Stop::Hungry } else { Stop::Bad(error) };
-            }
-            let rest = &bytes[*at..sync];
-            match self.reader.read(rest, window.offset(*at, &mut cursor)) {
-                Ok((Packet::AlignmentSync { .. }, length)) if length == rest.len() => {
-                    self.census.add(0);
-                    *at = sync;
-                }
-                Ok((packet, _)) => {
-                    debug_assert!(!matches!(packet, Packet::AlignmentSync { .. }));
-                    break Stop::Bad(overrun(bytes[*at], window.offset(*at, &mut cursor)));
-                }
-                Err(error) => break Stop::Bad(error),
-            }
-        };
-        self.cursor = cursor;
-        stop
+        self.stages.goal = goal;
+        self.walk.run(window, stretch, at, &mut self.stages)
+    }
+}
+
+impl Stages {
+    /// Emits a gap for the bytes before the first Trace Info.
+    fn report_unused(&mut self) {
+        if let Some((offset, bytes)) = self.unused.take() {
+            self.flow.skipped(GapReason::LostSync, offset, bytes);
+        }
     }
 
-    /// Packets up to `bytes.len()`; `None` at the end, or where the rest begins with zeros.
-    #[allow(clippy::too_many_arguments)] // The loop's state lives in registers, not behind a reference.
+    /// A packet through all stages.
+    fn decode(&mut self, packet: &Packet, first: u8, length: usize, offset: u64) -> Result<(), Error> {
+        if !self.elements.is_started() {
+            if needs_trace_info(packet) {
+                self.unused.get_or_insert((offset, 0)).1 += length as u64;
+            } else if matches!(packet, Packet::TraceInfo(_)) {
+                self.report_unused();
+            }
+        }
+        self.actions.clear();
+        let decoded = self.elements.decode(packet, &self.config, &mut self.actions);
+        for action in &self.actions {
+            self.speculation.apply(offset, action, &mut self.flow);
+        }
+        decoded.map_err(|fault| error_at(first, fault, offset))?;
+        if self.speculation.is_flooded() {
+            let kind = ErrorKind::Impossible { found: u64::from(self.config.max_spec) };
+            return Err(error_at(first, (kind, "speculation depth"), offset));
+        }
+        self.flow.out.turn();
+        Ok(())
+    }
+}
+
+impl Visit for Stages {
     #[inline(always)]
-    fn packets<W: Window>(
-        &mut self,
-        window: &W,
-        bytes: &[u8],
-        Ends { short, cut }: Ends,
-        place: &mut usize,
-        cursor: &mut usize,
-        until: Until,
-        pieces: usize,
-    ) -> Option<Stop> {
-        let Decoder { config, reader, unpacker, resolver, analyser, census, .. } = self;
-        let mut at = *place;
-        let mut waiting = !unpacker.started;
-        let stop = loop {
-            let Some(&first) = bytes.get(at) else { break None };
-            let offset = window.offset(at, cursor);
-            if first >= 0xc0 && !waiting {
-                census.add(first);
-                unpacker.atoms(Atoms { header: first }.get(), offset, config, resolver, analyser);
-                at += 1;
-                analyser.out.turn();
-            } else {
-                let there = match until {
-                    Until::End => false,
-                    Until::Place(place) => place == at,
-                    Until::Known => unpacker.started && resolver.is_settled() && analyser.is_comparable(),
-                };
-                if there {
-                    break Some(Stop::There);
+    fn atoms(&mut self, header: u8, offset: u64) -> bool {
+        if !self.elements.is_started() {
+            return false;
+        }
+        self.census.add(header);
+        let (count, bits) = Atoms { header }.get();
+        if self.config.max_spec == 0 && self.speculation.is_idle() {
+            // Every atom is committed at once, and nothing waits before it.
+            self.flow.atoms(offset, count, bits);
+        } else {
+            for index in 0..count {
+                self.speculation.emit_p0(offset, Element::Atom { taken: bits >> index & 1 == 1 });
+                let over = self.elements.count_p0(1, &self.config);
+                if over > 0 {
+                    self.speculation.commit(over, &mut self.flow);
                 }
-                if short && bytes.len() - at < LONGEST {
-                    break Some(Stop::Hungry);
-                }
-                // Looked at where it is: moving it would cost more than reading it.
-                let read = reader.read(&bytes[at..], offset);
-                let (packet, length) = match &read {
-                    Ok((packet, length)) => (packet, *length),
-                    // The zeros of a synchronisation begin before its last twelve bytes.
-                    Err(error) if error.is_truncated() && first == 0 && is_zero(&bytes[at..]) => break None,
-                    Err(error) if error.is_truncated() && short => break Some(Stop::Hungry),
-                    // Bytes are lost before a synchronisation; at the end of the input they are only cut off.
-                    Err(error) if error.is_truncated() && cut => {
-                        break Some(Stop::Bad(Error { kind: ErrorKind::Missing, ..*error }));
-                    }
-                    Err(error) => break Some(Stop::Bad(*error)),
-                };
-                match packet {
-                    Packet::Discard => census.add_discard(),
-                    Packet::Overflow => census.add_overflow(),
-                    _ => census.add(first),
-                }
-                if let Packet::Address(address) = packet
-                    && !waiting
-                    && resolver.is_idle()
-                    && let Some(entry) = unpacker.target(address)
-                {
-                    analyser.target_address(entry);
-                    at += length;
-                    continue;
-                }
-                if waiting && !packet_is_free(packet) {
-                    let idle = self.idle.get_or_insert((offset, 0));
-                    idle.1 += length as u64;
-                }
-                if waiting && matches!(packet, Packet::TraceInfo(_)) {
-                    if let Some((offset, bytes)) = self.idle.take() {
-                        analyser.skipped(GapReason::LostSync, offset, bytes);
-                    }
-                    waiting = false;
-                }
-                if let Err((kind, field)) = unpacker.unpack(packet, offset, config, resolver, analyser) {
-                    break Some(Stop::Bad(fault(first, kind, field, offset)));
-                }
-                if resolver.is_flooded() {
-                    let kind = ErrorKind::Impossible { found: u64::from(config.max_spec) };
-                    break Some(Stop::Bad(fault(first, kind, "speculation depth", offset)));
-                }
-                at += length;
-                analyser.out.turn();
             }
-            if analyser.out.done.len() > pieces {
-                break Some(Stop::Pause);
+        }
+        self.flow.out.turn();
+        true
+    }
+
+    #[inline(always)]
+    fn packet(&mut self, packet: &Packet, first: u8, length: usize, offset: u64) -> Result<(), Error> {
+        match packet {
+            Packet::Discard => self.census.add_discard(),
+            Packet::Overflow => self.census.add_overflow(),
+            _ => self.census.add(first),
+        }
+        if let Packet::Address(address) = packet
+            && self.elements.is_started()
+            && self.speculation.is_idle()
+        {
+            // The most common packet after atoms needs no queue.
+            let entry = self.elements.target(address);
+            self.flow.target_address(entry);
+            return Ok(());
+        }
+        self.decode(packet, first, length, offset)
+    }
+
+    #[inline(always)]
+    fn stops_before(&self, at: usize) -> bool {
+        match self.goal {
+            Goal::None => false,
+            Goal::Place(place) => place == at,
+            Goal::Comparable => {
+                self.elements.is_started() && self.speculation.is_settled() && self.flow.is_comparable()
             }
-        };
-        *place = at;
-        stop
+        }
+    }
+
+    #[inline(always)]
+    fn stops_after(&self) -> bool {
+        self.flow.out.is_ready()
     }
 }
 
-/// Packets that say nothing which would need a Trace Info before it.
-fn packet_is_free(packet: &Packet) -> bool {
-    matches!(packet, Packet::TraceInfo(_) | Packet::Event(_) | Packet::AlignmentSync { .. } | Packet::Ignore)
-}
-
-fn is_zero(bytes: &[u8]) -> bool {
-    bytes.iter().all(|&byte| byte == 0)
-}
-
-/// A packet that runs into a synchronisation.
-#[cold]
-fn overrun(first: u8, offset: u64) -> Error {
-    fault(first, ErrorKind::Missing, "", offset)
-}
-
-#[cold]
-fn fault(first: u8, kind: ErrorKind, field: &'static str, offset: u64) -> Error {
-    match header(first) {
-        Some(row) if row.kind != Kind::Reserved => kind.at(offset, row.name, field, row.section),
-        _ => kind.at(offset, "packet", field, "K10.5.2.2"),
-    }
+/// Packets that have no meaning before the first Trace Info.
+fn needs_trace_info(packet: &Packet) -> bool {
+    !matches!(packet, Packet::TraceInfo(_) | Packet::Event(_) | Packet::AlignmentSync { .. } | Packet::Ignore)
 }

@@ -1,103 +1,74 @@
-//! Elements: what packets mean, before it is known whether they happened (K10.5.6.1).
+//! Elements (K10.5.6.1): the meaning of packets, before it is known whether it happened.
 
-use crate::wire::packet::{Context as ContextPayload, Entry};
+use crate::wire::address::Entry;
+use crate::wire::context::ContextState;
 
-/// The context, as the packets so far tell it (K10.5.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ContextState {
-    /// Context identifier; none was sent since the last Trace Info.
-    pub context_id: Option<u32>,
-    /// Virtual context identifier; likewise.
-    pub vmid: Option<u32>,
-    /// Exception level.
-    pub el: u8,
-    /// 0 Secure, 1 Non-secure, 2 Root, 3 Realm.
-    pub security: u8,
-    /// AArch64?
-    pub sixty_four_bit: bool,
-}
-
-impl ContextState {
-    /// Takes over what a packet says.
-    pub fn apply(&mut self, payload: &ContextPayload) {
-        if payload.has_vmid() {
-            self.vmid = Some(payload.vmid);
-        }
-        if payload.has_context_id() {
-            self.context_id = Some(payload.context_id);
-        }
-        self.el = payload.el();
-        self.security = payload.security();
-        self.sixty_four_bit = payload.sixty_four_bit();
-    }
-}
-
-/// What a packet means.
+/// The meaning of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Element {
-    /// Trace Info: a place to start; is a transaction open?
+    /// Trace Info: decoding can start here.
     TraceInfo {
-        /// The unit is in a transaction.
+        /// The core is in a transaction.
         in_transaction: bool,
-        /// P0 elements before it that are not resolved.
+        /// Number of earlier P0 elements that are unresolved.
         depth: u32,
     },
-    /// Tracing begins after a gap.
+    /// Tracing starts after a gap.
     TraceOn,
-    /// Code up to the next P0 instruction, which was taken or not.
+    /// Code up to the next P0 instruction, and its outcome.
     Atom {
         /// E, else N.
         taken: bool,
     },
     /// An exception, after code up to its return address.
     Exception {
-        /// Type.
+        /// Exception type (K10.5.2.13).
         number: u16,
         /// Preferred return address, if there is one.
         return_address: Option<Entry>,
     },
-    /// So many instructions, on a path that is not traced.
+    /// Instructions on a path that is not traced.
     Q {
-        /// How many, if known.
+        /// Number of instructions, if known.
         count: Option<u32>,
-        /// Where execution goes on, if the packet says it; a Target Address follows too.
+        /// The next address, if the packet has it; a Target Address element follows as well.
         next: Option<u64>,
     },
     /// Code up to this instruction, which was taken.
     SourceAddress(Entry),
-    /// Execution goes on here.
+    /// Execution continues here.
     TargetAddress(Entry),
-    /// The context is this.
+    /// The context from here on.
     Context(ContextState),
-    /// The last atom was the other way.
+    /// The last atom has the opposite outcome.
     Mispredict,
     /// Cycles since the last count; unknown after an overflow.
     CycleCount(Option<u32>),
-    /// The time.
+    /// A timestamp.
     Timestamp {
-        /// Its value.
+        /// Value of the timestamp counter.
         value: u64,
-        /// Cycles between it and the last cycle count.
+        /// Cycles since the last Cycle Count element.
         count: Option<u32>,
     },
-    /// The next timestamp belongs here.
+    /// The place in execution that the next timestamp belongs to.
     TimestampMarker,
-    /// A numbered event.
+    /// Trace event 0 to 3.
     Event(u8),
-    /// The instrumentation instruction ran.
+    /// An instrumentation instruction was executed.
     Instrumentation {
-        /// At this exception level.
+        /// Exception level.
         el: u8,
-        /// And wrote this.
+        /// The value written.
         value: u64,
     },
     /// A transaction starts.
     TransactionStart,
-    /// It succeeded.
+    /// The transaction succeeded.
     TransactionCommit,
-    /// It failed.
+    /// The transaction failed.
     TransactionFailure,
-    /// Tracing ended with elements unresolved.
+    /// Tracing ended with unresolved elements.
     Discard,
     /// The trace unit's buffer overflowed.
     Overflow,
@@ -108,7 +79,7 @@ pub enum Element {
 }
 
 impl Element {
-    /// Does a cancel, a discard or the failure of a transaction leave it standing (table K10-2)?
+    /// True if a cancel, a discard or a failed transaction does not remove the element (table K10-2).
     pub const fn is_kept(&self) -> bool {
         matches!(
             self,

@@ -2,91 +2,107 @@
 
 use trackway_core::ErrorKind;
 
+use super::element::Element;
 use crate::config::Config;
-use crate::decode::element::{ContextState, Element};
-use crate::decode::speculation::{Analyse, Resolve};
 use crate::profile::Profile;
-use crate::wire::packet::*;
+use crate::wire::address::{Address, Entry, History};
+use crate::wire::atoms::SHORT_ATOMS;
+use crate::wire::chain::width;
+use crate::wire::context::{Context, ContextState};
+use crate::wire::exception::{Exception, ExceptionAddress, exception};
+use crate::wire::header::Fault;
+use crate::wire::packet::Packet;
+use crate::wire::trace_info::TraceInfo;
 
-/// What is wrong, and in which field of the packet.
-pub(crate) type Fault = (ErrorKind, &'static str);
+/// One step of a packet's decoding, for stage 2 (K10.5.2.18).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// An element that is not a P0 element.
+    Emit(Element),
+    /// A P0 element, unresolved.
+    EmitP0(Element),
+    /// The oldest P0 elements were executed.
+    Commit(u64),
+    /// The youngest P0 elements were not executed.
+    Cancel(u64),
+    /// No unresolved element was executed.
+    Discard,
+}
 
-/// What the trace unit's compression remembers (K10.5.2.1.1).
+/// Stage 1 of decoding: the state of the trace unit's compression (K10.5.2.1.1).
+///
+/// ```
+/// use trackway_ete::{Action, Config, Element, Elements, Packet, TraceInfo};
+/// let config = Config::from_registers("core", Default::default(), Some(true))?;
+/// let (mut elements, mut actions) = (Elements::default(), Vec::new());
+/// for packet in [Packet::TraceInfo(TraceInfo::default()), Packet::TraceOn] {
+///     elements.decode(&packet, &config, &mut actions).unwrap();
+/// }
+/// assert_eq!(actions[1], Action::Emit(Element::TraceOn));
+/// # Ok::<(), trackway_ete::Unusable>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Unpacker {
+pub struct Elements {
     /// The last timestamp.
     timestamp: u64,
     /// The last three addresses.
     history: History,
     /// The last context.
     context: ContextState,
-    /// P0 elements that are not resolved.
+    /// Number of unresolved P0 elements.
     depth: u64,
-    /// In a transaction.
     in_transaction: bool,
     /// Cycle count threshold.
     threshold: u64,
-    /// A Trace Info was seen: all of the above is known.
-    pub(crate) started: bool,
+    /// A Trace Info was seen: everything above is known.
+    started: bool,
 }
 
-impl Unpacker {
-    /// Hands the elements of `packet` to `resolver`. Before the first Trace Info only events count.
-    pub(crate) fn unpack(
+impl Elements {
+    /// True after the first Trace Info.
+    #[inline]
+    pub(crate) fn is_started(&self) -> bool {
+        self.started
+    }
+
+    /// Appends the actions of `packet` to `out`; before the first Trace Info only events have any. An error is the
+    /// reason and the field that shows it; the actions before it are valid.
+    pub fn decode(
         &mut self,
         packet: &Packet,
-        offset: u64,
         config: &Config,
-        resolver: &mut impl Resolve,
-        analyse: &mut impl Analyse,
-    ) -> Result<(), Fault> {
+        out: &mut Vec<Action>,
+    ) -> Result<(), (ErrorKind, &'static str)> {
         if !self.started && !matches!(packet, Packet::TraceInfo(_) | Packet::Event(_)) {
             return Ok(());
         }
-        let mut on = On { unpacker: self, offset, config, resolver, analyse };
-        on.packet(packet)
+        PacketDecoder { state: self, config, out }.packet(packet)
     }
 
-    /// Atoms, the packet that is met most.
+    /// Fast path for Target Address: the address, without an action.
     #[inline]
-    pub(crate) fn atoms(
-        &mut self,
-        (count, bits): (u8, u32),
-        offset: u64,
-        config: &Config,
-        resolver: &mut impl Resolve,
-        analyse: &mut impl Analyse,
-    ) {
-        if !self.started {
-            return;
-        }
-        if config.max_spec == 0 && resolver.is_idle() {
-            // Each is committed as it comes, and nothing stands before it.
-            analyse.atoms(offset, count, bits);
-        } else {
-            On { unpacker: self, offset, config, resolver, analyse }.atoms((count, bits));
-        }
+    pub(crate) fn target(&mut self, address: &Address) -> Entry {
+        self.history.apply(address)
+    }
+
+    /// Fast path for atoms: counts `count` P0 elements and returns how many the depth commits.
+    #[inline]
+    pub(crate) fn count_p0(&mut self, count: u64, config: &Config) -> u64 {
+        self.depth += count;
+        let over = self.depth.saturating_sub(u64::from(config.max_spec));
+        self.depth -= over;
+        over
     }
 }
 
-impl Unpacker {
-    /// A target address, the packet that is met most after atoms, if nothing waits: where it leads.
-    #[inline]
-    pub(crate) fn target(&mut self, address: &Address) -> Option<Entry> {
-        self.started.then(|| self.history.apply(address))
-    }
-}
-
-/// One packet being unpacked.
-struct On<'a, R, A> {
-    unpacker: &'a mut Unpacker,
-    offset: u64,
+/// One packet being decoded.
+struct PacketDecoder<'a> {
+    state: &'a mut Elements,
     config: &'a Config,
-    resolver: &'a mut R,
-    analyse: &'a mut A,
+    out: &'a mut Vec<Action>,
 }
 
-impl<R: Resolve, A: Analyse> On<'_, R, A> {
+impl PacketDecoder<'_> {
     fn packet(&mut self, packet: &Packet) -> Result<(), Fault> {
         match *packet {
             Packet::AlignmentSync { .. } | Packet::Ignore => {}
@@ -95,11 +111,9 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
             Packet::TraceInfo(info) => self.trace_info(&info),
             Packet::Timestamp { value, count } => {
                 let bits = u32::from(self.config.dialect.timestamp_bits);
-                let sent = u64::MAX >> (64 - value.bits_sent(bits).clamp(1, 64));
-                let timestamp = self.unpacker.timestamp & !sent | value.value & sent;
-                self.unpacker.timestamp = timestamp;
+                self.state.timestamp = value.replace(self.state.timestamp, bits);
                 let count = count.map(|count| count.get(width::CYCLES) as u32);
-                self.emit(Element::Timestamp { value: timestamp, count });
+                self.emit(Element::Timestamp { value: self.state.timestamp, count });
             }
             Packet::TraceOn => self.emit(Element::TraceOn),
             Packet::FunctionReturn if self.config.profile == Profile::V8M => self.p0(Element::FunctionReturn),
@@ -113,7 +127,7 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
                 self.emit(Element::Instrumentation { el: el & 3, value });
             }
             Packet::TransactionStart => {
-                self.unpacker.in_transaction = true;
+                self.state.in_transaction = true;
                 if self.config.start_is_p0 {
                     self.p0(Element::TransactionStart);
                 } else {
@@ -121,7 +135,7 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
                 }
             }
             Packet::TransactionCommit => {
-                self.unpacker.in_transaction = false;
+                self.state.in_transaction = false;
                 self.emit(Element::TransactionCommit);
             }
             Packet::CycleCount1 { commit, count } => {
@@ -131,11 +145,11 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
             Packet::CycleCount2 { from_max, payload } => {
                 if !self.config.dialect.commopt {
                     let a = u64::from(payload >> 4);
-                    let count = match from_max {
-                        false => a + 1,
-                        true => (u64::from(self.config.max_spec) + a)
-                            .checked_sub(15)
-                            .ok_or((ErrorKind::Impossible { found: a }, "AAAA"))?,
+                    let count = if from_max {
+                        let fault = (ErrorKind::Impossible { found: a }, "AAAA");
+                        (u64::from(self.config.max_spec) + a).checked_sub(15).ok_or(fault)?
+                    } else {
+                        a + 1
                     };
                     self.commit(count, "AAAA")?;
                 }
@@ -175,17 +189,17 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
             }
             Packet::Context(payload) => self.context(payload.as_ref()),
             Packet::AddressContext(address, context) => {
-                let entry = self.unpacker.history.apply(&address);
+                let entry = self.state.history.apply(&address);
                 self.context(Some(&context));
                 self.emit(Element::TargetAddress(entry));
             }
             Packet::TimestampMarker => self.emit(Element::TimestampMarker),
             Packet::Address(address) => {
-                let entry = self.unpacker.history.apply(&address);
+                let entry = self.state.history.apply(&address);
                 self.emit(Element::TargetAddress(entry));
             }
             Packet::Q { address, count } => {
-                let entry = address.map(|address| self.unpacker.history.apply(&address));
+                let entry = address.map(|address| self.state.history.apply(&address));
                 let count = count.map(|count| count.get(width::COUNT) as u32).filter(|&count| count > 0);
                 self.p0(Element::Q { count, next: entry.map(|entry| entry.address) });
                 if let Some(entry) = entry {
@@ -193,7 +207,7 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
                 }
             }
             Packet::SourceAddress(address) => {
-                let entry = self.unpacker.history.apply(&address);
+                let entry = self.state.history.apply(&address);
                 self.p0(Element::SourceAddress(entry));
             }
             Packet::Atom(atoms) => self.atoms(atoms.get()),
@@ -202,17 +216,15 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
     }
 
     fn emit(&mut self, element: Element) {
-        self.resolver.emit(self.offset, element, self.analyse);
+        self.out.push(Action::Emit(element));
     }
 
-    /// K10.5.2.18.3: emit first, then raise the depth; what is too deep is committed.
+    /// K10.5.2.18.3: emits the element, then commits the oldest ones beyond the maximum depth.
     fn p0(&mut self, element: Element) {
-        self.resolver.emit_p0(self.offset, element);
-        self.unpacker.depth += 1;
-        let over = self.unpacker.depth.saturating_sub(u64::from(self.config.max_spec));
+        self.out.push(Action::EmitP0(element));
+        let over = self.state.count_p0(1, self.config);
         if over > 0 {
-            self.resolver.commit(over, self.analyse);
-            self.unpacker.depth -= over;
+            self.out.push(Action::Commit(over));
         }
     }
 
@@ -224,20 +236,20 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
 
     fn commit(&mut self, count: u64, field: &'static str) -> Result<(), Fault> {
         self.lower_depth(count, field)?;
-        self.resolver.commit(count, self.analyse);
+        self.out.push(Action::Commit(count));
         Ok(())
     }
 
     fn cancel(&mut self, count: u64, field: &'static str) -> Result<(), Fault> {
         self.lower_depth(count, field)?;
-        self.resolver.cancel(count, self.analyse);
+        self.out.push(Action::Cancel(count));
         Ok(())
     }
 
     fn lower_depth(&mut self, count: u64, field: &'static str) -> Result<(), Fault> {
-        match self.unpacker.depth.checked_sub(count) {
+        match self.state.depth.checked_sub(count) {
             Some(depth) => {
-                self.unpacker.depth = depth;
+                self.state.depth = depth;
                 Ok(())
             }
             None => Err((ErrorKind::Impossible { found: count }, field)),
@@ -245,56 +257,55 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
     }
 
     fn cycles(&mut self, count: Option<u64>) {
-        let count =
-            count.map(|count| count.saturating_add(self.unpacker.threshold).min(u64::from(u32::MAX)) as u32);
+        let threshold = self.state.threshold;
+        let count = count.map(|count| count.saturating_add(threshold).min(u64::from(u32::MAX)) as u32);
         self.emit(Element::CycleCount(count));
     }
 
     fn context(&mut self, payload: Option<&Context>) {
         if let Some(payload) = payload {
-            self.unpacker.context.apply(payload);
+            self.state.context.apply(payload);
         }
-        self.emit(Element::Context(self.unpacker.context));
+        self.emit(Element::Context(self.state.context));
     }
 
     /// K10.5.2.4, K10.5.2.5.
     fn discard(&mut self, overflow: bool) {
-        self.resolver.discard(self.offset, self.analyse);
+        self.out.push(Action::Discard);
         if overflow {
             self.emit(Element::Overflow);
         }
-        if std::mem::take(&mut self.unpacker.in_transaction) {
+        if std::mem::take(&mut self.state.in_transaction) {
             self.emit(Element::TransactionFailure);
         }
-        self.unpacker.depth = 0;
+        self.state.depth = 0;
     }
 
     /// K10.5.2.6.2.
     fn trace_info(&mut self, info: &TraceInfo) {
         let depth = u32::try_from(info.depth()).unwrap_or(u32::MAX);
-        *self.unpacker = Unpacker {
+        *self.state = Elements {
             depth: depth.into(),
             in_transaction: info.in_transaction(),
             threshold: info.threshold(),
             started: true,
-            ..Unpacker::default()
+            ..Elements::default()
         };
-        self.resolver.trace_info(depth, info.in_transaction());
         self.emit(Element::TraceInfo { in_transaction: info.in_transaction(), depth });
     }
 
-    /// K10.5.2.13.2; a transaction failure is no P0 element.
+    /// K10.5.2.13.2; a transaction failure is not a P0 element.
     fn exception(&mut self, exception: &Exception) {
         let ete = self.config.dialect.ete;
         let entry = match exception.address {
-            ExceptionAddress::Address(address) => Some(self.unpacker.history.apply(&address)),
+            ExceptionAddress::Address(address) => Some(self.state.history.apply(&address)),
             ExceptionAddress::WithContext(address, context) => {
-                let entry = self.unpacker.history.apply(&address);
+                let entry = self.state.history.apply(&address);
                 self.context(Some(&context));
                 Some(entry)
             }
             ExceptionAddress::Unknown => {
-                self.unpacker.history.add(Entry::default());
+                self.state.history.add(Entry::default());
                 None
             }
         };
@@ -305,24 +316,14 @@ impl<R: Resolve, A: Analyse> On<'_, R, A> {
             self.emit(Element::TargetAddress(entry));
         }
         if ete && number == exception::TRANSACTION_FAILURE {
-            self.unpacker.in_transaction = false;
+            self.state.in_transaction = false;
             return self.emit(Element::TransactionFailure);
         }
-        if ete && number == exception::PE_RESET && std::mem::take(&mut self.unpacker.in_transaction) {
+        if ete && number == exception::PE_RESET && std::mem::take(&mut self.state.in_transaction) {
             self.emit(Element::TransactionFailure);
         }
         // K10.5.6.3.12: these have no return address, whatever is sent.
         let none = ete && matches!(number, exception::PE_RESET | exception::NO_RETURN);
         self.p0(Element::Exception { number, return_address: entry.filter(|_| !none) });
     }
-}
-
-/// Exception types that are special in ETE.
-pub(crate) mod exception {
-    /// PE reset.
-    pub(crate) const PE_RESET: u16 = 0;
-    /// Transaction failure.
-    pub(crate) const TRANSACTION_FAILURE: u16 = 24;
-    /// Another one without a return address (K10.5.6.3.12).
-    pub(crate) const NO_RETURN: u16 = 25;
 }

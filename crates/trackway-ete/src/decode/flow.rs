@@ -1,4 +1,4 @@
-//! Stage 3: elements and the program give what was executed (K10.5.5).
+//! Stage 3: elements and the program determine the instructions that were executed (K10.5.5).
 
 mod branch;
 mod code;
@@ -13,43 +13,43 @@ use trackway_core::{
 use trackway_image::{Image, Waypoints};
 use trackway_isa::Control;
 
+use super::element::Element;
+use super::output::Output;
 use crate::config::Config;
-use crate::decode::element::{ContextState, Element};
-use crate::decode::output::Out;
-use crate::decode::speculation::Analyse;
 use crate::profile::Profile;
-use crate::wire::packet::Entry;
+use crate::wire::address::Entry;
+use crate::wire::context::ContextState;
 
-pub(crate) use code::event_context;
 pub(crate) use state::Flow;
 
 use code::{Table, run_near};
 use state::Last;
 
-/// An exception may lie below the current address only if the code wraps around: so much below the top.
+/// An exception below the current address is possible only within this distance of the top of the address space,
+/// where code wraps around.
 const TOP: u64 = 1 << 20;
 
 /// Follows the program.
 #[derive(Debug)]
 pub(crate) struct Analyser {
     pub(crate) flow: Flow,
-    pub(crate) out: Out,
-    /// Copies of `flow` on which withdrawn elements are followed, with the number of the withdrawal.
+    pub(crate) out: Output,
+    /// Copies of `flow` that follow withdrawn elements, with the number of their withdrawal.
     pub(crate) shadows: Vec<(u32, Flow)>,
     image: Arc<Image>,
     waypoints: Waypoints,
-    /// The image looks different to different contexts.
+    /// Contexts see different code.
     spaces: bool,
     tables: Vec<Table>,
-    /// The table in use, and whether the context or instruction set changed since it was chosen.
+    /// Index of the current table, and whether context or instruction set changed since it was selected.
     table: usize,
     stale: bool,
-    /// The instruction set of the table in use.
+    /// The instruction set of the current table.
     isa: Isa,
     return_stack: bool,
     profile: Profile,
     show_withdrawn: bool,
-    /// A withdrawn element is being followed.
+    /// The current element is withdrawn.
     withdrawn: bool,
 }
 
@@ -57,7 +57,7 @@ impl Analyser {
     pub(crate) fn new(config: &Config, image: &Arc<Image>, show_withdrawn: bool) -> Self {
         Analyser {
             flow: Flow::default(),
-            out: Out::new(),
+            out: Output::new(),
             shadows: Vec::new(),
             image: Arc::clone(image),
             waypoints: Waypoints::ete(config.wfx_is_p0),
@@ -73,24 +73,24 @@ impl Analyser {
         }
     }
 
-    /// Goes on from what another knew.
+    /// Continues from the state of another analyser.
     pub(crate) fn set_flow(&mut self, flow: Flow, shadows: Vec<(u32, Flow)>) {
         (self.flow, self.shadows, self.stale) = (flow, shadows, true);
     }
 
-    /// Synchronisation is lost: nothing is known any more.
+    /// Synchronisation is lost: forgets all state.
     pub(crate) fn lose_sync(&mut self) {
         self.flow = Flow { lost: true, ..Flow::default() };
         self.shadows.clear();
         self.stale = true;
     }
 
-    /// Bytes were skipped.
+    /// Emits a gap for bytes that were skipped.
     pub(crate) fn skipped(&mut self, reason: GapReason, offset: u64, bytes: u64) {
         self.out.gap(offset, Gap { bytes: Some(bytes), ..Gap::new(reason) });
     }
 
-    /// Code was followed since the start, and what is in the output does not depend on what came before.
+    /// Code was followed since the start, and the output does not depend on what came before.
     pub(crate) fn is_comparable(&self) -> bool {
         self.flow.last.is_some() && self.flow.has_context && self.out.is_quiet() && self.shadows.is_empty()
     }
@@ -103,8 +103,8 @@ impl Analyser {
         }
     }
 
-    /// No code is known at `pc`: on at the next address. Calls made there are not seen, so the return
-    /// stack is of no use any more.
+    /// No code is known at `pc`; execution continues at the next address. Calls in between are not seen, so the
+    /// return stack is cleared.
     #[cold]
     fn no_code(&mut self, offset: u64, pc: u64) {
         self.flow.returns.clear();
@@ -113,7 +113,7 @@ impl Analyser {
         self.gap(offset, GapReason::NoCode, Some(pc), None);
     }
 
-    /// The address is known, or the return stack tells it; if not, that is told once.
+    /// True if the address is known or the return stack supplies it; otherwise emits one gap.
     #[inline]
     fn synchronise(&mut self, offset: u64) -> bool {
         self.flow.is_synchronised() || self.synchronise_slowly(offset)
@@ -127,7 +127,7 @@ impl Analyser {
         if self.flow.is_synchronised() {
             return true;
         }
-        // K10.5.5.4.1: an address without a context is of no use after this.
+        // K10.5.5.4.1: an address without a context does not outlive an atom.
         self.flow.lose_address();
         self.flow.last = None;
         if !self.flow.lost {
@@ -140,7 +140,7 @@ impl Analyser {
     fn run(&mut self, offset: u64, run: Run) {
         self.flow.followed = true;
         if self.withdrawn {
-            // The run before it is still the one that a mispredict corrects.
+            // A mispredict still corrects the run before it.
             self.out.push(offset, EventKind::Run(Run { withdrawn: true, ..run }));
         } else {
             self.out.run(offset, run);
@@ -153,7 +153,7 @@ impl Analyser {
         self.stale |= before != self.flow.sub_isa;
     }
 
-    /// The exit of the last run is final.
+    /// Makes the exit of the last run final.
     fn settle(&mut self) {
         if !self.withdrawn {
             self.out.settle();
@@ -181,14 +181,14 @@ impl Analyser {
         self.flow.has_context = true;
         if self.flow.has_address {
             self.flow.lost = false;
-            // The address may have come before it was known to have 32 bits only.
+            // The address may have come before the context that limits it to 32 bits.
             self.flow.pc = self.flow.wrap(self.flow.pc);
         }
-        if self.flow.told != Some(context) {
-            self.flow.told = Some(context);
+        if self.flow.reported != Some(context) {
+            self.flow.reported = Some(context);
             if !self.withdrawn {
-                self.flow.told_isa = Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 });
-                self.out.batch().push_context(offset, event_context(&context));
+                self.flow.reported_isa = Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 });
+                self.out.batch().push_context(offset, context.to_event());
             }
         }
     }
@@ -241,7 +241,7 @@ impl Analyser {
                 self.flow_pop();
                 self.flow.returns.clear();
                 self.flow.no_push = true;
-                self.flow.told = None;
+                self.flow.reported = None;
             }
             Element::TraceOn => self.trace_on(offset),
             Element::Discard => self.discard(offset, GapReason::Discarded),
@@ -271,8 +271,8 @@ impl Analyser {
                 self.flow.last = None;
             }
             Element::ExceptionReturn => {
-                let told = matches!(self.out.last_run(), Some(run) if run.exit == Exit::TrapReturn);
-                if !told && !self.withdrawn {
+                let known = matches!(self.out.last_run(), Some(run) if run.exit == Exit::TrapReturn);
+                if !known && !self.withdrawn {
                     self.out.trap(offset, Trap::new(TrapKind::Return));
                 }
             }
@@ -284,12 +284,10 @@ impl Analyser {
             }
         }
     }
-}
 
-impl Analyse for Analyser {
-    /// K10.5.5.4.1.
+    /// One atom that was executed (K10.5.5.4.1).
     #[inline]
-    fn atom(&mut self, offset: u64, taken: bool) {
+    pub(crate) fn atom(&mut self, offset: u64, taken: bool) {
         if !self.synchronise(offset) {
             return;
         }
@@ -300,9 +298,10 @@ impl Analyse for Analyser {
         }
     }
 
-    /// Most blocks end in a direct branch: from one to the next, the address stays in a register.
+    /// Atoms that were executed, one bit each, the first in bit 0. Most blocks end in a direct branch: from one to the
+    /// next, the address stays in a register.
     #[inline]
-    fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
+    pub(crate) fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
         let mut index = 0;
         while index < count {
             if !self.synchronise(offset) {
@@ -339,14 +338,15 @@ impl Analyse for Analyser {
         }
     }
 
-    fn element(&mut self, offset: u64, element: &Element, withdrawn: u32) {
-        if withdrawn == 0 {
+    /// An element that was executed, or was withdrawn by the cancel or failure of this number.
+    pub(crate) fn element(&mut self, offset: u64, element: &Element, withdrawn: Option<u32>) {
+        let Some(withdrawn) = withdrawn else {
             if !element.is_kept() {
                 self.shadows.clear();
             }
             return self.analyse(offset, element);
-        }
-        // What was withdrawn is followed on a copy. Withdrawals nest: an earlier one lies within a later.
+        };
+        // Withdrawn elements are followed on a copy. Withdrawals nest: an earlier one lies within a later.
         while self.shadows.last().is_some_and(|shadow| shadow.0 < withdrawn) {
             self.shadows.pop();
         }
@@ -365,18 +365,20 @@ impl Analyse for Analyser {
         self.shadows.push((withdrawn, shadow));
     }
 
-    fn wants_withdrawn(&self) -> bool {
+    /// Withdrawn elements are shown.
+    pub(crate) fn shows_withdrawn(&self) -> bool {
         self.show_withdrawn
     }
 
-    fn unresolved(&mut self) {
+    /// Elements were unresolved at the end.
+    pub(crate) fn unresolved(&mut self) {
         let from = Some(self.flow.pc).filter(|_| self.flow.is_synchronised());
         self.out.settle();
         self.gap(self.out.last_offset(), GapReason::Discarded, from, None);
     }
 }
 
-/// Clock of timestamps.
+/// Clock number of timestamps.
 const TIMESTAMP_CLOCK: u16 = 0;
-/// Clock of cycle counts: the core's.
+/// Clock number of cycle counts: the core clock.
 const CYCLES_CLOCK: u16 = 1;

@@ -1,4 +1,6 @@
-//! The three stages of decoding (K10.5): packets to elements, speculation, program flow.
+//! The three stages of decoding, as in K10.5 of the Arm ARM: [`elements`] (K10.5.2), [`speculation`] (K10.5.3,
+//! K10.5.4) and [`flow`] (K10.5.5). [`decoder`] joins them, [`source`] runs it over one source, [`parallel`] over
+//! several parts of one.
 
 pub(crate) mod census;
 pub(crate) mod decoder;

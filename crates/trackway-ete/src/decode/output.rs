@@ -1,46 +1,46 @@
-//! Where events go, and what in them may still change.
+//! The output of stage 3: batches of events, the last of which may still change.
 
 use std::collections::VecDeque;
 
-use trackway_core::{Batch, Error, Event, EventKind, Gap, Run, Trap};
+use trackway_core::{Batch, Error, Event, EventKind, Gap, Result, Run, Trap};
 
-/// What comes out of decoding.
+/// A complete batch, and the number of its instructions.
 #[derive(Debug)]
-pub(crate) enum Piece {
-    /// Events.
-    Events(Batch),
-    /// Decoding broke here; what follows is behind the next synchronisation.
-    Broken(Error),
+pub(crate) struct Finished {
+    pub(crate) batch: Batch,
+    pub(crate) instructions: u64,
 }
 
-/// Batches that are full, and the one that is being filled. The exit of the last run can still be
-/// corrected, and where a trap or gap leads is known at the next address: these are held back.
+/// Complete batches, and the one that is being filled. A mispredict can still correct the exit of the last run, and
+/// the next address completes the last trap and gap: these events and all after them are held back.
 #[derive(Debug)]
-pub(crate) struct Out {
-    /// Complete pieces, oldest first.
-    pub(crate) done: VecDeque<Piece>,
+pub(crate) struct Output {
+    /// Complete batches, oldest first.
+    finished: VecDeque<Finished>,
+    /// The damage after them.
+    error: Option<Error>,
     batch: Batch,
-    /// Index of the run whose exit is provisional.
+    /// Index of the run whose exit may change.
     run: usize,
-    /// Indexes of the trap and the gap that want to know where they lead.
+    /// Indexes of the trap and the gap that wait for the next address.
     trap: usize,
     gap: usize,
-    /// Instructions in the open batch.
+    /// Number of instructions in the open batch.
     instructions: u64,
-    /// Batches to use again: taking memory from the system would cost more than filling it.
+    /// Batches to reuse: allocating one costs more than filling it.
     spare: Vec<Batch>,
 }
 
 /// Events at the end of the output that may still change, taken out of it.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct Unsettled {
     batch: Batch,
     run: usize,
     trap: usize,
     gap: usize,
 }
 
-impl PartialEq for Held {
+impl PartialEq for Unsettled {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&self.batch, &other.batch);
         (self.run, self.trap, self.gap) == (other.run, other.trap, other.gap)
@@ -52,18 +52,19 @@ impl PartialEq for Held {
     }
 }
 
-/// Batches that are kept to be used again.
+/// Maximum number of batches kept for reuse.
 const SPARE: usize = 2;
 
 const NONE: usize = usize::MAX;
 
-/// A batch is handed on although it may change once it is this long: damaged input must not fill memory.
+/// A batch of this length is handed on even if it may change: damaged input must not fill memory.
 const LONGEST: usize = 64 * Batch::FULL;
 
-impl Out {
+impl Output {
     pub(crate) fn new() -> Self {
-        Out {
-            done: VecDeque::new(),
+        Output {
+            finished: VecDeque::new(),
+            error: None,
             batch: Self::room(),
             run: NONE,
             trap: NONE,
@@ -73,13 +74,13 @@ impl Out {
         }
     }
 
-    /// A batch with room for all events of a full one.
+    /// An empty batch with the capacity of a full one.
     fn room() -> Batch {
         Batch { events: Vec::with_capacity(Batch::FULL + 64), ..Batch::default() }
     }
 
-    /// Takes a batch back that is not needed any more.
-    pub(crate) fn give(&mut self, mut batch: Batch) {
+    /// Takes back a batch for reuse.
+    pub(crate) fn recycle(&mut self, mut batch: Batch) {
         if self.spare.len() < SPARE {
             batch.clear();
             self.spare.push(batch);
@@ -90,7 +91,7 @@ impl Out {
         self.spare.pop().unwrap_or_else(Self::room)
     }
 
-    /// A run whose exit can still be corrected.
+    /// Emits a run whose exit may still change.
     #[inline(always)]
     pub(crate) fn run(&mut self, offset: u64, run: Run) {
         self.run = self.batch.events.len();
@@ -98,13 +99,13 @@ impl Out {
         self.batch.push(offset, EventKind::Run(run));
     }
 
-    /// Runs in a row, of which the last one's exit can still be corrected.
+    /// Emits consecutive runs; the exit of the last one may still change.
     #[inline(always)]
     pub(crate) fn runs(&mut self) -> Runs<'_> {
-        Runs { begun: self.batch.events.len(), out: self, instructions: 0 }
+        Runs { begun: self.batch.events.len(), output: self, instructions: 0 }
     }
 
-    /// The run whose exit can still be corrected.
+    /// The run whose exit may still change.
     pub(crate) fn last_run(&mut self) -> Option<&mut Run> {
         match self.batch.events.get_mut(self.run) {
             Some(Event { kind: EventKind::Run(run), .. }) => Some(run),
@@ -112,18 +113,18 @@ impl Out {
         }
     }
 
-    /// The last run stays as it is.
+    /// Makes the last run final.
     #[inline]
     pub(crate) fn settle(&mut self) {
         self.run = NONE;
     }
 
-    /// How many events are in the open batch.
+    /// Number of events in the open batch.
     pub(crate) fn events(&self) -> usize {
         self.batch.events.len()
     }
 
-    /// Takes back all but `count` events of the open batch, which were runs.
+    /// Removes all but `count` events of the open batch; the removed ones are runs.
     pub(crate) fn rewind(&mut self, count: usize) {
         self.batch.events.truncate(count);
         self.instructions = self.batch.instructions();
@@ -137,29 +138,29 @@ impl Out {
         self.batch.events.last().map_or(0, |event| event.offset)
     }
 
-    /// Any other event.
+    /// Emits any other event.
     pub(crate) fn push(&mut self, offset: u64, kind: EventKind) {
         self.batch.push(offset, kind);
     }
 
-    /// The batch, for events with side data.
+    /// The open batch, for events with side data.
     pub(crate) fn batch(&mut self) -> &mut Batch {
         &mut self.batch
     }
 
-    /// A trap that leads to the next address.
+    /// Emits a trap; the next address completes it.
     pub(crate) fn trap(&mut self, offset: u64, trap: Trap) {
         self.trap = self.batch.events.len();
         self.batch.push_trap(offset, trap);
     }
 
-    /// A gap that leads to the next address.
+    /// Emits a gap; the next address completes it.
     pub(crate) fn gap(&mut self, offset: u64, gap: Gap) {
         self.gap = self.batch.events.len();
         self.batch.push_gap(offset, gap);
     }
 
-    /// The gap that was pushed last, if nothing came behind it.
+    /// The last event, if it is a gap.
     pub(crate) fn last_gap(&mut self) -> Option<(u64, &mut Gap)> {
         match self.batch.events.last() {
             Some(&Event { offset, kind: EventKind::Gap(index) }) => {
@@ -169,7 +170,7 @@ impl Out {
         }
     }
 
-    /// The next address is known.
+    /// The next address: completes the last trap and gap.
     #[inline]
     pub(crate) fn address(&mut self, address: u64) {
         if self.trap != NONE {
@@ -190,7 +191,7 @@ impl Out {
         self.batch.events.get(index).map(|event| event.kind)
     }
 
-    /// Traps and gaps know where they lead, so that two decoders can be compared.
+    /// No trap or gap waits for an address, so that two decoders can be compared.
     pub(crate) fn is_quiet(&self) -> bool {
         self.trap == NONE && self.gap == NONE
     }
@@ -199,7 +200,7 @@ impl Out {
         self.run.min(self.trap).min(self.gap)
     }
 
-    /// Hands the batch on if it is full; called between packets.
+    /// Hands on the open batch if it is full; called between packets.
     #[inline]
     pub(crate) fn turn(&mut self) {
         if self.batch.is_full() {
@@ -217,40 +218,49 @@ impl Out {
         let mut next = self.fresh();
         append(&mut next, &self.batch, held..self.batch.events.len());
         truncate(&mut self.batch, held);
-        let mut full = std::mem::replace(&mut self.batch, next);
+        let batch = std::mem::replace(&mut self.batch, next);
         let moved = self.batch.instructions();
-        full.first_instruction = self.instructions - moved;
+        let instructions = self.instructions - moved;
         self.instructions = moved;
-        self.done.push_back(Piece::Events(full));
+        self.finished.push_back(Finished { batch, instructions });
         for index in [&mut self.run, &mut self.trap, &mut self.gap] {
             *index = if *index == NONE || *index < held { NONE } else { *index - held };
         }
     }
 
-    /// Nothing changes any more: the end, or a break.
+    /// Hands on everything: nothing changes any more.
     pub(crate) fn close(&mut self) {
         (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
         if !self.batch.events.is_empty() {
             let next = self.fresh();
-            let mut full = std::mem::replace(&mut self.batch, next);
-            full.first_instruction = std::mem::take(&mut self.instructions);
-            self.done.push_back(Piece::Events(full));
+            let batch = std::mem::replace(&mut self.batch, next);
+            let instructions = std::mem::take(&mut self.instructions);
+            self.finished.push_back(Finished { batch, instructions });
         }
     }
 
-    /// Decoding breaks.
-    pub(crate) fn broken(&mut self, error: Error) {
+    /// Hands on everything, then `error`.
+    pub(crate) fn fail(&mut self, error: Error) {
         self.close();
-        self.done.push_back(Piece::Broken(error));
+        self.error = Some(error);
     }
 
-    /// Takes the oldest piece away.
-    pub(crate) fn take(&mut self) -> Option<Piece> {
-        self.done.pop_front()
+    /// A complete batch is there.
+    #[inline]
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.finished.is_empty()
     }
 
-    /// Takes what may still change out of the open batch.
-    pub(crate) fn hold(&mut self) -> Held {
+    /// Takes the oldest complete batch, or the error after the last one.
+    pub(crate) fn take(&mut self) -> Result<Option<Finished>> {
+        match (self.finished.pop_front(), &mut self.error) {
+            (None, error) if error.is_some() => error.take().map_or(Ok(None), Err),
+            (finished, _) => Ok(finished),
+        }
+    }
+
+    /// Takes the events that may still change out of the open batch.
+    pub(crate) fn hold(&mut self) -> Unsettled {
         let from = self.held().min(self.batch.events.len());
         let mut batch = Batch::default();
         append(&mut batch, &self.batch, from..self.batch.events.len());
@@ -259,11 +269,11 @@ impl Out {
         let moved = |index: &mut usize| std::mem::replace(index, NONE).checked_sub(from).unwrap_or(NONE);
         let (run, trap, gap) = (moved(&mut self.run), moved(&mut self.trap), moved(&mut self.gap));
         let of = |index: usize| if index < batch.events.len() { index } else { NONE };
-        Held { run: of(run), trap: of(trap), gap: of(gap), batch }
+        Unsettled { run: of(run), trap: of(trap), gap: of(gap), batch }
     }
 
-    /// Puts back what may still change, behind all else.
-    pub(crate) fn resume(&mut self, held: &Held) {
+    /// Puts back events that may still change, after all others.
+    pub(crate) fn resume(&mut self, held: &Unsettled) {
         let shift = self.batch.events.len();
         append(&mut self.batch, &held.batch, 0..held.batch.events.len());
         self.instructions += held.batch.instructions();
@@ -271,27 +281,25 @@ impl Out {
         (self.run, self.trap, self.gap) = (moved(held.run), moved(held.trap), moved(held.gap));
     }
 
-    /// Forgets all output.
+    /// Drops all output.
     pub(crate) fn clear(&mut self) {
         (self.run, self.trap, self.gap) = (NONE, NONE, NONE);
         self.batch.clear();
         self.instructions = 0;
-        self.clear_done();
+        self.clear_finished();
     }
 
-    /// Forgets the pieces that are complete.
-    pub(crate) fn clear_done(&mut self) {
-        while let Some(piece) = self.done.pop_front() {
-            if let Piece::Events(batch) = piece {
-                self.give(batch);
-            }
+    /// Drops the complete batches.
+    pub(crate) fn clear_finished(&mut self) {
+        while let Some(finished) = self.finished.pop_front() {
+            self.recycle(finished.batch);
         }
     }
 }
 
-/// Runs that are being pushed: what is known of all is noted at the end.
+/// Consecutive runs; the output's counters are updated once at the end.
 pub(crate) struct Runs<'o> {
-    out: &'o mut Out,
+    output: &'o mut Output,
     begun: usize,
     instructions: u64,
 }
@@ -300,23 +308,23 @@ impl Runs<'_> {
     #[inline(always)]
     pub(crate) fn push(&mut self, offset: u64, run: Run) {
         self.instructions += u64::from(run.count);
-        self.out.batch.push(offset, EventKind::Run(run));
+        self.output.batch.push(offset, EventKind::Run(run));
     }
 
-    /// Were there any?
+    /// Ends the runs; false if there were none.
     #[inline(always)]
     pub(crate) fn end(self) -> bool {
-        let count = self.out.batch.events.len();
+        let count = self.output.batch.events.len();
         if count == self.begun {
             return false;
         }
-        self.out.run = count - 1;
-        self.out.instructions += self.instructions;
+        self.output.run = count - 1;
+        self.output.instructions += self.instructions;
         true
     }
 }
 
-/// Takes what is behind the first `count` events off a batch; none if there is nothing.
+/// Splits a batch after `count` events and returns the rest, if there is any.
 pub(crate) fn split(batch: &mut Batch, count: usize) -> Option<Batch> {
     if count >= batch.events.len() {
         return None;
@@ -328,8 +336,7 @@ pub(crate) fn split(batch: &mut Batch, count: usize) -> Option<Batch> {
     Some(rest)
 }
 
-/// Keeps the first `count` events of a batch, and what they refer to. Side data is in the order of the
-/// events.
+/// Keeps the first `count` events of a batch, and their side data, which is in the order of the events.
 fn truncate(batch: &mut Batch, count: usize) {
     while batch.events.len() > count {
         match batch.events.pop().map(|event| event.kind) {

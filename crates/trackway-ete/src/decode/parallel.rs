@@ -1,33 +1,32 @@
-//! Many decoders on one source, with the output of one.
+//! Several decoders on one source, with the output of one.
 //!
-//! The source is cut behind alignment synchronisations. Each part is decoded by a fresh decoder, which notes
-//! the first place where all that it knows could also be known to a decoder that came from before, and shows
-//! what it finds from there on to an observer of its own. Then the parts are joined: the decoder that came
-//! from before goes on over the cut to that place. If both know the same there, the rest of the part is taken
-//! as it is; if not, the part is decoded again. So the result never depends on the number of threads.
+//! The source is cut after Alignment Syncs. Each part is decoded by a fresh decoder, which notes the first place where
+//! its whole state could also be that of a decoder that came from before, and hands the events from there on to an
+//! observer of its own. To join the parts, the decoder that came from before continues over the cut to that place. If
+//! the states are equal there, the rest of the part is taken as it is; if not, the part is decoded again. So the
+//! result never depends on the number of threads.
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Observer, Spare, in_order};
+use trackway_core::{Observer, Spare, in_order};
 use trackway_image::Image;
 
-use crate::config::Config;
-use crate::decode::census::Census;
-use crate::decode::decoder::{Decoder, SYNC_LEN, State, Stop, Stretch, Until, Window, find_sync};
-use crate::decode::output::{Held, Out, Piece};
-use crate::lift::Options;
+use super::census::Census;
+use super::decoder::{Decoder, Goal, State};
+use super::output::{Finished, Output, Unsettled};
+use crate::config::{Config, Options};
+use crate::wire::scan::{SYNC_LEN, Stop, Window, find_sync};
 
-/// Bytes per thread that are looked at in one go, and at the most where synchronisations are rare.
+/// Window per thread in bytes, and the maximum of all where Alignment Syncs are rare.
 pub(crate) const WINDOW: usize = 1 << 18;
 pub(crate) const LARGEST: usize = 1 << 24;
 
-/// Bytes that a part has at the least, in a window of so many bytes: some parts for each thread even out
-/// the load.
+/// Minimum size of a part in a window: several parts per thread even out the load.
 pub(crate) fn part(window: usize, jobs: usize) -> usize {
     (window / (jobs * 32)).clamp(1 << 12, 1 << 16)
 }
 
-/// Where parts end: behind synchronisations.
+/// The ends of parts: the ends of Alignment Syncs.
 pub(crate) fn cuts(bytes: &[u8], from: usize, part: usize) -> Vec<usize> {
     let mut cuts = Vec::new();
     let mut at = from;
@@ -38,185 +37,187 @@ pub(crate) fn cuts(bytes: &[u8], from: usize, part: usize) -> Vec<usize> {
     cuts
 }
 
-/// An observer, and what its next batch is told.
-pub(crate) struct Shown<'o> {
+/// An observer whose batches get their source and their number.
+pub(crate) struct Numbered<'o> {
     pub(crate) observer: &'o mut dyn Observer,
-    /// The source.
     pub(crate) source: u16,
-    /// Instructions so far.
+    /// Number of instructions so far.
     pub(crate) instructions: &'o mut u64,
 }
 
-impl Shown<'_> {
-    /// Shows a batch, which holds the number of its instructions where the number of the first goes.
-    pub(crate) fn show(&mut self, batch: &mut Batch) {
-        batch.source = self.source;
-        *self.instructions += std::mem::replace(&mut batch.first_instruction, *self.instructions);
+impl Numbered<'_> {
+    /// Shows one batch.
+    pub(crate) fn observe(&mut self, finished: &mut Finished) {
+        let Finished { batch, instructions } = finished;
+        (batch.source, batch.first_instruction) = (self.source, *self.instructions);
+        *self.instructions += *instructions;
         self.observer.observe(batch);
     }
 
-    /// Shows all pieces that are complete; there is no error among them.
-    fn show_all(&mut self, out: &mut Out) {
-        while let Some(Piece::Events(mut batch)) = out.take() {
-            self.show(&mut batch);
-            out.give(batch);
+    /// Shows all complete batches; there is no error after them.
+    fn observe_all(&mut self, output: &mut Output) {
+        while let Ok(Some(mut finished)) = output.take() {
+            self.observe(&mut finished);
+            output.recycle(finished.batch);
         }
     }
 }
 
-/// What is the same for all parts.
+/// The input of all parts.
 pub(crate) struct Parts<'p, W> {
     pub(crate) config: &'p Arc<Config>,
     pub(crate) image: &'p Arc<Image>,
     pub(crate) options: &'p Options,
-    pub(crate) spare: &'p Spare<Decoder>,
+    pub(crate) pool: &'p Spare<Decoder>,
     pub(crate) window: &'p W,
 }
 
-/// A part that was decoded by itself.
+/// A part that was decoded on its own.
 struct Part {
-    /// Where it ends.
     end: usize,
-    known: Option<Known>,
+    /// `None` if it has no place where it can be joined.
+    joint: Option<Joint>,
 }
 
-/// What a part gave.
-struct Known {
-    /// Where it can be joined, and what was known there.
+/// The place where a part can be joined, and what follows it.
+struct Joint {
     place: usize,
     state: State,
-    held: Held,
-    /// Who saw what came behind that place, and how much it was.
+    unsettled: Unsettled,
+    /// The observer of the events from `place` on, and their number of instructions.
     observer: Box<dyn Observer>,
     instructions: u64,
     census: Census,
-    /// Where it stopped and why, and what was known then.
+    /// Where and why decoding stopped, and the state there.
     at: usize,
     stop: Stop,
     last_state: State,
-    last_held: Held,
+    last_unsettled: Unsettled,
 }
 
 impl<W: Window + Sync> Parts<'_, W> {
-    /// Shows what is before the last of `cuts`; an error is what stopped it.
+    /// Observes everything before the last of `cuts`; an error is the stop that prevents it.
     pub(crate) fn observe(
         &self,
         decoder: &mut Decoder,
         at: &mut usize,
-        behind_sync: bool,
+        after_sync: bool,
         cuts: &[usize],
-        shown: &mut Shown<'_>,
+        observer: &mut Numbered<'_>,
     ) -> Result<(), Stop> {
-        let mut starts = cuts;
         let mut first = None;
-        if behind_sync {
+        if after_sync {
             first = cuts.first().map(|&cut| (*at, cut));
         } else if let Some(&cut) = cuts.first() {
-            self.go(decoder, at, cut, Until::End, shown)?;
+            self.run(decoder, at, cut, Goal::None, observer)?;
         }
-        let template = shown.observer.fork();
-        let source = shown.source;
-        let ranges = first.into_iter().chain(std::iter::from_fn(move || match *starts {
-            [start, end, ..] => {
-                starts = &starts[1..];
-                Some((start, end))
-            }
-            _ => None,
-        }));
+        let template = observer.observer.fork();
+        let source = observer.source;
+        let ranges = first.into_iter().chain(cuts.windows(2).map(|pair| (pair[0], pair[1])));
         in_order(
             self.options.jobs,
             ranges.map(move |range| (range, template.fork())),
-            |((start, end), observer)| self.alone(start, end, observer, source),
-            |part| self.join(decoder, at, part, shown),
+            |((start, end), observer)| self.decode_alone(start, end, observer, source),
+            |part| self.join(decoder, at, part, observer),
         )
     }
 
-    /// A part by itself.
-    fn alone(&self, start: usize, end: usize, mut observer: Box<dyn Observer>, source: u16) -> Part {
+    /// Decodes a part on its own.
+    fn decode_alone(&self, start: usize, end: usize, mut observer: Box<dyn Observer>, source: u16) -> Part {
         let make = || Decoder::new(self.config, self.image, self.options.show_withdrawn);
-        let mut decoder = self.spare.take_or(make);
+        let mut decoder = self.pool.take_or(make);
         decoder.reset();
         decoder.jump(self.window, start);
         let mut at = start;
-        let stretch = Stretch { end, last: false };
-        let known = loop {
-            match decoder.run(self.window, stretch, &mut at, Until::Known) {
-                Stop::Pause => decoder.analyser.out.clear_done(),
-                Stop::There => break decoder.snapshot(),
+        let state = loop {
+            match decoder.run(self.window, (end, false), &mut at, Goal::Comparable) {
+                Stop::Visitor if decoder.output().is_ready() => decoder.output().clear_finished(),
+                Stop::Visitor => break Some(decoder.state()),
                 _ => break None,
             }
         };
-        let known = known.map(|state| {
+        let joint = state.map(|state| {
             let place = at;
-            let held = decoder.analyser.out.hold();
-            decoder.analyser.out.clear();
-            decoder.analyser.out.resume(&held);
-            decoder.census = Census::default();
+            let unsettled = decoder.output().hold();
+            decoder.output().clear();
+            decoder.output().resume(&unsettled);
+            *decoder.census_mut() = Census::default();
             let mut instructions = 0;
-            let mut shown = Shown { observer: &mut *observer, source, instructions: &mut instructions };
+            let mut numbered = Numbered { observer: &mut *observer, source, instructions: &mut instructions };
             let stop = loop {
-                match decoder.run(self.window, stretch, &mut at, Until::End) {
-                    Stop::Pause => shown.show_all(&mut decoder.analyser.out),
+                match decoder.run(self.window, (end, false), &mut at, Goal::None) {
+                    Stop::Visitor => numbered.observe_all(decoder.output()),
                     stop => break stop,
                 }
             };
-            let last_held = decoder.analyser.out.hold();
-            decoder.analyser.out.close();
-            shown.show_all(&mut decoder.analyser.out);
-            let (census, last_state) = (std::mem::take(&mut decoder.census), decoder.state());
-            Known { place, state, held, observer, instructions, census, at, stop, last_state, last_held }
+            let last_unsettled = decoder.output().hold();
+            decoder.output().close();
+            numbered.observe_all(decoder.output());
+            let (census, last_state) = (std::mem::take(decoder.census_mut()), decoder.state());
+            Joint {
+                place,
+                state,
+                unsettled,
+                observer,
+                instructions,
+                census,
+                at,
+                stop,
+                last_state,
+                last_unsettled,
+            }
         });
-        self.spare.put(decoder);
-        Part { end, known }
+        self.pool.put(decoder);
+        Part { end, joint }
     }
 
-    /// Goes on to where `part` can be joined, and joins it if both know the same; else decodes it again.
+    /// Continues to the place where `part` can be joined, and joins it if the states are equal; else decodes it again.
     fn join(
         &self,
         decoder: &mut Decoder,
         at: &mut usize,
         part: Part,
-        shown: &mut Shown<'_>,
+        observer: &mut Numbered<'_>,
     ) -> Result<(), Stop> {
-        if let Some(known) = part.known {
-            self.go(decoder, at, part.end, Until::Place(known.place), shown)?;
-            if *at == known.place && decoder.knows(&known.state) {
-                let held = decoder.analyser.out.hold();
-                if held == known.held {
-                    decoder.analyser.out.close();
-                    shown.show_all(&mut decoder.analyser.out);
-                    shown.observer.merge(known.observer);
-                    *shown.instructions += known.instructions;
-                    decoder.census.merge(&known.census);
-                    decoder.set_state(known.last_state);
-                    decoder.analyser.out.resume(&known.last_held);
-                    *at = known.at;
-                    return match known.stop {
-                        Stop::Bad(_) => Err(known.stop),
+        if let Some(joint) = part.joint {
+            self.run(decoder, at, part.end, Goal::Place(joint.place), observer)?;
+            if *at == joint.place && decoder.is_in(&joint.state) {
+                let unsettled = decoder.output().hold();
+                if unsettled == joint.unsettled {
+                    decoder.output().close();
+                    observer.observe_all(decoder.output());
+                    observer.observer.merge(joint.observer);
+                    *observer.instructions += joint.instructions;
+                    decoder.census_mut().merge(&joint.census);
+                    decoder.set_state(joint.last_state);
+                    decoder.output().resume(&joint.last_unsettled);
+                    *at = joint.at;
+                    return match joint.stop {
+                        Stop::Bad(_) => Err(joint.stop),
                         _ => Ok(()),
                     };
                 }
-                decoder.analyser.out.resume(&held);
+                decoder.output().resume(&unsettled);
             }
         }
-        self.go(decoder, at, part.end, Until::End, shown)
+        self.run(decoder, at, part.end, Goal::None, observer)
     }
 
-    /// Decodes from `at` to `end` or `until`.
-    fn go(
+    /// Decodes from `at` to `end` or `goal`.
+    fn run(
         &self,
         decoder: &mut Decoder,
         at: &mut usize,
         end: usize,
-        until: Until,
-        shown: &mut Shown<'_>,
+        goal: Goal,
+        observer: &mut Numbered<'_>,
     ) -> Result<(), Stop> {
         decoder.jump(self.window, *at);
         loop {
-            match decoder.run(self.window, Stretch { end, last: false }, at, until) {
-                Stop::Pause => shown.show_all(&mut decoder.analyser.out),
+            match decoder.run(self.window, (end, false), at, goal) {
+                Stop::Visitor if decoder.output().is_ready() => observer.observe_all(decoder.output()),
                 stop @ Stop::Bad(_) => return Err(stop),
-                Stop::There | Stop::End | Stop::Hungry => return Ok(()),
+                Stop::Visitor | Stop::End | Stop::Incomplete => return Ok(()),
             }
         }
     }

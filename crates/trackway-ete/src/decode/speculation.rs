@@ -1,80 +1,41 @@
-//! Stage 2: which elements happened (K10.5.3, K10.5.4).
+//! Stage 2: which elements were executed (K10.5.3, K10.5.4).
 //!
-//! Two queues: elements wait in the first until the P0 elements before them are committed or cancelled,
-//! and in the second until the transaction that they are in succeeds or fails.
+//! Elements wait in a first queue until the P0 elements before them are committed or cancelled, and in a second one
+//! until their transaction succeeds or fails.
 
 use std::collections::VecDeque;
 
-use crate::decode::element::Element;
+use super::element::Element;
+use super::elements::Action;
+use super::flow::Analyser;
 
-/// Stage 3, as this stage sees it.
-pub(crate) trait Analyse {
-    /// An element that happened. With `withdrawn` it did not, and is shown all the same; elements of
-    /// one number were withdrawn together.
-    fn element(&mut self, offset: u64, element: &Element, withdrawn: u32);
-
-    /// An atom that happened.
-    fn atom(&mut self, offset: u64, taken: bool);
-
-    /// Atoms that happened, one bit each, the first in bit 0.
-    fn atoms(&mut self, offset: u64, count: u8, bits: u32) {
-        for index in 0..count {
-            self.atom(offset, bits >> index & 1 == 1);
-        }
-    }
-
-    /// Are withdrawn elements wanted?
-    fn wants_withdrawn(&self) -> bool;
-
-    /// Elements were unresolved at the end.
-    fn unresolved(&mut self);
-}
-
-/// This stage, as stage 1 sees it.
-pub(crate) trait Resolve {
-    /// Nothing waits: an element that is committed at once can go straight on.
-    fn is_idle(&self) -> bool;
-    /// A Trace Info was met.
-    fn trace_info(&mut self, depth: u32, in_transaction: bool);
-    /// An element that is no P0 element: it goes on once no unresolved P0 element stands before it.
-    fn emit(&mut self, offset: u64, element: Element, analyse: &mut impl Analyse);
-    /// A P0 element; it waits.
-    fn emit_p0(&mut self, offset: u64, element: Element);
-    /// K10.5.3.3.1: the oldest `count` P0 elements happened.
-    fn commit(&mut self, count: u64, analyse: &mut impl Analyse);
-    /// K10.5.3.4.1: the youngest `count` P0 elements did not happen. What table K10-2 keeps stays queued.
-    fn cancel(&mut self, count: u64, analyse: &mut impl Analyse);
-    /// K10.5.3.5.1: nothing that is not resolved happened; an open transaction failed.
-    fn discard(&mut self, offset: u64, analyse: &mut impl Analyse);
-}
-
-/// An element that waits.
+/// An element in a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Waiting {
     offset: u64,
     element: Element,
-    /// A P0 element that is not resolved.
+    /// An unresolved P0 element.
     p0: bool,
-    /// Not 0: withdrawn.
-    withdrawn: u32,
+    /// Number of the cancel or failure that withdrew the element.
+    withdrawn: Option<u32>,
 }
 
 /// Both queues.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Resolver {
+pub(crate) struct Speculation {
     queue: VecDeque<Waiting>,
-    /// P0 elements before the first Trace Info seen that are not resolved.
+    /// Number of unresolved P0 elements from before the first Trace Info.
     unseen: u32,
     /// A Trace Info was seen.
     started: bool,
     /// Elements of the open transaction.
     transaction: Option<Vec<Waiting>>,
-    /// Number of the last withdrawal.
+    /// Number of withdrawals so far.
     withdrawals: u32,
 }
 
-impl PartialEq for Resolver {
-    /// Equal if what comes out is equal from now on.
+impl PartialEq for Speculation {
+    /// Equal if the same input has the same output from now on.
     fn eq(&self, other: &Self) -> bool {
         self.queue == other.queue
             && self.unseen == other.unseen
@@ -83,130 +44,61 @@ impl PartialEq for Resolver {
     }
 }
 
-/// More than any trace unit holds: a damaged stream must not fill memory.
+/// More elements than any trace unit can have unresolved; a damaged stream must not fill memory.
 const MOST: usize = 1 << 20;
 
-impl Resolver {
-    /// So much waits that the stream must be damaged.
+impl Speculation {
+    /// More waits than is possible in an undamaged stream.
     pub(crate) fn is_flooded(&self) -> bool {
         self.queue.len() > MOST || self.transaction.as_ref().is_some_and(|queue| queue.len() > MOST)
     }
 
-    /// No element waits and no transaction is open that began before the first Trace Info.
+    /// Nothing depends on elements before the first Trace Info.
     pub(crate) fn is_settled(&self) -> bool {
         self.unseen == 0 && self.transaction.is_none()
     }
 
-    /// Passes on what no P0 element holds back any more.
-    fn drain(&mut self, analyse: &mut impl Analyse) {
-        while self.unseen == 0
-            && let Some(waiting) = self.queue.front().copied()
-            && !waiting.p0
-        {
-            self.queue.pop_front();
-            self.pass(waiting, analyse);
-        }
-    }
-
-    /// Removes or marks what may not stay, from `first` on.
-    fn withdraw(&mut self, first: usize, keep: bool) {
-        let group = self.withdrawals;
-        let mut rest = self.queue.split_off(first.min(self.queue.len()));
-        rest.retain(|waiting| keep || waiting.element.is_kept());
-        for mut waiting in rest {
-            if !waiting.element.is_kept() {
-                waiting.p0 = false;
-                if waiting.withdrawn == 0 {
-                    waiting.withdrawn = group;
-                }
-            }
-            self.queue.push_back(waiting);
-        }
-    }
-
-    /// The end of the stream: what is not resolved is dropped.
-    pub(crate) fn end(&mut self, analyse: &mut impl Analyse) {
-        let unresolved = self.queue.iter().any(|waiting| waiting.p0)
-            || self.transaction.as_ref().is_some_and(|queue| !queue.is_empty());
-        self.queue.clear();
-        self.transaction = None;
-        if unresolved {
-            analyse.unresolved();
-        }
-    }
-
-    /// K10.5.4.1.1: on to stage 3, or into the open transaction.
-    fn pass(&mut self, waiting: Waiting, analyse: &mut impl Analyse) {
-        let Waiting { offset, element, withdrawn, .. } = waiting;
-        match element {
-            _ if withdrawn != 0 => match &mut self.transaction {
-                Some(queue) => queue.push(waiting),
-                None => analyse.element(offset, &element, withdrawn),
-            },
-            Element::TransactionStart => {
-                analyse.element(offset, &element, 0);
-                self.transaction.get_or_insert_default();
-            }
-            Element::TransactionCommit => {
-                for waiting in self.transaction.take().unwrap_or_default() {
-                    analyse.element(waiting.offset, &waiting.element, waiting.withdrawn);
-                }
-                analyse.element(offset, &element, 0);
-            }
-            Element::TransactionFailure => self.fail(offset, analyse),
-            _ => match &mut self.transaction {
-                Some(queue) => queue.push(waiting),
-                None => analyse.element(offset, &element, 0),
-            },
-        }
-    }
-
-    /// K10.5.4.4: what happened in the transaction is undone. A context holds on, as it cannot change in one.
-    fn fail(&mut self, offset: u64, analyse: &mut impl Analyse) {
-        self.withdrawals += 1;
-        let keep = analyse.wants_withdrawn();
-        for waiting in self.transaction.take().unwrap_or_default() {
-            let Waiting { offset, element, withdrawn, .. } = waiting;
-            if element.is_kept() || matches!(element, Element::Context(_)) && withdrawn == 0 {
-                analyse.element(offset, &element, 0);
-            } else if keep {
-                analyse.element(offset, &element, if withdrawn == 0 { self.withdrawals } else { withdrawn });
-            }
-        }
-        analyse.element(offset, &Element::TransactionFailure, 0);
-    }
-}
-
-impl Resolve for Resolver {
+    /// Nothing waits: elements that are committed at once can bypass the queues.
     #[inline]
-    fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.queue.is_empty() && self.unseen == 0 && self.transaction.is_none()
     }
 
-    fn trace_info(&mut self, depth: u32, in_transaction: bool) {
-        if !self.started {
-            self.started = true;
-            self.unseen = depth;
-            if in_transaction {
-                self.transaction = Some(Vec::new());
-            }
+    /// Performs one action of stage 1.
+    pub(crate) fn apply(&mut self, offset: u64, action: &Action, flow: &mut Analyser) {
+        match *action {
+            Action::Emit(element) => self.emit(offset, element, flow),
+            Action::EmitP0(element) => self.emit_p0(offset, element),
+            Action::Commit(count) => self.commit(count, flow),
+            Action::Cancel(count) => self.cancel(count, flow),
+            Action::Discard => self.discard(offset, flow),
         }
     }
 
-    fn emit(&mut self, offset: u64, element: Element, analyse: &mut impl Analyse) {
-        let waiting = Waiting { offset, element, p0: false, withdrawn: 0 };
+    /// An element that waits only for the P0 elements before it.
+    fn emit(&mut self, offset: u64, element: Element, flow: &mut Analyser) {
+        if let Element::TraceInfo { in_transaction, depth } = element
+            && !self.started
+        {
+            self.started = true;
+            self.unseen = depth;
+            self.transaction = in_transaction.then(Vec::new);
+        }
+        let waiting = Waiting { offset, element, p0: false, withdrawn: None };
         if self.queue.is_empty() && self.unseen == 0 {
-            self.pass(waiting, analyse);
+            self.pass(waiting, flow);
         } else {
             self.queue.push_back(waiting);
         }
     }
 
-    fn emit_p0(&mut self, offset: u64, element: Element) {
-        self.queue.push_back(Waiting { offset, element, p0: true, withdrawn: 0 });
+    /// A P0 element, which waits for a commit.
+    pub(crate) fn emit_p0(&mut self, offset: u64, element: Element) {
+        self.queue.push_back(Waiting { offset, element, p0: true, withdrawn: None });
     }
 
-    fn commit(&mut self, mut count: u64, analyse: &mut impl Analyse) {
+    /// K10.5.3.3.1: the oldest `count` P0 elements were executed.
+    pub(crate) fn commit(&mut self, mut count: u64, flow: &mut Analyser) {
         let unseen = count.min(u64::from(self.unseen));
         self.unseen -= unseen as u32;
         count -= unseen;
@@ -214,12 +106,13 @@ impl Resolve for Resolver {
             && let Some(waiting) = self.queue.pop_front()
         {
             count -= u64::from(waiting.p0);
-            self.pass(waiting, analyse);
+            self.pass(waiting, flow);
         }
-        self.drain(analyse);
+        self.drain(flow);
     }
 
-    fn cancel(&mut self, count: u64, analyse: &mut impl Analyse) {
+    /// K10.5.3.4.1: the youngest `count` P0 elements were not executed. Elements that table K10-2 keeps stay queued.
+    fn cancel(&mut self, count: u64, flow: &mut Analyser) {
         if count == 0 {
             return;
         }
@@ -230,20 +123,94 @@ impl Resolve for Resolver {
             first -= 1;
             left -= u64::from(self.queue[first].p0);
         }
-        // The youngest go first; what is left were P0 elements that were never seen.
+        // The youngest are cancelled first; the rest were P0 elements from before the first Trace Info.
         self.unseen = u64::from(self.unseen).saturating_sub(left) as u32;
-        self.withdraw(first, analyse.wants_withdrawn());
-        self.drain(analyse);
+        self.withdraw(first, flow.shows_withdrawn());
+        self.drain(flow);
     }
 
-    fn discard(&mut self, offset: u64, analyse: &mut impl Analyse) {
+    /// K10.5.3.5.1: no unresolved element was executed; an open transaction failed.
+    fn discard(&mut self, offset: u64, flow: &mut Analyser) {
         self.withdrawals += 1;
         self.unseen = 0;
-        self.withdraw(0, analyse.wants_withdrawn());
-        self.drain(analyse);
+        self.withdraw(0, flow.shows_withdrawn());
+        self.drain(flow);
         if self.transaction.is_some() {
-            self.fail(offset, analyse);
+            self.fail(offset, flow);
         }
-        analyse.element(offset, &Element::Discard, 0);
+        flow.element(offset, &Element::Discard, None);
+    }
+
+    /// The end of the stream: unresolved elements are dropped.
+    pub(crate) fn end(&mut self, flow: &mut Analyser) {
+        let unresolved = self.queue.iter().any(|waiting| waiting.p0)
+            || self.transaction.as_ref().is_some_and(|queue| !queue.is_empty());
+        self.queue.clear();
+        self.transaction = None;
+        if unresolved {
+            flow.unresolved();
+        }
+    }
+
+    /// Passes on the elements that no P0 element holds back any more.
+    fn drain(&mut self, flow: &mut Analyser) {
+        while self.unseen == 0
+            && let Some(waiting) = self.queue.front().copied()
+            && !waiting.p0
+        {
+            self.queue.pop_front();
+            self.pass(waiting, flow);
+        }
+    }
+
+    /// Removes the elements from `first` on that may not stay, or marks them with `keep`.
+    fn withdraw(&mut self, first: usize, keep: bool) {
+        let group = self.withdrawals;
+        let mut rest = self.queue.split_off(first.min(self.queue.len()));
+        rest.retain(|waiting| keep || waiting.element.is_kept());
+        for mut waiting in rest {
+            if !waiting.element.is_kept() {
+                waiting.p0 = false;
+                waiting.withdrawn = waiting.withdrawn.or(Some(group));
+            }
+            self.queue.push_back(waiting);
+        }
+    }
+
+    /// K10.5.4.1.1: on to stage 3, or into the open transaction.
+    fn pass(&mut self, waiting: Waiting, flow: &mut Analyser) {
+        let Waiting { offset, element, withdrawn, .. } = waiting;
+        match element {
+            Element::TransactionStart if withdrawn.is_none() => {
+                flow.element(offset, &element, None);
+                self.transaction.get_or_insert_default();
+            }
+            Element::TransactionCommit if withdrawn.is_none() => {
+                for waiting in self.transaction.take().unwrap_or_default() {
+                    flow.element(waiting.offset, &waiting.element, waiting.withdrawn);
+                }
+                flow.element(offset, &element, None);
+            }
+            Element::TransactionFailure if withdrawn.is_none() => self.fail(offset, flow),
+            _ => match &mut self.transaction {
+                Some(queue) => queue.push(waiting),
+                None => flow.element(offset, &element, withdrawn),
+            },
+        }
+    }
+
+    /// K10.5.4.4: the transaction is undone. Its contexts hold on, as the context cannot change in a transaction.
+    fn fail(&mut self, offset: u64, flow: &mut Analyser) {
+        self.withdrawals += 1;
+        let keep = flow.shows_withdrawn();
+        for waiting in self.transaction.take().unwrap_or_default() {
+            let Waiting { offset, element, withdrawn, .. } = waiting;
+            if element.is_kept() || matches!(element, Element::Context(_)) && withdrawn.is_none() {
+                flow.element(offset, &element, None);
+            } else if keep {
+                flow.element(offset, &element, withdrawn.or(Some(self.withdrawals)));
+            }
+        }
+        flow.element(offset, &Element::TransactionFailure, None);
     }
 }

@@ -2,8 +2,10 @@
 
 use super::filter::Now;
 use super::model::SourceAddresses;
-use super::unit::{Instruction, Need, Q, Unit, entry, exception};
-use crate::wire::packet::{Entry, Packet};
+use super::unit::{Instruction, Need, Q, Unit, entry};
+use crate::wire::address::Entry;
+use crate::wire::exception::exception;
+use crate::wire::packet::Packet;
 use trackway_core::Isa;
 use trackway_isa::Control;
 
@@ -282,7 +284,7 @@ impl Unit {
         {
             self.end_q(Some(next));
             self.deferred = 0;
-            self.packer.exception(exception::HALT, Some(next));
+            self.packer.exception(exception::DEBUG_HALT, Some(next));
             self.counts.p0 += 1;
             self.resolve();
         }
@@ -291,15 +293,15 @@ impl Unit {
 
     /// The core takes an exception; `return_address` is the preferred one, which those without one do not have.
     /// An exception is traced if the instruction before it was (K10.5.9), or where TRCVICTLR forces it.
-    pub fn exception(&mut self, number: u8, return_address: Option<(u64, Isa)>) {
+    pub fn exception(&mut self, number: u16, return_address: Option<(u64, Isa)>) {
         let forced = match number {
-            exception::RESET => self.program.force_reset,
+            exception::PE_RESET => self.program.force_reset,
             exception::SYSTEM_ERROR => self.program.force_error,
             _ => false,
         };
         let return_address = return_address
             .map(|(address, isa)| entry(address, isa))
-            .filter(|_| !matches!(number, exception::RESET | 25));
+            .filter(|_| !matches!(number, exception::PE_RESET | exception::NO_RETURN));
         if !self.is_operative() || self.lost || !(self.tracing || forced) {
             return;
         }

@@ -1,7 +1,7 @@
 //! Which instructions are traced: ViewInst (K10.5.7.3), and the comparators and resources that it uses.
 
 use super::registers::Registers;
-use crate::decode::element::ContextState;
+use crate::wire::context::ContextState;
 
 /// One address comparator: TRCACVRn and TRCACATRn.
 #[derive(Clone, Copy, Debug, Default)]

@@ -20,8 +20,6 @@
 //! ```
 
 mod elements;
-#[cfg(test)]
-mod examples;
 mod filter;
 mod model;
 mod pack;
@@ -34,6 +32,5 @@ mod unit;
 pub use model::{FifoModel, Model, SourceAddresses};
 pub use registers::{Implementation, READ_ONLY, Registers, Row, SAVED, is_register};
 pub use sequence::{Saved, Status};
-pub(crate) use settings::to_toml as settings_to_toml;
-pub use settings::{BufferSettings, Settings, UnitSettings};
-pub use unit::{Counts, Instruction, Unit, exception};
+pub use settings::{Settings, UnitSettings};
+pub use unit::{Counts, Instruction, Unit};

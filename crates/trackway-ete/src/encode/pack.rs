@@ -1,9 +1,13 @@
 //! Elements to packets, in the fewest bytes: the mirror of stage 1 (K10.5.2).
 
-use crate::config::Config;
-use crate::config::Dialect;
-use crate::decode::element::ContextState;
-use crate::wire::packet::*;
+use crate::config::{Config, Dialect};
+use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
+use crate::wire::atoms::{Atoms, SHORT_ATOMS};
+use crate::wire::chain::{Chain, width};
+use crate::wire::context::{Context, ContextState};
+use crate::wire::exception::{Exception, ExceptionAddress, exception};
+use crate::wire::packet::Packet;
+use crate::wire::trace_info::TraceInfo;
 
 /// Atoms that wait to be packed, one bit each, the first in bit 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -255,9 +259,9 @@ impl Packer {
     }
 
     /// K10.5.2.13. An address that was just given and is the return address too is sent once.
-    pub(crate) fn exception(&mut self, number: u8, return_address: Option<Entry>) {
+    pub(crate) fn exception(&mut self, number: u16, return_address: Option<Entry>) {
         self.flush_atoms();
-        let info = |e: u8| number << 1 | e & 1 | (e & 2) << 5;
+        let info = |e: u8| (number as u8) << 1 | e & 1 | (e & 2) << 5;
         let Some(entry) = return_address else {
             self.flush_pending();
             self.history.add(Entry::default());
@@ -294,7 +298,7 @@ impl Packer {
     /// K10.5.2.13: a transaction failure is told by an exception packet, and is no P0 element.
     pub(crate) fn transaction_failure(&mut self) {
         let (depth, p0s) = (self.depth, self.p0s);
-        self.exception(24, None);
+        self.exception(exception::TRANSACTION_FAILURE, None);
         (self.depth, self.p0s) = (depth, p0s);
         self.in_transaction = false;
     }
@@ -450,19 +454,37 @@ fn is_long(form: AddressForm) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{COMMOPT0, Stream, config};
+    use crate::decode::element::Element;
+    use crate::decode::elements::{Action, Elements};
+    use crate::wire::read::Reader;
     use proptest::prelude::*;
 
-    /// The bytes of what `with` packs behind a Trace Info, and their elements.
-    fn pack(changed: &[(&str, u64)], with: impl FnOnce(&mut Packer)) -> (Vec<u8>, Vec<String>) {
-        let config = config(changed);
+    /// The bytes that `with` packs after a Trace Info, and their elements.
+    fn pack(registers: &[(&str, u64)], with: impl FnOnce(&mut Packer)) -> (Vec<u8>, Vec<Action>) {
+        let registers = registers.iter().map(|&(name, value)| (name.to_string(), value)).collect();
+        let config = Config::from_registers("test", registers, Some(true)).unwrap();
         let mut packer = Packer::new(&config);
         packer.synchronise(true, 0);
         let head = packer.out.len();
         with(&mut packer);
         packer.flush();
-        let elements = Stream { config, bytes: packer.out.clone() }.elements().split_off(1);
-        (packer.out.split_off(head), elements)
+        let reader = Reader::new(&config.dialect);
+        let (mut elements, mut actions, mut at) = (Elements::default(), Vec::new(), 0);
+        while at < packer.out.len() {
+            let (packet, length) = reader.read(&packer.out[at..], 0).unwrap();
+            elements.decode(&packet, &config, &mut actions).unwrap();
+            at += length;
+        }
+        (packer.out.split_off(head), actions.split_off(1))
+    }
+
+    /// The Target Addresses among `actions`.
+    fn targets(actions: &[Action]) -> Vec<Entry> {
+        let target = |action: &Action| match action {
+            Action::Emit(Element::TargetAddress(entry)) => Some(*entry),
+            _ => None,
+        };
+        actions.iter().filter_map(target).collect()
     }
 
     #[test]
@@ -494,11 +516,12 @@ mod tests {
 
         #[test]
         fn atoms_come_back(atoms in proptest::collection::vec(any::<bool>(), 0..200)) {
-            let (_, elements) = pack(&[], |packer| atoms.iter().for_each(|&taken| packer.atom(taken)));
-            let text = |taken: &bool| if *taken { "atom(E)" } else { "atom(N)" };
-            let found: Vec<&str> =
-                elements.iter().map(String::as_str).filter(|element| element.starts_with("atom")).collect();
-            prop_assert_eq!(found, atoms.iter().map(text).collect::<Vec<_>>());
+            let (_, actions) = pack(&[], |packer| atoms.iter().for_each(|&taken| packer.atom(taken)));
+            let taken = |action: &Action| match action {
+                Action::EmitP0(Element::Atom { taken }) => Some(*taken),
+                _ => None,
+            };
+            prop_assert_eq!(actions.iter().filter_map(taken).collect::<Vec<_>>(), atoms);
         }
 
         #[test]
@@ -515,37 +538,35 @@ mod tests {
                     Entry { address: last & if thumb { !1 } else { !3 }, sub_isa }
                 })
                 .collect();
-            let (_, elements) = pack(&[], |packer| entries.iter().for_each(|&entry| packer.target(entry)));
-            let expected: Vec<_> = entries.iter().map(|entry| format!("address({:x})", entry.address)).collect();
-            prop_assert_eq!(elements, expected);
+            let (_, actions) = pack(&[], |packer| entries.iter().for_each(|&entry| packer.target(entry)));
+            prop_assert_eq!((actions.len(), targets(&actions)), (entries.len(), entries));
         }
 
         #[test]
         fn timestamps_come_back(steps in proptest::collection::vec((any::<u64>(), 0u32..64), 1..40)) {
             let mut last = 0u64;
             let values: Vec<u64> = steps.iter().map(|&(bits, shift)| { last ^= bits >> shift; last }).collect();
-            let (_, elements) = pack(&[], |packer| {
+            let (_, actions) = pack(&[], |packer| {
                 values.iter().for_each(|&value| packer.timestamp(value, None));
             });
-            let expected: Vec<_> =
-                values.iter().map(|value| format!("Timestamp {{ value: {value}, count: None }}")).collect();
-            prop_assert_eq!(elements, expected);
+            let timestamp = |value| Action::Emit(Element::Timestamp { value, count: None });
+            prop_assert_eq!(actions, values.into_iter().map(timestamp).collect::<Vec<_>>());
         }
 
         #[test]
         fn cycle_counts_come_back(commit in 0u64..40, count in proptest::option::of(0u64..300), commopt: bool) {
-            let registers: &[(&str, u64)] =
-                if commopt { &[("TRCIDR8", 40)] } else { &[("TRCIDR8", 40), COMMOPT0] };
-            let (_, mut elements) = pack(registers, |packer| {
+            // TRCIDR0.COMMOPT is bit 29.
+            let registers = [("TRCIDR8", 40), ("TRCIDR0", 0x08c1_cea1 | u64::from(commopt) << 29)];
+            let (_, mut actions) = pack(&registers, |packer| {
                 (0..40).for_each(|_| packer.atom(true));
                 packer.cycles(commit, count);
             });
             let count = count.map(|count| count as u32);
-            prop_assert_eq!(elements.pop(), Some(format!("CycleCount({count:?})")));
-            // Without COMMOPT a count may carry a commit of nothing.
-            elements.retain(|element| element != "commit(0)");
+            prop_assert_eq!(actions.pop(), Some(Action::Emit(Element::CycleCount(count))));
+            // With COMMOPT 0 a count may commit nothing.
+            actions.retain(|action| *action != Action::Commit(0));
             if commit > 0 {
-                prop_assert_eq!(elements.pop(), Some(format!("commit({commit})")));
+                prop_assert_eq!(actions.pop(), Some(Action::Commit(commit)));
             }
         }
     }
@@ -563,7 +584,10 @@ mod tests {
             packer.target(Entry { address: 0x12_3000, ..AT });
         });
         assert_eq!(bytes, [0x82, 0, 0x18, 0x12, 0, 0x31, 0x80, 0x95, 1, 0x91]);
-        assert_eq!(elements, ["context", "address(123000)", "context", "address(123004)", "address(123000)"]);
+        let el1 = Action::Emit(Element::Context(el1));
+        assert_eq!((elements[0], elements[2], elements.len()), (el1, el1, 5));
+        let addresses: Vec<u64> = targets(&elements).iter().map(|entry| entry.address).collect();
+        assert_eq!(addresses, [0x12_3000, 0x12_3004, 0x12_3000]);
     }
 
     #[test]
@@ -575,16 +599,21 @@ mod tests {
             packer.exception(0, None);
         });
         assert_eq!(bytes, [0x06, 0x5c, 0x95, 0x80, 0x10, 0x06, 0x19, 0x95, 1, 0x06, 0x01, 0x70]);
+        let exception = |number, address: Option<u64>| {
+            let return_address = address.map(|address| Entry { address, ..AT });
+            Action::EmitP0(Element::Exception { number, return_address })
+        };
+        let commit = Action::Commit(1);
         assert_eq!(
             elements,
             [
-                "address(2000)",
-                "exception(14, 2000)",
-                "commit(1)",
-                "exception(12, 2004)",
-                "commit(1)",
-                "exception(0, ?)",
-                "commit(1)"
+                Action::Emit(Element::TargetAddress(AT)),
+                exception(14, Some(0x2000)),
+                commit,
+                exception(12, Some(0x2004)),
+                commit,
+                exception(0, None),
+                commit
             ]
         );
     }
@@ -618,10 +647,6 @@ mod tests {
             packer.q(None, AT);
         });
         assert_eq!(bytes[..6], [0xa5, 0x80, 0x10, 5, 0xa0, 6]);
-        let addresses: Vec<_> = elements.iter().filter(|element| element.starts_with("address")).collect();
-        assert_eq!(
-            addresses,
-            ["address(2000)", "address(2000)", "address(ffff000012345678)", "address(2000)"]
-        );
+        assert_eq!(targets(&elements), [AT, AT, far, AT]);
     }
 }

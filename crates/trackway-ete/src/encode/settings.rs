@@ -1,12 +1,9 @@
 //! How trace units are programmed and modelled, from TOML: registers in `[ete]`, the rest in `[ete.unit]`.
 
-use std::collections::BTreeMap;
-
 use super::model::{FifoModel, Model, SourceAddresses};
 use super::registers::{Implementation, Registers};
-use crate::config::{Unusable, unusable};
-use crate::transport::buffer::Mode;
-use crate::transport::frames::read::Framing;
+use crate::config::{Framing, Unusable, unusable};
+use crate::transport::buffer::{BufferSettings, Mode};
 
 /// One trace unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,15 +14,6 @@ pub struct UnitSettings {
     pub core: String,
     /// Its registers.
     pub registers: Registers,
-}
-
-/// A trace buffer that the bytes of each unit go into (K10.5.11).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferSettings {
-    /// What happens at its end.
-    pub mode: Mode,
-    /// Its size.
-    pub bytes: u64,
 }
 
 /// All trace units, and what becomes of their bytes.
@@ -261,22 +249,6 @@ fn programming(keys: &mut Keys) -> Result<Registers, Unusable> {
     })
 }
 
-/// Registers as a configuration that is read again.
-pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing: Framing) -> String {
-    let mut text = format!("[ete]\nformat = \"{}\"\n", framing.word());
-    for (name, core, registers) in units {
-        text += &format!("\n[[ete.sources]]\nname = \"{name}\"\ncore = \"{core}\"\n");
-        for (register, value) in registers {
-            text += &match i64::try_from(*value) {
-                Ok(_) => format!("{register} = {value:#x}\n"),
-                // TOML has signed numbers only.
-                Err(_) => format!("{register} = \"{value:#x}\"\n"),
-            };
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,7 +276,8 @@ mod tests {
     #[test]
     fn registers_are_read_again() {
         let unit = Settings::default().unit(1);
-        let text = to_toml(&[(unit.name, unit.core, unit.registers.0.clone())], Framing::Coresight);
+        let text =
+            crate::config::to_toml(&[(unit.name, unit.core, unit.registers.0.clone())], Framing::Coresight);
         let read = crate::read_toml(&text).unwrap();
         assert_eq!((read.framing, &read.sources[0].registers), (Framing::Coresight, &unit.registers.0));
         assert_eq!(read.sources[0].trace_id, 0x11);

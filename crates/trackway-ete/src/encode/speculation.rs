@@ -6,8 +6,7 @@ use trackway_isa::{Control, Switch};
 
 use super::filter::Now;
 use super::unit::{Instruction, Unit, entry};
-use crate::decode::flow::event_context;
-use crate::wire::packet::{Entry, SubIsa};
+use crate::wire::address::{Entry, SubIsa};
 
 impl Unit {
     /// After a P0 element that happened: commits, with a cycle count where one is due.
@@ -188,7 +187,7 @@ impl Unit {
 
     fn cursor(&self, sub_isa: SubIsa) -> Option<Cursor> {
         let image = self.image.as_ref()?;
-        let blocks = image.blocks(&event_context(&self.context), self.isa(sub_isa), self.program.waypoints);
+        let blocks = image.blocks(&self.context.to_event(), self.isa(sub_isa), self.program.waypoints);
         Some(blocks.cursor())
     }
 }

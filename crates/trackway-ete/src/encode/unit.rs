@@ -7,8 +7,9 @@ use trackway_image::{Image, Waypoints};
 use trackway_isa::Flow;
 
 use crate::config::{Config, Unusable, unusable};
-use crate::decode::element::ContextState;
-use crate::wire::packet::{Entry, Packet, SubIsa};
+use crate::wire::address::{Entry, SubIsa};
+use crate::wire::context::ContextState;
+use crate::wire::packet::Packet;
 
 use super::filter::Filter;
 use super::model::{Dice, Fifo, Model};
@@ -49,34 +50,6 @@ impl Instruction {
 pub(crate) fn entry(address: u64, isa: Isa) -> Entry {
     let sub_isa = if isa == Isa::T32 { SubIsa::Is1 } else { SubIsa::Is0 };
     Entry { address: if isa == Isa::A64 { address } else { address & 0xffff_ffff }, sub_isa }
-}
-
-/// Exception types (as in packets) that mean something here.
-pub mod exception {
-    /// PE reset.
-    pub const RESET: u8 = 0;
-    /// Debug halt.
-    pub const HALT: u8 = 1;
-    /// SVC, HVC, SMC.
-    pub const CALL: u8 = 2;
-    /// Any other synchronous exception.
-    pub const TRAP: u8 = 3;
-    /// System error.
-    pub const SYSTEM_ERROR: u8 = 4;
-    /// Breakpoints.
-    pub const INSTRUCTION_DEBUG: u8 = 6;
-    /// Watchpoints.
-    pub const DATA_DEBUG: u8 = 7;
-    /// Alignment.
-    pub const ALIGNMENT: u8 = 10;
-    /// Fault on fetching.
-    pub const INSTRUCTION_FAULT: u8 = 11;
-    /// Fault on an access.
-    pub const DATA_FAULT: u8 = 12;
-    /// IRQ.
-    pub const IRQ: u8 = 14;
-    /// FIQ.
-    pub const FIQ: u8 = 15;
 }
 
 /// Is an address to be traced before the next P0 element?

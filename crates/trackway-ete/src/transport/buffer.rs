@@ -12,6 +12,15 @@ pub enum Mode {
     Circular,
 }
 
+/// A trace buffer's size and mode (K10.5.11).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BufferSettings {
+    /// Behaviour at the limit.
+    pub mode: Mode,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
 /// TRBLIMITR_EL1.TM: what a trigger event does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TriggerMode {

@@ -5,61 +5,83 @@ use std::sync::Arc;
 use trackway_core::{Feed, Input, Result, SharedBytes};
 use trackway_image::Image;
 
-use crate::config::Config;
-use crate::decode::decoder::Window;
-use crate::lift::{Options, Trace};
-use crate::transport::frames::read::{Frames, Framing, Piece};
+use super::frames::read::{Deframed, FRAME, Frames};
+use crate::config::{Config, Framing};
+use crate::wire::scan::Window;
 
-/// Bytes of one source that a window of a framed buffer holds.
-const WINDOW: usize = 1 << 18;
+/// One source: its registers, its bytes, and the program that ran on its core.
+#[derive(Clone)]
+pub struct TraceSource {
+    /// The trace unit's registers.
+    pub config: Config,
+    /// How the source's bytes are stored in `data`.
+    pub framing: Framing,
+    /// The buffer; sources can share one.
+    pub data: SharedBytes,
+    /// The program.
+    pub image: Arc<Image>,
+}
 
-/// Bytes of a frame.
-const FRAME: usize = 16;
+impl std::fmt::Debug for TraceSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let bytes = (*self.data).as_ref().len();
+        write!(f, "TraceSource({}, {:?}, {bytes} bytes)", self.config.name, self.framing)
+    }
+}
 
-/// A source that waits for its turn.
-pub(crate) struct Pending {
+/// A source that is not open yet.
+pub(crate) struct SourceInput {
     pub(crate) config: Arc<Config>,
     pub(crate) image: Arc<Image>,
-    pub(crate) input: Option<(Framing, Input)>,
+    input: Option<(Framing, Input)>,
 }
 
-impl From<Trace> for Pending {
-    fn from(trace: Trace) -> Self {
-        let input = Some((trace.framing, Input::Whole(trace.data)));
-        Pending { config: Arc::new(trace.config), image: trace.image, input }
+impl From<TraceSource> for SourceInput {
+    fn from(source: TraceSource) -> Self {
+        let input = Some((source.framing, Input::Whole(source.data)));
+        SourceInput { config: Arc::new(source.config), image: source.image, input }
     }
 }
 
-impl Pending {
+impl SourceInput {
     /// A raw stream.
     pub(crate) fn raw(config: Config, input: Input, image: Arc<Image>) -> Self {
-        Pending { config: Arc::new(config), image, input: Some((Framing::Raw, input)) }
+        SourceInput { config: Arc::new(config), image, input: Some((Framing::Raw, input)) }
     }
 
-    /// Its bytes, once.
-    pub(crate) fn supply(&mut self, options: &Options) -> Result<Option<Supply>> {
+    /// Number of bytes in the buffer; 0 if not known.
+    pub(crate) fn len(&self) -> u64 {
+        match &self.input {
+            Some((_, Input::Whole(bytes))) => (**bytes).as_ref().len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// The bytes, the first time. `write_pointer` is the offset of the oldest byte in a circular buffer.
+    pub(crate) fn open(&mut self, write_pointer: Option<u64>) -> Result<Option<SourceBytes>> {
         let Some((framing, input)) = self.input.take() else { return Ok(None) };
-        Supply::new(framing, input, self.config.trace_id, options.write_pointer).map(Some)
+        SourceBytes::new(framing, input, self.config.trace_id, write_pointer).map(Some)
     }
 }
 
-/// Gives the bytes of one source.
-pub(crate) struct Supply {
+/// Bytes of one source that are unpacked from frames at once.
+const WINDOW: usize = 1 << 18;
+
+/// A window over the bytes of one source.
+pub(crate) struct SourceBytes {
     kind: Kind,
-    /// A buffer that was written round and round begins at `pointer`; offsets are those in the buffer.
+    /// Offset of the oldest byte in a circular buffer, and its length; offsets are those in the buffer.
     pointer: u64,
     length: u64,
     ended: bool,
 }
 
 enum Kind {
-    /// As they are.
     Raw(Feed),
-    /// Out of frames.
-    Framed { data: SharedBytes, frames: Frames, id: u8, piece: Piece, used: u64 },
+    Framed { data: SharedBytes, frames: Frames, id: u8, bytes: Deframed, consumed: u64 },
 }
 
-impl Supply {
+impl SourceBytes {
     fn new(framing: Framing, input: Input, id: u8, write_pointer: Option<u64>) -> Result<Self> {
         let (mut pointer, mut length) = (0, u64::MAX);
         let input = match write_pointer {
@@ -68,7 +90,7 @@ impl Supply {
                 let bytes = (*data).as_ref();
                 length = bytes.len() as u64;
                 let (new, _) = bytes.split_at(place.min(length) as usize);
-                // Frames lie on multiples of their length; one that is overwritten in part is gone.
+                // Frames are aligned to their length; one that is overwritten in part is lost.
                 pointer = match framing {
                     Framing::Coresight => (new.len().next_multiple_of(FRAME) as u64).min(length),
                     _ => new.len() as u64,
@@ -82,23 +104,23 @@ impl Supply {
             framing => {
                 let data = input.read_whole()?;
                 let frames = Frames::new(framing, (*data).as_ref());
-                Kind::Framed { data, frames, id, piece: Piece::default(), used: 0 }
+                Kind::Framed { data, frames, id, bytes: Deframed::default(), consumed: 0 }
             }
         };
         let ended = matches!(&kind, Kind::Raw(feed) if feed.is_whole());
-        let mut supply = Supply { kind, pointer, length, ended };
-        if !supply.ended {
-            supply.more()?;
+        let mut source = SourceBytes { kind, pointer, length, ended };
+        if !source.ended {
+            source.more()?;
         }
-        Ok(supply)
+        Ok(source)
     }
 
-    /// Out of frames, so that it ends where the buffer ended.
+    /// The bytes come from frames, so they end where the buffer ended, often inside a packet.
     pub(crate) fn is_framed(&self) -> bool {
         matches!(self.kind, Kind::Framed { .. })
     }
 
-    /// Nothing comes behind the window.
+    /// Nothing follows the window.
     pub(crate) fn ended(&self) -> bool {
         self.ended
     }
@@ -108,40 +130,41 @@ impl Supply {
         if self.ended {
             return Ok(false);
         }
-        let more = match &mut self.kind {
-            Kind::Raw(feed) => feed.more()?,
-            Kind::Framed { data, frames, id, piece, .. } => {
-                let before = piece.bytes.len();
-                piece.bytes.reserve(WINDOW + FRAME);
-                self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, piece);
-                return Ok(piece.bytes.len() > before || !self.ended);
+        match &mut self.kind {
+            Kind::Raw(feed) => {
+                self.ended = !feed.more()?;
+                Ok(!self.ended)
             }
-        };
-        self.ended = !more;
-        Ok(more)
+            Kind::Framed { data, frames, id, bytes, .. } => {
+                let before = bytes.bytes.len();
+                bytes.bytes.reserve(WINDOW + FRAME);
+                self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, bytes);
+                Ok(bytes.bytes.len() > before || !self.ended)
+            }
+        }
     }
 
-    /// Takes bytes off the front of the window.
+    /// Drops bytes from the front of the window.
     pub(crate) fn consume(&mut self, count: usize) {
         match &mut self.kind {
             Kind::Raw(feed) => feed.consume(count),
-            Kind::Framed { piece, used, .. } => {
-                *used += count as u64;
-                piece.consume(count);
+            Kind::Framed { bytes, consumed, .. } => {
+                *consumed += count as u64;
+                bytes.consume(count);
             }
         }
     }
 
-    /// Bytes that were taken off the front.
+    /// Number of bytes dropped from the front.
     pub(crate) fn position(&self) -> u64 {
         match &self.kind {
             Kind::Raw(feed) => feed.offset(),
-            Kind::Framed { used, .. } => *used,
+            Kind::Framed { consumed, .. } => *consumed,
         }
     }
 
-    /// In frames: bytes of the buffer that were looked at, whosever they are.
-    pub(crate) fn taken_apart(&self) -> Option<u64> {
+    /// In frames: number of bytes of the buffer that were unpacked, for any trace id.
+    pub(crate) fn unpacked(&self) -> Option<u64> {
         match &self.kind {
             Kind::Raw(_) => None,
             Kind::Framed { frames, .. } => Some(frames.position()),
@@ -151,17 +174,17 @@ impl Supply {
     pub(crate) fn bytes(&self) -> &[u8] {
         match &self.kind {
             Kind::Raw(feed) => feed.bytes(),
-            Kind::Framed { piece, .. } => &piece.bytes,
+            Kind::Framed { bytes, .. } => &bytes.bytes,
         }
     }
 
-    /// The window.
+    /// The window, for decoders on any thread.
     pub(crate) fn view(&self) -> View<'_> {
-        let (piece, base) = match &self.kind {
+        let (deframed, base) = match &self.kind {
             Kind::Raw(feed) => (None, feed.offset()),
-            Kind::Framed { piece, .. } => (Some(piece), 0),
+            Kind::Framed { bytes, .. } => (Some(bytes), 0),
         };
-        View { bytes: self.bytes(), piece, base: base + self.pointer, length: self.length }
+        View { bytes: self.bytes(), deframed, base: base + self.pointer, length: self.length }
     }
 
     /// Offset in the buffer of the byte at `index` of the window.
@@ -169,21 +192,21 @@ impl Supply {
         self.view().offset(index, &mut 0)
     }
 
-    /// Up to where bytes follow each other from `at` on, if that is not the end of the window.
+    /// The next place after `at` where bytes are missing in between.
     pub(crate) fn next_break(&self, at: usize) -> Option<usize> {
         match &self.kind {
             Kind::Raw(_) => None,
-            Kind::Framed { piece, .. } => piece.breaks.iter().copied().find(|&place| place > at),
+            Kind::Framed { bytes, .. } => bytes.breaks.iter().copied().find(|&place| place > at),
         }
     }
 }
 
-/// A look at the window, for decoders on any thread.
+/// A shared view of the window.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     bytes: &'a [u8],
-    /// Frames it came out of; else its first byte is at `base`.
-    piece: Option<&'a Piece>,
+    /// Bytes from frames have their own offsets; else the first byte is at `base`.
+    deframed: Option<&'a Deframed>,
     base: u64,
     length: u64,
 }
@@ -195,14 +218,14 @@ impl Window for View<'_> {
 
     #[inline(always)]
     fn offset(&self, index: usize, cursor: &mut usize) -> u64 {
-        let place = match self.piece {
+        let place = match self.deframed {
             None => self.base + index as u64,
-            Some(piece) => self.base + piece.offset(index, cursor),
+            Some(deframed) => self.base + deframed.offset(index, cursor),
         };
         if place >= self.length { place - self.length } else { place }
     }
 
     fn cursor(&self, index: usize) -> usize {
-        self.piece.map_or(0, |piece| piece.cursor(index))
+        self.deframed.map_or(0, |deframed| deframed.cursor(index))
     }
 }

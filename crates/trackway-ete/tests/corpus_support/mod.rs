@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use elements::Elements;
 use trackway_core::{Batch, EventKind, Isa, SharedBytes, Source};
-use trackway_ete::{Lift, Options, PacketPiece, Packets, Snapshot};
+use trackway_ete::{Lift, Options, PacketItem, Packets, Snapshot};
 use trackway_image::Image;
 
 pub const SNAPSHOTS: &[&str] = &[
@@ -216,10 +216,10 @@ pub fn packets(folder: &Path) -> Vec<(String, Vec<Named>)> {
     let mut packets = Packets::new(snapshot.traces(&open, &Image::default), Options::default());
     let mut sources: Vec<(String, Vec<Named>)> = Vec::new();
     while let Some(placed) = packets.next().unwrap() {
-        match placed.piece {
-            PacketPiece::Source(name) => sources.push((name, Vec::new())),
-            PacketPiece::Skipped => {}
-            PacketPiece::Packet(packet) => {
+        match placed.item {
+            PacketItem::Source(name) => sources.push((name, Vec::new())),
+            PacketItem::Skipped => {}
+            PacketItem::Packet(packet) => {
                 let mut written = Vec::new();
                 packet.write(&packets.config().unwrap().dialect, &mut written);
                 assert_eq!(written, placed.bytes, "{packet:?} is not written as it was read");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_ete::encode::Settings;
-use trackway_ete::{Config, Framing, Lift, Lower, Options, Trace};
+use trackway_ete::{Config, Framing, Lift, Lower, Options, TraceSource};
 use trackway_image::{Image, Space};
 use trackway_isa::Control;
 use trackway_testkit::qemu::Run;
@@ -73,7 +73,7 @@ pub(crate) fn encode(batches: &[Batch], meta: &Meta, settings: &Settings, image:
 
 /// A decoder of one raw stream.
 pub(crate) fn lift(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> Lift {
-    let trace = Trace {
+    let trace = TraceSource {
         config: config.clone(),
         framing: Framing::Raw,
         data: Arc::new(bytes.to_vec()),
@@ -141,7 +141,7 @@ pub(crate) fn same(found: &[u64], expected: &[u64], what: &str) {
 
 /// Findings of the checker, but for what a trace may well do.
 pub(crate) fn findings(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<String> {
-    let trace = Trace {
+    let trace = TraceSource {
         config: config.clone(),
         framing: Framing::Raw,
         data: Arc::new(bytes.to_vec()),

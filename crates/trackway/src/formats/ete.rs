@@ -7,8 +7,8 @@ use serde::Deserialize;
 use trackway_core::{Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source};
 use trackway_ete::encode::Settings as UnitSettings;
 use trackway_ete::{
-    Deliver, Framing, Lift, Lower, PacketPiece, Packets, SNAPSHOT_INI, Snapshot, SnapshotWriter, Text,
-    TomlConfig, Trace, Written,
+    Framing, Lift, Lower, PacketItem, Packets, SNAPSHOT_INI, Snapshot, SnapshotWriter, Text, TomlConfig,
+    TraceSource, UnitSink, WrittenSource,
 };
 use trackway_format::{
     Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Settings, When, Writing,
@@ -136,12 +136,12 @@ fn own_table(settings: &Settings) -> toml::Table {
 /// The bytes of the one trace unit, as they come.
 struct Stream(Output);
 
-impl Deliver for Stream {
-    fn deliver(&mut self, _: usize, bytes: &[u8]) -> trackway_core::Result<()> {
+impl UnitSink for Stream {
+    fn write(&mut self, _: usize, bytes: &[u8]) -> trackway_core::Result<()> {
         Ok(self.0.as_write().write_all(bytes)?)
     }
 
-    fn close(&mut self, _: &[Written]) -> trackway_core::Result<()> {
+    fn finish(&mut self, _: &[WrittenSource]) -> trackway_core::Result<()> {
         Ok(self.0.as_write().flush()?)
     }
 }
@@ -153,7 +153,7 @@ fn starts_like_a_stream(head: &[u8]) -> bool {
 }
 
 struct OpenedEte {
-    traces: Vec<Trace>,
+    traces: Vec<TraceSource>,
     /// The bytes of the only trace, which is raw, as they come; its own are none.
     stream: Option<Content>,
     options: trackway_ete::Options,
@@ -208,7 +208,7 @@ fn open_stream(opening: Opening) -> Result<Box<dyn Opened>> {
         input => input.read_whole().map_err(|error| Error::Trace(error.into()))?,
     };
     let framing = config.framing;
-    let trace = |config| Trace { config, framing, data: Arc::clone(&data), image: Arc::clone(&image) };
+    let trace = |config| TraceSource { config, framing, data: Arc::clone(&data), image: Arc::clone(&image) };
     let mut opened = OpenedEte {
         traces: config.sources.into_iter().map(trace).collect(),
         stream,
@@ -285,7 +285,7 @@ impl Opened for OpenedEte {
 
     fn items(&mut self) -> Result<Box<dyn Items>> {
         let sources = self.traces.len();
-        Ok(Box::new(Text::of(self.packets()?, sources)))
+        Ok(Box::new(Text::new(self.packets()?, sources)))
     }
 
     fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
@@ -302,12 +302,12 @@ impl Opened for OpenedEte {
         let mut count = 0;
         let mut bytes = Vec::new();
         while let Some(placed) = packets.next()? {
-            match (placed.piece, packets.config()) {
-                (PacketPiece::Packet(packet), Some(config)) => {
+            match (placed.item, packets.config()) {
+                (PacketItem::Packet(packet), Some(config)) => {
                     packet.write(&config.dialect, &mut bytes);
                     count += 1;
                 }
-                (PacketPiece::Skipped, _) => {
+                (PacketItem::Skipped, _) => {
                     let kind = trackway_core::ErrorKind::Trailing { count: placed.len };
                     return Err(kind.at(placed.offset, "bytes outside packets", "", "").into());
                 }

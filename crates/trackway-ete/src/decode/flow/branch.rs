@@ -1,4 +1,4 @@
-//! Atoms: a block was executed, and its last instruction went one way or the other.
+//! Atoms: a block was executed, and its last instruction was taken or not.
 
 use trackway_core::{Isa, Trap, TrapKind};
 use trackway_image::Block;
@@ -7,7 +7,7 @@ use trackway_isa::{Control, Switch};
 use super::Analyser;
 use super::code::run_of;
 use super::state::Last;
-use crate::wire::packet::SubIsa;
+use crate::wire::address::SubIsa;
 
 impl Analyser {
     /// A block was executed and its last instruction taken or not (K10.5.5.18.3, K10.5.5.18.4).
@@ -26,7 +26,7 @@ impl Analyser {
         }
     }
 
-    /// Where execution goes after a block.
+    /// Moves to the instruction after a block.
     #[inline]
     pub(super) fn leave(&mut self, block: &Block, taken: bool) {
         self.flow.has_address = true;
@@ -50,7 +50,7 @@ impl Analyser {
         self.flow.pc = self.flow.wrap(next);
     }
 
-    /// K10.5.5.11.1.
+    /// Reverses the last atom or source address (K10.5.5.11.1).
     pub(super) fn mispredict(&mut self) {
         let Some(last) = self.flow.last else { return };
         let taken = !last.taken;
@@ -69,7 +69,7 @@ impl Analyser {
         self.leave(&block, taken);
     }
 
-    /// An atom where the block is in pieces, or where code is missing.
+    /// An atom where the block is in several pieces, or where code is missing.
     #[cold]
     #[inline(never)]
     pub(super) fn long_atom(&mut self, offset: u64, taken: bool) {

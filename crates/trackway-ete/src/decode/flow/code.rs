@@ -1,13 +1,13 @@
-//! The program as the analyser sees it: block tables by context and instruction set, and blocks as runs.
+//! The program: block tables by context and instruction set, and blocks as runs.
 
-use trackway_core::{Context, Isa, Privilege, Run, Security};
+use trackway_core::{Context, Isa, Run};
 use trackway_image::{Block, Cursor, Near};
 use trackway_isa::Control;
 
 use super::Analyser;
-use crate::decode::element::ContextState;
+use crate::wire::context::ContextState;
 
-/// A block table that is in use.
+/// A block table, with the context and instruction set that it is for.
 #[derive(Debug)]
 pub(super) struct Table {
     context: ContextState,
@@ -15,18 +15,18 @@ pub(super) struct Table {
     pub(super) cursor: Cursor,
 }
 
-/// How many tables are kept at hand; the image has the others.
+/// Maximum number of tables kept here; the image caches the others.
 const TABLES: usize = 16;
 
 impl Analyser {
-    /// Chooses the block table for the context and instruction set.
+    /// Selects the block table for the context and instruction set.
     #[cold]
     pub(super) fn select(&mut self) {
         self.stale = false;
         let isa = self.flow.isa();
         self.isa = isa;
-        if self.flow.told_isa != Some(isa) && !self.withdrawn {
-            self.flow.told_isa = Some(isa);
+        if self.flow.reported_isa != Some(isa) && !self.withdrawn {
+            self.flow.reported_isa = Some(isa);
             let offset = self.out.last_offset();
             self.out.batch().push_context(offset, Context { isa: Some(isa), ..Context::default() });
         }
@@ -36,7 +36,7 @@ impl Analyser {
             self.table = index;
             return;
         }
-        let blocks = self.image.blocks(&event_context(&self.flow.context), isa, self.waypoints);
+        let blocks = self.image.blocks(&self.flow.context.to_event(), isa, self.waypoints);
         let table = Table { context, isa, cursor: blocks.cursor() };
         if self.tables.len() < TABLES {
             self.tables.push(table);
@@ -47,7 +47,7 @@ impl Analyser {
         }
     }
 
-    /// The block at an address. One that is only cut by its length is joined with the next.
+    /// The block at an address, joined with the next one if only its length cuts it.
     #[inline]
     pub(super) fn block(&mut self, pc: u64) -> Option<Block> {
         let block = self.cursor().at(pc)?;
@@ -62,7 +62,7 @@ impl Analyser {
         &mut self.tables[self.table].cursor
     }
 
-    /// A block of more than one piece; it stays sequential if code is missing at its end.
+    /// Joins a block of several pieces; it stays sequential if code is missing at its end.
     #[cold]
     pub(super) fn long_block(&mut self, mut block: Block) -> Option<Block> {
         while block.control == Control::Sequential
@@ -74,8 +74,8 @@ impl Analyser {
     }
 }
 
-/// The run of a whole block. It is doubtful if the program has no such way out of it: something that is
-/// always taken was not, unless its target is what follows anyway.
+/// The run of a whole block. It is doubtful if the program does not have such an exit: an unconditional branch that
+/// was not taken, unless its target is the next instruction.
 #[inline]
 pub(super) fn run_of(block: &Block, isa: Isa, taken: bool) -> Run {
     let sequential = block.control == Control::Sequential;
@@ -93,7 +93,7 @@ pub(super) fn run_of(block: &Block, isa: Isa, taken: bool) -> Run {
     }
 }
 
-/// The same for what most blocks are.
+/// The same for a block that ends in a direct branch.
 #[inline(always)]
 pub(super) fn run_near(near: Near, start: u64, isa: Isa, taken: bool) -> Run {
     let end = near.end();
@@ -108,27 +108,5 @@ pub(super) fn run_near(near: Near, start: u64, isa: Isa, taken: bool) -> Run {
         attempted: false,
         doubtful: !taken & !near.conditional() & (near.target() != end),
         withdrawn: false,
-    }
-}
-
-/// The context in the words of the event model.
-pub(crate) fn event_context(context: &ContextState) -> Context {
-    Context {
-        privilege: Some(match context.el {
-            0 => Privilege::El0,
-            1 => Privilege::El1,
-            2 => Privilege::El2,
-            _ => Privilege::El3,
-        }),
-        security: Some(match context.security {
-            0 => Security::Secure,
-            1 => Security::NonSecure,
-            2 => Security::Root,
-            _ => Security::Realm,
-        }),
-        context_id: context.context_id.map(u64::from),
-        vmid: context.vmid.map(u64::from),
-        isa: Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 }),
-        ..Context::default()
     }
 }

@@ -1,38 +1,38 @@
-//! What is known of where execution is.
+//! The state of execution.
 
 use trackway_core::Isa;
 
-use crate::decode::element::ContextState;
-use crate::wire::packet::{Entry, SubIsa};
+use crate::wire::address::{Entry, SubIsa};
+use crate::wire::context::ContextState;
 
-/// Entries that the return stack keeps (K10.5.5.3).
+/// Depth of the return stack (K10.5.5.3).
 const RETURNS: usize = 15;
 
-/// Where execution is, as far as it is known (K10.5.5.2, K10.5.6.2.2).
+/// The state of execution, as far as it is known (K10.5.5.2, K10.5.6.2.2).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Flow {
     /// The context is known.
     pub(super) has_context: bool,
     /// The address is known.
     pub(super) has_address: bool,
-    /// The address.
+    /// Address of the next instruction.
     pub(super) pc: u64,
-    /// Instruction set state at the address.
+    /// Instruction set state at `pc`.
     pub(super) sub_isa: SubIsa,
     pub(super) context: ContextState,
-    /// The context that was told last; none since the last Trace Info.
-    pub(super) told: Option<ContextState>,
-    /// The instruction set that was told last.
-    pub(super) told_isa: Option<Isa>,
+    /// The last context emitted; `None` if none since the last Trace Info.
+    pub(super) reported: Option<ContextState>,
+    /// The last instruction set emitted.
+    pub(super) reported_isa: Option<Isa>,
     /// The return stack, oldest first.
     pub(super) returns: Vec<Entry>,
-    /// The last branch went where the return stack says, unless an address comes.
+    /// The last branch goes where the return stack says, unless an address follows.
     pub(super) pop: bool,
-    /// Calls are not kept until the next address: the stack was emptied.
+    /// Calls are not pushed until the next address: the stack was cleared.
     pub(super) no_push: bool,
-    /// The last atom or source address, which a mispredict can turn around.
+    /// The last atom or source address, which a mispredict can reverse.
     pub(super) last: Option<Last>,
-    /// That execution is not known here has been told.
+    /// A gap for this unknown stretch was already emitted.
     pub(super) lost: bool,
     /// Code was followed since the last Trace On or loss.
     pub(super) followed: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Flow {
 /// The last P0 instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Last {
-    /// Start of the block that it ends.
+    /// Start of the block that ends with it.
     pub(super) start: u64,
     pub(super) sub_isa: SubIsa,
     pub(super) taken: bool,
@@ -67,7 +67,7 @@ impl Flow {
         self.has_address && self.has_context
     }
 
-    /// K10.5.5.18.2: a return that no address followed goes where the stack says.
+    /// K10.5.5.18.2: a return without an address goes to the top of the return stack.
     pub(super) fn pop_return(&mut self) {
         if self.pop && !self.has_address {
             self.pop = false;
@@ -84,7 +84,7 @@ impl Flow {
         self.returns.push(Entry { address, sub_isa: self.sub_isa });
     }
 
-    /// The address is not known any more, and the return stack cannot tell it.
+    /// Forgets the address; the return stack does not supply it either.
     pub(super) fn lose_address(&mut self) {
         self.has_address = false;
         self.pop = false;

@@ -8,10 +8,10 @@ use trackway_isa::Control;
 
 use super::code::run_of;
 use super::{Analyser, TOP};
-use crate::wire::packet::Entry;
+use crate::wire::address::Entry;
 
 impl Analyser {
-    /// Blocks before `address`, all of which fell through; false if `address` cannot be reached.
+    /// Follows blocks that all fall through, up to the one with `address`.
     fn walk(&mut self, offset: u64, address: u64, source: bool) -> Walk {
         let ahead = self.flow.wrap(address.wrapping_sub(self.flow.pc));
         if ahead > TOP && address < self.flow.pc {
@@ -41,7 +41,7 @@ impl Analyser {
         }
     }
 
-    /// The part of a block before `address`, or up to and with it.
+    /// The part of a block before `address`, or up to and including it.
     fn part(&mut self, block: &Block, address: u64, with: bool) -> Run {
         let isa = self.flow.isa();
         let mut run = Run { exit: Exit::Next, taken: None, ..run_of(block, isa, true) };
@@ -59,7 +59,7 @@ impl Analyser {
                 run.end = address;
             }
             None => {
-                // The address is inside an instruction, or the block is in pieces.
+                // The address is inside an instruction, or the block is in several pieces.
                 (run.count, run.end) = (0, block.start);
                 while run.end < address {
                     let length = wide(self.cursor(), run.end).max(2);
@@ -75,7 +75,7 @@ impl Analyser {
         run
     }
 
-    /// K10.5.5.6.1.
+    /// Exception element (K10.5.5.6.1).
     pub(super) fn exception(&mut self, offset: u64, number: u16, return_address: Option<Entry>) {
         self.settle();
         let mut trap = Trap { cause: Some(number.into()), ..Trap::new(self.profile.trap_kind(number)) };
@@ -116,7 +116,7 @@ impl Analyser {
         }
     }
 
-    /// If the last instruction of a run is a system call: its address, which one, and its number.
+    /// If the last instruction of a run is a system call: its address and the call.
     fn system_call(&mut self, run: &Run) -> Option<(u64, Call)> {
         let isa = self.flow.isa();
         let memory = Arc::clone(self.cursor().blocks().memory());
@@ -139,7 +139,7 @@ impl Analyser {
         None
     }
 
-    /// K10.5.5.7.1.
+    /// Source Address element (K10.5.5.7.1).
     pub(super) fn source_address(&mut self, offset: u64, entry: Entry) {
         self.settle();
         if !self.synchronise(offset) {
@@ -157,7 +157,7 @@ impl Analyser {
                 self.branch(offset, &block, true);
             }
             Walk::Within(block) => {
-                // The program has no P0 instruction there: it is not the one that ran.
+                // The program does not have a P0 instruction there: it is not the program that ran.
                 let mut run = self.part(&block, address, true);
                 run.doubtful = true;
                 self.run(offset, run);
@@ -167,8 +167,8 @@ impl Analyser {
         }
     }
 
-    /// K10.5.5.15.1: so many instructions, as far as their path is certain. If they do not lead to where
-    /// execution goes on, nothing of it is.
+    /// K10.5.5.15.1: `count` instructions, as far as their path is certain. If they cannot lead to `next`, none of it
+    /// is.
     pub(super) fn q(&mut self, offset: u64, count: Option<u32>, next: Option<u64>) {
         self.settle();
         self.flow_pop();
@@ -222,7 +222,7 @@ impl Analyser {
             control if control.is_transfer() => (true, block.conditional),
             _ => (false, true),
         };
-        // Behind the last instruction, the next address tells which way it went.
+        // After the last instruction, the next address determines its outcome.
         let next = next.filter(|_| *left == 0);
         let leads = |way: Option<u64>| next.is_none() || way.is_none() || way == next;
         let takes = may_take && leads(target);
@@ -245,7 +245,7 @@ impl Analyser {
         if self.flow.has_address { Path::Open } else { Path::Closed }
     }
 
-    /// The address behind `count` instructions from `pc` on.
+    /// The address after `count` instructions from `pc` on.
     fn skip(&mut self, pc: u64, count: u32) -> u64 {
         let isa = self.flow.isa();
         if isa != Isa::T32 {
@@ -260,31 +260,31 @@ impl Analyser {
 
 /// How [`Analyser::walk`] ended.
 enum Walk {
-    /// At the address.
+    /// Reached the address.
     There,
     /// The address is in this block.
     Within(Block),
-    /// The code ends before.
+    /// Code is missing before the address.
     NoCode,
-    /// The address is behind.
+    /// The address is below the current one.
     Elsewhere,
 }
 
-/// Is the path of a Q element known?
+/// Certainty of the path of a Q element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Path {
-    /// So far.
+    /// Certain so far.
     Open,
-    /// No further.
+    /// Not certain from here on.
     Closed,
-    /// It cannot be the one that the program has.
+    /// Not a path of the program.
     Wrong,
 }
 
-/// Which instruction made a system call, and its immediate.
+/// The instruction of a system call, and its immediate.
 type Call = (Option<Syscall>, Option<u64>);
 
-/// Which system call an instruction is, and its immediate.
+/// The system call that an instruction makes, and its immediate.
 fn syscall_of(isa: Isa, word: u32, length: u64) -> Call {
     match isa {
         Isa::A64 => {

@@ -1,71 +1,41 @@
 //! CoreSight formatted frames: the bytes of several trace ids in 16-byte frames.
 //!
-//! In a frame an even byte with bit 0 set changes the trace id, else it is data whose bit 0 comes from the
-//! flags in byte 15; odd bytes are data. When an id changes and its flag is set, the next byte still
-//! belongs to the old id. Id 0 is padding. Since id 0x7f is never used, an even `ff` opens a
-//! synchronisation: `ff ff ff 7f` between frames, `ff 7f` between the halfwords of one.
+//! An even byte of a frame with bit 0 set changes the trace id; otherwise it is data, whose bit 0 comes from the flags
+//! in byte 15. Odd bytes are data. If the flag of an id change is set, the next byte still belongs to the old id. Id 0
+//! is padding. Id 0x7f is never used, so an even `ff` starts a synchronisation: `ff ff ff 7f` between frames, `ff 7f`
+//! between the halfwords of one.
 
-/// How trace bytes lie in a buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Framing {
-    /// The bytes of one trace unit as they are.
-    #[default]
-    Raw,
-    /// 16-byte frames, aligned to the start of the buffer.
-    Coresight,
-    /// Frames between frame synchronisations, which may start anywhere; captured by a probe. Blocks of
-    /// 512 bytes with an 8-byte footer each are recognised.
-    Dstream,
-}
+use crate::config::Framing;
 
-impl Framing {
-    /// By the word that a snapshot uses for it.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word.trim().to_ascii_lowercase().as_str() {
-            "source_data" => Framing::Raw,
-            "coresight" => Framing::Coresight,
-            "dstream_coresight" => Framing::Dstream,
-            _ => return None,
-        })
-    }
-
-    /// The word that a snapshot uses for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Framing::Raw => "source_data",
-            Framing::Coresight => "coresight",
-            Framing::Dstream => "dstream_coresight",
-        }
-    }
-}
-
-/// The word of a frame synchronisation.
-const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
-/// The word of a half-frame synchronisation.
+/// Bytes of a frame.
+pub(crate) const FRAME: usize = 16;
+/// A frame synchronisation.
+pub(super) const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
+/// A half-frame synchronisation.
 const HSYNC: [u8; 2] = [0xff, 0x7f];
-/// A probe's block: data and a footer.
+/// Bytes of a probe's block, and of the footer at its end.
 const BLOCK: usize = 512;
 const FOOTER: usize = 8;
 
-/// Bytes of one trace id, and where they lie in the buffer.
+/// Bytes of one trace id, and their places in the buffer.
 #[derive(Clone, Debug, Default)]
-pub struct Piece {
+pub struct Deframed {
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// Where the bytes lie in the buffer.
+    /// Places of the bytes in the buffer.
     map: Vec<Stretch>,
-    /// Indexes in `bytes` before which some are missing: the buffer was overwritten there.
+    /// Indexes in `bytes` where some are missing: the buffer was overwritten there.
     pub breaks: Vec<usize>,
 }
 
-/// Bytes that lie one after the other in the buffer, or in whole frames one after the other.
+/// Bytes that are consecutive in the buffer, or fill consecutive frames.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
-    /// Index of the first; before the piece's start once bytes were taken off it.
+    /// Index of the first byte; negative once bytes before it were consumed.
     start: i64,
-    /// Its offset in the buffer.
+    /// Offset of the first byte in the buffer.
     offset: u64,
-    /// Bytes before one is left out: 15 in whole frames.
+    /// Number of bytes before one is left out: 15 in whole frames.
     every: u64,
 }
 
@@ -79,14 +49,14 @@ impl Stretch {
     }
 }
 
-impl Piece {
+impl Deframed {
     #[inline]
     fn push(&mut self, byte: u8, offset: u64) {
         self.stretch(offset, u64::MAX);
         self.bytes.push(byte);
     }
 
-    /// The next byte lies at `offset`.
+    /// The next byte is at `offset` in the buffer.
     #[inline]
     fn stretch(&mut self, offset: u64, every: u64) {
         let index = self.bytes.len();
@@ -108,12 +78,12 @@ impl Piece {
         self.map.get(*cursor).map_or(0, |stretch| stretch.offset(index))
     }
 
-    /// The hint for [`offset`](Piece::offset) at `index`.
+    /// The hint for [`offset`](Deframed::offset) at `index`.
     pub fn cursor(&self, index: usize) -> usize {
         self.map.partition_point(|stretch| stretch.start <= index as i64).saturating_sub(1)
     }
 
-    /// Forgets the first `count` bytes.
+    /// Drops the first `count` bytes.
     pub fn consume(&mut self, count: usize) {
         if count == 0 {
             return;
@@ -131,16 +101,16 @@ impl Piece {
     }
 }
 
-/// Takes the bytes of one trace id out of a buffer of frames, piece by piece.
+/// Unpacks the bytes of one trace id from a buffer of frames, some at a time.
 #[derive(Clone, Debug)]
 pub struct Frames {
     /// Next byte of the buffer.
     at: usize,
-    /// The id that bytes belong to; none is known before the first change.
+    /// The current trace id; `None` before the first change.
     id: Option<u8>,
-    /// Blocks with footers.
+    /// The buffer has blocks with footers.
     blocks: bool,
-    /// The first synchronisation is still to be found.
+    /// The first synchronisation is not found yet.
     searching: bool,
 }
 
@@ -170,19 +140,19 @@ impl Frames {
         let searching = framing == Framing::Dstream && find(buffer, 0, false).is_some();
         let mut frames = Frames { at: 0, id: None, blocks: false, searching };
         if searching && buffer.len() >= BLOCK && buffer.len().is_multiple_of(BLOCK) {
-            // Footers shift the frames: with them taken out fewer synchronisations fall into a frame.
+            // Footers shift the frames: without them, fewer synchronisations are inside a frame.
             let torn = |blocks| Frames { blocks, ..frames.clone() }.torn(buffer);
             frames.blocks = torn(true) < torn(false);
         }
         frames
     }
 
-    /// Bytes of the buffer that were taken apart.
+    /// Number of bytes of the buffer that were unpacked.
     pub fn position(&self) -> u64 {
         self.at as u64
     }
 
-    /// How many frames are cut short by a synchronisation.
+    /// Number of frames that a synchronisation cuts short.
     fn torn(mut self, buffer: &[u8]) -> usize {
         let mut torn = 0;
         let mut frame = [(0, 0); 16];
@@ -192,13 +162,13 @@ impl Frames {
         torn
     }
 
-    /// Appends bytes of `id` to `piece` until it has `limit` bytes; false at the end of `buffer`.
-    pub fn pull(&mut self, buffer: &[u8], id: u8, limit: usize, piece: &mut Piece) -> bool {
+    /// Appends bytes of `id` to `out` until it has `limit` bytes; false at the end of `buffer`.
+    pub fn pull(&mut self, buffer: &[u8], id: u8, limit: usize, out: &mut Deframed) -> bool {
         let mut frame = [(0, 0); 16];
-        while piece.bytes.len() < limit {
+        while out.bytes.len() < limit {
             if !self.searching && !self.blocks {
-                self.fast(buffer, id, limit, piece);
-                if piece.bytes.len() >= limit {
+                self.fast(buffer, id, limit, out);
+                if out.bytes.len() >= limit {
                     return true;
                 }
             }
@@ -206,12 +176,12 @@ impl Frames {
                 None => return false,
                 Some(Step::Frame(len)) => self.slow(&frame[..len], &mut |owner, byte, offset| {
                     if owner == Some(id) {
-                        piece.push(byte, offset);
+                        out.push(byte, offset);
                     }
                 }),
                 Some(Step::Barrier) => {
                     self.id = None;
-                    piece.breaks.push(piece.bytes.len());
+                    out.breaks.push(out.bytes.len());
                 }
                 Some(Step::Sync | Step::Torn) => {}
             }
@@ -221,30 +191,30 @@ impl Frames {
 
     /// Frames without an id change: fifteen bytes at once.
     #[inline]
-    fn fast(&mut self, buffer: &[u8], id: u8, limit: usize, piece: &mut Piece) {
+    fn fast(&mut self, buffer: &[u8], id: u8, limit: usize, out: &mut Deframed) {
         let wanted = self.id == Some(id);
         while let Some(chunk) = buffer.get(self.at..).and_then(|rest| rest.first_chunk::<16>()) {
             let frame = u128::from_le_bytes(*chunk);
-            if frame & IDS != 0 || piece.bytes.len() >= limit {
+            if frame & IDS != 0 || out.bytes.len() >= limit {
                 return;
             }
             if wanted {
                 let data = frame | FLAGS[usize::from(chunk[15])];
-                piece.stretch(self.at as u64, 15);
-                piece.bytes.extend_from_slice(&data.to_le_bytes()[..15]);
+                out.stretch(self.at as u64, 15);
+                out.bytes.extend_from_slice(&data.to_le_bytes()[..15]);
             }
             self.at += 16;
         }
     }
 
-    /// One frame, byte by byte; a short one at the end has no flags.
+    /// One frame, byte by byte; an incomplete one at the end has no flags.
     fn slow(&mut self, frame: &[(u8, u64)], put: &mut impl FnMut(Option<u8>, u8, u64)) {
         let flags = if frame.len() == 16 { frame[15].0 } else { 0 };
-        let mut late = None;
+        let mut next_id = None;
         for (index, &(byte, offset)) in frame.iter().take(15).enumerate() {
             if index % 2 == 1 {
                 put(self.id, byte, offset);
-                if let Some(id) = late.take() {
+                if let Some(id) = next_id.take() {
                     self.id = Some(id);
                 }
             } else {
@@ -252,13 +222,13 @@ impl Frames {
                 if byte & 1 == 0 {
                     put(self.id, byte | flag, offset);
                 } else if flag == 1 {
-                    late = Some(byte >> 1);
+                    next_id = Some(byte >> 1);
                 } else {
                     self.id = Some(byte >> 1);
                 }
             }
         }
-        if let Some(id) = late {
+        if let Some(id) = next_id {
             self.id = Some(id);
         }
     }
@@ -273,7 +243,7 @@ impl Frames {
         let mut syncs = 0;
         while len < 16 {
             let Some((pair, next)) = self.pair(buffer) else {
-                // What is left of a frame at the end cannot be told apart from padding: its flags are lost.
+                // An incomplete frame at the end lacks its flags, and could be padding.
                 return None;
             };
             if pair[0].0 == 0xff {
@@ -307,7 +277,7 @@ impl Frames {
         Some(Step::Frame(len))
     }
 
-    /// The next two bytes with their offsets, and the place behind them; footers are stepped over.
+    /// The next two bytes with their offsets, and the place after them; footers are skipped.
     fn pair(&self, buffer: &[u8]) -> Option<([(u8, u64); 2], usize)> {
         let mut at = self.at;
         let mut pair = [(0, 0); 2];
@@ -322,27 +292,27 @@ impl Frames {
     }
 }
 
-/// What [`Frames::frame`] met.
+/// A result of [`Frames::frame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A frame of so many bytes.
+    /// A frame of this many bytes.
     Frame(usize),
     /// Synchronisations before a frame.
     Sync,
     /// A synchronisation inside a frame: the frame is lost.
     Torn,
-    /// Four in a row: what follows does not continue what was before.
+    /// Four synchronisations in a row: the bytes after them do not continue those before.
     Barrier,
 }
 
 /// The first frame synchronisation at or after `from`.
 fn find(buffer: &[u8], from: usize, blocks: bool) -> Option<usize> {
     let found = buffer.get(from..)?.windows(4).position(|window| window == FSYNC)? + from;
-    // A footer is no place for one.
+    // Not inside a footer.
     if blocks && found % BLOCK >= BLOCK - FOOTER { find(buffer, found + 1, blocks) } else { Some(found) }
 }
 
-/// The trace ids in a buffer and how many bytes each has, by id; padding is left out.
+/// The trace ids in a buffer and the number of bytes of each, without padding.
 pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
     let mut counts = [0u64; 128];
     let mut frames = Frames::new(framing, buffer);
@@ -367,16 +337,16 @@ mod tests {
     use crate::transport::frames::write::frame;
     use proptest::prelude::*;
 
-    fn pull(framing: Framing, buffer: &[u8], id: u8, limit: usize) -> Piece {
+    fn pull(framing: Framing, buffer: &[u8], id: u8, limit: usize) -> Deframed {
         let mut frames = Frames::new(framing, buffer);
-        let mut all = Piece::default();
-        let mut piece = Piece::default();
+        let mut all = Deframed::default();
+        let mut piece = Deframed::default();
         loop {
             let more = frames.pull(buffer, id, limit, &mut piece);
             for index in 0..piece.bytes.len() {
                 all.push(piece.bytes[index], piece.offset(index, &mut 0));
             }
-            piece = Piece::default();
+            piece = Deframed::default();
             if !more {
                 return all;
             }
@@ -491,7 +461,7 @@ mod tests {
         let mut buffer = frame(&[(5, &[1; 14])]);
         buffer.extend([FSYNC; 4].concat());
         buffer.extend(frame(&[(5, &[2; 14])]));
-        let mut piece = Piece::default();
+        let mut piece = Deframed::default();
         Frames::new(Framing::Coresight, &buffer).pull(&buffer, 5, usize::MAX, &mut piece);
         assert_eq!((piece.bytes.len(), piece.breaks), (28, vec![14]));
     }

@@ -1,57 +1,56 @@
-//! CoreSight frames of several trace ids, as they come: the mirror of [`Frames`](crate::Frames).
+//! Writing CoreSight frames: the mirror of [`Frames`](crate::Frames).
 
 use std::collections::VecDeque;
 
-/// A frame synchronisation, as `dstream_coresight` has them.
-const FSYNC: [u8; 4] = [0xff, 0xff, 0xff, 0x7f];
+use super::read::FSYNC;
 
-/// Puts bytes of several trace ids into frames.
+/// Packs bytes of several trace ids into frames, in the order in which they arrive.
 ///
 /// ```
-/// use trackway_ete::{FrameWriter, Frames, Framing, Piece};
+/// use trackway_ete::{Deframed, FrameWriter, Frames, Framing};
 /// let mut writer = FrameWriter::new(Some(4));
 /// for round in 0..100 {
 ///     writer.write(0x10, &[round]);
 ///     writer.write(0x11, &[round, 0x80 | round]);
 /// }
 /// let buffer = writer.finish();
-/// let mut piece = Piece::default();
-/// Frames::new(Framing::Dstream, &buffer).pull(&buffer, 0x10, usize::MAX, &mut piece);
-/// assert_eq!(piece.bytes, (0..100).collect::<Vec<u8>>());
+/// let mut out = Deframed::default();
+/// Frames::new(Framing::Dstream, &buffer).pull(&buffer, 0x10, usize::MAX, &mut out);
+/// assert_eq!(out.bytes, (0..100).collect::<Vec<u8>>());
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct FrameWriter {
-    /// Bytes that do not fill a frame yet.
+    /// Trace ids and bytes that do not fill a frame yet.
     waiting: VecDeque<(u8, u8)>,
-    /// The id that bytes belong to, at the reader.
+    /// The current trace id of a reader.
     id: Option<u8>,
     out: Vec<u8>,
-    /// Frames between synchronisations, and since the last.
+    /// Number of frames between synchronisations, and so far.
     every: Option<u32>,
     frames: u32,
 }
 
 impl FrameWriter {
-    /// With a frame synchronisation before every so many frames, or aligned frames and none.
+    /// Writes a frame synchronisation before every `every` frames, or aligned frames without any.
     pub fn new(every: Option<u32>) -> Self {
         FrameWriter { every, ..FrameWriter::default() }
     }
 
-    /// Bytes of a trace id. Ids 1 to 0x6f are for sources.
+    /// Adds bytes of a trace id, 1 to 0x6f.
     pub fn write(&mut self, id: u8, bytes: &[u8]) {
         self.waiting.extend(bytes.iter().map(|&byte| (id, byte)));
-        // No frame takes more than 15 bytes; the one behind them tells how the last place is used.
+        // A frame takes at most 15 bytes; the byte after them decides how its last place is used.
         while self.waiting.len() > 16 {
             self.frame();
         }
     }
 
-    /// Takes the frames that are full.
+    /// Takes the complete frames.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
     }
 
-    /// Fills the last frame with padding; gives what was not taken.
+    /// Fills the last frame with padding and returns the frames not taken yet.
     pub fn finish(mut self) -> Vec<u8> {
         while !self.waiting.is_empty() {
             self.frame();
@@ -84,7 +83,7 @@ impl FrameWriter {
             }
             let next = self.waiting.front().map_or(0, |next| next.0);
             if next != id && at < 14 {
-                // The odd byte behind an id change can still be the old id's.
+                // The odd byte after an id change can still belong to the old id.
                 frame[at] = next << 1 | 1;
                 frame[15] |= 1 << (at / 2);
                 frame[at + 1] = byte;
@@ -99,14 +98,14 @@ impl FrameWriter {
     }
 }
 
-/// Puts bytes of several trace ids into aligned frames without synchronisations. Padding fills the last frame.
+/// Packs bytes of several trace ids into aligned frames without synchronisations; padding fills the last frame.
 ///
 /// ```
-/// use trackway_ete::{Frames, Framing, Piece, frame};
+/// use trackway_ete::{Deframed, Frames, Framing, frame};
 /// let buffer = frame(&[(0x10, &[1, 2, 3]), (0x11, &[4, 5]), (0x10, &[6])]);
-/// let mut piece = Piece::default();
-/// Frames::new(Framing::Coresight, &buffer).pull(&buffer, 0x10, usize::MAX, &mut piece);
-/// assert_eq!(piece.bytes, [1, 2, 3, 6]);
+/// let mut out = Deframed::default();
+/// Frames::new(Framing::Coresight, &buffer).pull(&buffer, 0x10, usize::MAX, &mut out);
+/// assert_eq!(out.bytes, [1, 2, 3, 6]);
 /// ```
 pub fn frame(pieces: &[(u8, &[u8])]) -> Vec<u8> {
     let mut writer = FrameWriter::new(None);

@@ -10,10 +10,9 @@ use std::sync::Arc;
 use trackway_core::{Privilege, Security, SharedBytes};
 use trackway_image::{Image, Space};
 
-use crate::config::{Config, Unusable, number, unusable};
-use crate::lift::Trace;
+use crate::config::{Config, Framing, Unusable, number, unusable};
 use crate::profile::Profile;
-use crate::transport::frames::read::Framing;
+use crate::transport::input::TraceSource;
 
 /// The name of the file that makes a folder a snapshot.
 pub const SNAPSHOT_INI: &str = "snapshot.ini";
@@ -280,7 +279,7 @@ impl Snapshot {
         &mut self,
         open: &dyn Fn(&Path) -> std::io::Result<SharedBytes>,
         base: &dyn Fn() -> Image,
-    ) -> Vec<Trace> {
+    ) -> Vec<TraceSource> {
         let mut images: Vec<(Vec<Dump>, Arc<Image>)> = Vec::new();
         let mut buffers: BTreeMap<PathBuf, SharedBytes> = BTreeMap::new();
         let mut traces = Vec::new();
@@ -304,7 +303,7 @@ impl Snapshot {
                     data
                 }
             };
-            traces.push(Trace { config: source.config.clone(), framing: source.framing, data, image });
+            traces.push(TraceSource { config: source.config.clone(), framing: source.framing, data, image });
         }
         traces
     }
@@ -317,7 +316,7 @@ fn read_source(unit: &Device, core: Option<&Device>) -> Result<Config, Unusable>
     let mut config = Config::from_registers(&unit.name, unit.registers.clone(), Some(ete))?;
     if let Some(core) = core {
         config.core = core.name.clone();
-        config.profile = Profile::of(&core.kind, &config.dialect);
+        config.profile = Profile::of(&core.kind, config.dialect.minor);
     }
     Ok(config)
 }

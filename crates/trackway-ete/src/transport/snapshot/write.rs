@@ -8,13 +8,11 @@ use std::path::{Path, PathBuf};
 use trackway_core::{Context, Privilege, Result, Security};
 use trackway_image::{Image, Space};
 
-use crate::config::Config;
-use crate::encode::{BufferSettings, settings_to_toml};
-use crate::lower::{Deliver, Written};
-use crate::transport::buffer::TraceBuffer;
-use crate::transport::frames::read::Framing;
+use super::read::SNAPSHOT_INI;
+use crate::config::{Config, Framing, to_toml};
+use crate::transport::buffer::{BufferSettings, TraceBuffer};
 use crate::transport::frames::write::FrameWriter;
-use crate::transport::snapshot::read::SNAPSHOT_INI;
+use crate::transport::output::{UnitSink, WrittenSource};
 
 /// Frames between two synchronisations, where there are any.
 const FRAMES_PER_SYNC: u32 = 64;
@@ -79,19 +77,19 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<()> {
+    fn write_text(&self, name: &str, text: &str) -> Result<()> {
         Ok(std::fs::write(self.folder.join(name), text)?)
     }
 
     /// The `.ini` files.
-    fn describe(&self, written: &[Written]) -> Result<()> {
+    fn describe(&self, written: &[WrittenSource]) -> Result<()> {
         let mut devices = Vec::new();
         let mut dumps = Dumps::default();
         for (n, source) in written.iter().enumerate() {
             let core = format!("cpu_{n}.ini");
-            self.write(&core, &dumps.core_ini(&source.config.core, &source.image, &self.folder)?)?;
+            self.write_text(&core, &dumps.core_ini(&source.config.core, &source.image, &self.folder)?)?;
             let unit = format!("ete_{n}.ini");
-            self.write(&unit, &unit_ini(&source.config))?;
+            self.write_text(&unit, &unit_ini(&source.config))?;
             devices.extend([core, unit]);
         }
         let list: String =
@@ -99,8 +97,8 @@ impl SnapshotWriter {
         let text = format!(
             "[snapshot]\nversion=1.0\ndescription=Written by Trackway\n\n[device_list]\n{list}\n[trace]\nmetadata=trace.ini\n"
         );
-        self.write(SNAPSHOT_INI, &text)?;
-        self.write("trace.ini", &self.trace_ini(written))?;
+        self.write_text(SNAPSHOT_INI, &text)?;
+        self.write_text("trace.ini", &self.trace_ini(written))?;
         let registers: Vec<_> = written
             .iter()
             .map(|source| {
@@ -108,10 +106,10 @@ impl SnapshotWriter {
                 (name.clone(), core.clone(), registers.clone())
             })
             .collect();
-        self.write("ete.toml", &settings_to_toml(&registers, self.framing))
+        self.write_text("ete.toml", &to_toml(&registers, self.framing))
     }
 
-    fn trace_ini(&self, written: &[Written]) -> String {
+    fn trace_ini(&self, written: &[WrittenSource]) -> String {
         let framed = self.frames.is_some();
         let count = if framed { 1 } else { written.len() };
         let names: Vec<String> = (0..count).map(|n| format!("buffer{n}")).collect();
@@ -133,8 +131,8 @@ impl SnapshotWriter {
     }
 }
 
-impl Deliver for SnapshotWriter {
-    fn deliver(&mut self, n: usize, bytes: &[u8]) -> Result<()> {
+impl UnitSink for SnapshotWriter {
+    fn write(&mut self, n: usize, bytes: &[u8]) -> Result<()> {
         let Some(settings) = self.buffer else { return self.pass(n, bytes) };
         while self.buffers.len() <= n {
             self.buffers.push(TraceBuffer::new(0, settings.bytes, settings.mode));
@@ -143,7 +141,7 @@ impl Deliver for SnapshotWriter {
         Ok(())
     }
 
-    fn close(&mut self, written: &[Written]) -> Result<()> {
+    fn finish(&mut self, written: &[WrittenSource]) -> Result<()> {
         for (n, buffer) in std::mem::take(&mut self.buffers).into_iter().enumerate() {
             self.pass(n, &buffer.collected())?;
         }
