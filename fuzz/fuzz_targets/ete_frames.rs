@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trackway_ete::{Frames, Framing, Deframed, frame, ids};
+use trackway_ete::{Deframed, Frames, Framing, frame, ids};
 
 fn pull(framing: Framing, buffer: &[u8], id: u8, step: usize) -> Vec<u8> {
     let mut frames = Frames::new(framing, buffer);

@@ -86,7 +86,10 @@ fn accesses(config: &Config, mut bytes: &[u8]) {
                 assert!(found.operand.is_none_or(|of| of == access.operand));
             }
             (Transfer::Request { access, lrid }, Decoded::Access(found)) => {
-                assert_eq!((found.dtype, found.dsize, found.pending), (access.dtype, access.dsize, Some(lrid)));
+                assert_eq!(
+                    (found.dtype, found.dsize, found.pending),
+                    (access.dtype, access.dsize, Some(lrid))
+                );
                 assert_eq!(found.daddr, layout.has_address.then_some(access.daddr));
                 under_way.push((lrid, access));
             }
@@ -140,7 +143,11 @@ fuzz_target!(|data: &[u8]| {
     let _ = check(Input::from_vec(bytes.to_vec()), &config, &mut |_| {});
     let lines = |jobs: usize| {
         let input = Input::from_vec(bytes.to_vec());
-        at_most(20_000, &mut lift_by(input, &config, Arc::clone(&image), &Plan { part_bytes: 20, ..Plan::new(jobs) }).unwrap())
+        at_most(
+            20_000,
+            &mut lift_by(input, &config, Arc::clone(&image), &Plan { part_bytes: 20, ..Plan::new(jobs) })
+                .unwrap(),
+        )
     };
     assert_eq!(lines(1), lines(3));
 });

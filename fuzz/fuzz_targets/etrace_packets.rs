@@ -72,7 +72,9 @@ fuzz_target!(|data: &[u8]| {
     let mut image = Image::default();
     image.add_raw("program", 0x8000, Arc::new(program.bytes()), Space::default()).unwrap();
     let image = Arc::new(image);
-    let lift = |jobs: usize| lift_by(input(), &config, Arc::clone(&image), &Plan { part_bytes: 30, ..Plan::new(jobs) }).unwrap();
+    let lift = |jobs: usize| {
+        lift_by(input(), &config, Arc::clone(&image), &Plan { part_bytes: 30, ..Plan::new(jobs) }).unwrap()
+    };
     // There may be billions of predicted branches.
     let lines = |jobs: usize| at_most(20_000, &mut lift(jobs));
     if let (Some(one), Some(two)) = (lines(1), lines(2)) {

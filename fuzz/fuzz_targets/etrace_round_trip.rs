@@ -55,7 +55,8 @@ fuzz_target!(|data: &[u8]| {
     let memory = image.memory(&Default::default());
     for jobs in [1, 2] {
         let input = Input::from_vec(bytes.clone());
-        let mut lift = lift_by(input, &config, Arc::clone(&image), &Plan { part_bytes: 40, ..Plan::new(jobs) }).unwrap();
+        let mut lift =
+            lift_by(input, &config, Arc::clone(&image), &Plan { part_bytes: 40, ..Plan::new(jobs) }).unwrap();
         let (mut batch, mut pcs) = (Batch::default(), Vec::new());
         while lift.fill(&mut batch).expect("our own trace") {
             for event in &batch.events {

@@ -67,8 +67,7 @@ fn etrace_is_the_same_for_any_number_of_threads() {
     let mut cases = 0;
     for case in std::fs::read_dir(repo("testdata/etrace")).expect("cases") {
         let folder = case.expect("a case").path();
-        let [trace, config] =
-            ["input", "config.toml"].map(|name| folder.join(name).display().to_string());
+        let [trace, config] = ["input", "config.toml"].map(|name| folder.join(name).display().to_string());
         same(&[&trace, "--config", &config]);
         cases += 1;
     }

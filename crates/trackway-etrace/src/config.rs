@@ -95,7 +95,7 @@ pub struct Config {
     pub filters: FilterConfig,
 }
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// Code that only some contexts see.
     #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
     pub struct ImageRule {
@@ -113,7 +113,7 @@ trackway_format::settings! {
     }
 }
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// Where traps go: the first that matches decides.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
     pub struct TrapVector {

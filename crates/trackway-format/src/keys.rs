@@ -55,7 +55,8 @@ pub enum When {
 /// Declares a settings struct: fields with their documentation, type and sample value, and the list `KEYS`.
 ///
 /// The struct implements `Default` and gets `Deserialize`: absent keys keep their default, unknown ones are refused. A
-/// sample is a TOML value as text, `(Table Sub::KEYS)` or `(Tables Sub::KEYS)`.
+/// sample is a TOML value as text, `(Table Sub::KEYS)` or `(Tables Sub::KEYS)`. With `serde;` in front the struct derives
+/// `Deserialize` and fields may have `#[serde(…)]` attributes; `serde` is then a dependency of the crate.
 ///
 /// ```
 /// trackway_format::settings! {
@@ -72,6 +73,27 @@ pub enum When {
 /// ```
 #[macro_export]
 macro_rules! settings {
+    (serde; $(#[$meta:meta])* $vis:vis struct $name:ident { $(
+        $(#[doc = $doc:literal])+
+        $(#[serde($($serde:tt)*)])?
+        $fvis:vis $field:ident: $ty:ty = $sample:tt,
+    )* }) => {
+        $(#[$meta])*
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields, default)]
+        $vis struct $name { $(
+            $(#[doc = $doc])+
+            $(#[serde($($serde)*)])?
+            $fvis $field: $ty,
+        )* }
+
+        impl $name {
+            /// All keys, in the order of the template.
+            $vis const KEYS: &'static [$crate::Key] = &[$(
+                $crate::Key { name: stringify!($field), doc: &[$($doc),+], sample: $crate::sample!($sample) },
+            )*];
+        }
+    };
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $(
         $(#[doc = $doc:literal])+
         $fvis:vis $field:ident: $ty:ty = $sample:tt,

@@ -54,7 +54,7 @@ pub enum Order {
     Retired,
 }
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// The data trace: `[data]` in a settings file, whose presence enables it.
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct DataConfig {

@@ -27,7 +27,7 @@ impl ResyncMode {
     }
 }
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// The encoder: `[encoder]` in a settings file.
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct EncoderConfig {

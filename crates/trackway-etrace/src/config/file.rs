@@ -12,7 +12,7 @@ use crate::modes::{Mode, SupportLayout};
 use crate::params::{PARAMETERS, Params};
 use crate::transport::Framing;
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// Every key of a settings file but the parameters of table 9.1, which are listed in [`PARAMETERS`].
     #[derive(Debug, Default, serde::Serialize)]
     struct File {

@@ -18,7 +18,7 @@ pub struct FilterConfig {
     pub dfilters: u16,
 }
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// `[[comparator]]`: a comparator unit (table 2.6).
     #[derive(Debug, serde::Serialize)]
     pub(super) struct ComparatorKeys {
@@ -90,7 +90,7 @@ impl From<ComparatorKeys> for Comparator {
     }
 }
 
-trackway_format::settings! {
+trackway_format::settings! { serde;
     /// `[[filter]]`: a filter (tables 2.4, 2.5). A key that is there must match.
     #[derive(Debug, serde::Serialize)]
     pub(super) struct FilterKeys {
