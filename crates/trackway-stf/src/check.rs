@@ -3,13 +3,15 @@
 //! The checker reads records, not events, so that a broken trace can be looked at. What needs the encoding
 //! (`opcode.rs`) is asked when a group is complete.
 
+pub(crate) mod encoding;
+
 use std::ops::ControlFlow;
 
 use trackway_core::{Finding, Isa, Result, Rule};
 
 use crate::fields::{Data, EventId, Register};
 use crate::header::instruction_set;
-use crate::opcode::Access;
+use self::encoding::Access;
 use crate::open::{Records, Trace};
 use crate::record::Record;
 use crate::rules::*;

@@ -1,460 +1,306 @@
-//! Records to events.
-//!
-//! An opcode record completes a group: what stands before it since the last one belongs to that
-//! instruction. A group with a fault or interrupt is an attempt of its instruction, not a retirement.
+//! Events of a trace: part after part for one reader, or parts on several threads for observers.
 
 mod common;
+mod group;
 mod sizes;
 
-use trackway_core::*;
+use std::ops::ControlFlow;
 
-use self::sizes::NamedSizes;
-use crate::config::{Config, ProcessId};
-use crate::fields::{Data, EventId, Register};
-use crate::header::{Header, instruction_set};
+use trackway_core::{
+    Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, Pool, in_order, observe_serially,
+};
+
+use crate::config::Config;
+use crate::container::{ChunkReader, Part, Parts};
+use crate::header::Header;
+use crate::layout::Layout;
+use crate::read::{Scan, Visit, scan};
 use crate::record::Record;
-use crate::values::{MODE_CHANGE, access, isa};
 
-/// Turns records into events, group by group. All of its state is here.
-#[derive(Clone, Debug)]
-pub(crate) struct Lifter {
+use self::group::Lifter;
+
+/// Records by descriptor.
+pub(crate) type Census = [u64; 256];
+
+/// Opcode records counted.
+fn instructions(census: &Census) -> u64 {
+    census[240] + census[241]
+}
+
+/// Events of an STF trace.
+#[derive(Debug)]
+pub struct Lift {
+    meta: Meta,
+    header: Header,
     config: Config,
-    /// ISA number; encoding modes are read against it.
-    isa_number: u16,
-    isa: Isa,
-    traps_on: TrapsOn,
-    named_sizes: Box<NamedSizes>,
-    /// Address of the next instruction, where known.
-    next: Option<u64>,
-    /// Target that a record of this group armed.
-    target: Option<u64>,
-    /// Start of this group's accesses in the batch.
-    accesses: Accesses,
-    /// The group has something beside its accesses: take the slow path.
-    special: bool,
-    /// INST_PC_TARGET of this group.
-    branch_target: Option<u64>,
-    /// Traps of this group, with the offsets of their records.
-    traps: Vec<(u64, Trap)>,
-    /// Context change that takes effect after the traps.
-    mode: Option<(u64, Context)>,
-    /// Micro-ops of this group.
-    micro_ops: Vec<u8>,
-    /// A bus access whose contents are still coming.
-    bus: Option<(u64, Bus)>,
-    /// Header records are not repeated as events.
-    in_header: bool,
+    parts: Parts,
+    /// The part at hand.
+    current: Option<Box<Current>>,
+    /// Where a part that was left because of an error stopped, and the bytes it had left.
+    failed: Option<(u64, u64)>,
+    /// Number of the next instruction.
+    number: u64,
+    /// Records read so far, by descriptor.
+    census: Census,
+    /// To be delivered with the next batch: what `resync` skipped.
+    gap: Option<(u64, Gap)>,
+    /// To be returned by the next call: the batch before it was delivered first.
+    pending: Option<Error>,
 }
 
-/// More records than any instruction has: a stream that never completes a group is damaged.
-const LARGEST_GROUP: usize = u16::MAX as usize;
+/// A part and what its records have said so far.
+#[derive(Debug)]
+struct Current {
+    part: Part,
+    lifter: Lifter,
+    layout: Layout,
+}
 
-impl Lifter {
-    pub(crate) fn new(header: &Header, config: Config) -> Self {
-        Lifter {
+impl Current {
+    fn new(part: Part, header: &Header, config: Config) -> Self {
+        let mut lifter = Lifter::new(header, config);
+        lifter.start_at(part.start_pc);
+        // Behind the first part the header has settled the layout.
+        let layout = if part.start_pc.is_some() { header.layout } else { Layout::default() };
+        Current { part, lifter, layout }
+    }
+
+    /// Lifts records until the batch is full; false when the part has ended.
+    fn fill(&mut self, batch: &mut Batch, census: &mut Census) -> Result<bool> {
+        let Current { part, lifter, layout } = self;
+        lifter.begin_batch(batch);
+        let mut filling = Filling { lifter, batch, census, failed: None };
+        let scanned = scan(&mut part.feed, part.base, layout, &mut filling);
+        let failed = filling.failed;
+        let more = match (scanned, failed) {
+            (_, Some(error)) | (Err(error), None) => Err(error),
+            (Ok(Scan::Stopped), None) => return Ok(true),
+            (Ok(Scan::Ended), None) => part.finish().map(|()| false),
+        };
+        lifter.end_part(part.base + part.feed.offset(), batch);
+        more
+    }
+
+    /// Where it stopped, and the bytes it has left.
+    fn place(&self) -> (u64, u64) {
+        (self.part.base + self.part.feed.offset(), self.part.left())
+    }
+}
+
+impl Lift {
+    pub(crate) fn new(header: Header, parts: Parts, config: Config) -> Self {
+        Lift {
+            meta: header.meta(),
+            header,
             config,
-            isa_number: header.isa.unwrap_or(isa::RISCV),
-            isa: header.instruction_set(),
-            traps_on: TrapsOn::new(header.instruction_set()),
-            named_sizes: Box::default(),
-            next: header.pc,
-            target: None,
-            accesses: Accesses::default(),
-            special: false,
-            branch_target: None,
-            traps: Vec::new(),
-            mode: None,
-            micro_ops: Vec::new(),
-            bus: None,
-            in_header: true,
+            parts,
+            current: None,
+            failed: None,
+            number: 0,
+            census: [0; 256],
+            gap: None,
+            pending: None,
         }
     }
 
-    /// Starts in the middle: at a chunk whose index entry gives the address.
-    pub(crate) fn start_at(&mut self, pc: Option<u64>) {
-        if pc.is_some() {
-            self.next = pc;
-            self.in_header = false;
+    /// Fills from the part at hand, or the next one; false when there is none.
+    fn fill_next(&mut self, batch: &mut Batch) -> Result<bool> {
+        if self.current.is_none() {
+            let Some(part) = self.parts.next_part()? else { return Ok(false) };
+            self.current = Some(Box::new(Current::new(part, &self.header, self.config)));
         }
-    }
-
-    /// A new batch begins; only between groups.
-    pub(crate) fn begin_batch(&mut self, batch: &Batch) {
-        self.accesses = batch.begin_accesses();
-    }
-
-    /// True if nothing of a group is pending, so that a batch may end here.
-    #[inline(always)]
-    pub(crate) fn between_groups(&self, batch: &Batch) -> bool {
-        !self.special
-            && self.bus.is_none()
-            && self.accesses.mem_start as usize == batch.mem.len()
-            && self.accesses.regs_start as usize == batch.regs.len()
-    }
-
-    pub(crate) fn lift(&mut self, offset: u64, record: &Record<'_>, batch: &mut Batch) -> Result<()> {
-        match *record {
-            Record::InstOpcode32 { opcode } => self.step(offset, opcode, 4, batch),
-            Record::InstOpcode16 { opcode } => self.step(offset, opcode.into(), 2, batch),
-            Record::InstMemAccess { address, size, attributes, access } => {
-                if batch.mem.len() - self.accesses.mem_start as usize > LARGEST_GROUP {
-                    return Err(endless(offset));
-                }
-                batch.mem.push(mem_access(address, size, attributes, access));
-                Ok(())
+        let Some(current) = &mut self.current else { return Ok(false) };
+        match current.fill(batch, &mut self.census) {
+            Ok(true) => {}
+            Ok(false) => self.current = None,
+            Err(error) => {
+                self.failed = Some(current.place());
+                self.current = None;
+                return Err(error);
             }
-            Record::InstMemContent { data } => self.content(offset, data, batch),
-            Record::InstPcTarget { pc } => {
-                (self.target, self.branch_target, self.special) = (Some(pc), Some(pc), true);
-                Ok(())
-            }
-            _ => self.lift_rare(offset, record, batch),
         }
+        Ok(true)
     }
 
-    /// An opcode record completes the group.
-    fn step(&mut self, offset: u64, opcode: u32, length: u8, batch: &mut Batch) -> Result<()> {
-        if self.bus.is_some() {
-            self.flush_bus(batch);
-        }
-        let Some(accesses) = batch.end_accesses(self.accesses) else { return Err(endless(offset)) };
-        self.sizes(opcode, &mut batch.mem[accesses.mem_start as usize..]);
-        let step = Step { pc: self.next, accesses, ..Step::new(0, opcode, length) };
-        self.special_step(offset, step, batch)
-    }
-
-    /// The instruction of a group that may have a target, events and micro-ops.
-    fn special_step(&mut self, offset: u64, mut step: Step, batch: &mut Batch) -> Result<()> {
-        if !self.traps.is_empty() || self.traps_on.covers(step.encoding, step.length) {
-            step.outcome = Outcome::Attempted;
-        }
-        if self.branch_target.is_some() {
-            step.taken = Some(true);
-        }
-        // A fetch fault has no instruction; writers put a no-op there.
-        let placeholder = self.traps.iter().any(|(_, trap)| {
-            trap.kind == TrapKind::Exception
-                && trap.cause.is_some_and(|cause| is_fetch_fault(self.isa, cause))
-        });
-        if self.branch_target.is_some() || placeholder || !self.micro_ops.is_empty() {
-            let micro_ops = batch.add_bytes(&self.micro_ops);
-            self.micro_ops.clear();
-            let extra = StepExtra {
-                target: self.branch_target.take(),
-                micro_ops,
-                placeholder,
-                ..StepExtra::default()
-            };
-            step.extra = batch.add_extra(extra);
-        }
-        batch.push(offset, EventKind::Step(step));
-        for (offset, trap) in self.traps.drain(..) {
-            let syscall_index = trap.syscall.and_then(|_| batch.words_of(trap.words).next());
-            batch.push_trap(offset, Trap { from: step.pc, syscall_index, ..trap });
-        }
-        if let Some((offset, context)) = self.mode.take() {
-            batch.push_context(offset, context);
-        }
-        self.next = match self.target.take() {
-            Some(target) => Some(target),
-            None => self.next.map(|pc| pc.wrapping_add(step.length.into())),
+    /// Does the first chunk hold as many instructions as the file says of each? Else numbers cannot be sought by it.
+    fn per_chunk_is_true(&self) -> bool {
+        let (Some(per_chunk), Some(chunks)) = (self.parts.per_chunk(), self.parts.chunks()) else {
+            return true;
         };
-        self.special = false;
-        self.accesses = batch.begin_accesses();
-        Ok(())
+        let Ok(mut first) = chunks.part(0) else { return false };
+        let mut markers = 0;
+        let mut visitor = |_: u64, record: &Record<'_>, _: &[u8]| {
+            markers += u64::from(record.is_marker());
+            ControlFlow::Continue(())
+        };
+        let scanned = scan(&mut first.feed, first.base, &mut Layout::default(), &mut visitor);
+        scanned.is_ok() && markers == per_chunk
     }
 
-    /// INST_MEM_CONTENT: the first word stays a word, more become bytes.
-    fn content(&mut self, offset: u64, data: u64, batch: &mut Batch) -> Result<()> {
-        let in_group = batch.mem.len() > self.accesses.mem_start as usize;
-        let Some(last) = batch.mem.last_mut().filter(|_| in_group) else { return Err(orphan(offset, 61)) };
-        match last.data {
-            Value::Unknown => last.data = Value::Word(data),
-            _ => last.data = append(last.data, data, &mut batch.bytes),
+    /// The next chunks on several threads, each shown to an observer of its own; false at the end.
+    fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
+        let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
+        let template = observer.fork();
+        let spare = Pool::default();
+        let range = self.parts.next_chunks(STRETCH * config.jobs);
+        let parts = range.map(move |chunk| (chunk, template.fork()));
+        let work = |(chunk, observer): (usize, Box<dyn Observer>)| {
+            let mut seen = Seen { observer, census: Box::new([0; 256]), failed: None };
+            let mut batch = spare.take_or(Batch::default);
+            match chunks.part(chunk) {
+                Ok(part) => {
+                    let current = Current::new(part, header, config);
+                    seen.all(current, (chunk as u64).saturating_mul(per_chunk), &mut batch);
+                }
+                Err(error) => seen.failed = Some((error, (0, 0))),
+            }
+            spare.put(batch);
+            seen
+        };
+        in_order(config.jobs, parts, work, |seen: Seen| {
+            self.parts.step_over();
+            observer.merge(seen.observer);
+            self.census.iter_mut().zip(&*seen.census).for_each(|(sum, n)| *sum += n);
+            self.number += instructions(&seen.census);
+            seen.failed.map_or(Ok(()), |(error, place)| {
+                self.failed = Some(place);
+                Err(error)
+            })
+        })?;
+        Ok(true)
+    }
+}
+
+/// Chunks per thread in one call of `observe`.
+const STRETCH: usize = 16;
+
+/// What a chunk showed.
+struct Seen {
+    observer: Box<dyn Observer>,
+    census: Box<Census>,
+    failed: Option<(Error, (u64, u64))>,
+}
+
+impl Seen {
+    fn all(&mut self, mut current: Current, first: u64, batch: &mut Batch) {
+        loop {
+            batch.clear();
+            batch.first_instruction = first.saturating_add(instructions(&self.census));
+            let more = current.fill(batch, &mut self.census);
+            if !batch.events.is_empty() {
+                self.observer.observe(batch);
+            }
+            match more {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.failed = Some((error, current.place())),
+            }
         }
-        Ok(())
+    }
+}
+
+/// A batch being filled.
+struct Filling<'f> {
+    lifter: &'f mut Lifter,
+    batch: &'f mut Batch,
+    census: &'f mut Census,
+    failed: Option<Error>,
+}
+
+impl Filling<'_> {
+    fn flow(&mut self, lifted: Result<()>) -> ControlFlow<()> {
+        self.failed = lifted.err();
+        let full = self.batch.is_full() && self.lifter.between_groups(self.batch);
+        if full || self.failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+impl Visit for Filling<'_> {
+    fn visit(&mut self, offset: u64, record: &Record<'_>, _: &[u8]) -> ControlFlow<()> {
+        self.census[usize::from(record.descriptor())] += 1;
+        let lifted = self.lifter.lift(offset, record, self.batch);
+        self.flow(lifted)
     }
 
-    fn lift_rare(&mut self, offset: u64, record: &Record<'_>, batch: &mut Batch) -> Result<()> {
-        if self.bus.is_some() && !matches!(record, Record::BusMasterContent { .. }) {
-            self.flush_bus(batch);
+    fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
+        let (len, lifted) = self.lifter.lift_common(bytes, start, layout, self.batch, self.census);
+        (len, self.flow(lifted))
+    }
+}
+
+impl Source for Lift {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        batch.clear();
+        if let Some(error) = self.pending.take() {
+            return Err(error);
         }
-        match *record {
-            Record::EndHeader {} => self.in_header = false,
-            Record::ForcePc { pc } => self.next = Some(pc),
-            Record::InstIem { mode } => {
-                let isa = instruction_set(self.isa_number, mode);
-                if !self.in_header {
-                    batch.push_context(offset, Context { isa: Some(isa), ..Context::default() });
-                }
-                self.isa = isa;
-                self.traps_on = TrapsOn::new(isa);
-                *self.named_sizes = NamedSizes::default();
-            }
-            Record::ProcessIdExt { first, second, third } => {
-                let [first, second, third] = [first, second, third].map(|word| Some(u64::from(word)));
-                let context = match self.config.process_id {
-                    ProcessId::Library => {
-                        Context { hw_thread: first, pid: second, tid: third, ..Context::default() }
-                    }
-                    ProcessId::Spec => Context { pid: first, tid: second, asid: third, ..Context::default() },
-                };
-                batch.push_context(offset, context);
-            }
-            Record::Comment { text } if !self.in_header => {
-                let text = batch.add_bytes(text.0);
-                batch.push(offset, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
-            }
-            Record::InstReg { register } => {
-                let access = reg_access(register, batch);
-                batch.regs.push(access);
-            }
-            Record::InstReadyReg { number } => batch.regs.push(RegAccess {
-                reg: Reg { class: RegClass::Other, number },
-                role: RegRole::Ready,
-                update: RegUpdate::Set,
-                value: Value::Unknown,
-                known: None,
-            }),
-            Record::PageTableWalk { address, first_use, size, entries } => {
-                let entries = batch.add_bytes(entries.0);
-                let walk = PageWalk { virtual_address: address, first_use, page_size: size.into(), entries };
-                batch.push_state(offset, State::PageWalk(walk));
-            }
-            Record::BusMasterAccess { address, size, master, index, attributes, access } => {
-                let bus = Bus {
-                    kind: mem_kind(access),
-                    address,
-                    size: size.into(),
-                    initiator: master,
-                    index,
-                    attributes,
-                    data: Value::Unknown,
-                    returned: Value::Unknown,
-                    result: None,
-                };
-                self.bus = Some((offset, bus));
-            }
-            Record::BusMasterContent { data } => match &mut self.bus {
-                Some((_, bus)) => bus.data = append(bus.data, data, &mut batch.bytes),
-                None => return Err(orphan(offset, 63)),
-            },
-            Record::Event { id, data } => self.event(offset, id, data, batch),
-            Record::EventPcTarget { pc } => {
-                (self.target, self.special) = (Some(pc), true);
-                if let Some((_, trap)) = self.traps.last_mut() {
-                    trap.to = Some(pc);
-                }
-            }
-            Record::InstMicroop { size, op } => {
-                self.special = true;
-                self.micro_ops.push(size);
-                self.micro_ops.extend_from_slice(&op.to_le_bytes());
-            }
-            Record::Transaction { .. } | Record::TransactionDependency { .. } | Record::ReserveEnd {} => {
-                let mut raw = Vec::new();
-                record.write(&mut raw, &Default::default());
-                let data = batch.add_bytes(&raw);
-                let code = record.descriptor().into();
-                batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Stf, code, data }));
-            }
-            Record::Reserved {} => {
-                return Err(ErrorKind::Illegal { found: 0 }.at(
-                    offset,
-                    "record",
-                    "descriptor",
-                    "STF_RESERVED (0)",
-                ));
-            }
-            _ => {}
+        if let Some((offset, gap)) = self.gap.take() {
+            batch.push_gap(offset, gap);
         }
-        if batch.regs.len() - self.accesses.regs_start as usize > LARGEST_GROUP
-            || self.micro_ops.len() > 5 * LARGEST_GROUP
-            || self.traps.len() > LARGEST_GROUP
+        batch.source = 0;
+        batch.first_instruction = self.number;
+        let before = instructions(&self.census);
+        // A part may end without an event: go on until there is one, or nothing more.
+        let result = loop {
+            match self.fill_next(batch) {
+                Ok(true) if batch.events.is_empty() => continue,
+                more => break more,
+            }
+        };
+        self.number += instructions(&self.census) - before;
+        match result {
+            Err(error) if !batch.events.is_empty() => {
+                self.pending = Some(error);
+                Ok(true)
+            }
+            Ok(more) => Ok(more || !batch.events.is_empty()),
+            result => result,
+        }
+    }
+
+    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
+        if self.config.jobs > 1
+            && self.current.is_none()
+            && self.gap.is_none()
+            && self.pending.is_none()
+            && let Some(chunks) = self.parts.chunks()
         {
-            return Err(endless(offset));
+            return self.observe_chunks(observer, &chunks);
         }
-        Ok(())
+        observe_serially(self, observer)
     }
 
-    fn event(&mut self, offset: u64, id: EventId, data: Data<'_>, batch: &mut Batch) {
-        if id.special {
-            let privilege = match (id.code, data.words().next()) {
-                (MODE_CHANGE, Some(0)) => Some(Privilege::U),
-                (MODE_CHANGE, Some(1)) => Some(Privilege::S),
-                (MODE_CHANGE, Some(2)) => Some(Privilege::H),
-                (MODE_CHANGE, Some(3)) => Some(Privilege::M),
-                _ => None,
-            };
-            let context = Context { privilege, ..Context::default() };
-            if self.traps.is_empty() {
-                batch.push_context(offset, context);
-            } else {
-                // The mode that a trap leads to holds after the instruction that trapped.
-                self.mode = Some((offset, context));
-            }
-            return;
+    fn resync(&mut self) -> Result<bool> {
+        let failed = self.failed.take();
+        // Records can only be entered at the start of a chunk: nothing else tells where one begins.
+        if self.parts.is_done() {
+            return Ok(false);
         }
-        let kind = if id.interrupt { TrapKind::Interrupt } else { TrapKind::Exception };
-        let words = batch.add_words(data.words());
-        let field = |n: usize| data.words().nth(n);
-        // The table "STF Exception Event and Event Meta-Data" says which field is the trap value.
-        let (value, syscall) = match (id.interrupt, id.code) {
-            (true, _) => (None, None),
-            (_, 0 | 1 | 3 | 12) => (field(0), None),
-            (_, 2) => (field(1), None),
-            (_, 4..=7 | 13 | 15) => (field(2), None),
-            (_, 8..=11) => (None, Some(Syscall::Ecall)),
-            _ => (None, None),
-        };
-        self.traps.push((offset, Trap { cause: Some(id.code), value, words, syscall, ..Trap::new(kind) }));
-        self.special = true;
-    }
-
-    fn flush_bus(&mut self, batch: &mut Batch) {
-        if let Some((offset, bus)) = self.bus.take() {
-            batch.push_state(offset, State::Bus(bus));
+        if let Some((offset, bytes @ 1..)) = failed {
+            self.gap = Some((offset, Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) }));
         }
+        Ok(true)
     }
 
-    /// The part ends: what no instruction completed is delivered all the same.
-    pub(crate) fn end_part(&mut self, offset: u64, batch: &mut Batch) {
-        self.flush_bus(batch);
-        if let Some(accesses) = batch.end_accesses(self.accesses)
-            && (accesses.mem_len > 0 || accesses.regs_len > 0)
-        {
-            self.sizes(0, &mut batch.mem[accesses.mem_start as usize..]);
-            batch.push_state(offset, State::Contents(accesses));
+    fn seek(&mut self, n: u64) -> Result<u64> {
+        if self.per_chunk_is_true() {
+            self.number = self.parts.seek(n);
         }
-        for (offset, trap) in self.traps.drain(..) {
-            batch.push_trap(offset, Trap { from: self.next, ..trap });
-        }
-        if let Some((offset, context)) = self.mode.take() {
-            batch.push_context(offset, context);
-        }
-        if let Some(target) = self.target.take() {
-            self.next = Some(target);
-        }
-        (self.special, self.branch_target) = (false, None);
-        self.micro_ops.clear();
-        self.accesses = batch.begin_accesses();
-    }
-}
-
-/// Is it the fetch that failed? RISC-V: misaligned, access fault, page fault; Arm: instruction aborts and a
-/// misaligned pc, by exception class.
-fn is_fetch_fault(isa: Isa, cause: u64) -> bool {
-    match isa {
-        Isa::Rv32 | Isa::Rv64 => matches!(cause, 0 | 1 | 12),
-        Isa::A64 | Isa::A32 | Isa::T32 => matches!(cause, 0x20..=0x22),
-        Isa::Other => false,
-    }
-}
-
-/// Encodings that trap and never retire, whether an EVENT says so or not.
-#[derive(Clone, Copy, Debug)]
-struct TrapsOn {
-    isa: Isa,
-    /// A mask, and what the bits under it are in all such opcodes of four bytes.
-    wide: (u32, u32),
-    /// The same for two bytes.
-    narrow: (u32, u32),
-}
-
-impl TrapsOn {
-    #[inline(always)]
-    fn new(isa: Isa) -> Self {
-        const ANY: (u32, u32) = (0, 0);
-        const NONE: (u32, u32) = (0, 1);
-        let (wide, narrow) = match isa {
-            // ECALL and EBREAK, C.EBREAK.
-            Isa::Rv32 | Isa::Rv64 => ((!(1 << 20), 0x73), (!0, 0x9002)),
-            // Exception generation.
-            Isa::A64 => ((0xff00_0000, 0xd400_0000), NONE),
-            Isa::A32 | Isa::T32 => (ANY, ANY),
-            _ => (NONE, NONE),
-        };
-        TrapsOn { isa, wide, narrow }
+        Ok(self.number)
     }
 
-    /// Nearly always enough to tell.
-    #[inline(always)]
-    fn may_cover(self, opcode: u32, length: u8) -> bool {
-        let (mask, value) = if length == 2 { self.narrow } else { self.wide };
-        opcode & mask == value
+    fn progress(&self) -> Option<(u64, u64)> {
+        let done = self.current.as_ref().map_or_else(|| self.parts.base(), |current| current.place().0);
+        Some((done, self.parts.total()?))
     }
 
-    fn covers(self, opcode: u32, length: u8) -> bool {
-        use trackway_isa::Control::{Breakpoint, SystemCall};
-        self.may_cover(opcode, length)
-            && matches!(trackway_isa::flow(self.isa, 0, opcode).control, SystemCall | Breakpoint)
+    fn census(&self) -> trackway_core::Census {
+        let counted =
+            |&(descriptor, name, _): &(u8, &'static str, _)| (name, self.census[usize::from(descriptor)]);
+        crate::RECORDS.iter().map(counted).filter(|(_, n)| *n > 0).collect()
     }
-}
-
-#[inline(always)]
-fn mem_access(address: u64, size: u16, attributes: u16, access: u8) -> MemAccess {
-    let access = MemAccess::new(mem_kind(access), address, size.into(), Value::Unknown);
-    MemAccess { attributes: attributes.into(), ..access }
-}
-
-fn mem_kind(access: u8) -> MemKind {
-    match access {
-        access::READ => MemKind::Read,
-        access::WRITE => MemKind::Write,
-        _ => MemKind::Unknown,
-    }
-}
-
-/// One more content word behind `value`.
-fn append(value: Value, word: u64, bytes: &mut Vec<u8>) -> Value {
-    let start = match value {
-        Value::Unknown => return Value::Word(word),
-        Value::Word(first) => {
-            let start = bytes.len();
-            bytes.extend_from_slice(&first.to_le_bytes());
-            start
-        }
-        // The contents of one access come without anything else that needs bytes between them.
-        Value::Bytes(span) => span.start as usize,
-    };
-    bytes.extend_from_slice(&word.to_le_bytes());
-    Value::Bytes(Span { start: start as u32, len: (bytes.len() - start) as u32 })
-}
-
-fn reg_access(register: Register<'_>, batch: &mut Batch) -> RegAccess {
-    let class = match (register.class(), register.number) {
-        (1, 32) => RegClass::Pc,
-        (1, _) => RegClass::Int,
-        (2, _) => RegClass::Float,
-        (3, _) => RegClass::Vector,
-        (4, _) => RegClass::Csr,
-        _ => RegClass::Other,
-    };
-    let number = if class == RegClass::Pc { 0 } else { register.number };
-    let role = match register.role() {
-        2 => RegRole::Source,
-        3 => RegRole::Destination,
-        _ => RegRole::State,
-    };
-    let value = match register.content.first_chunk::<8>() {
-        Some(word) if register.content.len() == 8 => Value::Word(u64::from_le_bytes(*word)),
-        _ => Value::Bytes(batch.add_bytes(register.content)),
-    };
-    RegAccess { reg: Reg { class, number }, role, update: RegUpdate::Set, value, known: None }
-}
-
-#[cold]
-fn orphan(offset: u64, descriptor: u8) -> Error {
-    let (item, section) = crate::record::describe(descriptor);
-    ErrorKind::Impossible { found: descriptor.into() }.at(offset, item, "", section)
-}
-
-#[cold]
-fn endless(offset: u64) -> Error {
-    ErrorKind::Impossible { found: LARGEST_GROUP as u64 }.at(
-        offset,
-        "instruction group",
-        "",
-        "STF File Anatomy",
-    )
 }

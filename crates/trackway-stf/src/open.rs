@@ -10,7 +10,7 @@ use crate::header::Header;
 use crate::layout::Layout;
 use crate::read::{Scan, Visit, scan};
 use crate::record::Record;
-use crate::source::Lift;
+use crate::lift::Lift;
 use crate::text::Text;
 
 /// An STF trace, opened.

@@ -2,11 +2,11 @@
 
 use trackway_core::*;
 
-use super::{Lifter, TrapsOn, mem_access};
+use super::Census;
+use super::group::{Lifter, TrapsOn, mem_access};
 use crate::layout::Layout;
 use crate::read::WINDOW;
 use crate::record::{Record, read_common};
-use crate::source::Census;
 
 impl Lifter {
     /// Lifts the common records at the front of `bytes` until the batch is full: gives their length.

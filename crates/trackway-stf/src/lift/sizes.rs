@@ -2,7 +2,7 @@
 
 use trackway_core::*;
 
-use super::Lifter;
+use super::group::Lifter;
 use crate::config::SizeUnit;
 
 impl Lifter {
@@ -70,5 +70,5 @@ impl NamedSizes {
 
 #[cold]
 fn look_up(isa: Isa, opcode: u32, size: u64) -> u64 {
-    crate::opcode::size_in_bytes(isa, opcode, size).unwrap_or(size)
+    crate::check::encoding::size_in_bytes(isa, opcode, size).unwrap_or(size)
 }
