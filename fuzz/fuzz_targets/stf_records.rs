@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
     let streamed = Trace::open(stream, config).expect("the header is good");
     assert_eq!(lines(whole), lines(streamed));
     let trace = Trace::open(Input::from_vec(file), config).expect("the header is good");
-    let _ = trackway_stf::check(trace, &mut |_| {});
+    let _ = trace.check(&mut |_| {});
 });
 
 fn lines(trace: Trace) -> Vec<String> {

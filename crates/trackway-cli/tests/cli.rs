@@ -166,7 +166,7 @@ fn check_finds_and_waives() {
     let trace = repo("testdata/stf/sort/trace.stf");
     assert_eq!(trackway(&["check", &trace]).status.code(), Some(0), "notes do not count");
     assert_eq!(trackway(&["check", "--strict", &trace]).status.code(), Some(1), "unless asked");
-    let waived = trackway(&["check", "--strict", "--waive", "STF-process-id-dialect", &trace]);
+    let waived = trackway(&["check", "--strict", "--waive", "stf.process-id-dialect", &trace]);
     assert_eq!(waived.status.code(), Some(0), "{}", text(&waived.stdout));
 
     let folder = Folder::new("check");
@@ -178,7 +178,7 @@ fn check_finds_and_waives() {
     let output = trackway(&["check", &bad]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        text(&output.stdout).contains("[STF-reserve-end-last, STFReserveEndRecord (255)]"),
+        text(&output.stdout).contains("[stf.reserve-end-last, STFReserveEndRecord (255)]"),
         "{}",
         text(&output.stdout)
     );

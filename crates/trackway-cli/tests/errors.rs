@@ -153,8 +153,8 @@ fn errors_read_well() {
         assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(3), why));
         assert!(!Path::new(&out).exists());
     }
-    let waived = error(&["check", &trace, "--waive", "STF-nonsense"]);
-    assert!(waived.contains("--waive STF-nonsense: there are no findings of this rule"), "{waived}");
+    let waived = error(&["check", &trace, "--waive", "stf.nonsense"]);
+    assert!(waived.contains("--waive stf.nonsense: there are no findings of this rule"), "{waived}");
     // Several notes are all in the JSON.
     let json: serde_json::Value =
         serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")])).unwrap();

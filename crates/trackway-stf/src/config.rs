@@ -1,15 +1,15 @@
-//! What must be known from outside: dialects that the bytes do not tell apart, and how to write.
+//! Settings: dialects that the records do not identify, and how to write.
 
 /// Settings for reading. The defaults suit the files that stf_lib's users have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Unit of INST_MEM_ACCESS and BUS_MASTER_ACCESS sizes.
     pub size_unit: SizeUnit,
-    /// What the words of PROCESS_ID_EXT are.
+    /// Meaning of the words of PROCESS_ID_EXT.
     pub process_id: ProcessId,
     /// Numbering of bus masters.
     pub bus_master: BusMaster,
-    /// Read versions that are not supported as if they were.
+    /// Try versions that are not supported.
     pub force: bool,
     /// Threads that decode chunks.
     pub jobs: usize,
@@ -27,10 +27,10 @@ impl Default for Config {
     }
 }
 
-/// Unit of access sizes: the text does not say, and writers differ.
+/// Unit of access sizes: the specification does not say, and writers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SizeUnit {
-    /// Told per record from the number of content records and the opcode.
+    /// Inferred for each record from its content records and the opcode.
     Auto,
     /// Bytes.
     Bytes,
@@ -43,7 +43,7 @@ pub enum SizeUnit {
 pub enum ProcessId {
     /// Hardware thread, process, thread (stf_lib).
     Library,
-    /// Process, thread, address space (the text of 1.3).
+    /// Process, thread, address space (specification 1.3).
     Spec,
 }
 
@@ -52,12 +52,12 @@ pub enum ProcessId {
 pub enum BusMaster {
     /// Core is 1 (stf_lib).
     Library,
-    /// Core is 0 (the text of 1.3).
+    /// Core is 0 (specification 1.3).
     Spec,
 }
 
 impl BusMaster {
-    /// Name of a master.
+    /// Name of a bus master.
     pub fn name(self, number: u8) -> &'static str {
         const NAMES: [&str; 7] = ["core", "gpu", "dma", "pcie", "srio", "icn", "accel"];
         let index = match self {
@@ -72,7 +72,7 @@ impl BusMaster {
 /// The file around the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Container {
-    /// Just the records.
+    /// The records alone.
     Plain,
     /// Chunks of zstd frames with an index.
     Zstf,
@@ -83,17 +83,17 @@ pub enum Container {
 pub struct WriteConfig {
     /// The file around the records.
     pub container: Container,
-    /// zstd level.
+    /// Compression level of zstd.
     pub level: i32,
     /// Instructions per chunk.
     pub chunk: u64,
-    /// Version to declare; the oldest that holds the content where not given.
+    /// Version to declare; by default the oldest that supports the content.
     pub version: Option<(u32, u32)>,
     /// Generator number in TRACE_INFO.
     pub generator: u8,
-    /// INST_IEM for AArch64, for which no text has a number.
+    /// INST_IEM for AArch64, which the specification does not assign.
     pub a64_iem: u16,
-    /// End with RESERVE_END, as 1.3 says and no reader in the field accepts.
+    /// End with RESERVE_END, which 1.3 asks for and existing readers reject.
     pub reserve_end: bool,
     /// Order of the words in PROCESS_ID_EXT.
     pub process_id: ProcessId,

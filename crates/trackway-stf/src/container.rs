@@ -1,40 +1,44 @@
 //! The file around the records: plain, or ZSTF with its chunks and index.
 //!
-//! Both come out as a list of [`Part`]s, each a stretch of records that can be read by itself. A plain
-//! file or a stream is one part; a mapped ZSTF file has one part per chunk.
+//! Both are read as a list of [`Part`]s, each a stretch of records that can be read alone. A plain file or a
+//! stream is one part; a mapped ZSTF file has one part per chunk.
 
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result, SharedBytes, Spare};
 
+use crate::config::Container;
+
 /// First bytes of the ZSTF container.
 pub const ZSTF_MAGIC: &[u8; 4] = b"ZSTF";
 /// First bytes of a plain file: the IDENTIFIER record.
 pub const PLAIN_MAGIC: &[u8; 4] = b"\x01STF";
 
-const HEADER: u64 = 20;
+/// Bytes of the ZSTF header: magic, instructions per chunk, index offset.
+pub(crate) const HEADER: u64 = 20;
+/// Bytes of an index entry: offset, start pc, uncompressed size.
 const ENTRY: u64 = 24;
-/// Chunks up to this size are decompressed at once; usual ones have one or two MiB.
+/// Chunks up to this size are decompressed at once; typical ones have one or two MiB.
 const AT_ONCE: usize = 1 << 26;
 const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
-/// A stretch of records that can be read by itself.
+/// A stretch of records that can be read alone.
 #[derive(Debug)]
 pub struct Part {
     /// The decompressed records.
     pub feed: Feed,
-    /// Offset of its first byte in the decompressed stream.
+    /// Offset of the first byte in the decompressed stream.
     pub base: u64,
-    /// Address of its first instruction, where the index says it.
+    /// Address of the first instruction, if the index has it.
     pub start_pc: Option<u64>,
-    /// Its place in the index, to report what is wrong with it.
+    /// Its index entry and the offset of that, for errors.
     chunk: Option<(Chunk, u64)>,
-    /// Where its decoder goes when it is done.
+    /// The decoder, and the pool that it returns to.
     decoder: Option<(Decoders, Box<Decoder>)>,
 }
 
-/// What decompresses a chunk at once; kept from chunk to chunk, for it is dear to make.
+/// Decompresses a whole chunk; reused from chunk to chunk, since it is expensive to create.
 struct Decoder {
     zstd: zstd::bulk::Decompressor<'static>,
     buffer: Vec<u8>,
@@ -58,7 +62,7 @@ impl Drop for Part {
 }
 
 impl Part {
-    /// Bytes of the part that were not consumed: by the index, or what is at hand.
+    /// Unread bytes of the part: according to the index, or those in the buffer.
     pub(crate) fn left(&self) -> u64 {
         match self.chunk {
             Some((chunk, _)) => chunk.size.saturating_sub(self.feed.offset()),
@@ -66,9 +70,9 @@ impl Part {
         }
     }
 
-    /// At the end of the part: is it as long as the index says?
+    /// Ends the part and compares its length with the index.
     pub fn finish(&mut self) -> Result<()> {
-        // After this nothing is left of it, whatever the index says.
+        // Taken, so that the part counts as read to its end even if the index has more.
         match self.chunk.take() {
             Some((chunk, entry)) if chunk.size != self.feed.offset() => {
                 Err(ErrorKind::Impossible { found: chunk.size }
@@ -80,18 +84,18 @@ impl Part {
     }
 }
 
-/// One chunk, as the index says.
+/// One chunk of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Offset of its frame in the file.
+    /// Offset of the frame in the file.
     pub offset: u64,
-    /// Where its frame ends at the latest.
+    /// Upper bound on the end of the frame.
     pub end: u64,
-    /// Address of its first instruction; 0 for the first chunk.
+    /// Address of the first instruction; 0 for the first chunk.
     pub start_pc: u64,
     /// Bytes after decompression.
     pub size: u64,
-    /// Offset of its first byte in the decompressed stream.
+    /// Offset of the first byte in the decompressed stream.
     pub base: u64,
 }
 
@@ -106,20 +110,20 @@ struct Zstf {
 }
 
 enum Plan {
-    /// Records as they come; `None` once taken.
+    /// One stream of records; `None` once taken.
     Stream(Option<Feed>),
-    /// Chunks by index.
+    /// Chunks of a mapped file.
     Chunks(Zstf),
 }
 
-/// An opened file: its parts, in order.
+/// An opened file as a sequence of parts.
 pub struct Parts {
     plan: Plan,
     next: usize,
-    /// What is wrong with the container although its records could be reached; reported at the end.
+    /// Damage of the container that leaves its records readable; returned at the end.
     damage: Option<Error>,
-    /// The container recognised.
-    pub container: crate::Container,
+    /// The container that was recognised.
+    pub container: Container,
     /// Length of a plain file.
     plain_len: Option<u64>,
 }
@@ -131,7 +135,7 @@ impl std::fmt::Debug for Parts {
 }
 
 impl Parts {
-    fn new(plan: Plan, damage: Option<Error>, container: crate::Container) -> Self {
+    fn new(plan: Plan, damage: Option<Error>, container: Container) -> Self {
         Parts { plan, next: 0, damage, container, plain_len: None }
     }
 
@@ -140,12 +144,12 @@ impl Parts {
         let mut feed = Feed::new(input);
         while feed.bytes().len() < HEADER as usize && feed.more()? {}
         if feed.bytes().get(..4) != Some(ZSTF_MAGIC) {
-            let container = crate::Container::Plain;
+            let container = Container::Plain;
             let plain_len = feed.is_whole().then_some(feed.bytes().len() as u64);
             return Ok(Parts { plain_len, ..Parts::new(Plan::Stream(Some(feed)), None, container) });
         }
         let (per_chunk, index_at) = read_header(feed.bytes())?;
-        let container = crate::Container::Zstf;
+        let container = Container::Zstf;
         match feed.into_input() {
             Input::Whole(bytes) => {
                 let all: &[u8] = (*bytes).as_ref();
@@ -158,7 +162,7 @@ impl Parts {
                         .at(all.len() as u64, "ZSTF chunk", "", "ZSTF")
                         .in_container()),
                     Err(damage) => {
-                        // The frames stand one behind the other: they can be read without the index.
+                        // The frames are adjacent, so they can be read without the index.
                         let end = frames_end(all);
                         let feed = decompress(Slice { bytes, at: HEADER as usize, end })?;
                         Ok(Parts::new(Plan::Stream(Some(feed)), Some(damage), container))
@@ -178,7 +182,7 @@ impl Parts {
         }
     }
 
-    /// How many parts there are.
+    /// Number of parts.
     pub fn len(&self) -> usize {
         match &self.plan {
             Plan::Stream(_) => 1,
@@ -186,12 +190,12 @@ impl Parts {
         }
     }
 
-    /// True if there is none.
+    /// True if there are no parts.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Is there nothing left to go on with?
+    /// True if no part is left.
     pub(crate) fn is_done(&self) -> bool {
         match &self.plan {
             Plan::Stream(feed) => feed.is_none(),
@@ -199,7 +203,7 @@ impl Parts {
         }
     }
 
-    /// Instructions per chunk, where there is an index.
+    /// Instructions per chunk, if there is an index.
     pub fn per_chunk(&self) -> Option<u64> {
         match &self.plan {
             Plan::Chunks(zstf) => Some(zstf.per_chunk),
@@ -207,7 +211,7 @@ impl Parts {
         }
     }
 
-    /// Bytes of the decompressed stream, where known beforehand.
+    /// Bytes of the decompressed stream, if known in advance.
     pub fn total(&self) -> Option<u64> {
         match &self.plan {
             Plan::Chunks(zstf) => zstf.chunks.last().map(|chunk| chunk.base + chunk.size),
@@ -215,7 +219,7 @@ impl Parts {
         }
     }
 
-    /// A feed over the first records, that leaves the parts as they are.
+    /// The first records, without consuming them.
     pub(crate) fn head(&mut self) -> Result<Head<'_>> {
         match &mut self.plan {
             Plan::Stream(feed) => Ok(Head::Stream(feed.as_mut())),
@@ -224,7 +228,7 @@ impl Parts {
         }
     }
 
-    /// The next part; `None` at the end. Damage of the container is told last.
+    /// The next part; `None` at the end. Damage of the container is returned last.
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
             Plan::Stream(feed) => {
@@ -242,7 +246,7 @@ impl Parts {
         self.damage.take().map_or(Ok(None), Err)
     }
 
-    /// Goes to the chunk with marker `n`; gives the number of its first marker.
+    /// Moves to the chunk with marker `n`; returns the number of its first marker.
     pub fn seek(&mut self, n: u64) -> u64 {
         let Plan::Chunks(zstf) = &self.plan else { return 0 };
         if zstf.per_chunk == 0 || zstf.chunks.is_empty() {
@@ -253,7 +257,7 @@ impl Parts {
         chunk * zstf.per_chunk
     }
 
-    /// Access to the chunks from several threads, where there is an index and more than one is left.
+    /// Access to the chunks from several threads, if more than one is left.
     pub(crate) fn chunks(&self) -> Option<ChunkReader> {
         match &self.plan {
             Plan::Chunks(zstf) if self.next + 1 < zstf.chunks.len() => Some(ChunkReader(zstf.clone())),
@@ -261,12 +265,12 @@ impl Parts {
         }
     }
 
-    /// The next chunks, `n` at most.
+    /// The next chunks, at most `n`.
     pub(crate) fn next_chunks(&self, n: usize) -> std::ops::Range<usize> {
         self.next..self.len().min(self.next + n)
     }
 
-    /// The next chunk is done.
+    /// Skips the next chunk, which another reader has done.
     pub(crate) fn step_over(&mut self) {
         self.next += 1;
     }
@@ -289,7 +293,7 @@ pub(crate) enum Head<'a> {
     Chunk(Part),
 }
 
-/// Opens chunks by number, from any thread.
+/// Reads chunks by number, from any thread.
 #[derive(Clone)]
 pub(crate) struct ChunkReader(Zstf);
 
@@ -304,7 +308,7 @@ impl Zstf {
         let chunk = self.chunks[n];
         let (feed, decoder) = match self.decode(&chunk) {
             Some((feed, decoder)) => (feed, Some(decoder)),
-            // Large, damaged, or not as long as the index says: piece by piece, as far as it goes.
+            // Large, damaged, or of another length than the index says: as a stream, as far as it can be read.
             None => {
                 let bytes = self.bytes.clone();
                 (decompress(Slice { bytes, at: chunk.offset as usize, end: chunk.end as usize })?, None)
@@ -313,7 +317,7 @@ impl Zstf {
         Ok(Part {
             feed,
             base: chunk.base,
-            // The first entry stores no address; the header does.
+            // The first entry has no address; FORCE_PC in the header does.
             start_pc: (n > 0).then_some(chunk.start_pc),
             chunk: Some((chunk, self.index_at + 8 + ENTRY * n as u64)),
             decoder: decoder.map(|decoder| (self.spare.clone(), decoder)),
@@ -345,12 +349,12 @@ fn read_header(bytes: &[u8]) -> Result<(u64, u64)> {
     }
 }
 
-/// A file whose writer never completed a chunk's index.
+/// The error of a file whose index was never written.
 fn unfinished(index_at: u64) -> Option<Error> {
     (index_at == 0).then(|| ErrorKind::Missing.at(12, "ZSTF header", "index offset", "ZSTF").in_container())
 }
 
-/// Reads the index and makes sure that every number in it is possible before any is used.
+/// Reads the index; every number in it is validated before use.
 fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
     if let Some(error) = unfinished(index_at) {
         return Err(error);
@@ -366,7 +370,7 @@ fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
     }
     let word = |at: u64| u64::from_le_bytes(all[at as usize..][..8].try_into().unwrap_or_default());
     let count = word(index_at);
-    // An empty index is for an empty file.
+    // Only an empty file has an empty index.
     if count > (len - index_at - 8) / ENTRY || (count == 0) != (index_at == HEADER) {
         return impossible(count, index_at, "chunk count");
     }
@@ -391,13 +395,13 @@ fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
     Ok(chunks)
 }
 
-/// Where the frames end in a file whose index cannot be used: they stand one behind the other.
+/// End of the frames in a file whose index cannot be used.
 fn frames_end(all: &[u8]) -> usize {
     let mut at = HEADER as usize;
     while let Some(rest) = all.get(at..).filter(|rest| rest.starts_with(ZSTD_MAGIC)) {
         match zstd::zstd_safe::find_frame_compressed_size(rest) {
             Ok(size) if size > 0 => at += size,
-            // A frame that is cut or damaged: what it holds before that is still good.
+            // A truncated or damaged frame: the start of it is still readable.
             _ => return all.len(),
         }
     }
@@ -406,12 +410,12 @@ fn frames_end(all: &[u8]) -> usize {
 
 fn decompress(frames: impl BufRead + Send + 'static) -> Result<Feed> {
     let mut decoder = zstd::stream::read::Decoder::with_buffer(frames)?;
-    // zstd's own ceiling for untrusted frames is 128 MiB of window; chunks need 2 MiB.
+    // 128 MiB, zstd's own limit for untrusted frames; chunks need 2 MiB.
     decoder.window_log_max(27)?;
     Ok(Feed::new(Input::Stream(Box::new(decoder))))
 }
 
-/// A piece of shared bytes, as a reader.
+/// A range of shared bytes, as a reader.
 struct Slice {
     bytes: SharedBytes,
     at: usize,

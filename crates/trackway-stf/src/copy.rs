@@ -1,47 +1,49 @@
-//! STF to STF: another container, the same records. Version, header and every byte are kept.
+//! STF to STF: the same records in another container. Version, header and every byte are kept.
 
 use std::ops::ControlFlow;
 
 use trackway_core::{Error, Output, Result};
 
 use crate::config::WriteConfig;
-use crate::fields::Text32;
-use crate::layout::Layout;
-use crate::open::Trace;
-use crate::read::Visit;
+use crate::fields::{Layout, Text32};
+use crate::read::{Records, Visit};
 use crate::record::Record;
 use crate::write::Writer;
 
-/// What a rewrite carried over.
+/// Counts of a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rewritten {
-    /// Records.
+pub struct Copied {
+    /// Records written.
     pub records: u64,
-    /// Instructions or transactions.
+    /// Instructions or transactions among them.
     pub markers: u64,
 }
 
-/// A group that no marker completes is cut here, so that memory stays bounded.
+/// Groups without a marker are split at this size, so that memory stays bounded.
 const LARGEST_GROUP: usize = 1 << 24;
 
-/// Writes all records of `trace` to `out`. Damage costs the chunk it is in: a comment stands for what is lost,
-/// the other chunks are written, and then its error is returned.
-pub fn rewrite(trace: Trace, out: Output, config: WriteConfig) -> Result<Rewritten> {
+/// Writes all records to `out`; the first instruction is at `start`. A chunk that cannot be read is replaced by a
+/// comment, the other chunks are written, and then the first error is returned.
+pub(crate) fn copy(
+    mut records: Records,
+    start: Option<u64>,
+    out: Output,
+    config: WriteConfig,
+) -> Result<Copied> {
     let mut writing = Writing {
-        pc: Pc::new(trace.header.pc),
+        pc: Pc::new(start),
         writer: Writer::new(out, config)?,
-        done: Rewritten::default(),
+        copied: Copied::default(),
         in_header: true,
         group: Vec::new(),
         failed: None,
     };
-    let mut records = trace.records();
     let (mut damage, mut lost) = (None, None);
     loop {
         let scanned = records.enter().and_then(|part| {
             let Some(start_pc) = part else { return Ok(false) };
             if let (Some(bytes), Some(pc)) = (lost.take(), start_pc) {
-                writing.go_on(bytes, pc);
+                writing.continue_at(bytes, pc);
             }
             records.scan_part(&mut writing).map(|_| true)
         });
@@ -54,7 +56,7 @@ pub fn rewrite(trace: Trace, out: Output, config: WriteConfig) -> Result<Rewritt
             Err(error) => {
                 damage.get_or_insert(error);
                 lost = records.skip_part();
-                // Without a header the rest would be no trace.
+                // Without a header the rest would not be a trace.
                 if lost.is_none() || writing.in_header {
                     break;
                 }
@@ -62,23 +64,23 @@ pub fn rewrite(trace: Trace, out: Output, config: WriteConfig) -> Result<Rewritt
         }
     }
     writing.writer.finish(&writing.group)?;
-    damage.map_or(Ok(writing.done), Err)
+    damage.map_or(Ok(writing.copied), Err)
 }
 
 struct Writing {
     pc: Pc,
     writer: Writer,
-    done: Rewritten,
+    copied: Copied,
     in_header: bool,
-    /// Records behind the last marker.
+    /// Records after the last marker.
     group: Vec<u8>,
-    /// Why the writer gave up.
+    /// Error of the writer, which ends the copy.
     failed: Option<Error>,
 }
 
 impl Writing {
-    /// Goes on at `pc` behind `bytes` that could not be read.
-    fn go_on(&mut self, bytes: u64, pc: u64) {
+    /// Continues at `pc` after `bytes` bytes that could not be read.
+    fn continue_at(&mut self, bytes: u64, pc: u64) {
         let text = match bytes {
             0 => "gap: a chunk could not be read".into(),
             _ => format!("gap: {bytes} bytes could not be read"),
@@ -93,7 +95,7 @@ impl Writing {
 
 impl Visit for Writing {
     fn visit(&mut self, _: u64, record: &Record<'_>, raw: &[u8]) -> ControlFlow<()> {
-        self.done.records += 1;
+        self.copied.records += 1;
         self.group.extend_from_slice(raw);
         self.pc.note(record);
         if matches!(record, Record::EndHeader {}) || self.group.len() > LARGEST_GROUP {
@@ -101,7 +103,7 @@ impl Visit for Writing {
             self.writer.header(&self.group);
             self.group.clear();
         } else if record.is_marker() {
-            self.done.markers += 1;
+            self.copied.markers += 1;
             self.failed = self.writer.group(&self.group, self.pc.next).err();
             self.group.clear();
         }
@@ -109,7 +111,7 @@ impl Visit for Writing {
     }
 }
 
-/// Follows the address from record to record.
+/// The instruction address, followed from record to record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pc {
     /// Address of the next instruction; 0 before any is known.

@@ -2,7 +2,18 @@
 
 use trackway_core::{Bytes, ErrorKind};
 
-use crate::layout::Layout;
+use crate::values::reg_class;
+
+/// Field widths that the header settles; [`Layout::note`] takes them from its records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Layout {
+    /// EVENT ids have 64 bits (feature bit 19).
+    pub event64: bool,
+    /// Content of a vector register, in 64-bit words; 0 without a VLEN_CONFIG.
+    pub vector_words: u16,
+    /// Bus protocol of transaction records (PROTOCOL_ID).
+    pub protocol: u8,
+}
 
 /// A field on the wire.
 pub(crate) trait Wire<'a>: Sized {
@@ -46,7 +57,7 @@ macro_rules! counted {
             #[inline]
             fn read(bytes: &mut Bytes<'a>, _: &Layout) -> Result<Self, ErrorKind> {
                 let count = bytes.$count()? as usize;
-                // A count that overflows is more than any input has.
+                // A byte count that overflows exceeds any input.
                 bytes.take(count.checked_mul($width).ok_or(ErrorKind::Truncated)?).map($name)
             }
             fn write(&self, out: &mut Vec<u8>, _: &Layout) {
@@ -70,7 +81,7 @@ counted! {
 }
 
 impl Data<'_> {
-    /// The words.
+    /// The data as 64-bit words.
     pub fn words(&self) -> impl ExactSizeIterator<Item = u64> + '_ {
         self.0.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word))
     }
@@ -84,14 +95,14 @@ impl Entries<'_> {
     }
 }
 
-/// Which event. On the wire 32 or 64 bits; the two top bits are flags in both forms.
+/// The id of an EVENT: 32 or 64 bits on the wire, the two top bits of which are flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventId {
-    /// Interrupt, not exception.
+    /// An interrupt; otherwise an exception.
     pub interrupt: bool,
-    /// A meta-event: mode change.
+    /// A meta-event, such as a mode change.
     pub special: bool,
-    /// Cause number.
+    /// Cause number, or the number of the meta-event.
     pub code: u64,
 }
 
@@ -115,25 +126,22 @@ impl Wire<'_> for EventId {
 /// Register class, role and content (STF InstRegRecord).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Register<'a> {
-    /// Number in its class.
+    /// Register number within its class.
     pub number: u16,
-    /// Class in the low half, role in the high half.
+    /// Class in bits 3:0, role in bits 7:4.
     pub meta: u8,
     /// Little-endian content: 8 bytes, or the vector length.
     pub content: &'a [u8],
 }
 
 impl Register<'_> {
-    /// Class of vector registers.
-    pub(crate) const VECTOR: u8 = 3;
-
-    /// Register class: 1 integer, 2 floating point, 3 vector, 4 CSR.
+    /// Register class, one of [`reg_class`](crate::values::reg_class).
     #[inline]
     pub fn class(&self) -> u8 {
         self.meta & 0xf
     }
 
-    /// Role: 1 state, 2 source, 3 destination.
+    /// Operand role, one of [`reg_role`](crate::values::reg_role).
     #[inline]
     pub fn role(&self) -> u8 {
         self.meta >> 4
@@ -145,7 +153,7 @@ impl<'a> Wire<'a> for Register<'a> {
     fn read(bytes: &mut Bytes<'a>, layout: &Layout) -> Result<Self, ErrorKind> {
         let (number, meta) = (bytes.u16()?, bytes.u8()?);
         // Without a vector length the content is one word, as in version 1.3.
-        let vector = meta & 0xf == Register::VECTOR && layout.vector_words > 0;
+        let vector = meta & 0xf == reg_class::VECTOR && layout.vector_words > 0;
         let words = if vector { layout.vector_words.into() } else { 1 };
         Ok(Register { number, meta, content: bytes.take(8 * words)? })
     }
@@ -153,7 +161,7 @@ impl<'a> Wire<'a> for Register<'a> {
     fn write(&self, out: &mut Vec<u8>, _: &Layout) {
         let [low, high] = self.number.to_le_bytes();
         match *self.content {
-            // Nearly all: one copy of a length that is known.
+            // The common case, as one copy of constant length.
             [a, b, c, d, e, f, g, h] => {
                 out.extend_from_slice(&[low, high, self.meta, a, b, c, d, e, f, g, h])
             }
@@ -168,9 +176,9 @@ impl<'a> Wire<'a> for Register<'a> {
 /// Typed values of a transaction: a count, then for each a type byte and 1, 2, 4 or 8 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata<'a> {
-    /// How many.
+    /// Number of values.
     pub count: u16,
-    /// The values as they are on the wire.
+    /// The values in wire form.
     pub raw: &'a [u8],
 }
 
@@ -193,11 +201,11 @@ impl<'a> Wire<'a> for Metadata<'a> {
     }
 }
 
-/// What the bus protocol adds to a transaction, as it is on the wire.
+/// Protocol-specific part of a transaction, in wire form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocol<'a>(pub &'a [u8]);
 
-/// The only protocol that has a layout.
+/// TileLink, the only protocol with a known layout.
 pub(crate) const TILELINK: u8 = 1;
 
 impl<'a> Wire<'a> for Protocol<'a> {

@@ -1,53 +1,53 @@
-//! The header record group: what a trace says about itself.
+//! The header record group.
 
 use std::ops::ControlFlow;
 
-use trackway_core::{Error, ErrorKind, FormatId, Isa, Meta, Producer, Result};
+use trackway_core::{Error, ErrorKind, Feed, FormatId, Input, Isa, Meta, Producer, Result};
 
 use crate::config::Config;
 use crate::container::{Head, PLAIN_MAGIC, Parts};
-use crate::layout::Layout;
+use crate::fields::Layout;
 use crate::read::scan;
 use crate::record::Record;
 use crate::values;
 
-/// The header, collected. Absent records are `None` or empty.
+/// The header. Fields of absent records are `None` or empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// VERSION.
+    /// VERSION: major and minor.
     pub version: Option<(u32, u32)>,
-    /// COMMENTs.
+    /// COMMENT records, in order.
     pub comments: Vec<String>,
-    /// ISA.
+    /// ISA number.
     pub isa: Option<u16>,
-    /// INST_IEM.
+    /// INST_IEM, the encoding mode.
     pub iem: Option<u16>,
-    /// TRACE_INFOs.
+    /// TRACE_INFO records, in order.
     pub producers: Vec<Producer>,
-    /// TRACE_INFO_FEATURE.
+    /// TRACE_INFO_FEATURE, bits as in [`values::features`].
     pub features: Option<u64>,
-    /// PROCESS_ID_EXT.
+    /// PROCESS_ID_EXT, its three words.
     pub process_id: Option<[u32; 3]>,
-    /// FORCE_PC.
+    /// FORCE_PC, the start address.
     pub pc: Option<u64>,
-    /// VLEN_CONFIG.
+    /// VLEN_CONFIG, in bits.
     pub vector_bits: Option<u32>,
-    /// PROTOCOL_ID.
+    /// PROTOCOL_ID of a transaction trace.
     pub protocol: Option<u8>,
-    /// CLOCK_IDs.
+    /// CLOCK_ID records: number and name.
     pub clocks: Vec<(u8, String)>,
-    /// ISA_EXTENDED.
+    /// ISA_EXTENDED, the ISA string.
     pub isa_string: Option<String>,
-    /// Records up to and with END_HEADER.
+    /// Number of records, END_HEADER included.
     pub records: u64,
-    /// Was there an END_HEADER?
+    /// END_HEADER was read.
     pub complete: bool,
-    /// Widths that it settles.
+    /// Field widths of the records that follow.
     pub layout: Layout,
 }
 
 impl Header {
-    /// Takes in a header record.
+    /// Takes a header record.
     pub(crate) fn note(&mut self, record: &Record<'_>) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match *record {
@@ -74,41 +74,40 @@ impl Header {
         }
     }
 
-    /// Reads the header without consuming it, and refuses what is not an STF that Trackway knows.
+    /// Reads the header without consuming it; refuses other files and unsupported versions.
     pub(crate) fn read(parts: &mut Parts, config: &Config) -> Result<Self> {
         match parts.head()? {
             Head::Stream(Some(feed)) => {
-                // Look at what is at hand; a header that is cut there needs more of the input.
+                // Try the buffered bytes; an incomplete header needs more input.
                 loop {
                     let bytes = feed.bytes();
-                    let mut copy = trackway_core::Feed::new(trackway_core::Input::from_vec(
-                        bytes[..bytes.len().min(LONGEST_HEADER)].to_vec(),
-                    ));
+                    let mut copy =
+                        Feed::new(Input::from_vec(bytes[..bytes.len().min(LONGEST_HEADER)].to_vec()));
                     let full = bytes.len() >= LONGEST_HEADER;
                     let header = Header::collect(&mut copy, config)?;
                     if header.complete || full || !feed.more()? {
-                        return header.begun();
+                        return header.or_truncated();
                     }
                 }
             }
-            Head::Stream(None) => Header::default().begun(),
-            Head::Chunk(mut part) => Header::collect(&mut part.feed, config)?.begun(),
+            Head::Stream(None) => Header::default().or_truncated(),
+            Head::Chunk(mut part) => Header::collect(&mut part.feed, config)?.or_truncated(),
         }
     }
 
-    /// The header, if there is anything of it.
-    fn begun(self) -> Result<Self> {
+    /// The header, or an error if no record was read.
+    fn or_truncated(self) -> Result<Self> {
         match self.records {
             0 => Err(ErrorKind::Truncated.at(0, "IDENTIFIER", "", "STFIdentifierRecord (1)")),
             _ => Ok(self),
         }
     }
 
-    fn collect(feed: &mut trackway_core::Feed, config: &Config) -> Result<Self> {
+    fn collect(feed: &mut Feed, config: &Config) -> Result<Self> {
         let mut header = Header::default();
         let mut layout = Layout::default();
         let mut refused: Option<Error> = None;
-        // Damage in the header is told when the records are read; here it only ends the header.
+        // Damage is reported when the records are read; here it only ends the header.
         let mut visitor = |offset: u64, record: &Record<'_>, raw: &[u8]| {
             if header.records == 0 && !matches!(record, Record::Identifier { magic: [b'S', b'T', b'F'] }) {
                 refused = Some(wrong_magic(raw));
@@ -133,10 +132,9 @@ impl Header {
         header.layout = layout;
         match (refused, scanned) {
             (Some(error), _) => Err(error),
-            (None, Err(error)) if header.records == 0 => Err(match error.is_truncated() {
-                true => error,
-                false => wrong_magic(feed.bytes()),
-            }),
+            (None, Err(error)) if header.records == 0 => {
+                Err(if error.is_truncated() { error } else { wrong_magic(feed.bytes()) })
+            }
             _ => Ok(header),
         }
     }
@@ -146,7 +144,7 @@ impl Header {
         instruction_set(self.isa.unwrap_or(values::isa::RISCV), self.iem.unwrap_or(0))
     }
 
-    /// The facts in the model's terms.
+    /// The header in the terms of the event model.
     pub fn meta(&self) -> Meta {
         let (major, minor) = self.version.unwrap_or((0, 0));
         let mut meta = Meta::new(FormatId::Stf, self.instruction_set());
@@ -173,7 +171,7 @@ impl Header {
     }
 }
 
-/// More than any header: comments of tool chains run to kilobytes.
+/// Upper bound on the size of a header; comments of tool chains take kilobytes.
 const LONGEST_HEADER: usize = 1 << 22;
 
 /// The instruction set for an ISA and an encoding mode.
@@ -187,7 +185,7 @@ pub(crate) fn instruction_set(isa: u16, mode: u16) -> Isa {
     }
 }
 
-/// The first byte of a record that is not what the first record begins with.
+/// The error for a file whose first record is not IDENTIFIER, at the first wrong byte.
 fn wrong_magic(bytes: &[u8]) -> Error {
     let wrong = bytes.iter().zip(PLAIN_MAGIC).position(|(found, wanted)| found != wanted).unwrap_or(0);
     let found = bytes.get(wrong).copied().unwrap_or(0).into();

@@ -1,17 +1,19 @@
 //! STF, the Simple Trace Format.
 //!
-//! A trace is a sequence of records: one descriptor byte, then packed little-endian fields. Records gather
-//! into groups, each completed by an opcode record. Files are plain, or ZSTF: chunks of zstd frames with an index.
+//! A trace is a sequence of records: one descriptor byte, then packed little-endian fields. Records form groups,
+//! each completed by an opcode record. Files are plain, or ZSTF: chunks of zstd frames with an index.
 //!
 //! | file | idea |
 //! |---|---|
-//! | `record.rs`, `fields.rs`, `values.rs` | every record, declared once; its field types; named values |
-//! | `layout.rs`, `header.rs` | what the header settles and says |
-//! | `container.rs`, `read.rs`, `open.rs` | file → parts → records |
-//! | `lift.rs` and `lift/`, `opcode.rs`, `parallel.rs` | records → events, also on several threads; what the encoding tells |
-//! | `lower.rs` and `lower/` | events → records |
-//! | `write.rs`, `rewrite.rs` | groups → file; STF → STF |
-//! | `rules.rs`, `check.rs`, `text.rs` | named rules and their check; records as text |
+//! | `open.rs` | an opened trace: events, items, check, copy |
+//! | `config.rs` | settings for reading and writing |
+//! | `container.rs` | file → parts: plain, or the chunks of a ZSTF |
+//! | `record.rs`, `fields.rs`, `values.rs` | every record, declared once; field types; named values |
+//! | `read.rs`, `header.rs`, `text.rs` | parts → records; the header records; records as text |
+//! | `lift.rs`, `lift/` | records → events, also on several threads |
+//! | `lower.rs`, `lower/` | events → records |
+//! | `write.rs`, `copy.rs` | groups of records → file; STF → STF |
+//! | `rules.rs`, `check.rs`, `check/` | the rules, and their check |
 #![forbid(unsafe_code)]
 
 mod check;
@@ -20,7 +22,6 @@ mod container;
 mod copy;
 mod fields;
 mod header;
-mod layout;
 mod lift;
 mod lower;
 mod open;
@@ -31,19 +32,17 @@ mod text;
 pub mod values;
 mod write;
 
-pub use check::check;
 pub use config::{BusMaster, Config, Container, ProcessId, SizeUnit, WriteConfig};
 pub use container::{Chunk, PLAIN_MAGIC, Part, Parts, ZSTF_MAGIC};
-pub use copy::{Rewritten, rewrite};
-pub use fields::{Data, Entries, EventId, Metadata, Protocol, Register, Text16, Text32};
+pub use copy::Copied;
+pub use fields::{Data, Entries, EventId, Layout, Metadata, Protocol, Register, Text16, Text32};
 pub use header::Header;
-pub use layout::Layout;
 pub use lift::Lift;
 pub use lower::Lower;
-pub use open::{Records, Trace};
-pub use read::{Scan, Visit, read, scan};
+pub use open::Trace;
+pub use read::{Records, Scan, Visit, read, scan};
 pub use record::{RECORDS, Record};
-pub use rules::RULES;
+pub use rules::{OLD_RULE_NAMES, RULES};
 pub use text::{Text, show};
 pub use write::Writer;
 

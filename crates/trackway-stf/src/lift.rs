@@ -1,4 +1,18 @@
-//! Events of a trace: part after part for one reader, or parts on several threads for observers.
+//! Records to events: part after part in order, or chunks on several threads for observers.
+//!
+//! The hot loop crosses between `read.rs` and this module. `scan` owns the bytes and first offers them to the
+//! visitor (`visit_common`). The lifter takes as many common groups as it can in one loop with its state in
+//! registers (`common.rs`), reading them with `read_common!`, which expands the declarations of `record.rs` in
+//! place. It returns at the first record that is not common; `scan` reads that one generally, passes it to
+//! `visit`, and offers the rest again. `tests/lift.rs` compares both ways.
+//!
+//! ```text
+//! read.rs                     lift.rs, lift/                       record.rs
+//! scan ──visit_common(bytes)─▶ Filling ─▶ lift_groups  ◀─expands──  read_common!
+//!   ▲  ◀──bytes taken────────                │ whole groups: opcode, access + content, target
+//!   │                                        ▼
+//!   └─read─▶ record ──visit───▶ Filling ─▶ Lifter::lift              Batch of events
+//! ```
 
 mod common;
 mod group;
@@ -10,21 +24,20 @@ use trackway_core::{
     Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, Pool, in_order, observe_serially,
 };
 
+use self::group::Lifter;
 use crate::config::Config;
 use crate::container::{ChunkReader, Part, Parts};
+use crate::fields::Layout;
 use crate::header::Header;
-use crate::layout::Layout;
 use crate::read::{Scan, Visit, scan};
-use crate::record::Record;
-
-use self::group::Lifter;
+use crate::record::{RECORDS, Record, descriptor};
 
 /// Records by descriptor.
 pub(crate) type Census = [u64; 256];
 
-/// Opcode records counted.
+/// Instructions among the records counted.
 fn instructions(census: &Census) -> u64 {
-    census[240] + census[241]
+    census[usize::from(descriptor::INST_OPCODE32)] + census[usize::from(descriptor::INST_OPCODE16)]
 }
 
 /// Events of an STF trace.
@@ -34,21 +47,21 @@ pub struct Lift {
     header: Header,
     config: Config,
     parts: Parts,
-    /// The part at hand.
+    /// The part that is being read.
     current: Option<Box<Current>>,
-    /// Where a part that was left because of an error stopped, and the bytes it had left.
+    /// Where the part with the last error stopped, and its unread bytes.
     failed: Option<(u64, u64)>,
     /// Number of the next instruction.
     number: u64,
     /// Records read so far, by descriptor.
     census: Census,
-    /// To be delivered with the next batch: what `resync` skipped.
+    /// Gap that begins the next batch: the bytes that `resync` skipped.
     gap: Option<(u64, Gap)>,
-    /// To be returned by the next call: the batch before it was delivered first.
+    /// Error for the next call: the events before it were delivered first.
     pending: Option<Error>,
 }
 
-/// A part and what its records have said so far.
+/// A part, and the state of lifting it.
 #[derive(Debug)]
 struct Current {
     part: Part,
@@ -60,7 +73,7 @@ impl Current {
     fn new(part: Part, header: &Header, config: Config) -> Self {
         let mut lifter = Lifter::new(header, config);
         lifter.start_at(part.start_pc);
-        // Behind the first part the header has settled the layout.
+        // After the first part the header has settled the layout.
         let layout = if part.start_pc.is_some() { header.layout } else { Layout::default() };
         Current { part, lifter, layout }
     }
@@ -81,7 +94,7 @@ impl Current {
         more
     }
 
-    /// Where it stopped, and the bytes it has left.
+    /// Offset of the next record, and the unread bytes of the part.
     fn place(&self) -> (u64, u64) {
         (self.part.base + self.part.feed.offset(), self.part.left())
     }
@@ -103,7 +116,7 @@ impl Lift {
         }
     }
 
-    /// Fills from the part at hand, or the next one; false when there is none.
+    /// Fills from the current part, or the next one; false when there is none.
     fn fill_next(&mut self, batch: &mut Batch) -> Result<bool> {
         if self.current.is_none() {
             let Some(part) = self.parts.next_part()? else { return Ok(false) };
@@ -122,8 +135,8 @@ impl Lift {
         Ok(true)
     }
 
-    /// Does the first chunk hold as many instructions as the file says of each? Else numbers cannot be sought by it.
-    fn per_chunk_is_true(&self) -> bool {
+    /// Does the first chunk hold the declared number of instructions? If not, the index cannot be used to seek.
+    fn index_is_usable(&self) -> bool {
         let (Some(per_chunk), Some(chunks)) = (self.parts.per_chunk(), self.parts.chunks()) else {
             return true;
         };
@@ -137,7 +150,7 @@ impl Lift {
         scanned.is_ok() && markers == per_chunk
     }
 
-    /// The next chunks on several threads, each shown to an observer of its own; false at the end.
+    /// Lifts the next chunks on several threads, each for an observer of its own.
     fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
         let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
         let template = observer.fork();
@@ -145,24 +158,24 @@ impl Lift {
         let range = self.parts.next_chunks(STRETCH * config.jobs);
         let parts = range.map(move |chunk| (chunk, template.fork()));
         let work = |(chunk, observer): (usize, Box<dyn Observer>)| {
-            let mut seen = Seen { observer, census: Box::new([0; 256]), failed: None };
+            let mut lifted = LiftedChunk { observer, census: Box::new([0; 256]), failed: None };
             let mut batch = spare.take_or(Batch::default);
             match chunks.part(chunk) {
                 Ok(part) => {
                     let current = Current::new(part, header, config);
-                    seen.all(current, (chunk as u64).saturating_mul(per_chunk), &mut batch);
+                    lifted.lift(current, (chunk as u64).saturating_mul(per_chunk), &mut batch);
                 }
-                Err(error) => seen.failed = Some((error, (0, 0))),
+                Err(error) => lifted.failed = Some((error, (0, 0))),
             }
             spare.put(batch);
-            seen
+            lifted
         };
-        in_order(config.jobs, parts, work, |seen: Seen| {
+        in_order(config.jobs, parts, work, |lifted: LiftedChunk| {
             self.parts.step_over();
-            observer.merge(seen.observer);
-            self.census.iter_mut().zip(&*seen.census).for_each(|(sum, n)| *sum += n);
-            self.number += instructions(&seen.census);
-            seen.failed.map_or(Ok(()), |(error, place)| {
+            observer.merge(lifted.observer);
+            self.census.iter_mut().zip(&*lifted.census).for_each(|(sum, n)| *sum += n);
+            self.number += instructions(&lifted.census);
+            lifted.failed.map_or(Ok(()), |(error, place)| {
                 self.failed = Some(place);
                 Err(error)
             })
@@ -174,15 +187,15 @@ impl Lift {
 /// Chunks per thread in one call of `observe`.
 const STRETCH: usize = 16;
 
-/// What a chunk showed.
-struct Seen {
+/// The result of lifting a chunk for an observer.
+struct LiftedChunk {
     observer: Box<dyn Observer>,
     census: Box<Census>,
     failed: Option<(Error, (u64, u64))>,
 }
 
-impl Seen {
-    fn all(&mut self, mut current: Current, first: u64, batch: &mut Batch) {
+impl LiftedChunk {
+    fn lift(&mut self, mut current: Current, first: u64, batch: &mut Batch) {
         loop {
             batch.clear();
             batch.first_instruction = first.saturating_add(instructions(&self.census));
@@ -244,7 +257,7 @@ impl Source for Lift {
         batch.source = 0;
         batch.first_instruction = self.number;
         let before = instructions(&self.census);
-        // A part may end without an event: go on until there is one, or nothing more.
+        // A part may end without an event: continue until there is one, or nothing is left.
         let result = loop {
             match self.fill_next(batch) {
                 Ok(true) if batch.events.is_empty() => continue,
@@ -276,7 +289,7 @@ impl Source for Lift {
 
     fn resync(&mut self) -> Result<bool> {
         let failed = self.failed.take();
-        // Records can only be entered at the start of a chunk: nothing else tells where one begins.
+        // Only the start of a chunk is known to be the start of a record.
         if self.parts.is_done() {
             return Ok(false);
         }
@@ -287,7 +300,7 @@ impl Source for Lift {
     }
 
     fn seek(&mut self, n: u64) -> Result<u64> {
-        if self.per_chunk_is_true() {
+        if self.index_is_usable() {
             self.number = self.parts.seek(n);
         }
         Ok(self.number)
@@ -301,6 +314,6 @@ impl Source for Lift {
     fn census(&self) -> trackway_core::Census {
         let counted =
             |&(descriptor, name, _): &(u8, &'static str, _)| (name, self.census[usize::from(descriptor)]);
-        crate::RECORDS.iter().map(counted).filter(|(_, n)| *n > 0).collect()
+        RECORDS.iter().map(counted).filter(|(_, n)| *n > 0).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! Events to records.
 //!
-//! A step is written at once, unless what follows it decides about its group: a jump whose target is not told,
-//! or an attempt whose trap comes next. Such a step waits. The header is held back for a while too, so that its
-//! feature bits say what is there.
+//! A step is written at once unless its group depends on the next event: a jump without a recorded target, or an
+//! attempt whose trap follows. Such a step waits. The header is delayed too, so that its feature bits match the
+//! content.
 
 mod accesses;
 mod events;
@@ -12,13 +12,13 @@ use trackway_core::*;
 use trackway_isa::Control;
 
 use crate::config::WriteConfig;
-use crate::fields::Text32;
-use crate::layout::Layout;
+use crate::fields::{Layout, Text32};
 use crate::record::Record;
+use crate::record::descriptor::RESERVE_END;
 use crate::values::features;
 use crate::write::Writer;
 
-/// Groups that are held back until the header is written.
+/// Number of groups before the header is written.
 const EARLY: usize = 1 << 16;
 
 /// Takes events and writes an STF trace.
@@ -34,22 +34,22 @@ pub struct Lower {
     counts: Counts,
     /// Features seen so far.
     features: u64,
-    /// Groups before the header is written.
+    /// Groups that wait for the header, until it is written.
     early: Option<Early>,
     /// Address of the first instruction.
     first_pc: Option<u64>,
-    /// The step that waits for what follows it, if `waits`; else empty buffers.
+    /// The step that waits for the next event, if `waits`; otherwise empty buffers.
     waiting: Waiting,
     waits: bool,
-    /// What has come since, for the next group.
+    /// Records for the next group.
     coming: Coming,
-    /// Address that the reader will compute for the next group.
+    /// Address that a reader will compute for the next group.
     expected: Option<u64>,
     /// Process ids in force.
     ids: [u32; 3],
 }
 
-/// What nearly every step has: counted here, and put into the ledger at the end.
+/// Counts of the most common content, added to the ledger at the end.
 #[derive(Debug, Default)]
 struct Counts {
     instructions: u64,
@@ -58,14 +58,14 @@ struct Counts {
     targets: u64,
 }
 
-/// Groups that wait for the header: their bytes, and end and next address of each.
+/// Groups that wait for the header: their bytes, and the end and next address of each.
 #[derive(Debug, Default)]
 struct Early {
     bytes: Vec<u8>,
     groups: Vec<(usize, u64)>,
 }
 
-/// Records that belong to the next instruction, by the order in which they have to stand.
+/// Records of the next instruction, in the order in which they will be written.
 #[derive(Debug, Default)]
 struct Coming {
     /// Ids, encoding mode, comments.
@@ -87,12 +87,12 @@ struct Waiting {
     length: u8,
     attempted: bool,
     taken: Option<bool>,
-    /// What stands before INST_PC_TARGET.
+    /// Records before INST_PC_TARGET.
     front: Vec<u8>,
     target: Option<u64>,
     body: Vec<u8>,
     events: Vec<u8>,
-    /// Where the last event goes.
+    /// Address that the last event leads to.
     event_target: Option<u64>,
     /// Micro-ops and the instruction.
     end: Vec<u8>,
@@ -115,7 +115,7 @@ impl Lower {
             Some(bits) if version >= (1, 4) => bits.div_ceil(64) as u16,
             _ => 0,
         };
-        // As stf_lib does it: the long event form goes with RV64 once the version knows it.
+        // As in stf_lib: RV64 uses the long event form from version 1.5 on.
         let event64 = version >= (1, 5) && meta.isa == Isa::Rv64;
         let mut losses = Losses::default();
         if meta.isa_string.is_some() && version < (1, 6) {
@@ -159,7 +159,7 @@ impl Lower {
             return self.wait(&step, target, batch);
         }
         let force = self.begin(step.pc)?;
-        self.expected = target.or(behind(step.pc, length));
+        self.expected = target.or(next_in_memory(step.pc, length));
         let mut out = self.begin_group()?;
         self.front(force, &mut out);
         if let Some(pc) = target {
@@ -171,7 +171,7 @@ impl Lower {
         self.end_group(out)
     }
 
-    /// Lets a step wait for what follows it.
+    /// Lets a step wait for the next event.
     fn wait(&mut self, step: &Step, target: Option<u64>, batch: &Batch) -> Result<()> {
         let force = self.begin(step.pc)?;
         let mut group = std::mem::take(&mut self.waiting);
@@ -187,14 +187,14 @@ impl Lower {
         Ok(())
     }
 
-    /// A new group begins: completes the one that waits. Gives the address that has to be forced, if any.
+    /// Begins a group after completing the waiting one. Returns the address that needs a FORCE_PC, if any.
     #[inline]
     fn begin(&mut self, pc: Option<u64>) -> Result<Option<u64>> {
         if self.waits {
             self.complete(pc)?;
         }
         if self.first_pc.is_none() {
-            // The header's FORCE_PC gives the first address, but a trap before it may lead elsewhere.
+            // The header's FORCE_PC has the first address, but a trap before it may lead elsewhere.
             self.first_pc = pc;
             return Ok(pc.filter(|_| self.expected.is_some() && pc != self.expected));
         }
@@ -209,7 +209,7 @@ impl Lower {
         move_to(out, &mut self.coming.front);
     }
 
-    /// Registers, walks, memory and bus.
+    /// Writes registers, walks, memory and bus.
     #[inline]
     fn body(&mut self, step: &Step, batch: &Batch, out: &mut Vec<u8>) {
         move_to(out, &mut self.coming.registers);
@@ -223,7 +223,7 @@ impl Lower {
         move_to(out, &mut self.coming.bus);
     }
 
-    /// Micro-ops and the instruction.
+    /// Writes micro-ops and the instruction.
     #[inline]
     fn end(&mut self, step: &Step, extra: Option<&StepExtra>, batch: &Batch, out: &mut Vec<u8>) {
         if let Some(extra) = extra {
@@ -235,7 +235,7 @@ impl Lower {
         }
     }
 
-    /// What few steps have.
+    /// Writes the rare attributes of a step.
     fn extra(&mut self, extra: &StepExtra, batch: &Batch, out: &mut Vec<u8>) {
         for micro_op in batch.bytes_of(extra.micro_ops).as_chunks::<5>().0 {
             let [size, op @ ..] = *micro_op;
@@ -250,19 +250,19 @@ impl Lower {
         }
     }
 
-    /// Writes the waiting group, if there is one; the instruction after it is at `next`.
+    /// Writes the waiting group, if any; the instruction after it is at `next`.
     fn complete(&mut self, next: Option<u64>) -> Result<()> {
         if !std::mem::take(&mut self.waits) {
             return Ok(());
         }
         let group = &mut self.waiting;
-        let after = behind(group.pc, group.length);
+        let after = next_in_memory(group.pc, group.length);
         if group.target.is_none()
             && group.events.is_empty()
             && !group.attempted
             && let Some(control) = jump(self.isa, group.encoding)
         {
-            // A jump is taken even to the instruction behind it; a branch only if the flow says so.
+            // A jump to the next instruction is taken too; a branch only if the flow shows it.
             let taken = group.taken.unwrap_or(control != Control::Branch || next != after);
             if taken && next.is_some() {
                 group.target = next;
@@ -282,7 +282,7 @@ impl Lower {
         self.end_group(out)
     }
 
-    /// The buffer that the next group goes into, behind what it holds; back with it to `end_group`.
+    /// The buffer to append the next group to; `end_group` takes it back.
     #[inline]
     fn begin_group(&mut self) -> Result<Vec<u8>> {
         match (&mut self.early, &mut self.writer) {
@@ -322,7 +322,7 @@ impl Lower {
         Ok(())
     }
 
-    /// Events that are no steps.
+    /// Events other than steps.
     fn other(&mut self, event: &Event, batch: &Batch) -> Result<()> {
         match &event.kind {
             EventKind::Step(_) => {}
@@ -340,13 +340,13 @@ impl Lower {
             }
             EventKind::Mark(_) => self.losses.add(Fate::Dropped, "marks", 1),
             EventKind::Gap(_) => {
-                // STF has no word for a gap; a comment keeps it from being silent.
+                // STF has no record for a gap, so a comment marks it.
                 let mut line = String::from("gap: ");
                 batch.event_fields(event, &mut |name, value| line += &format!("{name}={value} "));
                 self.comment(line.trim_end().as_bytes());
                 self.losses.add(Fate::Derived, "gaps (as comments)", 1);
             }
-            EventKind::Foreign(item) if item.format == FormatId::Stf && item.code == 255 => {}
+            EventKind::Foreign(item) if item.format == FormatId::Stf && item.code == RESERVE_END.into() => {}
             EventKind::Foreign(_) => self.losses.add(Fate::Dropped, "items of other formats", 1),
         }
         Ok(())
@@ -357,13 +357,13 @@ impl Lower {
     }
 }
 
-/// Address of what follows in memory.
+/// Address of the next instruction in memory.
 #[inline]
-fn behind(pc: Option<u64>, length: u8) -> Option<u64> {
+fn next_in_memory(pc: Option<u64>, length: u8) -> Option<u64> {
     pc.map(|pc| pc.wrapping_add(length.into()))
 }
 
-/// Moves what a buffer holds; most are empty.
+/// Moves the content of a buffer; most are empty.
 #[inline]
 fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
     if !part.is_empty() {
@@ -371,7 +371,7 @@ fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
     }
 }
 
-/// How the instruction jumps, if it does. A return from a trap needs no target: its event has it.
+/// Control flow of a jump or branch. A return from a trap needs no target: its event has it.
 #[inline]
 fn jump(isa: Isa, encoding: u32) -> Option<Control> {
     if matches!(isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
@@ -384,7 +384,7 @@ fn jump(isa: Isa, encoding: u32) -> Option<Control> {
 impl Sink for Lower {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         for event in &batch.events {
-            // Nearly all are steps: a branch that is foreseen, before the table of the rest.
+            // Nearly all events are steps, so this branch is well predicted.
             match &event.kind {
                 EventKind::Step(step) => self.step(step, batch)?,
                 _ => self.other(event, batch)?,
@@ -416,7 +416,7 @@ impl Sink for Lower {
     }
 }
 
-/// An instruction that does nothing.
+/// A no-op of the instruction set.
 fn nop(isa: Isa) -> u32 {
     match isa {
         Isa::A64 => 0xd503_201f,

@@ -1,16 +1,17 @@
-//! Bytes to records.
+//! Bytes to records: one record, a scan over a stretch of bytes, the records of a whole trace.
 
 use std::ops::ControlFlow;
 
 use trackway_core::{Bytes, Error, ErrorKind, Feed, Result};
 
-use crate::layout::Layout;
+use crate::container::{Part, Parts};
+use crate::fields::Layout;
 use crate::record::{Fault, Record, describe, read_common};
 
-/// No record is longer: a larger count is damage, and must not fill the memory.
+/// Upper bound on the length of a record. A longer one is damage and must not exhaust memory.
 const LONGEST: usize = 1 << 28;
 
-/// Reads the record at the start of `bytes`, which is at `offset` of the stream. Gives it and its length.
+/// Reads the record at the start of `bytes`, which is at `offset` of the stream; returns it and its length.
 ///
 /// ```
 /// use trackway_stf::{Layout, Record, read};
@@ -33,7 +34,7 @@ fn at_end(offset: u64) -> Error {
     ErrorKind::Truncated.at(offset, "record", "descriptor", "STF Record Format")
 }
 
-/// Adds the place: the item's start for what is cut, the field for what is wrong.
+/// Adds the place of an error: the start of a truncated record, or the field that is wrong.
 #[cold]
 fn place(fault: Fault, descriptor: u8, position: usize, offset: u64) -> Error {
     let (item, section) = describe(descriptor);
@@ -54,13 +55,13 @@ pub enum Scan {
     Ended,
 }
 
-/// Sees records one by one, with their offsets and bytes.
+/// Receives records one by one, with their offsets and bytes.
 pub trait Visit {
-    /// The next record; `Break` ends the scan behind it.
+    /// Takes the next record; `Break` ends the scan after it.
     fn visit(&mut self, offset: u64, record: &Record<'_>, raw: &[u8]) -> ControlFlow<()>;
 
-    /// As many common records as stand at the front of `bytes`: gives their length, and whether to go on.
-    /// Those who need speed write this loop with their state at hand.
+    /// Takes all common records at the front of `bytes`; returns their length, and whether to continue.
+    /// A visitor that must be fast overrides this loop to keep its state in registers (see `lift.rs`).
     fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
         let mut rest = bytes;
         while let Some(window) = rest.first_chunk::<WINDOW>() {
@@ -87,7 +88,7 @@ impl<F: FnMut(u64, &Record<'_>, &[u8]) -> ControlFlow<()>> Visit for F {
 /// Longer than any of the common records.
 pub(crate) const WINDOW: usize = 32;
 
-/// Reads records from `feed` and shows each to `visitor`, until it breaks.
+/// Reads records from `feed` and passes each to `visitor` until it breaks.
 pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl Visit) -> Result<Scan> {
     let more = |feed: &mut Feed| feed.more().map_err(|error| Error { offset: base + error.offset, ..error });
     loop {
@@ -131,6 +132,114 @@ pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl 
                     return Ok(Scan::Ended);
                 }
             }
+        }
+    }
+}
+
+/// The records of a trace, one by one or all at once.
+#[derive(Debug)]
+pub struct Records {
+    parts: Parts,
+    part: Option<Part>,
+    layout: Layout,
+}
+
+impl Records {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Records { parts, part: None, layout: Layout::default() }
+    }
+
+    /// Instructions per chunk that the file declares, if it has chunks.
+    pub(crate) fn per_chunk(&self) -> Option<u64> {
+        self.parts.per_chunk()
+    }
+
+    /// Passes the next record, its offset and its bytes to `visit`; returns false at the end.
+    pub fn next(&mut self, visit: impl FnOnce(u64, &Record<'_>, &[u8])) -> Result<bool> {
+        let mut visit = Some(visit);
+        let mut visitor = |offset: u64, record: &Record<'_>, raw: &[u8]| {
+            if let Some(visit) = visit.take() {
+                visit(offset, record, raw);
+            }
+            ControlFlow::Break(())
+        };
+        loop {
+            if self.part.is_none() && self.enter()?.is_none() {
+                return Ok(false);
+            }
+            if self.scan_part(&mut visitor)? == Scan::Stopped {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Passes all records to `visitor` until it breaks.
+    pub fn scan(&mut self, visitor: &mut impl Visit) -> Result<Scan> {
+        loop {
+            if self.part.is_none() && self.enter()?.is_none() {
+                return Ok(Scan::Ended);
+            }
+            if self.scan_part(visitor)? == Scan::Stopped {
+                return Ok(Scan::Stopped);
+            }
+        }
+    }
+
+    /// Enters the next part and returns the start address that the index has for it, if any.
+    pub(crate) fn enter(&mut self) -> Result<Option<Option<u64>>> {
+        self.part = self.parts.next_part()?;
+        Ok(self.part.as_ref().map(|part| part.start_pc))
+    }
+
+    /// Passes the records of the current part to `visitor`, to its end or until it breaks.
+    pub(crate) fn scan_part(&mut self, visitor: &mut impl Visit) -> Result<Scan> {
+        let Some(part) = &mut self.part else { return Ok(Scan::Ended) };
+        let scanned = scan(&mut part.feed, part.base, &mut self.layout, visitor)?;
+        if scanned == Scan::Ended {
+            let finished = part.finish();
+            self.part = None;
+            finished?;
+        }
+        Ok(scanned)
+    }
+
+    /// Leaves the current part after an error; returns the unread bytes of it if another part follows.
+    pub fn skip_part(&mut self) -> Option<u64> {
+        let left = self.part.take().map_or(0, |part| part.left());
+        (!self.parts.is_done()).then_some(left)
+    }
+}
+
+/// All parts of a trace as one stream of bytes.
+pub(crate) struct Decompressed {
+    parts: Parts,
+    part: Option<Part>,
+}
+
+impl Decompressed {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Decompressed { parts, part: None }
+    }
+}
+
+impl std::io::Read for Decompressed {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let damaged = |_| std::io::Error::from(std::io::ErrorKind::InvalidData);
+        loop {
+            let Some(part) = &mut self.part else {
+                self.part = self.parts.next_part().map_err(damaged)?;
+                if self.part.is_none() {
+                    return Ok(0);
+                }
+                continue;
+            };
+            if part.feed.bytes().is_empty() && !part.feed.more().map_err(damaged)? {
+                self.part = None;
+                continue;
+            }
+            let n = part.feed.bytes().read(out)?;
+            part.feed.consume(n);
+            return Ok(n);
         }
     }
 }

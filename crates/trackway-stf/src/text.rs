@@ -1,5 +1,5 @@
-//! Records as text, for `dump --raw`. The words and their order are those of stf_lib's own record dump,
-//! so that the two can be compared line by line.
+//! Records as text, for `dump --raw`. Words and order follow stf_lib's own record dump, so that the two can be
+//! compared line by line.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use trackway_core::{Item, Items, Result};
 
 use crate::config::{BusMaster, Config};
 use crate::fields::Register;
-use crate::open::Records;
+use crate::read::Records;
 use crate::record::Record;
-use crate::values::{self, MODE_CHANGE, access};
+use crate::values::{self, MODE_CHANGE, REG_PC, access, reg_class, reg_role};
 
-/// Native items of an STF trace, as text.
+/// The records of an STF trace as text items.
 #[derive(Debug)]
 pub struct Text {
     records: Records,
@@ -109,21 +109,21 @@ pub fn show(record: &Record<'_>, config: &Config, out: &mut String) {
 
 fn show_register(register: &Register<'_>, out: &mut String) -> std::fmt::Result {
     let role = match register.role() {
-        1 => "STATE",
-        2 => "SOURCE",
-        3 => "DEST",
+        reg_role::STATE => "STATE",
+        reg_role::SOURCE => "SOURCE",
+        reg_role::DESTINATION => "DEST",
         _ => "RESERVED",
     };
     let class = match register.class() {
-        1 => "x",
-        2 => "f",
-        3 => "v",
-        4 => "csr",
+        reg_class::INTEGER => "x",
+        reg_class::FLOAT => "f",
+        reg_class::VECTOR => "v",
+        reg_class::CSR => "csr",
         _ => "reserved",
     };
     match (register.class(), register.number) {
-        (1, 32) => write!(out, "{role} pc ")?,
-        (4, number) => write!(out, "{role} csr{number:#x} ")?,
+        (reg_class::INTEGER, REG_PC) => write!(out, "{role} pc ")?,
+        (reg_class::CSR, number) => write!(out, "{role} csr{number:#x} ")?,
         (_, number) => write!(out, "{role} {class}{number} ")?,
     }
     // Most significant byte first, as numbers are written.
@@ -138,7 +138,7 @@ fn access_name(access: u8) -> &'static str {
     }
 }
 
-/// Text on one line.
+/// Text with its line breaks replaced, so that an item stays on one line.
 fn line(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).replace(['\n', '\r'], " ")
 }

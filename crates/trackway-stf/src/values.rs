@@ -1,4 +1,4 @@
-//! Named values: generators, features, ISAs, events. What has no name keeps its number.
+//! Named values: generators, features, ISAs, events. Values without a name keep their number.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use std::borrow::Cow;
 pub mod features {
     /// Bit 0: physical addresses.
     pub const PHYSICAL_ADDRESS: u64 = 1 << 0;
-    /// Bit 3: events.
-    pub const EVENT: u64 = 1 << 3;
     /// Bit 2: operand values.
     pub const OPERAND_VALUE: u64 = 1 << 2;
+    /// Bit 3: events.
+    pub const EVENT: u64 = 1 << 3;
     /// Bit 5: RV64.
     pub const RV64: u64 = 1 << 5;
     /// Bit 8: page table walks.
@@ -52,7 +52,7 @@ pub mod features {
         "transactions",
     ];
 
-    /// The names of the bits set; those without a name by number.
+    /// Names of the bits that are set; unnamed ones by number.
     pub fn names(features: u64) -> impl Iterator<Item = String> {
         (0..64).filter(move |bit| features >> bit & 1 == 1).map(|bit| match NAMES.get(bit) {
             Some(name) => (*name).to_string(),
@@ -69,7 +69,7 @@ fn named(names: &[(u64, &'static str)], number: u64) -> Cow<'static, str> {
     }
 }
 
-/// Our own generator number, in the free range.
+/// Trackway's generator number, from the unassigned range.
 pub const TRACKWAY: u8 = 0x54;
 
 /// Name of a generator.
@@ -116,7 +116,7 @@ pub mod iem {
     pub const RV32: u16 = 1;
     /// RV64.
     pub const RV64: u16 = 2;
-    /// AArch64: our own number, no text has one.
+    /// AArch64: Trackway's own number, since no version of the specification assigns one.
     pub const A64: u16 = 0x41;
 }
 
@@ -176,7 +176,7 @@ pub fn interrupt(code: u64) -> Cow<'static, str> {
     named(NAMES, code)
 }
 
-/// Code of the one special event: a mode change, its word the new mode.
+/// Code of the only special event, a mode change; its data word is the new mode.
 pub const MODE_CHANGE: u64 = 0;
 
 /// Access types of memory and bus records.
@@ -185,4 +185,29 @@ pub mod access {
     pub const READ: u8 = 1;
     /// Store.
     pub const WRITE: u8 = 2;
+}
+
+/// Register classes (STF InstRegRecord).
+pub mod reg_class {
+    /// Integer; number 32 is the pc.
+    pub const INTEGER: u8 = 1;
+    /// Floating point.
+    pub const FLOAT: u8 = 2;
+    /// Vector.
+    pub const VECTOR: u8 = 3;
+    /// Control and status.
+    pub const CSR: u8 = 4;
+}
+
+/// Number of the pc in the integer class.
+pub const REG_PC: u16 = 32;
+
+/// Roles of registers (STF InstRegRecord).
+pub mod reg_role {
+    /// State, set outside the instruction.
+    pub const STATE: u8 = 1;
+    /// Source operand.
+    pub const SOURCE: u8 = 2;
+    /// Destination operand.
+    pub const DESTINATION: u8 = 3;
 }

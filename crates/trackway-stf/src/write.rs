@@ -5,15 +5,15 @@ use std::io::{Seek, SeekFrom, Write};
 use trackway_core::{ErrorKind, Output, Result};
 
 use crate::config::{Container, WriteConfig};
-use crate::container::ZSTF_MAGIC;
+use crate::container::{HEADER, ZSTF_MAGIC};
 
-/// Bytes after which a plain file is written on.
+/// Bytes that are collected before they are written to a plain file.
 const PLAIN_BLOCK: usize = 1 << 18;
 
-/// Writes a trace: the header, then groups that a marker record completes, then what is left.
+/// Writes a trace: the header, groups that end with a marker record, then the remaining records.
 ///
-/// A ZSTF file has a valid index after every chunk, so one whose writer was killed between chunks is whole up to there.
-/// Records behind the last instruction go into the last chunk.
+/// A ZSTF file has a valid index after every chunk, so that a killed writer leaves a readable file. Records after
+/// the last instruction go into the last chunk.
 #[derive(Debug)]
 pub struct Writer {
     out: Output,
@@ -24,18 +24,18 @@ pub struct Writer {
     markers: u64,
     /// Address of its first instruction.
     start_pc: u64,
-    /// Address behind the last group.
+    /// Address after the last group.
     next_pc: u64,
-    /// Full chunks that wait for their compression: address of the first instruction, bytes.
+    /// Full chunks that are not compressed yet: address of the first instruction, bytes.
     sealed: Vec<(u64, Vec<u8>)>,
     /// Offset, address and size of the chunks written.
     index: Vec<[u64; 3]>,
-    /// Where the next chunk goes.
+    /// Offset of the next chunk in the file.
     at: u64,
 }
 
 impl Writer {
-    /// Starts a file.
+    /// Creates a file.
     pub fn new(mut out: Output, config: WriteConfig) -> Result<Self> {
         if config.container == Container::Zstf {
             if matches!(out, Output::Stream(_)) {
@@ -60,7 +60,7 @@ impl Writer {
             next_pc: 0,
             sealed: Vec::new(),
             index: Vec::new(),
-            at: 20,
+            at: HEADER,
         })
     }
 
@@ -69,7 +69,7 @@ impl Writer {
         self.raw.extend_from_slice(bytes);
     }
 
-    /// Writes a group: records of which the last is a marker. The next instruction is at `next_pc`.
+    /// Writes a group, whose last record is a marker. The next instruction is at `next_pc`.
     #[inline]
     pub fn group(&mut self, bytes: &[u8], next_pc: u64) -> Result<()> {
         let mut raw = self.begin_group(next_pc)?;
@@ -78,8 +78,8 @@ impl Writer {
         Ok(())
     }
 
-    /// As [`group`](Writer::group), for a caller who puts the records behind what the buffer holds, and gives
-    /// it back to [`end_group`](Writer::end_group).
+    /// Like [`group`](Writer::group), but lends the buffer: the caller appends the records and returns it with
+    /// [`end_group`](Writer::end_group).
     #[inline]
     pub(crate) fn begin_group(&mut self, next_pc: u64) -> Result<Vec<u8>> {
         match self.config.container {
@@ -92,13 +92,13 @@ impl Writer {
         Ok(std::mem::take(&mut self.raw))
     }
 
-    /// The group is complete.
+    /// Takes the buffer back after a group.
     #[inline]
     pub(crate) fn end_group(&mut self, raw: Vec<u8>) {
         self.raw = raw;
     }
 
-    /// Writes records that no marker follows, and closes the file.
+    /// Writes the records after the last marker, and completes the file.
     pub fn finish(mut self, rest: &[u8]) -> Result<()> {
         self.raw.extend_from_slice(rest);
         if self.config.container == Container::Plain {
@@ -120,7 +120,7 @@ impl Writer {
         if self.raw.is_empty() {
             return Ok(());
         }
-        // The first entry stores no address, the header does.
+        // The first entry has no address; FORCE_PC in the header does.
         let first = self.index.is_empty() && self.sealed.is_empty();
         let start_pc = if first { 0 } else { self.start_pc };
         self.sealed.push((start_pc, std::mem::take(&mut self.raw)));
@@ -129,7 +129,7 @@ impl Writer {
         if self.sealed.len() >= self.config.jobs.max(1) { self.write_sealed() } else { Ok(()) }
     }
 
-    /// Compresses the waiting chunks, each on a thread of its own, and writes them in order.
+    /// Compresses the full chunks, each on its own thread, and writes them in order.
     fn write_sealed(&mut self) -> Result<()> {
         let level = self.config.level;
         let sealed = std::mem::take(&mut self.sealed);
@@ -153,12 +153,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Puts a frame over the old index, a new index behind it, and then points the header there.
+    /// Overwrites the index with a frame and a new index after it, then sets the header's index offset.
     fn write_chunk(&mut self, start_pc: u64, size: u64, frame: &[u8]) -> Result<()> {
         self.index.push([self.at, start_pc, size]);
         let Output::File(file) = &mut self.out else { return Ok(()) };
-        // While the old index is being overwritten the header points nowhere.
-        point(file, 0)?;
+        // No index is valid while it is being overwritten.
+        set_index_offset(file, 0)?;
         let index_at = self.at + frame.len() as u64;
         let mut tail = Vec::with_capacity(8 + 24 * self.index.len());
         tail.extend_from_slice(&(self.index.len() as u64).to_le_bytes());
@@ -168,7 +168,7 @@ impl Writer {
         file.seek(SeekFrom::Start(self.at))?;
         file.write_all(frame)?;
         file.write_all(&tail)?;
-        point(file, index_at)?;
+        set_index_offset(file, index_at)?;
         file.flush()?;
         self.at = index_at;
         Ok(())
@@ -176,12 +176,12 @@ impl Writer {
 }
 
 /// Sets the header's index offset.
-fn point(file: &mut (impl Write + Seek), index_at: u64) -> Result<()> {
+fn set_index_offset(file: &mut (impl Write + Seek), index_at: u64) -> Result<()> {
     file.seek(SeekFrom::Start(12))?;
     Ok(file.write_all(&index_at.to_le_bytes())?)
 }
 
-/// One frame, with a checksum: without it a damaged chunk can look like a good one.
+/// One frame with a checksum, without which damage can go unnoticed.
 fn compress(raw: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
     let mut compressor = zstd::bulk::Compressor::new(level)?;
     compressor.include_checksum(true)?;

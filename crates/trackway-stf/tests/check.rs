@@ -83,8 +83,8 @@ fn findings(bytes: &[u8]) -> Vec<&'static str> {
     let mut found = Vec::new();
     let trace = Input::from_vec(bytes.to_vec());
     match Trace::open(trace, config) {
-        // Damage ends the reading; what was found before it counts.
-        Ok(trace) => drop(trackway_stf::check(trace, &mut |finding| found.push(finding.rule.name))),
+        // Damage ends the reading; the findings before it count.
+        Ok(trace) => drop(trace.check(&mut |finding| found.push(finding.rule.name))),
         Err(error) => panic!("{error}"),
     }
     found
@@ -95,135 +95,135 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
     let mut cases: Vec<(&'static str, Records, Option<Records>)> = Vec::new();
     let mut bad = |rule, records| cases.push((rule, records, None));
 
-    bad("STF-identifier-first", changed(|records| records.insert(3, Record::Identifier { magic: *b"STF" })));
-    bad("STF-version-second", changed(|records| records.swap(1, 2)));
-    bad("STF-version-known", changed(|records| records[1] = Record::Version { major: 1, minor: 7 }));
+    bad("stf.identifier-first", changed(|records| records.insert(3, Record::Identifier { magic: *b"STF" })));
+    bad("stf.version-second", changed(|records| records.swap(1, 2)));
+    bad("stf.version-known", changed(|records| records[1] = Record::Version { major: 1, minor: 7 }));
     bad(
-        "STF-version-holds",
+        "stf.version-holds",
         changed(|records| records[1] = Record::Version { major: 1, minor: 3 }).tap(|records| {
             records.insert(8, Record::VlenConfig { bits: 128 });
         }),
     );
     bad(
-        "STF-comment-there",
+        "stf.comment-there",
         changed(|records| {
             records.remove(2);
         }),
     );
     bad(
-        "STF-isa-once",
+        "stf.isa-once",
         changed(|records| {
             records.remove(3);
         }),
     );
-    bad("STF-isa-once", changed(|records| records.insert(4, Record::Isa { isa: 1 })));
-    bad("STF-isa-known", changed(|records| records[3] = Record::Isa { isa: 9 }));
-    bad("STF-isa-before-iem", changed(|records| records.swap(3, 4)));
-    bad("STF-iem-once", changed(|records| records.insert(5, Record::InstIem { mode: 2 })));
-    bad("STF-iem-known", changed(|records| records[4] = Record::InstIem { mode: 9 }));
-    bad("STF-iem-feature", changed(|records| records[4] = Record::InstIem { mode: iem::RV32 }));
+    bad("stf.isa-once", changed(|records| records.insert(4, Record::Isa { isa: 1 })));
+    bad("stf.isa-known", changed(|records| records[3] = Record::Isa { isa: 9 }));
+    bad("stf.isa-before-iem", changed(|records| records.swap(3, 4)));
+    bad("stf.iem-once", changed(|records| records.insert(5, Record::InstIem { mode: 2 })));
+    bad("stf.iem-known", changed(|records| records[4] = Record::InstIem { mode: 9 }));
+    bad("stf.iem-feature", changed(|records| records[4] = Record::InstIem { mode: iem::RV32 }));
     bad(
-        "STF-trace-info-there",
+        "stf.trace-info-there",
         changed(|records| {
             records.remove(5);
         }),
     );
     bad(
-        "STF-generator-known",
+        "stf.generator-known",
         changed(|records| {
             records[5] =
                 Record::TraceInfo { generator: 0x99, major: 0, minor: 0, patch: 0, text: Text16(b"") };
         }),
     );
     bad(
-        "STF-feature-once",
+        "stf.feature-once",
         changed(|records| {
             records.remove(6);
         }),
     );
     bad(
-        "STF-feature-known",
+        "stf.feature-known",
         changed(|records| records[6] = Record::TraceInfoFeature { features: 1 << 40 | 0x28 }),
     );
-    bad("STF-feature-kept", with(features::PTE, &[NOP]));
-    bad("STF-feature-declared", body(&[reg(1, 0x21), NOP]));
+    bad("stf.feature-kept", with(features::PTE, &[NOP]));
+    bad("stf.feature-declared", body(&[reg(1, 0x21), NOP]));
     bad(
-        "STF-process-id-once",
+        "stf.process-id-once",
         changed(|records| {
             let id = Record::ProcessIdExt { first: 0, second: 1, third: 2 };
             records.splice(7..7, [id, id]);
         }),
     );
     bad(
-        "STF-process-id-dialect",
+        "stf.process-id-dialect",
         with(features::PROCESS_ID, &[Record::ProcessIdExt { first: 0, second: 1, third: 2 }, NOP]),
     );
     bad(
-        "STF-force-pc-header",
+        "stf.force-pc-header",
         changed(|records| {
             records.remove(7);
         }),
     );
     let vlen = Record::VlenConfig { bits: 128 };
-    bad("STF-vlen-once", changed(|records| drop(records.splice(8..8, [vlen, vlen]))));
-    bad("STF-vlen-value", changed(|records| records.insert(8, Record::VlenConfig { bits: 32 })));
-    bad("STF-protocol-known", changed(|records| records.insert(8, Record::ProtocolId { protocol: 7 })));
+    bad("stf.vlen-once", changed(|records| drop(records.splice(8..8, [vlen, vlen]))));
+    bad("stf.vlen-value", changed(|records| records.insert(8, Record::VlenConfig { bits: 32 })));
+    bad("stf.protocol-known", changed(|records| records.insert(8, Record::ProtocolId { protocol: 7 })));
     bad(
-        "STF-clock-id",
+        "stf.clock-id",
         changed(|records| records.insert(8, Record::ClockId { clock: 0, name: Text16(b"c") })),
     );
     let extended = Record::IsaExtended { text: Text32(b"rv64gc") };
-    bad("STF-isa-extended-once", changed(|records| drop(records.splice(8..8, [extended, extended]))));
-    bad("STF-end-header-once", changed(|records| records.push(Record::EndHeader {})));
-    bad("STF-header-only", changed(|records| records.push(Record::Isa { isa: 1 })));
-    bad("STF-header-only", changed(|records| records.insert(7, NOP)));
+    bad("stf.isa-extended-once", changed(|records| drop(records.splice(8..8, [extended, extended]))));
+    bad("stf.end-header-once", changed(|records| records.push(Record::EndHeader {})));
+    bad("stf.header-only", changed(|records| records.push(Record::Isa { isa: 1 })));
+    bad("stf.header-only", changed(|records| records.insert(7, NOP)));
 
-    bad("STF-order", body(&[READ8, DATA, Record::InstPcTarget { pc: 0x1000 }, JUMP]));
+    bad("stf.order", body(&[READ8, DATA, Record::InstPcTarget { pc: 0x1000 }, JUMP]));
     bad(
-        "STF-pc-target-once",
+        "stf.pc-target-once",
         body(&[Record::InstPcTarget { pc: 4 }, Record::InstPcTarget { pc: 0x1000 }, JUMP]),
     );
-    bad("STF-pc-target-branch", body(&[Record::InstPcTarget { pc: 0x1004 }, NOP]));
-    bad("STF-pc-target-missing", body(&[JUMP]));
-    bad("STF-pc-target-value", body(&[Record::InstPcTarget { pc: 0x2000 }, JUMP]));
-    bad("STF-pc-continuity", body(&[NOP, Record::ForcePc { pc: 0x2000 }, NOP]));
-    bad("STF-opcode-width", body(&[Record::InstOpcode32 { opcode: 0x8082 }]));
-    bad("STF-opcode-width", body(&[Record::InstOpcode16 { opcode: 0x0013 }]));
-    bad("STF-opcode-known", body(&[Record::InstOpcode32 { opcode: 0xffff_ffff }]));
-    bad("STF-microop-size", with(features::MICROOP, &[Record::InstMicroop { size: 3, op: 1 }, NOP]));
-    bad("STF-group-open", body(&[NOP, READ8, DATA]));
+    bad("stf.pc-target-branch", body(&[Record::InstPcTarget { pc: 0x1004 }, NOP]));
+    bad("stf.pc-target-missing", body(&[JUMP]));
+    bad("stf.pc-target-value", body(&[Record::InstPcTarget { pc: 0x2000 }, JUMP]));
+    bad("stf.pc-continuity", body(&[NOP, Record::ForcePc { pc: 0x2000 }, NOP]));
+    bad("stf.opcode-width", body(&[Record::InstOpcode32 { opcode: 0x8082 }]));
+    bad("stf.opcode-width", body(&[Record::InstOpcode16 { opcode: 0x0013 }]));
+    bad("stf.opcode-known", body(&[Record::InstOpcode32 { opcode: 0xffff_ffff }]));
+    bad("stf.microop-size", with(features::MICROOP, &[Record::InstMicroop { size: 3, op: 1 }, NOP]));
+    bad("stf.group-open", body(&[NOP, READ8, DATA]));
 
     let state = features::REGISTER_STATE;
-    bad("STF-reg-class", with(state, &[reg(1, 0x15), NOP]));
-    bad("STF-reg-role", with(features::OPERAND_VALUE, &[reg(1, 0x01), NOP]));
-    bad("STF-reg-reserved", with(features::OPERAND_VALUE, &[reg(1, 0x61), NOP]));
-    bad("STF-reg-number", with(state, &[reg(33, 0x11), NOP]));
-    bad("STF-reg-vector-length", with(state | features::VECTOR, &[reg(1, 0x13), NOP]));
+    bad("stf.reg-class", with(state, &[reg(1, 0x15), NOP]));
+    bad("stf.reg-role", with(features::OPERAND_VALUE, &[reg(1, 0x01), NOP]));
+    bad("stf.reg-reserved", with(features::OPERAND_VALUE, &[reg(1, 0x61), NOP]));
+    bad("stf.reg-number", with(state, &[reg(33, 0x11), NOP]));
+    bad("stf.reg-vector-length", with(state | features::VECTOR, &[reg(1, 0x13), NOP]));
 
     bad(
-        "STF-mem-type",
+        "stf.mem-type",
         body(&[Record::InstMemAccess { address: 0, size: 8, attributes: 0, access: 0 }, DATA, LOAD]),
     );
-    bad("STF-mem-content-follows", body(&[DATA, NOP]));
-    bad("STF-mem-content-missing", body(&[READ8, LOAD]));
-    bad("STF-mem-content-count", body(&[READ8, DATA, DATA, LOAD]));
+    bad("stf.mem-content-follows", body(&[DATA, NOP]));
+    bad("stf.mem-content-missing", body(&[READ8, LOAD]));
+    bad("stf.mem-content-count", body(&[READ8, DATA, DATA, LOAD]));
     let byte = Record::InstMemAccess { address: 0, size: 1, attributes: 0, access: 1 };
     bad(
-        "STF-mem-content-justified",
+        "stf.mem-content-justified",
         body(&[byte, Record::InstMemContent { data: 0x100 }, Record::InstOpcode32 { opcode: 0x0005_0503 }]),
     );
     let bits = Record::InstMemAccess { address: 0, size: 64, attributes: 0, access: 1 };
-    bad("STF-mem-size-unit", body(&[bits, DATA, LOAD]));
-    bad("STF-mem-size-opcode", body(&[byte, DATA, LOAD]));
-    bad("STF-mem-missing", body(&[LOAD]));
-    bad("STF-mem-spurious", body(&[READ8, DATA, NOP]));
+    bad("stf.mem-size-unit", body(&[bits, DATA, LOAD]));
+    bad("stf.mem-size-opcode", body(&[byte, DATA, LOAD]));
+    bad("stf.mem-missing", body(&[LOAD]));
+    bad("stf.mem-spurious", body(&[READ8, DATA, NOP]));
     let bus =
         |access| Record::BusMasterAccess { address: 0, size: 8, master: 1, index: 0, attributes: 0, access };
     let content = Record::BusMasterContent { data: 0 };
-    bad("STF-bus-type", body(&[bus(3), content, NOP]));
-    bad("STF-bus-master", body(&[bus(1), content, NOP]));
-    bad("STF-bus-content-follows", body(&[content, NOP]));
-    bad("STF-bus-content-missing", body(&[bus(1), NOP]));
+    bad("stf.bus-type", body(&[bus(3), content, NOP]));
+    bad("stf.bus-master", body(&[bus(1), content, NOP]));
+    bad("stf.bus-content-follows", body(&[content, NOP]));
+    bad("stf.bus-content-missing", body(&[bus(1), NOP]));
     const LEAF: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 0, 0, 0, 0, 0, 0];
     let walk = |first_use, size, entries| Record::PageTableWalk {
         address: 0,
@@ -233,36 +233,36 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
     };
     let pte = features::PTE;
     cases.push((
-        "STF-walk-entries",
+        "stf.walk-entries",
         with(pte, &[walk(0, 4096, &[]), NOP]),
         Some(with(pte, &[walk(0, 4096, LEAF), NOP])),
     ));
     cases.push((
-        "STF-walk-size",
+        "stf.walk-size",
         with(pte, &[walk(0, 1000, LEAF), NOP]),
         Some(with(pte, &[walk(0, 1 << 21, LEAF), NOP])),
     ));
     cases.push((
-        "STF-walk-index",
+        "stf.walk-index",
         with(pte, &[walk(5, 4096, LEAF), NOP]),
         Some(with(pte, &[NOP, walk(1, 4096, LEAF), NOP])),
     ));
     let mut bad = |rule, records| cases.push((rule, records, None));
 
-    bad("STF-event-known", body(&[event(false, 14, &[]), NOP]));
+    bad("stf.event-known", body(&[event(false, 14, &[]), NOP]));
     cases.push((
-        "STF-event-fields",
+        "stf.event-fields",
         body(&[event(false, 2, &[0; 8]), NOP]),
         Some(body(&[event(false, 2, &[0; 24]), NOP])),
     ));
     cases.push((
-        "STF-event-target",
+        "stf.event-target",
         body(&[NOP, Record::EventPcTarget { pc: 0x2000 }, NOP]),
         Some(body(&[event(true, 7, &[0; 8]), Record::EventPcTarget { pc: 0x2000 }, NOP])),
     ));
     let mut bad = |rule, records| cases.push((rule, records, None));
-    bad("STF-mode-value", body(&[Record::Event { id: MODE, data: Data(&[9, 0, 0, 0, 0, 0, 0, 0]) }, NOP]));
-    bad("STF-mode-at-start", {
+    bad("stf.mode-value", body(&[Record::Event { id: MODE, data: Data(&[9, 0, 0, 0, 0, 0, 0, 0]) }, NOP]));
+    bad("stf.mode-at-start", {
         let mut records = header(0);
         records.push(NOP);
         records
@@ -274,11 +274,11 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
         metadata: Metadata { count: 0, raw: &[] },
         protocol: Protocol(&[]),
     };
-    bad("STF-transaction-header", with(features::TRANSACTIONS, &[NOP, transaction]));
-    bad("STF-reserved-descriptor", changed(|records| records.push(Record::Reserved {})));
-    bad("STF-reserve-end-field", changed(|records| records.push(Record::ReserveEnd {})));
-    bad("STF-reserve-end-last", changed(|records| records.extend([Record::ReserveEnd {}, NOP])));
-    bad("STF-empty", header(0));
+    bad("stf.transaction-header", with(features::TRANSACTIONS, &[NOP, transaction]));
+    bad("stf.reserved-descriptor", changed(|records| records.push(Record::Reserved {})));
+    bad("stf.reserve-end-field", changed(|records| records.push(Record::ReserveEnd {})));
+    bad("stf.reserve-end-last", changed(|records| records.extend([Record::ReserveEnd {}, NOP])));
+    bad("stf.empty", header(0));
     cases
 }
 
@@ -308,7 +308,7 @@ fn every_rule_fires_and_its_twin_is_silent() {
         assert!(!silent.contains(rule), "{rule} fired on the good twin");
     }
     // The container's rules have a test of their own.
-    for rule in RULES.iter().filter(|rule| rule.name.starts_with("STF-")) {
+    for rule in RULES.iter().filter(|rule| !rule.name.starts_with("stf.chunk-")) {
         assert!(cases.iter().any(|case| case.0 == rule.name), "{} has no test", rule.name);
     }
 }
@@ -319,16 +319,16 @@ fn container_rules() {
     let good = rewrite(&busy_trace(100), config);
     let zstf = |file: &[u8]| {
         let found = findings(file);
-        found.into_iter().filter(|rule| rule.starts_with("ZSTF")).collect::<Vec<_>>()
+        found.into_iter().filter(|rule| rule.starts_with("stf.chunk-")).collect::<Vec<_>>()
     };
     assert_eq!(zstf(&good), [""; 0]);
     let index_at = u64::from_le_bytes(good[12..20].try_into().unwrap()) as usize;
     let mut bad = good.clone();
     bad[index_at + 8 + 24 + 8] ^= 2; // address of the second chunk
-    assert_eq!(zstf(&bad), ["ZSTF-chunk-pc"]);
+    assert_eq!(zstf(&bad), ["stf.chunk-pc"]);
     let mut bad = good;
     bad[4] = 11; // instructions per chunk
-    assert_eq!(zstf(&bad), ["ZSTF-chunk-markers"; 9]);
+    assert_eq!(zstf(&bad), ["stf.chunk-markers"; 9]);
 }
 
 #[test]
@@ -337,28 +337,28 @@ fn damage_costs_its_chunk_only() {
     let mut file = rewrite(&busy_trace(100), config);
     let index_at = u64::from_le_bytes(file[12..20].try_into().unwrap()) as usize;
     let entry = |n: usize| index_at + 8 + 24 * n;
-    // The third chunk is no zstd frame; the index lies about the address of the sixth.
+    // The third chunk is not a zstd frame; the index has a wrong address for the sixth.
     let chunk = u64::from_le_bytes(file[entry(2)..entry(2) + 8].try_into().unwrap()) as usize;
     file[chunk] ^= 0xff;
     file[entry(5) + 8] ^= 2;
     let mut found = Vec::new();
-    let checked =
-        trackway_stf::check(common::open(&file, 1).unwrap(), &mut |finding| found.push(finding.rule.name));
+    let checked = common::open(&file, 1).unwrap().check(&mut |finding| found.push(finding.rule.name));
     assert_eq!(checked.unwrap_err().kind, ErrorKind::Compression);
-    found.retain(|rule: &&str| rule.starts_with("ZSTF"));
-    assert_eq!(found, ["ZSTF-chunk-pc"]);
+    found.retain(|rule: &&str| rule.starts_with("stf.chunk-"));
+    assert_eq!(found, ["stf.chunk-pc"]);
 }
 
 #[test]
 fn names_are_unique() {
     for (n, rule) in RULES.iter().enumerate() {
+        assert!(rule.name.starts_with("stf."), "{}", rule.name);
         assert!(RULES[..n].iter().all(|other| other.name != rule.name), "{}", rule.name);
     }
 }
 
-/// What we write from a real execution is legal.
+/// A trace written from a real execution is legal.
 #[test]
-fn our_own_trace_is_legal() {
+fn a_written_trace_is_legal() {
     let found = findings(&std::fs::read(testdata("stf/sort/trace.stf")).unwrap());
-    assert_eq!(found, ["STF-process-id-dialect"], "only what no trace can avoid");
+    assert_eq!(found, ["stf.process-id-dialect"], "only the note that no trace can avoid");
 }

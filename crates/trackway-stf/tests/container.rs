@@ -207,7 +207,7 @@ fn a_damaged_chunk_costs_that_chunk_only() {
     // Written anew: a comment stands for the chunk, the others are the same, and the damage is told.
     for config in [plain(), zstf(64, 2)] {
         let memory = Memory::default();
-        let told = trackway_stf::rewrite(open(&file, 1).unwrap(), memory.output(), config).unwrap_err();
+        let told = open(&file, 1).unwrap().copy_to(memory.output(), config).unwrap_err();
         let before: u64 = entries[..4].iter().map(|entry| entry[2]).sum();
         assert_eq!((told.kind, told.offset), (ErrorKind::Compression, before));
         let again = lines(&memory.bytes(), 1);
@@ -271,7 +271,7 @@ fn every_truncation_and_every_corrupted_byte() {
                 assert!(!events.is_empty());
                 if jobs == 1 {
                     if let Ok(trace) = open(&damaged, 1) {
-                        let _ = trackway_stf::check(trace, &mut |_| {});
+                        let _ = trace.check(&mut |_| {});
                     }
                     if let Ok(trace) = open(&damaged, 1) {
                         let mut items = trace.items();

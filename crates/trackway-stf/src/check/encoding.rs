@@ -1,54 +1,29 @@
-//! What the encoding of an instruction says about its records: unit and size of accesses, targets, width.
+//! Rules that need the encoding of the instruction: its width, its memory accesses, its target.
 
 use trackway_core::{Isa, MemKind};
 use trackway_isa::riscv::{self, Class, Count};
 use trackway_isa::{Control, flow};
 
-use crate::check::Checker;
+use super::Checker;
 use crate::rules::*;
 use crate::values::access;
 
 /// A memory access of a group.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Access {
-    pub(crate) offset: u64,
-    pub(crate) size: u16,
-    pub(crate) kind: u8,
-    /// Content records, and the first of them.
-    pub(crate) words: u32,
-    pub(crate) data: u64,
-}
-
-/// The size in bytes of the accesses that an instruction makes, where its encoding names it.
-pub(crate) fn access_size(isa: Isa, opcode: u32) -> Option<u8> {
-    if !is_riscv(isa) {
-        return None;
-    }
-    match class(isa, opcode)? {
-        // A vector access names its elements; writers log those, or whole registers.
-        Class::VectorLoad(_) | Class::VectorStore(_) => None,
-        class => class.memory()?.size,
-    }
-}
-
-/// What `size` is in bytes, where the encoding settles its unit.
-pub(crate) fn size_in_bytes(isa: Isa, opcode: u32, size: u64) -> Option<u64> {
-    let bytes = u64::from(access_size(isa, opcode)?);
-    (size == bytes || size == 8 * bytes).then_some(bytes)
-}
-
-fn is_riscv(isa: Isa) -> bool {
-    matches!(isa, Isa::Rv32 | Isa::Rv64)
-}
-
-fn class(isa: Isa, opcode: u32) -> Option<Class> {
-    riscv::decode(isa, opcode).map(|inst| inst.op.class())
+pub(super) struct Access {
+    pub(super) offset: u64,
+    pub(super) size: u16,
+    pub(super) kind: u8,
+    /// Number of content records.
+    pub(super) words: u32,
+    /// The first content record.
+    pub(super) data: u64,
 }
 
 impl Checker<'_> {
-    /// The rules that need the encoding, when the group is complete. `width` is the record's, in bytes.
-    pub(crate) fn opcode(&mut self, opcode: u32, width: u8) {
-        if !is_riscv(self.isa) {
+    /// Checks a complete group against its instruction. `width` is that of the opcode record, in bytes.
+    pub(super) fn opcode(&mut self, opcode: u32, width: u8) {
+        if !matches!(self.isa, Isa::Rv32 | Isa::Rv64) {
             return;
         }
         let encoded = if opcode & 3 == 3 { 4 } else { 2 };
@@ -56,8 +31,8 @@ impl Checker<'_> {
             let bits = 8 * u32::from(encoded);
             self.found(&OPCODE_WIDTH, format!("{opcode:#x} is a {bits}-bit instruction"));
         }
-        let class = class(self.isa, opcode);
-        // A fetch fault's no-op, and what trapped as illegal, need not be an instruction.
+        let class = riscv::decode(self.isa, opcode).map(|inst| inst.op.class());
+        // The placeholder of a fetch fault and an illegal instruction need not decode.
         if class.is_none() && !self.group.trapped {
             self.found(&OPCODE_KNOWN, format!("{opcode:#x} is not an instruction that Trackway knows"));
         }
@@ -80,7 +55,7 @@ impl Checker<'_> {
                 MemKind::Write => access.kind == access::WRITE,
                 _ => true,
             });
-            // Without a known instruction nothing can be said against an access.
+            // Without a known instruction any access is allowed.
             if class.is_some() && !wanted {
                 let word = if access.kind == access::READ { "reads" } else { "writes" };
                 self.found(&MEM_SPURIOUS, format!("the instruction makes no access that {word}"));
@@ -93,7 +68,7 @@ impl Checker<'_> {
         self.group.accesses.clear();
     }
 
-    /// Size, its unit, and what it says about the content.
+    /// Checks the size of an access, its unit, and its content.
     fn size(&mut self, access: &Access, named: Option<u8>) {
         let size = u32::from(access.size);
         let one_word = access.words == 1;
@@ -110,7 +85,7 @@ impl Checker<'_> {
                 self.found(&MEM_SIZE_OPCODE, format!("size {size}: the instruction accesses {named} bytes"));
                 return;
             }
-            // More than fits one content word, with one content word: bits.
+            // More than one content word holds, with one content record: bits.
             None if one_word && size > 8 && size <= 64 => {
                 self.found(&MEM_SIZE_UNIT, format!("{size} with one content record is in bits"));
                 size / 8
@@ -136,12 +111,12 @@ impl Checker<'_> {
             Some(target) if !jumps => {
                 self.found(
                     &PC_TARGET_BRANCH,
-                    format!("target {target:#x} of an instruction that is no branch"),
+                    format!("target {target:#x} of an instruction that is not a branch"),
                 );
             }
             Some(target) if self.pc.is_some() && flow.target.is_some_and(|named| named != target) => {
                 let named = flow.target.unwrap_or(0);
-                self.found(&PC_TARGET_VALUE, format!("target {target:#x}: the encoding says {named:#x}"));
+                self.found(&PC_TARGET_VALUE, format!("target {target:#x}: the encoding has {named:#x}"));
             }
             None if jumps
                 && !self.group.trapped

@@ -1,7 +1,7 @@
-//! Records to events.
+//! Record by record to events, group by group.
 //!
-//! An opcode record completes a group: what stands before it since the last one belongs to that
-//! instruction. A group with a fault or interrupt is an attempt of its instruction, not a retirement.
+//! An opcode record completes a group: the records since the previous one belong to that instruction. The
+//! instruction of a group with a fault or interrupt was attempted and did not retire.
 
 use trackway_core::*;
 
@@ -9,10 +9,10 @@ use super::sizes::NamedSizes;
 use crate::config::{Config, ProcessId};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
-use crate::record::Record;
-use crate::values::{MODE_CHANGE, access, isa};
+use crate::record::{Record, describe, descriptor};
+use crate::values::{MODE_CHANGE, REG_PC, access, isa, reg_class, reg_role};
 
-/// Turns records into events, group by group. All of its state is here.
+/// Turns records into events. All state of lifting is here.
 #[derive(Clone, Debug)]
 pub(crate) struct Lifter {
     pub(super) config: Config,
@@ -21,13 +21,13 @@ pub(crate) struct Lifter {
     pub(super) isa: Isa,
     pub(super) traps_on: TrapsOn,
     pub(super) named_sizes: Box<NamedSizes>,
-    /// Address of the next instruction, where known.
+    /// Address of the next instruction, if known.
     pub(super) next: Option<u64>,
-    /// Target that a record of this group armed.
+    /// Address that a record of this group leads to.
     target: Option<u64>,
     /// Start of this group's accesses in the batch.
     pub(super) accesses: Accesses,
-    /// The group has something beside its accesses: take the slow path.
+    /// The group has more than accesses and takes the slow path.
     special: bool,
     /// INST_PC_TARGET of this group.
     branch_target: Option<u64>,
@@ -37,13 +37,13 @@ pub(crate) struct Lifter {
     mode: Option<(u64, Context)>,
     /// Micro-ops of this group.
     micro_ops: Vec<u8>,
-    /// A bus access whose contents are still coming.
+    /// A bus access whose content records may still follow.
     bus: Option<(u64, Bus)>,
-    /// Header records are not repeated as events.
+    /// Inside the header, whose records are not events.
     in_header: bool,
 }
 
-/// More records than any instruction has: a stream that never completes a group is damaged.
+/// Upper bound on the records of a group; a stream that never completes one is damaged.
 const LARGEST_GROUP: usize = u16::MAX as usize;
 
 impl Lifter {
@@ -67,7 +67,7 @@ impl Lifter {
         }
     }
 
-    /// Starts in the middle: at a chunk whose index entry gives the address.
+    /// Starts at a chunk whose index entry has the address.
     pub(crate) fn start_at(&mut self, pc: Option<u64>) {
         if pc.is_some() {
             self.next = pc;
@@ -75,12 +75,12 @@ impl Lifter {
         }
     }
 
-    /// A new batch begins; only between groups.
+    /// Begins a batch; only between groups.
     pub(crate) fn begin_batch(&mut self, batch: &Batch) {
         self.accesses = batch.begin_accesses();
     }
 
-    /// True if nothing of a group is pending, so that a batch may end here.
+    /// True if no group is open, so that a batch may end here.
     #[inline(always)]
     pub(crate) fn between_groups(&self, batch: &Batch) -> bool {
         !self.special
@@ -109,7 +109,7 @@ impl Lifter {
         }
     }
 
-    /// An opcode record completes the group.
+    /// Completes a group at its opcode record.
     fn step(&mut self, offset: u64, opcode: u32, length: u8, batch: &mut Batch) -> Result<()> {
         if self.bus.is_some() {
             self.flush_bus(batch);
@@ -120,7 +120,7 @@ impl Lifter {
         self.special_step(offset, step, batch)
     }
 
-    /// The instruction of a group that may have a target, events and micro-ops.
+    /// Emits the instruction of a group that may have a target, events and micro-ops.
     fn special_step(&mut self, offset: u64, mut step: Step, batch: &mut Batch) -> Result<()> {
         if !self.traps.is_empty() || self.traps_on.covers(step.encoding, step.length) {
             step.outcome = Outcome::Attempted;
@@ -128,7 +128,7 @@ impl Lifter {
         if self.branch_target.is_some() {
             step.taken = Some(true);
         }
-        // A fetch fault has no instruction; writers put a no-op there.
+        // A fetch fault has no instruction; writers emit a no-op in its place.
         let placeholder = self.traps.iter().any(|(_, trap)| {
             trap.kind == TrapKind::Exception
                 && trap.cause.is_some_and(|cause| is_fetch_fault(self.isa, cause))
@@ -164,7 +164,9 @@ impl Lifter {
     /// INST_MEM_CONTENT: the first word stays a word, more become bytes.
     fn content(&mut self, offset: u64, data: u64, batch: &mut Batch) -> Result<()> {
         let in_group = batch.mem.len() > self.accesses.mem_start as usize;
-        let Some(last) = batch.mem.last_mut().filter(|_| in_group) else { return Err(orphan(offset, 61)) };
+        let Some(last) = batch.mem.last_mut().filter(|_| in_group) else {
+            return Err(orphan(offset, descriptor::INST_MEM_CONTENT));
+        };
         match last.data {
             Value::Unknown => last.data = Value::Word(data),
             _ => last.data = append(last.data, data, &mut batch.bytes),
@@ -234,7 +236,7 @@ impl Lifter {
             }
             Record::BusMasterContent { data } => match &mut self.bus {
                 Some((_, bus)) => bus.data = append(bus.data, data, &mut batch.bytes),
-                None => return Err(orphan(offset, 63)),
+                None => return Err(orphan(offset, descriptor::BUS_MASTER_CONTENT)),
             },
             Record::Event { id, data } => self.event(offset, id, data, batch),
             Record::EventPcTarget { pc } => {
@@ -287,7 +289,7 @@ impl Lifter {
             if self.traps.is_empty() {
                 batch.push_context(offset, context);
             } else {
-                // The mode that a trap leads to holds after the instruction that trapped.
+                // The mode of a trap applies after the instruction that trapped.
                 self.mode = Some((offset, context));
             }
             return;
@@ -295,7 +297,7 @@ impl Lifter {
         let kind = if id.interrupt { TrapKind::Interrupt } else { TrapKind::Exception };
         let words = batch.add_words(data.words());
         let field = |n: usize| data.words().nth(n);
-        // The table "STF Exception Event and Event Meta-Data" says which field is the trap value.
+        // The table "STF Exception Event and Event Meta-Data" names the field with the trap value.
         let (value, syscall) = match (id.interrupt, id.code) {
             (true, _) => (None, None),
             (_, 0 | 1 | 3 | 12) => (field(0), None),
@@ -314,7 +316,7 @@ impl Lifter {
         }
     }
 
-    /// The part ends: what no instruction completed is delivered all the same.
+    /// Ends a part and delivers an incomplete group, too.
     pub(crate) fn end_part(&mut self, offset: u64, batch: &mut Batch) {
         self.flush_bus(batch);
         if let Some(accesses) = batch.end_accesses(self.accesses)
@@ -338,7 +340,7 @@ impl Lifter {
     }
 }
 
-/// Is it the fetch that failed? RISC-V: misaligned, access fault, page fault; Arm: instruction aborts and a
+/// Causes of a failed fetch. RISC-V: misaligned, access fault, page fault; Arm: instruction aborts and a
 /// misaligned pc, by exception class.
 fn is_fetch_fault(isa: Isa, cause: u64) -> bool {
     match isa {
@@ -348,13 +350,13 @@ fn is_fetch_fault(isa: Isa, cause: u64) -> bool {
     }
 }
 
-/// Encodings that trap and never retire, whether an EVENT says so or not.
+/// Encodings that trap and never retire, with or without an EVENT.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TrapsOn {
     isa: Isa,
-    /// A mask, and what the bits under it are in all such opcodes of four bytes.
+    /// Mask and value of the bits that all such 4-byte opcodes share.
     wide: (u32, u32),
-    /// The same for two bytes.
+    /// The same for 2-byte opcodes.
     narrow: (u32, u32),
 }
 
@@ -374,7 +376,7 @@ impl TrapsOn {
         TrapsOn { isa, wide, narrow }
     }
 
-    /// Nearly always enough to tell.
+    /// A quick test that is false for nearly all opcodes.
     #[inline(always)]
     pub(super) fn may_cover(self, opcode: u32, length: u8) -> bool {
         let (mask, value) = if length == 2 { self.narrow } else { self.wide };
@@ -402,7 +404,7 @@ fn mem_kind(access: u8) -> MemKind {
     }
 }
 
-/// One more content word behind `value`.
+/// Appends a content word to `value`.
 fn append(value: Value, word: u64, bytes: &mut Vec<u8>) -> Value {
     let start = match value {
         Value::Unknown => return Value::Word(word),
@@ -411,7 +413,7 @@ fn append(value: Value, word: u64, bytes: &mut Vec<u8>) -> Value {
             bytes.extend_from_slice(&first.to_le_bytes());
             start
         }
-        // The contents of one access come without anything else that needs bytes between them.
+        // The contents of one access are adjacent: no other record adds bytes between them.
         Value::Bytes(span) => span.start as usize,
     };
     bytes.extend_from_slice(&word.to_le_bytes());
@@ -420,17 +422,17 @@ fn append(value: Value, word: u64, bytes: &mut Vec<u8>) -> Value {
 
 fn reg_access(register: Register<'_>, batch: &mut Batch) -> RegAccess {
     let class = match (register.class(), register.number) {
-        (1, 32) => RegClass::Pc,
-        (1, _) => RegClass::Int,
-        (2, _) => RegClass::Float,
-        (3, _) => RegClass::Vector,
-        (4, _) => RegClass::Csr,
+        (reg_class::INTEGER, REG_PC) => RegClass::Pc,
+        (reg_class::INTEGER, _) => RegClass::Int,
+        (reg_class::FLOAT, _) => RegClass::Float,
+        (reg_class::VECTOR, _) => RegClass::Vector,
+        (reg_class::CSR, _) => RegClass::Csr,
         _ => RegClass::Other,
     };
     let number = if class == RegClass::Pc { 0 } else { register.number };
     let role = match register.role() {
-        2 => RegRole::Source,
-        3 => RegRole::Destination,
+        reg_role::SOURCE => RegRole::Source,
+        reg_role::DESTINATION => RegRole::Destination,
         _ => RegRole::State,
     };
     let value = match register.content.first_chunk::<8>() {
@@ -442,7 +444,7 @@ fn reg_access(register: Register<'_>, batch: &mut Batch) -> RegAccess {
 
 #[cold]
 fn orphan(offset: u64, descriptor: u8) -> Error {
-    let (item, section) = crate::record::describe(descriptor);
+    let (item, section) = describe(descriptor);
     ErrorKind::Impossible { found: descriptor.into() }.at(offset, item, "", section)
 }
 

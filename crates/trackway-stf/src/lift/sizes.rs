@@ -1,6 +1,7 @@
-//! Sizes of accesses in bytes, whatever unit they were written in.
+//! Sizes of accesses in bytes: writers use bytes or bits, and the record does not say which.
 
 use trackway_core::*;
+use trackway_isa::riscv::{self, Class};
 
 use super::group::Lifter;
 use crate::config::SizeUnit;
@@ -14,13 +15,13 @@ impl Lifter {
     /// Turns the size of an access into bytes.
     #[inline(always)]
     pub(super) fn size(&mut self, opcode: u32, access: &mut MemAccess) {
-        // The usual case first: one content word.
+        // The common case: one content word.
         if let Value::Word(_) = access.data
             && self.config.size_unit == SizeUnit::Auto
         {
             let bytes = match access.size {
                 8 => self.named_sizes.get(self.isa, opcode, 8),
-                // One content word holds 8 bytes at most: more than 8 are bits.
+                // One content word holds at most 8 bytes, so a larger size is in bits.
                 9.. => access.size / 8,
                 _ => return,
             };
@@ -46,7 +47,7 @@ impl Lifter {
     }
 }
 
-/// Access sizes that opcodes name, for those seen last: loops ask for the same ones again and again.
+/// Sizes in bytes by opcode and size, for recently seen opcodes.
 #[derive(Clone, Debug)]
 pub(super) struct NamedSizes([(u32, u64, u64); 64]);
 
@@ -57,18 +58,34 @@ impl Default for NamedSizes {
 }
 
 impl NamedSizes {
-    /// What `size` is in bytes; itself where the opcode does not tell.
+    /// The size in bytes of an access that was recorded with `size`.
     #[inline(always)]
     fn get(&mut self, isa: Isa, opcode: u32, size: u64) -> u64 {
         let slot = &mut self.0[(opcode.wrapping_mul(0x9e37_79b1) >> 26) as usize];
         if (slot.0, slot.1) != (opcode, size) {
-            *slot = (opcode, size, look_up(isa, opcode, size));
+            *slot = (opcode, size, size_in_bytes(isa, opcode, size));
         }
         slot.2
     }
 }
 
+/// What `size` is in bytes: itself unless the encoding shows that it is in bits.
 #[cold]
-fn look_up(isa: Isa, opcode: u32, size: u64) -> u64 {
-    crate::check::encoding::size_in_bytes(isa, opcode, size).unwrap_or(size)
+fn size_in_bytes(isa: Isa, opcode: u32, size: u64) -> u64 {
+    match access_size(isa, opcode).map(u64::from) {
+        Some(bytes) if size == 8 * bytes => bytes,
+        _ => size,
+    }
+}
+
+/// The size in bytes of the accesses of an instruction, if its encoding names it.
+fn access_size(isa: Isa, opcode: u32) -> Option<u8> {
+    if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
+        return None;
+    }
+    match riscv::decode(isa, opcode)?.op.class() {
+        // A vector instruction names its elements; writers log those, or whole registers.
+        Class::VectorLoad(_) | Class::VectorStore(_) => None,
+        class => class.memory()?.size,
+    }
 }

@@ -5,7 +5,7 @@ use trackway_core::*;
 use super::Lower;
 use crate::fields::{Entries, Register};
 use crate::record::Record;
-use crate::values::{access, features};
+use crate::values::{REG_PC, access, features, reg_class, reg_role};
 
 impl Lower {
     #[inline(always)]
@@ -14,7 +14,7 @@ impl Lower {
         let (Value::Word(word), RegUpdate::Set, None) = (access.value, access.update, access.known) else {
             return self.rare_register(access, batch, out);
         };
-        if role == NONE || class == NONE || class == Register::VECTOR {
+        if role == NONE || class == NONE || class == reg_class::VECTOR {
             return self.rare_register(access, batch, out);
         }
         self.write_register(access.reg, role, &word.to_le_bytes(), out);
@@ -23,13 +23,14 @@ impl Lower {
     #[inline]
     fn write_register(&mut self, reg: Reg, role: u8, content: &[u8], out: &mut Vec<u8>) {
         self.counts.registers += 1;
-        self.features |= if role == 1 { features::REGISTER_STATE } else { features::OPERAND_VALUE };
-        let number = if reg.class == RegClass::Pc { 32 } else { reg.number };
+        self.features |=
+            if role == reg_role::STATE { features::REGISTER_STATE } else { features::OPERAND_VALUE };
+        let number = if reg.class == RegClass::Pc { REG_PC } else { reg.number };
         let register = Register { number, meta: role << 4 | class(reg.class), content };
         Record::InstReg { register }.write(out, &self.layout);
     }
 
-    /// Registers that are wide, partly known, not known, or only ready.
+    /// Registers that are wide, partly known, unknown, or only ready.
     #[cold]
     fn rare_register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
         let class = class(access.reg.class);
@@ -50,9 +51,9 @@ impl Lower {
         }
     }
 
-    /// Content in the width that its class has; `None` if it does not fit.
+    /// Content in the width of its class; `None` if it does not fit.
     fn wide(&self, class: u8, bytes: &[u8]) -> Option<Vec<u8>> {
-        let words = if class == Register::VECTOR { self.layout.vector_words.max(1) } else { 1 };
+        let words = if class == reg_class::VECTOR { self.layout.vector_words.max(1) } else { 1 };
         let mut content = vec![0; 8 * usize::from(words)];
         content.get_mut(..bytes.len())?.copy_from_slice(bytes);
         Some(content)
@@ -170,7 +171,7 @@ impl Lower {
     }
 }
 
-/// The content records of an access: one for up to 8 bytes; zeros where the data is not known.
+/// The content records of an access, one per 8 bytes; zeros for unknown data.
 fn content_words(data: Value, size: u16, batch: &Batch, losses: &mut Losses) -> Vec<u64> {
     let words = usize::from(size).div_ceil(8).max(1);
     let mut content = vec![0u64; words];
@@ -186,24 +187,24 @@ fn content_words(data: Value, size: u16, batch: &Batch, losses: &mut Losses) -> 
     content
 }
 
-/// No number in the format.
+/// Marks a class or role that STF has no number for.
 const NONE: u8 = 0;
 
 const fn role(role: RegRole) -> u8 {
     match role {
-        RegRole::State => 1,
-        RegRole::Source => 2,
-        RegRole::Destination => 3,
+        RegRole::State => reg_role::STATE,
+        RegRole::Source => reg_role::SOURCE,
+        RegRole::Destination => reg_role::DESTINATION,
         RegRole::Ready => NONE,
     }
 }
 
 const fn class(class: RegClass) -> u8 {
     match class {
-        RegClass::Int | RegClass::Pc => 1,
-        RegClass::Float => 2,
-        RegClass::Vector => Register::VECTOR,
-        RegClass::Csr => 4,
+        RegClass::Int | RegClass::Pc => reg_class::INTEGER,
+        RegClass::Float => reg_class::FLOAT,
+        RegClass::Vector => reg_class::VECTOR,
+        RegClass::Csr => reg_class::CSR,
         RegClass::Other => NONE,
     }
 }

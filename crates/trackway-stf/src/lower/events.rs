@@ -13,7 +13,7 @@ impl Lower {
         let interrupt = match trap.kind {
             TrapKind::Exception => false,
             TrapKind::Interrupt => true,
-            // The instruction and the jump tell it.
+            // The instruction and its target imply it.
             TrapKind::Return => {
                 self.losses.add(Fate::Derived, "returns from traps", 1);
                 return Ok(());
@@ -24,12 +24,12 @@ impl Lower {
             }
         };
         self.losses.add(Fate::Dropped, "marks of virtual interrupts", trap.is_virtual.into());
-        // The trap belongs to the attempt that waits; without one a no-op stands for it, and behind another trap too.
-        let is_its_own = |group: &Waiting| match trap.from {
+        // The trap belongs to the waiting attempt. Without one, or after another trap, a no-op represents it.
+        let trapped_here = |group: &Waiting| match trap.from {
             Some(_) => group.attempted && trap.from == group.pc,
             None => group.attempted && group.event_target.is_none(),
         };
-        if !(self.waits && is_its_own(&self.waiting)) {
+        if !(self.waits && trapped_here(&self.waiting)) {
             self.losses.add(Fate::Invented, "placeholder instructions at traps", 1);
             self.complete(trap.from)?;
             let pc = trap.from.or(self.expected);
@@ -75,7 +75,7 @@ impl Lower {
                 Some(mode) => {
                     let id = EventId { interrupt: false, special: true, code: MODE_CHANGE };
                     let event = Record::Event { id, data: Data(&mode.to_le_bytes()) };
-                    // Before any trap of the group, so that it holds for the instruction.
+                    // Before any trap of the group, so that it applies to the instruction.
                     event.write(&mut self.coming.events, &layout);
                     self.features |= features::EVENT;
                     self.losses.add(Fate::Kept, "privilege changes", 1);
@@ -97,7 +97,7 @@ impl Lower {
             }
             self.isa = isa;
         }
-        // The instruction set and the ids are told above.
+        // The instruction set and the ids are recorded above.
         self.losses.drop_context(&Context {
             privilege: None,
             asid: None,
@@ -122,7 +122,7 @@ impl Lower {
         if words.iter().all(Option::is_none) {
             return;
         }
-        // With an Arm level comes all that is known: ids of the process before are not those of this one.
+        // A context with an Arm level is complete: ids of the previous process do not carry over.
         if context.privilege.is_some_and(Privilege::is_arm) {
             self.ids = [0; 3];
         }

@@ -86,7 +86,7 @@ pub fn plain() -> WriteConfig {
 /// The same records in another container.
 pub fn rewrite(bytes: &[u8], config: WriteConfig) -> Vec<u8> {
     let file = Memory::default();
-    trackway_stf::rewrite(open(bytes, 1).unwrap(), file.output(), config).unwrap();
+    open(bytes, 1).unwrap().copy_to(file.output(), config).unwrap();
     file.bytes()
 }
 

@@ -228,11 +228,11 @@ impl Opened for OpenedStf {
     }
 
     fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(trackway_stf::check(self.trace()?, report)?)
+        Ok(self.trace()?.check(report)?)
     }
 
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
         let (output, config) = output(&writing)?;
-        Ok(trackway_stf::rewrite(self.trace()?, output, config)?.records)
+        Ok(self.trace()?.copy_to(output, config)?.records)
     }
 }
