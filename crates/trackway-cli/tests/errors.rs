@@ -125,7 +125,7 @@ fn errors_read_well() {
     assert!(check.contains("trackway dump --raw") && !check.contains("trackway check"), "{check}");
     // What the options say is not the trace's fault.
     let trace = repo("testdata/stf/sort/trace.stf");
-    let elf = repo("testdata/stf/sort/items.txt");
+    let elf = repo("testdata/stf/sort/expect.items");
     assert_eq!(
         error(&["dump", &trace, "--elf", &elf]),
         format!("error: {elf}: not an ELF file; raw bytes need an address, as PATH@ADDRESS\n")

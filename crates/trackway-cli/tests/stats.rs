@@ -92,6 +92,6 @@ fn tandem_is_the_same_for_any_number_of_threads() {
 #[test]
 fn the_text_is_as_documented() {
     let expected =
-        std::fs::read_to_string(repo("testdata/stf/sort/stats.txt")).expect("what it should print");
+        std::fs::read_to_string(repo("testdata/stf/sort/expect.stats")).expect("what it should print");
     assert_eq!(stdout(&["stats", &repo("testdata/stf/sort/trace.stf")]), expected);
 }

@@ -1,4 +1,4 @@
-//! Containers: chunks, index, seeking, threads, what damage does and does not take away.
+//! Containers: chunks, index, seeking, threads, and how far damage reaches.
 
 mod common;
 
@@ -32,7 +32,7 @@ fn plain_to_zstf_and_back_is_the_same_bytes() {
         assert_eq!(rewrite(&plain_bytes, plain()), plain_bytes);
         let (_, entries) = index(&packed);
         assert_eq!(entries.len() as u64, 1000u64.div_ceil(chunk));
-        assert_eq!(entries[0][1], 0, "the first entry stores no address");
+        assert_eq!(entries[0][1], 0, "the first entry has no address");
         assert_eq!(entries.iter().map(|entry| entry[2]).sum::<u64>(), plain_bytes.len() as u64);
     }
 }
@@ -47,7 +47,7 @@ fn events_do_not_depend_on_container_chunks_or_threads() {
     }
 }
 
-/// Lifting derives the counts of common records: they must be those that reading counts.
+/// Lifting derives the counts of common records; reading counts them one by one.
 #[test]
 fn the_census_counts_every_record() {
     let plain_bytes = busy_trace(3000);
@@ -63,7 +63,7 @@ fn the_census_counts_every_record() {
 }
 
 #[test]
-fn seeking_gives_the_same_instructions() {
+fn seeking_finds_the_same_instructions() {
     let packed = rewrite(&busy_trace(3000), zstf(100, 1));
     let all: Vec<String> = lines(&packed, 1);
     for jobs in [1, 2] {
@@ -84,8 +84,7 @@ fn seeking_gives_the_same_instructions() {
     }
 }
 
-/// stf_lib drops the whole chunk when a record follows the last instruction.
-/// A file that says the wrong number of instructions per chunk is walked through, not sought.
+/// Seeking is not used if the file declares a wrong number of instructions per chunk.
 #[test]
 fn a_wrong_number_per_chunk_does_not_mislead() {
     let packed = rewrite(&busy_trace(300), zstf(100, 1));
@@ -99,8 +98,9 @@ fn a_wrong_number_per_chunk_does_not_mislead() {
     }
 }
 
+/// stf_lib drops the whole chunk when a record follows the last instruction.
 #[test]
-fn what_follows_the_last_instruction_is_kept() {
+fn records_after_the_last_instruction_are_kept() {
     let mut bytes = busy_trace(10);
     bytes.extend(b"\x03\x04\0\0\0last");
     for chunk in [3, 5, 10, 100] {
@@ -111,7 +111,7 @@ fn what_follows_the_last_instruction_is_kept() {
     }
 }
 
-/// Killed after any write of a chunk, the file holds the chunks before.
+/// After any write of a chunk, the file holds the complete chunks before it.
 #[test]
 fn a_killed_writer_leaves_a_readable_file() {
     let bytes = busy_trace(100);
@@ -119,7 +119,7 @@ fn a_killed_writer_leaves_a_readable_file() {
     let file = Memory::default();
     let mut writer = Writer::new(file.output(), zstf(10, 1)).unwrap();
     let mut seen = 0;
-    // Groups of the plain trace, one opcode each.
+    // The groups of the plain trace.
     let layout = Default::default();
     let (mut at, mut start) = (0, 0);
     let mut pc = 0u64;
@@ -137,7 +137,7 @@ fn a_killed_writer_leaves_a_readable_file() {
         start = at;
         let left = file.bytes();
         if left.len() > 20 {
-            // As if the process had been killed now.
+            // As if the process were killed now.
             let now = lines(&left, 1);
             assert!(!now.iter().any(|line| line.starts_with("error")), "{now:?}");
             let steps = now.iter().filter(|line| line.contains(" step ")).count();
@@ -173,7 +173,7 @@ fn an_unusable_index_does_not_lose_the_records() {
             let mut file = packed.clone();
             damage(&mut file);
             let found = lines(&file, jobs);
-            let error = found.iter().find(|line| line.starts_with("error")).expect("the damage is told");
+            let error = found.iter().find(|line| line.starts_with("error")).expect("the damage is reported");
             assert!(error.contains(field) && error.contains("[ZSTF]"), "{error}");
             let events = |lines: &[String]| -> Vec<String> {
                 lines.iter().filter(|line| !line.starts_with("error")).cloned().collect()
@@ -181,7 +181,7 @@ fn an_unusable_index_does_not_lose_the_records() {
             assert!(events(&found) == events(&wanted), "{field}: every record is still delivered");
         }
     }
-    // A chunk that is longer or shorter than the index says: the chunk is read, then the lie is told.
+    // A chunk of another length than the index says is read, then the error is returned.
     for size in [0, 1, entries[3][2] - 1, entries[3][2] + 1, 1 << 40] {
         let mut file = packed.clone();
         put(&mut file, at + 8 + 24 * 3 + 16, size);
@@ -197,19 +197,19 @@ fn a_damaged_chunk_costs_that_chunk_only() {
     let packed = rewrite(&busy_trace(1000), zstf(100, 1));
     let (_, entries) = index(&packed);
     let count = |lines: &[String], word: &str| lines.iter().filter(|line| line.contains(word)).count();
-    // The frame cannot be read at all: its instructions are a gap.
+    // A frame that cannot be read at all: its instructions are a gap.
     let mut file = packed.clone();
     file[entries[4][0] as usize..][..4].fill(0);
     let found = lines(&file, 1);
     assert_eq!((count(&found, "error "), count(&found, " step ")), (1, 900));
     assert_eq!(count(&found, "gap reason=bad-input"), 1);
     assert!(lines(&file, 2) == found);
-    // Written anew: a comment stands for the chunk, the others are the same, and the damage is told.
+    // A copy has a comment for the chunk and all others unchanged, and returns the error.
     for config in [plain(), zstf(64, 2)] {
         let memory = Memory::default();
-        let told = open(&file, 1).unwrap().copy_to(memory.output(), config).unwrap_err();
+        let error = open(&file, 1).unwrap().copy_to(memory.output(), config).unwrap_err();
         let before: u64 = entries[..4].iter().map(|entry| entry[2]).sum();
-        assert_eq!((told.kind, told.offset), (ErrorKind::Compression, before));
+        assert_eq!((error.kind, error.offset), (ErrorKind::Compression, before));
         let again = lines(&memory.bytes(), 1);
         let steps = |lines: &[String]| -> Vec<String> {
             let steps = lines.iter().filter(|line| line.contains(" step "));
@@ -218,7 +218,7 @@ fn a_damaged_chunk_costs_that_chunk_only() {
         assert!(steps(&again) == steps(&found));
         assert_eq!((count(&again, "error "), count(&again, "could%20not%20be%20read")), (0, 1));
     }
-    // Its content is damaged: the checksum tells.
+    // Damaged content: the checksum shows it.
     let mut file = packed;
     let middle = (entries[4][0] + entries[5][0]) as usize / 2;
     file[middle..middle + 8].fill(0xff);
@@ -229,7 +229,7 @@ fn a_damaged_chunk_costs_that_chunk_only() {
 }
 
 #[test]
-fn streams_and_files_give_the_same() {
+fn streams_and_files_have_the_same_events() {
     let plain_bytes = busy_trace(500);
     for file in [plain_bytes.clone(), rewrite(&plain_bytes, zstf(64, 1))] {
         let stream = Input::Stream(Box::new(std::io::Cursor::new(file.clone())));
@@ -244,7 +244,7 @@ fn zstf_needs_an_output_that_seeks() {
     assert!(Writer::new(out, zstf(10, 1)).is_err());
 }
 
-/// All truncations and all corruptions of one byte: no panic, and what is before the place is delivered.
+/// All truncations and all corruptions of one byte: no panic, and the events before the place are delivered.
 #[test]
 fn every_truncation_and_every_corrupted_byte() {
     let plain_bytes = busy_trace(12);
@@ -254,7 +254,7 @@ fn every_truncation_and_every_corrupted_byte() {
         let found = lines(&plain_bytes[..cut], 1);
         let good = found.iter().filter(|line| !line.starts_with("error")).count();
         let same = found.iter().zip(&whole).take_while(|(found, whole)| found == whole).count();
-        // The last group may be open: its records come without their instruction.
+        // The last group may be incomplete: its records come without their instruction.
         assert!(same + 3 >= good, "cut at {cut}");
     }
     for (file, jobs) in [(&plain_bytes, 1), (&packed, 1), (&packed, 2)] {
@@ -262,7 +262,7 @@ fn every_truncation_and_every_corrupted_byte() {
             lines(&file[..cut], jobs);
         }
         for at in 0..file.len() {
-            // One thread meets every value; more threads a few.
+            // All values with one thread, a few with more.
             let flips: Vec<u8> = if jobs == 1 { (1..=255).collect() } else { vec![0x01, 0x80, 0xff] };
             for flip in flips {
                 let mut damaged = file.clone();
@@ -324,7 +324,7 @@ fn versions_that_are_not_supported_are_refused_unless_forced() {
 }
 
 #[test]
-fn wrong_magic_is_told() {
+fn wrong_magic_is_reported() {
     let cases =
         [(&b"\x01STG\x02"[..], 3), (b"\x02\x01\0\0\0\x03\0\0\0", 0), (b"\xc8abc", 0), (b"ZSTD\0\0\0\0", 0)];
     for (bytes, place) in cases {
@@ -334,9 +334,9 @@ fn wrong_magic_is_told() {
     }
 }
 
-/// A file with nothing in it is cut, not fine; so is one that ends before its first chunk.
+/// An empty file is truncated, and so is one that ends before its first chunk.
 #[test]
-fn nothing_at_all_is_told() {
+fn an_empty_file_is_truncated() {
     let packed = rewrite(&busy_trace(10), zstf(5, 1));
     for (bytes, place) in [
         (&[][..], ("IDENTIFIER", 0)),
@@ -349,9 +349,9 @@ fn nothing_at_all_is_told() {
     }
 }
 
-/// Decoding goes on behind damage only where something follows it: in every other case the error is the last word.
+/// Decoding continues after damage only if a chunk follows; otherwise the error ends it.
 #[test]
-fn an_error_that_nothing_follows_ends_it() {
+fn an_error_without_a_later_chunk_ends_the_trace() {
     let packed = rewrite(&busy_trace(300), zstf(100, 1));
     let (at, entries) = index(&packed);
     let with = |change: &dyn Fn(&mut Vec<u8>)| {
@@ -360,7 +360,7 @@ fn an_error_that_nothing_follows_ends_it() {
         bytes
     };
     let frame = |n: usize| entries[n][0] as usize;
-    // What is wrong, the instructions that are left, and whether it ends the decoding.
+    // The damage, the instructions that are left, and whether it ends the decoding.
     let cases: [(&str, Vec<u8>, u64, bool); 7] = [
         ("a chunk", with(&|bytes| bytes[frame(1)..][..4].fill(0)), 200, false),
         ("the last chunk", with(&|bytes| bytes[frame(2)..][..4].fill(0)), 200, true),
@@ -385,7 +385,7 @@ fn an_error_that_nothing_follows_ends_it() {
                     }
                 }
             }
-            // A chunk that is cut gives what came before the cut.
+            // The instructions before the cut of a truncated chunk are delivered.
             assert!((instructions..instructions + 100).contains(&count.0), "{what}: {}", count.0);
             assert_eq!(ended, ends, "{what}, {jobs} threads");
         }

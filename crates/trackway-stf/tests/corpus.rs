@@ -1,4 +1,4 @@
-//! Real traces, where the corpus is present: counted and compared with what the peer's own tools print.
+//! Real traces of the corpus: counted, and compared with the output of stf_tools.
 
 mod common;
 
@@ -47,7 +47,7 @@ fn counts() {
     }
 }
 
-/// Record by record from END_HEADER on: the peer prints the header in another order.
+/// Record by record after END_HEADER: stf_tools print the header in another order.
 #[test]
 fn records_as_stf_record_dump_prints_them() {
     let Some(folder) = corpus() else { return };
@@ -59,7 +59,7 @@ fn records_as_stf_record_dump_prints_them() {
         ("bmi_pmp.bare.stf", "bmi_pmp.bare.record_dump.txt"),
     ] {
         let text = expected(&folder, dump);
-        // Its header ends with the feature record.
+        // The peer prints the feature record last in the header.
         let wanted = text.lines().skip_while(|line| !line.starts_with("TRACE_INFO_FEATURE")).skip(1);
         let mut items = open(&std::fs::read(folder.join(trace)).unwrap(), 1).unwrap().items();
         let mut item = Item::default();
@@ -144,9 +144,9 @@ fn conversions_keep_every_record() {
     }
 }
 
-/// From events the trace says the same again.
+/// Lowering the lifted events results in the same events.
 #[test]
-fn lift_and_lower_keep_what_happened() {
+fn lift_and_lower_keep_every_event() {
     let Some(folder) = corpus() else { return };
     for (name, ..) in TRACES.iter().filter(|trace| trace.1 < 1_000_000) {
         let bytes = std::fs::read(folder.join(name)).unwrap();

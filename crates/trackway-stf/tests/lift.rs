@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use trackway_core::{Input, Source};
 use trackway_stf::{Config, Data, EventId, Layout, Record, Register, Text16, Text32, Trace};
 
-/// Gives a few bytes at a time with a failure between them, so that the window of common records is never full.
+/// Returns a few bytes at a time with a failure between them, so that the window of common records is never full.
 struct Hesitant {
     bytes: Vec<u8>,
     at: usize,
@@ -29,7 +29,7 @@ impl Read for Hesitant {
     }
 }
 
-/// All events, and how many records of each kind there were.
+/// All events, and the number of records by name.
 fn lifted(input: Input) -> (Vec<String>, trackway_core::Census) {
     match Trace::open(input, Config::default()) {
         Ok(trace) => {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use trackway_core::ErrorKind;
 use trackway_stf::{Layout, RECORDS, Record, read};
 
-/// A stream of bytes that are likely to be records: a known descriptor, then small numbers.
+/// Bytes that are likely to be a record: a known descriptor, then small numbers.
 fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
     let descriptor = prop::sample::select(RECORDS.iter().map(|record| record.0).collect::<Vec<_>>());
     let small = prop_oneof![4 => 0u8..4, 1 => any::<u8>()];
@@ -26,13 +26,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn write_gives_back_what_was_read(bytes in likely_bytes(), layout in layouts()) {
+    fn write_restores_the_bytes_read(bytes in likely_bytes(), layout in layouts()) {
         if let Ok((record, len)) = read(&bytes, &layout, 0) {
             let mut out = Vec::new();
             record.write(&mut out, &layout);
             prop_assert_eq!(&out, &bytes[..len]);
             prop_assert_eq!(read(&out, &layout, 0), Ok((record, len)));
-            // Cut anywhere it is truncated, and says so at its own start.
+            // Cut anywhere, it is truncated, and the error is at its start.
             for cut in 0..len {
                 let error = read(&bytes[..cut], &layout, 7).unwrap_err();
                 prop_assert_eq!((error.kind, error.offset), (ErrorKind::Truncated, 7));
@@ -48,7 +48,7 @@ proptest! {
     }
 }
 
-/// The layouts of real files, one line per record: bytes, then what they are.
+/// The layouts of real files, one line per record: bytes, then the record.
 #[test]
 fn layouts_of_real_files() {
     let with_vlen = Layout { event64: true, vector_words: 2, protocol: 1 };
@@ -64,7 +64,7 @@ fn layouts_of_real_files() {
             &v13,
             "InstReg { register: Register { number: 5, meta: 33, content: [1, 2, 3, 4, 5, 6, 7, 8] } }",
         ),
-        // Without a VLEN_CONFIG a vector register has one word, with it as many as the length has.
+        // Without a VLEN_CONFIG a vector register has one word, with it as many as VLEN needs.
         (
             &[40, 1, 0, 0x33, 1, 0, 0, 0, 0, 0, 0, 0],
             &v13,
@@ -110,7 +110,7 @@ fn layouts_of_real_files() {
 }
 
 #[test]
-fn unknown_descriptors_are_told_with_their_place() {
+fn unknown_descriptors_are_reported_with_their_place() {
     let known: Vec<u8> = RECORDS.iter().map(|record| record.0).collect();
     for descriptor in (0..=255u8).filter(|descriptor| !known.contains(descriptor)) {
         let error = read(&[descriptor, 0, 0], &Layout::default(), 0x10).unwrap_err();

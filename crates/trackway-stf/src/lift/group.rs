@@ -4,8 +4,8 @@
 //! instruction of a group with a fault or interrupt was attempted and did not retire.
 
 use trackway_core::*;
+use trackway_isa::Recent;
 
-use super::sizes::NamedSizes;
 use crate::config::{Config, ProcessId};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
@@ -20,7 +20,8 @@ pub(crate) struct Lifter {
     isa_number: u16,
     pub(super) isa: Isa,
     pub(super) traps_on: TrapsOn,
-    pub(super) named_sizes: Box<NamedSizes>,
+    /// Access sizes in bytes by opcode and recorded size.
+    pub(super) named_sizes: Recent<(u32, u64), u64, 64>,
     /// Address of the next instruction, if known.
     pub(super) next: Option<u64>,
     /// Address that a record of this group leads to.
@@ -53,7 +54,7 @@ impl Lifter {
             isa_number: header.isa.unwrap_or(isa::RISCV),
             isa: header.instruction_set(),
             traps_on: TrapsOn::new(header.instruction_set()),
-            named_sizes: Box::default(),
+            named_sizes: Recent::default(),
             next: header.pc,
             target: None,
             accesses: Accesses::default(),
@@ -188,7 +189,7 @@ impl Lifter {
                 }
                 self.isa = isa;
                 self.traps_on = TrapsOn::new(isa);
-                *self.named_sizes = NamedSizes::default();
+                self.named_sizes.clear();
             }
             Record::ProcessIdExt { first, second, third } => {
                 let [first, second, third] = [first, second, third].map(|word| Some(u64::from(word)));

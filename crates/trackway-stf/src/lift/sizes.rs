@@ -20,7 +20,7 @@ impl Lifter {
             && self.config.size_unit == SizeUnit::Auto
         {
             let bytes = match access.size {
-                8 => self.named_sizes.get(self.isa, opcode, 8),
+                8 => self.size_in_bytes(opcode, 8),
                 // One content word holds at most 8 bytes, so a larger size is in bits.
                 9.. => access.size / 8,
                 _ => return,
@@ -31,41 +31,25 @@ impl Lifter {
         self.rare_size(opcode, access);
     }
 
+    /// The size in bytes of an access that was recorded with `size`.
+    #[inline(always)]
+    fn size_in_bytes(&mut self, opcode: u32, size: u64) -> u64 {
+        *self.named_sizes.get((opcode, size), || size_in_bytes(self.isa, opcode, size))
+    }
+
     fn rare_size(&mut self, opcode: u32, access: &mut MemAccess) {
         let size = access.size;
         let bytes = match self.config.size_unit {
             SizeUnit::Bytes => size,
             SizeUnit::Bits => size / 8,
             SizeUnit::Auto if size < 8 => size,
-            SizeUnit::Auto => self.named_sizes.get(self.isa, opcode, size),
+            SizeUnit::Auto => self.size_in_bytes(opcode, size),
         };
         access.inferred = bytes != size && self.config.size_unit == SizeUnit::Auto;
         access.size = bytes;
         if let Value::Bytes(span) = &mut access.data {
             span.len = span.len.min(bytes.min(u64::from(u32::MAX)) as u32);
         }
-    }
-}
-
-/// Sizes in bytes by opcode and size, for recently seen opcodes.
-#[derive(Clone, Debug)]
-pub(super) struct NamedSizes([(u32, u64, u64); 64]);
-
-impl Default for NamedSizes {
-    fn default() -> Self {
-        NamedSizes([(0, 0, 0); 64])
-    }
-}
-
-impl NamedSizes {
-    /// The size in bytes of an access that was recorded with `size`.
-    #[inline(always)]
-    fn get(&mut self, isa: Isa, opcode: u32, size: u64) -> u64 {
-        let slot = &mut self.0[(opcode.wrapping_mul(0x9e37_79b1) >> 26) as usize];
-        if (slot.0, slot.1) != (opcode, size) {
-            *slot = (opcode, size, size_in_bytes(isa, opcode, size));
-        }
-        slot.2
     }
 }
 

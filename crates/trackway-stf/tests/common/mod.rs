@@ -1,4 +1,4 @@
-//! What the tests of this crate share.
+//! Helpers of the tests of this crate.
 #![allow(dead_code, unreachable_pub)] // each test file uses a part of it
 
 use std::io::Cursor;
@@ -19,7 +19,7 @@ pub fn corpus() -> Option<PathBuf> {
     trackway_testkit::corpus_part("stf")
 }
 
-/// A file in memory that stays readable after its writer is gone.
+/// A file in memory that stays readable after its writer is dropped.
 #[derive(Clone, Default)]
 pub struct Memory(Arc<Mutex<Cursor<Vec<u8>>>>);
 
@@ -52,7 +52,7 @@ pub fn open(bytes: &[u8], jobs: usize) -> Result<Trace> {
     Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() })
 }
 
-/// All events as lines, errors and gaps where they come.
+/// All events as lines, with errors and gaps in their places.
 pub fn lines(bytes: &[u8], jobs: usize) -> Vec<String> {
     match open(bytes, jobs) {
         Ok(trace) if jobs == 1 => filled(&mut trace.source()),
@@ -95,7 +95,7 @@ pub fn without_offset(line: &str) -> &str {
     line.split_once(' ').map_or(line, |(_, rest)| rest)
 }
 
-/// A trace of `n` instructions with memory accesses, branches, comments and a trap now and then.
+/// A trace of `n` instructions with memory accesses, branches, comments and traps.
 pub fn busy_trace(n: u64) -> Vec<u8> {
     let mut text = String::from("0x0 context privilege=m hw_thread=0x0 pid=0x7 tid=0x8\n");
     let mut pc = 0x8000_0000u64;
