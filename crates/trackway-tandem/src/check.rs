@@ -1,19 +1,19 @@
-//! Is a trace legal, and which rule says no? Beyond the wire: does a group fit its instruction?
+//! Is a trace legal, and which rules does it break? That includes whether a group fits its instruction.
 
 use trackway_core::{Error, ErrorKind, Finding, Input, Isa, Result, Rule, mask, sign_extend};
 use trackway_isa::riscv::{self, Class, Inst};
 
 use crate::config::{Config, Profile};
-use crate::group::{TrapState, View};
-use crate::read::{Frame, Group, Reader};
-use crate::record::{MISPRINTED_PC, Record, register};
+use crate::group::{Frame, Group};
+use crate::read::Reader;
+use crate::record::{Record, number};
+use crate::register;
 use crate::registers::Registers;
 use crate::rules;
-use crate::text::register_text;
+use crate::view::{TrapState, View};
 
-/// Checks a trace and reports every finding; gives the number of items.
-///
-/// An error that leaves no way on ends it, after its finding; other damage is skipped.
+/// Checks a trace and reports every finding; returns the number of items. Damage is reported and skipped; only
+/// an error of the input is returned.
 pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let mut reader = Reader::new(input, config)?;
     let registers = Registers::new(reader.widths());
@@ -27,7 +27,7 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
                 if matches!(error.kind, ErrorKind::Io(_) | ErrorKind::Compression) {
                     return Err(error);
                 }
-                // What the group has before its error is told too.
+                // The items before the error are checked too.
                 checker.broken(&group, &error, &reader);
                 checker.registers.forget();
                 if reader.resync()?.is_none() {
@@ -40,7 +40,7 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
 
 struct Checker<'a> {
     config: Config,
-    /// For increments: what a load or x0 write leads to.
+    /// Values that increments are relative to.
     registers: Registers,
     /// Items so far, begin and end included.
     items: u64,
@@ -56,7 +56,7 @@ impl Checker<'_> {
         let first = self.items + u64::from(group.frame != Frame::Outside);
         match group.frame {
             Frame::Implied => {
-                let message = "end group is left out".to_string();
+                let message = "end group is missing".to_string();
                 self.find(&rules::IMPLIED_END, group.offset, self.items, message);
             }
             Frame::Ended if group.records.is_empty() => {
@@ -70,7 +70,7 @@ impl Checker<'_> {
 
     /// The items of a group that cannot be read to its end, and the error.
     fn broken(&mut self, group: &Group, error: &Error, reader: &Reader) {
-        // The reader left the items before the error in the group, at the place where it stands.
+        // The reader is at the start of the group and left the items before the error in it.
         let begin = u64::from(error.offset > reader.offset());
         let frame = if begin == 1 { Frame::Implied } else { Frame::Outside };
         let part = Group { offset: reader.offset(), frame, records: group.records.clone() };
@@ -86,7 +86,7 @@ impl Checker<'_> {
         };
         let (rule, hint): (_, &str) = match (error.kind, error.item, error.field) {
             (ErrorKind::Truncated, ..) => (&rules::TRUNCATED, ""),
-            (_, "additional state", "identifier") if found == u64::from(MISPRINTED_PC) => {
+            (_, "additional state", "identifier") if found == u64::from(number::MISPRINTED_PC) => {
                 (&rules::PC_IDENTIFIER, ": tables C.2, C.7 and C.8 print it for the pc, which is 0x0a")
             }
             (_, "additional state", _) => (&rules::IDENTIFIER, ""),
@@ -102,11 +102,11 @@ impl Checker<'_> {
         self.items = item;
     }
 
-    /// What can be said of an item alone.
+    /// Checks an item alone.
     fn item(&mut self, record: &Record, offset: u64, item: u64) {
         match *record {
             Record::MisprintedPc(_) => {
-                let message = "identifier 0x10 is taken for the pc, which is 0x0a".to_string();
+                let message = "identifier 0x10 is read as the pc, which is 0x0a".to_string();
                 self.find(&rules::PC_IDENTIFIER, offset, item, message);
             }
             Record::Instruction16(encoding) if encoding & 3 == 3 => {
@@ -161,7 +161,7 @@ impl Checker<'_> {
             let name = group.records.get(fault.item).map_or("group", Record::name);
             let message = match *fault.rule {
                 rules::ONE_VALUE if name.ends_with("register") => {
-                    format!("{} has another value in this group", register_text(fault.found as u16))
+                    format!("{} has another value in this group", register::name(fault.found as u16))
                 }
                 rules::INIT_MIXED => "with an instruction, a pc increment or a reset".to_string(),
                 rules::INCREMENT => "no instruction in the group".to_string(),
@@ -183,7 +183,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A trap brings all of its state (3.1).
+    /// Checks that a trap has all of its state (3.1).
     fn trap(&mut self, group: &Group, view: &View, first: u64) {
         let Some(state) = view.trap else { return };
         let missing: Vec<&str> = [
@@ -202,19 +202,20 @@ impl Checker<'_> {
         }
         let top = self.config.xlen - 1;
         if view.instruction.is_some() && state.cause.is_some_and(|cause| cause >> top & 1 != 0) {
-            let message = "cause is an interrupt, and there is an instruction".to_string();
+            let message = "the cause is an interrupt, but the group has an instruction".to_string();
             self.find(&rules::INTERRUPT, group.offset, first, message);
         }
     }
 
-    /// Do the registers and store data fit the instruction?
+    /// Checks registers and store data against the instruction.
     fn instruction(&mut self, group: &Group, view: &View, inst: &Inst, first: u64, reader: &Reader) {
+        const FIRST_GPR: u16 = register::GPR + 1;
         let (gpr, fpr) = destinations(inst);
         let class = inst.op.class();
         for (n, record) in group.records.iter().enumerate() {
             let Some((address, value)) = self.registers.resolve(record) else { continue };
             let (offset, item) = (group.offset_of(n, reader.widths()), first + n as u64);
-            let name = register_text(address);
+            let name = register::name(address);
             let own = match address {
                 register::GPR => {
                     if value.is_some_and(|value| value != 0) {
@@ -223,18 +224,18 @@ impl Checker<'_> {
                     // Some encoders report writes to x0.
                     true
                 }
-                0x1001..=0x101f => gpr == Some((address & 0x1f) as u8),
-                register::FPR..=0x103f => fpr == Some((address & 0x1f) as u8),
+                FIRST_GPR..register::FPR => gpr == Some((address & 0x1f) as u8),
+                register::FPR..register::END => fpr == Some((address & 0x1f) as u8),
                 _ => true,
             };
             if !own || (view.trap.is_some() && address >= register::GPR) {
                 let text = riscv::text(self.config.isa(), 0, inst.word, Default::default());
-                let message = format!("{name} is written, which `{}` does not do", text.replace('\t', " "));
+                let message = format!("{name} is written, but not by `{}`", text.replace('\t', " "));
                 self.find(&rules::DESTINATION, offset, item, message);
             } else if let (Class::Load(size), Some(value), true) = (class, value, address > register::GPR)
                 && !load_fits(inst, size, value, address >= register::FPR, &self.config)
             {
-                let message = format!("{name} = {value:#x} is not what a load of {size} bytes gives");
+                let message = format!("{name} = {value:#x} is not the result of a {size}-byte load");
                 self.find(&rules::LOAD_VALUE, offset, item, message);
             }
         }
@@ -257,7 +258,7 @@ impl Checker<'_> {
     }
 }
 
-/// The x and the f register that an instruction writes.
+/// The x and f registers that an instruction writes.
 fn destinations(inst: &Inst) -> (Option<u8>, Option<u8>) {
     use trackway_core::{RegClass, RegRole};
     let (mut gpr, mut fpr) = (None, None);
@@ -271,7 +272,7 @@ fn destinations(inst: &Inst) -> (Option<u8>, Option<u8>) {
     (gpr, fpr)
 }
 
-/// Is the value extended as the load does it? Narrow floats are boxed with ones.
+/// Is the value extended as by the load? Narrow floats are boxed with ones.
 fn load_fits(inst: &Inst, size: u8, value: u64, float: bool, config: &Config) -> bool {
     use riscv::Op;
     let bits = 8 * u32::from(size);

@@ -1,54 +1,62 @@
-//! What must be known from outside: widths, profile, where a reset leads.
+//! Settings that the trace does not carry: widths, profile, reset pc; and how to write.
 
 use trackway_core::{Error, ErrorKind, Isa, Result};
 
-/// Who wrote the trace. The text and the encoders that exist differ (docs/decisions/0220).
+use crate::register;
+
+/// The encoder that wrote the trace. Existing encoders differ from the specification (`docs/spec-readings/tandem.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// As the text has it.
+    /// As specified.
     #[default]
     Spec,
-    /// As the encoders of the Bluespec cores have it.
+    /// As the encoders of the Bluespec cores write it.
     Bluespec,
 }
 
 impl Profile {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
+    /// The name in settings.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Profile::Spec => "spec",
             Profile::Bluespec => "bluespec",
         }
     }
+}
 
-    /// The profile of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Profile::Spec, Profile::Bluespec].into_iter().find(|profile| profile.word() == word)
+impl std::str::FromStr for Profile {
+    type Err = ();
+
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        [Profile::Spec, Profile::Bluespec].into_iter().find(|profile| profile.as_str() == name).ok_or(())
     }
 }
 
-/// How much room a trace may take.
+/// How values are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
     /// Every pc and register in full, every group ended: what hardware emits.
     #[default]
     Verbose,
-    /// Increments where the reader can follow them, implied ends (opcodes 3, 5, 6; chapter 3).
+    /// Increments where a reader can resolve them, and implied group ends (opcodes 3, 5, 6; chapter 3).
     Compact,
 }
 
 impl Style {
-    /// The word for it.
-    pub const fn word(self) -> &'static str {
+    /// The name in settings.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Style::Verbose => "verbose",
             Style::Compact => "compact",
         }
     }
+}
 
-    /// The style of a word.
-    pub fn from_word(word: &str) -> Option<Self> {
-        [Style::Verbose, Style::Compact].into_iter().find(|style| style.word() == word)
+impl std::str::FromStr for Style {
+    type Err = ();
+
+    fn from_str(name: &str) -> std::result::Result<Self, ()> {
+        [Style::Verbose, Style::Compact].into_iter().find(|style| style.as_str() == name).ok_or(())
     }
 }
 
@@ -61,13 +69,13 @@ pub struct Config {
     pub flen: u32,
     /// Bits of a memory address: 32, 34 or 64.
     pub mlen: u32,
-    /// Who wrote it.
+    /// The encoder that wrote the trace.
     pub profile: Profile,
-    /// Where the first instruction after a reset is; no item carries it.
+    /// Address of the first instruction after a reset, which no item carries.
     pub reset_pc: Option<u64>,
     /// Accept the pc identifier as tables C.2, C.7 and C.8 print it (0x10).
     pub lenient: bool,
-    /// Accept register addresses of custom registers (0xc000 and up), XLEN wide.
+    /// Accept custom registers (addresses from 0xc000), XLEN wide.
     pub custom: bool,
 }
 
@@ -97,7 +105,7 @@ impl Config {
         if self.xlen == 32 { Isa::Rv32 } else { Isa::Rv64 }
     }
 
-    /// Bytes of each field whose width varies.
+    /// Field widths; refuses combinations that the protocol does not have.
     pub fn widths(&self) -> Result<Widths> {
         let bytes = |field, bits: u32, allowed: &[u32]| -> Result<u8> {
             if allowed.contains(&bits) { Ok(bits.div_ceil(8) as u8) } else { Err(wrong(field, bits)) }
@@ -109,7 +117,7 @@ impl Config {
             xlen,
             flen: bytes("flen", self.flen, &[0, 32, 64])?,
             mlen,
-            // Bluespec encoders send effective addresses XLEN wide.
+            // Bluespec encoders write effective addresses XLEN wide.
             eaddr: if self.profile == Profile::Bluespec { xlen } else { mlen },
             lenient: self.lenient,
             custom: self.custom,
@@ -121,7 +129,7 @@ fn wrong(field: &'static str, bits: u32) -> Error {
     ErrorKind::Unsupported { found: bits.into() }.at(0, "parameter", field, "Tandem 3")
 }
 
-/// Bytes of each field whose width varies.
+/// Widths in bytes of the fields that vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Widths {
     /// GPRs, CSRs, pc.
@@ -139,14 +147,27 @@ pub struct Widths {
 }
 
 impl Widths {
-    /// Bytes of the register at `address`; `None` if there is none there (decision 21 of the format notes).
+    pub(crate) fn isa(&self) -> Isa {
+        if self.xlen == 4 { Isa::Rv32 } else { Isa::Rv64 }
+    }
+
+    /// Width of the register at `address`; `None` if no register has it (`docs/spec-readings/tandem.md`).
     #[inline(always)]
     pub fn register(&self, address: u16) -> Option<u8> {
         match address {
-            0..=0x101f => Some(self.xlen),
-            0x1020..=0x103f => (self.flen > 0).then_some(self.flen),
-            0xc000.. if self.custom => Some(self.xlen),
+            0..register::FPR => Some(self.xlen),
+            register::FPR..register::END => (self.flen > 0).then_some(self.flen),
+            register::CUSTOM.. if self.custom => Some(self.xlen),
             _ => None,
         }
     }
+}
+
+/// Settings for writing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteConfig {
+    /// Widths, profile and reset pc.
+    pub config: Config,
+    /// Full values, or increments where possible.
+    pub style: Style,
 }

@@ -1,10 +1,11 @@
-//! The trace encoder interface (appendix B): what a core hands over, and the bytes it becomes.
+//! The trace encoder interface of a core (appendix B), for models and test benches of hardware.
 
 use trackway_core::Result;
 
 use crate::config::Config;
-use crate::read::{Frame, Group};
-use crate::record::{Record, register};
+use crate::group::{Frame, Group};
+use crate::record::Record;
+use crate::register;
 use crate::write::Writer;
 
 /// Size of an instruction.
@@ -29,19 +30,19 @@ pub enum MemSize {
     MemSize64Bit,
 }
 
-/// Where the pc goes. The appendix allows to say "pc + 2" and "pc + 4" directly.
+/// The new pc. The appendix allows "pc + 2" and "pc + 4" to be encoded directly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pc {
-    /// By the length of the instruction.
+    /// Advanced by the length of the instruction.
     Increment,
-    /// There.
+    /// Set to an address.
     To(u64),
 }
 
-/// What one instruction or trap did.
+/// The effects of one instruction or trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceData {
-    /// The new pc.
+    /// The pc after it.
     pub pc: Pc,
     /// The instruction; none for interrupts.
     pub instr: Option<(ISize, u32)>,
@@ -51,7 +52,7 @@ pub struct TraceData {
     pub fpr: Option<(u8, u64)>,
     /// CSRs written: four for exceptions that write xtval.
     pub csr: [Option<(u16, u64)>; 4],
-    /// Privilege mode, where it changed (a trap does that, in general).
+    /// New privilege mode, if it changed.
     pub privilege: Option<u8>,
     /// Physical address.
     pub paddr: Option<u64>,
@@ -59,12 +60,12 @@ pub struct TraceData {
     pub eaddr: Option<u64>,
     /// Memory store data.
     pub memdata: Option<(MemSize, u64)>,
-    /// New exception flags, or-ed into fcsr.
+    /// Exception flags that are set in fcsr.
     pub fcsr: Option<u8>,
 }
 
 impl TraceData {
-    /// An instruction that only moves on.
+    /// An instruction without effects other than the pc.
     pub fn new(size: ISize, instr: u32) -> Self {
         TraceData {
             pc: Pc::Increment,
@@ -80,7 +81,7 @@ impl TraceData {
         }
     }
 
-    /// The group that tells it.
+    /// The group that describes it.
     pub fn group(&self) -> Group {
         let mut records = vec![match self.pc {
             Pc::Increment => Record::IncrementPc,
@@ -103,7 +104,7 @@ impl TraceData {
     }
 }
 
-/// Turns what a core hands over into bytes.
+/// Encodes the effects of instructions.
 ///
 /// ```
 /// use trackway_tandem::{Config, encoder::*};
@@ -121,27 +122,27 @@ pub struct TraceEncoder {
 }
 
 impl TraceEncoder {
-    /// An encoder with the widths of `config`.
+    /// Creates an encoder with the widths of `config`.
     pub fn new(config: &Config) -> Result<Self> {
         Ok(TraceEncoder { config: *config, writer: Writer::new(Vec::new(), config)? })
     }
 
-    /// Takes what an instruction or trap did.
+    /// Encodes an instruction or trap.
     pub fn put(&mut self, data: &TraceData) -> Result<()> {
         self.writer.write_group(&data.group())
     }
 
-    /// Takes the timer: state that belongs to no instruction.
+    /// Encodes the timer, which does not belong to an instruction.
     pub fn mtime_in(&mut self, mtime: u64) -> Result<()> {
         self.writer.write(&Record::Mtime(mtime))
     }
 
-    /// Takes the cycle counter; on RV32 both halves.
+    /// Encodes the cycle counter; on RV32 both halves.
     pub fn mcycle_in(&mut self, mcycle: u64) -> Result<()> {
         self.counter(0xb00, mcycle)
     }
 
-    /// Takes the counter of retired instructions; on RV32 both halves.
+    /// Encodes the counter of retired instructions; on RV32 both halves.
     pub fn minstret_in(&mut self, minstret: u64) -> Result<()> {
         self.counter(0xb02, minstret)
     }
@@ -154,7 +155,7 @@ impl TraceEncoder {
         self.writer.write(&Record::FullRegister { address: address + 0x80, data: value >> 32 })
     }
 
-    /// Gives the bytes gathered so far.
+    /// Takes the bytes encoded so far.
     pub fn out(&mut self) -> Result<Vec<u8>> {
         let writer = std::mem::replace(&mut self.writer, Writer::new(Vec::new(), &self.config)?);
         writer.into_inner()

@@ -1,66 +1,42 @@
-//! A program as state initialisation: what a debugger does before it lets the hart run.
+//! A program as state initialization, as a debugger writes it before the hart runs.
 
-use object::elf::{EM_RISCV, FileHeader32, FileHeader64, PT_LOAD};
-use object::read::elf::{FileHeader, ProgramHeader};
-use object::{Endianness, FileKind};
 use trackway_core::{Error, ErrorKind, Result};
+use trackway_image::Elf;
 
 use crate::config::Config;
-use crate::record::{MemOp, Record};
+use crate::mem_op::MemOp;
+use crate::record::Record;
 
 /// The largest segment that is written: a size in a damaged header must not fill a disk.
 const LARGEST: u64 = 1 << 32;
 
-fn wrong(field: &'static str, found: u64) -> Error {
+/// Items that load the segments of an ELF file into memory, one group per store, at their physical addresses.
+/// Zero-filled parts are stored too, since memory has no content before.
+///
+/// `put` takes each item. A file without segments is an error, as is one of another width or machine.
+pub fn elf_to_records(elf: &Elf, config: &Config, mut put: impl FnMut(&Record) -> Result<()>) -> Result<()> {
+    if elf.isa != config.isa() {
+        return Err(unsupported("instruction set", config.xlen.into()));
+    }
+    let segments = || elf.segments.iter().filter(|segment| segment.size > 0);
+    if segments().next().is_none() {
+        return Err(ErrorKind::Missing.at(0, "ELF file", "segments", ""));
+    }
+    for segment in segments() {
+        if segment.size > LARGEST {
+            return Err(unsupported("segment size", segment.size));
+        }
+        store(segment.physical, segment.bytes(), segment.size, &mut put)?;
+    }
+    Ok(())
+}
+
+fn unsupported(field: &'static str, found: u64) -> Error {
     ErrorKind::Unsupported { found }.at(0, "ELF file", field, "")
 }
 
-/// Items that load the segments of an ELF file into memory, one group per store, at their physical addresses.
-/// Zero-filled parts are stored too, as memory has no content before.
-///
-/// `put` takes each item; 0 segments are an error, as is a file of the other width or of another machine.
-pub fn elf_to_records(elf: &[u8], config: &Config, put: impl FnMut(&Record) -> Result<()>) -> Result<()> {
-    match (FileKind::parse(elf), config.xlen) {
-        (Ok(FileKind::Elf32), 32) => load::<FileHeader32<Endianness>>(elf, put),
-        (Ok(FileKind::Elf64), 64) => load::<FileHeader64<Endianness>>(elf, put),
-        (Ok(FileKind::Elf32 | FileKind::Elf64), xlen) => Err(wrong("class", xlen.into())),
-        _ => Err(wrong("header", 0)),
-    }
-}
-
-fn load<H: FileHeader<Endian = Endianness>>(
-    elf: &[u8],
-    mut put: impl FnMut(&Record) -> Result<()>,
-) -> Result<()> {
-    let header = H::parse(elf).map_err(|_| wrong("header", 0))?;
-    let endian = header.endian().map_err(|_| wrong("byte order", 0))?;
-    if header.e_machine(endian) != EM_RISCV {
-        return Err(wrong("machine", header.e_machine(endian).0.into()));
-    }
-    let mut any = false;
-    for segment in header.program_headers(endian, elf).map_err(|_| wrong("program headers", 0))? {
-        if segment.p_type(endian) != PT_LOAD {
-            continue;
-        }
-        let data =
-            segment.data(endian, elf).map_err(|()| wrong("segment", segment.p_offset(endian).into()))?;
-        let size: u64 = segment.p_memsz(endian).into();
-        if size > LARGEST {
-            return Err(wrong("segment size", size));
-        }
-        any |= size > 0;
-        memory_to_records(segment.p_paddr(endian).into(), data, size, &mut put)?;
-    }
-    if any { Ok(()) } else { Err(ErrorKind::Missing.at(0, "ELF file", "segments", "")) }
-}
-
 /// Items that store `data`, then zeros up to `size` bytes, at `address`.
-pub fn memory_to_records(
-    address: u64,
-    data: &[u8],
-    size: u64,
-    put: &mut impl FnMut(&Record) -> Result<()>,
-) -> Result<()> {
+fn store(address: u64, data: &[u8], size: u64, put: &mut impl FnMut(&Record) -> Result<()>) -> Result<()> {
     let mut at = 0;
     while at < size {
         let place = address.wrapping_add(at);

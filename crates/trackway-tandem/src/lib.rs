@@ -1,16 +1,16 @@
 //! The RISC-V trace protocol for tandem verification (version 2018-11-20).
 //!
-//! A core tells every change of its state, instruction by instruction: pc, instruction, registers, addresses,
-//! store data, privilege. An item is an opcode byte with its payload; begin group and end group hold together
-//! what one instruction or trap did. The stream has no header: widths and profile come from a [`Config`], or
+//! A core reports every change of its state, instruction by instruction: pc, instruction, registers, addresses,
+//! store data, privilege. An item is an opcode byte with its payload; begin group and end group delimit the
+//! effects of one instruction or trap. The stream has no header: widths and profile come from a [`Config`], or
 //! from trial decoding ([`recognise`]).
 //!
 //! ```text
-//! bytes ──Reader──▶ Group of Records ──View──▶ what it says ──Lift──▶ events
-//!   ◀──Writer──            ◀──Packer (verbose, compact)──           ◀──Lower──
+//! bytes ──Reader──▶ Group of Records ──View──▶ meaning ──Lift──▶ events
+//!   ◀──Writer──            ◀──Packer (verbose, compact)──      ◀──Lower──
 //! ```
 //!
-//! A group's pc is where it leads, so an instruction's own address is the pc of the group before it.
+//! A group has the pc after it, so an instruction's own address is the pc of the previous group.
 //!
 //! ```
 //! use trackway_core::{Batch, EventKind, Input, Source};
@@ -30,10 +30,22 @@
 //! # Ok::<(), trackway_core::Error>(())
 //! ```
 //!
-//! Where the text contradicts itself or the encoders that exist, `docs/decisions/0220` and up say what is done.
+//! | file | idea |
+//! |---|---|
+//! | `config.rs`, `recognise.rs` | settings; those found by trial |
+//! | `record.rs`, `wire.rs`, `mem_op.rs`, `register.rs` | every item, declared once; its fields on the wire |
+//! | `group.rs`, `view.rs`, `registers.rs` | groups of items; their meaning; register values |
+//! | `read.rs`, `text.rs` | bytes → items and groups; items as text |
+//! | `lift.rs`, `lift/` | groups → events |
+//! | `lower.rs`, `lower/` | events → groups |
+//! | `pack.rs`, `write.rs` | groups in a style; items → bytes |
+//! | `rules.rs`, `check.rs` | the rules, and their check |
+//! | `init.rs`, `encoder.rs` | programs as state initialization; the encoder interface of appendix B |
+//!
+//! `docs/spec-readings/tandem.md` has the readings of the specification where it contradicts itself or the
+//! existing encoders.
 #![forbid(unsafe_code)]
 
-mod amo;
 mod check;
 mod config;
 pub mod encoder;
@@ -41,24 +53,32 @@ mod group;
 mod init;
 mod lift;
 mod lower;
+mod mem_op;
 mod pack;
 mod read;
+mod recognise;
 mod record;
+pub mod register;
 mod registers;
-pub mod rules;
+mod rules;
 mod text;
+mod view;
+mod wire;
 mod write;
 
 pub use check::check;
-pub use config::{Config, Profile, Style, Widths};
-pub use group::{Fault, Kind, NextPc, TrapState, View};
-pub use init::{elf_to_records, memory_to_records};
+pub use config::{Config, Profile, Style, Widths, WriteConfig};
+pub use group::{Frame, Group};
+pub use init::elf_to_records;
 pub use lift::Lift;
-pub use lower::{Lower, WriteConfig};
+pub use lower::Lower;
+pub use mem_op::MemOp;
 pub use pack::Packer;
-pub use read::{Frame, Group, LARGEST_GROUP, Reader, recognise};
-pub use record::{MemOp, Record, register};
+pub use read::{LARGEST_GROUP, Reader};
+pub use recognise::recognise;
+pub use record::Record;
 pub use registers::Registers;
-pub use rules::RULES;
-pub use text::{Listing, register_text};
+pub use rules::{OLD_RULE_NAMES, RULES};
+pub use text::Text;
+pub use view::{Fault, Kind, NextPc, TrapState, View};
 pub use write::{Writer, to_bytes};

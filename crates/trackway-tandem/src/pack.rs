@@ -1,25 +1,26 @@
-//! Verbose and compact: the same trace with full values, or with increments (opcodes 3, 5, 6; chapter 3).
+//! The two styles of a trace: full values, or increments where possible (opcodes 3, 5, 6; chapter 3).
 
 use std::io::Write;
 
 use trackway_core::Result;
 
 use crate::config::{Config, Style};
-use crate::group::{Kind, NextPc, View};
-use crate::read::{Frame, Group};
-use crate::record::{Record, register};
+use crate::group::{Frame, Group};
+use crate::record::Record;
+use crate::register;
 use crate::registers::Registers;
+use crate::view::{Kind, NextPc, View};
 use crate::write::Writer;
 
-/// Writes groups in a style. What is relative to something unknown stays as it is.
+/// Writes groups in a style. Increments of unknown values are kept.
 pub struct Packer<W: Write> {
     writer: Writer<W>,
     style: Style,
     registers: Registers,
     reset_pc: Option<u64>,
-    /// Address of the next instruction, where known.
+    /// Address of the next instruction, if known.
     pc: Option<u64>,
-    /// The last group's end is still to be written, unless a begin implies it.
+    /// The last group has no end yet; the next begin implies it.
     open: bool,
     group: Group,
 }
@@ -31,7 +32,7 @@ impl<W: Write> std::fmt::Debug for Packer<W> {
 }
 
 impl<W: Write> Packer<W> {
-    /// A packer at the start of a trace.
+    /// Creates a packer for a new trace.
     pub fn new(out: W, config: &Config, style: Style) -> Result<Self> {
         let registers = Registers::new(&config.widths()?);
         Ok(Packer {
@@ -45,21 +46,21 @@ impl<W: Write> Packer<W> {
         })
     }
 
-    /// Register values before the next group.
+    /// Register values after the last group.
     pub fn registers(&self) -> &Registers {
         &self.registers
     }
 
     /// Appends a group.
     pub fn put(&mut self, group: &Group) -> Result<()> {
-        // A group that breaks a rule is passed on as it is; after it nothing is sure.
+        // A group that breaks a rule is kept unchanged; nothing is known after it.
         let mut sound = true;
         let view = View::gather(group, &self.registers, &mut |_| sound = false);
         if group.frame == Frame::Outside {
             self.end()?;
         }
         self.group.records.clear();
-        // Only where an instruction retires does the pc move by its length.
+        // The pc advances only after an instruction.
         let step = view.instruction.filter(|_| view.kind == Kind::Instruction);
         let after = self.pc.zip(step).map(|(pc, (_, length))| pc.wrapping_add(length.into()));
         for record in &group.records {
@@ -129,13 +130,13 @@ impl<W: Write> Packer<W> {
         if std::mem::take(&mut self.open) { self.writer.write(&Record::EndGroup) } else { Ok(()) }
     }
 
-    /// Ends the last group and hands on what is gathered.
+    /// Ends the last group and writes the collected bytes.
     pub fn finish(&mut self) -> Result<()> {
         self.end()?;
         self.writer.finish()
     }
 
-    /// Ends the trace and gives the output back.
+    /// Ends the trace and returns the output.
     pub fn into_inner(mut self) -> Result<W> {
         self.end()?;
         self.writer.into_inner()

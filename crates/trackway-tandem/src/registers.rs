@@ -1,12 +1,13 @@
-//! Register values as far as the trace told them: what increments are relative to.
+//! Register values as far as the trace recorded them; increments are relative to these.
 
 use crate::config::Widths;
-use crate::record::{Record, register};
+use crate::record::Record;
+use crate::register;
 
-/// Addresses of CSRs and of the two register files.
-const ADDRESSES: usize = 0x1040;
+/// Addresses of CSRs and of both register files.
+const ADDRESSES: usize = register::END as usize;
 
-/// CSRs that show the same state as this one: a write to one makes the others unknown.
+/// CSRs that share state with this one: fflags, frm and fcsr; xstatus, xie, xip. A write makes the others unknown.
 const fn aliases(address: u16) -> &'static [u16] {
     match address {
         1..=3 => &[1, 2, 3],
@@ -17,7 +18,7 @@ const fn aliases(address: u16) -> &'static [u16] {
     }
 }
 
-/// Register values, known or not.
+/// Register values, as far as they are known.
 #[derive(Clone, Debug)]
 pub struct Registers {
     values: Vec<u64>,
@@ -26,7 +27,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// Nothing is known but x0.
+    /// Only x0 is known.
     pub fn new(widths: &Widths) -> Self {
         let mut registers =
             Registers { values: vec![0; ADDRESSES], known: vec![false; ADDRESSES], xlen: widths.xlen };
@@ -34,14 +35,14 @@ impl Registers {
         registers
     }
 
-    /// Forgets all but x0.
+    /// Forgets all registers except x0.
     pub fn forget(&mut self) {
         self.known.fill(false);
         self.known[usize::from(register::GPR)] = true;
         self.values[usize::from(register::GPR)] = 0;
     }
 
-    /// The value at an address, where known.
+    /// The value at an address, if known.
     #[inline]
     pub fn get(&self, address: u16) -> Option<u64> {
         match self.known.get(usize::from(address)) {
@@ -62,7 +63,7 @@ impl Registers {
         }
     }
 
-    /// The value that a register item leads to; `None` if it is relative to something unknown.
+    /// The register that an item writes, and its new value if known. `None` for other items.
     #[inline]
     pub fn resolve(&self, record: &Record) -> Option<(u16, Option<u64>)> {
         let mask = if self.xlen == 4 { u64::from(u32::MAX) } else { u64::MAX };
@@ -79,7 +80,7 @@ impl Registers {
         }
     }
 
-    /// What has to be added to `old` to get `new`, in the width of a register.
+    /// The difference from `old` to `new`, in the width of a register.
     #[inline]
     pub(crate) fn distance(&self, old: u64, new: u64) -> i64 {
         let distance = new.wrapping_sub(old) as i64;

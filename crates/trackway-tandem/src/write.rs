@@ -5,10 +5,10 @@ use std::io::Write;
 use trackway_core::Result;
 
 use crate::config::{Config, Widths};
-use crate::read::Group;
+use crate::group::Group;
 use crate::record::Record;
 
-/// Bytes that are gathered before they are handed on.
+/// Bytes that are collected before they are written.
 const BLOCK: usize = 1 << 16;
 
 /// Writes a trace, item by item.
@@ -26,12 +26,12 @@ impl<W: Write> std::fmt::Debug for Writer<W> {
 }
 
 impl<W: Write> Writer<W> {
-    /// A writer with the widths of `config`.
+    /// Creates a writer with the widths of `config`.
     pub fn new(out: W, config: &Config) -> Result<Self> {
         Ok(Writer { out, widths: config.widths()?, buffer: Vec::with_capacity(BLOCK + 64), written: 0 })
     }
 
-    /// Appends an item. A value that its field cannot hold is refused.
+    /// Appends an item; refuses values that their fields cannot hold.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         record
             .check_fit(&self.widths)
@@ -43,7 +43,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Appends a group as it stands.
+    /// Appends a group unchanged.
     pub fn write_group(&mut self, group: &Group) -> Result<()> {
         group.wire().try_for_each(|record| self.write(&record))
     }
@@ -60,20 +60,20 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Hands on what is gathered.
+    /// Writes the collected bytes.
     pub fn finish(&mut self) -> Result<()> {
         self.flush_block()?;
         Ok(self.out.flush()?)
     }
 
-    /// Hands on what is gathered, and gives the output back.
+    /// Writes the collected bytes and returns the output.
     pub fn into_inner(mut self) -> Result<W> {
         self.finish()?;
         Ok(self.out)
     }
 }
 
-/// The bytes of some items.
+/// The bytes of a sequence of items.
 pub fn to_bytes<'a>(records: impl IntoIterator<Item = &'a Record>, config: &Config) -> Result<Vec<u8>> {
     let mut writer = Writer::new(Vec::new(), config)?;
     records.into_iter().try_for_each(|record| writer.write(record))?;

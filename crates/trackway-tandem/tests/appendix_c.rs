@@ -1,9 +1,9 @@
 //! The examples of appendix C: corrected they read, write and lift; uncorrected they get the right diagnosis.
 
 use trackway_core::{Batch, EventKind, Finding, Input, Items, Outcome, Source, TrapKind, Value};
-use trackway_tandem::{Config, Group, Lift, Listing, Reader, check, to_bytes};
+use trackway_tandem::{Config, Group, Lift, Reader, Text, check, to_bytes};
 
-/// Table, bytes as printed, bytes corrected (docs/decisions/0220), items of the corrected form.
+/// Table, bytes as printed, bytes corrected (`docs/spec-readings/tandem.md`), items of the corrected form.
 const EXAMPLES: &[(&str, &str, &str, &[&str])] = &[
     (
         "C.1",
@@ -123,7 +123,7 @@ fn example(table: &str) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn items(bytes: &[u8], config: &Config) -> Vec<String> {
-    let mut listing = Listing::open(Input::from_vec(bytes.to_vec()), config).unwrap();
+    let mut listing = Text::open(Input::from_vec(bytes.to_vec()), config).unwrap();
     let mut item = trackway_core::Item::default();
     let mut lines = Vec::new();
     while listing.next(&mut item).unwrap() {
@@ -181,7 +181,8 @@ fn corrected_examples_read_and_write_back() {
 fn corrected_examples_break_no_rule() {
     for (table, _, corrected, _) in EXAMPLES {
         // The all-zero word of C.7 has the length bits of a 16-bit instruction: a note.
-        let expected: &[(&str, u64)] = if *table == "C.7" { &[("instruction-length", 11)] } else { &[] };
+        let expected: &[(&str, u64)] =
+            if *table == "C.7" { &[("tandem.instruction-length", 11)] } else { &[] };
         assert_eq!(rules(&hex(corrected), &Config::default()), expected, "table {table}");
     }
 }
@@ -215,32 +216,32 @@ fn c2_c7_c8_as_printed_name_the_pc_identifier() {
     for table in ["C.2", "C.7", "C.8"] {
         let (printed, corrected) = example(table);
         assert_eq!(read_error(&printed), "0x2: additional state.identifier: 0x10 is not known [Tandem 2]");
-        assert_eq!(rules(&printed, &Config::default())[0], ("pc-identifier", 2), "table {table}");
+        assert_eq!(rules(&printed, &Config::default())[0], ("tandem.pc-identifier", 2), "table {table}");
         let message = &findings(&printed, &Config::default())[0].message;
         assert!(message.contains("which is 0x0a"), "{message}");
         // On request it is read, with a finding, and writes back as it was.
         let lenient = Config { lenient: true, ..Config::default() };
         assert_eq!(items(&printed, &lenient).len(), items(&corrected, &lenient).len());
-        assert_eq!(rules(&printed, &lenient)[0], ("pc-identifier", 1), "table {table}");
+        assert_eq!(rules(&printed, &lenient)[0], ("tandem.pc-identifier", 1), "table {table}");
     }
 }
 
 #[test]
 fn c4_as_printed_writes_a_register_that_is_not_the_destination() {
     let (printed, _) = example("C.4");
-    assert_eq!(rules(&printed, &Config::default()), [("destination", 5)]);
+    assert_eq!(rules(&printed, &Config::default()), [("tandem.destination", 5)]);
     let message = &findings(&printed, &Config::default())[0].message;
-    assert!(message.starts_with("a6 is written, which `") && message.contains("sub a0"), "{message}");
+    assert!(message.starts_with("a6 is written, but not by `") && message.contains("sub a0"), "{message}");
 }
 
 #[test]
 fn c5_as_printed_has_the_wrong_opcode_and_an_impossible_value() {
     let (printed, _) = example("C.5");
     assert_eq!(read_error(&printed), "0x5: item.opcode: 0x82 is not known [Tandem 2]");
-    assert_eq!(rules(&printed, &Config::default()), [("instruction-length", 2), ("opcode", 5)]);
+    assert_eq!(rules(&printed, &Config::default()), [("tandem.instruction-length", 2), ("tandem.opcode", 5)]);
     let mut value_only = printed.clone();
     value_only[2] = 0x11;
-    assert_eq!(rules(&value_only, &Config::default()), [("load-value", 7)]);
+    assert_eq!(rules(&value_only, &Config::default()), [("tandem.load-value", 7)]);
     let message = &findings(&value_only, &Config::default())[0].message;
-    assert_eq!(message, "tp = 0x55aa55aa55aa55aa is not what a load of 4 bytes gives");
+    assert_eq!(message, "tp = 0x55aa55aa55aa55aa is not the result of a 4-byte load");
 }

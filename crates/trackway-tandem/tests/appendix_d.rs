@@ -1,4 +1,4 @@
-//! The sizes of appendix D, corrected: with the 5 bytes that an instruction takes (docs/decisions/0222).
+//! The sizes of appendix D, corrected: with the 5 bytes that an instruction takes (`docs/spec-readings/tandem.md`).
 
 use trackway_tandem::Config;
 use trackway_tandem::encoder::{ISize, MemSize, Pc, TraceData, TraceEncoder};

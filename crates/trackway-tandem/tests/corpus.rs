@@ -1,6 +1,7 @@
 //! The trace of a real core (Flute, simulated) for the program beside it.
 
 use trackway_core::*;
+use trackway_image::Elf;
 use trackway_tandem::{
     Config, Frame, Group, Lift, Lower, Packer, Profile, Reader, Record, Registers, Style, View, WriteConfig,
     Writer, check, elf_to_records, recognise, to_bytes,
@@ -8,9 +9,11 @@ use trackway_tandem::{
 
 const RESET_PC: u64 = 0x7000_0000;
 
-fn own() -> Option<(Vec<u8>, Vec<u8>)> {
+fn own() -> Option<(Vec<u8>, Elf)> {
     let folder = trackway_testkit::corpus_part("tandem/own")?;
-    Some((std::fs::read(folder.join("own2.tv")).ok()?, std::fs::read(folder.join("own2.elf")).ok()?))
+    let elf = std::fs::read(folder.join("own2.elf")).unwrap();
+    let elf = Elf::read(&(std::sync::Arc::new(elf) as SharedBytes), None).unwrap();
+    Some((std::fs::read(folder.join("own2.tv")).unwrap(), elf))
 }
 
 fn flute() -> Config {
@@ -83,13 +86,11 @@ fn breaks_no_rule_but_the_known_ones() {
 /// The executed pcs follow from the program: every step's address holds its instruction in the ELF.
 #[test]
 fn lifted_instructions_are_the_program() {
-    use object::{Object, ObjectSegment};
     let Some((bytes, elf)) = own() else { return };
-    let file = object::File::parse(&*elf).unwrap();
     let fetch = |pc: u64, length: u8| {
-        file.segments().find_map(|segment| {
-            let at = pc.checked_sub(segment.address())? as usize;
-            let data = segment.data().unwrap().get(at..at + usize::from(length))?;
+        elf.segments.iter().find_map(|segment| {
+            let at = pc.checked_sub(segment.address)? as usize;
+            let data = segment.bytes().get(at..at + usize::from(length))?;
             let mut le = [0; 4];
             le[..data.len()].copy_from_slice(data);
             Some(u32::from_le_bytes(le))

@@ -2,8 +2,7 @@
 
 use trackway_core::{Batch, Error, Input, Item, Items, Sink, Source};
 use trackway_tandem::{
-    Config, Group, Lift, Listing, Lower, Packer, Reader, Record, Style, WriteConfig, check, recognise,
-    to_bytes,
+    Config, Group, Lift, Lower, Packer, Reader, Record, Style, Text, WriteConfig, check, recognise, to_bytes,
 };
 
 fn input(bytes: &[u8]) -> Input {
@@ -109,7 +108,7 @@ fn lift(bytes: &[u8], config: &Config, style: Style) -> u64 {
 
 /// Shows every item.
 fn list(bytes: &[u8], config: &Config) {
-    let mut listing = Listing::open(input(bytes), config).unwrap();
+    let mut listing = Text::open(input(bytes), config).unwrap();
     let (mut item, mut shown) = (Item::default(), 0);
     loop {
         match listing.next(&mut item) {

@@ -2,14 +2,15 @@
 
 use std::io::Write;
 
-use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source};
+use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source};
 use trackway_format::{
     Content, Error, Flag, Format, Key, Number, Opened, Opening, Probe, Recognised, Result, When, Writing,
     wrong_architecture,
 };
+use trackway_image::Elf;
 use trackway_io::{Compression, compress};
 use trackway_tandem::{
-    Config, Group, Lift, Listing, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer, elf_to_records,
+    Config, Group, Lift, Text, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer, elf_to_records,
 };
 
 /// Tandem.
@@ -115,18 +116,19 @@ impl Format for Tandem {
 
     /// State initialisation: the stores of a debugger.
     fn load(&self, program: &[u8], writing: Writing<'_>) -> Result<u64> {
-        // The file's own class, unless the settings say otherwise.
-        let base = if program.get(4) == Some(&1) { Config::rv32() } else { Config::default() };
+        let elf = Elf::read(&(std::sync::Arc::new(program.to_vec()) as SharedBytes), None)?;
+        // The file's own width, unless the settings have another.
+        let base = if elf.isa == Isa::Rv32 { Config::rv32() } else { Config::default() };
         let section = writing.settings.of_format(self)?;
         let WriteConfig { config, .. } = write_config(read_config(base, &section)?, &section)?;
         let mut items = 0;
         // First without an output: nothing is created for a file that cannot be loaded.
-        elf_to_records(program, &config, |_| {
+        elf_to_records(&elf, &config, |_| {
             items += 1;
             Ok(())
         })?;
         let mut writer = Writer::new(output(&writing, &section)?, &config)?;
-        elf_to_records(program, &config, |record| writer.write(record))?;
+        elf_to_records(&elf, &config, |record| writer.write(record))?;
         writer.finish()?;
         Ok(items)
     }
@@ -136,9 +138,9 @@ impl Format for Tandem {
 fn words(section: &Section) -> Result<(Option<Profile>, Option<Style>)> {
     let (mut profile, mut style) = (None, None);
     for word in section.profile.iter().flat_map(|words| words.split('-')) {
-        match (Profile::from_word(word), Style::from_word(word)) {
-            (Some(found), _) => profile = Some(found),
-            (_, Some(found)) => style = Some(found),
+        match (word.parse(), word.parse()) {
+            (Ok(found), _) => profile = Some(found),
+            (_, Ok(found)) => style = Some(found),
             _ => {
                 let words = "spec, bluespec, verbose, compact, or two of them as in bluespec-compact";
                 return Err(Error::Config(format!("--profile: {word:?} is not one of {words}")));
@@ -211,7 +213,7 @@ impl Opened for OpenedTandem {
         let how = if self.told { "configuration" } else { "trial decoding" };
         vec![(
             "parameters",
-            format!("XLEN {xlen}, FLEN {flen}, MLEN {mlen}, profile {} (by {how})", profile.word()),
+            format!("XLEN {xlen}, FLEN {flen}, MLEN {mlen}, profile {} (by {how})", profile.as_str()),
         )]
     }
 
@@ -220,7 +222,7 @@ impl Opened for OpenedTandem {
     }
 
     fn items(&mut self) -> Result<Box<dyn Items>> {
-        Ok(Box::new(Listing::open(self.content.input()?, &self.config)?))
+        Ok(Box::new(Text::open(self.content.input()?, &self.config)?))
     }
 
     fn bytes(&mut self) -> Result<Input> {
