@@ -21,7 +21,7 @@ mod sizes;
 use std::ops::ControlFlow;
 
 use trackway_core::{
-    Batch, Error, Gap, GapReason, Meta, Observer, Result, Source, Pool, in_order, observe_serially,
+    Batch, Error, Gap, GapReason, Meta, Observer, Pool, Result, Source, in_order, observe_serially,
 };
 
 use self::group::Lifter;

@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use trackway_core::{Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source};
+use trackway_core::{
+    Batch, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
+};
 use trackway_format::{
     Content, Error, Flag, Format, Key, Number, Opened, Opening, Probe, Recognised, Result, When, Writing,
     wrong_architecture,
@@ -10,7 +12,7 @@ use trackway_format::{
 use trackway_image::Elf;
 use trackway_io::{Compression, compress};
 use trackway_tandem::{
-    Config, Group, Lift, Text, Lower, Packer, Profile, Reader, Style, WriteConfig, Writer, elf_to_records,
+    Config, Group, Lift, Lower, Packer, Profile, Reader, Style, Text, WriteConfig, Writer, elf_to_records,
 };
 
 /// Tandem.
