@@ -1,4 +1,4 @@
-//! The examples of appendix C: corrected they read, write and lift; uncorrected they get the right diagnosis.
+//! The examples of appendix C: corrected, they read, write and lift; as printed, they get the right diagnosis.
 
 use trackway_core::{Batch, EventKind, Finding, Input, Items, Outcome, Source, TrapKind, Value};
 use trackway_tandem::{Config, Group, Lift, Reader, Text, check, to_bytes};
@@ -160,7 +160,7 @@ fn corrected_examples_read_and_write_back() {
     for (table, _, corrected, expected) in EXAMPLES {
         let bytes = hex(corrected);
         let mut items = items(&bytes, &Config::default());
-        // Groups are numbered, and how the instruction is spelt is the disassembler's business.
+        // Ignore the numbers of groups and the disassembly.
         assert_eq!(items[0], "begin group 0");
         items[0].truncate("begin group".len());
         for item in items.iter_mut().filter(|item| item.starts_with("instruction")) {
@@ -199,7 +199,7 @@ fn corrected_examples_lift() {
         out
     };
     assert!(text(&example("C.5").1).contains("mem(kind:read,address:0x1000008,size:0x4,data:0x55aa55aa"));
-    // Relative to a value that nobody told: it stays relative.
+    // Relative to an unknown value, so it stays relative.
     assert!(text(&example("C.3").1).contains("reg(reg:csr0x3,role:destination,update:or,value:0x1)"));
     let batch = lift(&example("C.7").1);
     let EventKind::Step(step) = batch.events[0].kind else { panic!() };
@@ -219,7 +219,7 @@ fn c2_c7_c8_as_printed_name_the_pc_identifier() {
         assert_eq!(rules(&printed, &Config::default())[0], ("tandem.pc-identifier", 2), "table {table}");
         let message = &findings(&printed, &Config::default())[0].message;
         assert!(message.contains("which is 0x0a"), "{message}");
-        // On request it is read, with a finding, and writes back as it was.
+        // On request it is read, with a finding, and written back unchanged.
         let lenient = Config { lenient: true, ..Config::default() };
         assert_eq!(items(&printed, &lenient).len(), items(&corrected, &lenient).len());
         assert_eq!(rules(&printed, &lenient)[0], ("tandem.pc-identifier", 1), "table {table}");

@@ -1,4 +1,4 @@
-//! The trace of a real core (Flute, simulated) for the program beside it.
+//! The trace of a real core (Flute, simulated), and its program.
 
 use trackway_core::*;
 use trackway_image::Elf;
@@ -123,7 +123,7 @@ fn lifted_instructions_are_the_program() {
 }
 
 #[test]
-fn lowering_what_was_lifted_gives_the_same_bytes() {
+fn lifting_and_lowering_keeps_every_byte() {
     let Some((bytes, _)) = own() else { return };
     let batches = lift_all(&bytes, flute());
     let (again, losses) = lower_all(&batches, WriteConfig { config: flute(), style: Style::Verbose });
@@ -146,7 +146,7 @@ fn compact_says_the_same_in_less() {
     let mut packer = Packer::new(Vec::new(), &flute(), Style::Verbose).unwrap();
     groups(&compact, &flute()).iter().for_each(|group| packer.put(group).unwrap());
     assert_eq!(packer.into_inner().unwrap(), bytes);
-    // The events are the same too, but for their offsets.
+    // The events are the same too, apart from their offsets.
     let lines = |bytes: &[u8]| {
         let mut lines = Vec::new();
         for batch in lift_all(bytes, flute()) {

@@ -1,4 +1,4 @@
-//! Any items in any widths: they write and read back, cuts and damage are placed, and no bytes panic.
+//! Any items in any widths: they are written and read back, damage is placed, and no bytes cause a panic.
 
 mod survival;
 
@@ -23,7 +23,7 @@ fn config(xlen: u32, flen: u32, mlen: u32, bluespec: bool) -> Config {
     Config { xlen, flen, mlen, profile, reset_pc: Some(0x1000), ..Config::default() }
 }
 
-/// Any item but begin and end, cut to the widths.
+/// Any item except begin and end, cut to the widths.
 fn record(config: Config) -> impl Strategy<Value = Vec<Record>> {
     let xlen = move |value: u64| mask(value, config.xlen);
     let mlen = move |value: u64| mask(value, config.mlen);
@@ -97,7 +97,7 @@ fn records(input: Input, config: &Config) -> (Vec<(u64, Record)>, Option<Error>)
     (records, error)
 }
 
-/// Gives its bytes in pieces of odd sizes.
+/// Returns its bytes in pieces of odd sizes.
 struct Pieces(Vec<u8>, usize);
 
 impl Read for Pieces {
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// An increment beside a reset does not say from where: what follows has no pc in any style.
+/// After an increment in a group with a reset the pc is unknown, in any style.
 #[test]
 fn a_reset_that_increments_is_the_same_in_all_styles() {
     let group = |records: &[Record]| Group { frame: Frame::Ended, records: records.into(), offset: 0 };
@@ -247,7 +247,7 @@ fn widths_and_profiles_are_recognised() {
         let bytes = write(&run(&written, 40), &written);
         let found = recognise(&bytes).unwrap();
         assert_eq!((found.xlen, found.flen), (xlen, flen), "{written:?}");
-        // What the bytes do not depend on cannot be told: MLEN of a Bluespec trace without memory requests.
+        // MLEN of a Bluespec trace without memory requests has no effect and cannot be found.
         assert_eq!(found.widths().unwrap().eaddr, written.widths().unwrap().eaddr, "{written:?}");
     }
 }
@@ -266,7 +266,7 @@ fn events_go_round_in_every_profile() {
             }
             let (out, losses) = lower.into_inner().unwrap();
             assert!(!losses.is_lossy(), "{config:?}\n{losses}");
-            // Compact, and back to what it was.
+            // Compact and back.
             let (groups, error) = survival::groups(&out, &config);
             assert_eq!(error, None);
             assert_eq!(survival::pack(&groups, &config, Style::Verbose), bytes, "{config:?} {style:?}");

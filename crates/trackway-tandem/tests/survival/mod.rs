@@ -1,4 +1,4 @@
-//! What has to hold for any bytes whatever: used by the properties here and by the fuzz targets.
+//! Properties of any bytes whatever, used by the tests here and by the fuzz targets.
 
 use trackway_core::{Batch, Error, Input, Item, Items, Sink, Source};
 use trackway_tandem::{
@@ -43,7 +43,7 @@ pub(crate) fn pack(groups: &[Group], config: &Config, style: Style) -> Vec<u8> {
     packer.into_inner().unwrap()
 }
 
-/// Verbose, compact, and back: the same bytes, and compact is no longer.
+/// Verbose, compact, and back: the same bytes, and compact is not longer.
 pub(crate) fn styles_agree(groups_given: &[Group], config: &Config) {
     let verbose = pack(groups_given, config, Style::Verbose);
     let (read, error) = groups(&verbose, config);
@@ -55,8 +55,8 @@ pub(crate) fn styles_agree(groups_given: &[Group], config: &Config) {
     assert_eq!(pack(&read, config, Style::Verbose), verbose);
 }
 
-/// All that is promised of any bytes: what reads writes back, styles say the same, items come the same singly and
-/// in groups, and lifting, lowering, listing and checking come to the end. Gives the gaps met.
+/// Checks that items that were read are written back, that styles are equivalent, that items are the same one by one
+/// and in groups, and that lifting, lowering, text and checking reach the end. Returns the gaps.
 pub(crate) fn survive(bytes: &[u8], config: &Config, style: Style) -> u64 {
     let (records, _, end) = items(input(bytes), config);
     let records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
@@ -71,7 +71,7 @@ pub(crate) fn survive(bytes: &[u8], config: &Config, style: Style) -> u64 {
     lift(bytes, config, style)
 }
 
-/// Lifts to the end, and lowers what comes.
+/// Lifts to the end, and lowers the events.
 fn lift(bytes: &[u8], config: &Config, style: Style) -> u64 {
     let mut lift = Lift::open(input(bytes), *config).unwrap();
     let mut lower = Lower::new(Vec::new(), lift.meta(), WriteConfig { config: *config, style }).unwrap();
@@ -88,7 +88,7 @@ fn lift(bytes: &[u8], config: &Config, style: Style) -> u64 {
                     gaps += 1;
                     skipped += gap.bytes.unwrap();
                 }
-                // A value that the widths cannot hold is refused; the rest goes on.
+                // A value that the widths cannot hold is refused; the rest continues.
                 let _ = lower.put(&batch);
             }
             Err(error) => {
