@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use trackway_bench::{Measure, run};
 use trackway_core::{Count, Input, Source};
-use trackway_stf::{Config, Layout, Record, Scan, Text16, Trace, Visit, Writer};
+use trackway_stf::{Config, Layout, Lift, Record, Scan, Text16, Trace, Visit, Writer};
 
 const REPEATS: usize = 10;
 const PASSES: usize = 15;
@@ -14,10 +14,7 @@ const PASSES: usize = 15;
 fn main() {
     let (name, file) = input();
     let file: std::sync::Arc<Vec<u8>> = std::sync::Arc::new(repeat(&file));
-    let open = |jobs| {
-        let config = Config { jobs, ..Config::default() };
-        Trace::open(Input::Whole(file.clone()), config).expect("a good trace")
-    };
+    let open = || Trace::open(Input::Whole(file.clone()), Config::default(), false).expect("a good trace");
     println!("{name}, {REPEATS} times");
 
     let frames = frames(&file);
@@ -28,9 +25,9 @@ fn main() {
             Measure::new("decompression", "bytes", || decompress(&frames, &mut memory)),
             Measure::new("decompression in the cache", "bytes", || decompress_over(&frames)),
             Measure::new("decompression to new memory", "bytes", || decompress_anew(&frames)),
-            Measure::new("record loop", "records", || records(open(1))),
-            Measure::new("lift, 1 thread", "instructions", || lift(open(1))),
-            Measure::new("lift, 2 threads", "instructions", || lift(open(2))),
+            Measure::new("record loop", "records", || records(open())),
+            Measure::new("lift, 1 thread", "instructions", || lift(open().events(1))),
+            Measure::new("lift, 2 threads", "instructions", || lift(open().events(2))),
         ],
     );
     results.rate("decompression in the cache");
@@ -71,8 +68,7 @@ fn records(trace: Trace) -> u64 {
     sum.records
 }
 
-fn lift(trace: Trace) -> u64 {
-    let mut source = trace.source();
+fn lift(mut source: Lift) -> u64 {
     let mut count = Count::default();
     while source.observe(&mut count).expect("a good trace") {}
     count.0

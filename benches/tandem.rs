@@ -10,8 +10,9 @@ const PASSES: usize = 9;
 /// A run of an STF trace as a tandem trace.
 fn from_stf(path: &std::path::Path, style: Style) -> Option<Vec<u8>> {
     let bytes = std::fs::read(path).ok()?;
-    let trace = trackway_stf::Trace::open(Input::from_vec(bytes), trackway_stf::Config::default()).ok()?;
-    let mut source = trace.source();
+    let trace =
+        trackway_stf::Trace::open(Input::from_vec(bytes), trackway_stf::Config::default(), false).ok()?;
+    let mut source = trace.events(1);
     let config = WriteConfig { style, ..WriteConfig::default() };
     let mut lower = Lower::new(Vec::new(), source.meta(), config).ok()?;
     let mut batch = Batch::default();

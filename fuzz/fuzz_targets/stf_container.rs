@@ -14,15 +14,14 @@ fuzz_target!(|data: &[u8]| {
 /// Steps, other events, errors.
 fn run(file: &[u8], jobs: usize) -> (u64, u64, Vec<String>) {
     let mut found = (0, 0, Vec::new());
-    let config = Config { jobs, ..Config::default() };
-    let trace = match Trace::open(Input::from_vec(file.to_vec()), config) {
+    let trace = match Trace::open(Input::from_vec(file.to_vec()), Config::default(), false) {
         Ok(trace) => trace,
         Err(error) => {
             found.2.push(error.to_string());
             return found;
         }
     };
-    let mut source = trace.source();
+    let mut source = trace.events(jobs);
     let mut batch = Batch::default();
     loop {
         match source.fill(&mut batch) {

@@ -19,17 +19,17 @@ fuzz_target!(|data: &[u8]| {
     // As a body behind a good header.
     let mut file = trackway_stf::example();
     file.extend_from_slice(data);
-    let config = Config::default();
-    let whole = Trace::open(Input::from_vec(file.clone()), config).expect("the header is good");
+    let open = |input| Trace::open(input, Config::default(), false).expect("the header is good");
+    let whole = open(Input::from_vec(file.clone()));
     let stream = Input::Stream(Box::new(std::io::Cursor::new(file.clone())));
-    let streamed = Trace::open(stream, config).expect("the header is good");
+    let streamed = open(stream);
     assert_eq!(lines(whole), lines(streamed));
-    let trace = Trace::open(Input::from_vec(file), config).expect("the header is good");
+    let trace = open(Input::from_vec(file));
     let _ = trace.check(&mut |_| {});
 });
 
 fn lines(trace: Trace) -> Vec<String> {
-    let mut source = trace.source();
+    let mut source = trace.events(1);
     let mut batch = Batch::default();
     let mut lines = Vec::new();
     loop {

@@ -1,36 +1,41 @@
 //! Settings: dialects that the records do not identify, and how to write.
 
-/// Settings for reading. The defaults suit the files that stf_lib's users have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Config {
-    /// Unit of INST_MEM_ACCESS and BUS_MASTER_ACCESS sizes.
-    pub size_unit: SizeUnit,
-    /// Meaning of the words of PROCESS_ID_EXT.
-    pub process_id: ProcessId,
-    /// Numbering of bus masters.
-    pub bus_master: BusMaster,
-    /// Try versions that are not supported.
-    pub force: bool,
-    /// Threads that decode chunks.
-    pub jobs: usize,
-}
+use std::str::FromStr;
 
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            size_unit: SizeUnit::Auto,
-            process_id: ProcessId::Library,
-            bus_master: BusMaster::Library,
-            force: false,
-            jobs: 1,
-        }
+use serde::{Deserialize, Deserializer, de};
+use trackway_core::FormatId;
+use trackway_io::Compression;
+
+/// The id of STF.
+pub const ID: FormatId = FormatId::new("stf");
+
+trackway_format::settings! {
+    /// `[stf]` in the settings. The defaults suit the files of stf_lib.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Config {
+        /// Unit of the size of memory accesses: auto, bytes or bits.
+        pub size_unit: SizeUnit = "\"auto\"",
+        /// Words of PROCESS_ID_EXT: library (hardware thread, process, thread) or spec (process, thread, address space).
+        pub process_id: ProcessId = "\"library\"",
+        /// Number of a core among bus masters: library (1) or spec (0).
+        pub bus_master: BusMaster = "\"library\"",
+        /// Container to write: zstf, plain, gzip, xz or zstd. The default depends on the name of the file.
+        pub container: Option<Container> = "\"zstf\"",
+        /// Compression level to write with.
+        pub level: Option<i32> = "3",
+        /// Instructions per chunk of a zstf file that is written.
+        pub chunk: Option<u64> = "100000",
+        /// Version to write from events, 1.2 to 1.6. The default is the oldest that supports the content.
+        pub version: Option<Version> = "\"1.5\"",
     }
 }
 
 /// Unit of access sizes: the specification does not say, and writers differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SizeUnit {
     /// Inferred for each record from its content records and the opcode.
+    #[default]
     Auto,
     /// Bytes.
     Bytes,
@@ -39,18 +44,22 @@ pub enum SizeUnit {
 }
 
 /// Order of the words in PROCESS_ID_EXT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ProcessId {
     /// Hardware thread, process, thread (stf_lib).
+    #[default]
     Library,
     /// Process, thread, address space (specification 1.3).
     Spec,
 }
 
 /// Numbering of bus masters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum BusMaster {
     /// Core is 1 (stf_lib).
+    #[default]
     Library,
     /// Core is 0 (specification 1.3).
     Spec,
@@ -76,19 +85,75 @@ pub enum Container {
     Plain,
     /// Chunks of zstd frames with an index.
     Zstf,
+    /// The records alone, compressed as a whole.
+    Compressed(Compression),
 }
 
-/// Settings for writing.
+impl Container {
+    /// The name in settings.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Container::Plain => "plain",
+            Container::Zstf => "zstf",
+            Container::Compressed(compression) => compression.as_str(),
+        }
+    }
+}
+
+impl FromStr for Container {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<Self, ()> {
+        match name {
+            "plain" => Ok(Container::Plain),
+            "zstf" => Ok(Container::Zstf),
+            _ => name.parse().map(Container::Compressed),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Container {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|()| {
+            de::Error::custom(format!("container {name:?} is not one of plain, zstf, gzip, xz, zstd"))
+        })
+    }
+}
+
+/// A version of the specification: major and minor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32);
+
+impl Version {
+    /// Is it one that Trackway reads and writes?
+    pub(crate) const fn is_supported(self) -> bool {
+        matches!(self, Version(1, 2..=6))
+    }
+}
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let numbers = text.split_once('.').map(|(major, minor)| (major.parse(), minor.parse()));
+        match numbers {
+            Some((Ok(major), Ok(minor))) if Version(major, minor).is_supported() => Ok(Version(major, minor)),
+            _ => Err(de::Error::custom(format!("version {text} is not one of 1.2 to 1.6"))),
+        }
+    }
+}
+
+/// How to write a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteConfig {
     /// The file around the records.
     pub container: Container,
-    /// Compression level of zstd.
-    pub level: i32,
+    /// Compression level; by default that of the compression, 3 for zstd.
+    pub level: Option<i32>,
     /// Instructions per chunk.
     pub chunk: u64,
     /// Version to declare; by default the oldest that supports the content.
-    pub version: Option<(u32, u32)>,
+    pub version: Option<Version>,
     /// Generator number in TRACE_INFO.
     pub generator: u8,
     /// INST_IEM for AArch64, which the specification does not assign.
@@ -98,21 +163,37 @@ pub struct WriteConfig {
     /// Order of the words in PROCESS_ID_EXT.
     pub process_id: ProcessId,
     /// Threads that compress chunks.
-    pub jobs: usize,
+    pub threads: usize,
 }
 
 impl Default for WriteConfig {
     fn default() -> Self {
         WriteConfig {
             container: Container::Zstf,
-            level: 3,
+            level: None,
             chunk: 100_000,
             version: None,
             generator: crate::values::TRACKWAY,
             a64_iem: crate::values::iem::A64,
             reserve_end: false,
             process_id: ProcessId::Library,
-            jobs: 1,
+            threads: 1,
+        }
+    }
+}
+
+impl Config {
+    /// How to write with these settings; `container` is the default one.
+    pub(crate) fn writing(&self, container: Container, threads: usize) -> WriteConfig {
+        let defaults = WriteConfig::default();
+        WriteConfig {
+            container: self.container.unwrap_or(container),
+            level: self.level,
+            chunk: self.chunk.unwrap_or(defaults.chunk).max(1),
+            version: self.version,
+            process_id: self.process_id,
+            threads,
+            ..defaults
         }
     }
 }

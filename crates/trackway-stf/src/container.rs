@@ -6,7 +6,7 @@
 use std::io::{BufRead, Read};
 use std::sync::Arc;
 
-use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result, SharedBytes, Spare};
+use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes};
 
 use crate::config::Container;
 
@@ -50,7 +50,7 @@ impl std::fmt::Debug for Decoder {
     }
 }
 
-type Decoders = Arc<Spare<Box<Decoder>>>;
+type Decoders = Arc<Pool<Box<Decoder>>>;
 
 impl Drop for Part {
     fn drop(&mut self) {

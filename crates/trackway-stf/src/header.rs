@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use trackway_core::{Error, ErrorKind, Feed, FormatId, Input, Isa, Meta, Producer, Result};
+use trackway_core::{Error, ErrorKind, Feed, Input, Isa, Meta, Producer, Result};
 
-use crate::config::Config;
+use crate::config::{ID, Version};
 use crate::container::{Head, PLAIN_MAGIC, Parts};
 use crate::fields::Layout;
 use crate::read::scan;
@@ -74,8 +74,8 @@ impl Header {
         }
     }
 
-    /// Reads the header without consuming it; refuses other files and unsupported versions.
-    pub(crate) fn read(parts: &mut Parts, config: &Config) -> Result<Self> {
+    /// Reads the header without consuming it; refuses other files and, without `force`, unsupported versions.
+    pub(crate) fn read(parts: &mut Parts, force: bool) -> Result<Self> {
         match parts.head()? {
             Head::Stream(Some(feed)) => {
                 // Try the buffered bytes; an incomplete header needs more input.
@@ -84,14 +84,14 @@ impl Header {
                     let mut copy =
                         Feed::new(Input::from_vec(bytes[..bytes.len().min(LONGEST_HEADER)].to_vec()));
                     let full = bytes.len() >= LONGEST_HEADER;
-                    let header = Header::collect(&mut copy, config)?;
+                    let header = Header::collect(&mut copy, force)?;
                     if header.complete || full || !feed.more()? {
                         return header.or_truncated();
                     }
                 }
             }
             Head::Stream(None) => Header::default().or_truncated(),
-            Head::Chunk(mut part) => Header::collect(&mut part.feed, config)?.or_truncated(),
+            Head::Chunk(mut part) => Header::collect(&mut part.feed, force)?.or_truncated(),
         }
     }
 
@@ -103,7 +103,7 @@ impl Header {
         }
     }
 
-    fn collect(feed: &mut Feed, config: &Config) -> Result<Self> {
+    fn collect(feed: &mut Feed, force: bool) -> Result<Self> {
         let mut header = Header::default();
         let mut layout = Layout::default();
         let mut refused: Option<Error> = None;
@@ -113,8 +113,8 @@ impl Header {
                 refused = Some(wrong_magic(raw));
             }
             if let Record::Version { major, minor } = *record
-                && !config.force
-                && !(major == 1 && (2..=6).contains(&minor))
+                && !force
+                && !Version(major, minor).is_supported()
             {
                 let found = u64::from(if major == 1 { minor } else { major });
                 let field = if major == 1 { "minor" } else { "major" };
@@ -147,7 +147,7 @@ impl Header {
     /// The header in the terms of the event model.
     pub fn meta(&self) -> Meta {
         let (major, minor) = self.version.unwrap_or((0, 0));
-        let mut meta = Meta::new(FormatId::Stf, self.instruction_set());
+        let mut meta = Meta::new(ID, self.instruction_set());
         meta.version = format!("{major}.{minor}");
         meta.producers.clone_from(&self.producers);
         meta.comments.clone_from(&self.comments);

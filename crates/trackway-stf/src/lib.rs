@@ -32,19 +32,22 @@ mod text;
 pub mod values;
 mod write;
 
-pub use config::{BusMaster, Config, Container, ProcessId, SizeUnit, WriteConfig};
+pub use config::{BusMaster, Config, Container, ID, ProcessId, SizeUnit, Version, WriteConfig};
 pub use container::{Chunk, PLAIN_MAGIC, Part, Parts, ZSTF_MAGIC};
 pub use copy::Copied;
 pub use fields::{Data, Entries, EventId, Layout, Metadata, Protocol, Register, Text16, Text32};
 pub use header::Header;
-pub use lift::Lift;
+pub use lift::{Decoder, Lift};
 pub use lower::Lower;
-pub use open::Trace;
+pub use open::{Stf, Trace};
 pub use read::{Records, Scan, Visit, read, scan};
 pub use record::{RECORDS, Record};
-pub use rules::{OLD_RULE_NAMES, RULES};
+pub use rules::RULES;
 pub use text::{Text, show};
 pub use write::Writer;
+
+/// STF, for the list of formats.
+pub static FORMAT: Stf = Stf;
 
 /// A tiny trace of three instructions, for examples.
 #[doc(hidden)]

@@ -21,45 +21,45 @@ mod sizes;
 use std::ops::ControlFlow;
 
 use trackway_core::{
-    Batch, Error, Gap, GapReason, Meta, Observer, Pool, Result, Source, in_order, observe_serially,
+    Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Pool, Result, Show, Stream, in_parts,
 };
 
 use self::group::Lifter;
 use crate::config::Config;
-use crate::container::{ChunkReader, Part, Parts};
+use crate::container::{self, Part};
 use crate::fields::Layout;
 use crate::header::Header;
 use crate::read::{Scan, Visit, scan};
 use crate::record::{RECORDS, Record, descriptor};
 
-/// Records by descriptor.
-pub(crate) type Census = [u64; 256];
+/// Number of records by descriptor.
+pub(crate) type Counts = [u64; 256];
 
 /// Instructions among the records counted.
-fn instructions(census: &Census) -> u64 {
-    census[usize::from(descriptor::INST_OPCODE32)] + census[usize::from(descriptor::INST_OPCODE16)]
+fn instructions(counts: &Counts) -> u64 {
+    counts[usize::from(descriptor::INST_OPCODE32)] + counts[usize::from(descriptor::INST_OPCODE16)]
 }
 
-/// Events of an STF trace.
+/// The events of an STF trace.
+pub type Lift = Stream<Decoder>;
+
+/// Lifts the parts of a trace, one after the other or on several threads.
 #[derive(Debug)]
-pub struct Lift {
-    meta: Meta,
+pub struct Decoder {
     header: Header,
     config: Config,
-    parts: Parts,
+    parts: container::Parts,
     /// The part that is being read.
     current: Option<Box<Current>>,
     /// Where the part with the last error stopped, and its unread bytes.
-    failed: Option<(u64, u64)>,
+    failed: Option<Place>,
     /// Number of the next instruction.
     number: u64,
-    /// Records read so far, by descriptor.
-    census: Census,
-    /// Gap that begins the next batch: the bytes that `resync` skipped.
-    gap: Option<(u64, Gap)>,
-    /// Error for the next call: the events before it were delivered first.
-    pending: Option<Error>,
+    counts: Counts,
 }
+
+/// Offset of a record, and the unread bytes of its part from there.
+type Place = (u64, u64);
 
 /// A part, and the state of lifting it.
 #[derive(Debug)]
@@ -79,10 +79,10 @@ impl Current {
     }
 
     /// Lifts records until the batch is full; false when the part has ended.
-    fn fill(&mut self, batch: &mut Batch, census: &mut Census) -> Result<bool> {
+    fn fill(&mut self, batch: &mut Batch, counts: &mut Counts) -> Result<bool> {
         let Current { part, lifter, layout } = self;
         lifter.begin_batch(batch);
-        let mut filling = Filling { lifter, batch, census, failed: None };
+        let mut filling = Filling { lifter, batch, counts, failed: None };
         let scanned = scan(&mut part.feed, part.base, layout, &mut filling);
         let failed = filling.failed;
         let more = match (scanned, failed) {
@@ -94,45 +94,34 @@ impl Current {
         more
     }
 
-    /// Offset of the next record, and the unread bytes of the part.
-    fn place(&self) -> (u64, u64) {
+    /// Lifts the whole part for an observer.
+    fn show(
+        mut self,
+        show: &mut Show<'_>,
+        batch: &mut Batch,
+        counts: &mut Counts,
+    ) -> std::result::Result<(), (Error, Place)> {
+        loop {
+            batch.clear();
+            let before = instructions(counts);
+            let filled = self.fill(batch, counts);
+            show.batch(batch, instructions(counts) - before);
+            match filled {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(error) => return Err((error, self.place())),
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
         (self.part.base + self.part.feed.offset(), self.part.left())
     }
 }
 
-impl Lift {
-    pub(crate) fn new(header: Header, parts: Parts, config: Config) -> Self {
-        Lift {
-            meta: header.meta(),
-            header,
-            config,
-            parts,
-            current: None,
-            failed: None,
-            number: 0,
-            census: [0; 256],
-            gap: None,
-            pending: None,
-        }
-    }
-
-    /// Fills from the current part, or the next one; false when there is none.
-    fn fill_next(&mut self, batch: &mut Batch) -> Result<bool> {
-        if self.current.is_none() {
-            let Some(part) = self.parts.next_part()? else { return Ok(false) };
-            self.current = Some(Box::new(Current::new(part, &self.header, self.config)));
-        }
-        let Some(current) = &mut self.current else { return Ok(false) };
-        match current.fill(batch, &mut self.census) {
-            Ok(true) => {}
-            Ok(false) => self.current = None,
-            Err(error) => {
-                self.failed = Some(current.place());
-                self.current = None;
-                return Err(error);
-            }
-        }
-        Ok(true)
+impl Decoder {
+    pub(crate) fn new(header: Header, parts: container::Parts, config: Config) -> Self {
+        Decoder { header, config, parts, current: None, failed: None, number: 0, counts: [0; 256] }
     }
 
     /// Does the first chunk hold the declared number of instructions? If not, the index cannot be used to seek.
@@ -149,74 +138,106 @@ impl Lift {
         let scanned = scan(&mut first.feed, first.base, &mut Layout::default(), &mut visitor);
         scanned.is_ok() && markers == per_chunk
     }
+}
 
-    /// Lifts the next chunks on several threads, each for an observer of its own.
-    fn observe_chunks(&mut self, observer: &mut dyn Observer, chunks: &ChunkReader) -> Result<bool> {
-        let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
-        let template = observer.fork();
-        let spare = Pool::default();
-        let range = self.parts.next_chunks(STRETCH * config.jobs);
-        let parts = range.map(move |chunk| (chunk, template.fork()));
-        let work = |(chunk, observer): (usize, Box<dyn Observer>)| {
-            let mut lifted = LiftedChunk { observer, census: Box::new([0; 256]), failed: None };
-            let mut batch = spare.take_or(Batch::default);
-            match chunks.part(chunk) {
-                Ok(part) => {
-                    let current = Current::new(part, header, config);
-                    lifted.lift(current, (chunk as u64).saturating_mul(per_chunk), &mut batch);
-                }
-                Err(error) => lifted.failed = Some((error, (0, 0))),
+impl Decode for Decoder {
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        if self.current.is_none() {
+            let Some(part) = self.parts.next_part()? else { return Ok(false) };
+            self.current = Some(Box::new(Current::new(part, &self.header, self.config)));
+        }
+        let Some(current) = &mut self.current else { return Ok(false) };
+        let before = instructions(&self.counts);
+        let filled = current.fill(batch, &mut self.counts);
+        self.number += instructions(&self.counts) - before;
+        if filled.is_err() {
+            self.failed = Some(current.place());
+        }
+        if filled != Ok(true) {
+            self.current = None;
+        }
+        filled.map(|_| true)
+    }
+
+    fn instructions(&self) -> u64 {
+        self.number
+    }
+
+    fn enter(&mut self) -> Result<Entry> {
+        let failed = self.failed.take();
+        // Only the start of a chunk is known to be the start of a record.
+        if self.parts.is_done() {
+            return Ok(Entry::End);
+        }
+        Ok(match failed {
+            Some((offset, bytes @ 1..)) => {
+                Entry::After { offset, gap: Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) } }
             }
-            spare.put(batch);
-            lifted
+            _ => Entry::Here,
+        })
+    }
+
+    fn observe_parts(&mut self, threads: usize, show: &mut Show<'_>) -> Result<Parts> {
+        if self.current.is_some() {
+            return Ok(Parts::None);
+        }
+        let Some(chunks) = self.parts.chunks() else { return Ok(Parts::None) };
+        let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
+        let batches = Pool::default();
+        let lift_chunk = |chunk: usize, show: &mut Show<'_>| {
+            // Bounded, so that a damaged count leaves room for the instructions of the chunk.
+            show.number = (chunk as u64).saturating_mul(per_chunk).min(u64::MAX / 2);
+            let mut counts: Box<Counts> = Box::new([0; 256]);
+            let mut batch = batches.take_or(Batch::default);
+            let lifted = match chunks.part(chunk) {
+                Ok(part) => Current::new(part, header, config).show(show, &mut batch, &mut counts),
+                Err(error) => Err((error, (0, 0))),
+            };
+            batches.put(batch);
+            (counts, lifted)
         };
-        in_order(config.jobs, parts, work, |lifted: LiftedChunk| {
+        let range = self.parts.next_chunks(CHUNKS_PER_THREAD * threads);
+        in_parts(threads, show, range, lift_chunk, |show, (counts, lifted), seen| {
             self.parts.step_over();
-            observer.merge(lifted.observer);
-            self.census.iter_mut().zip(&*lifted.census).for_each(|(sum, n)| *sum += n);
-            self.number += instructions(&lifted.census);
-            lifted.failed.map_or(Ok(()), |(error, place)| {
+            show.join(seen);
+            self.counts.iter_mut().zip(&*counts).for_each(|(sum, n)| *sum += n);
+            self.number += instructions(&counts);
+            lifted.map_err(|(error, place)| {
                 self.failed = Some(place);
-                Err(error)
+                error
             })
         })?;
-        Ok(true)
+        Ok(Parts::Shown)
     }
-}
 
-/// Chunks per thread in one call of `observe`.
-const STRETCH: usize = 16;
-
-/// The result of lifting a chunk for an observer.
-struct LiftedChunk {
-    observer: Box<dyn Observer>,
-    census: Box<Census>,
-    failed: Option<(Error, (u64, u64))>,
-}
-
-impl LiftedChunk {
-    fn lift(&mut self, mut current: Current, first: u64, batch: &mut Batch) {
-        loop {
-            batch.clear();
-            batch.first_instruction = first.saturating_add(instructions(&self.census));
-            let more = current.fill(batch, &mut self.census);
-            if !batch.events.is_empty() {
-                self.observer.observe(batch);
-            }
-            match more {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return self.failed = Some((error, current.place())),
-            }
+    fn seek(&mut self, n: u64) -> Result<()> {
+        if self.index_is_usable() {
+            self.number = self.parts.seek(n);
         }
+        Ok(())
+    }
+
+    fn position(&self) -> u64 {
+        self.current.as_ref().map_or_else(|| self.parts.base(), |current| current.place().0)
+    }
+
+    fn size(&self) -> Option<u64> {
+        self.parts.total()
+    }
+
+    fn census(&self) -> Census {
+        RECORDS.iter().map(|record| (record.1, self.counts[usize::from(record.0)])).collect()
     }
 }
+
+/// Chunks per thread in one call of `observe_parts`.
+const CHUNKS_PER_THREAD: usize = 16;
 
 /// A batch being filled.
 struct Filling<'f> {
     lifter: &'f mut Lifter,
     batch: &'f mut Batch,
-    census: &'f mut Census,
+    counts: &'f mut Counts,
     failed: Option<Error>,
 }
 
@@ -230,90 +251,13 @@ impl Filling<'_> {
 
 impl Visit for Filling<'_> {
     fn visit(&mut self, offset: u64, record: &Record<'_>, _: &[u8]) -> ControlFlow<()> {
-        self.census[usize::from(record.descriptor())] += 1;
+        self.counts[usize::from(record.descriptor())] += 1;
         let lifted = self.lifter.lift(offset, record, self.batch);
         self.flow(lifted)
     }
 
     fn visit_common(&mut self, bytes: &[u8], start: u64, layout: &Layout) -> (usize, ControlFlow<()>) {
-        let (len, lifted) = self.lifter.lift_common(bytes, start, layout, self.batch, self.census);
+        let (len, lifted) = self.lifter.lift_common(bytes, start, layout, self.batch, self.counts);
         (len, self.flow(lifted))
-    }
-}
-
-impl Source for Lift {
-    fn meta(&self) -> &Meta {
-        &self.meta
-    }
-
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        batch.clear();
-        if let Some(error) = self.pending.take() {
-            return Err(error);
-        }
-        if let Some((offset, gap)) = self.gap.take() {
-            batch.push_gap(offset, gap);
-        }
-        batch.source = 0;
-        batch.first_instruction = self.number;
-        let before = instructions(&self.census);
-        // A part may end without an event: continue until there is one, or nothing is left.
-        let result = loop {
-            match self.fill_next(batch) {
-                Ok(true) if batch.events.is_empty() => continue,
-                more => break more,
-            }
-        };
-        self.number += instructions(&self.census) - before;
-        match result {
-            Err(error) if !batch.events.is_empty() => {
-                self.pending = Some(error);
-                Ok(true)
-            }
-            Ok(more) => Ok(more || !batch.events.is_empty()),
-            result => result,
-        }
-    }
-
-    fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        if self.config.jobs > 1
-            && self.current.is_none()
-            && self.gap.is_none()
-            && self.pending.is_none()
-            && let Some(chunks) = self.parts.chunks()
-        {
-            return self.observe_chunks(observer, &chunks);
-        }
-        observe_serially(self, observer)
-    }
-
-    fn resync(&mut self) -> Result<bool> {
-        let failed = self.failed.take();
-        // Only the start of a chunk is known to be the start of a record.
-        if self.parts.is_done() {
-            return Ok(false);
-        }
-        if let Some((offset, bytes @ 1..)) = failed {
-            self.gap = Some((offset, Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) }));
-        }
-        Ok(true)
-    }
-
-    fn seek(&mut self, n: u64) -> Result<u64> {
-        if self.index_is_usable() {
-            self.number = self.parts.seek(n);
-        }
-        Ok(self.number)
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        let done = self.current.as_ref().map_or_else(|| self.parts.base(), |current| current.place().0);
-        Some((done, self.parts.total()?))
-    }
-
-    fn census(&self) -> trackway_core::Census {
-        let counted =
-            |&(descriptor, name, _): &(u8, &'static str, _)| (name, self.census[usize::from(descriptor)]);
-        RECORDS.iter().map(counted).filter(|(_, n)| *n > 0).collect()
     }
 }

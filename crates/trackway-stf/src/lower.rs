@@ -11,7 +11,7 @@ mod header;
 use trackway_core::*;
 use trackway_isa::Control;
 
-use crate::config::WriteConfig;
+use crate::config::{ID, Version, WriteConfig};
 use crate::fields::{Layout, Text32};
 use crate::record::Record;
 use crate::record::descriptor::RESERVE_END;
@@ -28,7 +28,7 @@ pub struct Lower {
     config: WriteConfig,
     meta: Meta,
     layout: Layout,
-    version: (u32, u32),
+    version: Version,
     isa: Isa,
     losses: Losses,
     counts: Counts,
@@ -102,23 +102,23 @@ impl Lower {
     /// Starts a trace; `meta` is that of the source.
     pub fn new(output: Output, meta: Meta, config: WriteConfig) -> Result<Self> {
         let oldest = match (&meta.isa_string, meta.vector_bits) {
-            (Some(_), _) => (1, 6),
-            (None, Some(_)) => (1, 4),
-            _ => (1, 3),
+            (Some(_), _) => Version(1, 6),
+            (None, Some(_)) => Version(1, 4),
+            _ => Version(1, 3),
         };
         let version = config.version.unwrap_or(oldest);
-        if version.0 != 1 || !(2..=6).contains(&version.1) {
+        if !version.is_supported() {
             let found = u64::from(version.1);
             return Err(ErrorKind::Unsupported { found }.at(0, "VERSION", "minor", "VersionRecord (2)"));
         }
         let vector_words = match meta.vector_bits {
-            Some(bits) if version >= (1, 4) => bits.div_ceil(64) as u16,
+            Some(bits) if version >= Version(1, 4) => bits.div_ceil(64) as u16,
             _ => 0,
         };
         // As in stf_lib: RV64 uses the long event form from version 1.5 on.
-        let event64 = version >= (1, 5) && meta.isa == Isa::Rv64;
+        let event64 = version >= Version(1, 5) && meta.isa == Isa::Rv64;
         let mut losses = Losses::default();
-        if meta.isa_string.is_some() && version < (1, 6) {
+        if meta.isa_string.is_some() && version < Version(1, 6) {
             losses.add(Fate::Dropped, "ISA string", 1);
         }
         Ok(Lower {
@@ -346,7 +346,7 @@ impl Lower {
                 self.comment(line.trim_end().as_bytes());
                 self.losses.add(Fate::Derived, "gaps (as comments)", 1);
             }
-            EventKind::Foreign(item) if item.format == FormatId::Stf && item.code == RESERVE_END.into() => {}
+            EventKind::Foreign(item) if item.format == ID && item.code == RESERVE_END.into() => {}
             EventKind::Foreign(_) => self.losses.add(Fate::Dropped, "items of other formats", 1),
         }
         Ok(())

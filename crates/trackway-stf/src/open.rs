@@ -1,27 +1,200 @@
-//! An opened trace: its header, and the ways through its records.
+//! STF in the list of formats; an opened trace and the ways through it.
 
-use trackway_core::{Finding, Input, Output, Result};
+use std::path::Path;
+
+use trackway_core::{
+    Cancel, Finding, FormatId, Input, Items, Meta, Output, Result, Rule, SharedBytes, Sink, Source, Stream,
+};
+use trackway_format::{
+    Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When, Writing,
+};
+use trackway_io::{Compression, Target};
 
 use crate::check;
-use crate::config::{Config, Container, WriteConfig};
-use crate::container::Parts;
+use crate::config::{Config, Container, ID, WriteConfig};
+use crate::container::{PLAIN_MAGIC, Parts, ZSTF_MAGIC};
 use crate::copy::{self, Copied};
 use crate::header::Header;
-use crate::lift::Lift;
+use crate::lift::{Decoder, Lift};
+use crate::lower::Lower;
 use crate::read::{Decompressed, Records};
+use crate::rules::RULES;
 use crate::text::Text;
 
-/// An STF trace, opened.
+/// STF as a format of the front door.
+#[derive(Clone, Copy, Debug)]
+pub struct Stf;
+
+const FLAGS: &[Flag] = &[
+    Flag {
+        name: "container",
+        key: "container",
+        value: "NAME",
+        when: When::Writing,
+        help: "Container to write (STF: zstf, plain, gzip, xz, zstd)",
+    },
+    Flag { name: "level", key: "level", value: "N", when: When::Writing, help: "Compression level" },
+    Flag {
+        name: "chunk",
+        key: "chunk",
+        value: "N",
+        when: When::Writing,
+        help: "Instructions per chunk (STF)",
+    },
+    Flag {
+        name: "stf-version",
+        key: "version",
+        value: "X.Y",
+        when: When::Lowering,
+        help: "STF version to write from events",
+    },
+];
+
+impl Format for Stf {
+    fn id(&self) -> FormatId {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "STF, Simple Trace Format"
+    }
+
+    fn extensions(&self) -> &'static [&'static str] {
+        &["zstf", "stf"]
+    }
+
+    fn rules(&self) -> &'static [&'static Rule] {
+        RULES
+    }
+
+    fn keys(&self) -> &'static [Key] {
+        Config::KEYS
+    }
+
+    fn flags(&self) -> &'static [Flag] {
+        FLAGS
+    }
+
+    fn recognise(&self, probe: &Probe<'_>) -> Recognised {
+        let head = &probe.file.head;
+        (head.starts_with(ZSTF_MAGIC) || head.starts_with(PLAIN_MAGIC)).into()
+    }
+
+    fn open(&self, opening: Opening) -> trackway_format::Result<Box<dyn Opened>> {
+        let Opening { file, settings, threads, force, cancel, .. } = opening;
+        let config = settings.of_format(self)?;
+        let whole = match &file.input {
+            Input::Whole(bytes) => Some(SharedBytes::clone(bytes)),
+            Input::Stream(_) => None,
+        };
+        let trace = Trace::open(file.input, config, force)?;
+        let meta = trace.header.meta();
+        let mut facts = vec![("container", trace.container.as_str().to_string())];
+        if let Some(per_chunk) = trace.per_chunk() {
+            facts.push(("chunks", format!("{} of {per_chunk} instructions", trace.chunks())));
+        }
+        Ok(Box::new(OpenedStf { trace: Some(trace), whole, config, force, threads, cancel, meta, facts }))
+    }
+
+    fn create(&self, writing: Writing<'_>, meta: &Meta) -> trackway_format::Result<Box<dyn Sink>> {
+        let (output, config) = output(&writing)?;
+        Ok(Box::new(Lower::new(output, meta.clone(), config)?))
+    }
+}
+
+/// The output and how to write it. By default the name of the file decides: zstf unless it says otherwise.
+fn output(writing: &Writing<'_>) -> trackway_format::Result<(Output, WriteConfig)> {
+    let Writing { target, settings, threads, .. } = writing;
+    let config: Config = Settings::of_format(settings, &Stf)?;
+    let config = config.writing(default_container(target), *threads);
+    let output = target.create()?;
+    if config.container == Container::Zstf && matches!(output, Output::Stream(_)) {
+        let text = "a zstf file needs an output that can seek, since its index offset is written last; use --container plain";
+        return Err(Error::Config(text.into()));
+    }
+    Ok((output, config))
+}
+
+fn default_container(target: &Target) -> Container {
+    let is_plain = |path: &Path| path.extension().is_some_and(|end| end.eq_ignore_ascii_case("stf"));
+    match &target.path {
+        None => Container::Plain,
+        Some(path) => match Compression::of_name(path) {
+            Some(compression) => Container::Compressed(compression),
+            None if is_plain(path) => Container::Plain,
+            None => Container::Zstf,
+        },
+    }
+}
+
+struct OpenedStf {
+    /// The trace, until it is used.
+    trace: Option<Trace>,
+    /// The bytes to open it again from, unless the input is a stream.
+    whole: Option<SharedBytes>,
+    config: Config,
+    force: bool,
+    threads: usize,
+    cancel: Cancel,
+    meta: Meta,
+    facts: Vec<(&'static str, String)>,
+}
+
+impl OpenedStf {
+    fn trace(&mut self) -> trackway_format::Result<Trace> {
+        match (self.trace.take(), &self.whole) {
+            (Some(trace), _) => Ok(trace),
+            (None, Some(bytes)) => {
+                Ok(Trace::open(Input::Whole(SharedBytes::clone(bytes)), self.config, self.force)?)
+            }
+            (None, None) => Err(Error::ReadOnce),
+        }
+    }
+}
+
+impl Opened for OpenedStf {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        self.facts.clone()
+    }
+
+    fn events(&mut self) -> trackway_format::Result<Box<dyn Source>> {
+        let events = self.trace()?.events(self.threads);
+        Ok(Box::new(events.with_cancel(self.cancel.clone())))
+    }
+
+    fn items(&mut self) -> trackway_format::Result<Box<dyn Items>> {
+        Ok(Box::new(self.trace()?.items()))
+    }
+
+    fn check(&mut self, report: &mut dyn FnMut(Finding)) -> trackway_format::Result<u64> {
+        Ok(self.trace()?.check(report)?)
+    }
+
+    fn copy_to(&mut self, writing: Writing<'_>) -> trackway_format::Result<u64> {
+        let (output, config) = output(&writing)?;
+        Ok(self.trace()?.copy_to(output, config)?.records)
+    }
+
+    fn bytes(&mut self) -> trackway_format::Result<Input> {
+        Ok(self.trace()?.bytes())
+    }
+}
+
+/// An STF trace whose header has been read.
 ///
 /// ```
 /// use trackway_core::{Batch, Input, Source};
 /// use trackway_stf::{Config, Trace};
 /// # let bytes = trackway_stf::example();
-/// let trace = Trace::open(Input::from_vec(bytes), Config::default())?;
+/// let trace = Trace::open(Input::from_vec(bytes), Config::default(), false)?;
 /// assert_eq!(trace.header.version, Some((1, 3)));
-/// let mut source = trace.source();
+/// let mut events = trace.events(1);
 /// let mut batch = Batch::default();
-/// while source.fill(&mut batch)? {
+/// while events.fill(&mut batch)? {
 ///     for event in &batch.events {
 ///         // …
 /// #       let _ = event;
@@ -40,10 +213,10 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Opens a trace and reads its header.
-    pub fn open(input: Input, config: Config) -> Result<Self> {
+    /// Opens a trace and reads its header; `force` accepts unsupported versions.
+    pub fn open(input: Input, config: Config, force: bool) -> Result<Self> {
         let mut parts = Parts::open(input)?;
-        let header = Header::read(&mut parts, &config)?;
+        let header = Header::read(&mut parts, force)?;
         Ok(Trace { header, container: parts.container, parts, config })
     }
 
@@ -57,9 +230,10 @@ impl Trace {
         self.parts.len()
     }
 
-    /// The trace as events.
-    pub fn source(self) -> Lift {
-        Lift::new(self.header, self.parts, self.config)
+    /// The trace as events; analyses run on `threads` threads.
+    pub fn events(self, threads: usize) -> Lift {
+        let meta = self.header.meta();
+        Stream::new(meta, vec![Decoder::new(self.header, self.parts, self.config)], threads)
     }
 
     /// The decompressed records, without the container.
@@ -78,8 +252,8 @@ impl Trace {
         Records::new(self.parts)
     }
 
-    /// Checks all records against [`RULES`](crate::RULES) and reports each violation; returns the number of
-    /// records. After damage the remaining chunks are checked too, then the first error is returned.
+    /// Checks all records against [`RULES`] and reports each violation; returns the number of records. After damage
+    /// the remaining chunks are checked too, then the first error is returned.
     pub fn check(self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
         check::check(self.records(), report)
     }

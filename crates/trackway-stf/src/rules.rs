@@ -1,105 +1,157 @@
-//! The rules of [`Trace::check`](crate::Trace::check): one for each requirement of the specification, and for the
-//! mistakes that existing writers make.
+//! The rules of `check`: one for each requirement of the specification, and for the mistakes of existing writers.
 
-use trackway_core::{Rule, Severity};
-
-/// Declares the rules: `CONST Severity "name" was "old name" "section" "requirement";`. The old names are those
-/// before the names had one form in all formats.
-macro_rules! rules {
-    ($($name:ident $severity:ident $id:literal was $old:literal $section:literal $demand:literal;)*) => {
-        $(pub(crate) const $name: Rule =
-            Rule { name: $id, severity: Severity::$severity, section: $section, demand: $demand, old: "" };)*
-
-        /// All rules.
-        pub static RULES: &[&Rule] = &[$(&$name),*];
-
-        /// Old names of the rules, for `--waive`: old, new.
-        pub static OLD_RULE_NAMES: &[(&str, &str)] = &[$(($old, $id)),*];
-    };
-}
-
-rules! {
+trackway_core::rules! { "stf";
     // The header.
-    IDENTIFIER_FIRST Error "stf.identifier-first" was "STF-identifier-first" "STFIdentifierRecord (1)" "the first record is IDENTIFIER, and only that";
-    VERSION_SECOND Error "stf.version-second" was "STF-version-second" "VersionRecord (2)" "the second record is VERSION, and only that";
-    VERSION_KNOWN Warning "stf.version-known" was "STF-version-known" "VersionRecord (2)" "the version is one of 1.2 to 1.6";
-    VERSION_HOLDS Error "stf.version-holds" was "STF-version-holds" "VersionRecord (2)" "the version has every record that is used";
-    COMMENT_THERE Note "stf.comment-there" was "STF-comment-there" "CommentRecord (3)" "the header has a COMMENT with the tools and their revisions";
-    ISA_ONCE Error "stf.isa-once" was "STF-isa-once" "ISARecord (4)" "the header has one ISA";
-    ISA_KNOWN Warning "stf.isa-known" was "STF-isa-known" "ISARecord (4)" "the specification names the ISA";
-    ISA_BEFORE_IEM Error "stf.isa-before-iem" was "STF-isa-before-iem" "ISARecord (4)" "ISA precedes INST_IEM";
-    IEM_ONCE Error "stf.iem-once" was "STF-iem-once" "InstIEMRecord (5)" "the header has one INST_IEM";
-    IEM_KNOWN Warning "stf.iem-known" was "STF-iem-known" "InstIEMRecord (5)" "the specification names the encoding mode";
-    IEM_FEATURE Warning "stf.iem-feature" was "STF-iem-feature" "InstIEMRecord (5)" "the RV64 feature bit agrees with INST_IEM";
-    TRACE_INFO_THERE Error "stf.trace-info-there" was "STF-trace-info-there" "TraceInfoRecord (6)" "the header has a TRACE_INFO";
-    GENERATOR_KNOWN Note "stf.generator-known" was "STF-generator-known" "TraceInfoRecord (6)" "the generator is known";
-    FEATURE_ONCE Error "stf.feature-once" was "STF-feature-once" "TraceInfoFeatureRecord (7)" "the header has one TRACE_INFO_FEATURE";
-    FEATURE_KNOWN Note "stf.feature-known" was "STF-feature-known" "TraceInfoFeatureRecord (7)" "every feature bit is known";
-    FEATURE_KEPT Warning "stf.feature-kept" was "STF-feature-kept" "TraceInfoFeatureRecord (7)" "the content that a feature bit declares is present";
-    FEATURE_DECLARED Warning "stf.feature-declared" was "STF-feature-declared" "TraceInfoFeatureRecord (7)" "content that has a feature bit is declared";
-    PROCESS_ID_ONCE Error "stf.process-id-once" was "STF-process-id-once" "ProcessIDExtRecord (8)" "the header has at most one PROCESS_ID_EXT";
-    PROCESS_ID_DIALECT Note "stf.process-id-dialect" was "STF-process-id-dialect" "ProcessIDExtRecord (8)" "the words of PROCESS_ID_EXT have two readings";
-    FORCE_PC_HEADER Error "stf.force-pc-header" was "STF-force-pc-header" "ForcePCRecord (9)" "the header has one FORCE_PC";
-    VLEN_ONCE Error "stf.vlen-once" was "STF-vlen-once" "STF 1.4 VLEN_CONFIG (10)" "the header has at most one VLEN_CONFIG";
-    VLEN_VALUE Error "stf.vlen-value" was "STF-vlen-value" "STF 1.4 VLEN_CONFIG (10)" "the vector length is at least 64 bits";
-    PROTOCOL_KNOWN Error "stf.protocol-known" was "STF-protocol-known" "PROTOCOL_ID (11)" "the bus protocol is known";
-    CLOCK_ID Error "stf.clock-id" was "STF-clock-id" "CLOCK_ID (12)" "clocks are declared, once each, with a number that is not 0";
-    ISA_EXTENDED_ONCE Error "stf.isa-extended-once" was "STF-isa-extended-once" "STF 1.6 ISA_EXTENDED (13)" "the header has at most one ISA_EXTENDED";
-    END_HEADER_ONCE Error "stf.end-header-once" was "STF-end-header-once" "EndHeaderRecord (19)" "one END_HEADER ends the header";
-    HEADER_ONLY Error "stf.header-only" was "STF-header-only" "STF File Anatomy" "header records are in the header, others after it";
+    /// The first record is IDENTIFIER, and only that.
+    IDENTIFIER_FIRST = "identifier-first": Error, "STFIdentifierRecord (1)", old "STF-identifier-first";
+    /// The second record is VERSION, and only that.
+    VERSION_SECOND = "version-second": Error, "VersionRecord (2)", old "STF-version-second";
+    /// The version is one of 1.2 to 1.6.
+    VERSION_KNOWN = "version-known": Warning, "VersionRecord (2)", old "STF-version-known";
+    /// The version has every record that is used.
+    VERSION_HOLDS = "version-holds": Error, "VersionRecord (2)", old "STF-version-holds";
+    /// The header has a COMMENT with the tools and their revisions.
+    COMMENT_THERE = "comment-there": Note, "CommentRecord (3)", old "STF-comment-there";
+    /// The header has one ISA.
+    ISA_ONCE = "isa-once": Error, "ISARecord (4)", old "STF-isa-once";
+    /// The specification names the ISA.
+    ISA_KNOWN = "isa-known": Warning, "ISARecord (4)", old "STF-isa-known";
+    /// ISA precedes INST_IEM.
+    ISA_BEFORE_IEM = "isa-before-iem": Error, "ISARecord (4)", old "STF-isa-before-iem";
+    /// The header has one INST_IEM.
+    IEM_ONCE = "iem-once": Error, "InstIEMRecord (5)", old "STF-iem-once";
+    /// The specification names the encoding mode.
+    IEM_KNOWN = "iem-known": Warning, "InstIEMRecord (5)", old "STF-iem-known";
+    /// The RV64 feature bit agrees with INST_IEM.
+    IEM_FEATURE = "iem-feature": Warning, "InstIEMRecord (5)", old "STF-iem-feature";
+    /// The header has a TRACE_INFO.
+    TRACE_INFO_THERE = "trace-info-there": Error, "TraceInfoRecord (6)", old "STF-trace-info-there";
+    /// The generator is known.
+    GENERATOR_KNOWN = "generator-known": Note, "TraceInfoRecord (6)", old "STF-generator-known";
+    /// The header has one TRACE_INFO_FEATURE.
+    FEATURE_ONCE = "feature-once": Error, "TraceInfoFeatureRecord (7)", old "STF-feature-once";
+    /// Every feature bit is known.
+    FEATURE_KNOWN = "feature-known": Note, "TraceInfoFeatureRecord (7)", old "STF-feature-known";
+    /// The content that a feature bit declares is present.
+    FEATURE_KEPT = "feature-kept": Warning, "TraceInfoFeatureRecord (7)", old "STF-feature-kept";
+    /// Content that has a feature bit is declared.
+    FEATURE_DECLARED = "feature-declared": Warning, "TraceInfoFeatureRecord (7)", old "STF-feature-declared";
+    /// The header has at most one PROCESS_ID_EXT.
+    PROCESS_ID_ONCE = "process-id-once": Error, "ProcessIDExtRecord (8)", old "STF-process-id-once";
+    /// The words of PROCESS_ID_EXT have two readings.
+    PROCESS_ID_DIALECT = "process-id-dialect": Note, "ProcessIDExtRecord (8)", old "STF-process-id-dialect";
+    /// The header has one FORCE_PC.
+    FORCE_PC_HEADER = "force-pc-header": Error, "ForcePCRecord (9)", old "STF-force-pc-header";
+    /// The header has at most one VLEN_CONFIG.
+    VLEN_ONCE = "vlen-once": Error, "STF 1.4 VLEN_CONFIG (10)", old "STF-vlen-once";
+    /// The vector length is at least 64 bits.
+    VLEN_VALUE = "vlen-value": Error, "STF 1.4 VLEN_CONFIG (10)", old "STF-vlen-value";
+    /// The bus protocol is known.
+    PROTOCOL_KNOWN = "protocol-known": Error, "PROTOCOL_ID (11)", old "STF-protocol-known";
+    /// Clocks are declared, once each, with a number that is not 0.
+    CLOCK_ID = "clock-id": Error, "CLOCK_ID (12)", old "STF-clock-id";
+    /// The header has at most one ISA_EXTENDED.
+    ISA_EXTENDED_ONCE = "isa-extended-once": Error, "STF 1.6 ISA_EXTENDED (13)", old "STF-isa-extended-once";
+    /// One END_HEADER ends the header.
+    END_HEADER_ONCE = "end-header-once": Error, "EndHeaderRecord (19)", old "STF-end-header-once";
+    /// Header records are in the header, others after it.
+    HEADER_ONLY = "header-only": Error, "STF File Anatomy", old "STF-header-only";
 
     // Groups.
-    ORDER Warning "stf.order" was "STF-order" "ChangeLog 1.1" "records of a group are in the order of their numbers";
-    PC_TARGET_ONCE Error "stf.pc-target-once" was "STF-pc-target-once" "InstPCTargetRecord (31)" "a group has at most one INST_PC_TARGET";
-    PC_TARGET_BRANCH Error "stf.pc-target-branch" was "STF-pc-target-branch" "InstPCTargetRecord (31)" "only a branch or jump has an INST_PC_TARGET";
-    PC_TARGET_MISSING Error "stf.pc-target-missing" was "STF-pc-target-missing" "InstPCTargetRecord (31)" "an unconditional jump has an INST_PC_TARGET";
-    PC_TARGET_VALUE Error "stf.pc-target-value" was "STF-pc-target-value" "InstPCTargetRecord (31)" "the target is that of the encoding";
-    PC_CONTINUITY Warning "stf.pc-continuity" was "STF-pc-continuity" "ForcePCRecord (9)" "a FORCE_PC that moves the flow has a cause: a trap, a return from one, or a change of process";
-    OPCODE_WIDTH Error "stf.opcode-width" was "STF-opcode-width" "Inst32Record (240)" "the record's width is the encoding's";
-    OPCODE_KNOWN Note "stf.opcode-known" was "STF-opcode-known" "Inst32Record (240)" "the encoding is an instruction";
-    MICROOP_SIZE Warning "stf.microop-size" was "STF-microop-size" "InstMicroOpRecord (230)" "a micro-op has 2 or 4 bytes";
-    GROUP_OPEN Note "stf.group-open" was "STF-group-open" "STF File Anatomy" "every record other than a COMMENT belongs to a later instruction";
+    /// Records of a group are in the order of their numbers.
+    ORDER = "order": Warning, "ChangeLog 1.1", old "STF-order";
+    /// A group has at most one INST_PC_TARGET.
+    PC_TARGET_ONCE = "pc-target-once": Error, "InstPCTargetRecord (31)", old "STF-pc-target-once";
+    /// Only a branch or jump has an INST_PC_TARGET.
+    PC_TARGET_BRANCH = "pc-target-branch": Error, "InstPCTargetRecord (31)", old "STF-pc-target-branch";
+    /// An unconditional jump has an INST_PC_TARGET.
+    PC_TARGET_MISSING = "pc-target-missing": Error, "InstPCTargetRecord (31)", old "STF-pc-target-missing";
+    /// The target is that of the encoding.
+    PC_TARGET_VALUE = "pc-target-value": Error, "InstPCTargetRecord (31)", old "STF-pc-target-value";
+    /// A FORCE_PC that moves the flow has a cause: a trap, a return from one, or a change of process.
+    PC_CONTINUITY = "pc-continuity": Warning, "ForcePCRecord (9)", old "STF-pc-continuity";
+    /// The record's width is the encoding's.
+    OPCODE_WIDTH = "opcode-width": Error, "Inst32Record (240)", old "STF-opcode-width";
+    /// The encoding is an instruction.
+    OPCODE_KNOWN = "opcode-known": Note, "Inst32Record (240)", old "STF-opcode-known";
+    /// A micro-op has 2 or 4 bytes.
+    MICROOP_SIZE = "microop-size": Warning, "InstMicroOpRecord (230)", old "STF-microop-size";
+    /// Every record other than a COMMENT belongs to a later instruction.
+    GROUP_OPEN = "group-open": Note, "STF File Anatomy", old "STF-group-open";
 
     // Registers.
-    REG_CLASS Error "stf.reg-class" was "STF-reg-class" "InstRegRecord (40)" "the register type is integer, floating point, vector or CSR";
-    REG_ROLE Error "stf.reg-role" was "STF-reg-role" "InstRegRecord (40)" "the operand type is state, source or destination";
-    REG_RESERVED Error "stf.reg-reserved" was "STF-reg-reserved" "InstRegRecord (40)" "reserved bits are 0";
-    REG_NUMBER Error "stf.reg-number" was "STF-reg-number" "InstRegRecord (40)" "the register exists";
-    REG_VECTOR_LENGTH Error "stf.reg-vector-length" was "STF-reg-vector-length" "STF 1.4 VLEN_CONFIG (10)" "vector registers need a VLEN_CONFIG";
+    /// The register type is integer, floating point, vector or CSR.
+    REG_CLASS = "reg-class": Error, "InstRegRecord (40)", old "STF-reg-class";
+    /// The operand type is state, source or destination.
+    REG_ROLE = "reg-role": Error, "InstRegRecord (40)", old "STF-reg-role";
+    /// Reserved bits are 0.
+    REG_RESERVED = "reg-reserved": Error, "InstRegRecord (40)", old "STF-reg-reserved";
+    /// The register exists.
+    REG_NUMBER = "reg-number": Error, "InstRegRecord (40)", old "STF-reg-number";
+    /// Vector registers need a VLEN_CONFIG.
+    REG_VECTOR_LENGTH = "reg-vector-length": Error, "STF 1.4 VLEN_CONFIG (10)", old "STF-reg-vector-length";
 
     // Memory.
-    MEM_TYPE Error "stf.mem-type" was "STF-mem-type" "InstMemAccessRecord (60)" "the access type is read or write";
-    MEM_CONTENT_FOLLOWS Error "stf.mem-content-follows" was "STF-mem-content-follows" "InstMemContentRecord (61)" "INST_MEM_CONTENT follows INST_MEM_ACCESS";
-    MEM_CONTENT_MISSING Warning "stf.mem-content-missing" was "STF-mem-content-missing" "InstMemContentRecord (61)" "every INST_MEM_ACCESS has its content";
-    MEM_CONTENT_COUNT Error "stf.mem-content-count" was "STF-mem-content-count" "InstMemContentRecord (61)" "there is one content record for each 8 bytes";
-    MEM_CONTENT_JUSTIFIED Error "stf.mem-content-justified" was "STF-mem-content-justified" "InstMemContentRecord (61)" "content shorter than 8 bytes is right-justified and zero-extended";
-    MEM_SIZE_UNIT Warning "stf.mem-size-unit" was "STF-mem-size-unit" "InstMemAccessRecord (60)" "sizes are in bytes";
-    MEM_SIZE_OPCODE Error "stf.mem-size-opcode" was "STF-mem-size-opcode" "InstMemAccessRecord (60)" "the size is that of the encoding";
-    MEM_MISSING Error "stf.mem-missing" was "STF-mem-missing" "InstMemAccessRecord (60)" "every load and store has a memory access";
-    MEM_SPURIOUS Error "stf.mem-spurious" was "STF-mem-spurious" "InstMemAccessRecord (60)" "only loads and stores have memory accesses, of their own kind";
-    BUS_TYPE Error "stf.bus-type" was "STF-bus-type" "BusMasterAccessRecord (62)" "the access type is read or write";
-    BUS_MASTER Note "stf.bus-master" was "STF-bus-master" "BusMasterAccessRecord (62)" "bus masters are numbered in two ways";
-    BUS_CONTENT_FOLLOWS Error "stf.bus-content-follows" was "STF-bus-content-follows" "BusMasterContentRecord (63)" "BUS_MASTER_CONTENT follows BUS_MASTER_ACCESS";
-    BUS_CONTENT_MISSING Warning "stf.bus-content-missing" was "STF-bus-content-missing" "BusMasterContentRecord (63)" "every BUS_MASTER_ACCESS has its content";
-    WALK_ENTRIES Error "stf.walk-entries" was "STF-walk-entries" "PageTableWalkRecord (50)" "a walk has entries, the last of them a leaf";
-    WALK_SIZE Error "stf.walk-size" was "STF-walk-size" "PageTableWalkRecord (50)" "the page size is a power of two and the leaf's";
-    WALK_INDEX Warning "stf.walk-index" was "STF-walk-index" "PageTableWalkRecord (50)" "the walk names the instruction that follows it";
+    /// The access type is read or write.
+    MEM_TYPE = "mem-type": Error, "InstMemAccessRecord (60)", old "STF-mem-type";
+    /// INST_MEM_CONTENT follows INST_MEM_ACCESS.
+    MEM_CONTENT_FOLLOWS = "mem-content-follows": Error, "InstMemContentRecord (61)", old "STF-mem-content-follows";
+    /// Every INST_MEM_ACCESS has its content.
+    MEM_CONTENT_MISSING = "mem-content-missing": Warning, "InstMemContentRecord (61)", old "STF-mem-content-missing";
+    /// There is one content record for each 8 bytes.
+    MEM_CONTENT_COUNT = "mem-content-count": Error, "InstMemContentRecord (61)", old "STF-mem-content-count";
+    /// Content shorter than 8 bytes is right-justified and zero-extended.
+    MEM_CONTENT_JUSTIFIED = "mem-content-justified": Error, "InstMemContentRecord (61)", old "STF-mem-content-justified";
+    /// Sizes are in bytes.
+    MEM_SIZE_UNIT = "mem-size-unit": Warning, "InstMemAccessRecord (60)", old "STF-mem-size-unit";
+    /// The size is that of the encoding.
+    MEM_SIZE_OPCODE = "mem-size-opcode": Error, "InstMemAccessRecord (60)", old "STF-mem-size-opcode";
+    /// Every load and store has a memory access.
+    MEM_MISSING = "mem-missing": Error, "InstMemAccessRecord (60)", old "STF-mem-missing";
+    /// Only loads and stores have memory accesses, of their own kind.
+    MEM_SPURIOUS = "mem-spurious": Error, "InstMemAccessRecord (60)", old "STF-mem-spurious";
+    /// The access type is read or write.
+    BUS_TYPE = "bus-type": Error, "BusMasterAccessRecord (62)", old "STF-bus-type";
+    /// Bus masters are numbered in two ways.
+    BUS_MASTER = "bus-master": Note, "BusMasterAccessRecord (62)", old "STF-bus-master";
+    /// BUS_MASTER_CONTENT follows BUS_MASTER_ACCESS.
+    BUS_CONTENT_FOLLOWS = "bus-content-follows": Error, "BusMasterContentRecord (63)", old "STF-bus-content-follows";
+    /// Every BUS_MASTER_ACCESS has its content.
+    BUS_CONTENT_MISSING = "bus-content-missing": Warning, "BusMasterContentRecord (63)", old "STF-bus-content-missing";
+    /// A walk has entries, the last of them a leaf.
+    WALK_ENTRIES = "walk-entries": Error, "PageTableWalkRecord (50)", old "STF-walk-entries";
+    /// The page size is a power of two and the leaf's.
+    WALK_SIZE = "walk-size": Error, "PageTableWalkRecord (50)", old "STF-walk-size";
+    /// The walk names the instruction that follows it.
+    WALK_INDEX = "walk-index": Warning, "PageTableWalkRecord (50)", old "STF-walk-index";
 
     // Events.
-    EVENT_KNOWN Note "stf.event-known" was "STF-event-known" "STF Exception Event and Event Meta-Data" "the table names the event";
-    EVENT_FIELDS Warning "stf.event-fields" was "STF-event-fields" "STF Exception Event and Event Meta-Data" "an event has the fields that the table requires";
-    EVENT_TARGET Error "stf.event-target" was "STF-event-target" "EventPCTargetRecord (101)" "EVENT_PC_TARGET follows an EVENT";
-    MODE_VALUE Error "stf.mode-value" was "STF-mode-value" "STF Exception Event and Event Meta-Data" "a mode change has one word, 0 to 3";
-    MODE_AT_START Warning "stf.mode-at-start" was "STF-mode-at-start" "EventRecord (100)" "the trace starts with a mode change";
+    /// The table names the event.
+    EVENT_KNOWN = "event-known": Note, "STF Exception Event and Event Meta-Data", old "STF-event-known";
+    /// An event has the fields that the table requires.
+    EVENT_FIELDS = "event-fields": Warning, "STF Exception Event and Event Meta-Data", old "STF-event-fields";
+    /// EVENT_PC_TARGET follows an EVENT.
+    EVENT_TARGET = "event-target": Error, "EventPCTargetRecord (101)", old "STF-event-target";
+    /// A mode change has one word, 0 to 3.
+    MODE_VALUE = "mode-value": Error, "STF Exception Event and Event Meta-Data", old "STF-mode-value";
+    /// The trace starts with a mode change.
+    MODE_AT_START = "mode-at-start": Warning, "EventRecord (100)", old "STF-mode-at-start";
 
     // Transactions, and the end.
-    TRANSACTION_HEADER Error "stf.transaction-header" was "STF-transaction-header" "TRANSACTION (250)" "transactions need a PROTOCOL_ID and declared clocks";
-    RESERVED_DESCRIPTOR Error "stf.reserved-descriptor" was "STF-reserved-descriptor" "STF_RESERVED (0)" "descriptor 0 is never written";
-    RESERVE_END_LAST Error "stf.reserve-end-last" was "STF-reserve-end-last" "STFReserveEndRecord (255)" "nothing follows RESERVE_END";
-    RESERVE_END_FIELD Note "stf.reserve-end-field" was "STF-reserve-end-field" "STFReserveEndRecord (255)" "existing readers abort on RESERVE_END";
-    EMPTY Error "stf.empty" was "STF-empty" "STF File Anatomy" "a trace has instructions or transactions";
+    /// Transactions need a PROTOCOL_ID and declared clocks.
+    TRANSACTION_HEADER = "transaction-header": Error, "TRANSACTION (250)", old "STF-transaction-header";
+    /// Descriptor 0 is never written.
+    RESERVED_DESCRIPTOR = "reserved-descriptor": Error, "STF_RESERVED (0)", old "STF-reserved-descriptor";
+    /// Nothing follows RESERVE_END.
+    RESERVE_END_LAST = "reserve-end-last": Error, "STFReserveEndRecord (255)", old "STF-reserve-end-last";
+    /// Existing readers abort on RESERVE_END.
+    RESERVE_END_FIELD = "reserve-end-field": Note, "STFReserveEndRecord (255)", old "STF-reserve-end-field";
+    /// A trace has instructions or transactions.
+    EMPTY = "empty": Error, "STF File Anatomy", old "STF-empty";
 
     // The container.
-    CHUNK_PC Error "stf.chunk-pc" was "ZSTF-chunk-pc" "ZSTF" "the index has the address of a chunk's first instruction";
-    CHUNK_MARKERS Error "stf.chunk-markers" was "ZSTF-chunk-markers" "ZSTF" "every chunk but the last has the declared number of instructions";
+    /// The index has the address of a chunk's first instruction.
+    CHUNK_PC = "chunk-pc": Error, "ZSTF", old "ZSTF-chunk-pc";
+    /// Every chunk but the last has the declared number of instructions.
+    CHUNK_MARKERS = "chunk-markers": Error, "ZSTF", old "ZSTF-chunk-markers";
 }

@@ -3,9 +3,13 @@
 use std::io::{Seek, SeekFrom, Write};
 
 use trackway_core::{ErrorKind, Output, Result};
+use trackway_io::compress;
 
 use crate::config::{Container, WriteConfig};
 use crate::container::{HEADER, ZSTF_MAGIC};
+
+/// Compression level of chunks.
+const LEVEL: i32 = 3;
 
 /// Bytes that are collected before they are written to a plain file.
 const PLAIN_BLOCK: usize = 1 << 18;
@@ -36,21 +40,24 @@ pub struct Writer {
 
 impl Writer {
     /// Creates a file.
-    pub fn new(mut out: Output, config: WriteConfig) -> Result<Self> {
-        if config.container == Container::Zstf {
-            if matches!(out, Output::Stream(_)) {
-                return Err(ErrorKind::Unsupported { found: 0 }.at(
-                    0,
-                    "ZSTF",
-                    "output that cannot seek",
-                    "ZSTF",
-                ));
+    pub fn new(out: Output, config: WriteConfig) -> Result<Self> {
+        let out = match (config.container, out) {
+            (Container::Zstf, Output::Stream(_)) => {
+                let kind = ErrorKind::Unsupported { found: 0 };
+                return Err(kind.at(0, "ZSTF", "output that cannot seek", "ZSTF"));
             }
-            let mut header = Vec::from(ZSTF_MAGIC);
-            header.extend_from_slice(&config.chunk.to_le_bytes());
-            header.extend_from_slice(&0u64.to_le_bytes());
-            out.as_write().write_all(&header)?;
-        }
+            (Container::Zstf, mut out) => {
+                let mut header = Vec::from(ZSTF_MAGIC);
+                header.extend_from_slice(&config.chunk.to_le_bytes());
+                header.extend_from_slice(&0u64.to_le_bytes());
+                out.as_write().write_all(&header)?;
+                out
+            }
+            // A plain file is written in order, in large pieces.
+            (Container::Plain, Output::File(file)) => Output::Stream(Box::new(std::io::BufWriter::new(file))),
+            (Container::Plain, out) => out,
+            (Container::Compressed(compression), out) => compress(compression, out, config.level)?,
+        };
         Ok(Writer {
             out,
             config,
@@ -84,7 +91,9 @@ impl Writer {
     pub(crate) fn begin_group(&mut self, next_pc: u64) -> Result<Vec<u8>> {
         match self.config.container {
             Container::Zstf if self.markers == self.config.chunk.max(1) => self.seal()?,
-            Container::Plain if self.raw.len() > PLAIN_BLOCK => self.write_plain()?,
+            Container::Plain | Container::Compressed(_) if self.raw.len() > PLAIN_BLOCK => {
+                self.write_plain()?
+            }
             _ => {}
         }
         self.markers += 1;
@@ -101,11 +110,11 @@ impl Writer {
     /// Writes the records after the last marker, and completes the file.
     pub fn finish(mut self, rest: &[u8]) -> Result<()> {
         self.raw.extend_from_slice(rest);
-        if self.config.container == Container::Plain {
-            self.write_plain()?;
-        } else {
+        if self.config.container == Container::Zstf {
             self.seal()?;
             self.write_sealed()?;
+        } else {
+            self.write_plain()?;
         }
         Ok(self.out.as_write().flush()?)
     }
@@ -126,19 +135,19 @@ impl Writer {
         self.sealed.push((start_pc, std::mem::take(&mut self.raw)));
         self.markers = 0;
         self.start_pc = self.next_pc;
-        if self.sealed.len() >= self.config.jobs.max(1) { self.write_sealed() } else { Ok(()) }
+        if self.sealed.len() >= self.config.threads.max(1) { self.write_sealed() } else { Ok(()) }
     }
 
     /// Compresses the full chunks, each on its own thread, and writes them in order.
     fn write_sealed(&mut self) -> Result<()> {
-        let level = self.config.level;
+        let level = self.config.level.unwrap_or(LEVEL);
         let sealed = std::mem::take(&mut self.sealed);
         let frames: Vec<std::io::Result<Vec<u8>>> = match &sealed[..] {
             [] => return Ok(()),
-            [(_, raw)] => vec![compress(raw, level)],
+            [(_, raw)] => vec![frame(raw, level)],
             several => std::thread::scope(|scope| {
                 let threads: Vec<_> =
-                    several.iter().map(|(_, raw)| scope.spawn(move || compress(raw, level))).collect();
+                    several.iter().map(|(_, raw)| scope.spawn(move || frame(raw, level))).collect();
                 let lost = || Err(std::io::Error::from(std::io::ErrorKind::Other));
                 threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
             }),
@@ -182,7 +191,7 @@ fn set_index_offset(file: &mut (impl Write + Seek), index_at: u64) -> Result<()>
 }
 
 /// One frame with a checksum, without which damage can go unnoticed.
-fn compress(raw: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
+fn frame(raw: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
     let mut compressor = zstd::bulk::Compressor::new(level)?;
     compressor.include_checksum(true)?;
     compressor.compress(raw)

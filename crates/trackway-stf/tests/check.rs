@@ -79,10 +79,9 @@ fn bytes(records: &Records) -> Vec<u8> {
 }
 
 fn findings(bytes: &[u8]) -> Vec<&'static str> {
-    let config = Config { force: true, ..Config::default() };
     let mut found = Vec::new();
     let trace = Input::from_vec(bytes.to_vec());
-    match Trace::open(trace, config) {
+    match Trace::open(trace, Config::default(), true) {
         // Damage ends the reading; the findings before it count.
         Ok(trace) => drop(trace.check(&mut |finding| found.push(finding.rule.name))),
         Err(error) => panic!("{error}"),
@@ -342,7 +341,7 @@ fn damage_costs_its_chunk_only() {
     file[chunk] ^= 0xff;
     file[entry(5) + 8] ^= 2;
     let mut found = Vec::new();
-    let checked = common::open(&file, 1).unwrap().check(&mut |finding| found.push(finding.rule.name));
+    let checked = common::open(&file).unwrap().check(&mut |finding| found.push(finding.rule.name));
     assert_eq!(checked.unwrap_err().kind, ErrorKind::Compression);
     found.retain(|rule: &&str| rule.starts_with("stf.chunk-"));
     assert_eq!(found, ["stf.chunk-pc"]);

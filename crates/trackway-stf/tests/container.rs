@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use trackway_core::*;
 use trackway_stf::{Config, Container, Trace, WriteConfig, Writer};
 
-fn zstf(chunk: u64, jobs: usize) -> WriteConfig {
-    WriteConfig { container: Container::Zstf, chunk, jobs, ..WriteConfig::default() }
+fn zstf(chunk: u64, threads: usize) -> WriteConfig {
+    WriteConfig { container: Container::Zstf, chunk, threads, ..WriteConfig::default() }
 }
 
 /// The index of a ZSTF file: where it is, and its entries.
@@ -52,11 +52,11 @@ fn events_do_not_depend_on_container_chunks_or_threads() {
 fn the_census_counts_every_record() {
     let plain_bytes = busy_trace(3000);
     let mut counted = std::collections::BTreeMap::new();
-    let mut records = open(&plain_bytes, 1).unwrap().records();
+    let mut records = open(&plain_bytes).unwrap().records();
     while records.next(|_, record, _| *counted.entry(record.name()).or_insert(0u64) += 1).unwrap() {}
     let packed = rewrite(&plain_bytes, zstf(100, 1));
     for (bytes, jobs) in [(&plain_bytes, 1), (&packed, 1), (&packed, 3)] {
-        let mut source = open(bytes, jobs).unwrap().source();
+        let mut source = open(bytes).unwrap().events(jobs);
         while source.observe(&mut Count::default()).unwrap() {}
         assert_eq!(source.census().entries().collect::<std::collections::BTreeMap<_, _>>(), counted);
     }
@@ -68,7 +68,7 @@ fn seeking_finds_the_same_instructions() {
     let all: Vec<String> = lines(&packed, 1);
     for jobs in [1, 2] {
         for n in [0u64, 1, 99, 100, 1234, 2999, 3000, 1 << 40] {
-            let mut source = open(&packed, jobs).unwrap().source();
+            let mut source = open(&packed).unwrap().events(jobs);
             let first = source.seek(n).unwrap();
             assert!(first <= n && n.min(2999) - first < 100);
             let mut batch = Batch::default();
@@ -92,7 +92,7 @@ fn a_wrong_number_per_chunk_does_not_mislead() {
     for per_chunk in [0, 1, 99, 101, 1 << 60] {
         let mut file = packed.clone();
         put(&mut file, 4, per_chunk);
-        let mut source = open(&file, 1).unwrap().source();
+        let mut source = open(&file).unwrap().events(1);
         assert_eq!(source.seek(150).unwrap(), 0, "{per_chunk}");
         assert!(trackway_testkit::lines::filled(&mut source) == all, "{per_chunk}");
     }
@@ -207,7 +207,7 @@ fn a_damaged_chunk_costs_that_chunk_only() {
     // A copy has a comment for the chunk and all others unchanged, and returns the error.
     for config in [plain(), zstf(64, 2)] {
         let memory = Memory::default();
-        let error = open(&file, 1).unwrap().copy_to(memory.output(), config).unwrap_err();
+        let error = open(&file).unwrap().copy_to(memory.output(), config).unwrap_err();
         let before: u64 = entries[..4].iter().map(|entry| entry[2]).sum();
         assert_eq!((error.kind, error.offset), (ErrorKind::Compression, before));
         let again = lines(&memory.bytes(), 1);
@@ -233,8 +233,8 @@ fn streams_and_files_have_the_same_events() {
     let plain_bytes = busy_trace(500);
     for file in [plain_bytes.clone(), rewrite(&plain_bytes, zstf(64, 1))] {
         let stream = Input::Stream(Box::new(std::io::Cursor::new(file.clone())));
-        let trace = Trace::open(stream, Config::default()).unwrap();
-        assert_eq!(filled(&mut trace.source()), lines(&file, 1));
+        let trace = Trace::open(stream, Config::default(), false).unwrap();
+        assert_eq!(filled(&mut trace.events(1)), lines(&file, 1));
     }
 }
 
@@ -270,10 +270,10 @@ fn every_truncation_and_every_corrupted_byte() {
                 let events = lines(&damaged, jobs);
                 assert!(!events.is_empty());
                 if jobs == 1 {
-                    if let Ok(trace) = open(&damaged, 1) {
+                    if let Ok(trace) = open(&damaged) {
                         let _ = trace.check(&mut |_| {});
                     }
-                    if let Ok(trace) = open(&damaged, 1) {
+                    if let Ok(trace) = open(&damaged) {
                         let mut items = trace.items();
                         let mut item = Item::default();
                         while items.next(&mut item).unwrap_or(false) {}
@@ -313,12 +313,11 @@ fn versions_that_are_not_supported_are_refused_unless_forced() {
         let mut bytes = trackway_stf::example();
         bytes[5] = major;
         bytes[9] = minor;
-        let opened = open(&bytes, 1);
+        let opened = open(&bytes);
         assert_eq!(opened.is_ok(), good, "{major}.{minor}");
         if !good {
             assert!(matches!(opened.unwrap_err().kind, ErrorKind::Unsupported { .. }));
-            let config = Config { force: true, ..Config::default() };
-            assert!(Trace::open(Input::from_vec(bytes), config).is_ok());
+            assert!(Trace::open(Input::from_vec(bytes), Config::default(), true).is_ok());
         }
     }
 }
@@ -328,7 +327,7 @@ fn wrong_magic_is_reported() {
     let cases =
         [(&b"\x01STG\x02"[..], 3), (b"\x02\x01\0\0\0\x03\0\0\0", 0), (b"\xc8abc", 0), (b"ZSTD\0\0\0\0", 0)];
     for (bytes, place) in cases {
-        let error = open(bytes, 1).unwrap_err();
+        let error = open(bytes).unwrap_err();
         assert_eq!((error.item, error.offset), ("IDENTIFIER", place), "{bytes:?}: {error}");
         assert_eq!(error.kind, ErrorKind::Illegal { found: bytes[place as usize].into() });
     }
@@ -343,7 +342,7 @@ fn an_empty_file_is_truncated() {
         (&packed[..20], ("ZSTF chunk", 20)),
         (&packed[..7], ("ZSTF header", 7)),
     ] {
-        let error = open(bytes, 1).unwrap_err();
+        let error = open(bytes).unwrap_err();
         assert!(error.is_truncated(), "{error}");
         assert_eq!((error.item, error.offset), place, "{error}");
     }
@@ -372,7 +371,7 @@ fn an_error_without_a_later_chunk_ends_the_trace() {
     ];
     for (what, bytes, instructions, ends) in cases {
         for jobs in [1, 3] {
-            let mut source = open(&bytes, jobs).unwrap().source();
+            let mut source = open(&bytes).unwrap().events(jobs);
             let (mut count, mut ended) = (Count::default(), false);
             loop {
                 match source.observe(&mut count) {
@@ -389,7 +388,7 @@ fn an_error_without_a_later_chunk_ends_the_trace() {
             assert!((instructions..instructions + 100).contains(&count.0), "{what}: {}", count.0);
             assert_eq!(ended, ends, "{what}, {jobs} threads");
         }
-        let mut records = open(&bytes, 1).unwrap().records();
+        let mut records = open(&bytes).unwrap().records();
         let mut ended = false;
         while !ended {
             match records.next(|_, _, _| ()) {

@@ -36,9 +36,9 @@ fn counts() {
     for (name, records, instructions, chunks) in TRACES {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         for jobs in [1, 2] {
-            let trace = open(&bytes, jobs).unwrap();
+            let trace = open(&bytes).unwrap();
             assert_eq!(trace.chunks(), chunks, "{name}");
-            let mut source = trace.source();
+            let mut source = trace.events(jobs);
             let mut counted = Count::default();
             while source.observe(&mut counted).unwrap() {}
             assert_eq!(counted.0, instructions, "{name}");
@@ -61,7 +61,7 @@ fn records_as_stf_record_dump_prints_them() {
         let text = expected(&folder, dump);
         // The peer prints the feature record last in the header.
         let wanted = text.lines().skip_while(|line| !line.starts_with("TRACE_INFO_FEATURE")).skip(1);
-        let mut items = open(&std::fs::read(folder.join(trace)).unwrap(), 1).unwrap().items();
+        let mut items = open(&std::fs::read(folder.join(trace)).unwrap()).unwrap().items();
         let mut item = Item::default();
         while items.next(&mut item).unwrap() && item.name != "END_HEADER" {}
         for (n, line) in wanted.enumerate() {
@@ -87,7 +87,7 @@ fn instructions_as_stf_dump_prints_them() {
         let text = expected(&folder, dump);
         let mut wanted =
             text.lines().skip_while(|line| !line.starts_with("INST16") && !line.starts_with("INST32"));
-        let mut source = open(&std::fs::read(folder.join(trace)).unwrap(), 1).unwrap().source();
+        let mut source = open(&std::fs::read(folder.join(trace)).unwrap()).unwrap().events(1);
         let mut batch = Batch::default();
         'all: while source.fill(&mut batch).unwrap() {
             for event in &batch.events {
@@ -125,7 +125,7 @@ fn conversions_keep_every_record() {
         let bytes = std::fs::read(folder.join(name)).unwrap();
         let unpacked = rewrite(&bytes, plain());
         assert_eq!(rewrite(&unpacked, plain()), unpacked, "{name}: plain to plain is the same bytes");
-        let packed = rewrite(&unpacked, WriteConfig { jobs: 2, ..WriteConfig::default() });
+        let packed = rewrite(&unpacked, WriteConfig { threads: 2, ..WriteConfig::default() });
         assert_eq!(rewrite(&packed, plain()), unpacked, "{name}");
         if name.ends_with(".zstf") {
             let (index, ours) = (
@@ -140,7 +140,7 @@ fn conversions_keep_every_record() {
         } else {
             assert_eq!(unpacked, bytes);
         }
-        assert_eq!(open(&packed, 1).unwrap().container, Container::Zstf);
+        assert_eq!(open(&packed).unwrap().container, Container::Zstf);
     }
 }
 
@@ -150,9 +150,9 @@ fn lift_and_lower_keep_every_event() {
     let Some(folder) = corpus() else { return };
     for (name, ..) in TRACES.iter().filter(|trace| trace.1 < 1_000_000) {
         let bytes = std::fs::read(folder.join(name)).unwrap();
-        let trace = open(&bytes, 1).unwrap();
+        let trace = open(&bytes).unwrap();
         let meta = trace.header.meta();
-        let mut source = trace.source();
+        let mut source = trace.events(1);
         let file = Memory::default();
         let mut sink = trackway_stf::Lower::new(file.output(), meta, WriteConfig::default()).unwrap();
         let mut batch = Batch::default();

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use trackway_core::*;
-use trackway_stf::{Container, WriteConfig};
+use trackway_stf::{Container, Version, WriteConfig};
 
 fn expect(name: &str, found: &[u8]) {
     let path = testdata(name);
@@ -18,7 +18,7 @@ fn expect(name: &str, found: &[u8]) {
 
 /// The records as `dump --raw` prints them.
 fn items(bytes: &[u8]) -> String {
-    let mut items = open(bytes, 1).unwrap().items();
+    let mut items = open(bytes).unwrap().items();
     let mut item = Item::default();
     let mut out = String::new();
     while items.next(&mut item).unwrap() {
@@ -46,13 +46,13 @@ fn case(name: &str, meta: Meta) {
 
 #[test]
 fn sort() {
-    case("sort", Meta::new(FormatId::Stf, Isa::Rv64));
+    case("sort", Meta::new(trackway_stf::ID, Isa::Rv64));
 }
 
 /// Every kind of event that STF can hold.
 #[test]
 fn everything() {
-    let meta = Meta { vector_bits: Some(128), ..Meta::new(FormatId::Stf, Isa::Rv64) };
+    let meta = Meta { vector_bits: Some(128), ..Meta::new(trackway_stf::ID, Isa::Rv64) };
     case("everything", meta);
 }
 
@@ -95,18 +95,18 @@ fn version_by_content() {
     let version = |meta: Meta, config: WriteConfig| {
         let (bytes, _) =
             lower(&batch("0x0 step pc=0x0 encoding=0x13 length=0x4 outcome=retired"), meta, config);
-        open(&bytes, 1).unwrap().header.version.unwrap()
+        open(&bytes).unwrap().header.version.unwrap()
     };
-    let meta = || Meta::new(FormatId::Stf, Isa::Rv64);
+    let meta = || Meta::new(trackway_stf::ID, Isa::Rv64);
     assert_eq!(version(meta(), plain()), (1, 3));
     assert_eq!(version(Meta { vector_bits: Some(256), ..meta() }, plain()), (1, 4));
     assert_eq!(version(Meta { isa_string: Some("rv64gc".into()), ..meta() }, plain()), (1, 6));
-    assert_eq!(version(meta(), WriteConfig { version: Some((1, 5)), ..plain() }), (1, 5));
-    assert_eq!(version(meta(), WriteConfig { version: Some((1, 2)), ..plain() }), (1, 2));
+    assert_eq!(version(meta(), WriteConfig { version: Some(Version(1, 5)), ..plain() }), (1, 5));
+    assert_eq!(version(meta(), WriteConfig { version: Some(Version(1, 2)), ..plain() }), (1, 2));
     let refused = trackway_stf::Lower::new(
         Memory::default().output(),
         meta(),
-        WriteConfig { version: Some((1, 1)), ..plain() },
+        WriteConfig { version: Some(Version(1, 1)), ..plain() },
     );
     assert!(refused.is_err());
 }

@@ -31,9 +31,9 @@ impl Read for Hesitant {
 
 /// All events, and the number of records by name.
 fn lifted(input: Input) -> (Vec<String>, trackway_core::Census) {
-    match Trace::open(input, Config::default()) {
+    match Trace::open(input, Config::default(), false) {
         Ok(trace) => {
-            let mut source = trace.source();
+            let mut source = trace.events(1);
             (filled(&mut source), source.census())
         }
         Err(error) => (vec![format!("error {error}")], Default::default()),

@@ -6,12 +6,11 @@ use trackway_core::FormatId;
 use trackway_format::Format;
 
 mod ete;
-mod stf;
 mod tandem;
 
 /// All formats. Those with a magic number come first.
 pub static FORMATS: &[&dyn Format] =
-    &[&stf::Stf, &trackway_astf::FORMAT, &ete::Ete, &trackway_etrace::FORMAT, &tandem::Tandem];
+    &[&trackway_stf::FORMAT, &trackway_astf::FORMAT, &ete::Ete, &trackway_etrace::FORMAT, &tandem::Tandem];
 
 /// The format with this id.
 pub fn by_id(formats: &[&'static dyn Format], id: FormatId) -> Option<&'static dyn Format> {

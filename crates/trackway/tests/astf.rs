@@ -319,9 +319,10 @@ fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), Test
 
     // To STF and back: tags, ranges, levels of detail are lost, no instruction is.
     let (stf, _) = to_stf(&bytes);
-    let stf = trackway_stf::Trace::open(Input::from_vec(stf), trackway_stf::Config::default()).unwrap();
+    let stf =
+        trackway_stf::Trace::open(Input::from_vec(stf), trackway_stf::Config::default(), false).unwrap();
     let level = if plus { Level::BasicPlus } else { Level::Basic };
-    let (back, ledger) = lower(&mut stf.source(), Some(level));
+    let (back, ledger) = lower(&mut stf.events(1), Some(level));
     prop_assert!(pcs(&back) == pcs(&bytes), "{}", ledger);
     // What a rule demands and STF does not hold: the ledger has it, and nothing else is wrong.
     prop_assert_eq!(errors(&back), broken(&ledger));

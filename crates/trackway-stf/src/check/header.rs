@@ -3,6 +3,7 @@
 use trackway_core::{Isa, Rule};
 
 use super::Checker;
+use crate::config::Version;
 use crate::fields::TILELINK;
 use crate::header::instruction_set;
 use crate::record::{Record, describe, descriptor};
@@ -35,7 +36,7 @@ impl Checker<'_> {
         match *record {
             Record::Version { major, minor } => {
                 self.version = (major, minor);
-                if major != 1 || !(2..=6).contains(&minor) {
+                if !Version(major, minor).is_supported() {
                     self.found(&VERSION_KNOWN, format!("version {major}.{minor}"));
                 }
             }

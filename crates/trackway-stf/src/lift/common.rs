@@ -2,7 +2,7 @@
 
 use trackway_core::*;
 
-use super::Census;
+use super::Counts;
 use super::group::{Lifter, TrapsOn, mem_access};
 use crate::fields::Layout;
 use crate::read::WINDOW;
@@ -17,7 +17,7 @@ impl Lifter {
         start: u64,
         layout: &Layout,
         batch: &mut Batch,
-        census: &mut Census,
+        counts: &mut Counts,
     ) -> (usize, Result<()>) {
         let mut at = 0;
         loop {
@@ -25,15 +25,15 @@ impl Lifter {
                 let (rest, offset) = (&bytes[at..], start + at as u64);
                 batch.reserve_steps(Batch::FULL.saturating_sub(batch.events.len()));
                 at += match self.isa {
-                    Isa::Rv32 | Isa::Rv64 => self.lift_groups::<true>(rest, offset, layout, batch, census),
-                    _ => self.lift_groups::<false>(rest, offset, layout, batch, census),
+                    Isa::Rv32 | Isa::Rv64 => self.lift_groups::<true>(rest, offset, layout, batch, counts),
+                    _ => self.lift_groups::<false>(rest, offset, layout, batch, counts),
                 };
                 if batch.is_full() {
                     return (at, Ok(()));
                 }
             }
             // Other groups are lifted record by record.
-            let (len, lifted) = self.lift_one(&bytes[at..], start + at as u64, layout, batch, census);
+            let (len, lifted) = self.lift_one(&bytes[at..], start + at as u64, layout, batch, counts);
             at += len;
             if len == 0 || lifted.is_err() {
                 return (at, lifted);
@@ -50,7 +50,7 @@ impl Lifter {
         start: u64,
         layout: &Layout,
         batch: &mut Batch,
-        census: &mut Census,
+        counts: &mut Counts,
     ) -> usize {
         let Some(mut pc) = self.next else { return 0 };
         let traps_on = if RISCV { TrapsOn::new(Isa::Rv64) } else { self.traps_on };
@@ -135,7 +135,7 @@ impl Lifter {
             (INST_MEM_CONTENT, contents),
             (INST_PC_TARGET, targets),
         ] {
-            census[usize::from(descriptor)] += n;
+            counts[usize::from(descriptor)] += n;
         }
         self.next = Some(pc);
         self.accesses = batch.begin_accesses();
@@ -149,11 +149,11 @@ impl Lifter {
         offset: u64,
         layout: &Layout,
         batch: &mut Batch,
-        census: &mut Census,
+        counts: &mut Counts,
     ) -> (usize, Result<()>) {
         let Some(window) = bytes.first_chunk::<WINDOW>() else { return (0, Ok(())) };
         read_common!(window, layout, |record, len| {
-            census[usize::from(window[0])] += 1;
+            counts[usize::from(window[0])] += 1;
             (len, self.lift(offset, &record, batch))
         }, else (0, Ok(())))
     }

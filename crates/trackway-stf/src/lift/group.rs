@@ -6,7 +6,7 @@
 use trackway_core::*;
 use trackway_isa::Recent;
 
-use crate::config::{Config, ProcessId};
+use crate::config::{Config, ID, ProcessId};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
 use crate::record::{Record, describe, descriptor};
@@ -256,7 +256,7 @@ impl Lifter {
                 record.write(&mut raw, &Default::default());
                 let data = batch.add_bytes(&raw);
                 let code = record.descriptor().into();
-                batch.push(offset, EventKind::Foreign(Foreign { format: FormatId::Stf, code, data }));
+                batch.push(offset, EventKind::Foreign(Foreign { format: ID, code, data }));
             }
             Record::Reserved {} => {
                 return Err(ErrorKind::Illegal { found: 0 }.at(

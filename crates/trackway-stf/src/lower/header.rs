@@ -3,6 +3,7 @@
 use trackway_core::{Fate, Isa, Producer};
 
 use super::Lower;
+use crate::config::Version;
 use crate::fields::{Text16, Text32};
 use crate::record::Record;
 use crate::values::{features, iem, isa};
@@ -65,10 +66,10 @@ impl Lower {
             }
         };
         put(Record::ForcePc { pc });
-        if let Some(bits) = self.meta.vector_bits.filter(|_| self.version >= (1, 4)) {
+        if let Some(bits) = self.meta.vector_bits.filter(|_| self.version >= Version(1, 4)) {
             put(Record::VlenConfig { bits });
         }
-        if let Some(text) = self.meta.isa_string.as_ref().filter(|_| self.version >= (1, 6)) {
+        if let Some(text) = self.meta.isa_string.as_ref().filter(|_| self.version >= Version(1, 6)) {
             put(Record::IsaExtended { text: Text32(text.as_bytes()) });
         }
         put(Record::EndHeader {});

@@ -48,15 +48,15 @@ impl std::io::Seek for Memory {
 }
 
 /// Opens bytes as a trace.
-pub fn open(bytes: &[u8], jobs: usize) -> Result<Trace> {
-    Trace::open(Input::from_vec(bytes.to_vec()), Config { jobs, ..Config::default() })
+pub fn open(bytes: &[u8]) -> Result<Trace> {
+    Trace::open(Input::from_vec(bytes.to_vec()), Config::default(), false)
 }
 
 /// All events as lines, with errors and gaps in their places.
 pub fn lines(bytes: &[u8], jobs: usize) -> Vec<String> {
-    match open(bytes, jobs) {
-        Ok(trace) if jobs == 1 => filled(&mut trace.source()),
-        Ok(trace) => observed(&mut trace.source()),
+    match open(bytes) {
+        Ok(trace) if jobs == 1 => filled(&mut trace.events(1)),
+        Ok(trace) => observed(&mut trace.events(jobs)),
         Err(error) => vec![format!("error {error}")],
     }
 }
@@ -86,7 +86,7 @@ pub fn plain() -> WriteConfig {
 /// The same records in another container.
 pub fn rewrite(bytes: &[u8], config: WriteConfig) -> Vec<u8> {
     let file = Memory::default();
-    open(bytes, 1).unwrap().copy_to(file.output(), config).unwrap();
+    open(bytes).unwrap().copy_to(file.output(), config).unwrap();
     file.bytes()
 }
 
@@ -127,5 +127,5 @@ pub fn busy_trace(n: u64) -> Vec<u8> {
         };
         pc += if matches!(i % 7, 3 | 6) { 2 } else { 4 };
     }
-    lower(&batch(&text), Meta::new(FormatId::Stf, Isa::Rv64), plain()).0
+    lower(&batch(&text), Meta::new(trackway_stf::ID, Isa::Rv64), plain()).0
 }
