@@ -19,11 +19,6 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// The next 32 bits.
-    pub fn next_u32(&mut self) -> u32 {
-        (self.next_u64() >> 32) as u32
-    }
-
     /// A number below `bound`; 0 for a bound of 0.
     pub fn below(&mut self, bound: u64) -> u64 {
         self.next_u64() % bound.max(1)

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use trackway_core::{Isa, SplitMix64};
+use trackway_core::Isa;
 use trackway_isa::Style;
 use trackway_isa::riscv::{CSRS, INSTRUCTIONS, Op, RV32_FORMS, csr_name, decode};
 
@@ -37,26 +37,26 @@ fn every_instruction() {
         return;
     }
     let dir = scratch("instructions");
-    let mut random = SplitMix64(1);
+    let mut random = Random(1);
     for isa in [Isa::Rv32, Isa::Rv64] {
         let mut words: Vec<u32> = INSTRUCTIONS
             .iter()
             .chain(RV32_FORMS)
             .flat_map(|e| {
                 let mut words = vec![e.value, e.value | !e.mask];
-                words.extend((0..40).map(|_| e.value | random.next_u32() & !e.mask));
+                words.extend((0..40).map(|_| e.value | random.next() & !e.mask));
                 // Registers 0 and 1, equal registers and small immediates make pseudo-instructions.
                 words.extend((0..30).map(|_| {
-                    let (a, b) = (random.next_u32() & 3, random.next_u32() & 1);
+                    let (a, b) = (random.next() & 3, random.next() & 1);
                     let word = a << 7
-                        | [a, b][random.next_u32() as usize & 1] << 15
-                        | [a, b, 0][random.next_u32() as usize % 3] << 20;
-                    e.value | (word | (random.next_u32() & 1) << 25) & !e.mask
+                        | [a, b][random.next() as usize & 1] << 15
+                        | [a, b, 0][random.next() as usize % 3] << 20;
+                    e.value | (word | (random.next() & 1) << 25) & !e.mask
                 }));
                 words
             })
             .collect();
-        words.extend((0..20_000).map(|_| random.next_u32()).filter(|w| w & 3 == 3 && w & 0x1c != 0x1c));
+        words.extend((0..20_000).map(|_| random.next()).filter(|w| w & 3 == 3 && w & 0x1c != 0x1c));
         words.extend(
             CSRS.iter()
                 .flat_map(|c| [0x2573, 0x1573, 0x5573, 0x1073, 0x3073].map(|w| u32::from(c.0) << 20 | w)),

@@ -1,9 +1,12 @@
 //! The declaration table against the published opcode lists, where the corpus has them.
 
+mod common;
+
 use std::collections::HashMap;
 use std::path::Path;
 
-use trackway_core::{Isa, SplitMix64};
+use common::Random;
+use trackway_core::Isa;
 use trackway_isa::riscv::{COMPRESSED, CSRS, Encoding, INSTRUCTIONS, Inst, RV32_FORMS, lookup};
 
 /// Lists of both widths, of RV32 and of RV64.
@@ -147,12 +150,12 @@ fn every_listed_instruction_has_its_name_and_fixed_bits() {
     for isa in [Isa::Rv32, Isa::Rv64] {
         let listed = lists(&corpus, isa);
         assert!(listed.len() > 500, "{}", listed.len());
-        let mut random = SplitMix64(2);
+        let mut random = Random(2);
         for line in &listed {
             let mask = line.mask | if line.compressed { 0xffff_0000 } else { 0 };
             let mut tried = 0;
             for _ in 0..2000 {
-                let word = line.value | random.next_u32() & !mask;
+                let word = line.value | random.next() & !mask;
                 // RV32 lists shifts as special cases of RV64's, with one more fixed bit.
                 let hits: Vec<_> = listed.iter().filter(|l| is_listed(l, word)).collect();
                 let best = hits.iter().max_by_key(|l| l.mask.count_ones());
@@ -184,7 +187,7 @@ fn every_field_is_where_the_lists_say() {
     let Some(corpus) = trackway_testkit::corpus() else { return };
     let positions = positions(&corpus);
     for isa in [Isa::Rv32, Isa::Rv64] {
-        let mut random = SplitMix64(3);
+        let mut random = Random(3);
         for line in lists(&corpus, isa) {
             let mask = line.mask | if line.compressed { 0xffff_0000 } else { 0 };
             let declared = ours(isa).find(|e| e.name == line.name).expect(&line.name);
@@ -200,7 +203,7 @@ fn every_field_is_where_the_lists_say() {
             // Fixed bits and fields cover the instruction.
             assert_eq!(listed | mask, u32::MAX, "{}: bits without a meaning", line.name);
             for _ in 0..50 {
-                let word = line.value | random.next_u32() & !mask;
+                let word = line.value | random.next() & !mask;
                 let Some((found, a)) = lookup(isa, word).filter(|(e, _)| e.name == line.name) else {
                     continue;
                 };
@@ -280,7 +283,7 @@ fn nothing_else_decodes() {
                 }
             }
         }
-        let mut random = SplitMix64(4);
+        let mut random = Random(4);
         let mut decoded = 0;
         let mut check = |word: u32| {
             let known = near.get(&(word & 0x707f)).is_some_and(|n| n.iter().any(|l| is_listed(l, word)));
@@ -290,11 +293,11 @@ fn nothing_else_decodes() {
             decoded += u32::from(known);
         };
         for _ in 0..3_000_000 {
-            check(random.next_u32() | 3);
+            check(random.next() | 3);
         }
         for line in listed.iter().filter(|l| !l.compressed) {
             for _ in 0..100 {
-                let word = line.value | random.next_u32() & !line.mask;
+                let word = line.value | random.next() & !line.mask;
                 check(word);
                 for bit in 2..32 {
                     check(word ^ 1 << bit);

@@ -79,7 +79,7 @@ impl Contexts {
     }
 
     /// Does the current context depend on the one before this part?
-    pub fn is_on_top(&self) -> bool {
+    pub(crate) fn is_on_top(&self) -> bool {
         self.met[self.current].0.on_top
     }
 
@@ -89,7 +89,7 @@ impl Contexts {
     }
 
     /// Does `later`, which follows, begin with another source?
-    pub fn ends_before(&self, later: &Contexts) -> bool {
+    pub(crate) fn ends_before(&self, later: &Contexts) -> bool {
         self.sources.zip(later.sources).is_some_and(|((_, last), (first, _))| last != first)
     }
 

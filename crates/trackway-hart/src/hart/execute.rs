@@ -228,7 +228,7 @@ impl Hart {
                 self.flush_decoded();
                 return Ok(next);
             }
-            _ => return self.execute_rarely::<RV64, B, E>(inst, next, bus, fx),
+            _ => return self.execute_uncommon::<RV64, B, E>(inst, next, bus, fx),
         };
         self.write_x::<RV64, E>(inst.rd, value, fx);
         Ok(next)
@@ -245,7 +245,7 @@ impl Hart {
 
     /// Instructions that are not worth a place in the hot loop.
     #[inline(never)]
-    fn execute_rarely<const RV64: bool, B: Bus, E: Observe>(
+    fn execute_uncommon<const RV64: bool, B: Bus, E: Observe>(
         &mut self,
         inst: &Inst,
         next: u64,
@@ -303,10 +303,8 @@ impl Hart {
         }
         if writes {
             let immediate = matches!(inst.op, Op::Csrrwi | Op::Csrrsi | Op::Csrrci);
-            let operand = match immediate {
-                true => u64::from(inst.rs1),
-                false => self.state.x[usize::from(inst.rs1 & 31)],
-            };
+            let operand =
+                if immediate { u64::from(inst.rs1) } else { self.state.x[usize::from(inst.rs1 & 31)] };
             // Setting and clearing bits of mip works on what software wrote, not on the external line.
             let base = if number == csr::MIP { self.state.csr.mip } else { old };
             let new = match inst.op {

@@ -59,7 +59,7 @@ impl Default for AddressSpace {
 
 impl AddressSpace {
     /// Maps `[start, end)` with zeroes, replacing what was there.
-    pub fn map(&mut self, start: u64, end: u64, permissions: u8) {
+    pub(crate) fn map(&mut self, start: u64, end: u64, permissions: u8) {
         self.unmap(start, end);
         if start < end {
             self.regions.insert(start, Region { end, permissions });
@@ -67,7 +67,7 @@ impl AddressSpace {
     }
 
     /// Removes `[start, end)`.
-    pub fn unmap(&mut self, start: u64, end: u64) {
+    pub(crate) fn unmap(&mut self, start: u64, end: u64) {
         self.split(start);
         self.split(end);
         let gone: Vec<u64> = self.regions.range(start..end).map(|(start, _)| *start).collect();
@@ -96,7 +96,7 @@ impl AddressSpace {
     }
 
     /// Changes permissions of `[start, end)`; false where a part is not mapped.
-    pub fn protect(&mut self, start: u64, end: u64, permissions: u8) -> bool {
+    pub(crate) fn protect(&mut self, start: u64, end: u64, permissions: u8) -> bool {
         if !self.is_mapped(start, end) {
             return false;
         }
@@ -108,7 +108,7 @@ impl AddressSpace {
     }
 
     /// Is every page of `[start, end)` mapped?
-    pub fn is_mapped(&self, start: u64, end: u64) -> bool {
+    pub(crate) fn is_mapped(&self, start: u64, end: u64) -> bool {
         let mut at = start;
         while at < end {
             match self.region(at) {
@@ -120,7 +120,7 @@ impl AddressSpace {
     }
 
     /// Are all pages of `[start, end)` unmapped?
-    pub fn is_free(&self, start: u64, end: u64) -> bool {
+    pub(crate) fn is_free(&self, start: u64, end: u64) -> bool {
         self.region(start).is_none() && self.regions.range(start..end).next().is_none()
     }
 
@@ -172,7 +172,7 @@ impl AddressSpace {
     }
 
     /// Copies bytes out, whatever the permissions; false where a part is not mapped.
-    pub fn read_bytes(&mut self, address: u64, out: &mut [u8]) -> bool {
+    pub(crate) fn read_bytes(&mut self, address: u64, out: &mut [u8]) -> bool {
         let mut done = 0;
         while done < out.len() {
             let at = address.wrapping_add(done as u64);
@@ -186,7 +186,7 @@ impl AddressSpace {
     }
 
     /// Copies bytes in, whatever the permissions; false where a part is not mapped.
-    pub fn write_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
+    pub(crate) fn write_bytes(&mut self, address: u64, bytes: &[u8]) -> bool {
         let mut done = 0;
         while done < bytes.len() {
             let at = address.wrapping_add(done as u64);
@@ -200,7 +200,7 @@ impl AddressSpace {
     }
 
     /// A string that ends with 0, at most 4096 bytes.
-    pub fn read_string(&mut self, address: u64) -> Option<Vec<u8>> {
+    pub(crate) fn read_string(&mut self, address: u64) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         for n in 0..PAGE {
             let mut byte = [0];

@@ -94,12 +94,11 @@ impl Process {
             }
             79 => {
                 let path = self.memory.read_string(a[1]).ok_or(errno::EFAULT)?;
-                let stat = match path.is_empty() && a[3] & 0x1000 != 0 {
-                    true => self.files.stat(a[0])?,
-                    false => {
-                        let path = self.path(a[0], a[1])?;
-                        self.files.stat_path(&path, a[3] & 0x100 == 0)?
-                    }
+                let stat = if path.is_empty() && a[3] & 0x1000 != 0 {
+                    self.files.stat(a[0])?
+                } else {
+                    let path = self.path(a[0], a[1])?;
+                    self.files.stat_path(&path, a[3] & 0x100 == 0)?
                 };
                 self.put_stat(a[2], stat)
             }
@@ -175,9 +174,10 @@ impl Process {
             222 => self.map(a),
             226 => {
                 let (start, end) = range(a[0], a[1])?;
-                match self.memory.protect(start, end, permissions(a[2])) {
-                    true => self.forget_code(),
-                    false => Err(errno::ENOMEM),
+                if self.memory.protect(start, end, permissions(a[2])) {
+                    self.forget_code()
+                } else {
+                    Err(errno::ENOMEM)
                 }
             }
             233 => Ok(0),
@@ -344,12 +344,11 @@ impl Process {
 
     fn statx(&mut self, a: [u64; 6]) -> Answer {
         let path = self.memory.read_string(a[1]).ok_or(errno::EFAULT)?;
-        let stat = match path.is_empty() && a[2] & 0x1000 != 0 {
-            true => self.files.stat(a[0])?,
-            false => {
-                let path = self.path(a[0], a[1])?;
-                self.files.stat_path(&path, a[2] & 0x100 == 0)?
-            }
+        let stat = if path.is_empty() && a[2] & 0x1000 != 0 {
+            self.files.stat(a[0])?
+        } else {
+            let path = self.path(a[0], a[1])?;
+            self.files.stat_path(&path, a[2] & 0x100 == 0)?
         };
         let mut bytes = vec![0; 256];
         bytes[0..4].copy_from_slice(&0x7ffu32.to_le_bytes());
@@ -527,11 +526,10 @@ impl Process {
             return Err(errno::ENOMEM);
         }
         let fixed = flags & 0x10 != 0;
-        let start = match fixed {
-            true if !address.is_multiple_of(PAGE) => return Err(errno::EINVAL),
-            true => address,
-            false => self.place(address, length)?,
-        };
+        if fixed && !address.is_multiple_of(PAGE) {
+            return Err(errno::EINVAL);
+        }
+        let start = if fixed { address } else { self.place(address, length)? };
         let end = start.checked_add(length).ok_or(errno::ENOMEM)?;
         check(!self.is_rv32() || end <= 1 << 32).map_err(|_| errno::ENOMEM)?;
         self.memory.map(start, end, permissions(protection));

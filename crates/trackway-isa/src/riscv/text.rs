@@ -104,16 +104,18 @@ impl Writer<'_> {
     }
 
     fn x(&mut self, number: u8) {
-        match self.style.abi_names {
-            true => self.out.push_str(register_name(number)),
-            false => drop(write!(self.out, "x{number}")),
+        if self.style.abi_names {
+            self.out.push_str(register_name(number));
+        } else {
+            drop(write!(self.out, "x{number}"));
         }
     }
 
     fn f(&mut self, number: u8) {
-        match self.style.abi_names {
-            true => self.out.push_str(F_ABI[usize::from(number & 31)]),
-            false => drop(write!(self.out, "f{number}")),
+        if self.style.abi_names {
+            self.out.push_str(F_ABI[usize::from(number & 31)]);
+        } else {
+            drop(write!(self.out, "f{number}"));
         }
     }
 

@@ -110,3 +110,15 @@ pub(crate) fn differences(isa: Isa, style: Style, lines: &[Line]) -> Vec<(u32, S
         })
         .collect()
 }
+
+/// A small generator: every run sees the same words, and `data/riscv.txt` depends on them.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+    }
+}

@@ -149,14 +149,14 @@ impl Memory {
     }
 
     /// A byte, where known.
-    pub fn get(&mut self, address: u64) -> Option<u8> {
+    pub(crate) fn get(&mut self, address: u64) -> Option<u8> {
         let n = self.page(address)?;
         let (page, at) = (&self.pages[n as usize], address as usize % PAGE);
         (page.known[at / 64] >> (at % 64) & 1 != 0).then_some(page.bytes[at])
     }
 
     /// Sets a byte.
-    pub fn set(&mut self, address: u64, byte: u8) {
+    pub(crate) fn set(&mut self, address: u64, byte: u8) {
         let page = self.page_or_new(address);
         let at = address as usize % PAGE;
         page.bytes[at] = byte;
@@ -170,26 +170,26 @@ impl Memory {
     }
 
     /// Makes everything unknown: somebody who is not in the trace may have written it.
-    pub fn forget_all(&mut self) {
+    pub(crate) fn forget_all(&mut self) {
         self.pages.clear();
         self.index.clear();
         self.recent = [NONE; RECENT];
     }
 
     /// Sets up to 8 bytes.
-    pub fn set_word(&mut self, address: u64, size: u64, value: u64) {
+    pub(crate) fn set_word(&mut self, address: u64, size: u64, value: u64) {
         for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size as usize) {
             self.set(address.wrapping_add(n as u64), byte);
         }
     }
 
     /// Makes up to 8 bytes unknown.
-    pub fn forget_word(&mut self, address: u64, size: u64) {
+    pub(crate) fn forget_word(&mut self, address: u64, size: u64) {
         (0..size.min(8)).for_each(|n| self.forget(address.wrapping_add(n)));
     }
 
     /// Up to 8 bytes, where all are known.
-    pub fn word(&mut self, address: u64, size: u64) -> Option<u64> {
+    pub(crate) fn word(&mut self, address: u64, size: u64) -> Option<u64> {
         let mut le = [0; 8];
         for n in 0..size.min(8) {
             le[n as usize] = self.get(address.wrapping_add(n))?;
@@ -198,7 +198,7 @@ impl Memory {
     }
 
     /// Sets what is unknown of up to 8 bytes.
-    pub fn learn(&mut self, address: u64, size: u64, value: u64) {
+    pub(crate) fn learn(&mut self, address: u64, size: u64, value: u64) {
         for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size as usize) {
             let at = address.wrapping_add(n as u64);
             if self.get(at).is_none() {
@@ -229,7 +229,7 @@ impl Memory {
     }
 
     /// Is it a device?
-    pub fn is_mmio(&self, address: u64) -> bool {
+    pub(crate) fn is_mmio(&self, address: u64) -> bool {
         self.mmio.iter().any(|range| range.contains(address))
     }
 
