@@ -297,7 +297,7 @@ fn broken(ledger: &str) -> BTreeMap<String, u64> {
     let reported = ledger.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         let (count, what) = (words.next()?, words.next()?);
-        what.starts_with("ASTF-").then(|| (what.to_string(), count.parse().unwrap()))
+        what.starts_with("astf.").then(|| (what.to_string(), count.parse().unwrap()))
     });
     reported.collect()
 }
