@@ -7,9 +7,7 @@
 
 use std::sync::Arc;
 
-use trackway_astf::{
-    Instruction, Lower, ReadOptions, Storage, Trace, WriteOptions, copy, example, from_bytes,
-};
+use trackway_astf::{Instruction, Lower, ReadConfig, Storage, Trace, WriteConfig, copy, example, from_bytes};
 use trackway_bench::{Measure, row, run};
 use trackway_core::{Batch, Count, Input, SharedBytes, Sink, Source};
 use trackway_testkit::output::Shared;
@@ -26,8 +24,8 @@ fn main() {
     let len = bytes.len() as u64;
     let mut compressed = Vec::new();
     let mut records =
-        Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).expect("opens").records();
-    let config = WriteOptions { storage: Storage::Xz, jobs: 2, ..WriteOptions::default() };
+        Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).expect("opens").records();
+    let config = WriteConfig { storage: Storage::Xz, threads: 2, ..WriteConfig::default() };
     copy(&mut records, &mut compressed, &config).expect("compresses");
     println!("{} records, {:.1} MB raw", len / 32, len as f64 / 1e6);
     let size = format!("{:.2} MB, {}:1", compressed.len() as f64 / 1e6, len / compressed.len() as u64);
@@ -85,7 +83,7 @@ fn trace() -> trackway_core::Result<Vec<u8>> {
         return Ok(bytes);
     };
     let out = Shared::default();
-    let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
+    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
     let (mut source, mut batch) = (run.events(), Batch::default());
     let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config)?;
     while source.fill(&mut batch)? {
@@ -108,7 +106,7 @@ fn sum(bytes: &[u8]) -> u64 {
 /// Records by type, and the sum of the instructions' addresses.
 fn scan(bytes: &SharedBytes) -> ([u64; 256], u64) {
     let mut records =
-        Trace::open(Input::Whole(bytes.clone()), ReadOptions::default()).expect("opens").records();
+        Trace::open(Input::Whole(bytes.clone()), ReadConfig::default()).expect("opens").records();
     let (mut counts, mut pcs, mut instructions) = ([0; 256], 0u64, 0u64);
     while let Some((_, chunk)) = records.chunk().expect("reads") {
         for record in chunk {
@@ -127,8 +125,7 @@ fn scan(bytes: &SharedBytes) -> ([u64; 256], u64) {
 }
 
 fn lift(bytes: &SharedBytes, batch: &mut Batch) -> u64 {
-    let mut source =
-        Trace::open(Input::Whole(bytes.clone()), ReadOptions::default()).expect("opens").events();
+    let mut source = Trace::open(Input::Whole(bytes.clone()), ReadConfig::default()).expect("opens").events();
     let mut events = 0;
     while source.fill(batch).expect("lifts") {
         events += batch.events.len() as u64;
@@ -137,16 +134,16 @@ fn lift(bytes: &SharedBytes, batch: &mut Batch) -> u64 {
 }
 
 /// Instructions, as an analysis sees them.
-fn observe(bytes: &SharedBytes, jobs: usize) -> u64 {
-    let config = ReadOptions { jobs, ..ReadOptions::default() };
+fn observe(bytes: &SharedBytes, threads: usize) -> u64 {
+    let config = ReadConfig { threads, ..ReadConfig::default() };
     let mut source = Trace::open(Input::Whole(bytes.clone()), config).expect("opens").events();
     let mut count = Count::default();
     while source.observe(&mut count).expect("lifts") {}
     count.0
 }
 
-fn decode(bytes: &SharedBytes, jobs: usize) -> u64 {
-    let config = ReadOptions { jobs, ..ReadOptions::default() };
+fn decode(bytes: &SharedBytes, threads: usize) -> u64 {
+    let config = ReadConfig { threads, ..ReadConfig::default() };
     let mut records = Trace::open(Input::Whole(bytes.clone()), config).expect("opens").records();
     let mut count = 0;
     while let Some((_, chunk)) = records.chunk().expect("decodes") {

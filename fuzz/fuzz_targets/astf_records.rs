@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 
 use libfuzzer_sys::fuzz_target;
-use trackway_astf::{
-    Checker, Header, Level, Lines, Lower, RECORD, ReadOptions, Storage, Trace, WriteOptions,
-};
+use trackway_astf::{Checker, Header, Level, Lines, Lower, RECORD, ReadConfig, Storage, Trace, WriteConfig};
 use trackway_astf::{Record, copy, from_bytes, show, to_bytes};
 use trackway_core::{
     Batch, Context, EventKind, Fate, Finding, Input, Losses, MemAccess, Observer, Severity, Sink, Source,
@@ -83,14 +81,14 @@ fn threads(file: &[u8]) {
     while long.len() < 5 << 17 {
         long.extend_from_slice(body.as_flattened());
     }
-    let digest = |jobs| {
-        let (mut source, mut digests) = (open(&long, jobs).events(), Digests::default());
+    let digest = |threads| {
+        let (mut source, mut digests) = (open(&long, threads).events(), Digests::default());
         while let Ok(true) = source.observe(&mut digests) {}
         digests.0
     };
     let serial = digest(1);
-    for jobs in [2, 3] {
-        assert!(digest(jobs) == serial, "{jobs} threads");
+    for threads in [2, 3] {
+        assert!(digest(threads) == serial, "{threads} threads");
     }
 }
 
@@ -130,7 +128,7 @@ impl Observer for Digests {
 
 /// All findings, record by record and through the reader: the same, and each has a place.
 fn check(file: &[u8]) -> Vec<Finding> {
-    let mut checker = Checker::new(ReadOptions::default());
+    let mut checker = Checker::new(ReadConfig::default());
     for (bytes, n) in file.as_chunks::<RECORD>().0.iter().zip(0..) {
         let words = from_bytes(bytes);
         let record = Record::read(&words);
@@ -154,12 +152,12 @@ fn check(file: &[u8]) -> Vec<Finding> {
     found
 }
 
-fn open(file: &[u8], jobs: usize) -> Trace {
-    Trace::open(Input::from_vec(file.to_vec()), ReadOptions { jobs, ..ReadOptions::default() }).unwrap()
+fn open(file: &[u8], threads: usize) -> Trace {
+    Trace::open(Input::from_vec(file.to_vec()), ReadConfig { threads, ..ReadConfig::default() }).unwrap()
 }
 
-fn config(allow_nonconforming: bool) -> WriteOptions {
-    WriteOptions { storage: Storage::Raw, allow_nonconforming, ..WriteOptions::default() }
+fn config(allow_nonconforming: bool) -> WriteConfig {
+    WriteConfig { storage: Storage::Raw, allow_nonconforming, ..WriteConfig::default() }
 }
 
 /// Address and word of an instruction; how it ended, what it accessed, its index.

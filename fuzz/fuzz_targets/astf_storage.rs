@@ -3,9 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use trackway_astf::{
-    Header, Level, RECORD, ReadOptions, Record, Storage, Trace, WriteOptions, copy, to_bytes,
-};
+use trackway_astf::{Header, Level, RECORD, ReadConfig, Record, Storage, Trace, WriteConfig, copy, to_bytes};
 use trackway_core::{ErrorKind, Input};
 
 type Records = Vec<[u8; RECORD]>;
@@ -40,15 +38,15 @@ fn any_payload(flags: u8, data: &[u8]) {
 
 /// The records of `raw`, stored and read back.
 fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
-    let config = WriteOptions { storage, preset: 0, block: 1 << 16, ..WriteOptions::default() };
+    let config = WriteConfig { storage, preset: 0, block: 1 << 16, ..WriteConfig::default() };
     let stored = stored_as(raw.to_vec(), &config);
     let header = Header::read(&trackway_astf::from_bytes(stored.first_chunk().unwrap()));
     assert_eq!((header.compressed, header.use_zlib), storage.flags());
-    assert_eq!(stored_as(stored.clone(), &WriteOptions { storage: Storage::Raw, ..config }), raw);
+    assert_eq!(stored_as(stored.clone(), &WriteConfig { storage: Storage::Raw, ..config }), raw);
 
     // Sought: the rest from there on.
     let all = &raw.as_chunks::<RECORD>().0;
-    let trace = Trace::open(Input::from_vec(stored.clone()), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(stored.clone()), ReadConfig::default()).unwrap();
     let mut records = trace.records();
     let at = records.seek((place % (all.len() + 2)) as u64).unwrap() as usize;
     assert_eq!(at, (place % (all.len() + 2)).min(all.len()));
@@ -75,17 +73,17 @@ fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
     assert_eq!(whole, read(Input::Stream(Box::new(std::io::Cursor::new(damaged))), 1));
 }
 
-fn stored_as(file: Vec<u8>, config: &WriteOptions) -> Vec<u8> {
+fn stored_as(file: Vec<u8>, config: &WriteConfig) -> Vec<u8> {
     let mut out = Vec::new();
-    let trace = Trace::open(Input::from_vec(file), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(file), ReadConfig::default()).unwrap();
     copy(&mut trace.records(), &mut out, config).unwrap();
     out
 }
 
 /// The records, and the error that ended them.
-fn read(input: Input, jobs: usize) -> (Records, Option<String>) {
+fn read(input: Input, threads: usize) -> (Records, Option<String>) {
     let mut found = Vec::new();
-    let mut records = match Trace::open(input, ReadOptions { jobs, ..ReadOptions::default() }) {
+    let mut records = match Trace::open(input, ReadConfig { threads, ..ReadConfig::default() }) {
         Ok(trace) => trace.records(),
         Err(error) => return (found, Some(error.to_string())),
     };

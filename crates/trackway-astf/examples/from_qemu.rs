@@ -6,7 +6,7 @@ use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-use trackway_astf::{Lower, WriteOptions};
+use trackway_astf::{Lower, WriteConfig};
 use trackway_core::{Batch, Isa, Sink, Source};
 use trackway_testkit::qemu::Run;
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bare = args.get(3).is_some_and(|word| word == "bare");
     let run = Run::open(Path::new(folder), name, Isa::A64, bare)?;
     let mut source = run.events();
-    let mut sink = Lower::new(Box::new(File::create(out)?), source.meta().clone(), WriteOptions::default())?;
+    let mut sink = Lower::new(Box::new(File::create(out)?), source.meta().clone(), WriteConfig::default())?;
     let mut batch = Batch::default();
     while source.fill(&mut batch)? {
         sink.put(&batch)?;

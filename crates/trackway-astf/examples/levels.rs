@@ -7,7 +7,7 @@
 use std::error::Error;
 use std::io::Write;
 
-use trackway_astf::{Completion, Context, Level, Producer, Trap, TrapType, WriteOptions};
+use trackway_astf::{Completion, Context, Level, Producer, Trap, TrapType, WriteConfig};
 use trackway_core::{MemAccess, MemKind, Value};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// Runs the program from its entry until it jumps to itself; writes the trace.
 pub(crate) fn record(elf: &[u8], out: impl Write) -> Result<(), Box<dyn Error>> {
-    let mut trace = Producer::create(out, Level::BasicPlus, true, &WriteOptions::default())?;
+    let mut trace = Producer::create(out, Level::BasicPlus, true, &WriteConfig::default())?;
     trace.string(b"programs/aarch64/levels.elf, recorded by the example of the same name")?;
     let mut core = Core::load(elf).ok_or("not an ELF file of 64 bits")?;
     trace.timestamp(core.time())?;

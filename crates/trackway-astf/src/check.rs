@@ -2,25 +2,26 @@
 
 mod checker;
 mod group;
+mod instruction;
 mod trap;
 
 use trackway_core::{Error, Finding};
 
 pub use checker::Checker;
 
-use crate::config::ReadOptions;
+use crate::config::ReadConfig;
 use crate::layout::{RECORD, from_bytes};
 use crate::records::Records;
 
 /// Reports every violation of a rule; returns the number of records, and the first damage.
 ///
 /// ```
-/// use trackway_astf::{ReadOptions, Storage, Trace};
+/// use trackway_astf::{ReadConfig, Storage, Trace};
 /// use trackway_core::Input;
 ///
 /// let mut bytes = trackway_astf::example(Storage::Raw);
 /// bytes[4 * 32 + 7] ^= 0x40; // record 4, the first Context: pid_valid
-/// let trace = Trace::open(Input::from_vec(bytes), ReadOptions::default())?;
+/// let trace = Trace::open(Input::from_vec(bytes), ReadConfig::default())?;
 /// let mut findings = Vec::new();
 /// assert_eq!(trace.check(&mut |finding| findings.push(finding)), (21, None));
 /// let [finding, ..] = &findings[..] else { panic!("a thread id without a process id") };
@@ -29,7 +30,7 @@ use crate::records::Records;
 /// ```
 pub(crate) fn check(
     records: &mut Records,
-    options: ReadOptions,
+    options: ReadConfig,
     report: &mut dyn FnMut(Finding),
 ) -> (u64, Option<Error>) {
     let (mut checker, mut damage) = (Checker::new(options), None);

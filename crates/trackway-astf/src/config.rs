@@ -1,26 +1,31 @@
-//! Settings of the format, and the options for reading and writing that they become.
+//! Settings of the format: how to read and how to write.
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Deserializer, de};
+use trackway_core::FormatId;
 use trackway_format::{Error, Flag, Result, When, settings};
 use trackway_io::payload::{Compression, Family};
 
 use crate::record::{Level, UnknownName};
 
+/// The id of ASTF.
+pub const ID: FormatId = FormatId::new("astf");
+
 settings! {
     /// `[astf]` in the settings.
-    #[derive(Clone, Debug, Default)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Config {
         /// Bits of a virtual address, 64 - TCR_ELx.TnSZ: 16 to 56.
         pub va_bits: Option<u8> = "48",
         /// Written container: raw, xz, lzma or zlib.
-        pub container: Option<String> = "\"xz\"",
+        pub container: Option<Storage> = "\"xz\"",
         /// Written compression level: 0 to 9.
         pub level: Option<i32> = "1",
         /// Bytes per written .xz block.
         pub chunk: Option<u64> = "4194304",
         /// Level written from events: Basic or BasicPlus.
-        pub conformance: Option<String> = "\"BasicPlus\"",
+        pub conformance: Option<Level> = "\"BasicPlus\"",
         /// Write even if the result violates the specification.
         pub allow_nonconforming: bool = "false",
     }
@@ -54,40 +59,25 @@ pub(crate) const FLAGS: &[Flag] = &[
 ];
 
 impl Config {
-    /// Options for reading on that many threads.
-    pub fn reading(&self, jobs: usize) -> Result<ReadOptions> {
-        Ok(ReadOptions { jobs, va_bits: self.va_bits()? })
+    /// How to read with these settings.
+    pub fn reading(&self, threads: usize) -> Result<ReadConfig> {
+        Ok(ReadConfig { threads, va_bits: self.va_bits()? })
     }
 
-    /// Options for writing on that many threads; `storage` is the default.
-    pub fn writing(&self, jobs: usize, storage: Storage) -> Result<WriteOptions> {
-        let wrong = |text: String| Err(Error::Config(text));
-        let storage = match self.container.as_deref().map(|name| (name, name.parse())) {
-            None => storage,
-            Some((_, Ok(storage))) if storage != Storage::Gzip => storage,
-            Some((name, _)) => {
-                return wrong(format!("--container: {name:?} is not one of raw, xz, lzma, zlib"));
-            }
-        };
-        let level = match self.conformance.as_deref().map(|name| (name, name.parse())) {
-            None => None,
-            Some((_, Ok(level))) => Some(level),
-            Some((name, _)) => {
-                return wrong(format!("--astf-level: {name:?} is not one of Basic, BasicPlus"));
-            }
-        };
-        let defaults = WriteOptions::default();
+    /// How to write with these settings; `storage` is the default one.
+    pub fn writing(&self, storage: Storage, threads: usize) -> Result<WriteConfig> {
+        let defaults = WriteConfig::default();
         let preset = match self.level {
             None => defaults.preset,
             Some(level @ 0..=9) => level as u32,
-            Some(level) => return wrong(format!("--level: {level} is not in 0 to 9")),
+            Some(level) => return Err(Error::Config(format!("[astf] level: {level} is not in 0 to 9"))),
         };
-        Ok(WriteOptions {
-            storage,
+        Ok(WriteConfig {
+            storage: self.container.unwrap_or(storage),
             preset,
             block: self.chunk.unwrap_or(defaults.block),
-            jobs,
-            level,
+            threads,
+            level: self.conformance,
             va_bits: self.va_bits()?,
             allow_nonconforming: self.allow_nonconforming,
         })
@@ -101,11 +91,11 @@ impl Config {
     }
 }
 
-/// Options for reading.
+/// How to read a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadOptions {
+pub struct ReadConfig {
     /// Threads that decode .xz blocks and run analyses.
-    pub jobs: usize,
+    pub threads: usize,
     /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not record; the check of addresses needs it
     /// (ASTF 4.3).
     pub va_bits: u8,
@@ -114,9 +104,9 @@ pub struct ReadOptions {
 /// The widest virtual address of the architecture versions that ASTF 0.11 covers (FEAT_LVA).
 pub(crate) const WIDEST_VA: u8 = 52;
 
-impl Default for ReadOptions {
+impl Default for ReadConfig {
     fn default() -> Self {
-        ReadOptions { jobs: 1, va_bits: WIDEST_VA }
+        ReadConfig { threads: 1, va_bits: WIDEST_VA }
     }
 }
 
@@ -185,9 +175,25 @@ impl FromStr for Storage {
     }
 }
 
-/// Options for writing.
+impl<'de> Deserialize<'de> for Storage {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let writable = name.parse().ok().filter(|storage| *storage != Storage::Gzip);
+        writable
+            .ok_or_else(|| de::Error::custom(format!("container {name:?} is not one of raw, xz, lzma, zlib")))
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|_| de::Error::custom(format!("level {name:?} is not one of Basic, BasicPlus")))
+    }
+}
+
+/// How to write a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteOptions {
+pub struct WriteConfig {
     /// Storage of the records.
     pub storage: Storage,
     /// Compression level: 0 to 9.
@@ -196,7 +202,7 @@ pub struct WriteOptions {
     /// independently.
     pub block: u64,
     /// Threads that encode blocks; the bytes do not depend on it.
-    pub jobs: usize,
+    pub threads: usize,
     /// Level of the trace; by default the first events decide it.
     pub level: Option<Level>,
     /// Bits of a virtual address: bits above are sanitised (ASTF 4.3).
@@ -206,13 +212,13 @@ pub struct WriteOptions {
     pub allow_nonconforming: bool,
 }
 
-impl Default for WriteOptions {
+impl Default for WriteConfig {
     fn default() -> Self {
-        WriteOptions {
+        WriteConfig {
             storage: Storage::Xz,
             preset: 6,
             block: 4 << 20,
-            jobs: 1,
+            threads: 1,
             level: None,
             va_bits: WIDEST_VA,
             allow_nonconforming: false,

@@ -19,10 +19,10 @@
 //!   that would break one.
 //!
 //! ```
-//! use trackway_astf::{Completion, Level, Producer, WriteOptions};
+//! use trackway_astf::{Completion, Level, Producer, WriteConfig};
 //! use trackway_core::{MemAccess, Value};
 //!
-//! let mut trace = Producer::create(Vec::new(), Level::Basic, false, &WriteOptions::default())?;
+//! let mut trace = Producer::create(Vec::new(), Level::Basic, false, &WriteConfig::default())?;
 //! trace.context(Default::default())?;                             // EL0, non-secure
 //! let load = MemAccess::read(0x9000, 8, Value::Unknown);
 //! trace.instruction(0x1000, 0xf940_0020, Completion::Next, &[load])?;   // ldr x0, [x1]
@@ -52,7 +52,7 @@ mod trace;
 mod write;
 
 pub use check::Checker;
-pub use config::{Config, ReadOptions, Storage, WriteOptions};
+pub use config::{Config, ID, ReadConfig, Storage, WriteConfig};
 pub use layout::{Field, RECORD, Words, from_bytes, to_bytes};
 pub use lift::Lift;
 pub use lower::Lower;
@@ -66,11 +66,8 @@ pub use text::{Lines, Text, show};
 pub use trace::Trace;
 pub use write::{Writer, copy};
 
-/// ASTF as a format of the toolkit.
+/// ASTF, for the list of formats.
 pub static FORMAT: Astf = Astf;
-
-/// Its id.
-pub const ID: trackway_core::FormatId = trackway_core::FormatId::new("astf");
 
 /// First bytes of an ASTF trace.
 pub const MAGIC: &[u8] = b"ASTF";

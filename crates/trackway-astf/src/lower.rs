@@ -17,8 +17,7 @@ use std::io::Write;
 use trackway_core::*;
 use trackway_isa::arm::{Class, classify};
 
-use crate::ID;
-use crate::config::WriteOptions;
+use crate::config::{ID, WriteConfig};
 use crate::producer::Producer;
 use crate::record::{Level, StringRecord};
 use crate::rules::*;
@@ -55,7 +54,7 @@ pub struct Lower {
     out: Option<Box<dyn Write + Send>>,
     producer: Option<Producer<Box<dyn Write + Send>>>,
     meta: Meta,
-    config: WriteOptions,
+    config: WriteConfig,
     level: Level,
     losses: Losses,
     /// Batches before the level is known.
@@ -102,7 +101,7 @@ impl Lower {
     ///
     /// Refuses sources that the format cannot hold: other instruction sets, and flow traces (ETE), which have no
     /// effective addresses (ASTF 2.2), unless the settings allow nonconforming output.
-    pub fn new(out: Box<dyn Write + Send>, meta: Meta, config: WriteOptions) -> Result<Self> {
+    pub fn new(out: Box<dyn Write + Send>, meta: Meta, config: WriteConfig) -> Result<Self> {
         if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
             return Err(refused("instruction set", "ASTF 2.2"));
         }

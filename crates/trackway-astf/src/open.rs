@@ -10,13 +10,13 @@ use trackway_format::{
 };
 use trackway_io::Target;
 
-use crate::config::{Config, FLAGS, ReadOptions, Storage};
+use crate::config::{Config, FLAGS, ID, ReadConfig, Storage};
 use crate::lower::Lower;
 use crate::record::TrapType;
 use crate::rules::RULES;
 use crate::trace::Trace;
 use crate::write::copy;
-use crate::{FORMAT, ID, MAGIC};
+use crate::{FORMAT, MAGIC};
 
 /// The format; see [`FORMAT`].
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Format for Astf {
             return Err(wrong_architecture("ASTF", "Arm", meta));
         }
         let config: Config = writing.settings.of_format(self)?;
-        let options = config.writing(writing.threads, Storage::Xz)?;
+        let options = config.writing(Storage::Xz, writing.threads)?;
         Ok(Box::new(Lower::new(create(&writing.target)?, meta.clone(), options)?))
     }
 
@@ -87,7 +87,7 @@ struct OpenedAstf {
     content: Content,
     /// As opened first; taken by the first question.
     trace: Option<Trace>,
-    options: ReadOptions,
+    options: ReadConfig,
     cancel: Cancel,
     meta: Meta,
     storage: Storage,
@@ -132,7 +132,7 @@ impl Opened for OpenedAstf {
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
         let config: Config = writing.settings.of_format(&FORMAT)?;
         let storage = if self.storage == Storage::Gzip { Storage::Zlib } else { self.storage };
-        let options = config.writing(writing.threads, storage)?;
+        let options = config.writing(storage, writing.threads)?;
         Ok(copy(&mut self.trace()?.records(), create(&writing.target)?, &options)?)
     }
 

@@ -9,15 +9,15 @@ use std::fmt;
 use std::io::Write;
 
 use trackway_core::{Error, ErrorKind, Finding, MemAccess, MemKind, Rule, Severity};
+use trackway_isa::arm::memory::Memory;
+use trackway_isa::arm::{Class, classify};
 
 use crate::check::Checker;
-use crate::config::{ReadOptions, WriteOptions};
+use crate::config::{ReadConfig, WriteConfig};
 use crate::layout::{RECORD, Words};
 use crate::record::*;
 use crate::sanitise;
 use crate::write::{Writer, string_records};
-use trackway_isa::arm::memory::Memory;
-use trackway_isa::arm::{Class, classify};
 
 /// How an instruction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,9 +118,9 @@ pub struct Producer<W: Write> {
 
 impl<W: Write> Producer<W> {
     /// Begins a trace: writes the Header.
-    pub fn create(out: W, level: Level, timestamps: bool, config: &WriteOptions) -> Result<Self> {
+    pub fn create(out: W, level: Level, timestamps: bool, config: &WriteConfig) -> Result<Self> {
         let header = Header::new(level, timestamps);
-        let mut checker = Checker::new(ReadOptions { va_bits: config.va_bits, ..ReadOptions::default() });
+        let mut checker = Checker::new(ReadConfig { va_bits: config.va_bits, ..ReadConfig::default() });
         checker.record(0, &header.write());
         Ok(Producer {
             writer: Writer::create(out, header, config)?,

@@ -1,10 +1,10 @@
 //! Content to records: whole chunks of them, or one by one.
 
 use trackway_core::{Error, ErrorKind, Input, Result};
+use trackway_io::payload::Content;
 
 use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::Record;
-use trackway_io::payload::Content;
 
 /// Offset of the first record in the decompressed stream, and whole records as they are in memory.
 pub type Chunk<'a> = (u64, &'a [[u8; RECORD]]);
@@ -12,12 +12,12 @@ pub type Chunk<'a> = (u64, &'a [[u8; RECORD]]);
 /// The records of a trace: whole chunks of them for a fast scan, or one by one.
 ///
 /// ```
-/// use trackway_astf::{ReadOptions, Instruction, Storage, Trace};
+/// use trackway_astf::{ReadConfig, Instruction, Storage, Trace};
 /// use trackway_core::Input;
 ///
 /// // Count instructions and sum their addresses, straight off the bytes.
 /// let bytes = trackway_astf::example(Storage::Raw);
-/// let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default())?.records();
+/// let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default())?.records();
 /// let (mut count, mut sum) = (0, 0u64);
 /// while let Some((_, chunk)) = records.chunk()? {
 ///     for record in chunk {

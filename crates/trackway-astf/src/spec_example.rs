@@ -4,7 +4,7 @@
 //! figure 1; the `iword` of table 22 lacks a digit; records 13 to 15 have the addresses of figure 1, which keep the
 //! flow; kernel addresses lack one `f`; table 35 lists only the changes; table 36 omits the index.
 
-use crate::config::{Storage, WriteOptions};
+use crate::config::{Storage, WriteConfig};
 use crate::record::*;
 use crate::write::Writer;
 
@@ -112,7 +112,7 @@ pub fn records() -> Vec<Record> {
 pub fn example(storage: Storage) -> Vec<u8> {
     let records = records();
     let Record::Header(header) = records[0] else { unreachable!("the first record is the Header") };
-    let config = WriteOptions { storage, ..WriteOptions::default() };
+    let config = WriteConfig { storage, ..WriteConfig::default() };
     let write = || -> trackway_core::Result<Vec<u8>> {
         let mut writer = Writer::create(Vec::new(), header, &config)?;
         for record in &records[1..] {

@@ -5,9 +5,8 @@ use std::io::Read;
 use trackway_core::{Error, ErrorKind, Finding, Input, Isa, Meta, Result, Stream};
 use trackway_io::payload::{Compression, Content, ContentOptions, Family, Payload};
 
-use crate::ID;
 use crate::check::check;
-use crate::config::{ReadOptions, Storage};
+use crate::config::{ID, ReadConfig, Storage};
 use crate::layout::{RECORD, from_bytes};
 use crate::lift::Lift;
 use crate::record::{Header, Record, StringContinuation, StringRecord};
@@ -20,11 +19,11 @@ const LEADING: usize = 1 << 20;
 /// An ASTF trace, opened.
 ///
 /// ```
-/// use trackway_astf::{ReadOptions, Storage, Trace};
+/// use trackway_astf::{ReadConfig, Storage, Trace};
 /// use trackway_core::{Batch, Input, Source};
 ///
 /// let bytes = trackway_astf::example(Storage::Zlib);
-/// let trace = Trace::open(Input::from_vec(bytes), ReadOptions::default())?;
+/// let trace = Trace::open(Input::from_vec(bytes), ReadConfig::default())?;
 /// assert_eq!((trace.header.version_minor, trace.storage), (11, Storage::Zlib));
 ///
 /// let (mut source, mut batch) = (trace.events(), Batch::default());
@@ -48,12 +47,12 @@ pub struct Trace {
     records: Records,
     /// Records that `meta` was made of.
     leading: usize,
-    config: ReadOptions,
+    config: ReadConfig,
 }
 
 impl Trace {
     /// Opens a trace: reads its Header and recognises its storage.
-    pub fn open(input: Input, config: ReadOptions) -> Result<Self> {
+    pub fn open(input: Input, config: ReadConfig) -> Result<Self> {
         let (header, payload) = match input {
             Input::Whole(bytes) => {
                 let header = read_header((*bytes).as_ref())?;
@@ -76,11 +75,11 @@ impl Trace {
         Trace::compressed(header, payload, config)
     }
 
-    fn raw(header: Header, input: Input, config: ReadOptions) -> Self {
+    fn raw(header: Header, input: Input, config: ReadConfig) -> Self {
         Trace::new(header, Storage::Raw, Records::new(Content::raw(input), false), config)
     }
 
-    fn compressed(header: Header, mut payload: Payload, config: ReadOptions) -> Result<Self> {
+    fn compressed(header: Header, mut payload: Payload, config: ReadConfig) -> Result<Self> {
         let family = if header.use_zlib { Family::Deflate } else { Family::Lzma };
         let start = payload.start()?;
         let compression = Compression::detect(start, family);
@@ -90,12 +89,12 @@ impl Trace {
             return Err(kind.at(8, "Header", "use_zlib", "ASTF 4.2.1"));
         }
         let maybe_raw = begins_with_record(start);
-        let options = ContentOptions { family, unit: RECORD, ahead: LEADING, jobs: config.jobs };
+        let options = ContentOptions { family, unit: RECORD, ahead: LEADING, threads: config.threads };
         let records = Records::new(payload.content(options), maybe_raw);
         Ok(Trace::new(header, compression.into(), records, config))
     }
 
-    fn new(header: Header, storage: Storage, mut records: Records, config: ReadOptions) -> Self {
+    fn new(header: Header, storage: Storage, mut records: Records, config: ReadConfig) -> Self {
         let blocks = records.block_count();
         let mut meta = Meta::new(ID, Isa::A64);
         meta.version = format!("{}.{}", header.version_major, header.version_minor);
@@ -125,7 +124,7 @@ impl Trace {
     /// Events. The comments directly after the Header are in `meta` and not repeated.
     pub fn events(self) -> Stream<Lift> {
         let lift = Lift::new(self.header.level(), self.records, self.leading);
-        Stream::new(self.meta, vec![lift], self.config.jobs)
+        Stream::new(self.meta, vec![lift], self.config.threads)
     }
 
     /// Records as text.

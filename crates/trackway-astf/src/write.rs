@@ -5,7 +5,7 @@ use std::io::Write;
 use trackway_core::{Error, ErrorKind, Result};
 use trackway_io::payload::{Encoder, EncoderOptions};
 
-use crate::config::WriteOptions;
+use crate::config::WriteConfig;
 use crate::layout::{RECORD, Words, to_bytes};
 use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::records::Records;
@@ -29,7 +29,7 @@ impl<W: Write> std::fmt::Debug for Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Writes the Header, with the flags of its storage.
-    pub fn create(mut inner: W, header: Header, config: &WriteOptions) -> Result<Self> {
+    pub fn create(mut inner: W, header: Header, config: &WriteConfig) -> Result<Self> {
         let (compressed, use_zlib) = config.storage.flags();
         let header = Header { compressed, use_zlib, ..header };
         inner.write_all(&to_bytes(&header.write()))?;
@@ -37,7 +37,7 @@ impl<W: Write> Writer<W> {
             preset: config.preset,
             block: config.block,
             unit: RECORD as u64,
-            jobs: config.jobs,
+            threads: config.threads,
         };
         let refused = |_| ErrorKind::Unsupported { found: 0 }.at(0, "settings", "storage", "ASTF 4.2.1");
         let encoder = Encoder::create(inner, config.storage.compression(), &options).map_err(refused)?;
@@ -93,17 +93,17 @@ pub(crate) fn string_records(size: u16, bytes: &[u8]) -> Vec<Words> {
 /// returned after all other blocks have been copied.
 ///
 /// ```
-/// use trackway_astf::{ReadOptions, Storage, Trace, WriteOptions, copy};
+/// use trackway_astf::{ReadConfig, Storage, Trace, WriteConfig, copy};
 /// use trackway_core::Input;
 ///
-/// let raw = Trace::open(Input::from_vec(trackway_astf::example(Storage::Raw)), ReadOptions::default())?;
-/// let config = WriteOptions { storage: Storage::Xz, ..WriteOptions::default() };
+/// let raw = Trace::open(Input::from_vec(trackway_astf::example(Storage::Raw)), ReadConfig::default())?;
+/// let config = WriteConfig { storage: Storage::Xz, ..WriteConfig::default() };
 /// let mut compressed = Vec::new();
 /// assert_eq!(copy(&mut raw.records(), &mut compressed, &config)?, 21);
 /// assert_eq!(&compressed[32..38], b"\xfd7zXZ\0");
 /// # Ok::<(), trackway_core::Error>(())
 /// ```
-pub fn copy(records: &mut Records, out: impl Write, config: &WriteOptions) -> Result<u64> {
+pub fn copy(records: &mut Records, out: impl Write, config: &WriteConfig) -> Result<u64> {
     let Some((_, Record::Header(header))) = records.next_record()? else {
         return Err(ErrorKind::Missing.at(records.offset(), "Header", "", "ASTF 4.2"));
     };

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use trackway_astf::{
     Context, ExtraEa, Header, Instruction, StringContinuation, StringRecord, Timestamp, Trap,
 };
-use trackway_astf::{Lines, RECORD, ReadOptions, Record, Storage, Trace, example, example_records};
+use trackway_astf::{Lines, RECORD, ReadConfig, Record, Storage, Trace, example, example_records};
 use trackway_core::{Batch, Error, ErrorKind, Finding, Input, Source};
 
 fn from_memory(bytes: &[u8]) -> Input {
@@ -23,7 +23,7 @@ fn from_stream(bytes: &[u8]) -> Input {
 /// the field of the Header that is wrong.
 fn records(input: Input) -> (Vec<Record>, Option<Error>) {
     let mut found = Vec::new();
-    let mut records = match Trace::open(input, ReadOptions::default()) {
+    let mut records = match Trace::open(input, ReadConfig::default()) {
         Ok(trace) => trace.records(),
         Err(error) => {
             assert!(error.item == "Header" && error.offset < RECORD as u64, "{error}");
@@ -62,7 +62,7 @@ impl Tried {
         if !self.seen.insert(found.iter().map(Record::write).collect()) {
             return;
         }
-        let Ok(trace) = Trace::open(from_memory(bytes), ReadOptions::default()) else { return };
+        let Ok(trace) = Trace::open(from_memory(bytes), ReadConfig::default()) else { return };
         let (mut source, mut batch, mut text) = (trace.events(), Batch::default(), String::new());
         let mut instructions = 0;
         while let Ok(true) = source.fill(&mut batch) {
@@ -81,7 +81,7 @@ impl Tried {
 }
 
 fn findings(bytes: &[u8]) -> Vec<Finding> {
-    let Ok(trace) = Trace::open(from_memory(bytes), ReadOptions::default()) else {
+    let Ok(trace) = Trace::open(from_memory(bytes), ReadConfig::default()) else {
         return Vec::new();
     };
     let mut found = Vec::new();

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use trackway_astf::{ReadOptions, Record, Storage, Trace, example, example_records, to_bytes};
+use trackway_astf::{ReadConfig, Record, Storage, Trace, example, example_records, to_bytes};
 use trackway_core::{Batch, Input, Source};
 
 fn golden(name: &str) -> PathBuf {
@@ -19,7 +19,7 @@ const FORMS: [(Storage, &str); 4] = [
 ];
 
 fn open(bytes: Vec<u8>) -> Trace {
-    Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap()
+    Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap()
 }
 
 /// All records of a file.

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_astf::{ReadOptions, Trace};
+use trackway_astf::{ReadConfig, Trace};
 use trackway_core::{Batch, Input, Item, Items, Source};
 
 fn folder(case: &str) -> PathBuf {
@@ -14,7 +14,7 @@ fn folder(case: &str) -> PathBuf {
 
 fn open(path: &Path) -> Trace {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap()
+    Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap()
 }
 
 /// Compares with the golden file, or rewrites it.

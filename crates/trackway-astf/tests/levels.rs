@@ -7,7 +7,7 @@ mod levels;
 
 use std::path::PathBuf;
 
-use trackway_astf::{Level, ReadOptions, Trace, TrapType};
+use trackway_astf::{Level, ReadConfig, Trace, TrapType};
 use trackway_core::{Batch, EventKind, Input, MarkKind, MemKind, Outcome, Source, TrapKind};
 
 fn file(name: &str) -> PathBuf {
@@ -15,7 +15,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 fn open(bytes: &[u8]) -> Trace {
-    Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions::default()).unwrap()
+    Trace::open(Input::from_vec(bytes.to_vec()), ReadConfig::default()).unwrap()
 }
 
 #[test]

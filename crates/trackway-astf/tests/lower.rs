@@ -1,17 +1,17 @@
 //! Events into records: what ASTF can hold comes back, what it cannot is in the ledger, exactly.
 
-use trackway_astf::{Level, Lower, ReadOptions, Storage, Trace, WriteOptions};
+use trackway_astf::{Level, Lower, ReadConfig, Storage, Trace, WriteConfig};
 use trackway_core::*;
 use trackway_testkit::output::Shared;
 
 /// Lowers event lines; returns the records as text, and the ledger.
-fn lower(meta: Meta, config: WriteOptions, lines: &str) -> Result<(Vec<u8>, Vec<String>)> {
+fn lower(meta: Meta, config: WriteConfig, lines: &str) -> Result<(Vec<u8>, Vec<String>)> {
     let mut batch = Batch::default();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
         batch.read_line(line).unwrap_or_else(|| panic!("{line}"));
     }
     let out = Shared::default();
-    let config = WriteOptions { storage: Storage::Raw, ..config };
+    let config = WriteConfig { storage: Storage::Raw, ..config };
     let mut sink = Lower::new(Box::new(out.clone()), meta, config)?;
     sink.put(&batch)?;
     let losses = sink.finish()?;
@@ -25,7 +25,7 @@ fn lower(meta: Meta, config: WriteOptions, lines: &str) -> Result<(Vec<u8>, Vec<
 }
 
 fn findings(bytes: &[u8]) -> Vec<String> {
-    let trace = Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(bytes.to_vec()), ReadConfig::default()).unwrap();
     let mut findings = Vec::new();
     assert_eq!(trace.check(&mut |finding| findings.push(finding.rule.name.to_string())).1, None);
     findings
@@ -47,7 +47,7 @@ fn what_astf_cannot_hold_is_in_the_ledger() {
         0x6 mark kind=trigger value=0x1
         0x7 step pc=0x1008 encoding=0xd503201f length=0x4 outcome=retired
     ";
-    let (bytes, ledger) = lower(meta, WriteOptions::default(), lines).unwrap();
+    let (bytes, ledger) = lower(meta, WriteConfig::default(), lines).unwrap();
     assert_eq!(
         ledger,
         [
@@ -140,11 +140,11 @@ fn everything_that_astf_can_hold_comes_back() {
         .filter(|line| !line.is_empty())
         .map(|line| format!("0x0 {line}"))
         .collect();
-    let (bytes, ledger) = lower(meta.clone(), WriteOptions::default(), &events.join("\n")).unwrap();
+    let (bytes, ledger) = lower(meta.clone(), WriteConfig::default(), &events.join("\n")).unwrap();
     assert_eq!(findings(&bytes), [""; 0]);
     let lost = |line: &&String| !line.starts_with("kept");
     assert_eq!(ledger.iter().filter(lost).collect::<Vec<_>>(), [""; 0]);
-    let trace = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap();
     assert_eq!((trace.header.level(), &trace.meta.comments), (Level::BasicPlus, &meta.comments));
     let (mut source, mut batch, mut found) = (trace.events(), Batch::default(), Vec::new());
     while source.fill(&mut batch).unwrap() {
@@ -201,7 +201,7 @@ fn instructions_that_never_ran_are_left_out() {
     ];
     for (text, expected) in cases {
         let meta = Meta::new(FormatId::Stf, Isa::A64);
-        let (bytes, ledger) = lower(meta, WriteOptions::default(), &trap(text)).unwrap();
+        let (bytes, ledger) = lower(meta, WriteConfig::default(), &trap(text)).unwrap();
         assert!(ledger.iter().any(|line| line == expected), "{expected} in {ledger:?}");
         assert_eq!(findings(&bytes), [""; 0], "{text}");
     }
@@ -221,10 +221,10 @@ fn strings_of_any_length_are_written() {
         0x2 mark kind=note
         0x3 step pc=0x1004 encoding=0xd503201f length=0x4 outcome=retired
     ";
-    let (bytes, ledger) = lower(meta, WriteOptions::default(), lines).unwrap();
+    let (bytes, ledger) = lower(meta, WriteConfig::default(), lines).unwrap();
     assert_eq!(ledger, ["kept 2 comments", "kept 1 contexts", "kept 2 instructions", "kept 1 notes"]);
     assert_eq!(findings(&bytes), [""; 0]);
-    let trace = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap();
     let [empty, parts @ ..] = &trace.meta.comments[..] else { panic!("no comments") };
     assert_eq!((empty.as_str(), parts.len(), parts.concat()), ("", 2, long));
     let (mut source, mut batch) = (trace.events(), Batch::default());
@@ -252,7 +252,7 @@ fn contexts_and_times_that_are_not_written_are_told() {
         0xa context privilege=el0 security=non-secure own_stack=no unsupported=no
         0xb step pc=0x1004 encoding=0xd503201f length=0x4 outcome=retired
     ";
-    let config = WriteOptions { level: Some(Level::Basic), ..WriteOptions::default() };
+    let config = WriteConfig { level: Some(Level::Basic), ..WriteConfig::default() };
     let (bytes, ledger) = lower(meta, config, lines).unwrap();
     assert_eq!(
         ledger,
@@ -288,7 +288,7 @@ fn a_suspension_around_an_interrupt_comes_back() {
         0x5 time kind=timestamp value=0x9 clock=0x0
         0x6 step pc=0x2000 encoding=0xd503201f length=0x4 outcome=retired
     ";
-    let (bytes, _) = lower(meta, WriteOptions::default(), lines).unwrap();
+    let (bytes, _) = lower(meta, WriteConfig::default(), lines).unwrap();
     assert_eq!(findings(&bytes), [""; 0]);
     let kinds: Vec<u8> = bytes.as_chunks::<32>().0.iter().map(|record| record[0]).collect();
     assert_eq!(kinds, [0x41, 0x45, 8, 1, 0x45, 5, 0x45, 1]);
@@ -304,7 +304,7 @@ fn tag_accesses_are_told_by_their_instruction() {
         0x2 step pc=0x1004 encoding=0xd9600020 length=0x4 outcome=retired accesses=mem(kind:read,address:0x9014,size:0x10,attributes:0x0)
         0x3 step pc=0x1008 encoding=0xd9200820 length=0x4 outcome=retired
     ";
-    let (bytes, ledger) = lower(meta, WriteOptions::default(), lines).unwrap();
+    let (bytes, ledger) = lower(meta, WriteConfig::default(), lines).unwrap();
     assert!(ledger.contains(&"derived 2 memory tags".to_string()), "{ledger:?}");
     assert_eq!(findings(&bytes), [""; 0]);
 }

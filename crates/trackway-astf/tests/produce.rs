@@ -3,18 +3,18 @@
 use proptest::prelude::*;
 
 use trackway_astf::{
-    Completion, Context, Level, Producer, ProducerError, ReadOptions, Storage, Trace, Trap, TrapType,
-    WriteOptions,
+    Completion, Context, Level, Producer, ProducerError, ReadConfig, Storage, Trace, Trap, TrapType,
+    WriteConfig,
 };
 use trackway_core::{Finding, Input, MemAccess, MemKind, Severity, Value};
 
-fn config() -> WriteOptions {
-    WriteOptions { storage: Storage::Raw, ..WriteOptions::default() }
+fn config() -> WriteConfig {
+    WriteConfig { storage: Storage::Raw, ..WriteConfig::default() }
 }
 
 fn findings(bytes: Vec<u8>) -> Vec<Finding> {
     let (trace, mut findings) =
-        (Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap(), Vec::new());
+        (Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap(), Vec::new());
     assert_eq!(trace.check(&mut |finding| findings.push(finding)).1, None);
     findings
 }
@@ -39,7 +39,7 @@ fn long_accesses_are_split_and_chained() {
     trace.instruction(0x1000, 0xa400_4020, Completion::Next, &[wide, tail]).unwrap(); // ld1b
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(findings(bytes.clone()), []);
-    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().records();
     records.seek(2).unwrap();
     let mut texts = Vec::new();
     while let Some((_, record)) = records.next_record().unwrap() {

@@ -1,13 +1,13 @@
 //! Real executions (QEMU, AArch64) through the event model into ASTF and back.
 
-use trackway_astf::{Level, Lower, ReadOptions, Storage, Trace, WriteOptions};
+use trackway_astf::{Level, Lower, ReadConfig, Storage, Trace, WriteConfig};
 use trackway_core::*;
 use trackway_testkit::output::Shared;
 use trackway_testkit::qemu::Run;
 
 use std::collections::BTreeMap;
 
-fn to_astf(run: &Run, config: WriteOptions) -> (Vec<u8>, Losses) {
+fn to_astf(run: &Run, config: WriteConfig) -> (Vec<u8>, Losses) {
     let mut source = run.events();
     let out = Shared::default();
     let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
@@ -23,7 +23,7 @@ fn to_astf(run: &Run, config: WriteOptions) -> (Vec<u8>, Losses) {
 
 /// Findings by rule.
 fn findings(bytes: &[u8]) -> BTreeMap<&'static str, u64> {
-    let trace = Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(bytes.to_vec()), ReadConfig::default()).unwrap();
     let mut rules = BTreeMap::new();
     let (_, damage) = trace.check(&mut |finding| *rules.entry(finding.rule.name).or_default() += 1);
     assert_eq!(damage, None);
@@ -60,7 +60,7 @@ fn merged(accesses: &[MemAccess], pc: u64) {
 }
 
 fn compare(run: &Run, bytes: Vec<u8>) {
-    let mut source = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().events();
+    let mut source = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().events();
     let mut batch = Batch::default();
     let (mut index, mut mem) = (0usize, 0usize);
     while source.fill(&mut batch).unwrap() {
@@ -101,9 +101,9 @@ fn user_programs_are_basic_and_keep_pcs_and_accesses() {
     let programs = [("bzip2", 6), ("fpmix", 0), ("lua", 2), ("minigzip", 127), ("qsortmix", 0), ("sigmt", 0)];
     for (name, without_address) in programs {
         let Some(run) = Run::corpus("aarch64", name) else { return };
-        let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
+        let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
         let (bytes, losses) = to_astf(&run, config);
-        let trace = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
+        let trace = Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap();
         assert_eq!(trace.header.level(), Level::Basic, "{name}");
         let mut expected = BTreeMap::new();
         if without_address > 0 {
@@ -120,9 +120,9 @@ fn user_programs_are_basic_and_keep_pcs_and_accesses() {
 #[test]
 fn the_bare_program_is_basic_plus() {
     let Some(run) = Run::corpus("bare", "aarch64-traps") else { return };
-    let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
+    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
     let (bytes, losses) = to_astf(&run, config);
-    let trace = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap();
     assert_eq!(trace.header.level(), Level::BasicPlus);
     assert_eq!(findings(&bytes), BTreeMap::new());
     // The last HVC turns the machine off: no handler is in the recording.
@@ -137,9 +137,9 @@ fn the_bare_program_is_basic_plus() {
 #[test]
 fn faulting_loads_have_no_address_and_a_context_follows() {
     let Some(run) = Run::corpus("aarch64", "sigmt") else { return };
-    let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
+    let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
     let (bytes, losses) = to_astf(&run, config);
-    let mut source = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().events();
+    let mut source = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().events();
     let lost = (Fate::Dropped, "addresses of faulting accesses", 20);
     assert!(losses.entries().any(|entry| entry == lost), "{losses}");
     let (mut faults, mut gaps) = (0, 0);

@@ -2,7 +2,7 @@
 
 use trackway_astf::rules::*;
 use trackway_astf::{
-    Checker, Context, ExtraEa, Field, Header, Instruction, Level, ReadOptions, Record, StringContinuation,
+    Checker, Context, ExtraEa, Field, Header, Instruction, Level, ReadConfig, Record, StringContinuation,
     StringRecord, Timestamp, Trap, TrapType,
 };
 use trackway_core::{Finding, Rule};
@@ -35,7 +35,7 @@ const MSR_SCTLR: u32 = 0xd518_1000;
 const VECTOR: u64 = 0xffff_8000_0000_0400;
 
 fn findings(records: &[Record]) -> Vec<Finding> {
-    let mut checker = Checker::new(ReadOptions::default());
+    let mut checker = Checker::new(ReadConfig::default());
     for (record, n) in records.iter().zip(0..) {
         checker.record(n * 32, &record.write());
     }
@@ -550,7 +550,7 @@ fn every_rule_has_a_case_and_a_name_of_its_own() {
 #[test]
 fn a_waived_rule_is_silent() {
     for Case { rule, bad, .. } in cases() {
-        let mut checker = Checker::new(ReadOptions::default());
+        let mut checker = Checker::new(ReadConfig::default());
         checker.waive(rule);
         for (record, n) in bad.iter().zip(0..) {
             checker.record(n * 32, &record.write());
@@ -695,7 +695,7 @@ fn every_reserved_bit_is_noted_and_no_other() {
         for bit in 8..256u32 {
             let mut words = record.write();
             words[bit as usize / 64] |= 1 << (bit % 64);
-            let mut checker = Checker::new(ReadOptions::default());
+            let mut checker = Checker::new(ReadConfig::default());
             checker.record(0, &words);
             let noted = checker.take().iter().any(|found| found.rule.name == RESERVED.name);
             let field = fields.iter().find(|field| (field.low..=field.high).contains(&bit)).expect("a field");

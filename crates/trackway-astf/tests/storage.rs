@@ -4,13 +4,13 @@ use std::io::{Read, Write};
 
 use trackway_astf::{Context, Header, Level, example};
 use trackway_astf::{
-    Instruction, RECORD, ReadOptions, Record, Storage, StringRecord, Trace, WriteOptions, Writer, copy,
+    Instruction, RECORD, ReadConfig, Record, Storage, StringRecord, Trace, WriteConfig, Writer, copy,
 };
 use trackway_core::{Batch, ErrorKind, EventKind, Input, Item, Items, Source};
 use trackway_testkit::lines::{filled, observed};
 
 /// A trace of `count` instructions that does not compress to nothing.
-fn trace(count: u64, config: &WriteOptions) -> Vec<u8> {
+fn trace(count: u64, config: &WriteConfig) -> Vec<u8> {
     let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), config).unwrap();
     writer.put(&Record::Context(Default::default())).unwrap();
     let mut noise = 1u64;
@@ -23,8 +23,8 @@ fn trace(count: u64, config: &WriteOptions) -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-fn config(storage: Storage) -> WriteOptions {
-    WriteOptions { storage, preset: 1, block: 1 << 16, ..WriteOptions::default() }
+fn config(storage: Storage) -> WriteConfig {
+    WriteConfig { storage, preset: 1, block: 1 << 16, ..WriteConfig::default() }
 }
 
 /// A stream that gives a few bytes at a time.
@@ -37,8 +37,8 @@ impl Read for Drip {
     }
 }
 
-fn pcs(input: Input, jobs: usize) -> trackway_core::Result<Vec<u64>> {
-    let mut source = Trace::open(input, ReadOptions { jobs, ..ReadOptions::default() })?.events();
+fn pcs(input: Input, threads: usize) -> trackway_core::Result<Vec<u64>> {
+    let mut source = Trace::open(input, ReadConfig { threads, ..ReadConfig::default() })?.events();
     let (mut batch, mut pcs) = (Batch::default(), Vec::new());
     while source.fill(&mut batch)? {
         pcs.extend(batch.events.iter().filter_map(|event| match event.kind {
@@ -57,10 +57,10 @@ fn every_form_reads_back_from_memory_and_from_a_stream() {
     let expected: Vec<u64> = (0..count).map(|n| 0x1000 + 4 * n).collect();
     for storage in ALL {
         let bytes = trace(count, &config(storage));
-        for jobs in [1, 3] {
-            assert_eq!(pcs(Input::from_vec(bytes.clone()), jobs).unwrap(), expected, "{storage:?}");
+        for threads in [1, 3] {
+            assert_eq!(pcs(Input::from_vec(bytes.clone()), threads).unwrap(), expected, "{storage:?}");
             let stream = Drip(std::io::Cursor::new(bytes.clone()), 1000);
-            assert_eq!(pcs(Input::Stream(Box::new(stream)), jobs).unwrap(), expected, "{storage:?}");
+            assert_eq!(pcs(Input::Stream(Box::new(stream)), threads).unwrap(), expected, "{storage:?}");
         }
     }
 }
@@ -84,12 +84,12 @@ fn several_streams_and_a_gzip_wrapper_are_read() {
     let mut header = head.to_vec();
     header[8] = 1;
     let padded = [&header[..], &xz(first), &[0; 8], &xz(second), &[0; 4]].concat();
-    for jobs in [1, 2] {
-        assert_eq!(pcs(Input::from_vec(padded.clone()), jobs).unwrap(), expected);
+    for threads in [1, 2] {
+        assert_eq!(pcs(Input::from_vec(padded.clone()), threads).unwrap(), expected);
     }
     header[8] = 3;
     let wrapped = [&header[..], &gzip(first), &gzip(second)].concat();
-    let trace = Trace::open(Input::from_vec(wrapped.clone()), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(wrapped.clone()), ReadConfig::default()).unwrap();
     assert_eq!(trace.storage, Storage::Gzip);
     assert_eq!(pcs(Input::from_vec(wrapped.clone()), 1).unwrap(), expected);
     // From a pipe that gives one byte, or a few, at a time.
@@ -105,11 +105,11 @@ fn several_streams_and_a_gzip_wrapper_are_read() {
 fn flags_that_are_not_true_are_told() {
     let mut bytes = example(Storage::Zlib);
     bytes[8] = 1;
-    let error = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap_err();
+    let error = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap_err();
     assert_eq!((error.offset, error.item, error.field), (8, "Header", "use_zlib"));
     let mut bytes = example(Storage::Xz);
     bytes[8] = 3;
-    assert!(Trace::open(Input::from_vec(bytes), ReadOptions::default()).is_err());
+    assert!(Trace::open(Input::from_vec(bytes), ReadConfig::default()).is_err());
     // Not compressed at all, whatever its first record is.
     for flags in [1, 3] {
         for first in [1, 3, 4] {
@@ -119,7 +119,7 @@ fn flags_that_are_not_true_are_told() {
             for input in
                 [Input::from_vec(bytes.clone()), Input::Stream(Box::new(std::io::Cursor::new(bytes)))]
             {
-                let mut records = Trace::open(input, ReadOptions::default()).unwrap().records();
+                let mut records = Trace::open(input, ReadConfig::default()).unwrap().records();
                 assert!(records.next_record().unwrap().is_some(), "the Header is there");
                 let error = records.next_record().unwrap_err();
                 assert_eq!((error.offset, error.item, error.field), (8, "Header", "compressed"), "{first}");
@@ -130,7 +130,7 @@ fn flags_that_are_not_true_are_told() {
     let mut bytes = example(Storage::Xz);
     bytes[8] = 0;
     let mut rules = Vec::new();
-    let trace = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap();
     trace.check(&mut |finding| rules.push(finding.rule.name));
     assert_eq!(rules.first(), Some(&"astf.compressed-flag"));
 }
@@ -141,11 +141,10 @@ fn recompression_keeps_every_bit_and_makes_the_flags_true() {
     raw[6] = 0x5a; // reserved16 of the Header
     raw[5 * RECORD + 1] = 0xfc; // reserved bits of the first instruction
     for storage in ALL {
-        let mut records =
-            Trace::open(Input::from_vec(raw.clone()), ReadOptions::default()).unwrap().records();
+        let mut records = Trace::open(Input::from_vec(raw.clone()), ReadConfig::default()).unwrap().records();
         let mut stored = Vec::new();
         assert_eq!(copy(&mut records, &mut stored, &config(storage)).unwrap(), 21);
-        let trace = Trace::open(Input::from_vec(stored), ReadOptions::default()).unwrap();
+        let trace = Trace::open(Input::from_vec(stored), ReadConfig::default()).unwrap();
         assert_eq!((trace.header.compressed, trace.header.use_zlib), storage.flags());
         let mut back = Vec::new();
         copy(&mut trace.records(), &mut back, &config(Storage::Raw)).unwrap();
@@ -156,19 +155,19 @@ fn recompression_keeps_every_bit_and_makes_the_flags_true() {
 #[test]
 fn xz_bytes_do_not_depend_on_the_number_of_threads() {
     let one = trace(20_000, &config(Storage::Xz));
-    let four = trace(20_000, &WriteOptions { jobs: 4, ..config(Storage::Xz) });
+    let four = trace(20_000, &WriteConfig { threads: 4, ..config(Storage::Xz) });
     assert_eq!(one, four);
-    let opened = Trace::open(Input::from_vec(one), ReadOptions::default()).unwrap();
+    let opened = Trace::open(Input::from_vec(one), ReadConfig::default()).unwrap();
     assert_eq!(opened.blocks, (20_001 * RECORD).div_ceil(1 << 16));
 }
 
 #[test]
 fn blocks_of_any_size_hold_whole_records() {
-    let odd = WriteOptions { block: 100_001, ..config(Storage::Xz) };
+    let odd = WriteConfig { block: 100_001, ..config(Storage::Xz) };
     let mut bytes = trace(20_000, &odd);
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().records();
     assert!(records.seek(15_000).is_ok_and(|number| number == 15_000), "damage before it is jumped over");
     assert!(records.next_record().unwrap().is_some());
 }
@@ -179,7 +178,7 @@ fn records_are_sought_through_the_index() {
     for storage in ALL {
         let bytes = trace(count, &config(storage));
         for wanted in [0, 1, 2, 2048, 2049, 2050, 9_999, 20_000, 20_001] {
-            let opened = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
+            let opened = Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap();
             let mut records = opened.records();
             assert_eq!(records.seek(wanted).unwrap(), wanted);
             let found = records.next_record().unwrap();
@@ -192,7 +191,7 @@ fn records_are_sought_through_the_index() {
                 None => panic!("{storage:?}: record {wanted} is missing"),
             }
         }
-        let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
+        let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().records();
         assert_eq!(records.seek(1 << 40).unwrap(), count + 2);
         assert!(records.next_record().unwrap().is_none());
     }
@@ -202,7 +201,7 @@ fn records_are_sought_through_the_index() {
 fn events_are_sought_and_begin_with_their_context() {
     for storage in ALL {
         let bytes = trace(20_000, &config(storage));
-        let mut source = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().events();
+        let mut source = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().events();
         assert_eq!(source.seek(12_345).unwrap(), 12_345);
         let mut batch = Batch::default();
         assert!(source.fill(&mut batch).unwrap());
@@ -228,7 +227,7 @@ fn events_that_are_sought_are_those_of_the_whole() {
         }
     }
     let bytes = writer.finish().unwrap();
-    let open = || Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap().events();
+    let open = || Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap().events();
     let vectors = |batch: &Batch| batch.contexts.last().map(|context| context.vector_bits);
     let mut batch = Batch::default();
     assert!(open().fill(&mut batch).unwrap());
@@ -248,8 +247,7 @@ fn events_behind_damage_are_sought() {
     bytes[middle] ^= 0xff;
     // Number and address of every instruction, and the errors that were stepped over.
     let all = |from: u64| {
-        let mut source =
-            Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap().events();
+        let mut source = Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap().events();
         assert!(source.seek(from).unwrap() <= from);
         let (mut batch, mut found, mut errors) = (Batch::default(), Vec::new(), 0);
         loop {
@@ -285,8 +283,8 @@ fn a_damaged_block_is_stepped_over() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    for jobs in [1, 2] {
-        let config = ReadOptions { jobs, ..ReadOptions::default() };
+    for threads in [1, 2] {
+        let config = ReadConfig { threads, ..ReadConfig::default() };
         let mut source = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
         let (mut batch, mut steps, mut gaps, mut last) = (Batch::default(), 0, 0, None);
         loop {
@@ -317,7 +315,7 @@ fn checking_and_copying_go_on_behind_a_damaged_block() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    let damaged = Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap();
+    let damaged = Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap();
     let mut places = Vec::new();
     let (count, error) = damaged.check(&mut |finding| places.push(finding.offset));
     let error = error.expect("the block is damaged");
@@ -330,10 +328,10 @@ fn checking_and_copying_go_on_behind_a_damaged_block() {
     assert_eq!(count, 20_002, "later records have their own numbers");
 
     let mut copied = Vec::new();
-    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().records();
     let found = copy(&mut records, &mut copied, &config(Storage::Raw)).unwrap_err();
     assert_eq!((found.kind, found.offset), (error.kind, error.offset));
-    let mut trace = Trace::open(Input::from_vec(copied.clone()), ReadOptions::default()).unwrap().records();
+    let mut trace = Trace::open(Input::from_vec(copied.clone()), ReadConfig::default()).unwrap().records();
     let (mut instructions, mut gaps) = (Vec::new(), Vec::new());
     while let Some((_, record)) = trace.next_record().unwrap() {
         match record {
@@ -348,15 +346,15 @@ fn checking_and_copying_go_on_behind_a_damaged_block() {
     let lost = 20_000 - instructions.len();
     assert!((1..=(1 << 16) / RECORD).contains(&lost), "no more than a block is lost: {lost}");
     let mut rules = Vec::new();
-    let trace = Trace::open(Input::from_vec(copied), ReadOptions::default()).unwrap();
+    let trace = Trace::open(Input::from_vec(copied), ReadConfig::default()).unwrap();
     assert_eq!(trace.check(&mut |finding| rules.push(finding.rule.name)).1, None);
     assert_eq!(rules.last(), Some(&"astf.context-at-discontinuity"));
 }
 
 /// All events, and the records as one stream, with the errors in both.
-fn everything(bytes: &[u8], jobs: usize) -> (Vec<String>, Vec<u8>, Option<std::io::ErrorKind>) {
+fn everything(bytes: &[u8], threads: usize) -> (Vec<String>, Vec<u8>, Option<std::io::ErrorKind>) {
     let open =
-        || Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions { jobs, ..ReadOptions::default() });
+        || Trace::open(Input::from_vec(bytes.to_vec()), ReadConfig { threads, ..ReadConfig::default() });
     let lines = match open() {
         Ok(trace) => filled(&mut trace.events()),
         Err(error) => vec![format!("error {error}")],
@@ -378,8 +376,8 @@ fn damage_is_told_alike_for_any_number_of_threads() {
         let mut damaged = bytes.clone();
         damaged[at] ^= 0x11;
         let expected = everything(&damaged, 1);
-        for jobs in [2, 3] {
-            assert!(everything(&damaged, jobs) == expected, "byte {at}, {jobs} threads");
+        for threads in [2, 3] {
+            assert!(everything(&damaged, threads) == expected, "byte {at}, {threads} threads");
         }
     }
 }
@@ -398,12 +396,12 @@ fn the_text_behind_the_header_is_found_for_any_number_of_threads() {
             .unwrap();
     }
     let bytes = writer.finish().unwrap();
-    for jobs in [1, 2, 3] {
+    for threads in [1, 2, 3] {
         let trace =
-            Trace::open(Input::from_vec(bytes.clone()), ReadOptions { jobs, ..ReadOptions::default() })
+            Trace::open(Input::from_vec(bytes.clone()), ReadConfig { threads, ..ReadConfig::default() })
                 .unwrap();
         assert!(trace.blocks > 3);
-        assert_eq!(trace.meta.comments, ["about"], "{jobs} threads");
+        assert_eq!(trace.meta.comments, ["about"], "{threads} threads");
     }
     assert!(everything(&bytes, 2) == everything(&bytes, 1));
 }
@@ -412,7 +410,7 @@ fn the_text_behind_the_header_is_found_for_any_number_of_threads() {
 fn any_amount_of_text_is_the_same_in_every_storage() {
     // 2 MB of it, and blocks that are larger than what is looked at.
     let write = |storage| {
-        let config = WriteOptions { block: 3 << 19, ..config(storage) };
+        let config = WriteConfig { block: 3 << 19, ..config(storage) };
         let mut writer = Writer::create(Vec::new(), Header::new(Level::Basic, false), &config).unwrap();
         for n in 0..70_000u64 {
             let mut text = StringRecord { size: 8, ..StringRecord::default() };
@@ -424,8 +422,8 @@ fn any_amount_of_text_is_the_same_in_every_storage() {
     let mut found = Vec::new();
     for storage in ALL {
         let bytes = write(storage);
-        for jobs in [1, 2] {
-            let config = ReadOptions { jobs, ..ReadOptions::default() };
+        for threads in [1, 2] {
+            let config = ReadConfig { threads, ..ReadConfig::default() };
             let stream = Input::Stream(Box::new(Drip(std::io::Cursor::new(bytes.clone()), 5000)));
             for input in [Input::from_vec(bytes.clone()), stream] {
                 found.push(Trace::open(input, config).unwrap().meta.comments.len());
@@ -467,11 +465,11 @@ fn any_number_of_empty_blocks_is_stepped_over() {
         b"YZ",
     ]
     .concat();
-    for jobs in [1, 2] {
-        assert_eq!(everything(&file, jobs).0, [""; 0], "{jobs} threads");
+    for threads in [1, 2] {
+        assert_eq!(everything(&file, threads).0, [""; 0], "{threads} threads");
     }
     let trace =
-        Trace::open(Input::from_vec(file), ReadOptions { jobs: 2, ..ReadOptions::default() }).unwrap();
+        Trace::open(Input::from_vec(file), ReadConfig { threads: 2, ..ReadConfig::default() }).unwrap();
     assert_eq!(trace.blocks, COUNT, "the index is good");
 }
 
@@ -490,9 +488,9 @@ fn an_index_that_lies_is_told() {
         lying[content..content + 3].copy_from_slice(&groups);
         let check = crc(&lying[index..footer - 4]);
         lying[footer - 4..footer].copy_from_slice(&check);
-        for jobs in [1, 2] {
-            let (lines, ..) = everything(&lying, jobs);
-            assert!(lines.iter().any(|line| line.starts_with("error")), "{what}, {jobs} threads");
+        for threads in [1, 2] {
+            let (lines, ..) = everything(&lying, threads);
+            assert!(lines.iter().any(|line| line.starts_with("error")), "{what}, {threads} threads");
         }
     }
 }
@@ -502,7 +500,7 @@ fn items_are_sought_past_damage_and_stopped_by_it() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    let items = || Trace::open(Input::from_vec(bytes.clone()), ReadOptions::default()).unwrap().items();
+    let items = || Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap().items();
     // Behind the damaged block: nothing of it is read.
     let (mut behind, mut item) = (items(), Item::default());
     assert_eq!(behind.seek(19_000).unwrap(), 19_000);
@@ -523,7 +521,7 @@ fn a_dictionary_that_asks_for_the_world_is_refused() {
     // A legacy stream whose header asks for a dictionary of 4 GiB.
     let mut bytes = example(Storage::LzmaAlone);
     bytes[RECORD + 1..RECORD + 5].fill(0xff);
-    let mut records = Trace::open(Input::from_vec(bytes), ReadOptions::default()).unwrap().records();
+    let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().records();
     assert!(records.seek(5).is_err());
 }
 
@@ -536,8 +534,8 @@ fn observers_see_the_same_events_for_any_number_of_threads() {
         raw.extend_from_slice(&one[3 * RECORD..]);
     }
     raw.truncate(raw.len() - 5);
-    let open = |bytes: &[u8], jobs| {
-        Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions { jobs, ..ReadOptions::default() })
+    let open = |bytes: &[u8], threads| {
+        Trace::open(Input::from_vec(bytes.to_vec()), ReadConfig { threads, ..ReadConfig::default() })
             .unwrap()
             .events()
     };
@@ -545,10 +543,10 @@ fn observers_see_the_same_events_for_any_number_of_threads() {
     let expected = filled(&mut source);
     assert!(expected.last().is_some_and(|line| line.starts_with("error")), "the cut is told");
     let census = source.census();
-    for jobs in 1..5 {
-        let mut source = open(&raw, jobs);
-        assert!(observed(&mut source) == expected, "{jobs} threads");
-        assert_eq!(source.census(), census, "{jobs} threads");
+    for threads in 1..5 {
+        let mut source = open(&raw, threads);
+        assert!(observed(&mut source) == expected, "{threads} threads");
+        assert_eq!(source.census(), census, "{threads} threads");
     }
     // Seeking first, and filling in between.
     let mut source = open(&raw, 2);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use trackway_astf::{
-    Completion, Context, Level, Lower, Producer, ReadOptions, Storage, Trace, Trap, TrapType, WriteOptions,
+    Completion, Context, Level, Lower, Producer, ReadConfig, Storage, Trace, Trap, TrapType, WriteConfig,
 };
 use trackway_core::{Batch, Input, MemAccess, MemKind, Output, Severity, Sink, Source, Value};
 use trackway_testkit::output::Shared;
@@ -41,7 +41,7 @@ fn range(access: MemAccess) -> MemAccess {
 impl Machine {
     fn new(plus: bool, timed: bool) -> Self {
         let level = if plus { Level::BasicPlus } else { Level::Basic };
-        let config = WriteOptions { storage: Storage::Raw, ..WriteOptions::default() };
+        let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
         let trace = Producer::create(Vec::new(), level, timed, &config).unwrap();
         let context = Context { pid_valid: true, pid: 7, ..Context::default() };
         let mut machine = Machine { trace, plus, timed, pc: 0x1000, context, time: 100, resume: Vec::new() };
@@ -239,7 +239,7 @@ impl Machine {
 }
 
 fn open(bytes: &[u8]) -> Trace {
-    Trace::open(Input::from_vec(bytes.to_vec()), ReadOptions::default()).unwrap()
+    Trace::open(Input::from_vec(bytes.to_vec()), ReadConfig::default()).unwrap()
 }
 
 fn findings(bytes: &[u8]) -> Vec<trackway_core::Finding> {
@@ -259,7 +259,7 @@ fn pour(source: &mut dyn Source, sink: &mut dyn Sink) -> String {
 
 fn lower(source: &mut dyn Source, level: Option<Level>) -> (Vec<u8>, String) {
     let out = Shared::default();
-    let config = WriteOptions { storage: Storage::Raw, level, ..WriteOptions::default() };
+    let config = WriteConfig { storage: Storage::Raw, level, ..WriteConfig::default() };
     let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
     let ledger = pour(source, &mut sink);
     (out.take(), ledger)
@@ -391,7 +391,7 @@ proptest! {
         to_stf(&bytes);
         let out = Shared::default();
         let mut source = open(&bytes).events();
-        let config = WriteOptions { storage: Storage::Raw, level, allow_nonconforming, ..WriteOptions::default() };
+        let config = WriteConfig { storage: Storage::Raw, level, allow_nonconforming, ..WriteConfig::default() };
         let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
         let mut batch = Batch::default();
         let poured = (|| {

@@ -1,27 +1,27 @@
 //! The state machine of the checker, record by record.
 
 use trackway_core::{Finding, Rule};
+use trackway_io::payload::Compression;
+use trackway_isa::arm::{Class, StateWrite};
 
 use super::group::Group;
-use crate::config::ReadOptions;
+use crate::config::ReadConfig;
 use crate::layout::{Field, Words};
 use crate::record::*;
 use crate::rules::*;
-use trackway_io::payload::Compression;
-use trackway_isa::arm::{Class, StateWrite};
 
 /// Checks records one by one.
 ///
 /// ```
-/// use trackway_astf::{Checker, ReadOptions, Header, Level, Timestamp};
-/// let mut checker = Checker::new(ReadOptions::default());
+/// use trackway_astf::{Checker, ReadConfig, Header, Level, Timestamp};
+/// let mut checker = Checker::new(ReadConfig::default());
 /// checker.record(0, &Header::new(Level::Basic, false).write());
 /// checker.record(32, &Timestamp { unit: 1, value0: 5, ..Timestamp::default() }.write());
 /// assert_eq!(checker.take()[0].rule.name, "astf.timestamps-flag");
 /// ```
 #[derive(Clone, Debug)]
 pub struct Checker {
-    pub(super) config: ReadOptions,
+    pub(super) config: ReadConfig,
     pub(super) level: Level,
     /// The Header's `timestamps`.
     timestamps: bool,
@@ -75,7 +75,7 @@ pub(super) struct SinceInstruction {
 
 impl Checker {
     /// A checker before the first record.
-    pub fn new(config: ReadOptions) -> Self {
+    pub fn new(config: ReadConfig) -> Self {
         Checker {
             config,
             level: Level::BasicPlus,

@@ -1,9 +1,10 @@
 //! Trap records against the instruction and the contexts around them.
 
+use trackway_isa::arm::{Class, exception_class};
+
 use super::checker::Checker;
 use crate::record::{Level, Trap, TrapType, syscall_codes};
 use crate::rules::*;
-use trackway_isa::arm::{Class, exception_class};
 
 /// True for exception classes that only an attempted instruction causes: system calls, Data Aborts, traps of an
 /// instruction. Others may come before there is one.

@@ -3,7 +3,7 @@
 use trackway_core::*;
 use trackway_isa::arm::memory::{self, Memory};
 
-use crate::ID;
+use crate::config::ID;
 use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::{
     Access, Attribute, ExtraEa, Instruction, Level, Record, StringContinuation, StringRecord, Timestamp,

@@ -7,7 +7,7 @@ use trackway_testkit::lines::observed;
 
 use super::Lift;
 use super::state::State;
-use crate::ID;
+use crate::config::ID;
 use crate::layout::{RECORD, to_bytes};
 use crate::record::{ExtraEa, Instruction, Level, StringContinuation, StringRecord, Timestamp};
 use crate::records::Records;

@@ -6,7 +6,7 @@ use trackway_isa::arm::{Class, StateWrite, state_write};
 use super::context::{apply, arm_level, context_record};
 use super::pending::{Pending, PendingStep};
 use super::{Lower, refused};
-use crate::ID;
+use crate::config::ID;
 use crate::producer::{Completion, Producer};
 use crate::record::{self, Level, Trap as TrapRecord, TrapType, syscall_codes};
 

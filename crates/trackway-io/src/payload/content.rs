@@ -41,7 +41,7 @@ pub struct ContentOptions {
     /// Content bytes that are available at once after opening, if there are as many.
     pub ahead: usize,
     /// Threads that decode .xz blocks.
-    pub jobs: usize,
+    pub threads: usize,
 }
 
 impl Payload {
@@ -66,12 +66,12 @@ impl Payload {
 
     /// Its content, the prefix included.
     pub fn content(self, options: ContentOptions) -> Content {
-        let ContentOptions { family, jobs, .. } = options;
+        let ContentOptions { family, threads, .. } = options;
         match self.0 {
             Bytes::Whole { bytes, prefix } => Content::of_whole(bytes, prefix, options),
             Bytes::Stream { prefix, stream } => {
                 let used = Arc::new(AtomicU64::new(prefix.len() as u64));
-                let decoder = Decoder::new(stream, family, jobs, used.clone());
+                let decoder = Decoder::new(stream, family, threads, used.clone());
                 let input = Input::Stream(Box::new(Cursor::new(prefix).chain(decoder)));
                 Content { used: Some(used), ..Content::raw(input) }
             }
@@ -100,13 +100,13 @@ struct IndexedXz {
     /// Bytes before the payload.
     prefix: usize,
     unit: u64,
-    jobs: usize,
+    threads: usize,
 }
 
 impl IndexedXz {
     /// Decodes blocks on threads, from number `first` on.
     fn blocks(&self, first: usize) -> Option<BlockDecoder> {
-        BlockDecoder::new((&self.bytes, self.prefix), &self.index, first, (self.unit, self.jobs))
+        BlockDecoder::new((&self.bytes, self.prefix), &self.index, first, (self.unit, self.threads))
     }
 
     fn cursor(&self, at: u64, end: u64) -> SharedRange {
@@ -132,12 +132,12 @@ impl Content {
     }
 
     fn of_whole(bytes: SharedBytes, prefix: usize, options: ContentOptions) -> Self {
-        let ContentOptions { family, unit, ahead, jobs } = options;
+        let ContentOptions { family, unit, ahead, threads } = options;
         let all = (*bytes).as_ref();
         let (mut start, end) = (all[..prefix].to_vec(), all.len());
         let index = if family == Family::Lzma { Index::read(&all[prefix..]) } else { None };
         let xz =
-            index.map(|index| IndexedXz { index, bytes: bytes.clone(), prefix, unit: unit as u64, jobs });
+            index.map(|index| IndexedXz { index, bytes: bytes.clone(), prefix, unit: unit as u64, threads });
         let mut blocks = xz.as_ref().and_then(|xz| xz.blocks(0));
         let used = Arc::new(AtomicU64::new(prefix as u64));
         let feed = if let Some(blocks) = &mut blocks {
@@ -152,7 +152,7 @@ impl Content {
             Feed::from_buffer(start)
         } else {
             let payload = SharedRange { bytes, at: prefix, end };
-            let decoder = Decoder::new(payload, family, jobs, used.clone());
+            let decoder = Decoder::new(payload, family, threads, used.clone());
             Feed::new(Input::Stream(Box::new(Cursor::new(start).chain(decoder))))
         };
         Content { feed, base: 0, blocks, xz, used: Some(used), size: Some(end as u64) }
@@ -258,7 +258,7 @@ impl Content {
         } else {
             // The decoder needs the stream header, which names the check of the blocks.
             let stream = xz.cursor(0, STREAM_HEADER as u64).chain(xz.cursor(block.at, xz.index.end));
-            let decoder = Decoder::inside_xz(stream, xz.index.len - block.start, xz.jobs, used.clone());
+            let decoder = Decoder::inside_xz(stream, xz.index.len - block.start, xz.threads, used.clone());
             Feed::new(Input::Stream(Box::new(decoder)))
         };
         self.used = Some(used);

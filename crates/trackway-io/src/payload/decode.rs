@@ -31,11 +31,11 @@ pub(super) enum Status {
 }
 
 impl Codec {
-    fn open(compression: Compression, jobs: usize) -> io::Result<Self> {
+    fn open(compression: Compression, threads: usize) -> io::Result<Self> {
         Ok(match compression {
-            Compression::Xz if jobs > 1 => Codec::Lzma(
+            Compression::Xz if threads > 1 => Codec::Lzma(
                 MtStreamBuilder::new()
-                    .threads(jobs as u32)
+                    .threads(threads as u32)
                     .memlimit_threading(THREADED_MEMORY_LIMIT)
                     .memlimit_stop(MEMORY_LIMIT)
                     .decoder()?,
@@ -87,7 +87,7 @@ impl Codec {
 pub(super) struct Decoder<R> {
     inner: R,
     family: Family,
-    jobs: usize,
+    threads: usize,
     /// The current stream; `None` between two.
     codec: Option<Codec>,
     /// Streams begun.
@@ -101,13 +101,13 @@ pub(super) struct Decoder<R> {
 }
 
 impl<R: BufRead> Decoder<R> {
-    pub(super) fn new(inner: R, family: Family, jobs: usize, used: Arc<AtomicU64>) -> Self {
-        Decoder { inner, family, jobs, codec: None, streams: 0, failed: None, used, left: None }
+    pub(super) fn new(inner: R, family: Family, threads: usize, used: Arc<AtomicU64>) -> Self {
+        Decoder { inner, family, threads, codec: None, streams: 0, failed: None, used, left: None }
     }
 
     /// A decoder inside an .xz stream that returns `left` bytes and then ends.
-    pub(super) fn inside_xz(inner: R, left: u64, jobs: usize, used: Arc<AtomicU64>) -> Self {
-        Decoder { left: Some(left), ..Self::new(inner, Family::Lzma, jobs, used) }
+    pub(super) fn inside_xz(inner: R, left: u64, threads: usize, used: Arc<AtomicU64>) -> Self {
+        Decoder { left: Some(left), ..Self::new(inner, Family::Lzma, threads, used) }
     }
 
     fn consume(&mut self, n: usize) {
@@ -137,7 +137,7 @@ impl<R: BufRead> Decoder<R> {
         if compression.family() != self.family {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        self.codec = Some(Codec::open(compression, self.jobs)?);
+        self.codec = Some(Codec::open(compression, self.threads)?);
         self.streams += 1;
         Ok(true)
     }

@@ -17,7 +17,7 @@ pub struct EncoderOptions {
     /// Blocks hold whole items of this many bytes, so that each can be entered at an item.
     pub unit: u64,
     /// Threads that encode blocks; the output does not depend on it.
-    pub jobs: usize,
+    pub threads: usize,
 }
 
 /// Encodes bytes; without a compression they pass through.
@@ -85,7 +85,7 @@ fn xz_stream(preset: u32, options: &EncoderOptions) -> io::Result<Stream> {
     let mut filters = Filters::new();
     filters.lzma2(&lzma);
     Ok(MtStreamBuilder::new()
-        .threads(options.jobs.clamp(1, 64) as u32)
+        .threads(options.threads.clamp(1, 64) as u32)
         .block_size(block)
         .filters(filters)
         .check(Check::Crc32)

@@ -48,24 +48,24 @@ impl BlockDecoder {
         (file, from): (&SharedBytes, usize),
         index: &Index,
         first: usize,
-        (unit, jobs): (u64, usize),
+        (unit, threads): (u64, usize),
     ) -> Option<Self> {
         let blocks = index.blocks.get(first..)?;
         let largest = blocks.iter().map(|block| block.len).max()?.max(1);
-        let jobs = jobs.min(blocks.len()).min((MEMORY_LIMIT / BUFFERS / largest) as usize);
-        if jobs < 2 || !blocks.iter().all(|block| block.start.is_multiple_of(unit)) {
+        let threads = threads.min(blocks.len()).min((MEMORY_LIMIT / BUFFERS / largest) as usize);
+        if threads < 2 || !blocks.iter().all(|block| block.start.is_multiple_of(unit)) {
             return None;
         }
         let lane = |n: usize| {
             let (sender, full) = sync_channel(1);
             let (spent, buffers) = channel();
-            let blocks: Vec<Block> = blocks.iter().skip(n).step_by(jobs).copied().collect();
+            let blocks: Vec<Block> = blocks.iter().skip(n).step_by(threads).copied().collect();
             let file = file.clone();
             let work = move || decode_lane(&(*file).as_ref()[from..], &blocks, &sender, &buffers);
             let thread = std::thread::Builder::new().spawn(work).ok()?;
             Some(Lane { full: Some(full), spent, thread: Some(thread) })
         };
-        let lanes = (0..jobs).map(lane).collect::<Option<Vec<Lane>>>()?;
+        let lanes = (0..threads).map(lane).collect::<Option<Vec<Lane>>>()?;
         Some(BlockDecoder { lanes, next: 0, count: blocks.len(), failed: None })
     }
 
