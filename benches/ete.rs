@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use trackway_bench::{Measure, run};
 use trackway_core::{Count, SharedBytes, Source};
-use trackway_ete::{Frames, Framing, Lift, Options, Piece, Reader, Snapshot, Trace};
+use trackway_ete::{Deframed, Frames, Framing, Options, Reader, Snapshot, TraceSource, lift};
 use trackway_image::Image;
 
 const PASSES: usize = 10;
@@ -29,7 +29,7 @@ fn main() {
     let in_memory = |path: &Path| Ok(Arc::clone(&files[path]));
     let mut snapshot = Snapshot::open(&folder).expect("a snapshot");
     let id = trace.config.trace_id;
-    let mut cold = || pick(snapshot.traces(&in_memory, &Image::default), id);
+    let mut cold = || pick(snapshot.sources(&in_memory, &Image::default), id);
     let mut measures = vec![
         Measure::new("full decode, warm", "instructions", || full(&trace, 1)).on_core(),
         Measure::new("full decode, cold", "instructions", || full(&cold(), 1)).on_core(),
@@ -53,25 +53,25 @@ fn main() {
     // The trace as it is, and eight of it in a row.
     for times in [1, 8] {
         let data = (*trace.data).as_ref().repeat(times);
-        let trace = Trace { data: Arc::new(data), ..trace.clone() };
-        let name = |jobs: usize| format!("full decode, {times} x the trace, threads: {jobs}");
-        let measure = |jobs| {
+        let trace = TraceSource { data: Arc::new(data), ..trace.clone() };
+        let name = |threads: usize| format!("full decode, {times} x the trace, threads: {threads}");
+        let measure = |threads| {
             let trace = &trace;
-            Measure::new(name(jobs), "instructions", move || full(trace, jobs))
+            Measure::new(name(threads), "instructions", move || full(trace, threads))
         };
         run(PASSES, vec![measure(1), measure(2)]).faster(&name(2), &name(1), Some(1.6));
     }
 }
 
 #[cfg(not(feature = "opencsd"))]
-fn opencsd<'a>(_: &Path, _: &'a Trace) -> Vec<Measure<'a>> {
+fn opencsd<'a>(_: &Path, _: &'a TraceSource) -> Vec<Measure<'a>> {
     trackway_testkit::skipped("OpenCSD (build with the feature opencsd; Debian: libopencsd-dev)");
     Vec::new()
 }
 
 /// The same by OpenCSD.
 #[cfg(feature = "opencsd")]
-fn opencsd<'a>(folder: &Path, trace: &'a Trace) -> Vec<Measure<'a>> {
+fn opencsd<'a>(folder: &Path, trace: &'a TraceSource) -> Vec<Measure<'a>> {
     use trackway_bench::opencsd::Decoder;
     let snapshot = Snapshot::open(folder).expect("a snapshot");
     let source = snapshot.sources.iter().find(|source| source.config.name == trace.config.name);
@@ -94,32 +94,32 @@ fn open(path: &Path) -> std::io::Result<SharedBytes> {
 }
 
 /// The one source that has packets.
-fn trace(folder: &Path) -> Trace {
+fn trace(folder: &Path) -> TraceSource {
     let mut snapshot = Snapshot::open(folder).expect("a snapshot");
-    let traces = snapshot.traces(&open, &Image::default);
+    let traces = snapshot.sources(&open, &Image::default);
     let ids = trackway_ete::ids(traces[0].framing, (*traces[0].data).as_ref());
     let busiest = ids.iter().max_by_key(|id| id.1).expect("an id").0;
     pick(traces, busiest)
 }
 
-fn pick(traces: Vec<Trace>, id: u8) -> Trace {
+fn pick(traces: Vec<TraceSource>, id: u8) -> TraceSource {
     traces.into_iter().find(|trace| trace.config.trace_id == id).expect("its source")
 }
 
 /// Instructions.
-fn full(trace: &Trace, jobs: usize) -> u64 {
-    let mut lift = Lift::new(vec![trace.clone()], Options { jobs, ..Options::default() });
+fn full(trace: &TraceSource, threads: usize) -> u64 {
+    let mut events = lift(vec![trace.clone()], &Options { threads, ..Options::default() });
     let mut count = Count::default();
-    while lift.observe(&mut count).expect("a good trace") {}
+    while events.observe(&mut count).expect("a good trace") {}
     count.0
 }
 
 /// Frames taken apart and packets read.
-fn packets(trace: &Trace) -> u64 {
+fn packets(trace: &TraceSource) -> u64 {
     let data = (*trace.data).as_ref();
     let reader = Reader::new(&trace.config.dialect);
     let mut frames = Frames::new(Framing::Coresight, data);
-    let mut piece = Piece::default();
+    let mut piece = Deframed::default();
     let (mut at, mut count, mut begun) = (0, 0, false);
     loop {
         let more = frames.pull(data, trace.config.trace_id, piece.bytes.len() + (1 << 16), &mut piece);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
 use trackway_core::Input;
-use trackway_ete::{Config, Framing, Lift, Options, TraceSource, frame};
+use trackway_ete::{Config, Framing, Options, TraceSource, frame, lift, lift_input};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{filled, observed};
 
@@ -56,17 +56,17 @@ fuzz_target!(|data: &[u8]| {
         _ => frame(&[(config.trace_id, &stream[..])]),
     };
     let trace = TraceSource { config, framing, data: Arc::new(stream), image: Arc::new(image) };
-    let lift = |options| Lift::new(vec![trace.clone()], options).with_parts_of(1);
+    let decode = |options| lift(vec![trace.clone()], &Options { min_part: Some(1), ..options });
     for show_withdrawn in [false, true] {
         let options = Options { show_withdrawn, ..Options::default() };
-        let one = filled(&mut lift(options));
-        assert_eq!(observed(&mut lift(Options { jobs: 2, ..options })), one);
+        let one = filled(&mut decode(options));
+        assert_eq!(observed(&mut decode(Options { threads: 2, ..options })), one);
     }
     let stream = Input::Stream(Box::new(std::io::Cursor::new((*trace.data).as_ref().to_vec())));
     if framing == Framing::Raw {
-        let mut as_it_comes =
-            Lift::from_input(trace.config.clone(), stream, Arc::clone(&trace.image), Options::default());
-        assert_eq!(filled(&mut as_it_comes), filled(&mut lift(Options::default())));
+        let mut from_stream =
+            lift_input(trace.config.clone(), stream, Arc::clone(&trace.image), &Options::default());
+        assert_eq!(filled(&mut from_stream), filled(&mut decode(Options::default())));
     }
-    filled(&mut lift(Options { show_withdrawn: true, strict: true, ..Options::default() }));
+    filled(&mut decode(Options { show_withdrawn: true, strict: true, ..Options::default() }));
 });

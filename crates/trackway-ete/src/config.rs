@@ -4,7 +4,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+use trackway_core::FormatId;
+
 use crate::profile::Profile;
+
+/// The format's name.
+pub(crate) const ID: FormatId = FormatId::new("ete");
 
 /// The registers that decoding looks at, by name (TRCIDR3 to 7 and 9 to 13 are kept but decide nothing).
 pub const REGISTERS: [&str; 17] = [
@@ -28,7 +34,8 @@ pub const REGISTERS: [&str; 17] = [
 ];
 
 /// How trace bytes are stored in a buffer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum Framing {
     /// The bytes of one trace unit as they are.
     #[default]
@@ -41,18 +48,8 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// By the word that a snapshot uses for it.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word.trim().to_ascii_lowercase().as_str() {
-            "source_data" => Framing::Raw,
-            "coresight" => Framing::Coresight,
-            "dstream_coresight" => Framing::Dstream,
-            _ => return None,
-        })
-    }
-
-    /// The word that a snapshot uses for it.
-    pub const fn word(self) -> &'static str {
+    /// The word that a snapshot uses.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Framing::Raw => "source_data",
             Framing::Coresight => "coresight",
@@ -61,22 +58,44 @@ impl Framing {
     }
 }
 
+impl std::str::FromStr for Framing {
+    type Err = ConfigError;
+
+    fn from_str(word: &str) -> Result<Self, ConfigError> {
+        let word = word.trim();
+        let all = [Framing::Raw, Framing::Coresight, Framing::Dstream];
+        let framing = all.into_iter().find(|framing| framing.as_str().eq_ignore_ascii_case(word));
+        let message = || format!("`{word}` is not one of source_data, coresight, dstream_coresight");
+        framing.ok_or_else(|| ConfigError { message: message() })
+    }
+}
+
+impl TryFrom<String> for Framing {
+    type Error = ConfigError;
+
+    fn try_from(word: String) -> Result<Self, ConfigError> {
+        word.parse()
+    }
+}
+
 /// How to decode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Number of threads; the events are the same for any number.
-    pub jobs: usize,
+    pub threads: usize,
     /// Stop where the program contradicts the trace.
     pub strict: bool,
     /// Show cancelled speculation and failed transactions, marked.
     pub show_withdrawn: bool,
     /// Offset of the oldest byte in a circular buffer.
     pub write_pointer: Option<u64>,
+    /// Minimum size in bytes of a part that a thread decodes; `None` for one whose overhead does not matter.
+    pub min_part: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { jobs: 1, strict: false, show_withdrawn: false, write_pointer: None }
+        Options { threads: 1, strict: false, show_withdrawn: false, write_pointer: None, min_part: None }
     }
 }
 
@@ -101,21 +120,21 @@ pub struct Dialect {
 
 /// A configuration that cannot be decoded, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable {
-    /// What is wrong.
-    pub what: String,
+pub struct ConfigError {
+    /// The reason.
+    pub message: String,
 }
 
-impl std::fmt::Display for Unusable {
+impl std::fmt::Display for ConfigError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.what)
+        f.write_str(&self.message)
     }
 }
 
-impl std::error::Error for Unusable {}
+impl std::error::Error for ConfigError {}
 
-pub(crate) fn unusable<T>(what: impl Into<String>) -> Result<T, Unusable> {
-    Err(Unusable { what: what.into() })
+pub(crate) fn refuse<T>(message: impl Into<String>) -> Result<T, ConfigError> {
+    Err(ConfigError { message: message.into() })
 }
 
 /// One trace unit, as its registers describe it.
@@ -161,7 +180,7 @@ impl Config {
         name: impl Into<String>,
         registers: BTreeMap<String, u64>,
         ete: Option<bool>,
-    ) -> Result<Self, Unusable> {
+    ) -> Result<Self, ConfigError> {
         let name = name.into();
         let get = |register: &str| registers.get(register).copied();
         let usual = |register: &str| {
@@ -175,17 +194,15 @@ impl Config {
         let (ete, minor) = version(get("TRCDEVARCH"), get("TRCIDR1"), ete)?;
         let instp0 = field(configr, 2, 1);
         if !ete && field(idr0, 2, 1) == 3 && instp0 != 0 {
-            return unusable(format!(
+            return refuse(format!(
                 "{name}: TRCCONFIGR.INSTP0 is {instp0}: load and store P0 is not decoded"
             ));
         }
         if !ete && field(configr, 10, 8) != 0 {
-            return unusable(format!(
-                "{name}: TRCCONFIGR.COND: conditional instruction trace is not decoded"
-            ));
+            return refuse(format!("{name}: TRCCONFIGR.COND: conditional instruction trace is not decoded"));
         }
         if !ete && field(configr, 17, 16) != 0 {
-            return unusable(format!("{name}: TRCCONFIGR.DA/DV: data trace is not decoded"));
+            return refuse(format!("{name}: TRCCONFIGR.DA/DV: data trace is not decoded"));
         }
         let size = |bytes: u64| match bytes {
             // ETE knows four bytes only; ETMv4 has what the register says.
@@ -228,7 +245,7 @@ impl Config {
 }
 
 /// Is it ETE, and which minor version? TRCDEVARCH tells best, then TRCIDR1, then the device's claim.
-fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result<(bool, u8), Unusable> {
+fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result<(bool, u8), ConfigError> {
     let of_idr1 = |idr1: u64| ((idr1 >> 8 & 0xf) as u8, (idr1 >> 4 & 0xf) as u8);
     match (devarch.map(|value| (value >> 12 & 0xf, (value >> 16 & 0xf) as u8)), idr1.map(of_idr1)) {
         (Some((5, revision)), _) => Ok((true, revision)),
@@ -237,108 +254,17 @@ fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result
         (_, Some((0xf, _))) | (None, None) if ete != Some(false) => Ok((true, 3)),
         (None, None) => Ok((false, 0)),
         (_, Some((major, minor))) => {
-            unusable(format!("TRCIDR1: architecture {major}.{minor} is neither ETMv4 nor ETE"))
+            refuse(format!("TRCIDR1: architecture {major}.{minor} is neither ETMv4 nor ETE"))
         }
         (Some((version, _)), None) => {
-            unusable(format!("TRCDEVARCH: architecture {version} is neither ETMv4 nor ETE"))
+            refuse(format!("TRCDEVARCH: architecture {version} is neither ETMv4 nor ETE"))
         }
     }
-}
-
-/// What a TOML file says: sources and how their bytes lie in the input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TomlConfig {
-    /// How the input is framed.
-    pub framing: Framing,
-    /// The trace units; one where the input is raw.
-    pub sources: Vec<Config>,
-}
-
-impl Default for TomlConfig {
-    /// A raw stream of an ETE 1.3 unit with the usual sizes.
-    fn default() -> Self {
-        let source = Config::from_registers("ete", BTreeMap::new(), Some(true));
-        TomlConfig { framing: Framing::Raw, sources: source.into_iter().collect() }
-    }
-}
-
-/// Reads the `[ete]` section: registers by name for one source, or `[[ete.sources]]` for several;
-/// `format` is `source_data` (raw bytes, the default), `coresight` or `dstream_coresight`.
-///
-/// ```
-/// let config = trackway_ete::read_toml("[ete]\nTRCIDR8 = 4\nTRCCONFIGR = 0x1001\n")?;
-/// assert_eq!((config.sources[0].max_spec, config.sources[0].return_stack), (4, true));
-/// # Ok::<(), trackway_ete::Unusable>(())
-/// ```
-pub fn read_toml(text: &str) -> Result<TomlConfig, Unusable> {
-    let root: toml::Table =
-        text.parse().map_err(|error: toml::de::Error| Unusable { what: error.to_string() })?;
-    let table = match root.get("ete") {
-        Some(toml::Value::Table(table)) => table,
-        Some(_) => return unusable("`ete` is not a section"),
-        None => &root,
-    };
-    let framing = match table.get("format").map(|value| value.as_str()) {
-        None => Framing::Raw,
-        Some(Some(word)) => match Framing::from_word(word) {
-            Some(framing) => framing,
-            None => {
-                return unusable(format!(
-                    "format `{word}` is none of source_data, coresight, dstream_coresight"
-                ));
-            }
-        },
-        Some(None) => return unusable("`format` is not a string"),
-    };
-    let sources = match table.get("sources") {
-        None => vec![source_of(table, 0)?],
-        Some(toml::Value::Array(array)) => array
-            .iter()
-            .enumerate()
-            .map(|(index, value)| match value {
-                toml::Value::Table(table) => source_of(table, index),
-                _ => unusable("`sources` is not a list of sections"),
-            })
-            .collect::<Result<_, _>>()?,
-        Some(_) => return unusable("`sources` is not a list of sections"),
-    };
-    Ok(TomlConfig { framing, sources })
-}
-
-/// One source: registers, `name`, `core`, `profile`.
-fn source_of(table: &toml::Table, index: usize) -> Result<Config, Unusable> {
-    let mut registers = BTreeMap::new();
-    let word = |key: &str| table.get(key).and_then(|value| value.as_str()).map(str::to_string);
-    for (key, value) in table {
-        let upper = key.to_uppercase();
-        if !upper.starts_with("TRC") {
-            const KEYS: [&str; 5] = ["format", "sources", "name", "core", "profile"];
-            if KEYS.contains(&key.as_str()) || value.is_table() {
-                continue;
-            }
-            return unusable(format!("`{key}` is not a register or a key of [ete]"));
-        }
-        let number = match value {
-            toml::Value::Integer(number) => u64::try_from(*number).ok(),
-            toml::Value::String(text) => number(text),
-            _ => None,
-        };
-        match number {
-            Some(number) => registers.insert(upper, number),
-            None => return unusable(format!("{key}: `{value}` is not a register value")),
-        };
-    }
-    let name = word("name").unwrap_or_else(|| if index == 0 { "ete".into() } else { format!("ete{index}") });
-    let mut config = Config::from_registers(name, registers, None)?;
-    config.core = word("core").unwrap_or_default();
-    config.profile =
-        word("profile").map_or(Profile::A, |profile| Profile::of(&profile, config.dialect.minor));
-    Ok(config)
 }
 
 /// Registers as a configuration that is read again.
 pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing: Framing) -> String {
-    let mut text = format!("[ete]\nformat = \"{}\"\n", framing.word());
+    let mut text = format!("[ete]\nformat = \"{}\"\n", framing.as_str());
     for (name, core, registers) in units {
         text += &format!("\n[[ete.sources]]\nname = \"{name}\"\ncore = \"{core}\"\n");
         for (register, value) in registers {
@@ -404,24 +330,10 @@ mod tests {
             Config::from_registers("x", registers.map(|(n, v)| (n.to_string(), v)).into(), None)
         };
         assert!(try_config(1).is_ok());
-        assert!(try_config(7).unwrap_err().what.contains("INSTP0"));
-        assert!(try_config(0x101).unwrap_err().what.contains("COND"));
-        assert!(try_config(0x1_0001).unwrap_err().what.contains("DA/DV"));
+        assert!(try_config(7).unwrap_err().message.contains("INSTP0"));
+        assert!(try_config(0x101).unwrap_err().message.contains("COND"));
+        assert!(try_config(0x1_0001).unwrap_err().message.contains("DA/DV"));
         let five = Config::from_registers("x", [("TRCIDR1".to_string(), 0x300)].into(), None);
-        assert!(five.unwrap_err().what.contains("neither"));
-    }
-
-    #[test]
-    fn toml_with_several_sources() {
-        let text = "[ete]\nformat = \"coresight\"\n[[ete.sources]]\nname = \"a\"\nTRCTRACEIDR = 0x10\n\
-                    [[ete.sources]]\nTRCTRACEIDR = \"0x11\"\ntrcidr8 = 3\n";
-        let config = read_toml(text).unwrap();
-        assert_eq!(config.framing, Framing::Coresight);
-        assert_eq!(config.sources.len(), 2);
-        assert_eq!((config.sources[0].name.as_str(), config.sources[0].trace_id), ("a", 0x10));
-        assert_eq!((config.sources[1].trace_id, config.sources[1].max_spec), (0x11, 3));
-        assert!(read_toml("[ete]\nTRCIDR0 = \"zero\"").is_err());
-        assert!(read_toml("[ete]\nfoo = 1").is_err());
-        assert!(read_toml("[ete]\nformat = \"x\"").is_err());
+        assert!(five.unwrap_err().message.contains("neither"));
     }
 }

@@ -80,7 +80,7 @@ impl Packets {
             self.current = None;
         }
         let Some(mut source) = self.sources.pop_front() else { return Ok(None) };
-        let Some(input) = source.open(self.options.write_pointer)? else { return Ok(None) };
+        let input = source.open(self.options.write_pointer)?;
         let config = source.config;
         let item = PacketItem::Source(config.name.clone());
         let placed = Placed { item, offset: input.offset(0), bytes: Vec::new(), len: 0 };

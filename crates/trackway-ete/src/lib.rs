@@ -24,7 +24,7 @@
 //! let mut bytes = Vec::new();
 //! packet.write(&config.dialect, &mut bytes);
 //! assert_eq!((length, packet.name(), &bytes[..]), (2, "Target Address", &[0x95, 0x2b][..]));
-//! # Ok::<(), trackway_ete::Unusable>(())
+//! # Ok::<(), trackway_ete::ConfigError>(())
 //! ```
 #![forbid(unsafe_code)]
 
@@ -35,19 +35,25 @@ pub mod encode;
 mod items;
 mod lift;
 mod lower;
+mod open;
 mod profile;
+mod rules;
+mod settings;
 mod transport;
 mod wire;
 
-pub use check::{RULES, check, check_packets};
-pub use config::{Config, Dialect, Framing, Options, REGISTERS, TomlConfig, Unusable, read_toml};
+pub use check::{check, check_packets};
+pub use config::{Config, ConfigError, Dialect, Framing, Options, REGISTERS};
 pub use decode::element::Element;
 pub use decode::elements::{Action, Elements};
 pub use items::{PacketItem, Packets, Placed, Text};
-pub use lift::Lift;
+pub use lift::{Lift, lift, lift_input};
 pub use lower::Lower;
+pub use open::{Ete, FORMAT};
 pub use profile::Profile;
-pub use transport::buffer::{BufferSettings, BufferStatus, Mode, TraceBuffer, TriggerMode};
+pub use rules::RULES;
+pub use settings::SourcesConfig;
+pub use transport::buffer::{BufferConfig, BufferStatus, Mode, TraceBuffer, TriggerMode};
 pub use transport::frames::read::{Deframed, Frames, ids};
 pub use transport::frames::write::{FrameWriter, frame};
 pub use transport::input::TraceSource;

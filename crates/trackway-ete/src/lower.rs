@@ -7,8 +7,8 @@ use trackway_core::*;
 use trackway_image::{Image, Memory, Space};
 use trackway_isa::Control;
 
-use crate::config::Unusable;
-use crate::encode::{Instruction, Registers, Settings, Unit};
+use crate::config::{ConfigError, ID};
+use crate::encode::{EncodeConfig, Instruction, Registers, Unit};
 use crate::transport::output::{UnitSink, WrittenSource};
 use crate::wire::context::ContextState;
 use crate::wire::exception::exception;
@@ -64,10 +64,10 @@ struct Lane {
 ///
 /// ```
 /// use trackway_core::*;
-/// use trackway_ete::{Lower, unit::Settings};
+/// use trackway_ete::{Lower, encode::EncodeConfig};
 ///
 /// let meta = Meta::new(FormatId::Astf, Isa::A64);
-/// let mut lower = Lower::new(&meta, &Settings::default(), vec![], Vec::new())?;
+/// let mut lower = Lower::new(&meta, &EncodeConfig::default(), vec![], Vec::new())?;
 /// let mut batch = Batch::default();
 /// batch.push(0, EventKind::Step(Step::new(0x1000, 0xd503_201f, 4))); // nop
 /// batch.push(0, EventKind::Step(Step::new(0x1004, 0x17ff_ffff, 4))); // b .-4
@@ -82,7 +82,7 @@ struct Lane {
 pub struct Lower<D> {
     out: D,
     lanes: Vec<Lane>,
-    settings: Settings,
+    config: EncodeConfig,
     images: Vec<Arc<Image>>,
     format: FormatId,
     isa: Isa,
@@ -93,18 +93,18 @@ impl<D: UnitSink> Lower<D> {
     /// Trace units that give their bytes to `out`. `images` has the program of each source, or one for all.
     pub fn new(
         meta: &Meta,
-        settings: &Settings,
+        config: &EncodeConfig,
         images: Vec<Arc<Image>>,
         out: D,
-    ) -> std::result::Result<Self, Unusable> {
+    ) -> std::result::Result<Self, ConfigError> {
         if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
-            let what = format!("ETE is for Arm; this trace is of {}", meta.isa.word());
-            return Err(Unusable { what });
+            let message = format!("ETE holds only Arm traces; this trace is {}", meta.isa);
+            return Err(ConfigError { message });
         }
         let mut lower = Lower {
             out,
             lanes: Vec::new(),
-            settings: settings.clone(),
+            config: config.clone(),
             images,
             format: meta.format,
             isa: meta.isa,
@@ -127,12 +127,12 @@ impl<D: UnitSink> Lower<D> {
     }
 
     /// Makes the lanes up to `n`.
-    fn lane(&mut self, n: usize) -> std::result::Result<(), Unusable> {
+    fn lane(&mut self, n: usize) -> std::result::Result<(), ConfigError> {
         while self.lanes.len() <= n {
             let n = self.lanes.len();
             let image = self.images.get(n).or(self.images.last()).cloned().unwrap_or_default();
-            let settings = self.settings.unit(n);
-            let mut model = self.settings.model;
+            let settings = self.config.unit(n);
+            let mut model = self.config.model;
             model.seed = model.seed.wrapping_add(n as u64);
             let program = (!image.is_empty()).then(|| Arc::clone(&image));
             let mut unit = Unit::new(settings.registers, model, program)?;
@@ -449,7 +449,7 @@ impl Lane {
     /// K10.5.2.13: which type of exception it is.
     fn exception_type(trap: &Trap, format: FormatId) -> u16 {
         // The numbers of the trace that is written here.
-        if let (FormatId::Ete, Some(cause @ 0..=31)) = (format, trap.cause) {
+        if let (ID, Some(cause @ 0..=31)) = (format, trap.cause) {
             return cause as u16;
         }
         match (trap.kind, trap.class) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trackway_ete::{
-    Address, AddressForm, Config, Context, Framing, Lift, Options, Packet, TraceInfo, TraceSource, frame,
+    Address, AddressForm, Config, Context, Framing, Options, Packet, TraceInfo, TraceSource, frame, lift,
 };
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::filled;
@@ -44,7 +44,7 @@ fn a_circular_buffer_of_frames() {
         let (config, image) = (config.clone(), Arc::clone(&image));
         let source = TraceSource { config, framing: Framing::Coresight, data: Arc::new(data), image };
         let write_pointer = write_pointer.map(|place| place as u64);
-        filled(&mut Lift::new(vec![source], Options { write_pointer, ..Options::default() }))
+        filled(&mut lift(vec![source], &Options { write_pointer, ..Options::default() }))
     };
     let shift = |line: &String, pointer: usize| {
         // Offsets are those in the buffer as it was dumped.

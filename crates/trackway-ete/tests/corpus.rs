@@ -6,7 +6,7 @@ mod corpus_support;
 
 use corpus_support::*;
 use trackway_core::{Count, Source};
-use trackway_ete::{Lift, Options, Snapshot};
+use trackway_ete::{Options, Snapshot, lift};
 use trackway_image::Image;
 use trackway_testkit::lines::{filled, observed};
 
@@ -286,29 +286,35 @@ fn packets_are_those_of_opencsd() {
     assert!(compared > 45_000, "{compared}");
 }
 
-/// All snapshots, each source by itself: parts of any size, on any number of threads, give what one gives.
+/// All snapshots, each source alone: parts of any size, on any number of threads, have the same events.
 #[test]
 fn the_number_of_threads_does_not_matter() {
     let Some(root) = corpus() else { return };
     for name in SNAPSHOTS {
         let mut snapshot = Snapshot::open(&root.join(name)).unwrap();
-        for trace in snapshot.traces(&open, &Image::default) {
-            let lift = |jobs| Lift::new(vec![trace.clone()], Options { jobs, ..Options::default() });
-            let one = filled(&mut lift(1));
+        for trace in snapshot.sources(&open, &Image::default) {
+            let decode = |threads, min_part| {
+                lift(vec![trace.clone()], &Options { threads, min_part, ..Options::default() })
+            };
+            let one = filled(&mut decode(1, None));
             let large = (*trace.data).as_ref().len() > 100_000;
             let ways: &[(usize, usize)] =
                 if large { &[(2, 1), (3, 20_000)] } else { &[(1, 1), (2, 1), (4, 900)] };
-            for &(jobs, part) in ways {
-                let many = observed(&mut lift(jobs).with_parts_of(part));
+            for &(threads, part) in ways {
+                let many = observed(&mut decode(threads, Some(part)));
                 let at = one.iter().zip(&many).position(|(a, b)| a != b);
-                assert_eq!(at.map(|n| (&one[n], &many[n])), None, "{name} with {jobs} threads, event {at:?}");
-                assert_eq!(one.len(), many.len(), "{name} with {jobs} threads");
+                assert_eq!(
+                    at.map(|n| (&one[n], &many[n])),
+                    None,
+                    "{name} with {threads} threads, event {at:?}"
+                );
+                assert_eq!(one.len(), many.len(), "{name} with {threads} threads");
             }
         }
     }
 }
 
-/// Packets by name are those that `Packets` gives, on any number of threads.
+/// The census has the packets that `Packets` returns, on any number of threads.
 #[test]
 fn packets_are_counted_by_name() {
     let Some(root) = corpus() else { return };
@@ -320,14 +326,14 @@ fn packets_are_counted_by_name() {
                 *expected.entry(name).or_insert(0u64) += 1;
             }
         }
-        for jobs in [1, 3] {
+        for threads in [1, 3] {
             let mut snapshot = Snapshot::open(&folder).unwrap();
-            let traces = snapshot.traces(&open, &Image::default);
-            let mut lift = Lift::new(traces, Options { jobs, ..Options::default() });
+            let traces = snapshot.sources(&open, &Image::default);
+            let mut events = lift(traces, &Options { threads, ..Options::default() });
             let mut count = Count::default();
-            while lift.observe(&mut count).unwrap() {}
+            while events.observe(&mut count).unwrap() {}
             let census: std::collections::BTreeMap<String, u64> =
-                lift.census().entries().map(|(name, count)| (name.to_string(), count)).collect();
+                events.census().entries().map(|(name, count)| (name.to_string(), count)).collect();
             assert_eq!(census, expected, "{name}");
         }
     }

@@ -99,7 +99,7 @@ fn trace(config: &Config, bytes: Vec<u8>, framing: Framing) -> TraceSource {
 
 /// All events and errors as lines.
 fn lines(trace: TraceSource, options: Options) -> Vec<String> {
-    filled(&mut Lift::new(vec![trace], options))
+    filled(&mut lift(vec![trace], &options))
 }
 
 fn parts(most: usize) -> impl Strategy<Value = Vec<(u8, u8, u16)>> {
@@ -196,51 +196,52 @@ fn the_number_of_threads_does_not_matter() {
         }
         let framed = frame(&[(5, &bytes[..7]), (unit.trace_id, &bytes)]);
         for show_withdrawn in [false, true] {
-            let options = |jobs| Options { jobs, show_withdrawn, ..Options::default() };
+            let options = |threads| Options { threads, show_withdrawn, ..Options::default() };
             for (data, framing) in [(&bytes, Framing::Raw), (&framed, Framing::Coresight)] {
                 let trace = trace(&unit, data.clone(), framing);
                 let one = lines(trace.clone(), options(1));
                 assert!(one.len() > 5_000, "{}", one.len());
-                for (jobs, part) in [(1, 1), (2, 1), (2, 500), (3, 4096), (5, 50)] {
-                    let mut lift = Lift::new(vec![trace.clone()], options(jobs)).with_parts_of(part);
-                    let many = observed(&mut lift);
+                for (threads, part) in [(1, 1), (2, 1), (2, 500), (3, 4096), (5, 50)] {
+                    let options_of_parts = Options { min_part: Some(part), ..options(threads) };
+                    let mut parallel = lift(vec![trace.clone()], &options_of_parts);
+                    let many = observed(&mut parallel);
                     let at = one.iter().zip(&many).position(|(a, b)| a != b);
-                    let case = format!("{jobs} threads, parts of {part}, MAXSPEC {max_spec}, {framing:?}");
+                    let case = format!("{threads} threads, parts of {part}, MAXSPEC {max_spec}, {framing:?}");
                     assert_eq!(at.map(|n| (&one[n], &many[n])), None, "{case}");
                     assert_eq!(one.len(), many.len(), "{case}");
-                    let mut serial = Lift::new(vec![trace.clone()], options(1));
+                    let mut serial = lift(vec![trace.clone()], &options(1));
                     filled(&mut serial);
-                    assert_eq!(lift.census(), serial.census(), "{case}");
+                    assert_eq!(parallel.census(), serial.census(), "{case}");
                 }
             }
         }
         let one = lines(trace(&unit, bytes.clone(), Framing::Raw), Options::default());
-        for (jobs, size) in [(1, 1 << 16), (1, 7), (2, 1000)] {
+        for (threads, size) in [(1, 1 << 16), (1, 7), (2, 1000)] {
             let input = Input::Stream(Box::new(Pieces(bytes.clone(), 0, size)));
-            let options = Options { jobs, ..Options::default() };
-            let mut lift = Lift::from_input(unit.clone(), input, image(), options).with_parts_of(100);
-            assert_eq!(observed(&mut lift), one, "in pieces of {size}");
+            let options = Options { threads, min_part: Some(100), ..Options::default() };
+            let mut events = lift_input(unit.clone(), input, image(), &options);
+            assert_eq!(observed(&mut events), one, "in pieces of {size}");
         }
     }
 }
 
-/// Both ways can be mixed: what was filled is not observed again.
+/// Filling and observing can be mixed: a filled batch is not observed again.
 #[test]
-fn observing_goes_on_where_filling_ended() {
+fn observing_continues_where_filling_ended() {
     let unit = config(0, 1);
     let kind = |n: u32| if n.is_multiple_of(50) { 240 } else { (n * 7 % 150) as u8 };
     let parts: Vec<_> = (0..40_000u32).map(|n| (kind(n), (n % 251) as u8, n as u16)).collect();
     let trace = trace(&unit, stream(&unit, &parts), Framing::Raw);
     let one = lines(trace.clone(), Options::default());
     for before in 0..4 {
-        let mut lift =
-            Lift::new(vec![trace.clone()], Options { jobs: 2, ..Options::default() }).with_parts_of(1);
+        let mut events =
+            lift(vec![trace.clone()], &Options { threads: 2, min_part: Some(1), ..Options::default() });
         let (mut batch, mut seen) = (Batch::default(), Lines::default());
         for _ in 0..before {
-            assert!(lift.fill(&mut batch).unwrap());
+            assert!(events.fill(&mut batch).unwrap());
             seen.observe(&batch);
         }
-        while lift.observe(&mut seen).unwrap() {}
+        while events.observe(&mut seen).unwrap() {}
         assert_eq!(seen.0, one);
     }
 }

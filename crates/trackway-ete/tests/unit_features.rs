@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_ete::encode::{
-    FifoModel, Implementation, Instruction, Model, Registers, Saved, Settings, SourceAddresses, Unit,
+    EncodeConfig, FifoModel, Implementation, Instruction, Model, Registers, Saved, SourceAddresses, Unit,
 };
 use trackway_ete::{
-    Config, ContextState, Framing, Lift, Lower, Mode, Options, Packet, PacketItem, Packets, Snapshot,
+    Config, ContextState, Framing, Lower, Mode, Options, Packet, PacketItem, Packets, Snapshot,
     SnapshotWriter, TraceBuffer, TraceSource, exception,
 };
 use trackway_image::{Image, Space};
@@ -235,8 +235,8 @@ fn events(process: &mut Process, count: usize) -> (Vec<Batch>, Meta) {
     (batches, Meta::new(FormatId::Stf, Isa::A64))
 }
 
-fn with_model(configr: u64, max_spec: u32, model: Model) -> Settings {
-    let mut settings = Settings { model, ..Settings::default() };
+fn with_model(configr: u64, max_spec: u32, model: Model) -> EncodeConfig {
+    let mut settings = EncodeConfig { model, ..EncodeConfig::default() };
     let implementation = Implementation { max_spec, ..Implementation::default() };
     settings.units[0].registers = Registers::new(&implementation).everything();
     settings.units[0].registers.put(&[("TRCCONFIGR", configr), ("TRCSYNCPR", 8)]);
@@ -365,7 +365,7 @@ fn marks_come_back_where_registers_ask_for_them() {
     {
         batches[0].events.insert(at, Event { offset: 0, kind });
     }
-    let found = |settings: &Settings| {
+    let found = |settings: &EncodeConfig| {
         let encoded = encode(&batches, &meta, settings, &image);
         let mut lift = lift(&encoded.config, &encoded.bytes[0], &image, Options::default());
         let mut text = String::new();
@@ -416,7 +416,7 @@ fn open(folder: &std::path::Path) -> Vec<TraceSource> {
     assert!(snapshot.notes.is_empty(), "{:?}", snapshot.notes);
     let read =
         |path: &std::path::Path| -> std::io::Result<SharedBytes> { Ok(Arc::new(std::fs::read(path)?)) };
-    snapshot.traces(&read, &Image::default)
+    snapshot.sources(&read, &Image::default)
 }
 
 /// Three cores into one buffer of frames, by turns.
@@ -428,9 +428,9 @@ fn several_cores_in_frames() {
         let mut processes = bases.map(|base| Process::new(base, 1));
         let mut meta = Meta::new(FormatId::Stf, Isa::A64);
         meta.sources = vec!["a".into(), "b".into(), "c".into()];
-        let settings = Settings { framing, ..Settings::default() };
+        let settings = EncodeConfig { framing, ..EncodeConfig::default() };
         let ids = (0..3).map(|n| settings.unit(n).registers.get("TRCTRACEIDR") as u8).collect();
-        let folder = folder(framing.word());
+        let folder = folder(framing.as_str());
         let writer = SnapshotWriter::create(&folder, framing, None, ids).unwrap();
         let mut lower = Lower::new(&meta, &settings, images.clone(), writer).unwrap();
         let all: Vec<Vec<Batch>> = processes.iter_mut().map(|process| events(process, 9_000).0).collect();
@@ -448,7 +448,7 @@ fn several_cores_in_frames() {
             assert_eq!(trace.framing, framing);
             let image = Arc::clone(&trace.image);
             let name = trace.config.name.clone();
-            let found = decode(&mut Lift::new(vec![trace], Options::default()), &image);
+            let found = decode(&mut trackway_ete::lift(vec![trace], &Options::default()), &image);
             same(&found.pcs, &process.truth, &format!("{framing:?} {name}"));
         }
     }

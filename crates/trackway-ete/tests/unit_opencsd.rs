@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{EncodeConfig, Implementation, Model, Registers, SourceAddresses};
 use trackway_ete::{Framing, Lower, Snapshot, SnapshotWriter};
 use trackway_image::Image;
 use unit_support::*;
@@ -77,7 +77,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 /// Writes a snapshot folder as `convert` does.
-fn write(folder: &Path, subject: &Subject, settings: &Settings) {
+fn write(folder: &Path, subject: &Subject, settings: &EncodeConfig) {
     let id = settings.unit(0).registers.get("TRCTRACEIDR") as u8;
     let writer = SnapshotWriter::create(folder, settings.framing, settings.buffer, vec![id]).unwrap();
     let mut lower = Lower::new(&subject.meta, settings, vec![Arc::clone(&subject.image)], writer).unwrap();
@@ -92,14 +92,14 @@ fn ours(folder: &Path) -> Vec<u64> {
     let mut snapshot = Snapshot::open(folder).unwrap();
     assert!(snapshot.notes.is_empty(), "{:?}", snapshot.notes);
     let open = |path: &Path| -> std::io::Result<SharedBytes> { Ok(Arc::new(std::fs::read(path)?)) };
-    let traces = snapshot.traces(&open, &Image::default);
+    let traces = snapshot.sources(&open, &Image::default);
     let image = Arc::clone(&traces[0].image);
-    let mut lift = trackway_ete::Lift::new(traces, Default::default());
+    let mut lift = trackway_ete::lift(traces, &Default::default());
     decode(&mut lift, &image).pcs
 }
 
 /// With filters `whole` is false: then it is enough that both find the same.
-fn judge(subject: &Subject, what: &str, settings: &Settings, whole: bool) {
+fn judge(subject: &Subject, what: &str, settings: &EncodeConfig, whole: bool) {
     let folder = folder(&format!("{}_{what}", subject.name));
     write(&folder, subject, settings);
     let what = format!("{} {what}", subject.name);
@@ -115,8 +115,8 @@ fn judge(subject: &Subject, what: &str, settings: &Settings, whole: bool) {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-fn settings(implementation: Implementation, configr: u64, model: Model) -> Settings {
-    let mut settings = Settings { model, ..Settings::default() };
+fn settings(implementation: Implementation, configr: u64, model: Model) -> EncodeConfig {
+    let mut settings = EncodeConfig { model, ..EncodeConfig::default() };
     settings.units[0].registers = Registers::new(&implementation).everything();
     settings.units[0].registers.set("TRCCONFIGR", configr);
     settings
@@ -167,7 +167,7 @@ fn opencsd_takes_our_frames() {
         return;
     }
     let Some(subject) = subject("aarch64", "sigmt", 20_000) else { return };
-    let settings = Settings { framing: Framing::Coresight, ..Settings::default() };
+    let settings = EncodeConfig { framing: Framing::Coresight, ..EncodeConfig::default() };
     judge(&subject, "coresight", &settings, true);
 }
 
@@ -179,9 +179,9 @@ fn opencsd_on_all_programs() {
     }
     for name in ["sigmt", "minigzip", "fpmix", "qsortmix", "lua", "bzip2"] {
         let Some(subject) = subject("aarch64", name, 120_000) else { return };
-        judge(&subject, "usual", &Settings::default(), true);
+        judge(&subject, "usual", &EncodeConfig::default(), true);
         let middle = subject.shown[subject.shown.len() / 2];
-        let mut settings = Settings::default();
+        let mut settings = EncodeConfig::default();
         let registers = &mut settings.units[0].registers;
         *registers = registers.clone().exclude(middle & !0xff, middle | 0xff);
         judge(&subject, "exclude", &settings, false);
@@ -199,7 +199,7 @@ fn opencsd_on_aarch32() {
     }
     let Program { image, meta, batches, pcs: shown, .. } = program("arm-mix/arm-mix", Isa::A32);
     let subject = Subject { name: "arm-mix".into(), meta, batches, image, shown };
-    judge(&subject, "usual", &Settings::default(), true);
+    judge(&subject, "usual", &EncodeConfig::default(), true);
     judge(
         &subject,
         "spec",
@@ -216,7 +216,7 @@ fn opencsd_on_two_cores_in_frames() {
     }
     let Some(one) = subject("aarch64", "sigmt", 20_000) else { return };
     let Some(two) = subject("aarch64", "fpmix", 20_000) else { return };
-    let settings = Settings { framing: Framing::Coresight, ..Settings::default() };
+    let settings = EncodeConfig { framing: Framing::Coresight, ..EncodeConfig::default() };
     let folder = folder("two_cores");
     let writer = SnapshotWriter::create(&folder, settings.framing, None, vec![0x10, 0x11]).unwrap();
     let mut meta = one.meta.clone();

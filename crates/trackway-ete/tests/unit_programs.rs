@@ -5,7 +5,7 @@ mod unit_support;
 
 use trackway_core::*;
 use trackway_ete::Options;
-use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{EncodeConfig, Implementation, Model, Registers, SourceAddresses};
 use unit_support::*;
 
 fn both() -> [Program; 2] {
@@ -36,7 +36,7 @@ fn our_programs_under_all_options() {
                             sync_unresolved: tried.is_multiple_of(2),
                             ..Model::default()
                         };
-                        let mut settings = Settings { model, ..Settings::default() };
+                        let mut settings = EncodeConfig { model, ..EncodeConfig::default() };
                         let registers = &mut settings.units[0].registers;
                         *registers = Registers::new(&implementation).everything();
                         registers.put(&[("TRCCONFIGR", configr), ("TRCSYNCPR", 8 + tried % 3)]);
@@ -62,7 +62,7 @@ fn our_programs_under_all_options() {
 #[test]
 fn both_instruction_sets_are_in_the_trace() {
     let program = program("arm-mix/arm-mix", Isa::A32);
-    let encoded = encode(&program.batches, &program.meta, &Settings::default(), &program.image);
+    let encoded = encode(&program.batches, &program.meta, &EncodeConfig::default(), &program.image);
     let bits = encoded.bytes[0].len() as f64 * 8.0 / program.pcs.len() as f64;
     assert!(bits < 1.5, "{bits} bits per instruction");
     let mut lift = lift(&encoded.config, &encoded.bytes[0], &program.image, Options::default());
@@ -81,11 +81,11 @@ fn both_instruction_sets_are_in_the_trace() {
 #[test]
 fn decoded_events_are_encoded_again() {
     for program in both() {
-        let first = encode(&program.batches, &program.meta, &Settings::default(), &program.image);
+        let first = encode(&program.batches, &program.meta, &EncodeConfig::default(), &program.image);
         let mut decoder = lift(&first.config, &first.bytes[0], &program.image, Options::default());
         let meta = decoder.meta().clone();
         let events = batches(&mut decoder);
-        let mut settings = Settings::default();
+        let mut settings = EncodeConfig::default();
         settings.model =
             Model { mispredict: 80, source_addresses: SourceAddresses::Sometimes, ..settings.model };
         let registers =

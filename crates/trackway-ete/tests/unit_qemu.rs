@@ -5,7 +5,7 @@ mod unit_support;
 
 use trackway_core::*;
 use trackway_ete::Options;
-use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{EncodeConfig, Implementation, Model, Registers, SourceAddresses};
 use unit_support::*;
 
 const RUNS: [(&str, &str); 7] = [
@@ -18,8 +18,8 @@ const RUNS: [(&str, &str); 7] = [
     ("aarch64", "bzip2"),
 ];
 
-fn settings(implementation: &Implementation, configr: u64, model: Model) -> Settings {
-    let mut settings = Settings { model, ..Settings::default() };
+fn settings(implementation: &Implementation, configr: u64, model: Model) -> EncodeConfig {
+    let mut settings = EncodeConfig { model, ..EncodeConfig::default() };
     settings.units[0].registers = Registers::new(implementation).everything();
     settings.units[0].registers.set("TRCCONFIGR", configr);
     settings
@@ -147,7 +147,7 @@ struct Point {
 }
 
 impl Point {
-    fn settings(&self, seed: u64) -> Settings {
+    fn settings(&self, seed: u64) -> EncodeConfig {
         let implementation =
             Implementation { max_spec: self.max_spec, commopt: self.commopt, ..Implementation::default() };
         let bit = |set: bool, at: u32| u64::from(set) << at;
@@ -178,7 +178,7 @@ impl Point {
         let encoded = encode(&subject.batches, &subject.meta, &self.settings(seed), &subject.image);
         let bytes = &encoded.bytes[0];
         let what = format!("{} {self:?} seed {seed}", subject.name);
-        let options = Options { jobs: 1 + seed as usize % 3, ..Options::default() };
+        let options = Options { threads: 1 + seed as usize % 3, ..Options::default() };
         let decoded = decode(&mut lift(&encoded.config, bytes, &subject.image, options), &subject.image);
         same(&decoded.pcs, expected, &what);
         // Slow indeed: for some of the points.
@@ -318,20 +318,20 @@ fn many_synchronisations_and_any_number_of_threads() {
             settings.units[0].registers.set("TRCSYNCPR", 8);
             let encoded = encode(&subject.batches, &subject.meta, &settings, &subject.image);
             assert!(encoded.counts.synchronisations > 200, "{}", encoded.counts.synchronisations);
-            let text = |jobs| {
-                let options = Options { jobs, show_withdrawn: true, ..Options::default() };
+            let text = |threads| {
+                let options = Options { threads, show_withdrawn: true, ..Options::default() };
                 let mut lift = lift(&encoded.config, &encoded.bytes[0], &subject.image, options);
                 let mut lines = Lines::default();
                 while lift.observe(&mut lines).unwrap() {}
-                if jobs > 1 {
+                if threads > 1 {
                     assert!(lines.parts > 4, "{name}: {} parts", lines.parts);
                 }
                 lines.text
             };
             let one = text(1);
             assert!(one.lines().count() > 10_000);
-            for jobs in [2, 3, 8] {
-                assert!(one == text(jobs), "{name}, model {n}: {jobs} threads give other events");
+            for threads in [2, 3, 8] {
+                assert!(one == text(threads), "{name}, model {n}: {threads} threads give other events");
             }
         }
     }

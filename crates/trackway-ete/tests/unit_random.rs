@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use slow::Out;
 use trackway_core::*;
-use trackway_ete::encode::{Implementation, Model, Registers, Settings, SourceAddresses};
+use trackway_ete::encode::{EncodeConfig, Implementation, Model, Registers, SourceAddresses};
 use trackway_ete::{Config, Options};
 use trackway_image::Image;
 use trackway_testkit::random::Numbers;
@@ -17,7 +17,7 @@ use unit_support::*;
 use walks::{Habits, Program, Walk, walk};
 
 /// Random options of a unit; Q elements and overflows lose instructions and are not among them.
-fn settings(numbers: &mut Numbers) -> Settings {
+fn settings(numbers: &mut Numbers) -> EncodeConfig {
     let mut flip = |n: u64| numbers.below(n) == 0;
     let implementation = Implementation {
         minor: 3,
@@ -42,7 +42,7 @@ fn settings(numbers: &mut Numbers) -> Settings {
         sync_unresolved: numbers.one_in(2),
         ..Model::default()
     };
-    let mut settings = Settings { model, ..Settings::default() };
+    let mut settings = EncodeConfig { model, ..EncodeConfig::default() };
     let registers = &mut settings.units[0].registers;
     *registers = Registers::new(&Implementation { max_spec, ..implementation }).everything();
     registers.put(&[("TRCCONFIGR", configr), ("TRCSYNCPR", 8), ("TRCCCCTLR", numbers.below(20))]);
@@ -121,7 +121,7 @@ fn compare(found: &[Out], expected: &[Out], what: &str) {
     }
 }
 
-fn made(seed: u64, habits: Habits) -> (Walk, Arc<Image>, Settings) {
+fn made(seed: u64, habits: Habits) -> (Walk, Arc<Image>, EncodeConfig) {
     let mut numbers = Numbers(seed);
     let program = Program::new(&mut numbers);
     let settings = settings(&mut numbers);

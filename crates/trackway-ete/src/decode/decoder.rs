@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trackway_core::{Error, ErrorKind, GapReason};
 use trackway_image::Image;
 
-use super::census::Census;
+use super::counts::PacketCounts;
 use super::element::Element;
 use super::elements::{Action, Elements};
 use super::flow::{Analyser, Flow};
@@ -56,7 +56,7 @@ struct Stages {
     /// Bytes before the first Trace Info: the offset of the first, and their number.
     unused: Option<(u64, u64)>,
     goal: Goal,
-    census: Census,
+    counts: PacketCounts,
 }
 
 impl Decoder {
@@ -69,7 +69,7 @@ impl Decoder {
             actions: Vec::new(),
             unused: None,
             goal: Goal::None,
-            census: Census::default(),
+            counts: PacketCounts::default(),
         };
         Decoder { walk: Walk::new(Reader::new(&config.dialect)), stages }
     }
@@ -78,7 +78,7 @@ impl Decoder {
     pub(crate) fn reset(&mut self) {
         self.set_state(State::default());
         self.stages.flow.out.clear();
-        self.stages.census = Census::default();
+        self.stages.counts = PacketCounts::default();
     }
 
     /// The events.
@@ -87,12 +87,12 @@ impl Decoder {
     }
 
     /// Packets read so far.
-    pub(crate) fn census(&self) -> &Census {
-        &self.stages.census
+    pub(crate) fn counts(&self) -> &PacketCounts {
+        &self.stages.counts
     }
 
-    pub(crate) fn census_mut(&mut self) -> &mut Census {
-        &mut self.stages.census
+    pub(crate) fn counts_mut(&mut self) -> &mut PacketCounts {
+        &mut self.stages.counts
     }
 
     /// True if `state` is the state of this decoder.
@@ -201,7 +201,7 @@ impl Visit for Stages {
         if !self.elements.is_started() {
             return false;
         }
-        self.census.add(header);
+        self.counts.add(header);
         let (count, bits) = Atoms { header }.get();
         if self.config.max_spec == 0 && self.speculation.is_idle() {
             // Every atom is committed at once, and nothing waits before it.
@@ -222,9 +222,9 @@ impl Visit for Stages {
     #[inline(always)]
     fn packet(&mut self, packet: &Packet, first: u8, length: usize, offset: u64) -> Result<(), Error> {
         match packet {
-            Packet::Discard => self.census.add_discard(),
-            Packet::Overflow => self.census.add_overflow(),
-            _ => self.census.add(first),
+            Packet::Discard => self.counts.add_discard(),
+            Packet::Overflow => self.counts.add_overflow(),
+            _ => self.counts.add(first),
         }
         if let Packet::Address(address) = packet
             && self.elements.is_started()

@@ -39,7 +39,7 @@ pub enum Action {
 ///     elements.decode(&packet, &config, &mut actions).unwrap();
 /// }
 /// assert_eq!(actions[1], Action::Emit(Element::TraceOn));
-/// # Ok::<(), trackway_ete::Unusable>(())
+/// # Ok::<(), trackway_ete::ConfigError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Elements {

@@ -2,7 +2,7 @@
 //! K10.5.4) and [`flow`] (K10.5.5). [`decoder`] joins them, [`source`] runs it over one source, [`parallel`] over
 //! several parts of one.
 
-pub(crate) mod census;
+pub(crate) mod counts;
 pub(crate) mod decoder;
 pub(crate) mod element;
 pub(crate) mod elements;

@@ -251,6 +251,11 @@ impl Output {
         !self.finished.is_empty()
     }
 
+    /// A complete batch or an error is there.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.is_ready() || self.error.is_some()
+    }
+
     /// Takes the oldest complete batch, or the error after the last one.
     pub(crate) fn take(&mut self) -> Result<Option<Finished>> {
         match (self.finished.pop_front(), &mut self.error) {

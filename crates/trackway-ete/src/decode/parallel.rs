@@ -6,70 +6,48 @@
 //! the states are equal there, the rest of the part is taken as it is; if not, the part is decoded again. So the
 //! result never depends on the number of threads.
 
-use std::sync::Arc;
+use trackway_core::{Pool, Seen, Show, in_parts};
 
-use trackway_core::{Observer, Spare, in_order};
-use trackway_image::Image;
-
-use super::census::Census;
+use super::counts::PacketCounts;
 use super::decoder::{Decoder, Goal, State};
-use super::output::{Finished, Output, Unsettled};
-use crate::config::{Config, Options};
-use crate::wire::scan::{SYNC_LEN, Stop, Window, find_sync};
+use super::output::{Output, Unsettled};
+use crate::wire::scan::{self, SYNC_LEN, Stop, find_sync};
 
 /// Window per thread in bytes, and the maximum of all where Alignment Syncs are rare.
 pub(crate) const WINDOW: usize = 1 << 18;
 pub(crate) const LARGEST: usize = 1 << 24;
 
 /// Minimum size of a part in a window: several parts per thread even out the load.
-pub(crate) fn part(window: usize, jobs: usize) -> usize {
-    (window / (jobs * 32)).clamp(1 << 12, 1 << 16)
+pub(crate) fn min_part(window: usize, threads: usize) -> usize {
+    (window / (threads * 32)).clamp(1 << 12, 1 << 16)
 }
 
 /// The ends of parts: the ends of Alignment Syncs.
-pub(crate) fn cuts(bytes: &[u8], from: usize, part: usize) -> Vec<usize> {
+pub(crate) fn cuts(bytes: &[u8], from: usize, min_part: usize) -> Vec<usize> {
     let mut cuts = Vec::new();
     let mut at = from;
-    while let Some(cut) = find_sync(bytes, (at + part).saturating_sub(SYNC_LEN).max(from)) {
+    while let Some(cut) = find_sync(bytes, (at + min_part).saturating_sub(SYNC_LEN).max(from)) {
         cuts.push(cut);
         at = cut;
     }
     cuts
 }
 
-/// An observer whose batches get their source and their number.
-pub(crate) struct Numbered<'o> {
-    pub(crate) observer: &'o mut dyn Observer,
-    pub(crate) source: u16,
-    /// Number of instructions so far.
-    pub(crate) instructions: &'o mut u64,
-}
-
-impl Numbered<'_> {
-    /// Shows one batch.
-    pub(crate) fn observe(&mut self, finished: &mut Finished) {
-        let Finished { batch, instructions } = finished;
-        (batch.source, batch.first_instruction) = (self.source, *self.instructions);
-        *self.instructions += *instructions;
-        self.observer.observe(batch);
-    }
-
-    /// Shows all complete batches; there is no error after them.
-    fn observe_all(&mut self, output: &mut Output) {
-        while let Ok(Some(mut finished)) = output.take() {
-            self.observe(&mut finished);
-            output.recycle(finished.batch);
-        }
+/// Shows all complete batches; there is no error after them.
+fn show_all(show: &mut Show<'_>, output: &mut Output) {
+    while let Ok(Some(mut finished)) = output.take() {
+        show.batch(&mut finished.batch, finished.instructions);
+        output.recycle(finished.batch);
     }
 }
 
-/// The input of all parts.
-pub(crate) struct Parts<'p, W> {
-    pub(crate) config: &'p Arc<Config>,
-    pub(crate) image: &'p Arc<Image>,
-    pub(crate) options: &'p Options,
-    pub(crate) pool: &'p Spare<Decoder>,
+/// A window whose parts are decoded on several threads.
+pub(crate) struct Window<'p, W> {
     pub(crate) window: &'p W,
+    pub(crate) threads: usize,
+    /// Decoders to reuse, and how to create one.
+    pub(crate) pool: &'p Pool<Decoder>,
+    pub(crate) new: &'p (dyn Fn() -> Decoder + Sync),
 }
 
 /// A part that was decoded on its own.
@@ -84,10 +62,8 @@ struct Joint {
     place: usize,
     state: State,
     unsettled: Unsettled,
-    /// The observer of the events from `place` on, and their number of instructions.
-    observer: Box<dyn Observer>,
-    instructions: u64,
-    census: Census,
+    /// Packets after `place`.
+    counts: PacketCounts,
     /// Where and why decoding stopped, and the state there.
     at: usize,
     stop: Stop,
@@ -95,37 +71,35 @@ struct Joint {
     last_unsettled: Unsettled,
 }
 
-impl<W: Window + Sync> Parts<'_, W> {
-    /// Observes everything before the last of `cuts`; an error is the stop that prevents it.
+impl<W: scan::Window + Sync> Window<'_, W> {
+    /// Shows everything before the last of `cuts`; an error is the stop that prevents it.
     pub(crate) fn observe(
         &self,
         decoder: &mut Decoder,
         at: &mut usize,
         after_sync: bool,
         cuts: &[usize],
-        observer: &mut Numbered<'_>,
+        show: &mut Show<'_>,
     ) -> Result<(), Stop> {
         let mut first = None;
         if after_sync {
             first = cuts.first().map(|&cut| (*at, cut));
         } else if let Some(&cut) = cuts.first() {
-            self.run(decoder, at, cut, Goal::None, observer)?;
+            self.run(decoder, at, cut, Goal::None, show)?;
         }
-        let template = observer.observer.fork();
-        let source = observer.source;
-        let ranges = first.into_iter().chain(cuts.windows(2).map(|pair| (pair[0], pair[1])));
-        in_order(
-            self.options.jobs,
-            ranges.map(move |range| (range, template.fork())),
-            |((start, end), observer)| self.decode_alone(start, end, observer, source),
-            |part| self.join(decoder, at, part, observer),
+        let parts = first.into_iter().chain(cuts.windows(2).map(|pair| (pair[0], pair[1])));
+        in_parts(
+            self.threads,
+            show,
+            parts,
+            |(start, end), show| self.decode_alone(start, end, show),
+            |show, part, seen| self.join(decoder, at, part, seen, show),
         )
     }
 
-    /// Decodes a part on its own.
-    fn decode_alone(&self, start: usize, end: usize, mut observer: Box<dyn Observer>, source: u16) -> Part {
-        let make = || Decoder::new(self.config, self.image, self.options.show_withdrawn);
-        let mut decoder = self.pool.take_or(make);
+    /// Decodes a part on its own, and shows the events after the place where it can be joined.
+    fn decode_alone(&self, start: usize, end: usize, show: &mut Show<'_>) -> Part {
+        let mut decoder = self.pool.take_or(self.new);
         decoder.reset();
         decoder.jump(self.window, start);
         let mut at = start;
@@ -141,31 +115,18 @@ impl<W: Window + Sync> Parts<'_, W> {
             let unsettled = decoder.output().hold();
             decoder.output().clear();
             decoder.output().resume(&unsettled);
-            *decoder.census_mut() = Census::default();
-            let mut instructions = 0;
-            let mut numbered = Numbered { observer: &mut *observer, source, instructions: &mut instructions };
+            *decoder.counts_mut() = PacketCounts::default();
             let stop = loop {
                 match decoder.run(self.window, (end, false), &mut at, Goal::None) {
-                    Stop::Visitor => numbered.observe_all(decoder.output()),
+                    Stop::Visitor => show_all(show, decoder.output()),
                     stop => break stop,
                 }
             };
             let last_unsettled = decoder.output().hold();
             decoder.output().close();
-            numbered.observe_all(decoder.output());
-            let (census, last_state) = (std::mem::take(decoder.census_mut()), decoder.state());
-            Joint {
-                place,
-                state,
-                unsettled,
-                observer,
-                instructions,
-                census,
-                at,
-                stop,
-                last_state,
-                last_unsettled,
-            }
+            show_all(show, decoder.output());
+            let (counts, last_state) = (std::mem::take(decoder.counts_mut()), decoder.state());
+            Joint { place, state, unsettled, counts, at, stop, last_state, last_unsettled }
         });
         self.pool.put(decoder);
         Part { end, joint }
@@ -177,18 +138,18 @@ impl<W: Window + Sync> Parts<'_, W> {
         decoder: &mut Decoder,
         at: &mut usize,
         part: Part,
-        observer: &mut Numbered<'_>,
+        seen: Seen,
+        show: &mut Show<'_>,
     ) -> Result<(), Stop> {
         if let Some(joint) = part.joint {
-            self.run(decoder, at, part.end, Goal::Place(joint.place), observer)?;
+            self.run(decoder, at, part.end, Goal::Place(joint.place), show)?;
             if *at == joint.place && decoder.is_in(&joint.state) {
                 let unsettled = decoder.output().hold();
                 if unsettled == joint.unsettled {
                     decoder.output().close();
-                    observer.observe_all(decoder.output());
-                    observer.observer.merge(joint.observer);
-                    *observer.instructions += joint.instructions;
-                    decoder.census_mut().merge(&joint.census);
+                    show_all(show, decoder.output());
+                    show.join(seen);
+                    decoder.counts_mut().merge(&joint.counts);
                     decoder.set_state(joint.last_state);
                     decoder.output().resume(&joint.last_unsettled);
                     *at = joint.at;
@@ -200,7 +161,7 @@ impl<W: Window + Sync> Parts<'_, W> {
                 decoder.output().resume(&unsettled);
             }
         }
-        self.run(decoder, at, part.end, Goal::None, observer)
+        self.run(decoder, at, part.end, Goal::None, show)
     }
 
     /// Decodes from `at` to `end` or `goal`.
@@ -210,12 +171,12 @@ impl<W: Window + Sync> Parts<'_, W> {
         at: &mut usize,
         end: usize,
         goal: Goal,
-        observer: &mut Numbered<'_>,
+        show: &mut Show<'_>,
     ) -> Result<(), Stop> {
         decoder.jump(self.window, *at);
         loop {
             match decoder.run(self.window, (end, false), at, goal) {
-                Stop::Visitor if decoder.output().is_ready() => observer.observe_all(decoder.output()),
+                Stop::Visitor if decoder.output().is_ready() => show_all(show, decoder.output()),
                 stop @ Stop::Bad(_) => return Err(stop),
                 Stop::Visitor | Stop::End | Stop::Incomplete => return Ok(()),
             }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, ErrorKind, GapReason, Result, Spare};
+use trackway_core::{Batch, ErrorKind, GapReason, Pool, Result, Show};
 use trackway_image::Image;
 
-use super::census::Census;
+use super::counts::PacketCounts;
 use super::decoder::{Decoder, Goal};
 use super::output::Finished;
-use super::parallel::{self, Numbered};
+use super::parallel;
 use crate::config::{Config, Options};
 use crate::transport::input::{SourceBytes, SourceInput};
 use crate::wire::scan::{SYNC_LEN, Stop, bytes_before_sync, endless_zeros, find_sync, leading_zeros};
@@ -28,9 +28,7 @@ pub(crate) struct SourceDecoder {
     /// There are no parts to decode in parallel before this place in the source.
     serial_to: u64,
     /// Decoders to reuse.
-    pool: Spare<Decoder>,
-    /// Minimum size of a part in bytes, if the caller chose one.
-    part: Option<usize>,
+    pool: Pool<Decoder>,
 }
 
 /// The next thing to do.
@@ -47,16 +45,10 @@ enum Phase {
 }
 
 impl SourceDecoder {
-    /// `None` if the source was decoded before.
-    pub(crate) fn open(
-        source: &mut SourceInput,
-        options: &Options,
-        part: Option<usize>,
-    ) -> Result<Option<Self>> {
-        let Some(input) = source.open(options.write_pointer)? else { return Ok(None) };
+    pub(crate) fn open(source: &mut SourceInput, options: &Options) -> Result<Self> {
         let (config, image) = (Arc::clone(&source.config), Arc::clone(&source.image));
-        Ok(Some(SourceDecoder {
-            input,
+        Ok(SourceDecoder {
+            input: source.open(options.write_pointer)?,
             decoder: Decoder::new(&config, &image, options.show_withdrawn),
             config,
             image,
@@ -65,9 +57,8 @@ impl SourceDecoder {
             after_sync: false,
             phase: Phase::Begin,
             serial_to: 0,
-            pool: Spare::default(),
-            part,
-        }))
+            pool: Pool::default(),
+        })
     }
 
     /// The next batch; `None` at the end.
@@ -93,8 +84,8 @@ impl SourceDecoder {
     }
 
     /// Packets read so far.
-    pub(crate) fn census(&self) -> &Census {
-        self.decoder.census()
+    pub(crate) fn counts(&self) -> &PacketCounts {
+        self.decoder.counts()
     }
 
     /// Bytes of the source that were decoded.
@@ -162,7 +153,7 @@ impl SourceDecoder {
 
     /// Decoding starts after an Alignment Sync.
     fn begin_at(&mut self, at: usize) {
-        self.decoder.census_mut().add(0);
+        self.decoder.counts_mut().add(0);
         (self.at, self.after_sync) = (at, true);
         self.phase = Phase::Decode;
     }
@@ -249,24 +240,27 @@ impl SourceDecoder {
         Ok(())
     }
 
-    /// Hands the parts in the window to an observer, on several threads; false if there is only one.
-    pub(crate) fn observe_parts(&mut self, observer: &mut Numbered<'_>) -> Result<bool> {
-        if self.phase != Phase::Decode || self.position() < self.serial_to {
+    /// Shows the parts in the window on several threads; false if the input cannot be cut here.
+    pub(crate) fn observe_parts(&mut self, threads: usize, show: &mut Show<'_>) -> Result<bool> {
+        if self.phase == Phase::Begin {
+            self.begin()?;
+        }
+        let pending = self.decoder.output().is_pending();
+        if pending || self.phase != Phase::Decode || self.position() < self.serial_to {
             return Ok(false);
         }
         if 2 * self.at > self.input.bytes().len() {
             // Not more often, as the rest of the window moves.
             self.consume();
         }
-        let jobs = self.options.jobs;
-        let mut want = parallel::WINDOW * jobs;
+        let mut want = parallel::WINDOW * threads;
         let (cuts, end) = loop {
             while self.input.bytes().len() - self.at < want && self.input.more()? {}
             let length = self.input.bytes().len();
             let end = self.input.next_break(self.at).unwrap_or(length).min(self.at.saturating_add(want));
-            let part = self.part.unwrap_or_else(|| parallel::part(want, jobs));
+            let part = self.options.min_part.unwrap_or_else(|| parallel::min_part(want, threads));
             let cuts = parallel::cuts(&self.input.bytes()[..end], self.at, part);
-            if cuts.len() > jobs || want >= parallel::LARGEST || end < self.at + want {
+            if cuts.len() > threads || want >= parallel::LARGEST || end < self.at + want {
                 break (cuts, end);
             }
             want *= 4;
@@ -275,16 +269,10 @@ impl SourceDecoder {
             self.serial_to = self.input.position() + end as u64;
             return Ok(false);
         }
-        let parts = parallel::Parts {
-            config: &self.config,
-            image: &self.image,
-            options: &self.options,
-            pool: &self.pool,
-            window: &self.input.view(),
-        };
-        let mut at = self.at;
-        let stop = parts.observe(&mut self.decoder, &mut at, self.after_sync, &cuts, observer);
-        (self.at, self.after_sync) = (at, stop.is_ok());
+        let new = || Decoder::new(&self.config, &self.image, self.options.show_withdrawn);
+        let parts = parallel::Window { window: &self.input.view(), pool: &self.pool, new: &new, threads };
+        let stop = parts.observe(&mut self.decoder, &mut self.at, self.after_sync, &cuts, show);
+        self.after_sync = stop.is_ok();
         if let Err(stop) = stop {
             self.after(stop)?;
         }
@@ -306,7 +294,7 @@ mod tests {
         let bytes = std::io::Cursor::new(head.to_vec()).chain(Repeat(body.to_vec(), 0)).take(length);
         let config = Config::from_registers("test", Default::default(), Some(true)).unwrap();
         let mut source = SourceInput::raw(config, Input::Stream(Box::new(bytes)), Arc::default());
-        let mut decoder = SourceDecoder::open(&mut source, &Options::default(), None).unwrap().unwrap();
+        let mut decoder = SourceDecoder::open(&mut source, &Options::default()).unwrap();
         let mut largest = 0;
         loop {
             while let Ok(Some(finished)) = decoder.take() {

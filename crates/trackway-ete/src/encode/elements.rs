@@ -204,7 +204,7 @@ impl Unit {
             && match self.model.source_addresses {
                 SourceAddresses::Never => false,
                 SourceAddresses::Always => true,
-                SourceAddresses::Sometimes => self.deferred > 0 || self.dice.coin(),
+                SourceAddresses::Sometimes => self.deferred > 0 || self.random.coin(),
             };
         if let Some(first) = self.mispredict(instruction) {
             return first;
@@ -231,10 +231,10 @@ impl Unit {
 
     /// Q elements (TRCCONFIGR.QE, TRCQCTLR) begin by chance.
     fn begin_q(&mut self, now: &Now<'_>) {
-        if self.program.q.0 && self.dice.chance(self.model.q) && self.filter.allows_q(now) {
+        if self.program.q.0 && self.random.chance(self.model.q) && self.filter.allows_q(now) {
             self.settle();
             if self.need == Need::No {
-                self.q = Some(Q { count: 0, left: 1 + self.dice.below(4) });
+                self.q = Some(Q { count: 0, left: 1 + self.random.below(4) });
             }
         }
     }
@@ -249,7 +249,7 @@ impl Unit {
                 // Nothing was executed in it: execution is where it was.
             }
             Some(next) => {
-                let counted = !(self.program.q.1 && self.dice.coin());
+                let counted = !(self.program.q.1 && self.random.coin());
                 self.packer.q(counted.then_some(q.count), next);
                 self.may_push = true;
                 self.resolve();

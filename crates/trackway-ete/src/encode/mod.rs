@@ -16,21 +16,21 @@
 //! unit.disable()?;
 //! let bytes = unit.take();
 //! assert_eq!(bytes[bytes.len() - 2..], [0xd4, 0xc2]); // 24 and 6 branches taken
-//! # Ok::<(), trackway_ete::Unusable>(())
+//! # Ok::<(), trackway_ete::ConfigError>(())
 //! ```
 
+mod config;
 mod elements;
 mod filter;
 mod model;
 mod pack;
 mod registers;
 mod sequence;
-mod settings;
 mod speculation;
 mod unit;
 
+pub use config::{EncodeConfig, UnitConfig};
 pub use model::{FifoModel, Model, SourceAddresses};
-pub use registers::{Implementation, READ_ONLY, Registers, Row, SAVED, is_register};
+pub use registers::{Implementation, Preset, READ_ONLY, Registers, Row, SAVED, is_register};
 pub use sequence::{Saved, Status};
-pub use settings::{Settings, UnitSettings};
 pub use unit::{Counts, Instruction, Unit};

@@ -1,7 +1,11 @@
 //! What registers do not say of a trace unit and its core: how it speculates, how fast it is.
 
+use serde::Deserialize;
+use trackway_core::SplitMix64;
+
 /// How often a taken branch is traced by its source address.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum SourceAddresses {
     /// Never: atoms.
     #[default]
@@ -83,30 +87,24 @@ impl Default for Model {
     }
 }
 
-/// A small generator of numbers (SplitMix64), the same on every machine.
+/// The unit's random decisions.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Dice(pub(crate) u64);
+pub(crate) struct Random(pub(crate) SplitMix64);
 
-impl Dice {
-    pub(crate) fn draw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
+impl Random {
     /// A number below `n`; 0 for 0.
     pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.draw() % n.max(1)
+        self.0.below(n)
     }
 
-    /// True so often of 1024 times.
+    /// True in this many of 1024 cases.
     pub(crate) fn chance(&mut self, of_1024: u32) -> bool {
         of_1024 > 0 && self.below(1024) < u64::from(of_1024)
     }
 
+    /// True in half of all cases.
     pub(crate) fn coin(&mut self) -> bool {
-        self.draw() & 1 == 1
+        self.0.next_u64() & 1 == 1
     }
 }
 

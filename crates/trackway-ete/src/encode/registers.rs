@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::config::{Config, Unusable, unusable};
+use serde::Deserialize;
+
+use crate::config::{Config, ConfigError, refuse};
 
 /// A register, or several of one name with a number behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,21 @@ impl Implementation {
     }
 }
 
+/// A way to program a trace unit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Preset {
+    /// [`Registers::everything`].
+    #[default]
+    Everything,
+    /// [`Registers::minimal`].
+    Minimal,
+    /// [`Registers::exclude`].
+    Exclude,
+    /// [`Registers::include`].
+    Include,
+}
+
 /// Values of registers, by name. What was never written is 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers(pub BTreeMap<String, u64>);
@@ -192,6 +209,16 @@ impl Registers {
     pub fn put(&mut self, values: &[(&str, u64)]) {
         for &(name, value) in values {
             self.set(name, value);
+        }
+    }
+
+    /// Programs the unit; `first` and `last` are the addresses of [`Preset::Exclude`] and [`Preset::Include`].
+    pub fn preset(self, preset: Preset, first: u64, last: u64) -> Self {
+        match preset {
+            Preset::Everything => self.everything(),
+            Preset::Minimal => self.minimal(),
+            Preset::Exclude => self.exclude(first, last),
+            Preset::Include => self.include(first, last),
         }
     }
 
@@ -253,18 +280,18 @@ impl Registers {
     }
 
     /// What a decoder has to know of the unit.
-    pub fn config(&self, name: &str) -> Result<Config, Unusable> {
+    pub fn config(&self, name: &str) -> Result<Config, ConfigError> {
         let config = Config::from_registers(name, self.0.clone(), Some(true))?;
         if !config.dialect.ete {
-            return unusable(format!("{name}: the trace unit is ETE; TRCDEVARCH and TRCIDR1 say ETMv4"));
+            return refuse(format!("{name}: the trace unit is ETE; TRCDEVARCH and TRCIDR1 say ETMv4"));
         }
         Ok(config)
     }
 
     /// Refuses names that no register has.
-    pub fn check(&self) -> Result<(), Unusable> {
+    pub fn check(&self) -> Result<(), ConfigError> {
         match self.0.keys().find(|name| !is_register(name)) {
-            Some(name) => unusable(format!("{name}: no such register")),
+            Some(name) => refuse(format!("{name}: no such register")),
             None => Ok(()),
         }
     }

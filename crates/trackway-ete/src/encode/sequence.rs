@@ -6,7 +6,7 @@ use super::filter::Filter;
 use super::pack::Packer;
 use super::registers::{Registers, SAVED, is_register, names};
 use super::unit::{Need, Program, Unit};
-use crate::config::{Unusable, number, unusable};
+use crate::config::{ConfigError, number, refuse};
 
 /// TRCSTATR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,21 +48,21 @@ impl Saved {
     }
 
     /// From text.
-    pub fn from_text(text: &str) -> Result<Self, Unusable> {
+    pub fn from_text(text: &str) -> Result<Self, ConfigError> {
         let mut saved: Vec<(String, u64)> = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let parts = line.split_once('=').map(|(name, value)| (name.trim(), number(value)));
             let Some((name, Some(value))) = parts else {
-                return unusable(format!("`{line}` is not a register and its value"));
+                return refuse(format!("`{line}` is not a register and its value"));
             };
             let (name, half) = match name.split_once('[') {
                 None => (name, None),
                 Some((name, "31:0]")) => (name, Some(0)),
                 Some((name, "63:32]")) => (name, Some(32)),
-                Some(_) => return unusable(format!("`{line}`: bits 31:0 or 63:32")),
+                Some(_) => return refuse(format!("`{line}`: bits 31:0 or 63:32")),
             };
             if !is_register(name) || half.is_some() != is_wide(name) || value > u64::from(u32::MAX) {
-                return unusable(format!("`{line}` is not a register of the list"));
+                return refuse(format!("`{line}` is not a register of the list"));
             }
             let value = value << half.unwrap_or(0);
             match saved.last_mut() {
@@ -95,7 +95,7 @@ impl Unit {
     }
 
     /// Reads a register. Most read as they are only while [`Status::stable`].
-    pub fn read(&mut self, name: &str) -> Result<u64, Unusable> {
+    pub fn read(&mut self, name: &str) -> Result<u64, ConfigError> {
         self.demand(is_register(name), &format!("{name}: no such register"))?;
         if name == "TRCSTATR" {
             let Status { idle, stable } = self.status();
@@ -113,7 +113,7 @@ impl Unit {
 
     /// Writes a register. All but TRCPRGCTLR are written while the unit is disabled and idle, or the OS lock is
     /// set.
-    pub fn write(&mut self, name: &str, value: u64) -> Result<(), Unusable> {
+    pub fn write(&mut self, name: &str, value: u64) -> Result<(), ConfigError> {
         let known = SAVED.iter().any(|row| name.starts_with(row.name)) && is_register(name);
         self.demand(known, &format!("{name}: no register that can be written"))?;
         if name == "TRCPRGCTLR" {
@@ -197,7 +197,7 @@ impl Unit {
     }
 
     /// Polls TRCSTATR until `done`.
-    fn poll(&mut self, what: &str, done: impl Fn(Status) -> bool) -> Result<(), Unusable> {
+    fn poll(&mut self, what: &str, done: impl Fn(Status) -> bool) -> Result<(), ConfigError> {
         for _ in 0..POLLS {
             if done(self.status()) {
                 return Ok(());
@@ -205,18 +205,18 @@ impl Unit {
             // A context synchronisation event stands between two reads.
             self.cycle += POLL_CYCLES;
         }
-        unusable(format!("the trace unit never becomes {what}"))
+        refuse(format!("the trace unit never becomes {what}"))
     }
 
     /// K10.5.7.1.1: enables the unit and waits until it is not idle.
-    pub fn enable(&mut self) -> Result<(), Unusable> {
+    pub fn enable(&mut self) -> Result<(), ConfigError> {
         self.write("TRCPRGCTLR", 1)?;
         self.poll("busy", |status| !status.idle)
     }
 
     /// K10.5.7.1.2: enters a trace prohibited region, has all trace leave the unit, disables it and waits until it is
     /// idle and stable. Nothing of the trace is lost.
-    pub fn disable(&mut self) -> Result<(), Unusable> {
+    pub fn disable(&mut self) -> Result<(), ConfigError> {
         let prohibited = self.prohibited;
         self.prohibit(true);
         self.tsb_csync();
@@ -227,7 +227,7 @@ impl Unit {
     }
 
     /// K10.5.7.1.3: saves the unit's registers over a power down, under the OS lock.
-    pub fn save(&mut self) -> Result<Saved, Unusable> {
+    pub fn save(&mut self) -> Result<Saved, ConfigError> {
         let prohibited = self.prohibited;
         self.prohibit(true);
         self.tsb_csync();
@@ -244,7 +244,7 @@ impl Unit {
     }
 
     /// K10.5.7.1.3: restores registers after a power down. The unit is enabled if it was.
-    pub fn restore(&mut self, saved: &Saved) -> Result<(), Unusable> {
+    pub fn restore(&mut self, saved: &Saved) -> Result<(), ConfigError> {
         let identity = |name: &str| name.starts_with("TRCIDR") || name == "TRCDEVARCH";
         let mut registers = Registers::default();
         for (name, &value) in self.registers.0.iter().filter(|(name, _)| identity(name)) {
@@ -265,7 +265,7 @@ impl Unit {
     }
 
     /// K10.5.10: switches a traced process out, in a trace prohibited region: gives what is to be restored later.
-    pub fn switch_out(&mut self) -> Result<Saved, Unusable> {
+    pub fn switch_out(&mut self) -> Result<Saved, ConfigError> {
         self.prohibit(true);
         self.tsb_csync();
         let enabled = self.enabled;
@@ -280,7 +280,7 @@ impl Unit {
     }
 
     /// K10.5.10: switches a traced process in, while tracing is prohibited, and then allows it.
-    pub fn switch_in(&mut self, saved: &Saved) -> Result<(), Unusable> {
+    pub fn switch_in(&mut self, saved: &Saved) -> Result<(), ConfigError> {
         self.prohibit(true);
         let mut enable = 0;
         for (name, value) in &saved.0 {

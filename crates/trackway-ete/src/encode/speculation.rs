@@ -13,9 +13,9 @@ impl Unit {
     pub(super) fn resolve(&mut self) {
         let depth = self.packer.depth;
         let every = u64::from(self.model.commit_every);
-        let commit = if depth > 0 && every > 0 && self.dice.below(every) == 0 {
+        let commit = if depth > 0 && every > 0 && self.random.below(every) == 0 {
             // The youngest may still be on their way.
-            1 + self.dice.below(depth)
+            1 + self.random.below(depth)
         } else {
             0
         };
@@ -53,7 +53,7 @@ impl Unit {
 
     /// Does the core predict wrongly here?
     fn mispredicts(&mut self) -> bool {
-        self.config.max_spec > 0 && self.image.is_some() && self.dice.chance(self.model.mispredict)
+        self.config.max_spec > 0 && self.image.is_some() && self.random.chance(self.model.mispredict)
     }
 
     /// A conditional branch may be predicted wrongly: its atom is traced the wrong way round, then elements of
@@ -79,7 +79,7 @@ impl Unit {
             // Where an indirect branch would have gone, nobody knows.
             (true, None) => None,
         };
-        let most = self.dice.below(self.room(true) + 1);
+        let most = self.random.below(self.room(true) + 1);
         let count = wrong.map_or(0, |wrong| self.wrong_path(wrong, most));
         self.packer.cancel(count, true);
         self.counts.cancelled += count;
@@ -91,14 +91,14 @@ impl Unit {
         if !self.mispredicts() {
             return;
         }
-        let n = self.dice.below(self.targets.len() as u64) as usize;
+        let n = self.random.below(self.targets.len() as u64) as usize;
         let wrong = self.targets[n];
         // A prediction stays in the instruction set; only where code is known something can be run.
         if wrong == Entry::default() || wrong == right || wrong.sub_isa != right.sub_isa {
             return;
         }
         self.packer.target(wrong);
-        let most = self.dice.below(self.room(false) + 1);
+        let most = self.random.below(self.room(false) + 1);
         let count = self.wrong_path(wrong, most);
         self.packer.cancel(count, false);
         self.counts.cancelled += count;
@@ -110,7 +110,7 @@ impl Unit {
             return;
         }
         self.settle();
-        let most = self.dice.below(self.room(false) + 1);
+        let most = self.random.below(self.room(false) + 1);
         let count = self.wrong_path(start, most);
         self.packer.cancel(count, false);
         self.counts.cancelled += count;
@@ -121,7 +121,7 @@ impl Unit {
         let inside = self.packer.p0s.saturating_sub(self.transaction_p0);
         let most = inside.min(self.packer.depth);
         if most > 0 && self.mispredicts() {
-            let count = 1 + self.dice.below(most);
+            let count = 1 + self.random.below(most);
             self.packer.cancel(count, false);
             self.counts.cancelled += count;
         }
@@ -141,7 +141,7 @@ impl Unit {
             if matches!(block.control, Control::Sequential | Control::TransactionStart) {
                 break;
             }
-            let taken = !block.conditional || self.dice.coin();
+            let taken = !block.conditional || self.random.coin();
             self.packer.atom(taken);
             count += 1;
             match self.beyond(&block, at, taken) {
@@ -161,7 +161,7 @@ impl Unit {
     fn beyond(&mut self, block: &Block, at: Entry, taken: bool) -> Option<(Entry, bool)> {
         let isa = self.isa(at.sub_isa);
         if taken && block.control.is_indirect() {
-            let n = self.dice.below(self.targets.len() as u64) as usize;
+            let n = self.random.below(self.targets.len() as u64) as usize;
             let guess = self.targets[n];
             let usable = guess != Entry::default() && guess.sub_isa == at.sub_isa;
             return usable.then_some((guess, true));

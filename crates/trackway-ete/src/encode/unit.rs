@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use trackway_core::Isa;
+use trackway_core::{Isa, SplitMix64};
 use trackway_image::{Image, Waypoints};
 use trackway_isa::Flow;
 
-use crate::config::{Config, Unusable, unusable};
+use crate::config::{Config, ConfigError, refuse};
 use crate::wire::address::{Entry, SubIsa};
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
 use super::filter::Filter;
-use super::model::{Dice, Fifo, Model};
+use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
 use super::registers::Registers;
 
@@ -161,7 +161,7 @@ pub struct Unit {
     pub(super) filter: Filter,
     pub(super) packer: Packer,
     pub(super) fifo: Fifo,
-    pub(super) dice: Dice,
+    pub(super) random: Random,
     /// What it did so far.
     pub counts: Counts,
     /// TRCPRGCTLR.EN.
@@ -217,7 +217,7 @@ pub struct Unit {
 
 impl Unit {
     /// A unit that is not enabled. A program is needed for speculation.
-    pub fn new(registers: Registers, model: Model, image: Option<Arc<Image>>) -> Result<Self, Unusable> {
+    pub fn new(registers: Registers, model: Model, image: Option<Arc<Image>>) -> Result<Self, ConfigError> {
         registers.check()?;
         let config = registers.config("unit")?;
         Ok(Unit {
@@ -225,7 +225,7 @@ impl Unit {
             filter: Filter::new(&registers),
             packer: Packer::new(&config),
             fifo: Fifo::new(model.fifo),
-            dice: Dice(model.seed),
+            random: Random(SplitMix64(model.seed)),
             counts: Counts::default(),
             enabled: false,
             locked: false,
@@ -421,7 +421,7 @@ impl Unit {
     }
 
     /// Refuses to go on if a condition does not hold.
-    pub(super) fn demand(&self, holds: bool, what: &str) -> Result<(), Unusable> {
-        if holds { Ok(()) } else { unusable(what) }
+    pub(super) fn demand(&self, holds: bool, what: &str) -> Result<(), ConfigError> {
+        if holds { Ok(()) } else { refuse(what) }
     }
 }

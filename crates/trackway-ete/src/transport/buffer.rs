@@ -1,7 +1,10 @@
 //! The trace buffer of a core (TRBE): where a trace unit's bytes go in memory (K10.5.11).
 
+use serde::Deserialize;
+
 /// TRBLIMITR_EL1.FM: what happens when the write pointer comes to the limit. It then is at the base again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Collection stops, with an interrupt.
     #[default]
@@ -14,7 +17,7 @@ pub enum Mode {
 
 /// A trace buffer's size and mode (K10.5.11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BufferSettings {
+pub struct BufferConfig {
     /// Behaviour at the limit.
     pub mode: Mode,
     /// Size in bytes.

@@ -33,34 +33,36 @@ impl std::fmt::Debug for TraceSource {
 pub(crate) struct SourceInput {
     pub(crate) config: Arc<Config>,
     pub(crate) image: Arc<Image>,
-    input: Option<(Framing, Input)>,
+    framing: Framing,
+    /// Empty once it is open.
+    input: Input,
 }
 
 impl From<TraceSource> for SourceInput {
     fn from(source: TraceSource) -> Self {
-        let input = Some((source.framing, Input::Whole(source.data)));
-        SourceInput { config: Arc::new(source.config), image: source.image, input }
+        let (framing, input) = (source.framing, Input::Whole(source.data));
+        SourceInput { config: Arc::new(source.config), image: source.image, framing, input }
     }
 }
 
 impl SourceInput {
     /// A raw stream.
     pub(crate) fn raw(config: Config, input: Input, image: Arc<Image>) -> Self {
-        SourceInput { config: Arc::new(config), image, input: Some((Framing::Raw, input)) }
+        SourceInput { config: Arc::new(config), image, framing: Framing::Raw, input }
     }
 
-    /// Number of bytes in the buffer; 0 if not known.
-    pub(crate) fn len(&self) -> u64 {
+    /// Number of bytes in the buffer, if known.
+    pub(crate) fn size(&self) -> Option<u64> {
         match &self.input {
-            Some((_, Input::Whole(bytes))) => (**bytes).as_ref().len() as u64,
-            _ => 0,
+            Input::Whole(bytes) => Some((**bytes).as_ref().len() as u64),
+            Input::Stream(_) => None,
         }
     }
 
-    /// The bytes, the first time. `write_pointer` is the offset of the oldest byte in a circular buffer.
-    pub(crate) fn open(&mut self, write_pointer: Option<u64>) -> Result<Option<SourceBytes>> {
-        let Some((framing, input)) = self.input.take() else { return Ok(None) };
-        SourceBytes::new(framing, input, self.config.trace_id, write_pointer).map(Some)
+    /// The bytes, once. `write_pointer` is the offset of the oldest byte in a circular buffer.
+    pub(crate) fn open(&mut self, write_pointer: Option<u64>) -> Result<SourceBytes> {
+        let input = std::mem::replace(&mut self.input, Input::from_vec(Vec::new()));
+        SourceBytes::new(self.framing, input, self.config.trace_id, write_pointer)
     }
 }
 

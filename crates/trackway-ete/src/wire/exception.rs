@@ -21,6 +21,22 @@ pub enum ExceptionAddress {
     Unknown,
 }
 
+impl ExceptionAddress {
+    pub(super) fn address(&self) -> Option<Address> {
+        match self {
+            ExceptionAddress::Address(address) | ExceptionAddress::WithContext(address, _) => Some(*address),
+            ExceptionAddress::Unknown => None,
+        }
+    }
+
+    pub(super) fn context(&self) -> Option<Context> {
+        match self {
+            ExceptionAddress::WithContext(_, context) => Some(*context),
+            ExceptionAddress::Address(_) | ExceptionAddress::Unknown => None,
+        }
+    }
+}
+
 /// An Exception packet with its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {

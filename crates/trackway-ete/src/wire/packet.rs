@@ -153,6 +153,53 @@ impl Packet {
         }
     }
 
+    /// The address in the packet.
+    pub(crate) fn address(&self) -> Option<Address> {
+        match self {
+            Packet::Address(address) | Packet::SourceAddress(address) => Some(*address),
+            Packet::AddressContext(address, _) => Some(*address),
+            Packet::Q { address, .. } => *address,
+            Packet::Exception(exception) => exception.address.address(),
+            _ => None,
+        }
+    }
+
+    /// The context in the packet.
+    pub(crate) fn context(&self) -> Option<Context> {
+        match self {
+            Packet::Context(context) => *context,
+            Packet::AddressContext(_, context) => Some(*context),
+            Packet::Exception(exception) => exception.address.context(),
+            _ => None,
+        }
+    }
+
+    /// Calls `field` with the name, value and width of each number of variable length.
+    pub(crate) fn for_each_chain(&self, dialect: &Dialect, field: &mut dyn FnMut(&'static str, Chain, u32)) {
+        match self {
+            Packet::TraceInfo(info) => {
+                let sections = TraceInfo::SECTIONS.into_iter().zip(info.sections);
+                sections.filter(|section| section.1.len > 0).for_each(|(name, section)| {
+                    field(name, section, width::SECTION);
+                });
+            }
+            Packet::Timestamp { value, count } => {
+                field("TS", *value, dialect.timestamp_bits.into());
+                count.iter().for_each(|count| field("COUNT", *count, width::CYCLES));
+            }
+            Packet::CycleCount1 { commit, count } => {
+                commit.iter().for_each(|commit| field("COMMIT", *commit, width::COUNT));
+                count.iter().for_each(|count| field("COUNT", *count, width::CYCLES));
+            }
+            Packet::Commit(count) => field("COMMIT", *count, width::COUNT),
+            Packet::Cancel1 { count, .. } => field("CANCEL", *count, width::COUNT),
+            Packet::Q { count, .. } => {
+                count.iter().for_each(|count| field("COUNT", *count, width::COUNT));
+            }
+            _ => {}
+        }
+    }
+
     /// Reads the packet that header byte `first` opens.
     #[inline(always)]
     pub(super) fn read(first: u8, kinds: &Kinds, dialect: &Dialect, bytes: &mut Bytes<'_>) -> Field<Self> {

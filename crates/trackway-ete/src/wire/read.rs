@@ -15,7 +15,7 @@ use crate::config::Dialect;
 /// let reader = Reader::new(&config.dialect);
 /// let (packet, len) = reader.read(&[0x04, 0xf7], 0).unwrap();
 /// assert_eq!((packet, len), (Packet::TraceOn, 1));
-/// # Ok::<(), trackway_ete::Unusable>(())
+/// # Ok::<(), trackway_ete::ConfigError>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Reader {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use trackway_core::{Isa, Item, Items};
 use trackway_ete::encode::{Implementation, Instruction, Model, Registers, Unit};
 use trackway_ete::{
-    Config, ContextState, Elements, Framing, Lift, Options, Packets, Reader, Text, TraceSource, check,
+    Config, ContextState, Elements, Framing, Options, Packets, Reader, Text, TraceSource, check, lift,
 };
 use trackway_image::Image;
 use trackway_isa::Disassembler;
@@ -46,7 +46,7 @@ impl Case {
                 return true;
             }
             ["buffer", framing] => {
-                self.framing = Framing::from_word(framing).unwrap();
+                self.framing = framing.parse().unwrap();
                 self.bytes = block.lines.iter().flat_map(|line| bytes(line)).collect();
                 return true;
             }
@@ -75,7 +75,7 @@ impl Case {
     }
 
     fn events(&self, options: Options) -> Vec<String> {
-        text::events(&mut Lift::new(self.traces(), options))
+        text::events(&mut lift(self.traces(), &options))
     }
 
     /// The elements of stage 1.

@@ -1,10 +1,10 @@
 //! Events and elements as short lines.
 
 use trackway_core::{Batch, EventKind, Source};
-use trackway_ete::{Action, Element, Lift};
+use trackway_ete::{Action, Element};
 
 /// Events as short lines; an error is a line too, after which decoding continues.
-pub(crate) fn events(lift: &mut Lift) -> Vec<String> {
+pub(crate) fn events(lift: &mut dyn Source) -> Vec<String> {
     let mut out = Vec::new();
     let mut batch = Batch::default();
     loop {
@@ -29,34 +29,38 @@ fn line(batch: &Batch, kind: &EventKind) -> String {
             let flags =
                 [(run.attempted, " attempted"), (run.doubtful, " doubtful"), (run.withdrawn, " withdrawn")];
             let flags: String = flags.iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
-            format!("{:x}-{:x} {} {}{taken}{flags}", run.start, run.end, run.count, run.exit.word())
+            format!("{:x}-{:x} {} {}{taken}{flags}", run.start, run.end, run.count, run.exit.as_str())
         }
         EventKind::Trap(index) => {
             let trap = &batch.traps[*index as usize];
             let cause = trap.cause.map_or(String::new(), |cause| format!(" {cause}"));
-            format!("trap {}{cause} {}->{}", trap.kind.word(), hex(trap.from), hex(trap.to))
+            format!("trap {}{cause} {}->{}", trap.kind.as_str(), hex(trap.from), hex(trap.to))
         }
         EventKind::Context(index) => {
             let context = &batch.contexts[*index as usize];
             if context.privilege.is_none() {
-                return format!("isa {}", context.isa.unwrap().word());
+                return format!("isa {}", context.isa.unwrap().as_str());
             }
             let id = |id: Option<u64>, name| id.map_or(String::new(), |id| format!(" {name}={id:x}"));
             format!(
                 "context {} {} {}{}{}",
-                context.privilege.unwrap().word(),
-                context.security.unwrap().word(),
-                context.isa.unwrap().word(),
+                context.privilege.unwrap().as_str(),
+                context.security.unwrap().as_str(),
+                context.isa.unwrap().as_str(),
                 id(context.context_id, "cid"),
                 id(context.vmid, "vmid")
             )
         }
         EventKind::Time(time) => {
-            format!("{} {}", time.kind.word(), time.value.map_or("?".to_string(), |value| value.to_string()))
+            format!(
+                "{} {}",
+                time.kind.as_str(),
+                time.value.map_or("?".to_string(), |value| value.to_string())
+            )
         }
         EventKind::Mark(mark) => {
             let value = mark.value.map_or(String::new(), |value| format!(" {value:x}"));
-            format!("mark {}{value}", mark.kind.word())
+            format!("mark {}{value}", mark.kind.as_str())
         }
         EventKind::Gap(index) => {
             let gap = &batch.gaps[*index as usize];
@@ -64,7 +68,7 @@ fn line(batch: &Batch, kind: &EventKind) -> String {
                 |value: Option<u64>, name: &str| value.map_or(String::new(), |n| format!(" {n} {name}"));
             format!(
                 "gap {} {}->{}{}{}",
-                gap.reason.word(),
+                gap.reason.as_str(),
                 hex(gap.from),
                 hex(gap.to),
                 number(gap.instructions, "instructions"),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use elements::Elements;
 use trackway_core::{Batch, EventKind, Isa, SharedBytes, Source};
-use trackway_ete::{Lift, Options, PacketItem, Packets, Snapshot};
+use trackway_ete::{Options, PacketItem, Packets, Snapshot};
 use trackway_image::Image;
 
 pub const SNAPSHOTS: &[&str] = &[
@@ -58,9 +58,9 @@ pub struct Decoded {
     pub elements: Elements,
 }
 
-pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
+pub fn decode(folder: &Path, threads: usize) -> Vec<Decoded> {
     let mut snapshot = Snapshot::open(folder).unwrap();
-    let traces = snapshot.traces(&open, &Image::default);
+    let traces = snapshot.sources(&open, &Image::default);
     let images: Vec<_> = traces.iter().map(|trace| Arc::clone(&trace.image)).collect();
     let mut decoded: Vec<Decoded> = traces
         .iter()
@@ -70,7 +70,7 @@ pub fn decode(folder: &Path, jobs: usize) -> Vec<Decoded> {
             ..Decoded::default()
         })
         .collect();
-    let mut lift = Lift::new(traces, Options { jobs, ..Options::default() });
+    let mut lift = trackway_ete::lift(traces, &Options { threads, ..Options::default() });
     let mut batch = Batch::default();
     let mut context = trackway_core::Context::default();
     loop {
@@ -213,7 +213,7 @@ pub type Named = (Vec<u8>, String);
 /// The packets of each source.
 pub fn packets(folder: &Path) -> Vec<(String, Vec<Named>)> {
     let mut snapshot = Snapshot::open(folder).unwrap();
-    let mut packets = Packets::new(snapshot.traces(&open, &Image::default), Options::default());
+    let mut packets = Packets::new(snapshot.sources(&open, &Image::default), Options::default());
     let mut sources: Vec<(String, Vec<Named>)> = Vec::new();
     while let Some(placed) = packets.next().unwrap() {
         match placed.item {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_ete::encode::Settings;
-use trackway_ete::{Config, Framing, Lift, Lower, Options, TraceSource};
+use trackway_ete::encode::EncodeConfig;
+use trackway_ete::{Config, Framing, Lower, Options, TraceSource};
 use trackway_image::{Image, Space};
 use trackway_isa::Control;
 use trackway_testkit::qemu::Run;
@@ -60,7 +60,7 @@ pub(crate) struct Encoded {
 }
 
 /// Batches of one core through a trace unit.
-pub(crate) fn encode(batches: &[Batch], meta: &Meta, settings: &Settings, image: &Arc<Image>) -> Encoded {
+pub(crate) fn encode(batches: &[Batch], meta: &Meta, settings: &EncodeConfig, image: &Arc<Image>) -> Encoded {
     let mut lower = Lower::new(meta, settings, vec![Arc::clone(image)], Vec::new()).unwrap();
     for batch in batches {
         lower.put(batch).unwrap();
@@ -72,14 +72,19 @@ pub(crate) fn encode(batches: &[Batch], meta: &Meta, settings: &Settings, image:
 }
 
 /// A decoder of one raw stream.
-pub(crate) fn lift(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> Lift {
+pub(crate) fn lift(
+    config: &Config,
+    bytes: &[u8],
+    image: &Arc<Image>,
+    options: Options,
+) -> Stream<trackway_ete::Lift> {
     let trace = TraceSource {
         config: config.clone(),
         framing: Framing::Raw,
         data: Arc::new(bytes.to_vec()),
         image: Arc::clone(image),
     };
-    Lift::new(vec![trace], options)
+    trackway_ete::lift(vec![trace], &options)
 }
 
 /// Instructions decoded, and gaps between them: index of the next instruction, and why.
@@ -90,7 +95,7 @@ pub(crate) struct Decoded {
     pub(crate) doubtful: usize,
 }
 
-pub(crate) fn decode(lift: &mut Lift, image: &Image) -> Decoded {
+pub(crate) fn decode(lift: &mut dyn Source, image: &Image) -> Decoded {
     let mut decoded = Decoded::default();
     let mut batch = Batch::default();
     let mut context = Context::default();

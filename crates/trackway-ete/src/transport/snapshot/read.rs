@@ -10,7 +10,7 @@ use std::sync::Arc;
 use trackway_core::{Privilege, Security, SharedBytes};
 use trackway_image::{Image, Space};
 
-use crate::config::{Config, Framing, Unusable, number, unusable};
+use crate::config::{Config, ConfigError, Framing, number, refuse};
 use crate::profile::Profile;
 use crate::transport::input::TraceSource;
 
@@ -79,13 +79,13 @@ impl Ini {
         ini
     }
 
-    fn open(path: &Path) -> Result<Self, Unusable> {
+    fn open(path: &Path) -> Result<Self, ConfigError> {
         match std::fs::read(path) {
             Ok(bytes) => {
                 let text = String::from_utf8_lossy(&bytes);
                 Ok(Self::read(text.trim_start_matches('\u{feff}')))
             }
-            Err(error) => unusable(format!("{}: {error}", path.display())),
+            Err(error) => refuse(format!("{}: {error}", path.display())),
         }
     }
 
@@ -118,7 +118,7 @@ struct Device {
 }
 
 impl Device {
-    fn open(folder: &Path, file: &str, notes: &mut Vec<String>) -> Result<Self, Unusable> {
+    fn open(folder: &Path, file: &str, notes: &mut Vec<String>) -> Result<Self, ConfigError> {
         let ini = Ini::open(&folder.join(file))?;
         let word = |key| ini.get("device", key).unwrap_or_default().to_string();
         let mut device = Device {
@@ -202,7 +202,7 @@ fn space(word: &str) -> Option<Space> {
 
 impl Snapshot {
     /// Reads the `.ini` files of a folder.
-    pub fn open(folder: &Path) -> Result<Self, Unusable> {
+    pub fn open(folder: &Path) -> Result<Self, ConfigError> {
         let mut snapshot = Snapshot { folder: folder.to_path_buf(), ..Snapshot::default() };
         let ini = Ini::open(&folder.join(SNAPSHOT_INI))?;
         snapshot.description = ini.get("snapshot", "description").map(str::to_string);
@@ -214,13 +214,13 @@ impl Snapshot {
             }
         }
         let Some(metadata) = ini.get("trace", "metadata") else {
-            return unusable(format!("{}: no [trace] metadata", folder.join(SNAPSHOT_INI).display()));
+            return refuse(format!("{}: no [trace] metadata", folder.join(SNAPSHOT_INI).display()));
         };
         let trace = Ini::open(&folder.join(metadata))?;
         snapshot.read_sources(&trace, &devices);
         if snapshot.sources.is_empty() {
             let notes = snapshot.notes.join("; ");
-            return unusable(format!("{}: no ETE or ETMv4 source in it; {notes}", folder.display()));
+            return refuse(format!("{}: no ETE or ETMv4 source in it; {notes}", folder.display()));
         }
         Ok(snapshot)
     }
@@ -238,7 +238,7 @@ impl Snapshot {
                 continue;
             };
             let word = get(keys, "format").unwrap_or("coresight");
-            let Some(framing) = Framing::from_word(word) else {
+            let Ok(framing) = word.parse::<Framing>() else {
                 self.notes.push(format!("[{section}]: format `{word}` is not known"));
                 continue;
             };
@@ -264,7 +264,7 @@ impl Snapshot {
                         buffer: self.folder.join(file.replace('\\', "/")),
                         dumps: core.map(|core| core.dumps.clone()).unwrap_or_default(),
                     }),
-                    Err(error) => self.notes.push(error.what),
+                    Err(error) => self.notes.push(error.message),
                 }
             }
             sources.sort_by_key(|source| source.config.trace_id);
@@ -275,7 +275,7 @@ impl Snapshot {
     /// Opens buffers and dumps with `open`. Sources that see the same dumps share one image. Dumps and buffers that
     /// cannot be opened are added to the notes; a buffer that cannot be opened has no bytes. `base` gives what
     /// lies under the dumps: an image with nothing in it, or programs that are known from elsewhere.
-    pub fn traces(
+    pub fn sources(
         &mut self,
         open: &dyn Fn(&Path) -> std::io::Result<SharedBytes>,
         base: &dyn Fn() -> Image,
@@ -309,9 +309,9 @@ impl Snapshot {
     }
 }
 
-fn read_source(unit: &Device, core: Option<&Device>) -> Result<Config, Unusable> {
+fn read_source(unit: &Device, core: Option<&Device>) -> Result<Config, ConfigError> {
     let Some(ete) = unit.is_ete() else {
-        return unusable(format!("{}: a source of type {} is not decoded", unit.name, unit.kind));
+        return refuse(format!("{}: a source of type {} is not decoded", unit.name, unit.kind));
     };
     let mut config = Config::from_registers(&unit.name, unit.registers.clone(), Some(ete))?;
     if let Some(core) = core {

@@ -10,7 +10,7 @@ use trackway_image::{Image, Space};
 
 use super::read::SNAPSHOT_INI;
 use crate::config::{Config, Framing, to_toml};
-use crate::transport::buffer::{BufferSettings, TraceBuffer};
+use crate::transport::buffer::{BufferConfig, TraceBuffer};
 use crate::transport::frames::write::FrameWriter;
 use crate::transport::output::{UnitSink, WrittenSource};
 
@@ -22,7 +22,7 @@ const FRAMES_PER_SYNC: u32 = 64;
 pub struct SnapshotWriter {
     folder: PathBuf,
     framing: Framing,
-    buffer: Option<BufferSettings>,
+    buffer: Option<BufferConfig>,
     /// Raw: a file for each source.
     files: Vec<BufWriter<File>>,
     /// With a buffer: what it holds, for each source.
@@ -44,7 +44,7 @@ impl SnapshotWriter {
     pub fn create(
         folder: &Path,
         framing: Framing,
-        buffer: Option<BufferSettings>,
+        buffer: Option<BufferConfig>,
         ids: Vec<u8>,
     ) -> std::io::Result<Self> {
         std::fs::create_dir_all(folder)?;
@@ -116,7 +116,7 @@ impl SnapshotWriter {
         let mut text = format!("[trace_buffers]\nbuffers={}\n", names.join(","));
         for (n, name) in names.iter().enumerate() {
             let file = if framed { FRAMED.to_string() } else { buffer_name(n) };
-            let format = self.framing.word();
+            let format = self.framing.as_str();
             text += &format!("\n[{name}]\nname=ETB_{n}\nfile={file}\nformat={format}\n");
         }
         text += "\n[source_buffers]\n";
