@@ -1,5 +1,5 @@
-//! Full decoding of any bytes with a program: it ends, and any number of threads and bytes as they come give
-//! the same. Run it with `-detect_leaks=0`: a thread that is just ending looks like a leak.
+//! Full decoding of any bytes with a program: it ends, and any number of threads and a stream have the same
+//! events. Run it with `-detect_leaks=0`: a thread that is just ending looks like a leak.
 #![no_main]
 
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fuzz_target!(|data: &[u8]| {
     let mut stream = vec![0; 11];
     stream.extend([0x80, 0x01, 0x00, 0x04, 0x82, 0x00, 0x08, 0x00, 0x00, 0x31]);
     for &byte in packets {
-        // A byte that opens no packet stands for a synchronisation: eleven zeros are hard to guess.
+        // A byte that is not a header becomes an Alignment Sync: eleven zeros are hard to guess.
         if byte == 0x60 {
             stream.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80, 0x01, 0x00]);
         } else {

@@ -87,7 +87,7 @@ fn a_raw_stream_with_its_registers_in_toml() {
         let found = info.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or_default();
         assert!(found.ends_with(&format!(" {count}")), "{name} in\n{info}");
     }
-    // Cut inside a packet: what came before is shown, and the exit code tells.
+    // Cut inside a packet: events before it are shown, and the exit code reports it.
     let cut = folder.file("cut.bin");
     std::fs::write(&cut, &bytes[..bytes.len() - 3]).expect("it can be written");
     let output = trackway(&["dump", "--as", "pcs", "--config", &config, "--image", &image, &cut]);

@@ -1,6 +1,4 @@
-//! What must be known from outside: the trace unit's ID and configuration registers.
-//!
-//! K10.5.1.3 names the fields; their bits are those of the register descriptions.
+//! The trace unit as its ID and configuration registers describe it (K10.5.1.3), and how to decode.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +10,7 @@ use crate::profile::Profile;
 /// The format's name.
 pub(crate) const ID: FormatId = FormatId::new("ete");
 
-/// The registers that decoding looks at, by name (TRCIDR3 to 7 and 9 to 13 are kept but decide nothing).
+/// The registers of a decoder's configuration (TRCIDR3 to 7 and 9 to 13 are kept but have no effect).
 pub const REGISTERS: [&str; 17] = [
     "TRCIDR0",
     "TRCIDR1",
@@ -99,7 +97,7 @@ impl Default for Options {
     }
 }
 
-/// How packets look on the wire.
+/// The properties of packets on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
     /// ETE, else ETMv4.
@@ -108,17 +106,17 @@ pub struct Dialect {
     pub minor: u8,
     /// TRCIDR0.COMMOPT: cycle counts carry no commits.
     pub commopt: bool,
-    /// TRCIDR0.QSUPP: Q packets exist.
+    /// TRCIDR0.QSUPP: there are Q packets.
     pub q: bool,
-    /// Bytes of a virtual context identifier; 0 where it is not traced.
+    /// Bytes of a virtual context identifier; 0 if it is not traced.
     pub vmid_bytes: u8,
-    /// Bytes of a context identifier; 0 where it is not traced.
+    /// Bytes of a context identifier; 0 if it is not traced.
     pub context_id_bytes: u8,
     /// Bits of a timestamp.
     pub timestamp_bits: u8,
 }
 
-/// A configuration that cannot be decoded, and why.
+/// A configuration that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// The reason.
@@ -140,32 +138,31 @@ pub(crate) fn refuse<T>(message: impl Into<String>) -> Result<T, ConfigError> {
 /// One trace unit, as its registers describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Name of the source, for people.
+    /// Name of the source.
     pub name: String,
-    /// Name of the core that it traces.
+    /// Name of the core.
     pub core: String,
-    /// The registers as given, by upper-case name.
+    /// Register values by upper-case name.
     pub registers: BTreeMap<String, u64>,
-    /// How packets look.
+    /// The properties of packets.
     pub dialect: Dialect,
-    /// TRCTRACEIDR: which bytes in frames are this unit's.
+    /// TRCTRACEIDR: the trace id in frames.
     pub trace_id: u8,
-    /// TRCIDR8.MAXSPEC.
+    /// TRCIDR8.MAXSPEC: maximum number of unresolved P0 elements.
     pub max_spec: u32,
     /// TRCIDR0.COMMTRANS is 0: a transaction start is a P0 element.
     pub start_is_p0: bool,
     /// TRCIDR2.WFXMODE: WFI, WFE and their timed forms are P0 instructions.
     pub wfx_is_p0: bool,
-    /// TRCCONFIGR.RS: the return stack is on.
+    /// TRCCONFIGR.RS: the return stack is enabled.
     pub return_stack: bool,
-    /// TRCCONFIGR.TS: timestamps are on.
+    /// TRCCONFIGR.TS: timestamps are enabled.
     pub timestamps: bool,
-    /// The core's profile.
+    /// Profile of the core.
     pub profile: Profile,
 }
 
-/// Register values of an ETE 1.3 unit with all sizes at their usual value and no speculation, used
-/// where TOML leaves a register out.
+/// Defaults for registers that are not given: an ETE 1.3 unit with the usual sizes and no speculation.
 const USUAL: [(&str, u64); 5] = [
     ("TRCIDR0", 0x28c1_cea1),
     ("TRCIDR1", 0x4100_fff0),
@@ -175,7 +172,7 @@ const USUAL: [(&str, u64); 5] = [
 ];
 
 impl Config {
-    /// From registers; `ete` says which architecture the device claims where no register tells.
+    /// From registers; `ete` is the architecture that the device claims, if no register has it.
     pub fn from_registers(
         name: impl Into<String>,
         registers: BTreeMap<String, u64>,
@@ -205,7 +202,7 @@ impl Config {
             return refuse(format!("{name}: TRCCONFIGR.DA/DV: data trace is not decoded"));
         }
         let size = |bytes: u64| match bytes {
-            // ETE knows four bytes only; ETMv4 has what the register says.
+            // ETE has only identifiers of four bytes.
             0 => 0,
             _ if ete => 4,
             1 | 2 | 4 => bytes as u8,
@@ -216,7 +213,7 @@ impl Config {
             ete,
             minor,
             commopt: field(idr0, 29, 29) == 1,
-            // An ETE unit that says it has none and sends some is believed by its packets.
+            // An ETE unit may send Q packets although QSUPP is 0.
             q: ete || field(idr0, 16, 15) != 0,
             vmid_bytes: if !ete && minor == 0 && vmid != 0 { 1 } else { size(vmid) },
             context_id_bytes: size(field(idr2, 9, 5)),
@@ -244,7 +241,7 @@ impl Config {
     }
 }
 
-/// Is it ETE, and which minor version? TRCDEVARCH tells best, then TRCIDR1, then the device's claim.
+/// ETE or ETMv4, and the minor version: by TRCDEVARCH, then TRCIDR1, then the device's claim.
 fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result<(bool, u8), ConfigError> {
     let of_idr1 = |idr1: u64| ((idr1 >> 8 & 0xf) as u8, (idr1 >> 4 & 0xf) as u8);
     match (devarch.map(|value| (value >> 12 & 0xf, (value >> 16 & 0xf) as u8)), idr1.map(of_idr1)) {
@@ -262,7 +259,7 @@ fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result
     }
 }
 
-/// Registers as a configuration that is read again.
+/// Registers as settings that can be read back.
 pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing: Framing) -> String {
     let mut text = format!("[ete]\nformat = \"{}\"\n", framing.as_str());
     for (name, core, registers) in units {
@@ -270,7 +267,7 @@ pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing
         for (register, value) in registers {
             text += &match i64::try_from(*value) {
                 Ok(_) => format!("{register} = {value:#x}\n"),
-                // TOML has signed numbers only.
+                // TOML's integers are signed.
                 Err(_) => format!("{register} = \"{value:#x}\"\n"),
             };
         }
@@ -324,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_it_does_not_decode() {
+    fn refuses_trace_that_is_not_decoded() {
         let try_config = |configr: u64| {
             let registers = [("TRCIDR0", 0x2800_0ea7), ("TRCIDR1", 0x4100_f403), ("TRCCONFIGR", configr)];
             Config::from_registers("x", registers.map(|(n, v)| (n.to_string(), v)).into(), None)

@@ -1,20 +1,21 @@
-//! Arm's Embedded Trace Extension, and ETMv4.
+//! Arm's Embedded Trace Extension (ETE), and ETMv4.
 //!
-//! A trace unit writes what a core did as packets of a few bytes: which way branches went, addresses where the
-//! program alone does not tell, exceptions, contexts, time. It may write before it knows whether the core
-//! really did it, and take it back. So decoding has three stages, as in K10.5 of the Arm ARM:
+//! A trace unit describes the execution of a core in packets of a few bytes: outcomes of branches, addresses that the
+//! program does not determine, exceptions, contexts, time. It may emit them before it knows that the core really
+//! executes them, and cancel them later.
 //!
-//! 1. [`Reader`] reads [`Packet`]s from bytes, and they become [`Element`]s;
-//! 2. elements wait until they are committed or cancelled, and until their transaction succeeds or fails;
-//! 3. what is left is followed through the program, which gives runs of instructions, traps, contexts, time.
+//! | layer | direction | |
+//! |---|---|---|
+//! | `wire` | both | [`Packet`]s: the header [table](HEADERS), reading, writing, text; the search for Alignment Syncs |
+//! | `transport` | in | [`Snapshot`] folders, CoreSight [`Frames`], circular buffers |
+//! | | out | [`SnapshotWriter`], [`FrameWriter`], [`TraceBuffer`] |
+//! | `decode` | in | the three stages of K10.5: [`Elements`] of packets, speculation, program flow |
+//! | [`encode`] | out | the trace unit: ViewInst, elements, speculation, packing |
 //!
-//! [`Lift`] does all three, on several threads if asked. What packets mean depends on the unit's registers,
-//! [`Config`]; they come from TOML or from a [`Snapshot`] folder. Bytes of several units come in CoreSight
-//! [`Frames`]. [`Text`] shows packets without a program, [`check`] holds them against the rules.
-//!
-//! The other way, [`Lower`] runs events through a [trace unit](mod@encode), programmed by the same registers: it emits packets
-//! that a real unit may emit, and [`SnapshotWriter`] makes a folder of them. [`FrameWriter`] and [`TraceBuffer`] stand
-//! for what lies between units and memory.
+//! [`lift`](fn@lift) decodes sources to events, on several threads if asked; [`Lower`] runs events through trace units. The
+//! meaning of packets depends on the unit's registers, [`Config`], which come from settings or from a snapshot.
+//! [`Text`] shows packets without a program, [`check`](fn@check) applies the [`RULES`]. [`FORMAT`] is all of this for the
+//! front door.
 //!
 //! ```
 //! use trackway_ete::{Config, Packet, Reader};

@@ -1,4 +1,4 @@
-//! Events to packets: a trace unit for each source, told what its core executes.
+//! Events to packets: one trace unit per source executes the events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::wire::exception::exception;
 const TSB_CSYNC: u32 = 0xd503_225f;
 const TCOMMIT: u32 = 0xd503_307f;
 
-/// What is known of the address of the next instruction.
+/// The address of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Expected {
-    /// It may be anywhere.
+    /// Unknown.
     Any,
-    /// This one, unless execution breaks.
+    /// This one, unless the flow breaks.
     At(u64),
 }
 
-/// What came behind a branch of which it is not known yet where it went.
+/// An event after a branch whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
-enum Late {
+enum Deferred {
     Context(ContextState),
     Time(Time),
     Mark(MarkKind, Option<u64>),
@@ -42,21 +42,21 @@ struct Lane {
     core: String,
     image: Arc<Image>,
     memory: Arc<Memory>,
-    /// All that is known of the context.
+    /// The context so far.
     context: Context,
     isa: Isa,
     expected: Expected,
-    /// A branch of which it is not known yet where it went.
+    /// A branch whose outcome is not known yet.
     pending: Option<Instruction>,
-    late: Vec<Late>,
-    /// An instruction that was attempted, and not executed.
+    deferred: Vec<Deferred>,
+    /// Address of an instruction that was attempted and not executed.
     attempted: Option<u64>,
-    /// The last instruction, if it was a system call: the address behind it.
+    /// The address after the last instruction, if that was a system call.
     call: Option<u64>,
-    /// Transactions within each other.
+    /// Number of nested transactions.
     transactions: u32,
     counts_cycles: bool,
-    /// Code that the image does not have, by address.
+    /// Encoding and length of code that the image does not have, by address.
     code: BTreeMap<u64, (u32, u8)>,
 }
 
@@ -90,7 +90,7 @@ pub struct Lower<D> {
 }
 
 impl<D: UnitSink> Lower<D> {
-    /// Trace units that give their bytes to `out`. `images` has the program of each source, or one for all.
+    /// Trace units that write to `out`. `images` has the program of each source, or one for all.
     pub fn new(
         meta: &Meta,
         config: &EncodeConfig,
@@ -116,7 +116,7 @@ impl<D: UnitSink> Lower<D> {
         Ok(lower)
     }
 
-    /// Where the bytes went.
+    /// The sink of the bytes.
     pub fn into_inner(self) -> D {
         self.out
     }
@@ -126,7 +126,7 @@ impl<D: UnitSink> Lower<D> {
         self.lanes.get(n).map(|lane| &lane.unit)
     }
 
-    /// Makes the lanes up to `n`.
+    /// Creates the lanes up to `n`.
     fn lane(&mut self, n: usize) -> std::result::Result<(), ConfigError> {
         while self.lanes.len() <= n {
             let n = self.lanes.len();
@@ -147,7 +147,7 @@ impl<D: UnitSink> Lower<D> {
                 isa: self.isa,
                 expected: Expected::Any,
                 pending: None,
-                late: Vec::new(),
+                deferred: Vec::new(),
                 attempted: None,
                 call: None,
                 transactions: 0,
@@ -202,8 +202,8 @@ impl Lane {
             EventKind::Run(_) => losses.add(Fate::Dropped, "withdrawn runs", 1),
             EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], format, losses),
             EventKind::Context(n) => self.change_context(&batch.contexts[*n as usize], losses),
-            EventKind::Time(time) => self.late(Late::Time(*time), losses),
-            EventKind::Mark(mark) => self.late(Late::Mark(mark.kind, mark.value), losses),
+            EventKind::Time(time) => self.between(Deferred::Time(*time), losses),
+            EventKind::Mark(mark) => self.between(Deferred::Mark(mark.kind, mark.value), losses),
             EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], losses),
             EventKind::State(_) => losses.add(Fate::Dropped, "state outside instructions", 1),
             EventKind::Foreign(_) => losses.add(Fate::Dropped, "foreign items", 1),
@@ -218,7 +218,7 @@ impl Lane {
         };
         if let Some(extra) = batch.extra_of(step) {
             if extra.placeholder {
-                return losses.add(Fate::Dropped, "instructions that nothing stands behind", 1);
+                return losses.add(Fate::Dropped, "placeholder instructions", 1);
             }
             losses.add(Fate::Dropped, "SME indices", extra.sme_index.is_some().into());
             losses.add(Fate::Dropped, "micro-ops", (extra.micro_ops.len > 0).into());
@@ -233,7 +233,7 @@ impl Lane {
             losses.add(Fate::Dropped, "instructions without an encoding", 1);
             return self.interrupt(losses);
         };
-        // A32 and T32 are told apart by length where the source does not say it.
+        // The length distinguishes A32 and T32 if the source does not.
         if length == 2 && self.isa == Isa::A32 {
             self.isa = Isa::T32;
         }
@@ -247,7 +247,7 @@ impl Lane {
         let mut pc = run.start;
         for n in 0..run.count {
             let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else {
-                losses.add(Fate::Dropped, "instructions of code that is not known", (run.count - n).into());
+                losses.add(Fate::Dropped, "instructions without code", (run.count - n).into());
                 return self.interrupt(losses);
             };
             let last = n + 1 == run.count;
@@ -257,7 +257,7 @@ impl Lane {
         }
     }
 
-    /// Code that the program does not have is written beside it.
+    /// Keeps code that the program does not have.
     fn keep_code(&mut self, pc: u64, encoding: u32, length: u8) {
         if self.memory.fetch(self.isa, pc) != Some((encoding, length)) {
             self.code.insert(pc, (encoding, length));
@@ -273,14 +273,14 @@ impl Lane {
         if flow.control == Control::SystemCall {
             self.call = Some(instruction.end());
         } else if attempted || !flow.retires() {
-            // It is known by the exception that it takes.
+            // The exception that it takes implies it.
             losses.add(Fate::Derived, "instructions that were only attempted", 1);
             self.attempted = Some(pc);
             self.expected = Expected::At(pc);
             return;
         }
         losses.add(Fate::Kept, "instructions", 1);
-        // What stands in an IT block does not know that it is conditional.
+        // An instruction in an IT block is conditional without a sign of it in its encoding.
         let certain = !flow.control.is_transfer() || !flow.conditional && self.isa != Isa::T32;
         match taken {
             Some(taken) => instruction.taken = taken || certain,
@@ -322,7 +322,7 @@ impl Lane {
         };
     }
 
-    /// Now that it is known where execution goes on: where the last branch went, and whether execution breaks here.
+    /// Resolves the last branch with the address of the next instruction, and breaks the flow if that is not expected.
     fn settle(&mut self, next: Option<u64>, losses: &mut Losses) {
         if let Some(mut instruction) = self.pending.take() {
             let end = instruction.end();
@@ -334,8 +334,8 @@ impl Lane {
                 }
             };
             self.execute(instruction);
-            for late in std::mem::take(&mut self.late) {
-                self.apply(late, losses);
+            for event in std::mem::take(&mut self.deferred) {
+                self.apply(event, losses);
             }
         }
         if let (Some(next), Expected::At(expected)) = (next, self.expected)
@@ -347,20 +347,20 @@ impl Lane {
         self.attempted = None;
     }
 
-    /// What comes between instructions; it waits for a branch that is still open.
-    fn late(&mut self, late: Late, losses: &mut Losses) {
+    /// An event between instructions; it waits for an unresolved branch.
+    fn between(&mut self, event: Deferred, losses: &mut Losses) {
         if self.pending.is_some() {
-            self.late.push(late);
+            self.deferred.push(event);
         } else {
-            self.apply(late, losses);
+            self.apply(event, losses);
         }
     }
 
-    fn apply(&mut self, late: Late, losses: &mut Losses) {
-        match late {
-            Late::Context(context) => self.unit.set_context(context),
-            Late::Time(time) => self.time(&time, losses),
-            Late::Mark(kind, value) => self.mark(kind, value, losses),
+    fn apply(&mut self, event: Deferred, losses: &mut Losses) {
+        match event {
+            Deferred::Context(context) => self.unit.set_context(context),
+            Deferred::Time(time) => self.time(&time, losses),
+            Deferred::Mark(kind, value) => self.mark(kind, value, losses),
         }
     }
 
@@ -378,7 +378,7 @@ impl Lane {
                 self.unit.elapse(cycles);
             }
             (TimeKind::Offset, _) => losses.add(Fate::Derived, "cycle offsets of timestamps", 1),
-            _ => losses.add(Fate::Dropped, "times that are not known", 1),
+            _ => losses.add(Fate::Dropped, "unknown times", 1),
         }
     }
 
@@ -407,7 +407,7 @@ impl Lane {
         losses.add(Fate::Kept, "marks", 1);
     }
 
-    /// The context in the terms of packets; what is not known is as in a user program.
+    /// The context for packets; unknown fields are those of a user program.
     fn state(&self) -> ContextState {
         ContextState {
             context_id: self.context.context_id.map(|id| id as u32),
@@ -443,19 +443,19 @@ impl Lane {
             ..*change
         });
         self.memory = self.image.memory(&self.context);
-        self.late(Late::Context(self.state()), losses);
+        self.between(Deferred::Context(self.state()), losses);
     }
 
-    /// K10.5.2.13: which type of exception it is.
+    /// The exception type of a trap (K10.5.2.13).
     fn exception_type(trap: &Trap, format: FormatId) -> u16 {
-        // The numbers of the trace that is written here.
+        // Causes of ETE traces are exception types.
         if let (ID, Some(cause @ 0..=31)) = (format, trap.cause) {
             return cause as u16;
         }
         match (trap.kind, trap.class) {
             (TrapKind::Reset, _) => exception::PE_RESET,
             (TrapKind::Interrupt, Some(0x2f)) => exception::SYSTEM_ERROR,
-            // The numbers that ASTF has, and what was made of it.
+            // Causes of ASTF traces, and of those converted from them.
             (TrapKind::Interrupt, _) => match trap.cause {
                 Some(1) => exception::SYSTEM_ERROR,
                 Some(3) => exception::FIQ,
@@ -487,8 +487,8 @@ impl Lane {
             Expected::At(address) => Some(address),
             Expected::Any => None,
         };
-        let behind = if number == exception::CALL { self.call } else { None };
-        let return_address = trap.return_address.or(behind).or(self.attempted).or(match trap.kind {
+        let after_call = if number == exception::CALL { self.call } else { None };
+        let return_address = trap.return_address.or(after_call).or(self.attempted).or(match trap.kind {
             TrapKind::Interrupt => here,
             _ => here.or(trap.from),
         });
@@ -518,7 +518,7 @@ impl Lane {
         self.expected = match trap.to {
             Some(to) => Expected::At(to),
             None => {
-                // The handler is not in the events: tracing was off there.
+                // The handler is not in the events: it was not traced.
                 self.unit.break_flow(None);
                 Expected::Any
             }
@@ -536,14 +536,14 @@ impl Lane {
         losses.add(Fate::Kept, "gaps", 1);
     }
 
-    /// A branch whose outcome nothing tells any more.
+    /// Resolves a branch whose outcome nothing follows.
     fn settle_open(&mut self, losses: &mut Losses) {
         if self.pending.is_some() {
             self.settle(None, losses);
         }
     }
 
-    /// Execution does not go on from here.
+    /// Execution does not continue from here.
     fn interrupt(&mut self, losses: &mut Losses) {
         self.settle_open(losses);
         let next = match self.expected {
@@ -570,7 +570,7 @@ impl Lane {
         Ok(WrittenSource { config, image })
     }
 
-    /// The program, and what was executed beyond it.
+    /// The program, with code that only the events have.
     fn whole_image(&self) -> Result<Image> {
         let mut image = Image::default();
         let bad = |_| ErrorKind::Impossible { found: 0 }.at(0, "program", "", "");

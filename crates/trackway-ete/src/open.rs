@@ -88,7 +88,7 @@ impl Format for Ete {
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
         let folder = match &opening.file.path {
             Some(path) if opening.file.is_folder => Some(path.clone()),
-            // The `.ini` file stands for its folder.
+            // The `.ini` file names its folder.
             Some(path) if path.file_name().is_some_and(|name| name == SNAPSHOT_INI) => {
                 Some(path.parent().unwrap_or(Path::new(".")).to_path_buf())
             }

@@ -1,8 +1,8 @@
-//! What the profile of a core changes in ETMv4's packets.
+//! The profile of a core, which changes the meaning of ETMv4's packets.
 
 use trackway_core::TrapKind;
 
-/// The profile of a core, as far as it changes what ETMv4's packets mean.
+/// The profile of a core, as far as it changes the meaning of ETMv4's packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// A or R.
@@ -15,8 +15,7 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// By the type of a core: the name of a product or of an architecture; `m` alone is the one that the
-    /// trace unit's version was made for.
+    /// By the name of a core or architecture; `m` alone is the one that ETMv4.`minor` was made for.
     pub fn of(core: &str, minor: u8) -> Self {
         let name: String = core.to_ascii_uppercase().chars().filter(|c| c.is_ascii_alphanumeric()).collect();
         let of_version = if minor >= 2 { Profile::V8M } else { Profile::V7M };
@@ -35,7 +34,7 @@ impl Profile {
         }
     }
 
-    /// What an exception of this type is (ETMv4 6.4, K10.5.2.13).
+    /// The kind of an exception type (ETMv4 6.4, K10.5.2.13).
     pub(crate) fn trap_kind(self, number: u16) -> TrapKind {
         match (self, number) {
             (Profile::A, 0) | (Profile::V7M | Profile::V8M, 1) => TrapKind::Reset,
@@ -79,7 +78,7 @@ const A_NAMES: [&str; 16] = [
     "FIQ",
 ];
 
-/// Exception types of the M profile; interrupts from 8 on are 0x208 and up.
+/// Exception types of the M profile; IRQ8 and above are 0x208 and above.
 const M_NAMES: [&str; 27] = [
     "",
     "PE reset",

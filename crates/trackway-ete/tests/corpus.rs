@@ -33,7 +33,7 @@ const DIFFERENCES: &[Difference] = &[Difference {
     theirs: 9131,
     ours: 0,
     reason: "K10.5.5.6: the return at 0x1aa944 has no target address and the return stack is off, so the \
-                 address is not known at the exception. OpenCSD walks 9131 instructions from behind the return \
+                 address is not known at the exception. OpenCSD walks 9131 instructions from after the return \
                  to the exception, across functions. Ours is a gap.",
 }];
 
@@ -64,7 +64,7 @@ fn instructions_are_those_of_opencsd() {
     }
 }
 
-/// Where ours differ in what is no instruction: contexts, exceptions, time, marks, gaps. A text that ends in
+/// Differences other than instructions: contexts, exceptions, time, marks, gaps. A text that ends in
 /// `*` is a beginning; an empty one is nothing.
 struct Told {
     snapshot: &'static str,
@@ -89,7 +89,7 @@ const TOLD: &[Told] = &{
     ) -> Told {
         Told { snapshot, source, ours, theirs, times, reason }
     }
-    const LOST: &str = "K10.5.5.4.1: the address is not known here, which OpenCSD does not tell.";
+    const LOST: &str = "K10.5.5.4.1: the address is not known here, which OpenCSD does not report.";
     const UNKNOWN: &str = "K10.5.2.16: a count of this form is unknown; OpenCSD prints 0.";
     const ONCE: &str = "K10.5.5.6.1: an exception is not followed to where the atom before it was not.";
     [
@@ -112,7 +112,7 @@ const TOLD: &[Told] = &{
     ]
 };
 
-/// Contexts, exceptions, timestamps, cycle counts, events and what is missing, each behind as many instructions.
+/// Contexts, exceptions, timestamps, cycle counts, events and gaps, each after as many instructions.
 #[test]
 fn elements_are_those_of_opencsd() {
     let Some(root) = corpus() else { return };
@@ -175,7 +175,7 @@ fn elements_are_those_of_opencsd() {
     assert!(compared > 10_000, "{compared}");
 }
 
-/// What OpenCSD printed per kind of element, and what ours are.
+/// Numbers of elements by kind: OpenCSD's, and ours.
 #[test]
 fn numbers_are_those_of_opencsd() {
     let Some(root) = corpus() else { return };
@@ -186,7 +186,7 @@ fn numbers_are_those_of_opencsd() {
         ("bugfix-exact-match", 7_581_461, 0, 0),
         ("init-short-addr", 0, 0, 5),
         // The image does not match the run: 1,383 runs leave by an N atom what is always taken. OpenCSD
-        // reports missing code 8,439 times: 18 times once more for an exception behind the atom that it
+        // reports missing code 8,439 times: 18 times once more for an exception after the atom that it
         // was reported for (K10.5.5.6.1: not synchronised any more).
         ("juno_r1_1", 40246, 1383, 8439 - 18),
         ("q_elem", 2277, 0, 0),

@@ -1,5 +1,5 @@
-//! Damaged input: bits flipped, bytes cut off, anything at all. Nothing panics, nothing hangs, decoding resumes,
-//! and what came before the damage stays. And many synchronisations: any number of threads gives the same.
+//! Damaged input: bits flipped, bytes cut off, random bytes. Nothing panics or hangs, decoding resumes, and the events
+//! before the damage stay the same. With many Alignment Syncs, any number of threads has the same result.
 
 use std::sync::Arc;
 
@@ -145,7 +145,7 @@ proptest! {
         }
     }
 
-    /// What came before the cut is as it was, but for what the rest would have corrected or completed.
+    /// Events before the cut stay the same, except for those that the rest would have corrected or completed.
     #[test]
     fn cut_off(unit in units(), parts in parts(60), cut: prop::sample::Index) {
         let bytes = stream(&unit, &parts);
@@ -171,8 +171,8 @@ impl std::io::Read for Pieces {
     }
 }
 
-/// Long streams with many synchronisations, damaged and whole: any number of threads, parts of any size, and
-/// bytes as they come give the same.
+/// Long streams with many Alignment Syncs, damaged and whole: any number of threads, parts of any size, and a stream
+/// have the same events.
 #[test]
 fn the_number_of_threads_does_not_matter() {
     let mut seed = 1u64;

@@ -1,4 +1,4 @@
-//! What a trace unit does beside encoding: sequences, saved registers, overflow, Q elements, frames, trace buffers.
+//! The trace unit beyond encoding: sequences, saved registers, overflow, Q elements, frames, trace buffers.
 
 mod unit_support;
 
@@ -43,7 +43,7 @@ impl Process {
         }
     }
 
-    /// Executes so many instructions, then an interrupt comes.
+    /// Executes this many instructions, then takes an interrupt.
     fn run(&mut self, unit: &mut Unit, count: usize) {
         unit.set_context(self.context());
         for _ in 0..count {
@@ -145,7 +145,7 @@ fn k10_5_7_1_3_a_power_down_loses_nothing() {
     let saved = first.save().unwrap();
     assert_eq!(saved.0[0], ("TRCPRGCTLR".to_string(), 1));
     let mut bytes = first.take();
-    // Another unit stands for the one that comes back.
+    // A second unit takes the place of the one that was powered down.
     let mut second = Unit::new(Registers::new(&Implementation::default()), Model::default(), None).unwrap();
     second.restore(&Saved::from_text(&saved.to_text()).unwrap()).unwrap();
     process.run(&mut second, 100);

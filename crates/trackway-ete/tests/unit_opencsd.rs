@@ -24,8 +24,8 @@ fn installed() -> bool {
     found
 }
 
-/// What OpenCSD decodes of one trace id in a buffer of a snapshot, and whatever it complains about. It gives ranges;
-/// `image` tells how long the instructions in them are.
+/// OpenCSD's decoding of one trace id in a buffer of a snapshot, and its complaints. It returns ranges; `image` has the
+/// lengths of the instructions in them.
 fn list(folder: &Path, buffer: &str, id: u8, image: &Image) -> (Vec<u64>, Vec<String>) {
     let memory = image.memory(&Context::default());
     let log = folder.join(format!("{buffer}_{id}.ppl"));
@@ -87,7 +87,7 @@ fn write(folder: &Path, subject: &Subject, settings: &EncodeConfig) {
     lower.finish().unwrap();
 }
 
-/// What Trackway decodes of it.
+/// Trackway's decoding of it.
 fn ours(folder: &Path) -> Vec<u64> {
     let mut snapshot = Snapshot::open(folder).unwrap();
     assert!(snapshot.notes.is_empty(), "{:?}", snapshot.notes);

@@ -58,7 +58,7 @@ fn our_programs_under_all_options() {
     }
 }
 
-/// Both directions between A32 and T32 are taken, and few bytes tell it.
+/// Both directions between A32 and T32 are taken, in few bytes.
 #[test]
 fn both_instruction_sets_are_in_the_trace() {
     let program = program("arm-mix/arm-mix", Isa::A32);

@@ -51,8 +51,8 @@ fn every_run_comes_back() {
     }
 }
 
-/// What filters let through, worked out from their definition and nothing else: an instruction is in the trace if it
-/// and all behind it up to the next P0 instruction or exception are.
+/// The instructions that pass the filters, from their definition alone: an instruction is in the trace if it and all
+/// after it up to the next P0 instruction or exception pass.
 #[derive(Clone, Copy, Debug)]
 enum Filtering {
     Nothing,
@@ -173,7 +173,7 @@ impl Point {
         settings
     }
 
-    /// Encodes, decodes, compares; gives the bytes.
+    /// Encodes, decodes, compares; returns the bytes.
     fn try_on(&self, subject: &Subject, expected: &[u64], seed: u64) -> usize {
         let encoded = encode(&subject.batches, &subject.meta, &self.settings(seed), &subject.image);
         let bytes = &encoded.bytes[0];
@@ -331,7 +331,7 @@ fn many_synchronisations_and_any_number_of_threads() {
             let one = text(1);
             assert!(one.lines().count() > 10_000);
             for threads in [2, 3, 8] {
-                assert!(one == text(threads), "{name}, model {n}: {threads} threads give other events");
+                assert!(one == text(threads), "{name}, model {n}: the events differ with {threads} threads");
             }
         }
     }

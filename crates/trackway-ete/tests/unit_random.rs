@@ -49,7 +49,7 @@ fn settings(numbers: &mut Numbers) -> EncodeConfig {
     settings
 }
 
-/// What ours decodes, in the terms of the slow decoder.
+/// Our decoding, in the terms of the slow decoder.
 fn ours(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> Vec<Out> {
     let mut lift = lift(config, bytes, image, options);
     let mut out = Vec::new();
@@ -102,7 +102,7 @@ fn ours(config: &Config, bytes: &[u8], image: &Arc<Image>, options: Options) -> 
     out
 }
 
-/// Instructions, exceptions and transactions; a core that is halted at a gap is the unit's own doing. TCOMMIT is no P0
+/// Instructions, exceptions and transactions; a core that is halted at a gap is the unit's own doing. TCOMMIT is not a P0
 /// instruction: where in its block a transaction was committed is not in the trace (table K10-16).
 fn execution(all: &[Out]) -> Vec<Out> {
     let part = |out: &&Out| {

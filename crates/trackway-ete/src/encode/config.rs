@@ -19,7 +19,7 @@ pub struct UnitConfig {
 /// All trace units, and what becomes of their bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodeConfig {
-    /// One unit per source; the last stands for all further sources, with trace ids of their own.
+    /// One unit per source; the last is used for all further sources, with trace ids of their own.
     pub units: Vec<UnitConfig>,
     /// Behaviour that registers do not define.
     pub model: Model,

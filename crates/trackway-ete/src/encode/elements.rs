@@ -1,4 +1,4 @@
-//! What is executed becomes elements.
+//! Execution to elements.
 
 use super::filter::Now;
 use super::model::SourceAddresses;
@@ -9,11 +9,11 @@ use crate::wire::packet::Packet;
 use trackway_core::Isa;
 use trackway_isa::Control;
 
-/// Entries that a decoder keeps of its return stack (K10.5.5.3).
+/// Depth of the decoder's return stack (K10.5.5.3).
 const RETURNS: usize = 15;
 
 impl Unit {
-    /// The core executed an instruction.
+    /// The core executes an instruction.
     pub fn instruction(&mut self, instruction: &Instruction) {
         self.cycle += u64::from(self.model.cycles_per_instruction);
         if !self.is_operative() {
@@ -51,7 +51,7 @@ impl Unit {
         self.timestamp_due |= timestamp;
     }
 
-    /// After an overflow: has the buffer room again?
+    /// After an overflow: restarts tracing if the buffer is empty.
     fn recover(&mut self) -> bool {
         if !self.fifo.is_empty(self.cycle) {
             return false;
@@ -63,7 +63,7 @@ impl Unit {
         true
     }
 
-    /// Tracing becomes active, is synchronised, or goes on, at an instruction.
+    /// Tracing starts, synchronises or continues at an instruction.
     fn arrive(&mut self, at: Entry, transaction: bool) {
         if self.q.is_some_and(|q| q.left == 0 || transaction) {
             self.end_q(Some(at));
@@ -73,7 +73,7 @@ impl Unit {
                 self.synchronise();
             }
             self.packer.plain(Packet::TraceOn);
-            (self.told, self.need, self.may_push) = (None, Need::Yes, false);
+            (self.traced_context, self.need, self.may_push) = (None, Need::Yes, false);
             self.stack.clear();
             self.tracing = true;
         } else if self.block.is_none() && self.q.is_none() {
@@ -85,7 +85,7 @@ impl Unit {
                 self.synchronise();
             } else if self.sync_delay == Some(0) {
                 self.sync_delay = None;
-                (self.told, self.need) = (None, Need::Yes);
+                (self.traced_context, self.need) = (None, Need::Yes);
             }
         }
         if self.block.is_none() && self.q.is_none() {
@@ -102,33 +102,33 @@ impl Unit {
         self.program.period.is_some_and(|period| written - self.last_sync >= period)
     }
 
-    /// K10.5.2.6: alignment synchronisation and Trace Info. The decoder's return stack is empty after it.
+    /// K10.5.2.6: Alignment Sync and Trace Info, which clears the decoder's return stack.
     fn synchronise(&mut self) {
         self.packer.synchronise(self.program.cycle_counting, self.program.threshold);
         self.last_sync = self.taken + self.packer.out.len() as u64;
         self.counts.synchronisations += 1;
         self.stack.clear();
         self.may_push = false;
-        if self.synchronised && self.model.sync_delay > 0 && self.need != Need::OrStack {
+        if self.synchronised && self.model.sync_delay > 0 && self.need != Need::UnlessOnStack {
             self.sync_delay = Some(self.model.sync_delay);
         } else {
-            (self.told, self.need) = (None, Need::Yes);
+            (self.traced_context, self.need) = (None, Need::Yes);
         }
         self.synchronised = true;
         self.timestamp_due |= self.program.timestamps;
     }
 
-    /// Tells context and address where the decoder does not know them.
+    /// Traces context and address if the decoder cannot infer them.
     fn place(&mut self, at: Entry) {
-        if self.told != Some(self.context) {
+        if self.traced_context != Some(self.context) {
             self.settle();
             self.packer.context(self.context);
-            self.told = Some(self.context);
+            self.traced_context = Some(self.context);
         }
         let explicit = match self.need {
             Need::No => false,
             Need::Yes => true,
-            Need::OrStack => match self.stack.pop() {
+            Need::UnlessOnStack => match self.stack.pop() {
                 Some(top) if top == at => false,
                 Some(other) => {
                     self.stack.push(other);
@@ -147,7 +147,7 @@ impl Unit {
         self.need = Need::No;
     }
 
-    /// Keeps a target, to be predicted wrongly later.
+    /// Keeps a target for later mispredictions.
     fn remember(&mut self, at: Entry) {
         self.targets.rotate_right(1);
         self.targets[0] = at;
@@ -162,7 +162,7 @@ impl Unit {
             return;
         }
         if let Some(q) = &mut self.q {
-            // What a Q element stands for is not traced; the address behind it is.
+            // Instructions of a Q element are not traced; the address after it is.
             q.left -= 1;
             self.block = None;
             return;
@@ -177,12 +177,12 @@ impl Unit {
         if instruction.taken && control.is_transfer() {
             self.need = match (broadcasts, control.is_indirect()) {
                 (true, _) => Need::Yes,
-                (false, true) if self.program.return_stack => Need::OrStack,
+                (false, true) if self.program.return_stack => Need::UnlessOnStack,
                 (false, true) => Need::Yes,
                 (false, false) => Need::No,
             };
         }
-        // K10.5.5.3: what counts is how it was traced first.
+        // K10.5.5.3: the first outcome traced counts.
         if first && control.is_call() && self.program.return_stack && self.may_push && !broadcasts {
             if self.stack.len() == RETURNS {
                 self.stack.remove(0);
@@ -196,7 +196,7 @@ impl Unit {
         self.begin_q(now);
     }
 
-    /// The P0 element of an instruction; says whether it was first traced as taken.
+    /// Traces the P0 element of an instruction; true if it was first traced as taken.
     fn trace_p0(&mut self, instruction: &Instruction) -> bool {
         let taken = instruction.taken;
         let transfers = instruction.flow.control.is_transfer();
@@ -210,7 +210,7 @@ impl Unit {
             return first;
         }
         if by_source && taken {
-            // The branches before it that were not taken need no atoms.
+            // It implies that the branches before it were not taken.
             self.deferred = 0;
             self.packer.source(instruction.entry());
         } else if by_source {
@@ -222,14 +222,14 @@ impl Unit {
         taken
     }
 
-    /// Traces branches that were not taken as atoms, if they still wait for a source address.
+    /// Traces the atoms of branches that wait for a source address.
     pub(super) fn settle(&mut self) {
         for _ in 0..std::mem::take(&mut self.deferred) {
             self.packer.atom(false);
         }
     }
 
-    /// Q elements (TRCCONFIGR.QE, TRCQCTLR) begin by chance.
+    /// Starts a Q element by chance (TRCCONFIGR.QE, TRCQCTLR).
     fn begin_q(&mut self, now: &Now<'_>) {
         if self.program.q.0 && self.random.chance(self.model.q) && self.filter.allows_q(now) {
             self.settle();
@@ -239,14 +239,14 @@ impl Unit {
         }
     }
 
-    /// Ends a Q element; `next` is where execution goes on.
+    /// Ends a Q element; execution continues at `next`.
     fn end_q(&mut self, next: Option<Entry>) {
         let Some(q) = self.q.take() else { return };
         self.block = None;
         self.need = Need::No;
         match next {
             _ if q.count == 0 => {
-                // Nothing was executed in it: execution is where it was.
+                // Nothing was executed in it.
             }
             Some(next) => {
                 let counted = !(self.program.q.1 && self.random.coin());
@@ -258,8 +258,8 @@ impl Unit {
         }
     }
 
-    /// ViewInst becomes inactive; execution goes on at `next`. Instructions of a block that did not come to its
-    /// P0 instruction are not in the trace.
+    /// ViewInst becomes inactive; execution continues at `next`. Instructions of a block that did not reach its P0
+    /// instruction are not in the trace.
     pub(super) fn stop(&mut self, next: Option<Entry>) {
         if !self.tracing {
             return;
@@ -271,8 +271,8 @@ impl Unit {
         self.checkpoint();
     }
 
-    /// Execution is not continuous here: `next` would have been the next instruction, if that is known. What was
-    /// executed of the current block is shown by a halt, if the model has the core halt.
+    /// Execution is not continuous here; `next` would have been the next instruction, if that is known. A debug halt shows
+    /// the instructions of the current block if the model has one.
     pub fn break_flow(&mut self, next: Option<(u64, Isa)>) {
         if !self.tracing {
             return;
@@ -291,8 +291,8 @@ impl Unit {
         self.stop(next);
     }
 
-    /// The core takes an exception; `return_address` is the preferred one, which those without one do not have.
-    /// An exception is traced if the instruction before it was (K10.5.9), or where TRCVICTLR forces it.
+    /// The core takes an exception with this preferred return address. It is traced if the instruction before it was
+    /// (K10.5.9), or if TRCVICTLR forces it.
     pub fn exception(&mut self, number: u16, return_address: Option<(u64, Isa)>) {
         let forced = match number {
             exception::PE_RESET => self.program.force_reset,
@@ -306,7 +306,7 @@ impl Unit {
             return;
         }
         if !self.filter.permits(&self.context) && self.block.is_none() && !forced {
-            // Taken at once where nothing may be traced: not even its address may.
+            // Taken before any instruction where tracing is not permitted: not even its address may be traced.
             return self.stop(None);
         }
         if self.tracing {
@@ -319,12 +319,12 @@ impl Unit {
                 self.synchronise();
             }
             self.packer.plain(Packet::TraceOn);
-            (self.told, self.tracing) = (None, true);
+            (self.traced_context, self.tracing) = (None, true);
             self.stack.clear();
         }
         if self.block.is_none() {
-            // Nothing was executed since the last P0 element: the place is told, and never by the return stack.
-            if self.need == Need::OrStack {
+            // Nothing was executed since the last P0 element: the address is traced, and the return stack is not used.
+            if self.need == Need::UnlessOnStack {
                 self.need = Need::Yes;
             }
             if let Some(at) = return_address {
@@ -343,12 +343,12 @@ impl Unit {
         self.checkpoint();
     }
 
-    /// A transaction starts, behind its TSTART.
+    /// A transaction starts, after its TSTART.
     pub fn transaction_start(&mut self) {
         if self.tracing && !self.lost && !self.packer.in_transaction {
             self.settle();
             self.packer.transaction_start();
-            // A failure takes back what was called in it.
+            // A failure undoes the calls in it.
             self.stack.clear();
             self.transaction_p0 = self.packer.p0s;
             self.resolve();
@@ -365,20 +365,20 @@ impl Unit {
         }
     }
 
-    /// The transaction failed: nothing of it happened, execution goes on behind its TSTART.
+    /// The transaction failed: execution continues after its TSTART.
     pub fn transaction_fail(&mut self) {
         if self.enabled && !self.lost && self.packer.in_transaction {
             self.cancel_transaction();
             self.deferred = 0;
             self.q = None;
             self.packer.transaction_failure();
-            (self.block, self.told, self.need) = (None, None, Need::Yes);
+            (self.block, self.traced_context, self.need) = (None, None, Need::Yes);
             self.stack.clear();
             self.checkpoint();
         }
     }
 
-    /// K10.5.2.16: the time, at a block's start.
+    /// K10.5.2.16: traces a timestamp at the start of a block.
     pub(super) fn trace_timestamp(&mut self) {
         self.timestamp_due = false;
         self.settle();
@@ -391,7 +391,7 @@ impl Unit {
         self.packer.timestamp(self.ticks().wrapping_add(self.timestamp_offset), count);
     }
 
-    /// A cycle count is due: gives it, `None` if it is not known.
+    /// The cycle count, if one is due; its value is `None` if unknown.
     pub(super) fn take_cycles(&mut self) -> Option<Option<u64>> {
         let count = self.cycle - self.last_count;
         if !self.program.cycle_counting || count < self.program.threshold {
@@ -399,7 +399,7 @@ impl Unit {
         }
         self.last_count = self.cycle;
         let known = !std::mem::take(&mut self.count_unknown);
-        // The field has 20 bits at the most, above the threshold.
+        // The field has at most 20 bits, above the threshold.
         Some(Some(count).filter(|_| known && count <= self.program.most_cycles))
     }
 }

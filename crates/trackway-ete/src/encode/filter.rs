@@ -1,4 +1,4 @@
-//! Which instructions are traced: ViewInst (K10.5.7.3), and the comparators and resources that it uses.
+//! ViewInst selects the instructions to trace (K10.5.7.3), with comparators and resources.
 
 use super::registers::Registers;
 use crate::wire::context::ContextState;
@@ -7,33 +7,32 @@ use crate::wire::context::ContextState;
 #[derive(Clone, Copy, Debug, Default)]
 struct Comparator {
     address: u64,
-    /// TRCACATRn.CONTEXTTYPE and CONTEXT: which identifier comparators must match too.
+    /// TRCACATRn.CONTEXTTYPE and CONTEXT: the identifier comparators that must match too.
     context_type: u8,
     context: u8,
-    /// Exception levels in which it does not match: Secure 3:0, Non-secure 6:4; Realm 10:8 as differences to
-    /// Non-secure.
+    /// Exception levels where it does not match: Secure 3:0, Non-secure 6:4; Realm 10:8, as differences to Non-secure.
     levels: u64,
 }
 
-/// Is the exception level excluded by a field that is laid out as in TRCVICTLR, shifted to bit 0?
+/// True if `levels`, laid out as in TRCVICTLR and shifted to bit 0, excludes the exception level.
 fn excluded(levels: u64, context: &ContextState) -> bool {
     let el = u32::from(context.el);
     let bit = |at: u32| levels >> at & 1 == 1;
     match context.security {
         _ if el == 3 => bit(3),
         1 => bit(4 + el),
-        // Realm: as Non-secure, unless its own bit says the opposite.
+        // Realm: as Non-secure, inverted by its own bit.
         3 => bit(4 + el) != bit(8 + el),
-        // Secure; Root has EL3 only.
+        // Secure; Root has only EL3.
         _ => bit(el),
     }
 }
 
-/// An identifier comparator: value and bytes that are not compared.
+/// An identifier comparator.
 #[derive(Clone, Copy, Debug, Default)]
 struct Identifier {
     value: u64,
-    /// Bits that are compared.
+    /// Mask of the bits compared.
     mask: u64,
 }
 
@@ -56,11 +55,11 @@ struct Selector {
     group: u8,
     select: u16,
     invert: bool,
-    /// Of the even one of a pair: the pair's result is inverted.
+    /// In the even selector of a pair: inverts the pair's result.
     pair_invert: bool,
 }
 
-/// What the core does at the moment, as the comparators see it.
+/// The inputs of the comparators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Now<'a> {
     pub(crate) address: u64,
@@ -86,9 +85,9 @@ pub(crate) struct Filter {
     stop: u8,
     /// TRCVICTLR.SSSTATUS: the start/stop logic is in the started state.
     pub(crate) started: bool,
-    /// TRCBBCTLR: ranges, and whether broadcasting is on in them or outside.
+    /// TRCBBCTLR: ranges, and whether broadcasting is on inside or outside them.
     broadcast: (u8, bool),
-    /// TRCQCTLR: likewise, for Q elements.
+    /// TRCQCTLR: the same for Q elements.
     q: (u8, bool),
 }
 
@@ -139,11 +138,11 @@ impl Filter {
         !excluded(self.levels, context)
     }
 
-    /// ViewInst, for an instruction; the start/stop logic takes notice of it.
+    /// ViewInst for an instruction; updates the start/stop logic.
     pub(crate) fn view(&mut self, now: &Now<'_>) -> bool {
         let mut started = self.started;
         if self.start | self.stop != 0 {
-            // Active for the instruction that starts it, and up to and with the one that stops it.
+            // Active from the start point to the stop point, both included.
             started |= self.any(self.start, now, Self::single);
             self.started = started && !self.any(self.stop, now, Self::single);
         }
@@ -154,19 +153,19 @@ impl Filter {
             && self.resource(self.event, now)
     }
 
-    /// Branch broadcasting is on for a branch at this place.
+    /// Branch broadcasting is on here.
     pub(crate) fn broadcasts(&self, now: &Now<'_>) -> bool {
         let (ranges, inside) = self.broadcast;
         self.any(ranges, now, Self::range) == inside
     }
 
-    /// Q elements are allowed at this place.
+    /// Q elements are allowed here.
     pub(crate) fn allows_q(&self, now: &Now<'_>) -> bool {
         let (ranges, inside) = self.q;
         self.any(ranges, now, Self::range) == inside
     }
 
-    /// Does any of the comparators that `set` names match?
+    /// True if any of the comparators in `set` matches.
     fn any(&self, set: u8, now: &Now<'_>, matches: fn(&Self, usize, &Now<'_>) -> bool) -> bool {
         set != 0 && (0..8).any(|number| set >> number & 1 == 1 && matches(self, number, now))
     }
@@ -190,7 +189,7 @@ impl Filter {
         (first.address..=last.address).contains(&now.address) && self.identifiers(first, now.context)
     }
 
-    /// An event selector: bit 7 chooses a pair of resource selectors, else it is one.
+    /// An event selector: a pair of resource selectors if bit 7 is set, else one.
     pub(crate) fn resource(&self, selector: u8, now: &Now<'_>) -> bool {
         let number = usize::from(selector & 0x1f);
         if selector & 0x80 == 0 {
@@ -202,7 +201,7 @@ impl Filter {
         both != pair_invert
     }
 
-    /// Resource selector `number`; 0 is always false, 1 always true.
+    /// Resource selector `number`; 0 is always false, 1 is always true.
     fn selected(&self, number: usize, now: &Now<'_>) -> bool {
         if number < 2 {
             return number == 1;
@@ -240,7 +239,7 @@ mod tests {
         let registers = Registers::default().minimal();
         for security in 0..4 {
             for el in 0..4 {
-                // There is no EL2 to EL0 in Root.
+                // Root has only EL3.
                 let expected = el == 0 && (security == 1 || security == 3);
                 assert_eq!(sees(&registers, context(el, security), &[0]), [expected], "{security} {el}");
             }

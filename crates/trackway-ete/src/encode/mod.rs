@@ -1,6 +1,7 @@
-//! A trace unit in software: it is told what a core executes and emits the packets that a real one may emit.
+//! A trace unit in software: it gets what a core executes and emits packets that a real unit may emit.
 //!
-//! [`Registers`] program it as K10.5.7 does, [`Model`] says what registers do not: chance, speed, speculation.
+//! [`Registers`] program it as in K10.5.7; [`Model`] has what registers do not define: chance, speed, speculation. The
+//! stages mirror those of decoding: ViewInst (`filter`), elements and speculation, packets (`pack`).
 //!
 //! ```
 //! use trackway_core::Isa;

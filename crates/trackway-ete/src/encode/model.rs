@@ -1,31 +1,31 @@
-//! What registers do not say of a trace unit and its core: how it speculates, how fast it is.
+//! Behaviour of a trace unit and its core that registers do not define: speculation, speed, chance.
 
 use serde::Deserialize;
 use trackway_core::SplitMix64;
 
-/// How often a taken branch is traced by its source address.
+/// How taken branches are traced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SourceAddresses {
-    /// Never: atoms.
+    /// By atoms.
     #[default]
     Never,
-    /// Always.
+    /// By Source Address.
     Always,
-    /// By chance.
+    /// Either, by chance.
     Sometimes,
 }
 
-/// The trace unit's buffer, and how fast it is emptied.
+/// The trace unit's buffer, and its output rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoModel {
-    /// Bytes that it holds; at least 64, so that a start after an overflow fits.
+    /// Size in bytes; at least 64, so that a restart after an overflow fits.
     pub bytes: u32,
-    /// Cycles in which one byte leaves it; 0: none ever does.
+    /// Cycles per byte of output; 0: no byte ever leaves it.
     pub cycles_per_byte: u32,
 }
 
-/// What registers do not say. Everything that is left to chance comes from `seed`.
+/// Behaviour that registers do not define. All random decisions derive from `seed`.
 ///
 /// ```
 /// use trackway_ete::encode::Model;
@@ -34,35 +34,35 @@ pub struct FifoModel {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// Where chance starts.
+    /// Seed of the random decisions.
     pub seed: u64,
-    /// Branches that are predicted wrongly, of 1024. Needs MAXSPEC above 0 and a program.
+    /// Mispredicted branches of 1024. Needs MAXSPEC above 0 and a program.
     pub mispredict: u32,
-    /// P0 elements that are traced on a wrong path, at the most.
+    /// Maximum number of P0 elements on a mispredicted path.
     pub run_ahead: u32,
-    /// A wrong path may be as long as MAXSPEC, so that its branch is committed before it is corrected.
+    /// A mispredicted path may be as long as MAXSPEC, so that its branch is committed before it is corrected.
     pub late_mispredict: bool,
-    /// P0 elements after which a commit packet is due, on average; 0: only where one must be.
+    /// Average number of P0 elements between Commit packets; 0: only where one is needed.
     pub commit_every: u32,
-    /// Taken branches by source address.
+    /// Taken branches by Source Address.
     pub source_addresses: SourceAddresses,
-    /// P0 instructions at which a Q element begins, of 1024. Needs TRCCONFIGR.QE.
+    /// P0 instructions of 1024 that start a Q element. Needs TRCCONFIGR.QE.
     pub q: u32,
-    /// The buffer; `None`: one that never overflows.
+    /// The unit's buffer; `None` for one that never overflows.
     pub fifo: Option<FifoModel>,
-    /// P0 elements between a periodic Trace Info and the context and address that belong to it.
+    /// P0 elements between a periodic Trace Info and its context and address.
     pub sync_delay: u32,
-    /// A periodic Trace Info may come while P0 elements are unresolved. Without it all are committed before: OpenCSD
-    /// loses its return stack otherwise.
+    /// A periodic Trace Info may come while P0 elements are unresolved. OpenCSD loses its return stack then, so by default
+    /// all are committed before.
     pub sync_unresolved: bool,
-    /// Cycles that an instruction takes.
+    /// Cycles per instruction.
     pub cycles_per_instruction: u32,
-    /// Cycles in which the timestamp counts one up.
+    /// Cycles per tick of the timestamp.
     pub cycles_per_tick: u32,
     /// The first timestamp.
     pub first_timestamp: u64,
-    /// Where execution stops between two P0 instructions the core is halted, and the halt traced: so the
-    /// last instructions are in the trace.
+    /// Where execution stops between two P0 instructions, a debug halt is traced, so that the last instructions are in
+    /// the trace.
     pub halts: bool,
 }
 
@@ -108,12 +108,12 @@ impl Random {
     }
 }
 
-/// How full the buffer is.
+/// Fill level of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fifo {
     model: Option<FifoModel>,
     level: u64,
-    /// The cycle up to which it was emptied.
+    /// The cycle of the last drain.
     at: u64,
 }
 
@@ -122,7 +122,7 @@ impl Fifo {
         Fifo { model, level: 0, at: 0 }
     }
 
-    /// Empties it up to `cycle`.
+    /// Removes the bytes that left up to `cycle`.
     fn drain(&mut self, cycle: u64) {
         match self.model {
             None => self.level = 0,
@@ -143,7 +143,7 @@ impl Fifo {
         self.level == 0
     }
 
-    /// Puts so many bytes in; false if they do not fit.
+    /// Adds bytes; false if they do not fit.
     pub(crate) fn push(&mut self, bytes: u64, cycle: u64) -> bool {
         self.drain(cycle);
         let fits = self.model.is_none_or(|model| self.level + bytes <= u64::from(model.bytes.max(64)));
@@ -153,7 +153,7 @@ impl Fifo {
         fits
     }
 
-    /// Cycles until it is empty; `None`: never.
+    /// Cycles until the buffer is empty; `None` if never.
     pub(crate) fn cycles_to_empty(&self) -> Option<u64> {
         match self.model {
             Some(FifoModel { cycles_per_byte: 0, .. }) if self.level > 0 => None,

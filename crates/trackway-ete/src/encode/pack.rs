@@ -1,4 +1,4 @@
-//! Elements to packets, in the fewest bytes: the mirror of stage 1 (K10.5.2).
+//! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
@@ -9,7 +9,7 @@ use crate::wire::exception::{Exception, ExceptionAddress, exception};
 use crate::wire::packet::Packet;
 use crate::wire::trace_info::TraceInfo;
 
-/// Atoms that wait to be packed, one bit each, the first in bit 0.
+/// Atoms to be packed, one bit each, the first in bit 0.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waiting {
     count: u32,
@@ -17,7 +17,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// The longest packet for the front, and how many atoms it has; there must be one atom at least.
+    /// The longest packet for the first atoms, and its number of atoms; there must be at least one.
     fn longest(self) -> (Atoms, u32) {
         let atoms = |header: u8, count: u32| (Atoms { header }, count);
         let es = self.bits.trailing_ones().min(self.count);
@@ -25,7 +25,7 @@ impl Waiting {
             return atoms(0xd4, 24);
         }
         if es >= 3 && self.count > es {
-            // Format 6: so many E, then N.
+            // Format 6: E several times, then N.
             return atoms(0xe0 | (es - 3) as u8, es + 1);
         }
         if es >= 4 {
@@ -62,35 +62,35 @@ impl Waiting {
         self.bits = if count >= 32 { 0 } else { self.bits >> count };
     }
 
-    /// Which of the few atoms that mispredict and cancel packets carry these are.
+    /// The code of these atoms in Mispredict and Cancel packets, if they have one.
     fn short(self) -> Option<u8> {
         let find = |&(count, bits): &(u8, u32)| (u32::from(count), bits) == (self.count, self.bits);
         SHORT_ATOMS.iter().position(find).map(|index| index as u8)
     }
 }
 
-/// Packs elements. What the decoder's stage 1 remembers is remembered here too.
+/// Packs elements, with the same state as the decoder's stage 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Packer {
     dialect: Dialect,
     max_spec: u64,
     start_is_p0: bool,
-    /// The bytes.
+    /// The packets.
     pub(crate) out: Vec<u8>,
-    /// Packets so far.
+    /// Number of packets so far.
     pub(crate) packets: u64,
     history: History,
     context: ContextState,
     timestamp: u64,
     threshold: u64,
-    /// P0 elements that are not resolved.
+    /// Number of unresolved P0 elements.
     pub(crate) depth: u64,
-    /// P0 elements so far, less those that were cancelled.
+    /// Number of P0 elements so far, without cancelled ones.
     pub(crate) p0s: u64,
-    /// A transaction was started and not ended.
+    /// A transaction is open.
     pub(crate) in_transaction: bool,
     atoms: Waiting,
-    /// A context and an address that may share a packet with what comes next.
+    /// A context and an address that may share a packet with the next element.
     pending_context: Option<ContextState>,
     pending_address: Option<Entry>,
 }
@@ -121,7 +121,7 @@ impl Packer {
         self.packets += 1;
     }
 
-    /// Writes what waits.
+    /// Writes everything that waits.
     pub(crate) fn flush(&mut self) {
         self.flush_atoms();
         self.flush_pending();
@@ -139,7 +139,7 @@ impl Packer {
         self.write(Packet::Atom(atoms));
     }
 
-    /// Writes atoms until those left fit into the packet that follows; says which these are.
+    /// Writes atoms until the rest fits into the packet that follows, and returns the code of the rest.
     fn flush_but_short(&mut self, fits: impl Fn(u8) -> bool) -> u8 {
         self.flush_pending();
         loop {
@@ -172,7 +172,7 @@ impl Packer {
         }
     }
 
-    /// One more P0 element; what is too deep is committed by that (K10.5.2.18.3).
+    /// Counts a P0 element, which commits the oldest one beyond the maximum depth (K10.5.2.18.3).
     fn p0(&mut self) {
         self.depth = (self.depth + 1).min(self.max_spec);
         self.p0s += 1;
@@ -189,7 +189,7 @@ impl Packer {
         self.p0();
     }
 
-    /// The shortest form for an address; it becomes the newest in the history.
+    /// The shortest form of an address, which becomes the newest in the history.
     fn shortest(&mut self, entry: Entry) -> Address {
         use AddressForm::*;
         let last = self.history.0[0].address;
@@ -209,7 +209,7 @@ impl Packer {
         address
     }
 
-    /// What a context packet has to say; `context` is then what was sent last.
+    /// The payload that changes the last context to `context`.
     fn payload(&mut self, context: ContextState) -> Context {
         let vmid = context.vmid.filter(|_| context.vmid != self.context.vmid);
         let context_id = context.context_id.filter(|_| context.context_id != self.context.context_id);
@@ -235,7 +235,7 @@ impl Packer {
         self.write(Packet::Context(payload));
     }
 
-    /// K10.5.2.14; a context may share a packet with the address behind it.
+    /// K10.5.2.14; a context may share a packet with the address after it.
     pub(crate) fn context(&mut self, context: ContextState) {
         self.flush();
         self.pending_context = Some(context);
@@ -258,7 +258,7 @@ impl Packer {
         self.p0();
     }
 
-    /// K10.5.2.13. An address that was just given and is the return address too is sent once.
+    /// K10.5.2.13. A target address that is also the return address is sent once.
     pub(crate) fn exception(&mut self, number: u16, return_address: Option<Entry>) {
         self.flush_atoms();
         let info = |e: u8| (number as u8) << 1 | e & 1 | (e & 2) << 5;
@@ -284,7 +284,7 @@ impl Packer {
                 ExceptionAddress::WithContext(address, self.payload(context))
             }
             context => {
-                // The history is not touched by a context: it may come first although it was made last.
+                // A context does not change the address history, so it can come before the address.
                 if let Some(context) = context {
                     self.write_context(context);
                 }
@@ -295,7 +295,7 @@ impl Packer {
         self.p0();
     }
 
-    /// K10.5.2.13: a transaction failure is told by an exception packet, and is no P0 element.
+    /// K10.5.2.13: a transaction failure is an Exception packet, but not a P0 element.
     pub(crate) fn transaction_failure(&mut self) {
         let (depth, p0s) = (self.depth, self.p0s);
         self.exception(exception::TRANSACTION_FAILURE, None);
@@ -320,7 +320,7 @@ impl Packer {
         self.in_transaction = false;
     }
 
-    /// K10.5.2.11: so many instructions, and where execution goes on.
+    /// K10.5.2.11: a number of instructions, and the address of the next one.
     pub(crate) fn q(&mut self, count: Option<u64>, next: Entry) {
         self.flush();
         let count = count.map(|count| Chain::shortest(count, width::COUNT));
@@ -336,7 +336,7 @@ impl Packer {
         self.p0();
     }
 
-    /// K10.5.2.8: the oldest `count` P0 elements happened.
+    /// K10.5.2.8: the oldest `count` P0 elements were executed.
     pub(crate) fn commit(&mut self, count: u64) {
         if count > 0 {
             self.flush();
@@ -345,8 +345,8 @@ impl Packer {
         }
     }
 
-    /// K10.5.2.8, K10.5.2.9: the youngest `count` P0 elements did not happen; with `mispredict` the one before
-    /// them went the other way.
+    /// K10.5.2.8, K10.5.2.9: the youngest `count` P0 elements were not executed; with `mispredict` the one before them had
+    /// the opposite outcome.
     pub(crate) fn cancel(&mut self, count: u64, mispredict: bool) {
         let packet = match (count, mispredict) {
             (0, false) => return,
@@ -366,7 +366,7 @@ impl Packer {
         self.write(packet);
     }
 
-    /// K10.5.2.16: `commit` P0 elements happened, and so many cycles since the last count, threshold included.
+    /// K10.5.2.16: `commit` P0 elements were executed; `count` cycles since the last count, including the threshold.
     pub(crate) fn cycles(&mut self, commit: u64, count: Option<u64>) {
         self.flush();
         let above = count.map(|count| count.saturating_sub(self.threshold));
@@ -374,7 +374,7 @@ impl Packer {
             self.commit(commit);
             self.write(match above {
                 Some(above @ 0..=3) => Packet::CycleCount3(above as u8),
-                // AAAA is all ones where it carries no commit.
+                // AAAA is all ones if it carries no commit.
                 Some(above @ 0..=15) => Packet::CycleCount2 { from_max: true, payload: 0xf0 | above as u8 },
                 above => Packet::CycleCount1 { commit: None, count: above.map(cycle_chain) },
             });
@@ -398,7 +398,7 @@ impl Packer {
         });
     }
 
-    /// K10.5.2.16.1: bits that did not change are left out.
+    /// K10.5.2.16.1: high bits that did not change are omitted.
     pub(crate) fn timestamp(&mut self, value: u64, count: Option<u64>) {
         self.flush();
         let changed = 64 - (value ^ self.timestamp).leading_zeros();
@@ -409,13 +409,13 @@ impl Packer {
         self.write(Packet::Timestamp { value, count: count.map(cycle_chain) });
     }
 
-    /// A packet that says nothing of the others' state.
+    /// A packet without state.
     pub(crate) fn plain(&mut self, packet: Packet) {
         self.flush();
         self.write(packet);
     }
 
-    /// K10.5.2.4, K10.5.2.5: what is not resolved did not happen; what waits is not written.
+    /// K10.5.2.4, K10.5.2.5: unresolved elements were not executed; waiting ones are not written.
     pub(crate) fn discard(&mut self, overflow: bool) {
         self.drop_waiting();
         self.write(if overflow { Packet::Overflow } else { Packet::Discard });
@@ -423,13 +423,13 @@ impl Packer {
         self.in_transaction = false;
     }
 
-    /// Forgets what waits.
+    /// Drops everything that waits.
     pub(crate) fn drop_waiting(&mut self) {
         self.atoms = Waiting::default();
         (self.pending_context, self.pending_address) = (None, None);
     }
 
-    /// K10.5.2.3 and K10.5.2.6: a place to start; compression starts anew.
+    /// K10.5.2.3, K10.5.2.6: decoding can start here; compression restarts.
     pub(crate) fn synchronise(&mut self, cycle_counting: bool, threshold: u64) {
         self.flush();
         self.write(Packet::AlignmentSync { zeros: 11 });

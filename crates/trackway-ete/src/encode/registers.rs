@@ -1,4 +1,4 @@
-//! The registers that program a trace unit (K10.5.7), and what the unit is (TRCIDRn).
+//! The registers that program a trace unit (K10.5.7) and describe it (TRCIDRn).
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use crate::config::{Config, ConfigError, refuse};
 
-/// A register, or several of one name with a number behind it.
+/// A register, or several of one name followed by a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its name.
+    /// Name, without the number.
     pub name: &'static str,
-    /// Numbers behind the name: the first and how many; none where there is one register only.
+    /// First number and count of numbered registers.
     pub numbers: Option<(u8, u8)>,
     /// 64 bits wide, else 32.
     pub wide: bool,
@@ -25,7 +25,7 @@ const fn many(name: &'static str, first: u8, count: u8, wide: bool) -> Row {
     Row { name, numbers: Some((first, count)), wide }
 }
 
-/// K10.5.7.6: what an operating system saves and restores, in the order of the list.
+/// K10.5.7.6: the registers that an operating system saves and restores, in the order of the list.
 pub const SAVED: &[Row] = &[
     one("TRCPRGCTLR"),
     one("TRCCONFIGR"),
@@ -66,10 +66,10 @@ pub const SAVED: &[Row] = &[
     one("TRCVMIDCCTLR1"),
 ];
 
-/// Registers that only tell: what the unit is and how it is.
+/// Read-only registers: identification and status.
 pub const READ_ONLY: &[Row] = &[many("TRCIDR", 0, 14, false), one("TRCDEVARCH"), one("TRCSTATR")];
 
-/// Numbered registers of a row, or the one.
+/// The registers of a row.
 pub(crate) fn names(row: &Row) -> impl Iterator<Item = String> + '_ {
     let (first, count) = row.numbers.unwrap_or((0, 1));
     (first..first + count).map(move |number| match row.numbers {
@@ -78,7 +78,7 @@ pub(crate) fn names(row: &Row) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Is there a register of this name?
+/// True if there is a register of this name.
 pub fn is_register(name: &str) -> bool {
     SAVED.iter().chain(READ_ONLY).any(|row| match row.numbers {
         None => row.name == name,
@@ -89,7 +89,7 @@ pub fn is_register(name: &str) -> bool {
     })
 }
 
-/// What a unit is: the choices that its TRCIDR registers tell.
+/// The implementation options that the TRCIDR registers describe.
 ///
 /// ```
 /// use trackway_ete::encode::{Implementation, Registers};
@@ -98,17 +98,17 @@ pub fn is_register(name: &str) -> bool {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Implementation {
-    /// ETE 1.x.
+    /// Minor version: ETE 1.x.
     pub minor: u8,
-    /// TRCIDR8.MAXSPEC: P0 elements that may be unresolved at once.
+    /// TRCIDR8.MAXSPEC: maximum number of unresolved P0 elements.
     pub max_spec: u32,
     /// TRCIDR0.COMMOPT: cycle counts carry no commits.
     pub commopt: bool,
-    /// TRCIDR0.COMMTRANS: a transaction start is no P0 element.
+    /// TRCIDR0.COMMTRANS: a transaction start is not a P0 element.
     pub commtrans: bool,
     /// TRCIDR2.WFXMODE: WFI, WFE and their timed forms are P0 instructions.
     pub wfx_is_p0: bool,
-    /// TRCIDR0.TSMARK: a marker stands where a timestamp was asked for (ETE 1.1).
+    /// TRCIDR0.TSMARK: a marker where a timestamp was requested (ETE 1.1).
     pub timestamp_markers: bool,
     /// TRCIDR2.CCSIZE: bits of the cycle counter, 12 to 20.
     pub cycle_bits: u8,
@@ -129,7 +129,7 @@ impl Default for Implementation {
 }
 
 impl Implementation {
-    /// Its TRCIDR registers and TRCDEVARCH.
+    /// The TRCIDR registers and TRCDEVARCH.
     pub fn registers(&self) -> [(&'static str, u64); 9] {
         let bit = |set: bool, at: u32| u64::from(set) << at;
         // 64-bit timestamps, Q elements of all kinds, four events, return stack, cycle counts, broadcast.
@@ -149,7 +149,7 @@ impl Implementation {
             ("TRCIDR3", 0x057f_0004 | 1 << 28),
             // 8 pairs of address comparators, 8 of each identifier, 16 pairs of resource selectors.
             ("TRCIDR4", 0x880f_0008),
-            // External inputs are those that the selectors choose.
+            // External inputs are chosen by the selectors.
             ("TRCIDR5", 0x0884_09ff),
             ("TRCIDR8", u64::from(self.max_spec)),
             ("TRCIDR9", 0),
@@ -173,12 +173,12 @@ pub enum Preset {
     Include,
 }
 
-/// Values of registers, by name. What was never written is 0.
+/// Values of registers by name; 0 unless written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Registers(pub BTreeMap<String, u64>);
 
 impl Registers {
-    /// A unit that is not programmed.
+    /// The registers of a unit that is not programmed.
     pub fn new(implementation: &Implementation) -> Self {
         let mut registers = Registers::default();
         registers.put(&implementation.registers());
@@ -222,8 +222,8 @@ impl Registers {
         }
     }
 
-    /// Continuous tracing (K10.5.7.3): everything in all exception levels, with the return stack, identifiers and
-    /// synchronisation every 4096 bytes; events that come from outside are traced.
+    /// Continuous tracing (K10.5.7.3): all exception levels, with the return stack, identifiers, events from outside and
+    /// synchronisation every 4096 bytes.
     pub fn everything(mut self) -> Self {
         self.put(&[
             ("TRCCONFIGR", 0x10c1),
@@ -257,17 +257,17 @@ impl Registers {
         self
     }
 
-    /// K10.5.7.4: as [`minimal`](Registers::minimal), without the instructions from `first` to `last`.
+    /// K10.5.7.4: [`minimal`](Registers::minimal) without the instructions from `first` to `last`.
     pub fn exclude(self, first: u64, last: u64) -> Self {
         self.minimal().range(0x0001_0000, first, last)
     }
 
-    /// K10.5.7.5: as [`minimal`](Registers::minimal), only the instructions from `first` to `last`.
+    /// K10.5.7.5: [`minimal`](Registers::minimal) with only the instructions from `first` to `last`.
     pub fn include(self, first: u64, last: u64) -> Self {
         self.minimal().range(0x0000_0001, first, last)
     }
 
-    /// Address range comparator 0, used as TRCVIIECTLR says.
+    /// Address range comparator 0, used by TRCVIIECTLR.
     fn range(mut self, control: u64, first: u64, last: u64) -> Self {
         self.put(&[
             ("TRCVIIECTLR", control),
@@ -279,16 +279,18 @@ impl Registers {
         self
     }
 
-    /// What a decoder has to know of the unit.
+    /// The configuration for a decoder.
     pub fn config(&self, name: &str) -> Result<Config, ConfigError> {
         let config = Config::from_registers(name, self.0.clone(), Some(true))?;
         if !config.dialect.ete {
-            return refuse(format!("{name}: the trace unit is ETE; TRCDEVARCH and TRCIDR1 say ETMv4"));
+            return refuse(format!(
+                "{name}: the trace unit writes ETE, but TRCDEVARCH and TRCIDR1 are those of ETMv4"
+            ));
         }
         Ok(config)
     }
 
-    /// Refuses names that no register has.
+    /// Refuses unknown registers.
     pub fn check(&self) -> Result<(), ConfigError> {
         match self.0.keys().find(|name| !is_register(name)) {
             Some(name) => refuse(format!("{name}: no such register")),
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn implementations_are_what_the_decoder_reads() {
+    fn the_decoder_reads_the_implementation() {
         let implementation = Implementation {
             minor: 1,
             max_spec: 7,

@@ -1,4 +1,4 @@
-//! Register accesses, status, and the sequences of K10.5.7.1, K10.5.7.6 and K10.5.10.
+//! Register access, status, and the sequences of K10.5.7.1, K10.5.7.6 and K10.5.10.
 
 use std::fmt::Write as _;
 
@@ -11,25 +11,25 @@ use crate::config::{ConfigError, number, refuse};
 /// TRCSTATR.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// IDLE: nothing is traced, and all that was has left the unit.
+    /// IDLE: nothing is traced, and all trace has left the unit.
     pub idle: bool,
-    /// PMSTABLE: registers read as they are.
+    /// PMSTABLE: registers have stable values.
     pub stable: bool,
 }
 
-/// How often a loop polls TRCSTATR before it gives up (K10.5.7.1: it might never complete).
+/// Maximum number of reads in a polling loop (K10.5.7.1: it might never complete).
 const POLLS: u32 = 1 << 16;
 /// Cycles between two reads of TRCSTATR.
 const POLL_CYCLES: u64 = 16;
 
-/// The registers of K10.5.7.6, in their order: what an operating system keeps of a trace unit.
+/// The registers that an operating system saves (K10.5.7.6), in the order of the list.
 ///
-/// Its text is one line for each 32 bits, `TRCACVR0[63:32] = 0x00000000`.
+/// As text, one line per 32 bits: `TRCACVR0[63:32] = 0x00000000`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved(pub Vec<(String, u64)>);
 
 impl Saved {
-    /// As text.
+    /// Writes the text.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (name, value) in &self.0 {
@@ -47,7 +47,7 @@ impl Saved {
         text
     }
 
-    /// From text.
+    /// Reads the text.
     pub fn from_text(text: &str) -> Result<Self, ConfigError> {
         let mut saved: Vec<(String, u64)> = Vec::new();
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -75,7 +75,7 @@ impl Saved {
 }
 
 impl From<&Registers> for Saved {
-    /// What would be saved of a unit with these registers: so a process is prepared that was never traced.
+    /// The saved registers of a process that was never traced.
     fn from(registers: &Registers) -> Self {
         Saved(SAVED.iter().flat_map(names).map(|name| (name.clone(), registers.get(&name))).collect())
     }
@@ -90,11 +90,11 @@ impl Unit {
     pub fn status(&mut self) -> Status {
         let quiet = !self.enabled || self.locked;
         let idle = quiet && self.packer.out.len() == self.accepted && self.fifo.is_empty(self.cycle);
-        // Resources are paused where nothing is traced.
+        // Resources are paused while nothing is traced.
         Status { idle, stable: quiet || self.prohibited }
     }
 
-    /// Reads a register. Most read as they are only while [`Status::stable`].
+    /// Reads a register. Most are reliable only while [`Status::stable`].
     pub fn read(&mut self, name: &str) -> Result<u64, ConfigError> {
         self.demand(is_register(name), &format!("{name}: no such register"))?;
         if name == "TRCSTATR" {
@@ -111,11 +111,10 @@ impl Unit {
         })
     }
 
-    /// Writes a register. All but TRCPRGCTLR are written while the unit is disabled and idle, or the OS lock is
-    /// set.
+    /// Writes a register. All but TRCPRGCTLR need the unit to be disabled and idle, or the OS lock to be set.
     pub fn write(&mut self, name: &str, value: u64) -> Result<(), ConfigError> {
         let known = SAVED.iter().any(|row| name.starts_with(row.name)) && is_register(name);
-        self.demand(known, &format!("{name}: no register that can be written"))?;
+        self.demand(known, &format!("{name}: not a writable register"))?;
         if name == "TRCPRGCTLR" {
             match value & 1 {
                 1 if !self.enabled => self.start(),
@@ -130,7 +129,7 @@ impl Unit {
         Ok(())
     }
 
-    /// TRCPRGCTLR.EN becomes 1: compression starts anew.
+    /// TRCPRGCTLR.EN becomes 1: compression restarts.
     fn start(&mut self) {
         self.registers.set("TRCPRGCTLR", 1);
         if let Ok(config) = self.registers.config("unit") {
@@ -154,7 +153,7 @@ impl Unit {
         self.need = Need::Yes;
     }
 
-    /// TRCPRGCTLR.EN becomes 0: what is not resolved is discarded, the rest leaves the unit.
+    /// TRCPRGCTLR.EN becomes 0: unresolved elements are discarded, the rest leaves the unit.
     fn cease(&mut self) {
         self.settle();
         if self.lost {
@@ -167,7 +166,7 @@ impl Unit {
         }
         self.checkpoint();
         let (victlr, rsr) = (self.read("TRCVICTLR"), self.read("TRCRSR"));
-        // The start/stop logic and whether tracing was active stay in their registers.
+        // TRCVICTLR.SSSTATUS and TRCRSR.TA keep the state.
         self.registers.set("TRCVICTLR", victlr.unwrap_or(0));
         self.registers.set("TRCRSR", rsr.unwrap_or(0));
         self.registers.set("TRCPRGCTLR", 0);
@@ -175,7 +174,7 @@ impl Unit {
         self.forget();
     }
 
-    /// TRFCR_ELx prohibits tracing, or allows it again.
+    /// Prohibits or allows tracing, as TRFCR_ELx does.
     pub fn prohibit(&mut self, prohibited: bool) {
         if prohibited && !self.prohibited {
             self.stop(None);
@@ -183,7 +182,7 @@ impl Unit {
         self.prohibited = prohibited;
     }
 
-    /// OSLAR_EL1: with the lock set nothing is traced.
+    /// Sets or clears the OS lock (OSLAR_EL1); nothing is traced while it is set.
     pub fn lock(&mut self, locked: bool) {
         if locked && !self.locked {
             self.stop(None);
@@ -202,7 +201,7 @@ impl Unit {
             if done(self.status()) {
                 return Ok(());
             }
-            // A context synchronisation event stands between two reads.
+            // A context synchronisation event comes between two reads.
             self.cycle += POLL_CYCLES;
         }
         refuse(format!("the trace unit never becomes {what}"))
@@ -214,8 +213,8 @@ impl Unit {
         self.poll("busy", |status| !status.idle)
     }
 
-    /// K10.5.7.1.2: enters a trace prohibited region, has all trace leave the unit, disables it and waits until it is
-    /// idle and stable. Nothing of the trace is lost.
+    /// K10.5.7.1.2: enters a trace prohibited region, lets all trace leave the unit, disables it and waits until it is idle
+    /// and stable. No trace is lost.
     pub fn disable(&mut self) -> Result<(), ConfigError> {
         let prohibited = self.prohibited;
         self.prohibit(true);
@@ -226,7 +225,7 @@ impl Unit {
         polled
     }
 
-    /// K10.5.7.1.3: saves the unit's registers over a power down, under the OS lock.
+    /// K10.5.7.1.3: saves the registers before a power down, under the OS lock.
     pub fn save(&mut self) -> Result<Saved, ConfigError> {
         let prohibited = self.prohibited;
         self.prohibit(true);
@@ -243,7 +242,7 @@ impl Unit {
         Ok(Saved(saved))
     }
 
-    /// K10.5.7.1.3: restores registers after a power down. The unit is enabled if it was.
+    /// K10.5.7.1.3: restores the registers after a power down, and enables the unit if it was enabled.
     pub fn restore(&mut self, saved: &Saved) -> Result<(), ConfigError> {
         let identity = |name: &str| name.starts_with("TRCIDR") || name == "TRCDEVARCH";
         let mut registers = Registers::default();
@@ -254,7 +253,7 @@ impl Unit {
             registers.set(name, *value);
         }
         registers.check()?;
-        // Power was off: nothing of the unit's state is left.
+        // Power was off: all other state is lost.
         self.enabled = false;
         self.locked = true;
         self.registers = registers;
@@ -264,7 +263,7 @@ impl Unit {
         Ok(())
     }
 
-    /// K10.5.10: switches a traced process out, in a trace prohibited region: gives what is to be restored later.
+    /// K10.5.10: switches a traced process out, in a trace prohibited region; returns the registers to restore later.
     pub fn switch_out(&mut self) -> Result<Saved, ConfigError> {
         self.prohibit(true);
         self.tsb_csync();
@@ -279,7 +278,7 @@ impl Unit {
         Ok(Saved(saved))
     }
 
-    /// K10.5.10: switches a traced process in, while tracing is prohibited, and then allows it.
+    /// K10.5.10: switches a traced process in while tracing is prohibited, then allows tracing.
     pub fn switch_in(&mut self, saved: &Saved) -> Result<(), ConfigError> {
         self.prohibit(true);
         let mut enable = 0;

@@ -1,4 +1,4 @@
-//! Speculation: what is traced before it is known to have happened, and how that is put right.
+//! Speculation: elements that are traced before they are known to be executed, and their commits and cancels.
 
 use trackway_core::Isa;
 use trackway_image::{Block, Cursor};
@@ -9,17 +9,17 @@ use super::unit::{Instruction, Unit, entry};
 use crate::wire::address::{Entry, SubIsa};
 
 impl Unit {
-    /// After a P0 element that happened: commits, with a cycle count where one is due.
+    /// After an executed P0 element: commits, with a cycle count if one is due.
     pub(super) fn resolve(&mut self) {
         let depth = self.packer.depth;
         let every = u64::from(self.model.commit_every);
         let commit = if depth > 0 && every > 0 && self.random.below(every) == 0 {
-            // The youngest may still be on their way.
+            // The youngest may still be speculative.
             1 + self.random.below(depth)
         } else {
             0
         };
-        // Cycles are counted from commit to commit; without speculation each P0 element is committed as it comes.
+        // Cycles are counted from commit to commit; without speculation every P0 element is committed at once.
         if commit > 0 || self.config.max_spec == 0 {
             self.settle_cycles(commit);
         }
@@ -36,7 +36,7 @@ impl Unit {
         }
     }
 
-    /// All that was traced happened.
+    /// Commits all elements.
     pub(super) fn commit_all(&mut self) {
         let depth = self.packer.depth;
         if depth > 0 {
@@ -44,20 +44,20 @@ impl Unit {
         }
     }
 
-    /// P0 elements that a wrong path may have; with `branch`, one is kept for the branch before it.
+    /// Maximum number of P0 elements on a mispredicted path; with `branch`, the branch before it needs one.
     fn room(&self, branch: bool) -> u64 {
         let most = u64::from(self.config.max_spec);
         let most = if branch && !self.model.late_mispredict { most.saturating_sub(1) } else { most };
         most.min(u64::from(self.model.run_ahead))
     }
 
-    /// Does the core predict wrongly here?
+    /// The core mispredicts here.
     fn mispredicts(&mut self) -> bool {
         self.config.max_spec > 0 && self.image.is_some() && self.random.chance(self.model.mispredict)
     }
 
-    /// A conditional branch may be predicted wrongly: its atom is traced the wrong way round, then elements of
-    /// the wrong path, then all of that is taken back. Says how it was traced first; `None` if all is right.
+    /// A conditional branch may be mispredicted: its atom is traced with the opposite outcome, then elements of the wrong
+    /// path, then all of that is cancelled. Returns the first outcome traced; `None` without a misprediction.
     pub(super) fn mispredict(&mut self, instruction: &Instruction) -> Option<bool> {
         let flow = &instruction.flow;
         if !flow.conditional || !flow.control.is_transfer() || !self.mispredicts() {
@@ -76,7 +76,7 @@ impl Unit {
                 };
                 Some(entry(target, isa))
             }
-            // Where an indirect branch would have gone, nobody knows.
+            // The target of an indirect branch that was not taken is unknown.
             (true, None) => None,
         };
         let most = self.random.below(self.room(true) + 1);
@@ -86,14 +86,14 @@ impl Unit {
         Some(first)
     }
 
-    /// The target of an indirect branch may be predicted wrongly: another one is traced first.
+    /// The target of an indirect branch may be mispredicted: another one is traced first.
     pub(super) fn mispredict_target(&mut self, right: Entry) {
         if !self.mispredicts() {
             return;
         }
         let n = self.random.below(self.targets.len() as u64) as usize;
         let wrong = self.targets[n];
-        // A prediction stays in the instruction set; only where code is known something can be run.
+        // A prediction keeps the instruction set.
         if wrong == Entry::default() || wrong == right || wrong.sub_isa != right.sub_isa {
             return;
         }
@@ -104,7 +104,7 @@ impl Unit {
         self.counts.cancelled += count;
     }
 
-    /// Table K10-8: before an exception the core ran on, behind where the exception is taken.
+    /// Table K10-8: the core ran ahead of the place where an exception is taken.
     pub(super) fn run_ahead(&mut self, start: Entry) {
         if !self.mispredicts() {
             return;
@@ -116,7 +116,7 @@ impl Unit {
         self.counts.cancelled += count;
     }
 
-    /// Table K10-18: of a transaction that fails, elements that are unresolved may be cancelled before.
+    /// Table K10-18: unresolved elements of a failing transaction may be cancelled first.
     pub(super) fn cancel_transaction(&mut self) {
         let inside = self.packer.p0s.saturating_sub(self.transaction_p0);
         let most = inside.min(self.packer.depth);
@@ -127,7 +127,7 @@ impl Unit {
         }
     }
 
-    /// Traces up to `most` P0 elements from `at` on, at random; gives how many there were.
+    /// Traces up to `most` P0 elements of a random path from `at` on, and returns their number.
     fn wrong_path(&mut self, mut at: Entry, most: u64) -> u64 {
         let mut cursor: Option<(SubIsa, Cursor)> = None;
         let mut count = 0;
@@ -137,7 +137,7 @@ impl Unit {
             }
             let Some((_, cursor)) = &mut cursor else { break };
             let Some(block) = cursor.at(at.address) else { break };
-            // A transaction is not started on trial.
+            // A transaction does not start speculatively.
             if matches!(block.control, Control::Sequential | Control::TransactionStart) {
                 break;
             }
@@ -157,7 +157,7 @@ impl Unit {
         count
     }
 
-    /// Where a block on a wrong path leads, and whether that has to be told.
+    /// The address after a block on a mispredicted path, and whether it must be traced.
     fn beyond(&mut self, block: &Block, at: Entry, taken: bool) -> Option<(Entry, bool)> {
         let isa = self.isa(at.sub_isa);
         if taken && block.control.is_indirect() {

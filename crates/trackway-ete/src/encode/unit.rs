@@ -1,4 +1,4 @@
-//! The trace unit: its state, and what happens to it from outside.
+//! The trace unit: its state, and inputs other than instructions.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ use super::registers::Registers;
 /// An instruction that was executed.
 #[derive(Clone, Copy, Debug)]
 pub struct Instruction {
-    /// Where it lies.
+    /// Address of the instruction.
     pub address: u64,
-    /// Its instruction set.
+    /// Instruction set.
     pub isa: Isa,
-    /// What it is.
+    /// Control flow of the encoding.
     pub flow: Flow,
-    /// For one that can transfer control: did it? For others that may be conditional: was it executed?
+    /// A branch was taken; any other conditional instruction was executed.
     pub taken: bool,
 }
 
@@ -35,7 +35,7 @@ impl Instruction {
         Instruction { address, isa, flow: trackway_isa::flow(isa, address, encoding), taken }
     }
 
-    /// The address behind it.
+    /// Address of the next instruction in memory.
     pub fn end(&self) -> u64 {
         let end = self.address.wrapping_add(self.flow.length.into());
         if self.isa == Isa::A64 { end } else { end & 0xffff_ffff }
@@ -46,38 +46,39 @@ impl Instruction {
     }
 }
 
-/// An address as packets give it.
+/// An address as packets have it.
 pub(crate) fn entry(address: u64, isa: Isa) -> Entry {
     let sub_isa = if isa == Isa::T32 { SubIsa::Is1 } else { SubIsa::Is0 };
     Entry { address: if isa == Isa::A64 { address } else { address & 0xffff_ffff }, sub_isa }
 }
 
-/// Is an address to be traced before the next P0 element?
+/// Whether an address is traced before the next P0 element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Need {
-    /// No: the program tells.
+    /// Not needed: the decoder can infer it from the program.
     #[default]
     No,
-    /// Yes, unless the return stack tells it.
-    OrStack,
-    /// Yes.
+    /// Needed, unless it is on top of the return stack.
+    UnlessOnStack,
+    /// Needed.
     Yes,
 }
 
-/// Instructions that a Q element will stand for.
+/// An open Q element.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Q {
+    /// Number of instructions in it.
     pub(super) count: u64,
-    /// P0 instructions that are still to go into it.
+    /// P0 instructions that it will still take.
     pub(super) left: u64,
 }
 
-/// What the registers say, at hand.
+/// The decoded register fields.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     pub(super) cycle_counting: bool,
     pub(super) threshold: u64,
-    /// Cycles that the counter can hold.
+    /// Maximum of the cycle counter.
     pub(super) most_cycles: u64,
     pub(super) broadcast: bool,
     pub(super) context_ids: bool,
@@ -86,17 +87,17 @@ pub(super) struct Program {
     pub(super) timestamp_markers: bool,
     pub(super) timestamp_event: u8,
     pub(super) return_stack: bool,
-    /// TRCCONFIGR.QE: with counts, without counts.
+    /// TRCCONFIGR.QE: Q elements with counts, without counts.
     pub(super) q: (bool, bool),
-    /// Bytes between synchronisations.
+    /// TRCSYNCPR: bytes between periodic synchronisations.
     pub(super) period: Option<u64>,
-    /// TRCEVENTCTL0R and TRCEVENTCTL1R.
+    /// TRCEVENTCTL0R, TRCEVENTCTL1R: resource selectors of the events, and which are enabled.
     pub(super) events: [u8; 4],
     pub(super) events_enabled: u8,
-    /// TRCVICTLR: PE reset and system errors are traced even if filtered.
+    /// TRCVICTLR.TRCRESET, TRCERR: resets and system errors are traced even if filtered.
     pub(super) force_reset: bool,
     pub(super) force_error: bool,
-    /// TRCSTALLCTLR: the core waits where the buffer would overflow.
+    /// TRCSTALLCTLR.ISTALL: the core waits instead of an overflow.
     pub(super) stalls: bool,
     pub(super) waypoints: Waypoints,
 }
@@ -119,7 +120,7 @@ impl Program {
             timestamp_event: registers.field("TRCTSCTLR", 7, 0) as u8,
             return_stack: config.return_stack,
             q: (qe & 1 == 1, qe == 3),
-            // TRCSYNCPR.PERIOD: 8 to 20; smaller values are reserved and read as 8.
+            // TRCSYNCPR.PERIOD is 8 to 20; smaller values are reserved and treated as 8.
             period: (period != 0).then(|| 1 << period.clamp(8, 20)),
             events: std::array::from_fn(|n| (events >> (8 * n)) as u8),
             events_enabled: registers.field("TRCEVENTCTL1R", 3, 0) as u8,
@@ -131,22 +132,22 @@ impl Program {
     }
 }
 
-/// What the unit did, in numbers.
+/// Statistics of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Instructions for which ViewInst was active.
     pub viewed: u64,
-    /// P0 elements on the path that was executed.
+    /// P0 elements on the executed path.
     pub p0: u64,
-    /// P0 elements that were cancelled.
+    /// Cancelled P0 elements.
     pub cancelled: u64,
-    /// Branches that were predicted wrongly.
+    /// Mispredicted branches.
     pub mispredicted: u64,
-    /// Synchronisations.
+    /// Alignment Syncs with a Trace Info.
     pub synchronisations: u64,
-    /// Overflows.
+    /// Buffer overflows.
     pub overflows: u64,
-    /// Bytes.
+    /// Bytes emitted.
     pub bytes: u64,
 }
 
@@ -162,61 +163,61 @@ pub struct Unit {
     pub(super) packer: Packer,
     pub(super) fifo: Fifo,
     pub(super) random: Random,
-    /// What it did so far.
+    /// Statistics so far.
     pub counts: Counts,
     /// TRCPRGCTLR.EN.
     pub(super) enabled: bool,
-    /// The PE's OS lock: registers can be accessed, nothing is traced.
+    /// The PE's OS lock is set: registers can be accessed, nothing is traced.
     pub(super) locked: bool,
     /// In a trace prohibited region (TRFCR_ELx).
     pub(super) prohibited: bool,
-    /// Cycles so far, and what the timestamp is ahead of them.
+    /// Cycles so far, and the difference of the timestamp to their ticks.
     pub(super) cycle: u64,
     pub(super) timestamp_offset: u64,
-    /// Bytes of the packer's output that went into the buffer.
+    /// Bytes of the packer's output that are in the buffer.
     pub(super) accepted: usize,
-    /// Bytes of output taken away before.
+    /// Bytes of output taken before.
     pub(super) taken: u64,
-    /// Trace was lost: a start is due once the buffer is empty.
+    /// Trace was lost: tracing restarts once the buffer is empty.
     pub(super) lost: bool,
     /// The last instruction was traced (TRCRSR.TA).
     pub(super) tracing: bool,
-    /// A Trace Info was traced since it was enabled.
+    /// A Trace Info was traced since the unit was enabled.
     pub(super) synchronised: bool,
-    /// An alignment synchronisation was written before that, for events.
+    /// An Alignment Sync was traced before that, for events.
     pub(super) aligned: bool,
-    /// Output position of the last synchronisation.
+    /// Output position of the last Trace Info.
     pub(super) last_sync: u64,
-    /// P0 elements before the context and address of the last synchronisation.
+    /// P0 elements left before the context and address of the last Trace Info.
     pub(super) sync_delay: Option<u32>,
-    /// Where the current block begins, if an instruction of it was executed.
+    /// Start of the current block, if an instruction of it was executed.
     pub(super) block: Option<Entry>,
-    /// The context of the core, and what was traced of it.
+    /// The context of the core, and the last one traced.
     pub(super) context: ContextState,
-    pub(super) told: Option<ContextState>,
+    pub(super) traced_context: Option<ContextState>,
     pub(super) need: Need,
     /// The return stack, oldest first.
     pub(super) stack: Vec<Entry>,
-    /// Calls are kept: an address was traced since the last Trace Info.
+    /// Calls are pushed: an address was traced since the last Trace Info.
     pub(super) may_push: bool,
-    /// Branches not taken whose atoms may be left out, if a source address or exception follows.
+    /// Number of branches not taken whose atoms can be omitted if a source address or exception follows.
     pub(super) deferred: u32,
     pub(super) q: Option<Q>,
-    /// P0 elements before the open transaction.
+    /// Number of P0 elements before the open transaction.
     pub(super) transaction_p0: u64,
-    /// Cycle of the last cycle count; unknown after an overflow.
+    /// Cycle of the last Cycle Count; the next count is unknown after an overflow.
     pub(super) last_count: u64,
     pub(super) count_unknown: bool,
-    /// A timestamp is asked for.
+    /// A timestamp was requested.
     pub(super) timestamp_due: bool,
-    /// External inputs that are high, for one instruction.
+    /// External inputs that are high for the next instruction.
     pub(super) inputs: u8,
-    /// Targets seen, for wrong predictions.
+    /// Recent targets, for mispredictions.
     pub(super) targets: [Entry; 8],
 }
 
 impl Unit {
-    /// A unit that is not enabled. A program is needed for speculation.
+    /// A disabled unit. Speculation needs a program.
     pub fn new(registers: Registers, model: Model, image: Option<Arc<Image>>) -> Result<Self, ConfigError> {
         registers.check()?;
         let config = registers.config("unit")?;
@@ -242,7 +243,7 @@ impl Unit {
             sync_delay: None,
             block: None,
             context: ContextState { security: 1, sixty_four_bit: true, ..ContextState::default() },
-            told: None,
+            traced_context: None,
             need: Need::Yes,
             stack: Vec::new(),
             may_push: false,
@@ -261,17 +262,17 @@ impl Unit {
         })
     }
 
-    /// What a decoder has to know of it.
+    /// The configuration for a decoder.
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// Its registers.
+    /// The registers.
     pub fn registers(&self) -> &Registers {
         &self.registers
     }
 
-    /// Takes the bytes that came out since the last time. What is not packed yet stays.
+    /// Takes the bytes emitted since the last call; elements that are not packed yet stay.
     pub fn take(&mut self) -> Vec<u8> {
         let rest = self.packer.out.split_off(self.accepted);
         let bytes = std::mem::replace(&mut self.packer.out, rest);
@@ -280,12 +281,12 @@ impl Unit {
         bytes
     }
 
-    /// Is something traced at all?
+    /// The unit is enabled, unlocked, and tracing is not prohibited.
     pub(super) fn is_operative(&self) -> bool {
         self.enabled && !self.locked && !self.prohibited
     }
 
-    /// The core's context from the next instruction on. What the registers do not ask for is left out.
+    /// Sets the core's context from the next instruction on; identifiers that the registers do not enable are ignored.
     pub fn set_context(&mut self, context: ContextState) {
         self.context = ContextState {
             context_id: context.context_id.or(Some(0)).filter(|_| self.program.context_ids),
@@ -294,17 +295,17 @@ impl Unit {
         };
     }
 
-    /// So many cycles pass.
+    /// Lets cycles pass.
     pub fn elapse(&mut self, cycles: u64) {
         self.cycle += cycles;
     }
 
-    /// What an instruction takes; a core that tells its cycles wants 0.
+    /// Sets the cycles per instruction; 0 if the core reports its cycles.
     pub fn set_cycles_per_instruction(&mut self, cycles: u32) {
         self.model.cycles_per_instruction = cycles;
     }
 
-    /// The timestamp is this now, and is traced where timestamps are on.
+    /// Sets the timestamp and traces it if timestamps are enabled.
     pub fn set_timestamp(&mut self, value: u64) {
         self.timestamp_offset = value.wrapping_sub(self.ticks());
         self.request_timestamp();
@@ -314,7 +315,7 @@ impl Unit {
         self.cycle / u64::from(self.model.cycles_per_tick.max(1))
     }
 
-    /// A timestamp is traced as soon as tracing is active (TRCTSCTLR, TSB CSYNC, synchronisation).
+    /// Traces a timestamp as soon as tracing is active (TRCTSCTLR, TSB CSYNC, synchronisation).
     pub fn request_timestamp(&mut self) {
         self.timestamp_due = self.program.timestamps;
         if self.tracing && self.block.is_none() && self.need == Need::No {
@@ -323,13 +324,13 @@ impl Unit {
         }
     }
 
-    /// Trace events that a core or system raises: bit n is event n, traced where TRCEVENTCTL1R enables it.
+    /// Events from outside: bit n is event n, traced if TRCEVENTCTL1R enables it.
     pub fn events(&mut self, events: u8) {
         let events = events & self.program.events_enabled;
         if events != 0 && self.is_operative() && !self.lost {
             self.settle();
             if !self.synchronised && !std::mem::replace(&mut self.aligned, true) {
-                // Before the first Trace Info events are all there is (K10.5.9).
+                // Before the first Trace Info only events are traced (K10.5.9).
                 self.packer.plain(Packet::AlignmentSync { zeros: 11 });
             }
             self.packer.plain(Packet::Event(events));
@@ -337,7 +338,7 @@ impl Unit {
         }
     }
 
-    /// External inputs are high for the next instruction: bit n is input n, for the resource selectors.
+    /// Raises external inputs for the next instruction: bit n is input n of the resource selectors.
     pub fn raise_inputs(&mut self, inputs: u8) {
         self.inputs |= inputs;
     }
@@ -351,7 +352,7 @@ impl Unit {
         }
     }
 
-    /// TSB CSYNC: all that was traced is resolved and leaves the unit; a timestamp is asked for.
+    /// TSB CSYNC: resolves all elements, empties the unit and requests a timestamp.
     pub fn tsb_csync(&mut self) {
         self.settle();
         if !self.lost {
@@ -367,7 +368,7 @@ impl Unit {
         }
     }
 
-    /// Puts what was packed into the buffer. If it does not fit, it is lost, and all that is not resolved.
+    /// Moves packed bytes into the buffer. If they do not fit, they and all unresolved elements are lost.
     pub(super) fn checkpoint(&mut self) {
         let new = (self.packer.out.len() - self.accepted) as u64;
         if new == 0 {
@@ -377,7 +378,7 @@ impl Unit {
             let stalled = self.program.stalls.then(|| self.fifo.cycles_to_empty()).flatten();
             let Some(cycles) = stalled else { return self.overflow() };
             self.cycle += cycles;
-            // An empty buffer takes what one instruction makes, or it is far too small.
+            // An empty buffer has room for one instruction, or it is far too small.
             if !self.fifo.push(new, self.cycle) {
                 return self.overflow();
             }
@@ -386,7 +387,7 @@ impl Unit {
         self.counts.bytes += new;
     }
 
-    /// The buffer overflowed (or the core says so): tracing starts anew once it is empty.
+    /// The buffer overflows: tracing restarts once it is empty.
     pub fn overflow(&mut self) {
         if !self.enabled || self.lost {
             return;
@@ -398,7 +399,7 @@ impl Unit {
         self.forget();
     }
 
-    /// Tracing becomes inactive at once: what is not resolved is discarded (K10.5.2.4).
+    /// Tracing becomes inactive at once: unresolved elements are discarded (K10.5.2.4).
     pub fn discard(&mut self) {
         if self.enabled && !self.lost && self.synchronised {
             self.settle();
@@ -409,18 +410,18 @@ impl Unit {
         }
     }
 
-    /// Nothing of the current block, and nothing that waits, is traced any more.
+    /// Drops the current block and everything that waits.
     pub(super) fn forget(&mut self) {
         self.tracing = false;
         self.block = None;
         self.deferred = 0;
         self.q = None;
-        self.told = None;
+        self.traced_context = None;
         self.need = Need::Yes;
         self.stack.clear();
     }
 
-    /// Refuses to go on if a condition does not hold.
+    /// An error unless the condition holds.
     pub(super) fn demand(&self, holds: bool, what: &str) -> Result<(), ConfigError> {
         if holds { Ok(()) } else { refuse(what) }
     }

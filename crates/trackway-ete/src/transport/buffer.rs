@@ -1,17 +1,17 @@
-//! The trace buffer of a core (TRBE): where a trace unit's bytes go in memory (K10.5.11).
+//! The trace buffer of a core (TRBE), which stores a trace unit's bytes in memory (K10.5.11).
 
 use serde::Deserialize;
 
-/// TRBLIMITR_EL1.FM: what happens when the write pointer comes to the limit. It then is at the base again.
+/// TRBLIMITR_EL1.FM: behaviour when the write pointer reaches the limit and returns to the base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// Collection stops, with an interrupt.
     #[default]
     Fill,
-    /// Collection goes on, with an interrupt.
+    /// Collection continues, with an interrupt.
     Wrap,
-    /// Collection goes on.
+    /// Collection continues.
     Circular,
 }
 
@@ -24,26 +24,26 @@ pub struct BufferConfig {
     pub bytes: u64,
 }
 
-/// TRBLIMITR_EL1.TM: what a trigger event does.
+/// TRBLIMITR_EL1.TM: effect of a trigger event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TriggerMode {
     /// Collection stops, with an interrupt.
     Stop,
-    /// An interrupt.
+    /// An interrupt is raised.
     Interrupt,
-    /// Nothing.
+    /// None.
     #[default]
     Ignore,
 }
 
-/// TRBSR_EL1, as far as collection sets it.
+/// TRBSR_EL1: the fields that collection sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BufferStatus {
     /// IRQ: a buffer management event is pending.
     pub interrupt: bool,
-    /// TRG: a trigger was detected; the counter runs, or the trigger event has occurred.
+    /// TRG: a trigger was detected; the counter runs, or the trigger event occurred.
     pub triggered: bool,
-    /// WRAP: the write pointer came to the limit.
+    /// WRAP: the write pointer reached the limit.
     pub wrapped: bool,
     /// S: collection is stopped.
     pub stopped: bool,
@@ -51,7 +51,7 @@ pub struct BufferStatus {
     pub filled: bool,
 }
 
-/// A trace buffer. Its registers are its fields.
+/// A trace buffer; the fields are its registers.
 ///
 /// ```
 /// use trackway_ete::{Mode, TraceBuffer};
@@ -64,28 +64,28 @@ pub struct BufferStatus {
 pub struct TraceBuffer {
     /// TRBBASER_EL1: the first byte.
     pub base: u64,
-    /// TRBLIMITR_EL1.LIMIT: behind the last byte.
+    /// TRBLIMITR_EL1.LIMIT: after the last byte.
     pub limit: u64,
-    /// TRBPTR_EL1: where the next byte goes.
+    /// TRBPTR_EL1: address of the next byte.
     pub pointer: u64,
-    /// What happens at the limit.
+    /// Behaviour at the limit.
     pub mode: Mode,
-    /// What a trigger event does.
+    /// Effect of a trigger event.
     pub trigger_mode: TriggerMode,
-    /// TRBTRG_EL1: bytes between a detected trigger and the trigger event; 0: there is none.
+    /// TRBTRG_EL1: bytes between a detected trigger and the trigger event; 0: the event is immediate.
     pub trigger_counter: u64,
-    /// TRBLIMITR_EL1.E: bytes are collected.
+    /// TRBLIMITR_EL1.E: collection is enabled.
     pub enabled: bool,
-    /// What happened.
+    /// TRBSR_EL1.
     pub status: BufferStatus,
-    /// Bytes that came when collection was stopped or off.
+    /// Number of bytes lost while collection was stopped or disabled.
     pub lost: u64,
-    /// Buffer management events: how many bytes had been collected at each.
+    /// Buffer management events: the number of bytes collected before each.
     pub events: Vec<u64>,
-    /// Bytes collected.
+    /// Number of bytes collected.
     pub total: u64,
     memory: Vec<u8>,
-    /// Where the write pointer was at first: bytes before it were not written by the first round.
+    /// Initial write pointer.
     first: u64,
 }
 
@@ -105,13 +105,13 @@ impl TraceBuffer {
         }
     }
 
-    /// K10.5.11, first way: in Wrap mode an interrupt comes after `watermark` bytes, and collection goes on.
+    /// K10.5.11, first method: in Wrap mode an interrupt comes after `watermark` bytes, and collection continues.
     pub fn with_watermark_by_wrap(base: u64, limit: u64, watermark: u64) -> Self {
         let pointer = limit.saturating_sub(watermark).max(base);
         TraceBuffer { pointer, first: pointer, ..Self::new(base, limit, Mode::Wrap) }
     }
 
-    /// K10.5.11, second way: a trigger that is detected from the start makes the interrupt after `watermark` bytes.
+    /// K10.5.11, second method: a trigger that is detected from the start raises the interrupt after `watermark` bytes.
     pub fn with_watermark_by_trigger(base: u64, limit: u64, watermark: u64, mode: Mode) -> Self {
         TraceBuffer {
             trigger_mode: TriggerMode::Interrupt,
@@ -142,19 +142,19 @@ impl TraceBuffer {
         }
     }
 
-    /// A buffer management event; one that is pending is not raised again.
+    /// Raises a buffer management event, unless one is pending.
     fn interrupt(&mut self) {
         if !std::mem::replace(&mut self.status.interrupt, true) {
             self.events.push(self.total);
         }
     }
 
-    /// Software serviced the interrupt.
+    /// Software handled the interrupt.
     pub fn clear_interrupt(&mut self) {
         self.status.interrupt = false;
     }
 
-    /// Bytes from the trace unit; gives how many were collected.
+    /// Takes bytes from the trace unit and returns the number collected.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         for (index, &byte) in bytes.iter().enumerate() {
             if !self.enabled || self.status.stopped || self.memory.is_empty() {
@@ -188,12 +188,12 @@ impl TraceBuffer {
         bytes.len()
     }
 
-    /// The memory of the buffer as it is: what a dump of it holds.
+    /// The buffer's memory, as a dump has it.
     pub fn memory(&self) -> &[u8] {
         &self.memory
     }
 
-    /// What was collected and not overwritten, oldest first: what a decoder gets that is told the write pointer.
+    /// The bytes collected and not overwritten, oldest first, as a decoder with the write pointer sees them.
     pub fn collected(&self) -> Vec<u8> {
         let place = |address: u64| (address.saturating_sub(self.base) as usize).min(self.memory.len());
         let (pointer, first) = (place(self.pointer), place(self.first));
@@ -203,7 +203,7 @@ impl TraceBuffer {
         let size = self.memory.len() as u64;
         let (new, old) = self.memory.split_at(pointer);
         let whole = [old, new].concat();
-        // If the first round began in the middle, what lies before was never written.
+        // If the first round began in the middle, the bytes before it may never have been written.
         let unwritten = size.saturating_sub(self.total) as usize;
         whole[unwritten.min(whole.len())..].to_vec()
     }
@@ -234,7 +234,7 @@ mod tests {
         assert!(buffer.events.is_empty());
         buffer.write(&numbers(5..12));
         assert_eq!((&buffer.events[..], buffer.pointer), (&[6][..], 0x106));
-        assert_eq!(buffer.collected(), numbers(0..12), "not all of it was written yet");
+        assert_eq!(buffer.collected(), numbers(0..12), "not full yet");
         buffer.write(&numbers(12..40));
         assert_eq!(buffer.collected(), numbers(24..40));
         assert_eq!(buffer.events, [6], "the interrupt is still pending");
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_that_is_off_collects_nothing() {
+    fn a_disabled_buffer_collects_nothing() {
         let mut buffer = TraceBuffer::new(0, 16, Mode::Fill);
         buffer.enabled = false;
         assert_eq!((buffer.write(&[1, 2]), buffer.lost), (0, 2));

@@ -219,7 +219,7 @@ impl Walk {
     }
 }
 
-/// What follows the bytes that packets are read from.
+/// The input after the bytes that packets are read from.
 #[derive(Clone, Copy, PartialEq)]
 enum More {
     /// Nothing: the input ends.

@@ -1,26 +1,26 @@
-//! What is no instruction, in words that both decoders' output is brought to: how many instructions came
+//! Everything but instructions, in words that both decoders' output is converted to: how many instructions came
 //! before, and what it is.
 
 use trackway_core::{
     Batch, Context, Event, EventKind, GapReason, Isa, MarkKind, Security, TimeKind, TrapKind,
 };
 
-/// Everything but instructions, in order. A context stands before the first thing that happened in it: how
-/// often it is told in between is not compared.
+/// Everything but instructions, in order. A context comes before the first thing that happened in it: repetitions
+/// in between are not compared.
 #[derive(Clone, Debug, Default)]
 pub struct Elements {
     pub list: Vec<(usize, String)>,
     context: String,
-    told: String,
-    /// What a change of context leaves as it was.
+    reported: String,
+    /// The fields that a change of context leaves unchanged.
     state: Context,
 }
 
 impl Elements {
     /// Something happened in the context.
     pub fn happened(&mut self, before: usize) {
-        if self.context != self.told {
-            self.told.clone_from(&self.context);
+        if self.context != self.reported {
+            self.reported.clone_from(&self.context);
             self.list.push((before, self.context.clone()));
         }
     }
@@ -34,7 +34,7 @@ impl Elements {
         match event.kind {
             EventKind::Run(_) => self.happened(before),
             EventKind::Context(index) => {
-                // Ids hold until the next context that is told in full.
+                // Ids hold until the next complete context.
                 let change = &batch.contexts[index as usize];
                 if change.privilege.is_some() {
                     self.state = *change;
@@ -143,7 +143,7 @@ impl Elements {
                 let count = number("num_i(");
                 self.push(before, format!("no path from {:#x}, {count} instructions", number("first ")));
             }
-            // What it says of itself.
+            // Its own messages.
             "NO_SYNC" if rest.contains("decoder]") => {}
             "NO_SYNC" => self.push(before, "gap: discarded".to_string()),
             "EO_TRACE" => {}

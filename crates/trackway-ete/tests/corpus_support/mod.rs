@@ -45,7 +45,7 @@ pub fn open(path: &Path) -> std::io::Result<SharedBytes> {
     Ok(Arc::new(std::fs::read(path)?))
 }
 
-/// What one source gave.
+/// The result of one source.
 #[derive(Default, Debug)]
 pub struct Decoded {
     pub name: String,
@@ -117,7 +117,7 @@ pub fn decode(folder: &Path, threads: usize) -> Vec<Decoded> {
     decoded
 }
 
-/// What OpenCSD said of one source.
+/// OpenCSD's result of one source.
 #[derive(Default, Debug)]
 pub struct Listed {
     pub id: u8,
@@ -230,7 +230,7 @@ pub fn packets(folder: &Path) -> Vec<(String, Vec<Named>)> {
     sources
 }
 
-/// OpenCSD's packets, with an exception and its address as one, and without what it could not tell.
+/// OpenCSD's packets, with an exception and its address as one, and without those that it could not read.
 pub fn joined(packets: &[(u64, Vec<u8>, String)]) -> Vec<Named> {
     let mut out: Vec<Named> = Vec::new();
     let mut exception = false;

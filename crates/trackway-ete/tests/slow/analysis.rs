@@ -142,7 +142,7 @@ impl Decoder<'_> {
             }
         }
         self.out.push(Out::Exception(number, entry.map(|entry| self.wrap(entry.address))));
-        // An address follows: the return stack does not tell it.
+        // An address follows: the return stack is not used.
         (self.has_address, self.after_indirect) = (false, false);
         self.last = None;
     }

@@ -6,7 +6,7 @@ fn signed(word: u32, low: u32, width: u32) -> i64 {
     i64::from((word << (32 - low - width)) as i32 >> (32 - width))
 }
 
-/// What an instruction is.
+/// The class of an instruction.
 pub(super) fn instruction(sixty_four: bool, thumb: bool, pc: u64, word: u32, size: u8, wfx: bool) -> Inst {
     let size = u64::from(size);
     let plain = |kind| Inst { size, kind, link: false, target: Entry::default() };

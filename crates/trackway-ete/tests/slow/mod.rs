@@ -15,7 +15,7 @@ use trackway_core::{Context as View, Isa};
 use trackway_ete::Config;
 use trackway_image::Image;
 
-/// What must be known of the unit (table K10-1, and TRCCONFIGR.RS).
+/// The unit's configuration (table K10-1, and TRCCONFIGR.RS).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     pub(crate) max_spec: i64,
@@ -48,7 +48,7 @@ pub(crate) fn pcs(config: &Config, bytes: &[u8], image: &Arc<Image>) -> Vec<u64>
     decode_with(config, bytes, image).into_iter().filter_map(pc).collect()
 }
 
-/// What comes out, in order.
+/// The output, in order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Out {
     /// An instruction: where, at which level, with which context identifier.
@@ -119,7 +119,7 @@ struct Inst {
 enum Kind {
     Direct,
     Indirect,
-    /// WFX, ISB, TSTART: P0 instructions that go on behind themselves.
+    /// WFX, ISB, TSTART: P0 instructions that continue at the next instruction.
     Wait,
     Other,
 }
@@ -148,7 +148,7 @@ pub(crate) struct Decoder<'a> {
     // Stage 3, K10.5.5.2.
     has_context: bool,
     has_address: bool,
-    /// The last P0 element was an indirect branch, so the return stack may tell the address.
+    /// The last P0 element was an indirect branch, so the return stack may have the address.
     after_indirect: bool,
     address: Entry,
     current: Context,

@@ -36,7 +36,7 @@ impl Decoder<'_> {
         self.drain();
     }
 
-    /// The printed queue drains on commits only; what no P0 element stands before goes on.
+    /// The printed queue drains on commits only; elements with no P0 element before them pass.
     fn drain(&mut self) {
         while self.unseen == 0
             && let Some(element) = self.queue.front().copied()

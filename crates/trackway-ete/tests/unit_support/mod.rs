@@ -51,7 +51,7 @@ pub(crate) fn shown(batches: &[Batch], isa: Isa) -> Vec<u64> {
     pcs
 }
 
-/// What came out of trace units.
+/// The output of trace units.
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<Vec<u8>>,
     pub(crate) losses: Losses,

@@ -10,7 +10,7 @@ use trackway_testkit::random::Numbers;
 
 use crate::slow::Out;
 
-/// What an instruction does; targets are indexes.
+/// The effect of an instruction; targets are indexes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Nop,
@@ -25,7 +25,7 @@ enum Kind {
     Indirect,
     IndirectCall,
     Return,
-    /// A return that may be skipped: A32, and T32 behind an IT.
+    /// A return that may be skipped: A32, and T32 after an IT.
     ReturnIf,
     It,
     Pop,
@@ -234,7 +234,7 @@ fn encode(pieces: &[Piece], n: usize, at: usize) -> (u32, u8) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Habits {
     pub(crate) steps: usize,
-    /// Each once in so many instructions; 0: never.
+    /// Each once in this many instructions; 0: never.
     pub(crate) interrupts: u64,
     pub(crate) faults: u64,
     pub(crate) gaps: u64,
@@ -250,7 +250,7 @@ impl Habits {
 pub(crate) struct Walk {
     pub(crate) meta: Meta,
     pub(crate) batches: Vec<Batch>,
-    /// What a decoder has to find.
+    /// The expected result of a decoder.
     pub(crate) truth: Vec<Out>,
 }
 
@@ -272,7 +272,7 @@ struct Walker<'a> {
     exceptions: Vec<(Place, u8)>,
     /// Nothing was traced since the start or a gap: an exception is then not traced either (K10.5.9).
     fresh: bool,
-    /// In a transaction: the length of the truth behind its start, and the place to go on after a failure.
+    /// In a transaction: the length of the expected result at its start, and the place to continue after a failure.
     transaction: Option<(usize, Place)>,
 }
 
@@ -424,9 +424,9 @@ impl Walker<'_> {
             Kind::Nop | Kind::It | Kind::Call0 | Kind::Isb | Kind::Wait | Kind::Start | Kind::Commit
         );
         if transfers {
-            // Where the next address tells it, a source may leave it out.
-            let tells = self.address(target) != pc.wrapping_add(size.into()) || !taken;
-            let hide = tells && kind != Kind::Eret && self.numbers.one_in(3);
+            // A source may omit the outcome if the next address implies it.
+            let implied = self.address(target) != pc.wrapping_add(size.into()) || !taken;
+            let hide = implied && kind != Kind::Eret && self.numbers.one_in(3);
             step.taken = Some(taken).filter(|_| !hide);
         }
         if kind == Kind::Call0 {
@@ -509,7 +509,7 @@ impl Walker<'_> {
             _ => [USER32, THUMB][self.numbers.below(2) as usize],
         };
         let index = self.numbers.below(self.program.pieces[piece].kinds.len() as u64) as usize;
-        // Not behind an IT.
+        // Not after an IT.
         let kinds = &self.program.pieces[piece].kinds;
         (piece, if index > 0 && kinds[index - 1] == Kind::It { index - 1 } else { index })
     }

@@ -1,7 +1,7 @@
 //! Snapshot folders as OpenCSD and Arm's debuggers write them: `.ini` files, trace buffers, memory dumps.
 //!
-//! They are read as they are found in the wild: keys in any case, either line end, register names with an
-//! address behind them, commas at the end of lists, dumps that are missing, buffers that are empty.
+//! Variations are accepted: keys in any case, either line end, register names followed by an address, commas at the end
+//! of lists, missing dumps, empty buffers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,32 +14,32 @@ use crate::config::{Config, ConfigError, Framing, number, refuse};
 use crate::profile::Profile;
 use crate::transport::input::TraceSource;
 
-/// The name of the file that makes a folder a snapshot.
+/// The file that makes a folder a snapshot.
 pub const SNAPSHOT_INI: &str = "snapshot.ini";
 
-/// What a snapshot folder holds.
+/// The description of a snapshot folder.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// The folder.
     pub folder: PathBuf,
-    /// What it says of itself.
+    /// Description in `snapshot.ini`.
     pub description: Option<String>,
     /// The sources that can be decoded, in the order of the buffers, then by trace id.
     pub sources: Vec<SnapshotSource>,
-    /// What was left out or looked odd, for people.
+    /// Remarks on anything that was left out or is unusual.
     pub notes: Vec<String>,
 }
 
 /// A source of a snapshot.
 #[derive(Clone, Debug)]
 pub struct SnapshotSource {
-    /// What its registers say.
+    /// The trace unit's registers.
     pub config: Config,
-    /// How its bytes lie in the buffer.
+    /// How the source's bytes are stored in the buffer.
     pub framing: Framing,
-    /// The buffer.
+    /// File of the buffer.
     pub buffer: PathBuf,
-    /// Memory of its core.
+    /// Dumps of the core's memory.
     pub dumps: Vec<Dump>,
 }
 
@@ -48,13 +48,13 @@ pub struct SnapshotSource {
 pub struct Dump {
     /// The file.
     pub file: PathBuf,
-    /// Where its bytes lie in memory.
+    /// Address of the first byte.
     pub address: u64,
-    /// Where they begin in the file.
+    /// Offset of the first byte in the file.
     pub offset: u64,
-    /// How many there are; up to the end of the file if not given.
+    /// Number of bytes; up to the end of the file if not given.
     pub length: Option<u64>,
-    /// Which contexts see them.
+    /// The contexts that see the memory.
     pub space: Space,
 }
 
@@ -107,7 +107,7 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|word| !word.is_empty())
 }
 
-/// A device that an `.ini` file describes.
+/// A device of the snapshot.
 #[derive(Debug)]
 struct Device {
     name: String,
@@ -135,7 +135,7 @@ impl Device {
                 Some(value) => {
                     device.registers.insert(name, value);
                 }
-                None => notes.push(format!("{file}: {key}: `{value}` is no number")),
+                None => notes.push(format!("{file}: {key}: `{value}` is not a number")),
             }
         }
         for (name, keys) in &ini.0 {
@@ -152,7 +152,7 @@ impl Device {
         Ok(device)
     }
 
-    /// ETE or ETMv4, and which; `None` for other trace sources.
+    /// True for ETE, false for ETMv4; `None` for other trace sources.
     fn is_ete(&self) -> Option<bool> {
         let kind = self.kind.to_ascii_uppercase();
         if kind.starts_with("ETE") {
@@ -178,7 +178,7 @@ fn dump(folder: &Path, keys: &[(String, String)]) -> Option<Dump> {
     })
 }
 
-/// Memory spaces; EL0 sees that of EL1.
+/// The contexts of a memory space; EL0 sees that of EL1.
 fn space(word: &str) -> Option<Space> {
     use Privilege::{El0, El1, El2, El3};
     use Security::{NonSecure, Realm, Root, Secure};
@@ -272,9 +272,9 @@ impl Snapshot {
         }
     }
 
-    /// Opens buffers and dumps with `open`. Sources that see the same dumps share one image. Dumps and buffers that
-    /// cannot be opened are added to the notes; a buffer that cannot be opened has no bytes. `base` gives what
-    /// lies under the dumps: an image with nothing in it, or programs that are known from elsewhere.
+    /// Opens buffers and dumps with `open`. Sources with the same dumps share one image. A dump or buffer that cannot be
+    /// opened is noted and has no bytes. `base` returns the image that the dumps are added to: empty, or with programs
+    /// from elsewhere.
     pub fn sources(
         &mut self,
         open: &dyn Fn(&Path) -> std::io::Result<SharedBytes>,
@@ -342,7 +342,7 @@ fn image_of(
     image
 }
 
-/// A stretch of a file.
+/// A part of a file.
 struct Part {
     data: SharedBytes,
     offset: u64,
@@ -366,7 +366,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ini_files_as_they_are() {
+    fn ini_files_with_variations() {
         let ini =
             Ini::read("; comment\r\n[Trace_Buffers]\r\nBuffers = a,b, \r\n\r\n[a]\nfile=x = y\n= \nfoo\n");
         assert_eq!(ini.get("trace_buffers", "BUFFERS"), Some("a,b,"));

@@ -1,4 +1,4 @@
-//! Snapshot folders, written so that OpenCSD and Trackway read them.
+//! Writing snapshot folders that OpenCSD and Trackway read.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,25 +14,25 @@ use crate::transport::buffer::{BufferConfig, TraceBuffer};
 use crate::transport::frames::write::FrameWriter;
 use crate::transport::output::{UnitSink, WrittenSource};
 
-/// Frames between two synchronisations, where there are any.
+/// Number of frames between two synchronisations in `dstream_coresight`.
 const FRAMES_PER_SYNC: u32 = 64;
 
-/// Writes a snapshot folder: registers and core of each source, its bytes, and the program that ran.
+/// Writes a snapshot folder: registers, core and bytes of each source, and the program that ran.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     folder: PathBuf,
     framing: Framing,
     buffer: Option<BufferConfig>,
-    /// Raw: a file for each source.
+    /// Raw: one file per source.
     files: Vec<BufWriter<File>>,
-    /// With a buffer: what it holds, for each source.
+    /// With a trace buffer: one per source.
     buffers: Vec<TraceBuffer>,
-    /// In frames: one file, the frames, and the trace ids.
+    /// In frames: one file and the frame writer; the trace ids of the sources.
     frames: Option<(BufWriter<File>, FrameWriter)>,
     ids: Vec<u8>,
 }
 
-/// Where the bytes of a source go.
+/// File with the bytes of source `n`.
 fn buffer_name(n: usize) -> String {
     format!("trace_{n}.bin")
 }
@@ -40,7 +40,7 @@ fn buffer_name(n: usize) -> String {
 const FRAMED: &str = "trace.bin";
 
 impl SnapshotWriter {
-    /// Makes the folder if there is none. `ids` are the trace ids of the sources.
+    /// Creates the folder if needed. `ids` are the trace ids of the sources.
     pub fn create(
         folder: &Path,
         framing: Framing,
@@ -61,7 +61,7 @@ impl SnapshotWriter {
         Ok(SnapshotWriter { folder, framing, buffer, files, buffers, frames, ids })
     }
 
-    /// Bytes that come out of the trace unit, or out of the buffer behind it.
+    /// Stores bytes of the trace unit, or of its trace buffer.
     fn pass(&mut self, n: usize, bytes: &[u8]) -> Result<()> {
         if let Some((file, writer)) = &mut self.frames {
             let id = self.ids.get(n).copied().unwrap_or(0x10 + n as u8);
@@ -81,7 +81,7 @@ impl SnapshotWriter {
         Ok(std::fs::write(self.folder.join(name), text)?)
     }
 
-    /// The `.ini` files.
+    /// Writes the `.ini` files.
     fn describe(&self, written: &[WrittenSource]) -> Result<()> {
         let mut devices = Vec::new();
         let mut dumps = Dumps::default();
@@ -168,7 +168,7 @@ fn unit_ini(config: &Config) -> String {
     text
 }
 
-/// Dumps that were written: cores that run the same program share them.
+/// Dumps written so far; cores with the same program share them.
 #[derive(Default)]
 struct Dumps {
     known: BTreeMap<(u64, Vec<u8>), String>,
@@ -202,7 +202,7 @@ impl Dumps {
     }
 }
 
-/// Executable memory, each with the word for who sees it. What everyone sees does not overlap.
+/// Executable memory, each with the word for its memory space. Memory that all contexts see does not overlap.
 fn pieces(image: &Image) -> Vec<(u64, Vec<u8>, Option<&'static str>)> {
     let mut pieces = Vec::new();
     if image.parts().iter().all(|part| part.space.is_everywhere()) {
@@ -226,7 +226,7 @@ fn pieces(image: &Image) -> Vec<(u64, Vec<u8>, Option<&'static str>)> {
     pieces
 }
 
-/// The word that a snapshot has for a space; spaces by identifier have none.
+/// The snapshot's word for a memory space; spaces by identifier have none.
 fn space_word(space: &Space) -> Option<&'static str> {
     use Privilege::{El0, El1, El2, El3};
     Some(match (&space.privileges[..], space.security) {
