@@ -3,7 +3,7 @@
 
 use trackway_bench::{Measure, row, run};
 use trackway_core::{Batch, Input, Sink, Source};
-use trackway_tandem::{Config, Group, Lift, Lower, Packer, Profile, Reader, Style, WriteConfig};
+use trackway_tandem::{Config, Group, Lower, Packer, Profile, Reader, Style, Trace, WriteConfig};
 
 const PASSES: usize = 9;
 
@@ -45,7 +45,7 @@ fn measure(name: &str, bytes: Vec<u8>, config: &Config) {
         vec![
             Measure::new(&decode, "groups", || groups(&bytes, config)),
             Measure::new(&lift, "groups", || {
-                let mut lift = Lift::open(Input::Whole(bytes.clone()), *config).expect("widths");
+                let mut lift = Trace::open(Input::Whole(bytes.clone()), *config).expect("widths").events();
                 let mut batch = Batch::default();
                 while lift.fill(&mut batch).expect("a good trace") {}
                 count

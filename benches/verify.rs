@@ -6,7 +6,7 @@ use trackway_bench::{Measure, run};
 use trackway_core::{Batch, Input, Sink, Source};
 use trackway_hart::machine::{Machine, MachineConfig, Status};
 use trackway_hart::{Config as Core, Program, RecordOptions, Recorder, Target};
-use trackway_tandem::{Config, Lift, Lower, WriteConfig};
+use trackway_tandem::{Config, Lower, Trace, WriteConfig};
 use trackway_tools::verify::{Options, Range, Verifier, verify};
 
 const PASSES: usize = 7;
@@ -48,7 +48,7 @@ fn main() {
                             verifier.memory.load(segment.physical, segment.bytes());
                         }
                         let input = Input::Whole(bytes.clone());
-                        (verifier, Lift::open(input, Config::default()).expect("widths"))
+                        (verifier, Trace::open(input, Config::default()).expect("widths").events())
                     },
                     |(mut verifier, mut lift)| {
                         verify(&mut lift, &mut verifier).expect("a good trace");

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use trackway_core::{Batch, Input, Sink, Source};
 use trackway_hart::machine::{Machine, MachineConfig};
 use trackway_hart::{Config as Core, Program, RecordOptions, Recorder, Target};
-use trackway_tandem::{Config, Lift, Lower, Style, WriteConfig};
+use trackway_tandem::{Config, Lower, Style, Trace, WriteConfig};
 use trackway_tools::verify::{Absent, Options, Range, Verifier, verify};
 
 struct Subject {
@@ -95,7 +95,7 @@ fuzz_target!(|data: &[u8]| {
     }
     let bytes = damaged(&subject.trace, edits);
     let undamaged = bytes == subject.trace;
-    let mut lift = Lift::open(Input::from_vec(bytes), subject.config).unwrap();
+    let mut lift = Trace::open(Input::from_vec(bytes), subject.config).unwrap().events();
     let ended = verify(&mut lift, &mut verifier);
     if undamaged && *absent == 0 && choice & 8 == 0 {
         assert!(ended.is_ok() && verifier.report.mismatches.is_empty(), "{}", verifier.report.text());

@@ -1,6 +1,6 @@
 //! Is a trace legal, and which rules does it break? That includes whether a group fits its instruction.
 
-use trackway_core::{Error, ErrorKind, Finding, Input, Isa, Result, Rule, mask, sign_extend};
+use trackway_core::{Error, ErrorKind, Finding, Isa, Result, Rule, mask, sign_extend};
 use trackway_isa::riscv::{self, Class, Inst};
 
 use crate::config::{Config, Profile};
@@ -14,8 +14,7 @@ use crate::view::{TrapState, View};
 
 /// Checks a trace and reports every finding; returns the number of items. Damage is reported and skipped; only
 /// an error of the input is returned.
-pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-    let mut reader = Reader::new(input, config)?;
+pub(crate) fn check(mut reader: Reader, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let registers = Registers::new(reader.widths());
     let mut checker = Checker { config: *config, registers, items: 0, report };
     let mut group = Group::default();
@@ -159,14 +158,17 @@ impl Checker<'_> {
         let view = View::gather(group, &self.registers, &mut |fault| faults.push(fault));
         for fault in faults {
             let name = group.records.get(fault.item).map_or("group", Record::name);
-            let message = match *fault.rule {
-                rules::ONE_VALUE if name.ends_with("register") => {
-                    format!("{} has another value in this group", register::name(fault.found as u16))
-                }
-                rules::INIT_MIXED => "with an instruction, a pc increment or a reset".to_string(),
-                rules::INCREMENT => "no instruction in the group".to_string(),
-                rules::OUTSIDE_GROUP => "outside a group".to_string(),
-                _ => format!("{:#x}", fault.found),
+            let is = |rule: &Rule| *fault.rule == *rule;
+            let message = if is(&rules::ONE_VALUE) && name.ends_with("register") {
+                format!("{} has another value in this group", register::name(fault.found as u16))
+            } else if is(&rules::INIT_MIXED) {
+                "with an instruction, a pc increment or a reset".to_string()
+            } else if is(&rules::INCREMENT) {
+                "no instruction in the group".to_string()
+            } else if is(&rules::OUTSIDE_GROUP) {
+                "outside a group".to_string()
+            } else {
+                format!("{:#x}", fault.found)
             };
             let (offset, item) = (offset_of(fault.item), first + fault.item as u64);
             self.find(fault.rule, offset, item, format!("{name}: {message}"));

@@ -1,8 +1,105 @@
 //! Settings that the trace does not carry: widths, profile, reset pc; and how to write.
 
-use trackway_core::{Error, ErrorKind, Isa, Result};
+use serde::{Deserialize, Deserializer, de};
+use trackway_core::{Error, ErrorKind, FormatId, Isa, Result};
+use trackway_format::Number;
+use trackway_io::Compression;
 
 use crate::register;
+
+/// The id of the format.
+pub const ID: FormatId = FormatId::new("tandem");
+
+trackway_format::settings! {
+    /// `[tandem]` in the settings: overrides of the [`Config`] that was recognised, and how to write.
+    #[derive(Clone, Copy, Debug, Default)]
+    pub(crate) struct Section {
+        /// Width of integer registers in bits: 32 or 64.
+        xlen: Option<u32> = "64",
+        /// Width of floating-point registers in bits: 0, 32 or 64.
+        flen: Option<u32> = "64",
+        /// Width of memory addresses in bits: 64 for RV64; 32, or 34 with Sv32, for RV32.
+        mlen: Option<u32> = "64",
+        /// Profile: spec or bluespec; for writing also a style, verbose or compact (bluespec-compact).
+        profile: Option<ProfileAndStyle> = "\"bluespec\"",
+        /// Address of the first instruction after a hart reset, which no item carries.
+        reset_pc: Option<Number> = "0x1000",
+        /// Accept the pc identifier 0x10, as tables C.2, C.7 and C.8 print it.
+        lenient: Option<bool> = "false",
+        /// Accept custom registers (addresses from 0xc000), XLEN wide.
+        custom: Option<bool> = "false",
+        /// Container to write: plain, gzip, xz or zstd. The default depends on the name of the file.
+        pub(crate) container: Option<Container> = "\"plain\"",
+        /// Compression level to write with.
+        pub(crate) level: Option<i32> = "3",
+    }
+}
+
+impl Section {
+    /// `base` with the settings applied.
+    pub(crate) fn apply(&self, base: Config) -> Config {
+        let mut config = base;
+        if let Some(xlen) = self.xlen.filter(|&xlen| xlen != base.xlen) {
+            // The other widths follow unless they are set.
+            let usual = if xlen == 32 { Config::rv32() } else { Config::default() };
+            config = Config { xlen, flen: usual.flen, mlen: usual.mlen, ..config };
+        }
+        Config {
+            flen: self.flen.unwrap_or(config.flen),
+            mlen: self.mlen.unwrap_or(config.mlen),
+            profile: self.profile.and_then(|name| name.profile).unwrap_or(config.profile),
+            reset_pc: self.reset_pc.map(|number| number.0).or(config.reset_pc),
+            lenient: self.lenient.unwrap_or(config.lenient),
+            custom: self.custom.unwrap_or(config.custom),
+            ..config
+        }
+    }
+
+    /// The style to write, if one is set.
+    pub(crate) fn style(&self) -> Option<Style> {
+        self.profile.and_then(|name| name.style)
+    }
+}
+
+/// A profile, a style, or both with a hyphen between them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ProfileAndStyle {
+    profile: Option<Profile>,
+    style: Option<Style>,
+}
+
+impl<'de> Deserialize<'de> for ProfileAndStyle {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let mut found = ProfileAndStyle::default();
+        for name in text.split('-') {
+            match (name.parse(), name.parse()) {
+                (Ok(profile), _) => found.profile = Some(profile),
+                (_, Ok(style)) => found.style = Some(style),
+                _ => {
+                    let known = "spec, bluespec, verbose, compact, or two of them as in bluespec-compact";
+                    return Err(de::Error::custom(format!("profile {name:?} is not one of {known}")));
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The compression around a trace, if any.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Container(pub(crate) Option<Compression>);
+
+impl<'de> Deserialize<'de> for Container {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == "plain" {
+            return Ok(Container(None));
+        }
+        let wrong = |()| de::Error::custom(format!("container {name:?} is not one of plain, gzip, xz, zstd"));
+        name.parse().map(|compression| Container(Some(compression))).map_err(wrong)
+    }
+}
 
 /// The encoder that wrote the trace. Existing encoders differ from the specification (`docs/spec-readings/tandem.md`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -14,16 +14,16 @@
 //!
 //! ```
 //! use trackway_core::{Batch, EventKind, Input, Source};
-//! use trackway_tandem::{Config, Lift};
+//! use trackway_tandem::{Config, Trace};
 //!
 //! // Table C.1: add gp, t0, t1.
 //! let bytes = [
 //!     0x01, 0x03, 0x11, 0xb3, 0x81, 0x62, 0x00, 0x04, 0x03, 0x10, 0x34, 0x12, 0, 0, 0, 0, 0, 0, 0x02,
 //! ];
 //! let config = Config { reset_pc: Some(0x8000_0000), ..Config::default() };
-//! let mut lift = Lift::open(Input::from_vec(bytes.to_vec()), config)?;
+//! let mut events = Trace::open(Input::from_vec(bytes.to_vec()), config)?.events();
 //! let mut batch = Batch::default();
-//! lift.fill(&mut batch)?;
+//! events.fill(&mut batch)?;
 //! let mut line = String::new();
 //! batch.write_line(&batch.events[0], &mut line);
 //! assert!(line.starts_with("0x0 step pc=0x80000000 encoding=0x6281b3"));
@@ -32,6 +32,7 @@
 //!
 //! | file | idea |
 //! |---|---|
+//! | `open.rs` | an opened trace: events, items, check, copy |
 //! | `config.rs`, `recognise.rs` | settings; those found by trial |
 //! | `record.rs`, `wire.rs`, `mem_op.rs`, `register.rs` | every item, declared once; its fields on the wire |
 //! | `group.rs`, `view.rs`, `registers.rs` | groups of items; their meaning; register values |
@@ -54,6 +55,7 @@ mod init;
 mod lift;
 mod lower;
 mod mem_op;
+mod open;
 mod pack;
 mod read;
 mod recognise;
@@ -66,19 +68,22 @@ mod view;
 mod wire;
 mod write;
 
-pub use check::check;
-pub use config::{Config, Profile, Style, Widths, WriteConfig};
+pub use config::{Config, ID, Profile, Style, Widths, WriteConfig};
 pub use group::{Frame, Group};
 pub use init::elf_to_records;
-pub use lift::Lift;
+pub use lift::{Decoder, Lift};
 pub use lower::Lower;
 pub use mem_op::MemOp;
+pub use open::{Tandem, Trace};
 pub use pack::Packer;
 pub use read::{LARGEST_GROUP, Reader};
 pub use recognise::recognise;
 pub use record::Record;
 pub use registers::Registers;
-pub use rules::{OLD_RULE_NAMES, RULES};
+pub use rules::RULES;
 pub use text::Text;
 pub use view::{Fault, Kind, NextPc, TrapState, View};
 pub use write::{Writer, to_bytes};
+
+/// The tandem protocol, for the list of formats.
+pub static FORMAT: Tandem = Tandem;

@@ -48,8 +48,16 @@ pub struct Reader {
 impl Reader {
     /// A reader at the start of `input`.
     pub fn new(input: Input, config: &Config) -> Result<Self> {
-        let widths = config.widths()?;
-        Ok(Reader { feed: Feed::new(input), widths, before: None, inside: false, implied: false })
+        Ok(Self::with_widths(input, config.widths()?))
+    }
+
+    pub(crate) fn with_widths(input: Input, widths: Widths) -> Self {
+        Reader { feed: Feed::new(input), widths, before: None, inside: false, implied: false }
+    }
+
+    /// Bytes of the input, if it is in memory.
+    pub(crate) fn size(&self) -> Option<u64> {
+        self.feed.is_whole().then(|| self.feed.offset() + self.feed.bytes().len() as u64)
     }
 
     /// Field widths.

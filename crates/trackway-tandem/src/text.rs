@@ -1,6 +1,6 @@
 //! Items as text, for `dump --raw`.
 
-use trackway_core::{Input, Isa, Item, Items, Result};
+use trackway_core::{Isa, Item, Items, Result};
 use trackway_isa::{Disassembler, Style};
 
 use crate::config::Config;
@@ -30,11 +30,10 @@ pub struct Text {
 }
 
 impl Text {
-    /// Opens a trace.
-    pub fn open(input: Input, config: &Config) -> Result<Self> {
+    pub(crate) fn new(reader: Reader, config: &Config) -> Self {
         let disassembler = Disassembler::new(Style::default());
-        Ok(Text {
-            reader: Reader::new(input, config)?,
+        Text {
+            reader,
             disassembler,
             isa: config.isa(),
             reset_pc: config.reset_pc,
@@ -44,7 +43,7 @@ impl Text {
             increments: false,
             inside: false,
             groups: 0,
-        })
+        }
     }
 
     /// Ends a group and its instruction.

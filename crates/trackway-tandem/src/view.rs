@@ -115,12 +115,14 @@ impl Fault {
     #[cold]
     pub(crate) fn error(&self, group: &Group, widths: &Widths) -> Error {
         let name = group.records.get(self.item).map_or("group", Record::name);
-        let kind = match *self.rule {
-            rules::PRIVILEGE | rules::FPR_INCREMENT => ErrorKind::Illegal { found: self.found },
-            rules::INCREMENT => ErrorKind::Missing,
-            _ => ErrorKind::Impossible { found: self.found },
+        let (found, is) = (self.found, |rule: &Rule| *self.rule == *rule);
+        let (kind, field) = if is(&rules::INCREMENT) {
+            (ErrorKind::Missing, "instruction")
+        } else if is(&rules::PRIVILEGE) || is(&rules::FPR_INCREMENT) {
+            (ErrorKind::Illegal { found }, "")
+        } else {
+            (ErrorKind::Impossible { found }, "")
         };
-        let field = if *self.rule == rules::INCREMENT { "instruction" } else { "" };
         kind.at(group.offset_of(self.item, widths), name, field, self.rule.section)
     }
 }

@@ -1,7 +1,7 @@
 //! The examples of appendix C: corrected, they read, write and lift; as printed, they get the right diagnosis.
 
 use trackway_core::{Batch, EventKind, Finding, Input, Items, Outcome, Source, TrapKind, Value};
-use trackway_tandem::{Config, Group, Lift, Reader, Text, check, to_bytes};
+use trackway_tandem::{Config, Group, Reader, Trace, to_bytes};
 
 /// Table, bytes as printed, bytes corrected (`docs/spec-readings/tandem.md`), items of the corrected form.
 const EXAMPLES: &[(&str, &str, &str, &[&str])] = &[
@@ -123,7 +123,7 @@ fn example(table: &str) -> (Vec<u8>, Vec<u8>) {
 }
 
 fn items(bytes: &[u8], config: &Config) -> Vec<String> {
-    let mut listing = Text::open(Input::from_vec(bytes.to_vec()), config).unwrap();
+    let mut listing = Trace::open(Input::from_vec(bytes.to_vec()), *config).unwrap().items();
     let mut item = trackway_core::Item::default();
     let mut lines = Vec::new();
     while listing.next(&mut item).unwrap() {
@@ -134,7 +134,10 @@ fn items(bytes: &[u8], config: &Config) -> Vec<String> {
 
 fn findings(bytes: &[u8], config: &Config) -> Vec<Finding> {
     let mut findings = Vec::new();
-    check(Input::from_vec(bytes.to_vec()), config, &mut |finding| findings.push(finding)).unwrap();
+    Trace::open(Input::from_vec(bytes.to_vec()), *config)
+        .unwrap()
+        .check(&mut |finding| findings.push(finding))
+        .unwrap();
     findings
 }
 
@@ -149,7 +152,7 @@ fn read_error(bytes: &[u8]) -> String {
 
 fn lift(bytes: &[u8]) -> Batch {
     let config = Config { reset_pc: Some(0x8_1234), ..Config::default() };
-    let mut lift = Lift::open(Input::from_vec(bytes.to_vec()), config).unwrap();
+    let mut lift = Trace::open(Input::from_vec(bytes.to_vec()), config).unwrap().events();
     let mut batch = Batch::default();
     assert!(lift.fill(&mut batch).unwrap());
     batch

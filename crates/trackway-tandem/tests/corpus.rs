@@ -3,8 +3,8 @@
 use trackway_core::*;
 use trackway_image::Elf;
 use trackway_tandem::{
-    Config, Frame, Group, Lift, Lower, Packer, Profile, Reader, Record, Registers, Style, View, WriteConfig,
-    Writer, check, elf_to_records, recognise, to_bytes,
+    Config, Frame, Group, Lower, Packer, Profile, Reader, Record, Registers, Style, Trace, View, WriteConfig,
+    Writer, elf_to_records, recognise, to_bytes,
 };
 
 const RESET_PC: u64 = 0x7000_0000;
@@ -31,7 +31,7 @@ fn groups(bytes: &[u8], config: &Config) -> Vec<Group> {
 }
 
 fn lift_all(bytes: &[u8], config: Config) -> Vec<Batch> {
-    let mut lift = Lift::open(Input::from_vec(bytes.to_vec()), config).unwrap();
+    let mut lift = Trace::open(Input::from_vec(bytes.to_vec()), config).unwrap().events();
     let mut batches = Vec::new();
     let mut batch = Batch::default();
     while lift.fill(&mut batch).unwrap() {
@@ -41,7 +41,7 @@ fn lift_all(bytes: &[u8], config: Config) -> Vec<Batch> {
 }
 
 fn lower_all(batches: &[Batch], config: WriteConfig) -> (Vec<u8>, Losses) {
-    let meta = Meta::new(FormatId::Tandem, config.config.isa());
+    let meta = Meta::new(trackway_tandem::ID, config.config.isa());
     let mut lower = Lower::new(Vec::new(), &meta, config).unwrap();
     batches.iter().for_each(|batch| lower.put(batch).unwrap());
     lower.into_inner().unwrap()
@@ -77,7 +77,10 @@ fn is_recognised() {
 fn breaks_no_rule_but_the_known_ones() {
     let Some((bytes, _)) = own() else { return };
     let mut findings = Vec::new();
-    let items = check(Input::from_vec(bytes), &flute(), &mut |finding| findings.push(finding)).unwrap();
+    let items = Trace::open(Input::from_vec(bytes), flute())
+        .unwrap()
+        .check(&mut |finding| findings.push(finding))
+        .unwrap();
     let shown: Vec<String> = findings.iter().map(ToString::to_string).collect();
     assert!(items > 400);
     assert_eq!(shown, [] as [&str; 0]);

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use trackway_core::*;
-use trackway_tandem::{Config, Lift, Lower, Text, WriteConfig, recognise};
+use trackway_tandem::{Config, Lower, Trace, WriteConfig, recognise};
 
 fn expect(path: PathBuf, found: &str) {
     if std::env::var_os("TRACKWAY_BLESS").is_some() {
@@ -16,7 +16,7 @@ fn expect(path: PathBuf, found: &str) {
 
 /// The items as `dump --raw` prints them.
 fn items(bytes: &[u8], config: &Config) -> String {
-    let mut items = Text::open(Input::from_vec(bytes.to_vec()), config).unwrap();
+    let mut items = Trace::open(Input::from_vec(bytes.to_vec()), *config).unwrap().items();
     let mut item = Item::default();
     let mut out = String::new();
     while items.next(&mut item).unwrap() {
@@ -34,7 +34,7 @@ fn sort() {
     let config = recognise(&bytes).unwrap();
     assert_eq!(config, Config::default());
     expect(folder.join("expect.items"), &items(&bytes, &config));
-    let lift = || Lift::open(Input::from_vec(bytes.clone()), config).unwrap();
+    let lift = || Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
     expect(folder.join("expect.events"), &trackway_testkit::lines::text(&mut lift()));
     // Lowering the events results in the same bytes.
     let mut source = lift();

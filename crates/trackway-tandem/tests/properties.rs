@@ -7,7 +7,7 @@ use std::io::Read;
 use proptest::prelude::*;
 use trackway_core::*;
 use trackway_tandem::{
-    Config, Frame, Group, Lift, Lower, MemOp, Profile, Record, Style, WriteConfig, Writer, recognise,
+    Config, Frame, Group, Lower, MemOp, Profile, Record, Style, Trace, WriteConfig, Writer, recognise,
 };
 
 fn configs() -> impl Strategy<Value = Config> {
@@ -258,7 +258,7 @@ fn events_go_round_in_every_profile() {
         for style in [Style::Verbose, Style::Compact] {
             let config = config(xlen, flen, mlen, bluespec);
             let bytes = write(&run(&config, 60), &config);
-            let mut lift = Lift::open(Input::from_vec(bytes.clone()), config).unwrap();
+            let mut lift = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
             let mut lower = Lower::new(Vec::new(), lift.meta(), WriteConfig { config, style }).unwrap();
             let mut batch = Batch::default();
             while lift.fill(&mut batch).unwrap() {
@@ -279,7 +279,7 @@ fn damage_costs_the_group_it_is_in() {
     let config = config(64, 64, 64, true);
     let groups = run(&config, 40);
     let bytes = write(&groups, &config);
-    let mut lift = Lift::open(Input::from_vec(bytes.clone()), config).unwrap();
+    let mut lift = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
     let mut batch = Batch::default();
     lift.fill(&mut batch).unwrap();
     let starts: Vec<u64> = batch.events.iter().map(|event| event.offset).collect();
@@ -287,7 +287,7 @@ fn damage_costs_the_group_it_is_in() {
         let mut damaged = bytes.clone();
         // The opcode of the second item: the group cannot be read.
         damaged[start as usize + 11] = 0xee;
-        let mut lift = Lift::open(Input::from_vec(damaged), config).unwrap();
+        let mut lift = Trace::open(Input::from_vec(damaged), config).unwrap().events();
         let mut seen = Vec::new();
         loop {
             match lift.fill(&mut batch) {

@@ -2,7 +2,7 @@
 
 use trackway_core::{Input, Isa};
 use trackway_hart::{Config as Core, Extensions, Paging, Program};
-use trackway_tandem::{Config, Lift, Profile};
+use trackway_tandem::{Config, Profile, Trace};
 use trackway_tools::verify::{Options, Range, Report, Verifier, verify};
 
 const RESET_PC: u64 = 0x7000_0000;
@@ -31,7 +31,7 @@ fn run(bytes: Vec<u8>, elf: &[u8]) -> Report {
     for segment in &program.segments {
         verifier.memory.load(segment.physical, segment.bytes());
     }
-    let mut lift = Lift::open(Input::from_vec(bytes), config).unwrap();
+    let mut lift = Trace::open(Input::from_vec(bytes), config).unwrap().events();
     verify(&mut lift, &mut verifier).unwrap();
     verifier.report
 }

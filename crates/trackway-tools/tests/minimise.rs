@@ -3,7 +3,7 @@
 mod encode;
 
 use trackway_core::{Input, Source};
-use trackway_tandem::{Lift, Profile, Record, Style};
+use trackway_tandem::{Profile, Record, Style, Trace};
 use trackway_tools::verify::{Verifier, minimise};
 
 #[test]
@@ -31,7 +31,7 @@ fn failing_traces_become_short() {
         let bytes = encode::bytes(&groups, &subject.config, Style::Verbose);
         assert!(!encode::verify_bytes(&subject, bytes.clone(), encode::options(&subject)).passed());
         let mut open = || -> trackway_core::Result<Box<dyn Source>> {
-            Ok(Box::new(Lift::open(Input::from_vec(bytes.clone()), subject.config)?))
+            Ok(Box::new(Trace::open(Input::from_vec(bytes.clone()), subject.config)?.events()))
         };
         let mut prepare = |verifier: &mut Verifier| verifier.memory.load_program(&subject.program, 0);
         let minimal = minimise(&mut open, &encode::options(&subject), &mut prepare).unwrap().expect(name);
@@ -41,7 +41,7 @@ fn failing_traces_become_short() {
         // A trace that does not fail has no minimal one.
         let sound = encode::bytes(&encode::record(&subject, 2000), &subject.config, Style::Verbose);
         let mut open = || -> trackway_core::Result<Box<dyn Source>> {
-            Ok(Box::new(Lift::open(Input::from_vec(sound.clone()), subject.config)?))
+            Ok(Box::new(Trace::open(Input::from_vec(sound.clone()), subject.config)?.events()))
         };
         assert!(minimise(&mut open, &encode::options(&subject), &mut prepare).unwrap().is_none());
     }

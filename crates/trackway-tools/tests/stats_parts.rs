@@ -146,7 +146,7 @@ fn parts_of_tandem() {
         lower.put(&batch).unwrap();
     }
     let (bytes, _) = lower.into_inner().unwrap();
-    let mut lift = trackway_tandem::Lift::open(Input::from_vec(bytes), config.config).unwrap();
+    let mut lift = trackway_tandem::Trace::open(Input::from_vec(bytes), config.config).unwrap().events();
     assert_eq!(compare("tandem", Isa::Rv64, &[], &batches(&mut lift), 10), 10);
 }
 

@@ -5,11 +5,14 @@ use std::path::Path;
 use trackway_core::FormatId;
 use trackway_format::Format;
 
-mod tandem;
-
 /// All formats. Those with a magic number come first.
-pub static FORMATS: &[&dyn Format] =
-    &[&trackway_stf::FORMAT, &trackway_astf::FORMAT, &trackway_ete::FORMAT, &trackway_etrace::FORMAT, &tandem::Tandem];
+pub static FORMATS: &[&dyn Format] = &[
+    &trackway_stf::FORMAT,
+    &trackway_astf::FORMAT,
+    &trackway_ete::FORMAT,
+    &trackway_etrace::FORMAT,
+    &trackway_tandem::FORMAT,
+];
 
 /// The format with this id.
 pub fn by_id(formats: &[&'static dyn Format], id: FormatId) -> Option<&'static dyn Format> {

@@ -1,8 +1,8 @@
 //! Tandem through the front door: recognised by trial, never taken for another, to STF and back.
 
 use trackway::Trace;
-use trackway_core::{Batch, EventKind, FormatId, Input, MemKind, RegRole, Sink, Source, Value};
-use trackway_tandem::{Config, Lift, Lower, Profile, WriteConfig};
+use trackway_core::{Batch, EventKind, Input, MemKind, RegRole, Sink, Source, Value};
+use trackway_tandem::{Config, Lower, Profile, WriteConfig};
 use trackway_testkit::corpus_part as corpus;
 
 /// Destination registers and memory accesses of every instruction, as far as both formats record them.
@@ -44,7 +44,7 @@ fn accesses(mut source: Box<dyn Source>) -> Vec<String> {
 fn the_real_trace_is_recognised() {
     let Some(path) = corpus("tandem/own/own2.tv") else { return };
     let mut trace = Trace::open(&path).unwrap();
-    assert_eq!(trace.format().id(), FormatId::Tandem);
+    assert_eq!(trace.format().id(), trackway_tandem::ID);
     let mut findings = 0;
     assert_eq!(trace.check(&mut |_| findings += 1).unwrap(), 514);
     assert_eq!(findings, 0);
@@ -83,7 +83,7 @@ fn registers_and_memory_go_to_stf_and_back() {
     let Some(path) = corpus("tandem/own/own2.tv") else { return };
     let bytes = std::fs::read(&path).unwrap();
     let config = Config { profile: Profile::Bluespec, reset_pc: Some(0x7000_0000), ..Config::default() };
-    let mut lift = Lift::open(Input::from_vec(bytes.clone()), config).unwrap();
+    let mut lift = trackway_tandem::Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
     let shared = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let stream = trackway_core::Output::Stream(Box::new(Shared(shared.clone())));
     let plain = trackway_stf::WriteConfig { container: trackway_stf::Container::Plain, ..Default::default() };
@@ -104,9 +104,11 @@ fn registers_and_memory_go_to_stf_and_back() {
     }
     let (again, _) = lower.into_inner().unwrap();
 
-    let first = accesses(Box::new(Lift::open(Input::from_vec(bytes), config).unwrap()));
+    let first =
+        accesses(Box::new(trackway_tandem::Trace::open(Input::from_vec(bytes), config).unwrap().events()));
     let stf = accesses(Trace::options().open_bytes(stf).unwrap().events().unwrap());
-    let last = accesses(Box::new(Lift::open(Input::from_vec(again), spec).unwrap()));
+    let last =
+        accesses(Box::new(trackway_tandem::Trace::open(Input::from_vec(again), spec).unwrap().events()));
     assert_eq!(first.len(), 92);
     // STF has a no-op at the interrupt, and a zero for the load to x0, whose value the core does not tell.
     let stf: Vec<&str> = stf.iter().filter(|line| *line != "c0000084 13").map(String::as_str).collect();

@@ -5,7 +5,7 @@ use trackway_isa::riscv::{self, Inst};
 use trackway_isa::{Control, Flow, Recent, flow};
 
 use super::memory::{bus, response};
-use crate::config::{Config, Profile, Widths};
+use crate::config::{Config, ID, Profile, Widths};
 use crate::group::Group;
 use crate::record::{Record, foreign_code, number};
 use crate::register;
@@ -293,11 +293,7 @@ impl Lifter {
             let data = batch.add_bytes(&value.to_le_bytes());
             batch.push(
                 group.offset,
-                EventKind::Foreign(Foreign {
-                    format: FormatId::Tandem,
-                    code: foreign_code(identifier),
-                    data,
-                }),
+                EventKind::Foreign(Foreign { format: ID, code: foreign_code(identifier), data }),
             );
         }
     }

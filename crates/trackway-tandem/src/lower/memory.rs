@@ -6,7 +6,7 @@ use trackway_core::*;
 use trackway_isa::riscv::{self, Class, Inst};
 
 use super::{Lower, Waiting};
-use crate::config::Profile;
+use crate::config::{ID, Profile};
 use crate::group::{Frame, Group};
 use crate::mem_op::MemOp;
 use crate::record::{Record, foreign_code, number};
@@ -216,9 +216,9 @@ impl<W: Write> Lower<W> {
         const LAST_STORE: u32 = STORE + 3;
         let value = batch.words_of(item.data).next();
         let record = match (item.format, item.code, value) {
-            (FormatId::Tandem, PHYSICAL, Some(a)) => Record::PhysicalAddress(a),
-            (FormatId::Tandem, EFFECTIVE, Some(a)) => Record::EffectiveAddress(a),
-            (FormatId::Tandem, code @ STORE..=LAST_STORE, Some(data)) => {
+            (ID, PHYSICAL, Some(a)) => Record::PhysicalAddress(a),
+            (ID, EFFECTIVE, Some(a)) => Record::EffectiveAddress(a),
+            (ID, code @ STORE..=LAST_STORE, Some(data)) => {
                 Record::StoreData { size: (code - STORE) as u8, data }
             }
             _ => {

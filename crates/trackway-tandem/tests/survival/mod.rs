@@ -2,7 +2,7 @@
 
 use trackway_core::{Batch, Error, Input, Item, Items, Sink, Source};
 use trackway_tandem::{
-    Config, Group, Lift, Lower, Packer, Reader, Record, Style, Text, WriteConfig, check, recognise, to_bytes,
+    Config, Group, Lower, Packer, Reader, Record, Style, Trace, WriteConfig, recognise, to_bytes,
 };
 
 fn input(bytes: &[u8]) -> Input {
@@ -66,14 +66,17 @@ pub(crate) fn survive(bytes: &[u8], config: &Config, style: Style) -> u64 {
     assert_eq!(&together[..], &records[..together.len()]);
     styles_agree(&groups, config);
     list(bytes, config);
-    check(input(bytes), config, &mut |finding| assert!(finding.offset <= bytes.len() as u64)).unwrap();
+    Trace::open(input(bytes), *config)
+        .unwrap()
+        .check(&mut |finding| assert!(finding.offset <= bytes.len() as u64))
+        .unwrap();
     recognise(bytes);
     lift(bytes, config, style)
 }
 
 /// Lifts to the end, and lowers the events.
 fn lift(bytes: &[u8], config: &Config, style: Style) -> u64 {
-    let mut lift = Lift::open(input(bytes), *config).unwrap();
+    let mut lift = Trace::open(input(bytes), *config).unwrap().events();
     let mut lower = Lower::new(Vec::new(), lift.meta(), WriteConfig { config: *config, style }).unwrap();
     let (mut batch, mut gaps, mut skipped, mut last) = (Batch::default(), 0, 0, 0);
     loop {
@@ -108,7 +111,7 @@ fn lift(bytes: &[u8], config: &Config, style: Style) -> u64 {
 
 /// Shows every item.
 fn list(bytes: &[u8], config: &Config) {
-    let mut listing = Text::open(input(bytes), config).unwrap();
+    let mut listing = Trace::open(input(bytes), *config).unwrap().items();
     let (mut item, mut shown) = (Item::default(), 0);
     loop {
         match listing.next(&mut item) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trackway_core::{Batch, MemKind, RegUpdate, Result, Source, mask};
 use trackway_hart::csr;
-use trackway_tandem::{Config, Group, Lift, MemOp, Record, Style, WriteConfig, register};
+use trackway_tandem::{Config, Group, MemOp, Record, Style, Trace, WriteConfig, register};
 
 use super::collect::Collector;
 use super::options::Options;
@@ -79,7 +79,7 @@ pub fn minimise(
         // Alone: nothing but the trace.
         let mut alone = Verifier::new(Options { reset_pc: None, ..options.clone() });
         let input = trackway_core::Input::from_vec(trace.clone());
-        super::verify(&mut Lift::open(input, base)?, &mut alone)?;
+        super::verify(&mut Trace::open(input, base)?.events(), &mut alone)?;
         if alone.report.mismatches.first().is_some_and(|mismatch| mismatch.elements == found.elements) {
             return Ok(Some(Minimal { trace, groups: count, report: alone.report }));
         }

@@ -6,7 +6,7 @@ use trackway_core::Input;
 use trackway_hart::machine::{Machine, MachineConfig, Status};
 use trackway_hart::{AccessKind, Config as Core, Effects, Extensions, Program};
 use trackway_isa::riscv::{Class, Extension};
-use trackway_tandem::{Config, Group, Lift, Packer, Profile, Record, Style, register};
+use trackway_tandem::{Config, Group, Packer, Profile, Record, Style, Trace, register};
 use trackway_tools::verify::{Options, Range, Report, Verifier, verify};
 
 /// The self-checking programs.
@@ -140,7 +140,7 @@ pub(crate) fn options(subject: &Subject) -> Options {
 pub(crate) fn verify_bytes(subject: &Subject, bytes: Vec<u8>, options: Options) -> Report {
     let mut verifier = Verifier::new(options);
     verifier.memory.load_program(&subject.program, 0);
-    let mut lift = Lift::open(Input::from_vec(bytes), subject.config).unwrap();
+    let mut lift = Trace::open(Input::from_vec(bytes), subject.config).unwrap().events();
     verify(&mut lift, &mut verifier).unwrap();
     verifier.report
 }
