@@ -16,7 +16,7 @@ fuzz_target!(|data: &[u8]| {
         layout.note(&record);
         at += len;
     }
-    // As a body behind a good header.
+    // As a body after a good header.
     let mut file = trackway_stf::example();
     file.extend_from_slice(data);
     let open = |input| Trace::open(input, Config::default(), false).expect("the header is good");

@@ -1,4 +1,4 @@
-//! What reads writes back; styles say the same; lifting, listing and checking survive anything.
+//! Items that were read are written back, styles are equivalent, and lifting, text and checking survive anything.
 
 #![no_main]
 

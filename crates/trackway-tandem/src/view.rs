@@ -9,7 +9,7 @@ use crate::register;
 use crate::registers::Registers;
 use crate::rules;
 
-/// What a group describes.
+/// The subject of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// An instruction that retired or trapped.
@@ -74,7 +74,7 @@ impl TrapState {
 /// The meaning of a group. Registers and memory items stay in the group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// What the group describes.
+    /// The subject of the group.
     pub kind: Kind,
     /// Encoding and length of the instruction.
     pub instruction: Option<(u32, u8)>,

@@ -122,7 +122,7 @@ impl Lifter {
             rest = &rest[len..];
         }
         let at = bytes.len() - rest.len();
-        // Counted after the loop: counting inside it takes 10 % of the time. Record lengths give the rest.
+        // Counted after the loop, from the lengths of the records: counting inside it takes 10 % of the time.
         let steps = (events.len() - before.0) as u64;
         let accesses = (mem.len() - before.1) as u64;
         let targets = (extras.len() - before.2) as u64;

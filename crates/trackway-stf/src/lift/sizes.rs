@@ -53,7 +53,7 @@ impl Lifter {
     }
 }
 
-/// What `size` is in bytes: itself unless the encoding shows that it is in bits.
+/// A size in bytes: unchanged unless the encoding shows that it is in bits.
 #[cold]
 fn size_in_bytes(isa: Isa, opcode: u32, size: u64) -> u64 {
     match access_size(isa, opcode).map(u64::from) {
