@@ -1,4 +1,4 @@
-//! Accesses as events: of memory, and of registers where CSRs are accessed.
+//! Decoded accesses as events: of memory, and of registers for CSRs.
 
 use trackway_core::*;
 
@@ -6,8 +6,8 @@ use super::data::DecodedAccess;
 use crate::port::Dtype;
 use crate::port::expected::{Atomic, Csr, CsrOperand};
 
-/// A memory access.
-pub(super) fn give_memory(access: &DecodedAccess, failed: bool, atomic: Option<&Atomic>, batch: &mut Batch) {
+/// Emits a memory access.
+pub(super) fn emit_memory(access: &DecodedAccess, failed: bool, atomic: Option<&Atomic>, batch: &mut Batch) {
     let DecodedAccess { dtype, dsize, daddr, data, operand, .. } = *access;
     let kind = match dtype {
         _ if failed => MemKind::Faulting,
@@ -27,7 +27,7 @@ pub(super) fn give_memory(access: &DecodedAccess, failed: bool, atomic: Option<&
         };
         let operation = Some(u32::from(dtype.0));
         access.extra = batch.add_mem_extra(MemExtra { physical: None, stored, operation });
-        // What it brought is the register's content; bits above the access are not known.
+        // The operand is the content of its register; bits above the size of the access are not known.
         if let (Some(operand), Some(Atomic { rs2: rs2 @ 1.., .. })) = (operand, atomic) {
             let known = (dsize < 3).then(|| mask(u64::MAX, 8 << dsize));
             let reg = Reg { class: RegClass::Int, number: (*rs2).into() };
@@ -49,9 +49,9 @@ fn value(data: Option<u128>, dsize: u8, batch: &mut Batch) -> Value {
     }
 }
 
-/// A CSR access is one of registers: what was read, and what was brought. What became of the register is for the
-/// register to say.
-pub(super) fn give_csr(access: &DecodedAccess, csr: Option<&Csr>, batch: &mut Batch) {
+/// Emits a CSR access as register accesses: the value read and the operand. The value written depends on the CSR
+/// and is not known.
+pub(super) fn emit_csr(access: &DecodedAccess, csr: Option<&Csr>, batch: &mut Batch) {
     let Some(number) = access.daddr else { return };
     let reg = Reg { class: RegClass::Csr, number: number as u16 };
     let (reads, writes) = csr.map_or((true, true), |csr| (csr.reads, csr.writes));
@@ -69,7 +69,7 @@ pub(super) fn give_csr(access: &DecodedAccess, csr: Option<&Csr>, batch: &mut Ba
     }
 }
 
-/// Data that came later than their access.
+/// Adds the data of a split access that was emitted before they arrived.
 pub(super) fn fill_in(
     batch: &mut Batch,
     n: usize,

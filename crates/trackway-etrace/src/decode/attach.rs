@@ -1,13 +1,13 @@
-//! Data packets meet their instructions.
+//! Attaches data packets to the instructions that made the accesses.
 //!
-//! Packets name no instruction; they come in the order of the instructions that made the accesses. The decoder of
-//! the instruction trace leaves data packets in the stream of events where they stood. Here they are decoded, and
-//! each goes to the first instruction that makes such an access: same type and size, for a CSR the same register,
-//! for an atomic the same operation. Runs are cut behind those instructions. Instructions that filters exclude for
-//! certain are passed over.
+//! Data packets do not name their instruction; they come in the order of the instructions. The decoder of the
+//! instruction trace leaves them in the stream of events where they were. Here they are decoded, and each is attached
+//! to the first instruction that makes such an access: same type and size, for a CSR the same register, for an atomic
+//! the same operation. Runs are cut after those instructions. Instructions whose accesses filters certainly exclude
+//! are skipped.
 //!
-//! By the order of our encoder ([`Order::Retired`]) everything that was traced of a run lies before it in the
-//! stream. With a loose order packets may come later: batches wait for those behind them.
+//! With [`Order::Retired`], the order of our encoder, all data packets of a run come before it in the stream. With a
+//! loose order they may come later, so batches wait for later ones.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use trackway_core::*;
 use trackway_image::{Image, Memory};
 
-use super::accesses::{fill_in, give_csr, give_memory};
+use super::accesses::{emit_csr, emit_memory, fill_in};
 use super::data::{DataDecoder, Decoded, DecodedAccess};
 use crate::config::{Config, Order};
 use crate::modes::Options;
@@ -23,44 +23,45 @@ use crate::port::expected::{Atomic, Csr, Expectations, Expected};
 use crate::port::{Dtype, privilege_code};
 use crate::wire::data::{Packet, Sizes};
 
-/// Marks that the instruction decoder leaves in the stream: execution begins at a synchronisation packet.
+/// Marker in the stream of events: execution begins at a synchronisation packet.
 pub(crate) const BEGIN: u32 = 0x100;
-/// The modes change; two bits, no address and no data.
+/// Marker: the modes change; two bits, no address and no data.
 pub(crate) const MODES: u32 = 0x101;
-/// A data packet.
+/// Marker: a data packet.
 pub(crate) const PACKET: u32 = 0x102;
 
-/// Batches that wait for packets behind them, with a loose order.
+/// Batches that wait for later packets, with a loose order.
 const AHEAD: usize = 4;
-/// Batches that wait for the data of split loads.
-const HELD: usize = 64;
+/// Most batches that wait for the data of split loads.
+const MOST_DONE: usize = 64;
 
-/// Names of data packets, for the census.
+/// Data packets, as the census names them.
 const NAMES: [&str; 8] =
     ["load", "store", "load-request", "load-data", "csr", "atomic", "atomic-request", "atomic-data"];
 
-/// An access that was told and belongs to no instruction yet.
+/// An access that is not attached to an instruction yet.
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct QueuedAccess {
     offset: u64,
     access: DecodedAccess,
-    /// Split: its data came, and whether it failed.
+    /// Split: its data have arrived.
     settled: bool,
+    /// Split: it failed.
     failed: bool,
-    /// Gaps before it in the stream.
+    /// Number of gaps before it in the stream.
     epoch: u64,
 }
 
-/// Where the access is whose data are on their way.
+/// The split access that arriving data belong to.
 #[derive(Clone, Copy, Debug)]
-enum Place {
-    /// Waiting, by number.
-    Waiting(u64),
-    /// In a batch, by its number, as the `n`th access there; for an atomic, what it does and with what.
-    Given(u64, usize, Option<(Atomic, u64)>),
+enum Destination {
+    /// QueuedAccess, by number.
+    Queued(u64),
+    /// In a batch, by its number and the index of the access there; for an atomic, its operation and operand.
+    Emitted(u64, usize, Option<(Atomic, u64)>),
 }
 
-/// Joins data packets to the instructions of one source.
+/// Attaches data packets to the instructions of one source.
 #[derive(Debug)]
 pub(crate) struct Attach {
     config: Arc<Config>,
@@ -71,19 +72,21 @@ pub(crate) struct Attach {
     decoder: DataDecoder,
     sizes: Sizes,
     options: Options,
-    queue: VecDeque<Waiting>,
-    /// Number of the first in the queue.
+    queue: VecDeque<QueuedAccess>,
+    /// Number of the first access in the queue.
     first: u64,
-    places: Vec<Option<Place>>,
-    /// Execution is followed: accesses belong to instructions.
-    on: bool,
-    /// Gaps seen in the packets, and in the events.
+    destinations: Vec<Option<Destination>>,
+    /// Execution is known: accesses belong to instructions.
+    following: bool,
+    /// Number of gaps so far, among the packets and among the events.
     epochs: (u64, u64),
-    /// Batches whose packets were taken out and that wait for more (loose order).
-    raw: VecDeque<Batch>,
-    /// Batches that are done but for data of split loads; number of the first.
-    held: VecDeque<Batch>,
+    /// Batches without their data packets that wait for later ones (loose order).
+    unattached: VecDeque<Batch>,
+    /// Batches that are done except for data of split loads.
+    done: VecDeque<Batch>,
+    /// Number of the first of them.
     number: u64,
+    /// Data packets by name.
     counts: [u64; 8],
 }
 
@@ -101,11 +104,11 @@ impl Attach {
             options: config.options,
             queue: VecDeque::new(),
             first: 0,
-            places: vec![None; 256],
-            on: false,
+            destinations: vec![None; 256],
+            following: false,
             epochs: (0, 0),
-            raw: VecDeque::new(),
-            held: VecDeque::new(),
+            unattached: VecDeque::new(),
+            done: VecDeque::new(),
             number: 0,
             counts: [0; 8],
         }
@@ -122,27 +125,27 @@ impl Attach {
             return self.attach(batch);
         }
         self.collect(&mut batch);
-        self.raw.push_back(batch);
-        while self.raw.len() > AHEAD {
+        self.unattached.push_back(batch);
+        while self.unattached.len() > AHEAD {
             self.attach_next();
         }
     }
 
     fn attach_next(&mut self) {
-        if let Some(batch) = self.raw.pop_front() {
+        if let Some(batch) = self.unattached.pop_front() {
             self.attach(batch);
         }
     }
 
-    /// The next batch that is done.
+    /// Takes the next batch that is done.
     pub(crate) fn pop(&mut self) -> Option<Batch> {
-        let waits = self.places.iter().flatten().any(|place| matches!(place, Place::Given(..)));
-        if waits && self.held.len() <= HELD {
+        let waits = self.destinations.iter().flatten().any(|place| matches!(place, Destination::Emitted(..)));
+        if waits && self.done.len() <= MOST_DONE {
             return None;
         }
-        let batch = self.held.pop_front()?;
-        for place in &mut self.places {
-            if matches!(place, Some(Place::Given(number, ..)) if *number == self.number) {
+        let batch = self.done.pop_front()?;
+        for place in &mut self.destinations {
+            if matches!(place, Some(Destination::Emitted(number, ..)) if *number == self.number) {
                 *place = None;
             }
         }
@@ -152,27 +155,27 @@ impl Attach {
 
     /// The input ends, or continues elsewhere after an error.
     pub(crate) fn finish(&mut self) {
-        while !self.raw.is_empty() {
+        while !self.unattached.is_empty() {
             self.attach_next();
         }
         if !self.queue.is_empty() {
             let mut batch = Batch::default();
-            self.give_orphans(u64::MAX, &mut batch);
+            self.emit_orphans(u64::MAX, &mut batch);
             self.hold(batch);
         }
-        self.places.fill(None);
+        self.destinations.fill(None);
         self.decoder.history.clear();
         self.sizes = Sizes::default();
-        self.on = false;
+        self.following = false;
     }
 
     fn hold(&mut self, batch: Batch) {
         if !batch.events.is_empty() {
-            self.held.push_back(batch);
+            self.done.push_back(batch);
         }
     }
 
-    /// Takes the data packets out of a batch.
+    /// Removes the data packets from a batch and decodes them.
     fn collect(&mut self, batch: &mut Batch) {
         let mut events = std::mem::take(&mut batch.events);
         events.retain(|event| match event.kind {
@@ -220,13 +223,13 @@ impl Attach {
                         self.decoder.history.clear();
                     }
                     self.epochs.1 += 1;
-                    self.give_orphans(self.epochs.1, &mut batch);
-                    self.on = false;
+                    self.emit_orphans(self.epochs.1, &mut batch);
+                    self.following = false;
                     batch.push(offset, kind);
                 }
                 EventKind::Mark(mark) if matches!(mark.kind, MarkKind::TraceOff | MarkKind::TraceOn) => {
                     self.begin(&mut batch);
-                    self.on = false;
+                    self.following = false;
                     batch.push(offset, kind);
                 }
                 _ => batch.push(offset, kind),
@@ -235,13 +238,13 @@ impl Attach {
         self.hold(batch);
     }
 
-    /// Execution begins anew: by the order of our encoder, what was told before has found its instruction or
-    /// belongs to none.
+    /// Execution begins at a synchronisation. With the order of our encoder, accesses that are still in the queue
+    /// belong to no known instruction.
     fn begin(&mut self, batch: &mut Batch) {
         if self.config.data.order == Order::Retired {
-            self.give_orphans(u64::MAX, batch);
+            self.emit_orphans(u64::MAX, batch);
         }
-        self.on = true;
+        self.following = true;
     }
 
     fn set_modes(&mut self, bits: &[u8]) {
@@ -250,7 +253,7 @@ impl Attach {
         self.decoder.set_options(&self.config, self.options);
     }
 
-    /// A data packet. Without execution to follow, an access belongs to no instruction.
+    /// Decodes a data packet. While execution is not known, its access belongs to no instruction.
     fn packet(&mut self, offset: u64, payload: &[u8], batch: Option<&mut Batch>) {
         let read = Packet::read(payload, self.decoder.layout(), &self.sizes);
         let reply = read.ok().and_then(|packet| {
@@ -263,17 +266,17 @@ impl Attach {
             Some(Decoded::Access(access)) => {
                 let number = self.first + self.queue.len() as u64;
                 if let Some(index) = access.pending {
-                    self.places[index as usize & 255] = Some(Place::Waiting(number));
+                    self.destinations[index as usize & 255] = Some(Destination::Queued(number));
                 }
                 let epoch = self.epochs.0;
-                self.queue.push_back(Waiting { offset, access, settled: false, failed: false, epoch });
-                if let Some(batch) = batch.filter(|_| !self.on) {
-                    self.give_orphans(u64::MAX, batch);
+                self.queue.push_back(QueuedAccess { offset, access, settled: false, failed: false, epoch });
+                if let Some(batch) = batch.filter(|_| !self.following) {
+                    self.emit_orphans(u64::MAX, batch);
                 }
             }
             Some(Decoded::Response { index, data }) => self.settle(index, data, batch),
             None => {
-                // It makes no sense: what refers to it cannot be told.
+                // The packet is invalid, so later packets that refer to it cannot be decoded either.
                 self.decoder.history.clear();
                 if let Some(batch) = batch {
                     let data = batch.add_bytes(payload);
@@ -284,19 +287,19 @@ impl Attach {
         }
     }
 
-    /// The data of a split load came.
+    /// Adds the data of a split load to its access.
     fn settle(&mut self, index: u32, data: Option<Option<u128>>, current: Option<&mut Batch>) {
-        match self.places[index as usize & 255].take() {
-            Some(Place::Waiting(number)) => {
+        match self.destinations[index as usize & 255].take() {
+            Some(Destination::Queued(number)) => {
                 if let Some(waiting) = self.queue.get_mut(number.wrapping_sub(self.first) as usize) {
                     waiting.access.data = data.flatten();
                     waiting.settled = true;
                     waiting.failed = data.is_none();
                 }
             }
-            Some(Place::Given(number, n, atomic)) => {
+            Some(Destination::Emitted(number, n, atomic)) => {
                 let held = number.wrapping_sub(self.number) as usize;
-                let batch = if held == self.held.len() { current } else { self.held.get_mut(held) };
+                let batch = if held == self.done.len() { current } else { self.done.get_mut(held) };
                 if let Some(batch) = batch {
                     fill_in(batch, n, data, atomic);
                 }
@@ -305,12 +308,12 @@ impl Attach {
         }
     }
 
-    /// Accesses told before the `epoch`th gap, as steps of which nothing else is known.
-    fn give_orphans(&mut self, epoch: u64, batch: &mut Batch) {
+    /// Emits the accesses from before the `epoch`th gap as steps without an address.
+    fn emit_orphans(&mut self, epoch: u64, batch: &mut Batch) {
         while self.queue.front().is_some_and(|waiting| waiting.epoch < epoch) {
             let Some(waiting) = self.take() else { return };
             let begun = batch.begin_accesses();
-            self.give(&waiting, None, None, batch);
+            self.emit(&waiting, None, None, batch);
             if let Some(accesses) = batch.end_accesses(begun) {
                 let step = Step { pc: None, accesses, ..Step::new(0, 0, 0) };
                 batch.push(waiting.offset, EventKind::Step(step));
@@ -318,12 +321,12 @@ impl Attach {
         }
     }
 
-    fn take(&mut self) -> Option<Waiting> {
+    fn take(&mut self) -> Option<QueuedAccess> {
         self.first += 1;
         self.queue.pop_front()
     }
 
-    /// Gives a run its accesses: one piece per instruction that has any.
+    /// Emits a run with its accesses, cut after each instruction that has any.
     fn run(&mut self, offset: u64, run: &Run, batch: &mut Batch) {
         if self.queue.is_empty() {
             return batch.push(offset, EventKind::Run(*run));
@@ -366,49 +369,58 @@ impl Attach {
         }
     }
 
-    /// Takes what the instruction made, in the order that it makes it.
+    /// Attaches the accesses of an instruction, in the order in which it makes them.
     fn instruction(&mut self, pc: u64, privilege: Option<u32>, expected: &Expected, batch: &mut Batch) {
         match *expected {
             Expected::Nothing => {}
             Expected::Single(dtype, dsize) => {
-                self.one(pc, privilege, dtype, dsize, batch);
+                self.take_single(pc, privilege, dtype, dsize, batch);
             }
             Expected::Conditional(dsize) => {
-                self.one(pc, privilege, Dtype::STORE, dsize, batch);
+                self.take_single(pc, privilege, Dtype::STORE, dsize, batch);
             }
             Expected::Atomic(atomic) if self.config.has_atomics() => {
                 let fits = |of: &DecodedAccess| of.dtype == atomic.dtype() && of.dsize == atomic.dsize;
                 if let Some(waiting) = self.next(pc, privilege, atomic.dtype(), atomic.dsize, fits) {
-                    self.give(&waiting, Some(&atomic), None, batch);
+                    self.emit(&waiting, Some(&atomic), None, batch);
                 }
             }
             Expected::Atomic(atomic) => {
-                self.one(pc, privilege, Dtype::LOAD, atomic.dsize, batch);
-                self.one(pc, privilege, Dtype::STORE, atomic.dsize, batch);
+                self.take_single(pc, privilege, Dtype::LOAD, atomic.dsize, batch);
+                self.take_single(pc, privilege, Dtype::STORE, atomic.dsize, batch);
             }
             Expected::Csr(csr) => {
                 let number = u64::from(csr.number);
                 let fits =
                     |of: &DecodedAccess| of.dtype == csr.dtype && of.daddr.is_none_or(|of| of == number);
                 if let Some(waiting) = self.next(pc, privilege, csr.dtype, 3, fits) {
-                    self.give(&waiting, None, Some(&csr), batch);
+                    self.emit(&waiting, None, Some(&csr), batch);
                 }
             }
-            Expected::Several(dtype, Some(dsize)) => while self.one(pc, privilege, dtype, dsize, batch) {},
+            Expected::Several(dtype, Some(dsize)) => {
+                while self.take_single(pc, privilege, dtype, dsize, batch) {}
+            }
             Expected::Several(dtype, None) => {
-                while (0..=4).any(|dsize| self.one(pc, privilege, dtype, dsize, batch)) {}
+                while (0..=4).any(|dsize| self.take_single(pc, privilege, dtype, dsize, batch)) {}
             }
         }
     }
 
-    fn one(&mut self, pc: u64, privilege: Option<u32>, dtype: Dtype, dsize: u8, batch: &mut Batch) -> bool {
+    fn take_single(
+        &mut self,
+        pc: u64,
+        privilege: Option<u32>,
+        dtype: Dtype,
+        dsize: u8,
+        batch: &mut Batch,
+    ) -> bool {
         let fits = |of: &DecodedAccess| of.dtype == dtype && of.dsize == dsize;
         let Some(waiting) = self.next(pc, privilege, dtype, dsize, fits) else { return false };
-        self.give(&waiting, None, None, batch);
+        self.emit(&waiting, None, None, batch);
         true
     }
 
-    /// The next access, if it fits, and if the instruction's can be among those traced.
+    /// The next access, if it fits and filters do not exclude it.
     fn next(
         &mut self,
         pc: u64,
@@ -416,7 +428,7 @@ impl Attach {
         dtype: Dtype,
         dsize: u8,
         fits: impl Fn(&DecodedAccess) -> bool,
-    ) -> Option<Waiting> {
+    ) -> Option<QueuedAccess> {
         let waiting = self.queue.front()?;
         if !fits(&waiting.access) || waiting.epoch != self.epochs.1 {
             return None;
@@ -428,20 +440,26 @@ impl Attach {
         self.take()
     }
 
-    /// Puts the access into the batch.
-    fn give(&mut self, waiting: &Waiting, atomic: Option<&Atomic>, csr: Option<&Csr>, batch: &mut Batch) {
+    /// Emits the access into the batch.
+    fn emit(
+        &mut self,
+        waiting: &QueuedAccess,
+        atomic: Option<&Atomic>,
+        csr: Option<&Csr>,
+        batch: &mut Batch,
+    ) {
         if let (Some(index), false) = (waiting.access.pending, waiting.settled) {
-            let slot = &mut self.places[index as usize & 255];
-            let is_its = matches!(slot, Some(Place::Waiting(number)) if *number + 1 == self.first);
+            let slot = &mut self.destinations[index as usize & 255];
+            let is_its = matches!(slot, Some(Destination::Queued(number)) if *number + 1 == self.first);
             if is_its {
-                let number = self.number + self.held.len() as u64;
+                let number = self.number + self.done.len() as u64;
                 let operand = waiting.access.operand.map(|operand| operand as u64);
-                *slot = Some(Place::Given(number, batch.mem.len(), atomic.copied().zip(operand)));
+                *slot = Some(Destination::Emitted(number, batch.mem.len(), atomic.copied().zip(operand)));
             }
         }
         match csr {
-            _ if waiting.access.dtype.is_csr() => give_csr(&waiting.access, csr, batch),
-            _ => give_memory(&waiting.access, waiting.failed, atomic, batch),
+            _ if waiting.access.dtype.is_csr() => emit_csr(&waiting.access, csr, batch),
+            _ => emit_memory(&waiting.access, waiting.failed, atomic, batch),
         }
     }
 }

@@ -9,7 +9,7 @@ use trackway_core::{Context, Error, Input, SharedBytes, mask};
 use trackway_image::{Cursor, Waypoints};
 use trackway_isa::Control;
 
-use super::packets::Carried;
+use super::packets::CarriedState;
 use super::setup::Setup;
 use crate::config::Config;
 use crate::port::privilege_of;
@@ -17,28 +17,28 @@ use crate::transport::Kind;
 use crate::wire::Reader;
 use crate::wire::instruction::{Packet, Trap};
 
-/// A part is at least this long, unless asked otherwise.
+/// Smallest part in bytes, unless a plan says otherwise.
 pub(crate) const PART_BYTES: u64 = 16 << 10;
 
-/// A piece of the trace that can be decoded by itself.
+/// A part of the trace that can be decoded independently.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// First frame; of the part's first packet unless it is the first part.
+    /// Offset of the first frame.
     pub(crate) start: u64,
     /// Number of that frame.
     pub(crate) index: u64,
-    /// Behind the last frame.
+    /// Offset after the last frame.
     pub(crate) end: u64,
     /// Begins at a cut.
     pub(crate) begins: bool,
     /// Ends with a cut.
     pub(crate) cut: bool,
-    pub(crate) carried: Carried,
-    /// Bytes that were stepped over before it, to find a frame again.
+    pub(crate) carried: CarriedState,
+    /// Bytes skipped before it to find a frame again.
     pub(crate) skipped: u64,
     /// Why the scan stopped here.
     pub(crate) error: Option<Error>,
-    /// The source.
+    /// Id of the source; `None`: the only one.
     pub(crate) only: Option<u32>,
 }
 
@@ -48,18 +48,18 @@ impl std::fmt::Debug for Scanner {
     }
 }
 
-/// Scans frames and gives parts.
+/// Scans frames and returns parts.
 pub(crate) struct Scanner {
     bytes: SharedBytes,
     config: Arc<Config>,
     reader: Reader,
     only: Option<u32>,
     part_bytes: u64,
-    carried: Carried,
+    carried: CarriedState,
     cursor: Cursor,
-    /// Where the next part starts, and what is known there.
-    start: (u64, u64, bool, Carried),
-    /// Bytes stepped over before it.
+    /// Start of the next part: offset, number of the frame, begins at a cut, state.
+    start: (u64, u64, bool, CarriedState),
+    /// Bytes skipped before it.
     skipped: u64,
     index: u64,
     done: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Scanner {
 impl Scanner {
     pub(crate) fn new(bytes: SharedBytes, setup: &Setup, only: Option<u32>, part_bytes: u64) -> Self {
         let Setup { config, image, isa } = setup;
-        let carried = Carried { options: config.options, ..Carried::default() };
+        let carried = CarriedState { options: config.options, ..CarriedState::default() };
         Scanner {
             reader: Reader::shared(Input::Whole(Arc::clone(&bytes)), config),
             bytes,
@@ -102,14 +102,14 @@ impl Scanner {
         Part { start, index, end, begins, cut, carried, skipped, error, only: self.only }
     }
 
-    /// Is it known where the trap went? Otherwise the decoder cannot use the packet.
+    /// Is the handler known? Otherwise the decoder cannot use the packet.
     fn has_handler(&self, trap: &Trap) -> bool {
         let privilege = privilege_of(trap.privilege);
         !self.carried.options.implicit_exception
             || self.config.handler(privilege, trap.interrupt, trap.ecause).is_some()
     }
 
-    /// Can a fresh decoder begin at this packet as well as one that comes by?
+    /// Can a new decoder begin at this packet with the same result as one that passes it?
     fn is_cut(&mut self, packet: &Packet) -> bool {
         let field = match packet {
             Packet::Start(start) => start.address,
@@ -119,7 +119,7 @@ impl Scanner {
         if !self.carried.options.sijump {
             return true;
         }
-        // A jump that the instruction before the packet could explain needs that instruction.
+        // A sequentially inferable jump needs the instruction before it.
         let params = &self.config.params;
         let pc = mask(field << params.iaddress_lsb, params.iaddress_width);
         let block = self.cursor.at(pc);
@@ -128,7 +128,7 @@ impl Scanner {
         })
     }
 
-    /// What the packet leaves for those after it.
+    /// Updates the state that is carried into the next part.
     fn note(&mut self, packet: &Packet) {
         let everywhere = self.config.dialect.nocontext_everywhere();
         let has_context = self.config.params.nocontext == 0;

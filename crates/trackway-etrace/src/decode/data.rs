@@ -1,47 +1,47 @@
-//! Packets to accesses: the history of each size, and split loads by their id.
+//! Data packets to accesses: the history of each size, and split loads by their id.
 
 use crate::config::Compress;
 use crate::mirrored::{History, extend, low};
 use crate::port::Dtype;
 use crate::wire::data::{Layout, Packet, diff};
 
-/// An access as far as the packets tell it.
+/// An access, as far as its packet determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodedAccess {
-    /// What it does.
+    /// Its type.
     pub dtype: Dtype,
-    /// It has `2^dsize` bytes.
+    /// Logarithm of its size in bytes.
     pub dsize: u8,
-    /// Address; `None` where packets have none, or where it is a difference to one that is not known.
+    /// Address; `None` if packets have none, or if it is a difference to an unknown one.
     pub daddr: Option<u64>,
     /// Data, likewise.
     pub data: Option<u128>,
-    /// Operand of an atomic or CSR access; `None` where packets have no data, and for read-only registers.
+    /// Operand of an atomic or CSR access; `None` if packets have no data, and for read-only registers.
     pub operand: Option<u128>,
-    /// Split: the data come with this id.
+    /// Split: the data follow with this id.
     pub pending: Option<u32>,
 }
 
-/// What a packet tells.
+/// The meaning of a data packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decoded {
     /// An access, or its request.
     Access(DecodedAccess),
-    /// The data of an access that was requested; `Some(None)`: they cannot be told; `None`: it failed.
+    /// The data of an access that was requested.
     Response {
-        /// Its id.
+        /// Id of the access.
         index: u32,
-        /// The data.
+        /// The data; `Some(None)`: they are a difference to unknown ones; `None`: the access failed.
         data: Option<Option<u128>>,
     },
 }
 
-/// Makes accesses of packets.
+/// Decodes data packets.
 #[derive(Clone, Debug)]
 pub struct DataDecoder {
     layout: Layout,
     offers: Compress,
-    /// Reference of compression.
+    /// References of compression.
     pub history: History,
 }
 
@@ -60,12 +60,12 @@ impl DataDecoder {
         &self.layout
     }
 
-    /// From now on these modes are on.
+    /// Switches to these modes.
     pub fn set_options(&mut self, config: &crate::Config, options: crate::Options) {
         self.layout = Layout::new(config, options);
     }
 
-    /// What the packet tells; `None` for a code that is reserved.
+    /// Decodes a packet; `None` for a reserved code.
     pub fn accept(&mut self, packet: &Packet) -> Option<Decoded> {
         let l = self.layout;
         Some(match *packet {
@@ -126,13 +126,13 @@ impl DataDecoder {
                 })
             }
             Packet::LoadReply(p) => {
-                let data = (p.resp != 0).then(|| self.full_or(Dtype::LOAD, p.size, p.resp, p.data, l.data));
+                let data = (p.resp != 0).then(|| self.resolve(Dtype::LOAD, p.size, p.resp, p.data, l.data));
                 Decoded::Response { index: p.index, data }
             }
             Packet::AtomicReply(p) => {
                 let data = (p.resp != 0).then(|| {
                     let size = p.size?;
-                    self.full_or(Dtype::ATOMIC_SWAP, size, p.resp, p.data, 8 * (p.data_len + 1))
+                    self.resolve(Dtype::ATOMIC_SWAP, size, p.resp, p.data, 8 * (p.data_len + 1))
                 });
                 Decoded::Response { index: p.index, data }
             }
@@ -146,12 +146,11 @@ impl DataDecoder {
                     _ => Some(number),
                 };
                 self.history.set_address(dtype, size as u8, daddr);
-                let data = match l.has_data {
-                    true => {
-                        let code = self.data_code(p.diff)?;
-                        self.data(dtype, size, code, p.data, 8 * (p.data_len + 1))
-                    }
-                    false => None,
+                let data = if l.has_data {
+                    let code = self.data_code(p.diff)?;
+                    self.data(dtype, size, code, p.data, 8 * (p.data_len + 1))
+                } else {
+                    None
                 };
                 let operand =
                     (l.has_data && !p.is_read_only()).then(|| value(p.operand, 8 * (p.op_len + 1), size));
@@ -167,7 +166,7 @@ impl DataDecoder {
         })
     }
 
-    /// `diff` in the terms of table 7.1.
+    /// `diff` as in table 7.1.
     fn code(&self, field: u32) -> Option<u32> {
         match (self.layout.has_address, self.layout.has_data) {
             (true, true) => Some(field),
@@ -176,7 +175,7 @@ impl DataDecoder {
         }
     }
 
-    /// `diff` where it stands for data alone (table 7.3).
+    /// `diff` where it describes data alone (table 7.3).
     fn data_code(&self, field: u32) -> Option<u32> {
         match (self.offers, field) {
             (_, 0) => Some(diff::FULL),
@@ -199,25 +198,23 @@ impl DataDecoder {
             return None;
         }
         let bits = self.layout.address;
-        let base = match differential {
-            true => self.history.address(dtype, size as u8),
-            false => Some(0),
-        };
+        let base = if differential { self.history.address(dtype, size as u8) } else { Some(0) };
         let address = base.map(|base| trackway_core::mask(base.wrapping_add(field << shift), bits));
         self.history.set_address(dtype, size as u8, address);
         address
     }
 
-    /// Data of a packet that has them, in a field of `bits` bits where it counts its bytes.
+    /// Data of a packet, in a field of `bits` bits if the packet has a length field.
     fn data(&mut self, dtype: Dtype, size: u32, code: u32, field: u128, bits: u32) -> Option<u128> {
         if !self.layout.has_data {
             return None;
         }
         let bits = if self.layout.has_address || dtype.is_csr() { bits } else { self.layout.data };
-        self.full_or(dtype, size, code, field, bits)
+        self.resolve(dtype, size, code, field, bits)
     }
 
-    fn full_or(&mut self, dtype: Dtype, size: u32, code: u32, field: u128, bits: u32) -> Option<u128> {
+    /// Data in full, or relative to the last value.
+    fn resolve(&mut self, dtype: Dtype, size: u32, code: u32, field: u128, bits: u32) -> Option<u128> {
         let field = value(field, bits, size);
         let last = self.history.data(dtype, size as u8);
         let data = match code {

@@ -1,55 +1,55 @@
-//! Why packets cannot be followed, and the words for it.
+//! Reasons why a packet cannot be followed.
 
-/// Why a packet could not be followed.
+/// The reason why a packet could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// No code is known there.
+    /// The program has no code at an address.
     NoCode {
         /// The address.
         pc: u64,
     },
-    /// A branch whose outcome no packet told.
+    /// A branch for which no packet has an outcome.
     NoOutcome {
-        /// The branch.
+        /// Address of the branch.
         pc: u64,
     },
-    /// The address was reached, and outcomes of branches were left over.
+    /// The address was reached with outcomes of branches left over.
     BranchesLeft {
-        /// The jump that led there.
+        /// Address of the jump that led there.
         pc: u64,
-        /// How many.
+        /// Number of outcomes left.
         left: u64,
     },
-    /// A jump that needs an address, where the packet has none.
+    /// A jump that needs an address, and the packet has none.
     NoTarget {
-        /// The jump.
+        /// Address of the jump.
         pc: u64,
     },
-    /// The jump target cache has nothing at that index.
+    /// The jump target cache has an empty entry at that index.
     EmptyCacheEntry {
-        /// The index.
+        /// Index in the cache.
         index: u32,
-        /// Where the walk was.
+        /// Position of the walk.
         pc: u64,
     },
-    /// Jumps lead round and round without a branch, and never to the address.
+    /// Jumps form a loop without a branch that does not contain the address.
     Endless {
-        /// Where the walk was.
+        /// Position of the walk.
         pc: u64,
-        /// The address wanted.
+        /// The address reported.
         target: u64,
     },
     /// A packet that needs a synchronisation before it.
     NotSynchronised,
-    /// The handler's address is left out, and no vector tells it.
+    /// The packet omits the handler's address, and no trap vector provides it.
     NoHandler {
-        /// The cause.
+        /// Cause of the trap.
         cause: u64,
     },
 }
 
 impl Fault {
-    /// Where the walk was.
+    /// Position of the walk.
     pub const fn pc(&self) -> Option<u64> {
         match *self {
             Fault::NoCode { pc }
@@ -62,7 +62,7 @@ impl Fault {
         }
     }
 
-    /// The field that is to blame.
+    /// The field that cannot be followed.
     pub(crate) const fn field(&self) -> &'static str {
         match self {
             Fault::NoCode { .. } | Fault::NoTarget { .. } | Fault::Endless { .. } => "address",
@@ -73,7 +73,7 @@ impl Fault {
         }
     }
 
-    /// What the error value shows.
+    /// The value in the error.
     pub(crate) const fn found(&self) -> u64 {
         match self {
             Fault::NoHandler { cause } => *cause,
@@ -88,28 +88,28 @@ impl Fault {
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::NoCode { pc } => write!(f, "no code is known at {pc:#x}"),
+            Fault::NoCode { pc } => write!(f, "the program has no code at {pc:#x}"),
             Fault::NoOutcome { pc } => {
-                write!(f, "the branch at {pc:#x} needs an outcome, and the packets told no more")
+                write!(f, "no branch bit left for the branch at {pc:#x}")
             }
             Fault::BranchesLeft { pc, left } => {
-                write!(
-                    f,
-                    "the jump at {pc:#x} takes the address, and {left} outcomes of branches are left over"
-                )
+                write!(f, "the jump at {pc:#x} takes the address with {left} branch bits left over")
             }
             Fault::NoTarget { pc } => {
                 write!(f, "the jump at {pc:#x} needs an address, and the packet has none")
             }
             Fault::EmptyCacheEntry { index, pc } => {
-                write!(f, "entry {index} of the jump target cache is empty; the walk was at {pc:#x}")
+                write!(f, "entry {index} of the jump target cache is empty (at {pc:#x})")
             }
             Fault::Endless { pc, target } => {
-                write!(f, "jumps lead round at {pc:#x} without a branch and never to {target:#x}")
+                write!(f, "endless loop at {pc:#x} without a branch that never reaches {target:#x}")
             }
-            Fault::NotSynchronised => f.write_str("there was no synchronisation before it"),
+            Fault::NotSynchronised => f.write_str("no synchronisation before it"),
             Fault::NoHandler { cause } => {
-                write!(f, "the handler of cause {cause} is left out, and no trap vector tells it")
+                write!(
+                    f,
+                    "the packet omits the handler for cause {cause} and no `[[trap_vector]]` provides it"
+                )
             }
         }
     }

@@ -1,4 +1,13 @@
-//! Packets to events: frames and packets in order or in parts, the walk through the program, data accesses.
+//! Packets to events (chapter 11, and its successor in version 2).
+//!
+//! | step | here |
+//! |---|---|
+//! | frames and packets of a source or a part, in order | `serial` |
+//! | the parts of a source, cut at synchronisation packets | `cuts` |
+//! | the effect of each packet | `packets` |
+//! | the walk through the program that a packet asks for | `walk`, and `fault` if it fails |
+//! | data packets to accesses | [`DataDecoder`] |
+//! | accesses to the instructions that made them | `attach`, `accesses` |
 
 mod accesses;
 pub(crate) mod attach;

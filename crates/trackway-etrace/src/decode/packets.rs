@@ -1,8 +1,8 @@
-//! Packets to events: what each packet does to the walker (chapter 11, and its successor in version 2).
+//! The effect of each packet on the walker.
 //!
-//! A packet goes through stages, so that a walk can stop when a batch is full. A synchronisation packet has
-//! two sides: the *approach* to it belongs to what came before, and execution *begins* at it. Parallel
-//! decoding cuts between the two.
+//! A packet passes through stages, so that a walk can stop when a batch is full. A synchronisation packet has two
+//! sides: the *approach* to it belongs to the packets before, and execution *begins* at it. Parallel decoding cuts
+//! between the two.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ use crate::config::Config;
 use crate::port::privilege_of;
 use crate::wire::instruction::{self as packet, Branches, Packet, Reported, Start, Support, qual_status};
 
-/// How far the packet at hand has come.
+/// Progress of the current packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Done.
+    /// The packet is done.
     Idle,
-    /// Nothing done yet.
+    /// Nothing is done yet.
     First,
-    /// To the second occurrence of the address reported before, then on with the packet.
+    /// Walk to the second occurrence of the address reported before, then continue with the packet.
     Again,
-    /// Towards the goal; then the packet is done, or execution begins at it.
+    /// Walk towards the goal; then the packet is done, or execution begins at it.
     Walk(Goal),
     /// The trace was lost before this synchronisation packet.
     Lost,
@@ -34,24 +34,24 @@ enum Stage {
     Begin,
 }
 
-/// Whether execution can be followed.
+/// Can execution be followed?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Trail {
-    /// No synchronisation yet: the trace may start in mid-stream.
+enum FlowState {
+    /// No: there was no synchronisation yet. The trace may start in mid-stream.
     Fresh,
-    /// None since tracing ended.
+    /// No: tracing ended.
     Off,
-    /// Lost; waits for a synchronisation.
+    /// No: it was lost, until the next synchronisation.
     Lost,
-    /// A trap was told, and not where its handler is.
+    /// Not yet: a trap was reported without its handler.
     Trapped,
-    /// Known.
+    /// Yes.
     On,
 }
 
-/// What is known at a synchronisation packet besides the packet: crosses from one part to the next.
+/// State before a synchronisation packet that the packet does not replace: it is carried into the next part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Carried {
+pub(crate) struct CarriedState {
     pub(crate) options: crate::modes::Options,
     pub(crate) privilege: Option<u32>,
     pub(crate) context: Option<u64>,
@@ -62,11 +62,11 @@ pub(crate) struct Carried {
 pub(crate) struct Decoder {
     config: Arc<Config>,
     walker: Walker,
-    trail: Trail,
+    state: FlowState,
     stage: Stage,
     packet: Packet,
     offset: u64,
-    /// Bytes of the frame.
+    /// Length of the frame in bytes.
     len: u32,
     /// Time stamp of the frame.
     stamp: Option<u64>,
@@ -76,11 +76,11 @@ pub(crate) struct Decoder {
     sync_follows: bool,
     privilege: Option<u32>,
     context: Option<u64>,
-    /// A trap whose handler is not known yet.
+    /// A trap whose handler is not known yet, with its offset.
     held: Option<(u64, Trap)>,
-    /// Where the trail was lost, and why.
+    /// The last known pc before execution was lost, and the reason.
     lost: Option<(Option<u64>, GapReason)>,
-    /// Bytes of packets that could not be used since.
+    /// Bytes of packets that could not be used since then.
     skipped: u64,
     /// Why the last packet could not be followed.
     pub(crate) fault: Option<Fault>,
@@ -91,7 +91,7 @@ impl Decoder {
         Decoder {
             config: Arc::clone(config),
             walker: Walker::new(config, image, isa),
-            trail: Trail::Fresh,
+            state: FlowState::Fresh,
             stage: Stage::Idle,
             packet: Packet::Address(Reported::default()),
             offset: 0,
@@ -108,8 +108,8 @@ impl Decoder {
         }
     }
 
-    /// What is known where a part begins.
-    pub(crate) fn resume(&mut self, carried: Carried) {
+    /// Sets the state at the start of a part.
+    pub(crate) fn resume(&mut self, carried: CarriedState) {
         self.walker.options = carried.options;
         self.privilege = carried.privilege;
         self.context = carried.context;
@@ -126,21 +126,27 @@ impl Decoder {
         self.len = len;
     }
 
-    /// Takes the first packet of a part: its approach was done elsewhere.
+    /// Takes the first packet of a part: the part before has done its approach.
     pub(crate) fn accept_begin(&mut self, packet: Packet, offset: u64, stamp: Option<u64>) {
         self.accept(packet, offset, 0, stamp);
         self.stage = Stage::Begin;
     }
 
-    /// Can [`quick`](Decoder::quick) be used?
+    /// Is the last packet done and execution known, so that [`follow_flow`](Decoder::follow_flow) applies?
     #[inline]
-    pub(crate) fn is_quick(&self) -> bool {
-        self.stage == Stage::Idle && self.trail == Trail::On && !self.walker.inferred
+    pub(crate) fn is_following(&self) -> bool {
+        self.stage == Stage::Idle && self.state == FlowState::On && !self.walker.inferred
     }
 
-    /// Takes a packet of format 1 or 2 and follows it without more ado; false if the batch is full.
+    /// Fast path for packets of format 1 and 2, the most common ones; false if the batch is full.
     #[inline(always)]
-    pub(crate) fn quick(&mut self, packet: Packet, offset: u64, len: u32, out: &mut Batch) -> Result<bool> {
+    pub(crate) fn follow_flow(
+        &mut self,
+        packet: Packet,
+        offset: u64,
+        len: u32,
+        out: &mut Batch,
+    ) -> Result<bool> {
         self.walker.offset = offset;
         let goal = match packet {
             Packet::Branches(Branches { branches: 0, branch_map, .. }) => {
@@ -167,13 +173,13 @@ impl Decoder {
         }
     }
 
-    /// Goes on with the packet until it is done or the batch is full.
+    /// Continues with the packet until it is done or the batch is full.
     #[inline]
     pub(crate) fn run(&mut self, out: &mut Batch) -> Result<Progress> {
         self.run_until(false, out)
     }
 
-    /// As [`run`](Decoder::run), for the last packet of a part: its beginning is done elsewhere.
+    /// As [`run`](Decoder::run), for the last packet of a part: execution begins in the next part.
     pub(crate) fn run_approach(&mut self, out: &mut Batch) -> Result<Progress> {
         self.run_until(true, out)
     }
@@ -201,7 +207,7 @@ impl Decoder {
                     Err(fault) => Err(fault),
                 },
                 Stage::Lost => {
-                    self.give_gap(out);
+                    self.emit_gap(out);
                     self.stage = Stage::Begin;
                     Ok(())
                 }
@@ -222,50 +228,50 @@ impl Decoder {
         }
     }
 
-    /// Instructions given out since this was asked.
+    /// Instructions emitted since the last call.
     pub(crate) fn take_instructions(&mut self) -> u64 {
         std::mem::take(&mut self.walker.instructions)
     }
 
-    /// Is the last packet done?
+    /// Is the current packet done?
     pub(crate) fn is_idle(&self) -> bool {
         self.stage == Stage::Idle
     }
 
-    /// The input ends.
+    /// Ends the source, or the part.
     pub(crate) fn finish(&mut self, out: &mut Batch) {
-        if self.trail == Trail::On {
-            self.walker.give_through(Exit::End, false, out);
+        if self.state == FlowState::On {
+            self.walker.emit_through(Exit::End, false, out);
         }
-        self.give_held(None, out);
-        self.trail = Trail::Off;
+        self.emit_held_trap(None, out);
+        self.state = FlowState::Off;
     }
 
-    /// A packet could not even be read.
-    pub(crate) fn lose(&mut self, out: &mut Batch) {
-        let from = (self.trail == Trail::On).then_some(self.walker.pc);
+    /// A packet could not be read: execution is unknown until the next synchronisation.
+    pub(crate) fn lose_track(&mut self, out: &mut Batch) {
+        let from = (self.state == FlowState::On).then_some(self.walker.pc);
         self.finish(out);
-        self.trail = Trail::Lost;
+        self.state = FlowState::Lost;
         self.lost = Some((from, GapReason::BadInput));
     }
 
-    /// Bytes that were stepped over to find a frame again.
+    /// Counts bytes that were skipped to find a frame again.
     pub(crate) fn skip(&mut self, bytes: u64) {
-        self.trail = Trail::Lost;
+        self.state = FlowState::Lost;
         self.lost.get_or_insert((None, GapReason::BadInput));
         self.skipped += bytes;
     }
 
-    /// Sorts the packet.
+    /// Begins with the packet.
     fn first(&mut self, out: &mut Batch) -> Result<(), Fault> {
         match self.packet {
             Packet::Start(start) => self.approach_start(&start, out),
             Packet::Trap(trap) => self.approach_trap(&trap, out),
             Packet::Context(context) => {
                 self.stage = Stage::Idle;
-                // What is known to have retired did so before.
-                if self.trail == Trail::On {
-                    self.walker.give_through(Exit::Next, false, out);
+                // Instructions known to have retired did so before.
+                if self.state == FlowState::On {
+                    self.walker.emit_through(Exit::Next, false, out);
                 }
                 self.note_time(context.time, out);
                 self.note_context(Some(context.privilege), self.context_field(context.context, true), 1, out);
@@ -282,15 +288,15 @@ impl Decoder {
     /// Formats 0, 1 and 2.
     #[inline]
     fn first_flow(&mut self) -> Result<(), Fault> {
-        match self.trail {
-            Trail::On => {}
-            // Already told; or the trace starts in mid-stream.
-            Trail::Lost | Trail::Fresh => {
+        match self.state {
+            FlowState::On => {}
+            // The loss is reported already, or the trace starts in mid-stream.
+            FlowState::Lost | FlowState::Fresh => {
                 self.skipped += u64::from(self.len);
                 self.stage = Stage::Idle;
                 return Ok(());
             }
-            Trail::Off | Trail::Trapped => return Err(Fault::NotSynchronised),
+            FlowState::Off | FlowState::Trapped => return Err(Fault::NotSynchronised),
         }
         let outcomes = &mut self.walker.outcomes;
         match self.packet {
@@ -304,13 +310,13 @@ impl Decoder {
         }
         if self.walker.inferred {
             self.stage = Stage::Again;
-            self.walker.set_out(false);
+            self.walker.begin_walk(false);
             return Ok(());
         }
         self.resolve()
     }
 
-    /// The second occurrence of the address before was found.
+    /// Continues after the second occurrence of the address reported before.
     fn after_again(&mut self, out: &mut Batch) -> Result<(), Fault> {
         match self.packet {
             Packet::Support(support) => {
@@ -321,7 +327,7 @@ impl Decoder {
         }
     }
 
-    /// Where a format 0, 1 or 2 packet leads.
+    /// Sets the goal of a format 0, 1 or 2 packet.
     #[inline]
     fn resolve(&mut self) -> Result<(), Fault> {
         let reported = match self.packet {
@@ -338,15 +344,15 @@ impl Decoder {
         Ok(())
     }
 
-    /// Where a packet without an address leads.
+    /// The goal of a packet without an address.
     #[inline]
     fn last_branch(&mut self) -> Goal {
         self.sync_follows = false;
-        self.walker.set_out(true);
+        self.walker.begin_walk(true);
         Goal::LastBranch
     }
 
-    /// Where an address leads.
+    /// The goal of a reported address.
     #[inline]
     fn goal(&mut self, reported: Reported) -> Goal {
         let params = &self.config.params;
@@ -355,7 +361,7 @@ impl Decoder {
         self.address = mask(base.wrapping_add(value), params.iaddress_width);
         self.sync_follows = reported.updiscon;
         let branch = self.walker.is_branch(self.address);
-        self.walker.set_out(branch);
+        self.walker.begin_walk(branch);
         Goal::Address {
             target: self.address,
             notify: reported.notify,
@@ -370,7 +376,7 @@ impl Decoder {
         self.address = self.walker.cache.get(index).ok_or(Fault::EmptyCacheEntry { index, pc })?;
         self.sync_follows = false;
         let branch = self.walker.is_branch(self.address);
-        self.walker.set_out(branch);
+        self.walker.begin_walk(branch);
         self.stage = Stage::Walk(Goal::Address {
             target: self.address,
             notify: false,
@@ -384,15 +390,15 @@ impl Decoder {
     fn arrived(&mut self, goal: Goal, out: &mut Batch) {
         match goal {
             Goal::Sync { target, .. } => {
-                self.walker.give_up_to(target, out);
+                self.walker.emit_up_to(target, out);
                 self.stage = Stage::Begin;
             }
             _ => {
                 self.sync_follows |= self.walker.inferred;
                 self.stage = Stage::Idle;
                 if self.config.data.enable {
-                    // Data packets behind this one are of younger instructions.
-                    self.walker.give_through(Exit::Next, false, out);
+                    // Data packets after this one belong to younger instructions.
+                    self.walker.emit_through(Exit::Next, false, out);
                 }
             }
         }
@@ -402,7 +408,7 @@ impl Decoder {
         mask(field << self.config.params.iaddress_lsb, self.config.params.iaddress_width)
     }
 
-    /// The context, if packets carry one.
+    /// The context field, if packets have one.
     fn context_field(&self, context: u64, is_3_2: bool) -> Option<u64> {
         let everywhere = self.config.dialect.nocontext_everywhere();
         (self.config.params.nocontext == 0 || (is_3_2 && !everywhere)).then_some(context)
@@ -410,9 +416,9 @@ impl Decoder {
 
     fn approach_start(&mut self, start: &Start, out: &mut Batch) -> Result<(), Fault> {
         let target = self.address_of(start.address);
-        if self.trail != Trail::On {
-            self.give_held(Some(target), out);
-            self.give_resumption(target, out);
+        if self.state != FlowState::On {
+            self.emit_held_trap(Some(target), out);
+            self.emit_resumption(target, out);
             self.stage = Stage::Begin;
             return Ok(());
         }
@@ -421,8 +427,8 @@ impl Decoder {
         let known = self.walker.control().is_some_and(|control| !control.is_indirect());
         if self.sync_follows && !direct && known && context != self.context {
             // The context changed as an asynchronous discontinuity (table 4.4).
-            self.walker.give_through(Exit::End, false, out);
-            self.trail = Trail::Trapped;
+            self.walker.emit_through(Exit::End, false, out);
+            self.state = FlowState::Trapped;
             self.stage = Stage::Begin;
             return Ok(());
         }
@@ -433,7 +439,7 @@ impl Decoder {
         let other = self.privilege.is_some_and(|privilege| privilege != start.privilege);
         let gated = self.config.dialect.privilege_gates_sync() && other;
         self.walker.inferred = false;
-        self.walker.set_out(branch);
+        self.walker.begin_walk(branch);
         self.stage = Stage::Walk(Goal::Sync { target, gated });
         Ok(())
     }
@@ -451,19 +457,19 @@ impl Decoder {
         } else {
             Some(at)
         };
-        // What could not be fetched was not attempted: instruction access and page faults.
+        // An instruction that could not be fetched was not attempted: instruction access and page faults.
         let attempted = epc.filter(|_| !packet.interrupt && !matches!(packet.ecause, 1 | 12 | 20));
-        match (self.trail, attempted) {
-            (Trail::On, Some(epc)) => self.walker.give_attempted(epc, out),
-            (Trail::On, None) => self.walker.give_through(Exit::Trap, false, out),
+        match (self.state, attempted) {
+            (FlowState::On, Some(epc)) => self.walker.emit_attempted(epc, out),
+            (FlowState::On, None) => self.walker.emit_through(Exit::Trap, false, out),
             (_, attempted) => {
-                self.give_held(epc, out);
-                self.give_resumption(epc.or(handler).unwrap_or(at), out);
+                self.emit_held_trap(epc, out);
+                self.emit_resumption(epc.or(handler).unwrap_or(at), out);
                 if !packet.thaddr {
                     self.note_before_trap(packet, out);
                 }
                 if let Some(epc) = attempted {
-                    self.walker.give_lone_attempt(epc, out);
+                    self.walker.emit_lone_attempt(epc, out);
                 }
             }
         }
@@ -480,12 +486,12 @@ impl Decoder {
         };
         if !packet.thaddr {
             self.held = Some((self.offset, trap));
-            self.trail = Trail::Trapped;
+            self.state = FlowState::Trapped;
             self.stage = Stage::Idle;
             return Ok(());
         }
         out.push_trap(self.offset, trap);
-        self.trail = Trail::Trapped;
+        self.state = FlowState::Trapped;
         if handler.is_none() {
             return Err(Fault::NoHandler { cause: packet.ecause });
         }
@@ -493,25 +499,25 @@ impl Decoder {
         Ok(())
     }
 
-    /// Privilege and context that a trap packet without a handler tells: those before the trap.
+    /// Updates privilege and context from a trap packet without a handler: those before the trap.
     fn note_before_trap(&mut self, packet: &packet::Trap, out: &mut Batch) {
         let context = self.context_field(packet.context, false);
         self.note_context(Some(packet.privilege), context, 2, out);
     }
 
-    /// Where a trap hit, as far as it can be told.
+    /// Address of the instruction that trapped, if it is known.
     fn epc(&mut self, packet: &packet::Trap, at: u64) -> Option<u64> {
         if self.config.dialect.has_tvalepc() && packet.ecause == 2 && !packet.interrupt {
             return Some(packet.tval);
         }
-        if self.trail != Trail::On {
-            // The first instruction traced, or a trap in the wake of another.
+        if self.state != FlowState::On {
+            // The first instruction traced, or a trap directly after another.
             return (!packet.thaddr).then_some(at);
         }
         match self.walker.control()? {
             Control::SystemCall | Control::Breakpoint => Some(self.walker.pc),
             control if control.is_indirect() && !packet.thaddr => Some(at),
-            // Without thaddr nothing tells whether a return went where the stack says.
+            // Without thaddr it is unknown whether a return went to the address on the stack.
             control if control.is_indirect() && !self.config.dialect.has_thaddr() => None,
             _ => self.walker.successor(),
         }
@@ -524,13 +530,16 @@ impl Decoder {
         if self.config.data.enable {
             let options = &self.walker.options;
             let bits = u8::from(options.no_address) | u8::from(options.no_data) << 1;
-            give_mark(self.offset, attach::MODES, &[bits], out);
+            emit_marker(self.offset, attach::MODES, &[bits], out);
         }
         if support.qual_status == qual_status::NO_CHANGE {
             return;
         }
-        if support.qual_status == qual_status::ENDED_UPD && self.walker.inferred && self.trail == Trail::On {
-            self.walker.set_out(false);
+        if support.qual_status == qual_status::ENDED_UPD
+            && self.walker.inferred
+            && self.state == FlowState::On
+        {
+            self.walker.begin_walk(false);
             self.stage = Stage::Again;
             return;
         }
@@ -539,13 +548,13 @@ impl Decoder {
 
     fn end(&mut self, support: &Support, out: &mut Batch) {
         self.stage = Stage::Idle;
-        let from = (self.trail == Trail::On).then_some(self.walker.pc);
-        // An encoder that goes on at once starts again at the handler of the trap told last.
+        let from = (self.state == FlowState::On).then_some(self.walker.pc);
+        // An encoder that continues at once starts again at the handler of the last trap.
         let held = if support.enable { self.held.take() } else { None };
         self.finish(out);
         self.held = held;
         if support.qual_status == qual_status::TRACE_LOST {
-            self.trail = Trail::Lost;
+            self.state = FlowState::Lost;
             self.lost = Some((from, GapReason::Overflow));
         } else {
             out.push(self.offset, EventKind::Mark(Mark::new(MarkKind::TraceOff)));
@@ -553,39 +562,39 @@ impl Decoder {
         self.skipped = 0;
     }
 
-    /// Tracing goes on at `to` after it was off or lost.
-    fn give_resumption(&mut self, to: u64, out: &mut Batch) {
-        match self.trail {
-            Trail::Lost => self.give_gap_to(Some(to), out),
-            Trail::Fresh if self.skipped > 0 => self.give_gap_to(Some(to), out),
-            Trail::Off => {
+    /// Emits that tracing continues at `to` after it was off or lost.
+    fn emit_resumption(&mut self, to: u64, out: &mut Batch) {
+        match self.state {
+            FlowState::Lost => self.emit_gap_to(Some(to), out),
+            FlowState::Fresh if self.skipped > 0 => self.emit_gap_to(Some(to), out),
+            FlowState::Off => {
                 out.push(self.offset, EventKind::Mark(Mark::new(MarkKind::TraceOn)));
             }
-            Trail::Fresh | Trail::Trapped | Trail::On => {}
+            FlowState::Fresh | FlowState::Trapped | FlowState::On => {}
         }
     }
 
-    fn give_gap(&mut self, out: &mut Batch) {
+    fn emit_gap(&mut self, out: &mut Batch) {
         let to = match self.packet {
             Packet::Start(start) => Some(self.address_of(start.address)),
             _ => None,
         };
-        self.give_gap_to(to, out);
+        self.emit_gap_to(to, out);
     }
 
-    fn give_gap_to(&mut self, to: Option<u64>, out: &mut Batch) {
+    fn emit_gap_to(&mut self, to: Option<u64>, out: &mut Batch) {
         let (from, reason) = self.lost.take().unwrap_or((None, GapReason::LostSync));
         let bytes = Some(std::mem::take(&mut self.skipped)).filter(|bytes| *bytes > 0);
         out.push_gap(self.offset, Gap { from, to, bytes, ..Gap::new(reason) });
     }
 
-    fn give_held(&mut self, to: Option<u64>, out: &mut Batch) {
+    fn emit_held_trap(&mut self, to: Option<u64>, out: &mut Batch) {
         if let Some((offset, trap)) = self.held.take() {
             out.push_trap(offset, Trap { to: trap.to.or(to), ..trap });
         }
     }
 
-    /// Execution is at the packet's instruction.
+    /// Execution continues at the packet's instruction.
     fn begin(&mut self, out: &mut Batch) {
         self.stage = Stage::Idle;
         let (branch, privilege, time, context, target) = match self.packet {
@@ -594,9 +603,10 @@ impl Decoder {
             }
             Packet::Trap(trap) => {
                 let implied = self.walker.options.implicit_exception;
-                let handler = match implied {
-                    true => self.config.handler(privilege_of(trap.privilege), trap.interrupt, trap.ecause),
-                    false => Some(self.address_of(trap.address)),
+                let handler = if implied {
+                    self.config.handler(privilege_of(trap.privilege), trap.interrupt, trap.ecause)
+                } else {
+                    Some(self.address_of(trap.address))
                 };
                 let Some(handler) = handler else { return };
                 (trap.branch, trap.privilege, trap.time, trap.context, handler)
@@ -604,10 +614,10 @@ impl Decoder {
             _ => return,
         };
         if self.config.data.enable {
-            give_mark(self.offset, attach::BEGIN, &[], out);
+            emit_marker(self.offset, attach::BEGIN, &[], out);
         }
         let before = match self.packet {
-            Packet::Start(_) if self.trail == Trail::On && self.walker.options.sijump => {
+            Packet::Start(_) if self.state == FlowState::On && self.walker.options.sijump => {
                 if self.walker.start == target {
                     self.walker.before()
                 } else {
@@ -625,7 +635,7 @@ impl Decoder {
         }
         self.address = target;
         self.sync_follows = false;
-        self.trail = Trail::On;
+        self.state = FlowState::On;
         self.skipped = 0;
         self.fault = None;
     }
@@ -637,7 +647,7 @@ impl Decoder {
         }
     }
 
-    /// Tells what changed.
+    /// Emits changes of privilege and context.
     fn note_context(&mut self, privilege: Option<u32>, context: Option<u64>, change: u8, out: &mut Batch) {
         let new_privilege = privilege.filter(|_| privilege != self.privilege).and_then(privilege_of);
         let new_context = context.filter(|_| context != self.context);
@@ -652,30 +662,30 @@ impl Decoder {
         }
         self.privilege = privilege.or(self.privilege);
         self.context = context.or(self.context);
-        self.walker.see(self.privilege, self.context);
+        self.walker.select_code(self.privilege, self.context);
     }
 
-    /// The packet cannot be followed: tells why, and waits for the next synchronisation.
+    /// The packet cannot be followed: emits the reason, and waits for the next synchronisation.
     #[cold]
     fn fail(&mut self, fault: Fault, out: &mut Batch) -> Error {
-        let on = self.trail == Trail::On;
+        let on = self.state == FlowState::On;
         if on {
             self.walker.doubtful = true;
-            self.walker.give_through(Exit::End, false, out);
+            self.walker.emit_through(Exit::End, false, out);
             self.walker.doubtful = false;
         }
-        self.give_held(None, out);
-        let what = self.walker.control().filter(|_| fault.pc().is_some());
+        self.emit_held_trap(None, out);
+        let class = self.walker.control().filter(|_| fault.pc().is_some());
         let mut text = format!("{} at {:#x} cannot be followed: {fault}", self.packet.title(), self.offset);
-        if let Some(control) = what {
-            text += &format!("; the walk came to {:#x}, where the code says {control:?}", self.walker.pc);
+        if let Some(control) = class {
+            text += &format!("; the walk reached {:#x}, which is {control:?} in the program", self.walker.pc);
         }
         let span = out.add_bytes(text.as_bytes());
         out.push(self.offset, EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) }));
         let reason =
             if matches!(fault, Fault::NoCode { .. }) { GapReason::NoCode } else { GapReason::LostSync };
         self.lost = Some((on.then_some(self.walker.pc), reason));
-        self.trail = Trail::Lost;
+        self.state = FlowState::Lost;
         self.walker.outcomes.clear();
         self.walker.inferred = false;
         self.fault = Some(fault);
@@ -692,8 +702,8 @@ impl Decoder {
     }
 }
 
-/// Tells those who join data packets to instructions something, by a mark that they take out.
-fn give_mark(offset: u64, code: u32, bytes: &[u8], out: &mut Batch) {
+/// Emits a marker for the stage that attaches data packets, which removes it.
+fn emit_marker(offset: u64, code: u32, bytes: &[u8], out: &mut Batch) {
     let data = out.add_bytes(bytes);
     out.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));
 }

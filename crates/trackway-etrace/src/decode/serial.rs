@@ -1,4 +1,4 @@
-//! Decoding one source, or a part of it, in order.
+//! Decodes one source, or a part of it, in order.
 
 use std::sync::Arc;
 
@@ -62,23 +62,23 @@ impl Notes {
 pub(crate) struct Serial {
     reader: Reader,
     decoder: Decoder,
-    /// Only packets of this source are looked at.
+    /// Decode only packets of this source.
     only: Option<u32>,
-    /// Data packets are joined to instructions later.
-    joined: bool,
-    /// Where the part ends.
+    /// Data packets are attached to instructions later.
+    attaches_data: bool,
+    /// Offset at which the part ends.
     end: u64,
-    /// The next packet is a part's first: the way to it was walked elsewhere.
+    /// The next packet is the part's first: the part before has done its approach.
     begins: bool,
-    /// The last packet is also the first of the next part, and begins there.
+    /// The last packet is also the first of the next part, where execution begins.
     cut: bool,
-    /// That packet is at hand.
+    /// That packet is the current one.
     at_cut: bool,
-    /// Why the part ends.
+    /// The error at which the part ends.
     error: Option<Error>,
     ended: bool,
-    /// The last error was one of framing: where the next frame starts is not known.
-    astray: bool,
+    /// The last error was in a frame: the start of the next one is not known.
+    frame_lost: bool,
 }
 
 impl Serial {
@@ -88,14 +88,14 @@ impl Serial {
             reader: Reader::shared(input, &setup.config),
             decoder: Decoder::new(&setup.config, &setup.image, setup.isa),
             only,
-            joined: setup.config.data.enable,
+            attaches_data: setup.config.data.enable,
             end: u64::MAX,
             begins: false,
             cut: false,
             at_cut: false,
             error: None,
             ended: false,
-            astray: false,
+            frame_lost: false,
         }
     }
 
@@ -113,12 +113,12 @@ impl Serial {
         serial
     }
 
-    /// How far it has come.
+    /// Offset of the next frame.
     pub(crate) fn offset(&self) -> u64 {
         self.reader.offset()
     }
 
-    /// Adds events to an empty batch until it is full; nothing at the end.
+    /// Adds events to an empty batch until it is full; adds none at the end.
     pub(crate) fn fill(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
         let filled = self.fill_batch(batch, notes);
         notes.instructions = self.decoder.take_instructions();
@@ -137,7 +137,7 @@ impl Serial {
                     return Err(error);
                 }
             }
-            self.fill_quickly(batch, notes)?;
+            self.fill_fast(batch, notes)?;
             if batch.is_full() || self.ended || !self.decoder.is_idle() {
                 return Ok(());
             }
@@ -152,7 +152,7 @@ impl Serial {
                 Ok(next) => next,
                 Err(error) => {
                     self.decoder.finish(batch);
-                    self.astray = true;
+                    self.frame_lost = true;
                     return Err(error);
                 }
             };
@@ -168,7 +168,7 @@ impl Serial {
             let mut scratch = [0; 64];
             let payload = self.reader.payload(&frame, &mut scratch);
             if frame.kind != Kind::Instruction {
-                give_foreign(batch, offset, &frame, payload, self.joined);
+                emit_foreign(batch, offset, &frame, payload, self.attaches_data);
                 self.reader.advance(&frame);
                 continue;
             }
@@ -186,17 +186,16 @@ impl Serial {
                     }
                 }
                 Err(kind) => {
-                    self.decoder.lose(batch);
+                    self.decoder.lose_track(batch);
                     return Err(bad_packet(kind, offset));
                 }
             }
         }
     }
 
-    /// Takes the packets that are like most, as long as there are such: format 1 or 2 behind a header byte, on a
-    /// known trail.
-    fn fill_quickly(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
-        let Some(header) = self.reader.header.filter(|_| self.decoder.is_quick()) else { return Ok(()) };
+    /// Fast path for the most common packets: format 1 or 2 after a header byte, while execution is known.
+    fn fill_fast(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
+        let Some(header) = self.reader.header.filter(|_| self.decoder.is_following()) else { return Ok(()) };
         let (start, layout) = (self.reader.offset(), *self.reader.layout());
         let bytes = self.reader.bytes();
         let bytes = &bytes[..bytes.len().min(self.end.saturating_sub(start) as usize)];
@@ -210,10 +209,10 @@ impl Serial {
             && let Some(packet) = Packet::read_flow(payload, len, &layout)
         {
             notes.count(&packet);
-            made = self.decoder.quick(packet, start + at as u64, len + 1, batch);
+            made = self.decoder.follow_flow(packet, start + at as u64, len + 1, batch);
             at += len as usize + 1;
             frames += 1;
-            if made != Ok(true) || !self.decoder.is_quick() {
+            if made != Ok(true) || !self.decoder.is_following() {
                 break;
             }
         }
@@ -224,13 +223,13 @@ impl Serial {
         made.map(|_| ())
     }
 
-    /// After an error: is there more?
+    /// After an error: finds the place to continue; false at the end.
     pub(crate) fn resync(&mut self) -> Result<bool> {
-        // A synchronisation packet that could not be reached is a place to go on by itself.
+        // Decoding continues at a synchronisation packet even if the walk did not reach it.
         if !self.decoder.is_idle() {
             return Ok(true);
         }
-        if self.ended || !std::mem::take(&mut self.astray) {
+        if self.ended || !std::mem::take(&mut self.frame_lost) {
             return Ok(!self.ended);
         }
         Ok(match self.reader.resync()? {
@@ -247,8 +246,8 @@ impl Serial {
     }
 }
 
-/// Data trace and unknown packets, as they are; `joined`: data packets are taken up later.
-fn give_foreign(batch: &mut Batch, offset: u64, frame: &Frame, payload: &[u8], joined: bool) {
+/// Emits data trace and unknown packets verbatim; with `joined`, as a marker that is attached later.
+fn emit_foreign(batch: &mut Batch, offset: u64, frame: &Frame, payload: &[u8], joined: bool) {
     let data = batch.add_bytes(payload);
     let code = if joined && frame.kind == Kind::Data { attach::PACKET } else { u32::from(frame.code) };
     batch.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));

@@ -1,7 +1,7 @@
-//! Following the program: from the last instruction known to the one that a packet names (chapter 11).
+//! Following the program: from the last known instruction to the one that a packet names (chapter 11).
 //!
-//! The walk goes from block to block of the image's table. It can stop in the middle when a batch is full
-//! and go on with the next one: a packet can stand for billions of predicted branches.
+//! The walk moves from block to block of the image's table. It stops when a batch is full and continues with the
+//! next one: a packet can represent billions of predicted branches.
 
 mod emit;
 
@@ -17,17 +17,17 @@ use crate::mirrored::{JumpCache, Predictor, ReturnStack};
 use crate::modes::Options;
 use crate::port::{control_of, privilege_of, sequential_target};
 
-/// Outcomes of branches that are told and not used yet: bits first, then predictions.
+/// Outcomes of branches that were reported and not used yet: bits first, then predictions.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outcomes {
     /// Oldest in bit 0, 1 = not taken.
     bits: u64,
     count: u32,
-    /// The first of them was told by a synchronisation packet, and the predictor never sees it.
+    /// The first of them came with a synchronisation packet and does not train the predictor.
     untrained: bool,
-    /// Then so many that go as predicted.
+    /// Then this many that are predicted correctly.
     predicted: u64,
-    /// Then one that does not.
+    /// Then one that is mispredicted.
     missed: bool,
 }
 
@@ -59,16 +59,16 @@ impl Outcomes {
     }
 }
 
-/// Where a walk goes.
+/// The end of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Goal {
     /// The address of a format 0, 1 or 2 packet.
     Address { target: u64, notify: bool, updiscon: bool, depth: Option<u32> },
-    /// The last branch told.
+    /// The last branch reported.
     LastBranch,
-    /// The address of a 3/0 packet; of another privilege, unless the target of a trap return.
+    /// The address of a 3/0 packet; if `gated`, only as the target of a trap return.
     Sync { target: u64, gated: bool },
-    /// The next uninferable jump, which goes to the address reported before.
+    /// The next uninferable jump, which leads to the address reported before.
     Again { target: u64 },
 }
 
@@ -85,7 +85,7 @@ impl Goal {
 /// Blocks that may be walked without using the outcome of a branch.
 const MAX_BLOCKS: u32 = 1 << 16;
 
-/// The walker: where execution is, and everything that decides where it goes.
+/// The walker: the position of execution, and all state that decides where it continues.
 #[derive(Debug)]
 pub(crate) struct Walker {
     image: Arc<Image>,
@@ -94,45 +94,45 @@ pub(crate) struct Walker {
     depth_mask: u32,
     pub(crate) cursor: Cursor,
     pub(crate) options: Options,
-    /// The last instruction that is known to have retired.
+    /// The last instruction known to have retired.
     pub(crate) pc: u64,
-    /// Start of the run that holds it and was not given out yet; behind `pc` if all was.
+    /// Start of the run that holds `pc` and was not emitted yet; after `pc` if everything was.
     pub(crate) start: u64,
-    /// The instruction in front of `start`, where the run was cut there and no jump led to it.
+    /// The instruction before `start`, if the run was cut there and no jump led to it.
     before: Option<u64>,
-    /// What led to `start`.
+    /// Class of the instruction that led to `start`.
     via: Control,
-    /// Where the walk through the current block has come: nothing below was not passed.
+    /// Position in the current block: lower addresses have been passed.
     lo: u64,
     blocks: u32,
     pub(crate) outcomes: Outcomes,
     pub(crate) stack: ReturnStack,
     pub(crate) predictor: Predictor,
     pub(crate) cache: JumpCache,
-    /// The address of the last packet was met, and not as the target of an uninferable jump.
+    /// The address of the last packet was reached, and not as the target of an uninferable jump.
     pub(crate) inferred: bool,
-    /// The target of the walk is a branch, whose own outcome is told too.
+    /// The target of the walk is a branch, whose own outcome is reported too.
     target_branch: bool,
     /// The program contradicts the trace.
     pub(crate) doubtful: bool,
     /// Offset of the packet, for the events.
     pub(crate) offset: u64,
-    /// Instructions given out.
+    /// Instructions emitted.
     pub(crate) instructions: u64,
-    /// No mode learns from branches and calls.
+    /// Neither the predictor nor the return stack is in use.
     is_plain: bool,
-    /// The block at `start` was given out before it was left.
-    given: bool,
+    /// The block at `start` was emitted before it was left.
+    emitted: bool,
     privilege: Option<Privilege>,
     context: Option<u64>,
 }
 
-/// Did the walk arrive?
+/// Result of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
-    /// Yes.
+    /// It reached its goal.
     Arrived,
-    /// The batch is full; go on with the next one.
+    /// The batch is full; continue with the next one.
     Full,
 }
 
@@ -161,14 +161,14 @@ impl Walker {
             offset: 0,
             instructions: 0,
             is_plain: false,
-            given: false,
+            emitted: false,
             privilege: None,
             context: None,
         }
     }
 
-    /// Chooses the code that this privilege and context see.
-    pub(crate) fn see(&mut self, privilege: Option<u32>, context: Option<u64>) {
+    /// Selects the code that this privilege and context see.
+    pub(crate) fn select_code(&mut self, privilege: Option<u32>, context: Option<u64>) {
         let privilege = privilege.and_then(privilege_of);
         if (privilege, context) != (self.privilege, self.context) {
             (self.privilege, self.context) = (privilege, context);
@@ -180,20 +180,20 @@ impl Walker {
         }
     }
 
-    /// Execution is at `pc`, whatever was before. `before` is the instruction that retired just before it.
+    /// Sets the position to `pc`. `before` is the instruction that retired just before it.
     pub(crate) fn place(&mut self, pc: u64, before: Option<u64>) {
         self.pc = pc;
         self.start = pc;
         self.before = before;
         self.via = Control::Sequential;
         self.inferred = false;
-        self.given = false;
+        self.emitted = false;
         self.predictor.reset();
         self.cache.reset();
         self.stack.reset();
     }
 
-    /// The instruction in front of the run going on, if no jump led there.
+    /// The instruction before the current run, if no jump led there.
     pub(crate) fn before(&self) -> Option<u64> {
         self.before
     }
@@ -213,9 +213,9 @@ impl Walker {
         cursor.at(pc).is_some_and(|block| block.last == pc && block.control == Control::Branch)
     }
 
-    /// Before the first step of a walk.
+    /// Prepares a walk.
     #[inline]
-    pub(crate) fn set_out(&mut self, target_branch: bool) {
+    pub(crate) fn begin_walk(&mut self, target_branch: bool) {
         self.lo = self.pc.wrapping_add(1);
         self.blocks = 0;
         self.target_branch = target_branch;
@@ -224,7 +224,7 @@ impl Walker {
 
     /// Walks towards the goal until it is reached or the batch is full.
     pub(crate) fn walk(&mut self, goal: Goal, out: &mut Batch) -> Result<Progress, Fault> {
-        if self.outcomes.count >= 2 && self.is_plain && !self.given {
+        if self.outcomes.count >= 2 && self.is_plain && !self.emitted {
             out.events.reserve(Batch::FULL.saturating_sub(out.events.len()));
             self.stride(out);
             if out.is_full() {
@@ -250,8 +250,9 @@ impl Walker {
         }
     }
 
-    /// Goes over blocks that end in direct transfers, as long as there are outcomes that the goal lies behind. Only
-    /// where no mode learns from them. The batch has room; apart from the rest, for the registers.
+    /// Fast path: passes blocks that end in direct transfers while more outcomes remain than the goal needs. Only
+    /// without predictor and return stack, and if the batch has room. A function of its own keeps its state in
+    /// registers.
     #[inline(never)]
     fn stride(&mut self, out: &mut Batch) {
         self.outcomes.untrained = false;
@@ -292,12 +293,12 @@ impl Walker {
             (self.outcomes.bits, self.outcomes.count, self.blocks) = (bits, count, blocks);
             self.instructions += instructions;
             self.pc = near.last();
-            self.go(start, near.control());
+            self.move_to(start, near.control());
             self.lo = start;
         }
     }
 
-    /// Is the goal in this block, ahead of where the walk is? Then goes there.
+    /// Moves to the goal if it is in this block, ahead of the walk.
     #[inline]
     fn arrives(&mut self, goal: &Goal, block: &Block, left: u64, out: &mut Batch) -> bool {
         let (target, notify, gated) = match *goal {
@@ -335,15 +336,14 @@ impl Walker {
         self.pc = target;
         self.settle();
         if notify {
-            self.note_mark(out);
+            self.emit_watchpoint(out);
         }
-        // A branch that is the last one told can only be this one.
+        // The last branch reported can only be this one.
         self.inferred = matches!(goal, Goal::Address { .. }) && !notify && !at_branch;
         true
     }
 
-    /// A prediction for the branch that execution stands at becomes an outcome: the table may be cleared
-    /// before it is used.
+    /// Turns the prediction for the branch at `pc` into an outcome: the table may be cleared before it is used.
     fn settle(&mut self) {
         if self.outcomes.count == 0 && self.outcomes.left() == 1 {
             let taken = self.predictor.predict(self.pc) != self.outcomes.missed;
@@ -361,25 +361,25 @@ impl Walker {
                     return Err(Fault::NoOutcome { pc: block.last });
                 };
                 self.blocks = 0;
-                self.give_block(block, Some(taken), out);
+                self.emit_block(block, Some(taken), out);
                 let target = block.target.ok_or(Fault::NoCode { pc: block.last })?;
-                self.go(if taken { target } else { block.end }, Control::Branch);
+                self.move_to(if taken { target } else { block.end }, Control::Branch);
                 Ok(false)
             }
             Control::Jump | Control::Call | Control::OtherJump => {
-                self.give_block(block, None, out);
+                self.emit_block(block, None, out);
                 if block.control == Control::Call && self.options.implicit_return && self.is_call(block) {
                     self.stack.push(block.end);
                 }
-                self.go(block.target.ok_or(Fault::NoCode { pc: block.last })?, block.control);
+                self.move_to(block.target.ok_or(Fault::NoCode { pc: block.last })?, block.control);
                 self.count_block(goal)
             }
             control if control.is_indirect() => self.leave_indirect(goal, block, left, out),
             _ => {
-                // A long run, or what traps by itself and went on all the same.
-                self.give_block(block, None, out);
+                // A long run, or an instruction that usually traps and did not.
+                self.emit_block(block, None, out);
                 let before = block.last;
-                self.go(block.end, Control::Sequential);
+                self.move_to(block.end, Control::Sequential);
                 self.before = Some(before);
                 self.count_block(goal)
             }
@@ -395,7 +395,7 @@ impl Walker {
     }
 
     #[inline]
-    fn go(&mut self, to: u64, via: Control) {
+    fn move_to(&mut self, to: u64, via: Control) {
         self.start = to;
         self.via = via;
         self.before = None;
@@ -410,52 +410,52 @@ impl Walker {
     ) -> Result<bool, Fault> {
         let control = self.refined(block);
         let is_call = control == Control::IndirectCall;
-        // The order of chapter 11: pairs, then returns, then what needs an address.
+        // The order of chapter 11: sequential jumps, then returns, then jumps that need an address.
         if let Some(to) = self.pair_target(block) {
-            self.give_block(block, None, out);
+            self.emit_block(block, None, out);
             if is_call && self.options.implicit_return {
                 self.stack.push(block.end);
             }
-            self.go(to, block.control);
+            self.move_to(to, block.control);
             return self.count_block(goal);
         }
         if let Some(to) = self.implicit_return(control, goal, left) {
             self.stack.pop();
-            self.give_block(block, None, out);
-            self.go(to, block.control);
+            self.emit_block(block, None, out);
+            self.move_to(to, block.control);
             return self.count_block(goal);
         }
         let Some(target) = goal.target() else { return Err(Fault::NoTarget { pc: block.last }) };
-        // Outcomes of a packet that came later do not count.
+        // Outcomes of a later packet do not count.
         if left != u64::from(self.target_branch) && !matches!(goal, Goal::Again { .. }) {
             return Err(Fault::BranchesLeft { pc: block.last, left });
         }
-        self.give_block(block, None, out);
+        self.emit_block(block, None, out);
         if is_call && self.options.implicit_return {
             self.stack.push(block.end);
         }
         if self.options.jump_target_cache && !matches!(goal, Goal::Sync { .. }) {
             self.cache.insert(target);
         }
-        self.go(target, block.control);
+        self.move_to(target, block.control);
         self.pc = target;
         if self.target_branch {
             self.settle();
         }
         self.inferred = false;
         if let Goal::Address { notify: true, .. } = goal {
-            self.note_mark(out);
+            self.emit_watchpoint(out);
         }
         Ok(true)
     }
 
-    /// Is this the call depth, as far as the field can tell? A counter that reaches 2^n does not fit.
+    /// Is this the call depth, in the width of the field? A counter that reaches 2^n does not fit.
     fn is_depth(&self, depth: u32) -> bool {
         depth == self.stack.depth() & self.depth_mask
     }
 
-    /// The return's target, if the stack tells it. A return at the depth that the packet reports, with no
-    /// more branches to come, is the one that went elsewhere.
+    /// The return's target, if the stack determines it. A return at the depth that the packet reports, with no more
+    /// branches to come, is the mispredicted one.
     fn implicit_return(&mut self, control: Control, goal: &Goal, left: u64) -> Option<u64> {
         if control != Control::Return || !self.options.implicit_return {
             return None;
@@ -469,7 +469,7 @@ impl Walker {
         self.stack.top()
     }
 
-    /// The class of a block's last instruction, by chapter 11 where that is asked for.
+    /// The class of a block's last instruction, by chapter 11 if the settings ask for it.
     fn refined(&self, block: &Block) -> Control {
         if !self.x1_only {
             return block.control;
@@ -488,7 +488,7 @@ impl Walker {
         self.cursor.blocks().memory().fetch(self.isa, pc).map(|(encoding, _)| encoding)
     }
 
-    /// Target of the jump at the block's end, if the instruction before tells it.
+    /// Target of the jump at the block's end, if it is sequentially inferable.
     fn pair_target(&mut self, block: &Block) -> Option<u64> {
         if !self.options.sijump || block.control == Control::TrapReturn {
             return None;
@@ -506,7 +506,7 @@ impl Walker {
         })
     }
 
-    /// Takes the next outcome and teaches the predictor.
+    /// Takes the next outcome and trains the predictor.
     #[inline]
     fn outcome(&mut self, pc: u64) -> Option<bool> {
         let outcomes = &mut self.outcomes;
@@ -532,7 +532,7 @@ impl Walker {
         Some(taken)
     }
 
-    /// The instruction after `pc`, if it can be told without another packet.
+    /// The instruction after `pc`, if it is known without another packet.
     pub(crate) fn successor(&mut self) -> Option<u64> {
         let at = if self.start <= self.pc { self.start } else { self.pc };
         let block = self.cursor.at(at)?;
@@ -557,7 +557,7 @@ impl Walker {
         }
     }
 
-    /// What the instruction at `pc` does.
+    /// Class of the instruction at `pc`.
     pub(crate) fn control(&mut self) -> Option<Control> {
         let at = if self.start <= self.pc { self.start } else { self.pc };
         let block = self.cursor.at(at)?;

@@ -1,4 +1,4 @@
-//! What a walk gives out: runs, whole blocks or pieces of them, and marks.
+//! The events of a walk: runs, whole blocks or pieces of them, and marks.
 
 use trackway_core::*;
 use trackway_image::Block;
@@ -7,18 +7,18 @@ use trackway_isa::Control;
 use super::Walker;
 
 impl Walker {
-    /// The watchpoint at `pc`: told behind its instruction.
-    pub(super) fn note_mark(&mut self, out: &mut Batch) {
-        self.give_through(Exit::Next, false, out);
+    /// Emits the watchpoint at `pc`, after its instruction.
+    pub(super) fn emit_watchpoint(&mut self, out: &mut Batch) {
+        self.emit_through(Exit::Next, false, out);
         let mark = Mark { value: Some(self.pc), ..Mark::new(MarkKind::Notify) };
         out.push(self.offset, EventKind::Mark(mark));
     }
 
-    /// Gives out the whole block.
+    /// Emits the whole block.
     #[inline]
-    pub(super) fn give_block(&mut self, block: &Block, taken: Option<bool>, out: &mut Batch) {
-        if self.given {
-            self.given = false;
+    pub(super) fn emit_block(&mut self, block: &Block, taken: Option<bool>, out: &mut Batch) {
+        if self.emitted {
+            self.emitted = false;
             return;
         }
         let run = Run {
@@ -37,46 +37,46 @@ impl Walker {
         out.push(self.offset, EventKind::Run(run));
     }
 
-    /// Gives out the run through `pc`. `exit` says how a run that ends in the middle of its block exits.
-    pub(crate) fn give_through(&mut self, exit: Exit, attempted: bool, out: &mut Batch) {
-        if self.start > self.pc || self.given {
+    /// Emits the run through `pc`. `exit` is for a run that ends in the middle of its block.
+    pub(crate) fn emit_through(&mut self, exit: Exit, attempted: bool, out: &mut Batch) {
+        if self.start > self.pc || self.emitted {
             return;
         }
         let Some(block) = self.cursor.at(self.start) else { return };
         if block.last == self.pc {
             let taken = (block.control == Control::Branch && self.outcomes.count > 0)
                 .then_some(self.outcomes.bits & 1 == 0);
-            self.give_block(&block, taken, out);
-            self.given = true;
+            self.emit_block(&block, taken, out);
+            self.emitted = true;
             return;
         }
         let count = self.cursor.position(self.start, self.pc).map_or(1, |position| position + 1);
         let length = self.cursor.blocks().memory().fetch(self.isa, self.pc).map_or(2, |(_, length)| length);
         let end = self.pc.wrapping_add(u64::from(length));
-        self.give_run(self.start, end, count, exit, attempted, out);
+        self.emit_run(self.start, end, count, exit, attempted, out);
         self.before = Some(self.pc);
         self.start = end;
         self.via = Control::Sequential;
     }
 
-    /// Gives out the run up to `pc`, not through it.
-    pub(crate) fn give_up_to(&mut self, pc: u64, out: &mut Batch) {
+    /// Emits the run up to `pc`, without it.
+    pub(crate) fn emit_up_to(&mut self, pc: u64, out: &mut Batch) {
         if self.start < pc
             && let Some(count) = self.cursor.position(self.start, pc)
         {
-            self.give_run(self.start, pc, count, Exit::Next, false, out);
+            self.emit_run(self.start, pc, count, Exit::Next, false, out);
         }
     }
 
-    /// Gives out the run through `pc`, and the instruction at `epc` that was attempted.
-    pub(crate) fn give_attempted(&mut self, epc: u64, out: &mut Batch) {
+    /// Emits the run through `pc`, and the instruction at `epc` that was attempted.
+    pub(crate) fn emit_attempted(&mut self, epc: u64, out: &mut Batch) {
         if epc == self.pc && self.control().is_some_and(|control| !control.retires()) {
-            // It was reported as retired, and never does (ecall, ebreak).
-            return self.give_through(Exit::Trap, true, out);
+            // It was reported as retired, but never retires (ecall, ebreak).
+            return self.emit_through(Exit::Trap, true, out);
         }
         let memory = self.cursor.blocks().memory();
         let Some(length) = attempted_length(memory, self.isa, epc) else {
-            return self.give_through(Exit::Trap, false, out);
+            return self.emit_through(Exit::Trap, false, out);
         };
         let end = epc.wrapping_add(u64::from(length));
         let joined = self.start <= self.pc
@@ -84,22 +84,22 @@ impl Walker {
             && self.successor() == Some(epc);
         if joined {
             let count = self.cursor.position(self.start, self.pc).map_or(1, |position| position + 1);
-            self.give_run(self.start, end, count + 1, Exit::Trap, true, out);
+            self.emit_run(self.start, end, count + 1, Exit::Trap, true, out);
         } else {
-            self.give_through(Exit::Trap, false, out);
-            self.give_run(epc, end, 1, Exit::Trap, true, out);
+            self.emit_through(Exit::Trap, false, out);
+            self.emit_run(epc, end, 1, Exit::Trap, true, out);
         }
         self.start = u64::MAX;
     }
 
-    /// Gives out an instruction that was attempted, by itself.
-    pub(crate) fn give_lone_attempt(&mut self, pc: u64, out: &mut Batch) {
+    /// Emits an instruction that was attempted, as a run of its own.
+    pub(crate) fn emit_lone_attempt(&mut self, pc: u64, out: &mut Batch) {
         if let Some(length) = attempted_length(self.cursor.blocks().memory(), self.isa, pc) {
-            self.give_run(pc, pc.wrapping_add(u64::from(length)), 1, Exit::Trap, true, out);
+            self.emit_run(pc, pc.wrapping_add(u64::from(length)), 1, Exit::Trap, true, out);
         }
     }
 
-    fn give_run(&mut self, start: u64, end: u64, count: u32, exit: Exit, attempted: bool, out: &mut Batch) {
+    fn emit_run(&mut self, start: u64, end: u64, count: u32, exit: Exit, attempted: bool, out: &mut Batch) {
         let isa = self.isa;
         let run = Run {
             start,
@@ -118,7 +118,7 @@ impl Walker {
     }
 }
 
-/// Bytes of an instruction that trapped, however odd its encoding is.
+/// Length in bytes of an instruction that trapped, even if its encoding is not valid.
 fn attempted_length(memory: &trackway_image::Memory, isa: Isa, pc: u64) -> Option<u8> {
     match memory.fetch(isa, pc) {
         Some((_, length)) => Some(length),
