@@ -1,54 +1,27 @@
-//! What must be known from outside to read or write a trace: dialect, parameters, modes, framing.
+//! Settings of a trace that it does not carry: dialect, parameters, modes, framing, program.
 //!
-//! The text form is TOML. Every key has a default, that of the dialect where table 9.2 gives one:
+//! Their text form is TOML (`file`); `trackway config etrace` prints every key with its documentation. Parameters have
+//! the names of table 9.1 without `_p`, and the defaults of the dialect:
 //!
 //! ```toml
-//! dialect = "v2"                 # or "draft-1.1.1"
-//! program = "prog.elf"           # or a list; relative to this file
-//! framing = "encap"              # smi, reference-raw, ultrasoc, atb, bare
-//! iaddress_width = 64            # any parameter of table 9.1, without _p, as on the wire
-//! support_layout = "reference"   # or pulp, all; or its parts:
-//! encoder_mode_width = 1
-//! ioptions = ["implicit_return", "implicit_exception", "full_address", "jump_target_cache", "branch_prediction"]
-//! doptions_width = 4
-//! doptions = ["no_address", "no_data"]   # where its low bits mean something
-//! options = ["implicit_return"]  # modes that are on
-//! srcid_width = 0                # encap: bits of the source id; ultrasoc: bits of the index
-//! type_width = 0                 # encap: bits of the packet type
-//! timestamp_bytes = 0            # encap: bytes of the time stamp
-//! block_size = 0                 # packets never cross multiples of this
-//! align = 1                      # atb: packets start at multiples of this
-//! lengths = "trace.lengths"      # bare: the payloads' lengths, decimal; or a list
-//! call_counter_full = false      # the call counter reaches 2^n, not 2^n - 1
-//! calls = "x1-x5"                # or "x1": which link registers make calls and returns
-//!
-//! [[image]]                      # code that only some contexts see
-//! path = "kernel.elf"
-//! privilege = ["s", "m"]
-//! context = 7
-//!
-//! [[trap_vector]]                # where traps go, for implicit exceptions
-//! privilege = "m"
-//! base = 0x80000100
-//! vectored = false
-//!
-//! [data]                         # there is a data trace: see `DataConfig`
-//! split = false
-//!
-//! [encoder]                      # see `EncoderConfig`
-//! exact = true
-//! resync_mode = "packets"
-//! resync_max = 6
+//! [etrace]
+//! dialect = "v2"
+//! program = "program.elf"
+//! framing = "encap"
+//! iaddress_width = 64
+//! support_layout = "all"
+//! return_stack_size = 3
+//! options = ["implicit_return"]
 //! ```
 
 use std::fmt;
 
-use trackway_core::{ErrorKind, Privilege};
+use trackway_core::{Error, ErrorKind, Privilege};
 
 use crate::dialect::Dialect;
 use crate::modes::{Options, SupportLayout};
 use crate::params::{PARAMETERS, Params};
-use crate::transport::{Frame, Framing, Kind};
+use crate::transport::Framing;
 
 mod data;
 mod encoder;
@@ -60,7 +33,7 @@ pub use data::{Compress, DataConfig, Order};
 pub use encoder::{EncoderConfig, ResyncMode};
 pub use filter::FilterConfig;
 
-/// What must be known from outside.
+/// Settings of a trace that it does not carry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// Version of the specification.
@@ -73,25 +46,25 @@ pub struct Config {
     pub options: Options,
     /// How packets are wrapped.
     pub framing: Framing,
-    /// Packets never cross multiples of this; 0: no such rule (chapter 6).
+    /// Packets never cross multiples of this many bytes; 0: they may (chapter 6).
     pub block_size: u32,
-    /// Programs that ran, relative to the configuration.
+    /// Paths of the programs that ran, relative to the settings file.
     pub program: Vec<String>,
     /// Code that only some contexts see.
     pub images: Vec<ImageRule>,
-    /// Where traps go.
+    /// Addresses of trap handlers.
     pub trap_vectors: Vec<TrapVector>,
     /// The call counter reaches 2^n, as chapter 11 has it, and not 2^n - 1, which fits the field.
     pub call_counter_full: bool,
     /// Only `x1` makes calls and returns, as in chapter 11; otherwise `x1` and `x5`, as in 4.1.1.
     pub calls_x1_only: bool,
-    /// File with the payloads' lengths, for bare payloads, relative to the configuration.
+    /// File with the lengths of bare payloads, relative to the settings file.
     pub lengths_file: Option<String>,
     /// Settings of the encoder.
     pub encoder: EncoderConfig,
     /// Data trace.
     pub data: DataConfig,
-    /// What is traced.
+    /// Filters that choose what is traced.
     pub filters: FilterConfig,
 }
 
@@ -114,7 +87,7 @@ trackway_format::settings! { serde;
 }
 
 trackway_format::settings! { serde;
-    /// Where traps go: the first that matches decides.
+    /// The address of trap handlers; the first entry that matches a trap decides.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
     pub struct TrapVector {
         /// Privilege of the handler; none: any.
@@ -135,12 +108,12 @@ trackway_format::settings! { serde;
     }
 }
 
-/// A configuration that cannot be: which key, and why.
+/// Settings that contradict each other or the spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
-    /// The key.
+    /// The key to change.
     pub key: String,
-    /// What is wrong with it.
+    /// Why its value is refused.
     pub reason: String,
 }
 
@@ -157,6 +130,12 @@ impl fmt::Display for ConfigError {
 }
 
 impl std::error::Error for ConfigError {}
+
+impl From<ConfigError> for Error {
+    fn from(_: ConfigError) -> Self {
+        ErrorKind::Illegal { found: 0 }.at(0, "settings", "", "E-Trace 9")
+    }
+}
 
 impl Default for Config {
     fn default() -> Self {
@@ -196,28 +175,18 @@ impl Config {
         self.data.csrs && self.params.dtype_width >= 3
     }
 
-    /// Are data accesses filtered at their own instruction, and not with their block (4.4)?
+    /// Are data accesses filtered at their own instruction, instead of with their block (4.4)?
     pub fn is_precise(&self) -> bool {
         self.params.retires == 1 || self.params.iaddr_lsbs_width > 0
     }
 
-    /// The frame at the start of `bytes`; a source id of its own makes it a data packet.
-    #[inline]
-    pub(crate) fn read_frame(&self, bytes: &[u8], index: u64) -> Result<Frame, ErrorKind> {
-        let mut frame = self.framing.read(bytes, index)?;
-        if self.data.source == Some(frame.source) && frame.kind == Kind::Instruction {
-            (frame.kind, frame.source) = (Kind::Data, self.encoder.source);
-        }
-        Ok(frame)
-    }
-
-    /// The modes after a support packet; one without a bit there stays as `known`.
+    /// The modes after a support packet; one without a bit there stays as in `known`.
     pub fn options_after(&self, ioptions: u64, doptions: u64, known: Options) -> Options {
         let doptions = self.dialect.has_data_status().then_some(doptions);
         self.support.options(ioptions, doptions, known)
     }
 
-    /// Where a trap goes, if the vectors tell.
+    /// The handler of a trap, if a trap vector has it.
     pub fn handler(&self, privilege: Option<Privilege>, interrupt: bool, cause: u64) -> Option<u64> {
         let vector = self.trap_vectors.iter().find(|vector| {
             vector.privilege.is_none_or(|of| Some(of) == privilege)
@@ -228,7 +197,7 @@ impl Config {
         Some(vector.base.wrapping_add(offset))
     }
 
-    /// Greatest call depth that is counted (chapter 11, `push_return_stack`).
+    /// Largest call depth that is counted (chapter 11, `push_return_stack`).
     pub fn max_depth(&self) -> u32 {
         let params = &self.params;
         match (params.return_stack_size, params.call_counter_size) {
@@ -239,7 +208,7 @@ impl Config {
         }
     }
 
-    /// Rejects what cannot be, with the reason.
+    /// Rejects settings that contradict each other or the spec.
     pub fn check(&self) -> Result<(), ConfigError> {
         let err = |key: &str, reason: &str| Err(ConfigError::new(key, reason));
         let params = &self.params;
@@ -253,7 +222,7 @@ impl Config {
             }
         }
         if params.return_stack_size > 0 && params.call_counter_size > 0 {
-            return err("call_counter_size", "there is a return stack already; one of them has to be 0");
+            return err("call_counter_size", "return_stack_size is set too; one of them has to be 0");
         }
         if self.options.implicit_return {
             if self.max_depth() == 0 {
@@ -263,7 +232,7 @@ impl Config {
                 );
             }
             if params.itype_width < 4 {
-                return err("itype_width", "implicit_return needs 4 bits, to tell calls and returns");
+                return err("itype_width", "implicit_return needs 4 bits, to distinguish calls and returns");
             }
         }
         if self.options.branch_prediction && params.bpred_size == 0 {
@@ -273,7 +242,7 @@ impl Config {
             return err("options", "jump_target_cache needs cache_size above 0");
         }
         if self.options.sijump && params.sijump == 0 {
-            return err("options", "sijump needs a core that tells such jumps: sijump = 1");
+            return err("options", "sijump needs a core that marks such jumps: sijump = 1");
         }
         if params.bpred_size > 0 && params.cache_size > 0 && params.f0s_width == 0 {
             return err("f0s_width", "with a predictor and a cache the subformat needs at least 1 bit");
@@ -282,7 +251,7 @@ impl Config {
             || self.support.encoder_mode_width > 32
             || self.support.doptions_width > 64
         {
-            return err("ioptions", "the support packet is wider than any");
+            return err("ioptions", "the support packet is too wide");
         }
         if self.images.iter().any(|rule| rule.path.is_empty()) {
             return err("image.path", "missing");
@@ -300,14 +269,14 @@ impl Config {
         let err = |key: &str, reason: &str| Err(ConfigError::new(key, reason));
         self.data.check()?;
         if !matches!(self.params.data_width, 8 | 16 | 32 | 64 | 128) {
-            return err("data_width", "there are 8, 16, 32, 64 and 128");
+            return err("data_width", "expected 8, 16, 32, 64 or 128");
         }
         if self.options.no_address && self.options.no_data {
-            return err("options", "no_address and no_data together leave nothing to say");
+            return err("options", "no_address and no_data exclude each other");
         }
         let has_source = self.data.source.is_some() && self.framing.source_bits() > 0;
         if has_source && self.data.source == Some(self.encoder.source) {
-            return err("data.source", "it is that of the instruction packets");
+            return err("data.source", "it is the source id of the instruction packets");
         }
         if self.data.enable && !self.framing.marks_data() && !has_source {
             return err(

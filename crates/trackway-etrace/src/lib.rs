@@ -1,21 +1,23 @@
 //! RISC-V E-Trace: compressed branch trace and data trace, decoder and encoder, in both dialects of the specification.
 //!
-//! A trace encoder beside the core watches what retires and sends packets that say only what the program
-//! text does not: outcomes of branches, targets of indirect jumps, traps. A decoder follows the program with
-//! them. What is on the wire depends on parameters of the encoder, which the trace does not carry: they come
-//! from a [`Config`].
+//! A trace encoder beside the core watches the instructions that retire and sends packets with only what the program
+//! text does not determine: outcomes of branches, targets of indirect jumps, traps. A decoder follows the program with
+//! them. The layout of packets depends on parameters of the encoder, which the trace does not carry: they come from a
+//! [`Config`].
 //!
-//! | step | here |
+//! | layer | contents |
 //! |---|---|
-//! | bytes ⇄ packets | [`Reader`], [`Writer`]: [`transport`] (how packets are wrapped), [`wire`] (every field, declared once) |
-//! | packets → events | [`lift()`]: against the block table of the image, on many threads |
-//! | events → packets | [`Lower`]: a shaper forms the blocks of the [`port`], the [`Encoder`] decides |
-//! | the hardware's side | [`port`] (what the core shows), [`registers`] (what software sees), [`encode::TraceUnit`] |
-//! | legal? | [`check()`] by [`rules`] |
-//! | text | [`Text`] |
+//! | [`FORMAT`] | the format in the list of formats: open, create, copy |
+//! | [`transport`] | frames around packets, both ways |
+//! | [`wire`] | packets: every field declared once; [`Reader`], [`Writer`], [`Text`] |
+//! | [`decode`], [`lift()`] | packets → events: a walk through the block table of the image, in parts on several threads |
+//! | [`encode`], [`Lower`] | events → packets: blocks of the [`port`], filters, the [`Encoder`] |
+//! | [`check()`], [`rules`] | is a trace legal? |
 //!
-//! The two dialects, draft 1.1.1 and the ratified version 2, differ in what [`Dialect`] says and in nothing
-//! else.
+//! For hardware people: [`port`] has the signals of chapter 4, [`registers`] the control fields of chapter 2, and
+//! [`encode::TraceUnit`] is an encoder with both.
+//!
+//! The two dialects, draft 1.1.1 and the ratified version 2, differ only in the answers of [`Dialect`].
 //!
 //! ```
 //! use std::sync::Arc;

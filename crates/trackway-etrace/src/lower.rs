@@ -1,4 +1,4 @@
-//! The sink of events: the encoder behind a builder.
+//! Events to packets: a builder of blocks in front of the encoder.
 
 use std::io::Write;
 
@@ -43,7 +43,7 @@ impl<W: Write> Lower<W> {
         &self.encoder
     }
 
-    /// Where it writes.
+    /// The output.
     pub fn into_inner(self) -> W {
         self.out
     }
@@ -59,7 +59,7 @@ impl<W: Write> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
         self.builder.put(batch, &mut self.encoder);
         self.encoder.check_error()?;
-        // Block padding looks at offsets, not at what was written before.
+        // Block padding depends on offsets, not on earlier bytes.
         if self.encoder.writer.bytes.len() >= 1 << 16 {
             self.drain()?;
         }

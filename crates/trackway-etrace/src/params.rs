@@ -197,8 +197,8 @@ impl Params {
         PARAMETERS.iter().find(|parameter| parameter.name == name)
     }
 
-    /// Reads the attributes from the register image of section 9.2: two 64-bit registers, little-endian. The
-    /// example gives the second one offset 4, inside the first; it is taken at 8.
+    /// Reads the attributes from the register image of section 9.2: two 64-bit registers, little-endian. The example
+    /// puts the second one at offset 4, inside the first; it is read at 8.
     pub fn read_registers(dialect: Dialect, image: &[u8; 16]) -> Self {
         let registers = u128::from_le_bytes(*image);
         let mut params = Params::new(dialect);

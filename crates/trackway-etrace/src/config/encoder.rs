@@ -5,7 +5,7 @@ use trackway_core::Privilege;
 
 use super::{ConfigError, values};
 
-/// What the encoder counts towards the next synchronisation (table 2.1).
+/// The count that leads to the next synchronisation (table 2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ResyncMode {
@@ -34,7 +34,7 @@ trackway_format::settings! { serde;
         /// Nothing in the trace is ambiguous; otherwise it is what hardware would send.
         #[serde(with = "values")]
         pub exact: bool = "true",
-        /// What is counted towards the next synchronisation: off, packets, cycles or halfwords.
+        /// Unit of the interval between synchronisations: off, packets, cycles or halfwords.
         pub resync_mode: ResyncMode = "\"packets\"",
         /// The interval is `2^(resync_max + 4)` (table 2.1).
         #[serde(with = "values")]

@@ -1,4 +1,4 @@
-//! What every part and source is decoded with.
+//! Settings and program that every part and source is decoded with.
 
 use std::sync::Arc;
 

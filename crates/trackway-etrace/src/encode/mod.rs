@@ -53,7 +53,7 @@ pub struct Encoder {
     config: Config,
     /// Writes the packets.
     pub writer: Writer,
-    /// What packets could not express.
+    /// Counts of events that packets could not express.
     pub losses: Losses,
     options: Options,
     previous: Previous,

@@ -125,7 +125,7 @@ impl Reader {
     pub(crate) fn next_frame(&mut self) -> Result<Option<(u64, Frame)>> {
         loop {
             let bytes = self.feed.bytes();
-            let read = self.config.read_frame(bytes, self.index);
+            let read = read_frame(&self.config, bytes, self.index);
             match read {
                 Ok(frame) => return Ok(Some((self.feed.offset(), frame))),
                 Err(ErrorKind::Truncated) => {
@@ -267,6 +267,17 @@ impl Reader {
     }
 }
 
+/// Reads the frame at the start of `bytes`. Data packets may have a source id of their own.
+#[inline]
+fn read_frame(config: &Config, bytes: &[u8], index: u64) -> Result<Frame, ErrorKind> {
+    let mut frame = config.framing.read(bytes, index)?;
+    if config.data.source == Some(frame.source) && frame.kind == Kind::Instruction {
+        (frame.kind, frame.source) = (Kind::Data, config.encoder.source);
+    }
+    Ok(frame)
+}
+
+/// The error of a packet that cannot be read.
 pub(crate) fn bad_packet(kind: ErrorKind, offset: u64) -> Error {
     let field = match kind {
         ErrorKind::Illegal { .. } => "branch_fmt",

@@ -1,6 +1,6 @@
 //! Packets to bytes: payload, frame, alignment.
 
-use trackway_core::{Error, ErrorKind, Result};
+use trackway_core::{ErrorKind, Result};
 
 use super::bits::Payload;
 use super::data;
@@ -197,11 +197,5 @@ impl Writer {
             self.bytes.push(0);
         }
         Ok(())
-    }
-}
-
-impl From<crate::config::ConfigError> for Error {
-    fn from(_: crate::config::ConfigError) -> Self {
-        ErrorKind::Illegal { found: 0 }.at(0, "configuration", "", "E-Trace 9")
     }
 }
