@@ -50,7 +50,7 @@ fn word(value: Value) -> Option<u64> {
 
 impl Collected {
     /// The accesses of the instruction that retires next. A read and a write of the same place are one access: some
-    /// recordings, and traces without atomics, tell them apart.
+    /// recordings, and traces without atomics, keep them apart.
     fn note(&mut self, batch: &Batch, accesses: Accesses, encoding: u32) {
         let store_conditional = encoding & 0xf800_607f == 0x1800_202f;
         let mut seen: Vec<Seen> = Vec::new();
@@ -75,7 +75,7 @@ impl Collected {
             }
         }
         if store_conditional {
-            // QEMU tells the comparison, too.
+            // QEMU records the comparison, too.
             for access in seen.iter_mut().filter(|access| access.kind == MemKind::ReadWrite) {
                 (access.kind, access.data, access.stored) = (MemKind::Write, access.stored, None);
             }
@@ -200,7 +200,7 @@ fn config(form: Form, isa: Isa) -> Config {
     config.data.compress = form.compress;
     config.data.latency = 10;
     config.data.order = form.order;
-    // Data packets are told by their type, in the header or behind it, or by a source id of their own.
+    // Data packets have a type, in the header or after it, or a source id of their own.
     config.framing = match (form.split, form.compress) {
         (_, Compress::Off) => Framing::Encap { srcid_width: 6, type_width: 2, timestamp_bytes: 0 },
         (true, Compress::Difference) => Framing::Ultrasoc { index_width: 8 },
@@ -209,7 +209,7 @@ fn config(form: Form, isa: Isa) -> Config {
     config.encoder.source = if config.framing == Framing::Smi { 0 } else { 5 };
     config.data.source = matches!(config.framing, Framing::Ultrasoc { .. }).then_some(9);
     config.check().unwrap();
-    // The configuration describes the trace by itself.
+    // The settings alone describe the trace.
     assert_eq!(Config::from_toml(&config.to_toml()).unwrap(), config);
     config
 }
@@ -259,7 +259,7 @@ fn decode(case: &Case, config: &Config, bytes: Vec<u8>, jobs: usize) -> Collecte
     found
 }
 
-/// The same accesses at the same instructions, as far as the form tells them. Data that were not recorded come back
+/// The same accesses at the same instructions, as far as the form has them. Data that were not recorded come back
 /// as something.
 fn there_and_back(case: &Case, mut form: Form, jobs: usize) {
     if case.name.contains("atomic") {
@@ -272,7 +272,7 @@ fn there_and_back(case: &Case, mut form: Form, jobs: usize) {
     let found = decode(case, &config, lower.into_inner(), jobs);
     let what = || format!("{} {form:?} {jobs} jobs", case.name);
     assert!(found.pcs == case.wanted.pcs, "{}: instructions", what());
-    let told = |seen: &Seen, from: &Seen| Seen {
+    let kept = |seen: &Seen, from: &Seen| Seen {
         address: seen.address.filter(|_| !form.no_address),
         data: seen.data.filter(|_| !form.no_data && from.data.is_some()),
         stored: seen.stored.filter(|_| !form.no_data && from.stored.is_some()),
@@ -280,7 +280,7 @@ fn there_and_back(case: &Case, mut form: Form, jobs: usize) {
     };
     assert_eq!(found.accesses.len(), case.wanted.accesses.len(), "{}", what());
     for (found, wanted) in found.accesses.iter().zip(&case.wanted.accesses) {
-        assert_eq!(told(found, wanted), told(wanted, wanted), "{}: {found:x?} {wanted:x?}", what());
+        assert_eq!(kept(found, wanted), kept(wanted, wanted), "{}: {found:x?} {wanted:x?}", what());
         assert!(!form.no_data || found.data.is_none());
         assert!(!form.no_address || found.address.is_none());
     }

@@ -1,4 +1,4 @@
-//! The control fields of chapter 2, by what the trace unit then emits.
+//! The control fields of chapter 2, by the packets that the trace unit then emits.
 
 use trackway_core::*;
 use trackway_etrace::encode::TraceUnit;
@@ -10,7 +10,7 @@ use trackway_etrace::wire::data;
 use trackway_etrace::wire::instruction::{Packet, Support};
 use trackway_etrace::{Config, Reader};
 
-/// Packets by name; support packets with what they say.
+/// Packets by name; support packets with their fields.
 fn names(config: &Config, bytes: Vec<u8>) -> Vec<String> {
     let mut reader = Reader::new(Input::from_vec(bytes), config);
     let mut names = Vec::new();
@@ -128,7 +128,7 @@ fn table_2_1_active() {
     assert!(bench.unit.write("nothing", 1, 0).is_err());
 }
 
-/// Table 2.1, iEnable and Empty: clearing flushes; without instructions in between a support packet tells.
+/// Table 2.1, iEnable and Empty: clearing flushes; without instructions in between a support packet reports it.
 #[test]
 fn table_2_1_enable_flush_empty() {
     let mut bench = Bench::enabled("", 0);
@@ -145,12 +145,12 @@ fn table_2_1_enable_flush_empty() {
     bench.blocks(&[plain(0x800c)]);
     bench.cycle(Cycle { halted: true, ..Cycle::default() });
     assert_eq!(bench.names(), ["support i1 d0 q0", "3/0", "support i0 d0 q1"]);
-    // Nothing was traced since: the end is told all the same.
+    // Nothing was traced since: the end is reported all the same.
     bench.set("iEnable", 0);
     assert_eq!(bench.names(), ["support i0 d0 q0"]);
 }
 
-/// Tables 2.1 and 4.7: triggers work where they are enabled, with their block on and behind it off.
+/// Tables 2.1 and 4.7: enabled triggers switch on before their block and off after it.
 #[test]
 fn section_4_2_4_triggers() {
     let on = Trigger { on: true, ..Trigger::default() };
@@ -174,7 +174,7 @@ fn section_4_2_4_triggers() {
     assert_eq!(bench.names(), ["support i1 d0 q0", "3/0", "2", "2", "support i0 d0 q1"]);
 }
 
-/// Table 2.1, dEnable and dTrigEnable: data trace by itself, and with instruction trace.
+/// Table 2.1, dEnable and dTrigEnable: data trace alone, and with instruction trace.
 #[test]
 fn table_2_1_data_enable() {
     let store = |daddr| DataPort {
@@ -264,7 +264,7 @@ fn table_2_1_stall_enable() {
     assert_eq!(run(1), (true, false));
 }
 
-/// Table 2.2: a change of modes ends what was traced and is told by a support packet.
+/// Table 2.2: a change of modes ends the trace, and a support packet reports it.
 #[test]
 fn table_2_2_modes() {
     let more = "bpred_size = 4\ncache_size = 4\nf0s_width = 1\nreturn_stack_size = 3\nsijump = 1\nsupport_layout = 'all'
@@ -284,13 +284,13 @@ fn table_2_2_modes() {
         let ends = ["support i1 d1 q0", "3/0", "2", "support i0 d1 q1", "support i1 d1 q0", "3/0"];
         assert_eq!(names[..6], ends, "{}", field.name);
     }
-    // What the parameters do not have is refused, and nothing changes.
+    // Modes that the parameters do not support are refused, and nothing changes.
     let mut bench = Bench::enabled("", 0);
     assert!(bench.unit.write("BranchPrediction", 1, 0).is_err());
     assert_eq!(bench.unit.read("BranchPrediction"), Some(0));
 }
 
-/// The packets themselves follow the modes that the support packet tells.
+/// Packets follow the modes of the support packet.
 #[test]
 fn table_2_2_data_modes_on_the_wire() {
     let mut bench = Bench::enabled("[data]", 1);

@@ -1,4 +1,4 @@
-//! The vectors that two independent encoders made: packets, retired pcs and events must match.
+//! Vectors of two independent encoders: packets, retired pcs and events must match.
 
 use std::io::Read;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn any_number_of_jobs_gives_the_same() {
     }
 }
 
-/// The raw text has the vectors' own words, and writing gives the same bytes.
+/// The raw text has the vectors' own words, and writing yields the same bytes.
 #[test]
 fn packets_match_and_come_back() {
     let Some(folder) = folder() else { return };

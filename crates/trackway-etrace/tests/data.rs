@@ -52,7 +52,7 @@ fn configs() -> impl Strategy<Value = Config> {
         )
 }
 
-/// What happens at the port.
+/// A step at the port.
 #[derive(Clone, Debug)]
 enum Step {
     Access(Access),
@@ -94,7 +94,7 @@ fn steps(config: &Config) -> impl Strategy<Value = Vec<Step>> + use<> {
     prop::collection::vec(prop_oneof![8 => access, 4 => reply, 1 => Just(Step::Sync)], 1..120)
 }
 
-/// The access as the form of packets can tell it.
+/// The access as far as the form of packets has it.
 fn wanted(config: &Config, access: &Access) -> DecodedAccess {
     let (no_address, no_data) = (config.options.no_address, config.options.no_data);
     let csr = access.dtype.is_csr();
@@ -234,7 +234,7 @@ proptest! {
         there_and_back(&config, &steps)?;
     }
 
-    /// Any bytes at all: what can be read is written back as it was.
+    /// Any bytes that can be read are written back unchanged.
     #[test]
     fn any_payload_is_read_and_written_back(config in configs(), payload in prop::collection::vec(any::<u8>(), 1..40)) {
         let layout = Layout::new(&config, config.options);

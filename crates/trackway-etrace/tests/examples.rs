@@ -106,7 +106,7 @@ fn golden_bytes_of_the_transport_chapter() {
     assert_eq!(*item.packet().unwrap(), Packet::Address(full(0x8000_010c)));
 }
 
-/// Chapter 12's code, at its addresses, with fillers for what the text leaves out.
+/// Chapter 12's code, at its addresses, with fillers where the text omits code.
 fn chapter_12() -> Arc<Image> {
     let mut image = Image::default();
     let mut add = |address: u64, halves: &[u16]| {
@@ -140,7 +140,7 @@ fn chapter_12_config() -> Config {
     config
 }
 
-/// Encodes a path through chapter 12's code; gives its packets as text, and decodes it back.
+/// Encodes a path through chapter 12's code; returns its packets as text, and decodes it back.
 fn packets(config: &Config, image: &Arc<Image>, path: &[u64]) -> Vec<String> {
     let memory = image.memory(&Context::default());
     let mut batch = Batch::default();
@@ -170,7 +170,7 @@ fn field(address: u64) -> String {
     format!("address={:x}", address >> 1)
 }
 
-/// Example 2: a return is uninferable, and its target goes out as format 2.
+/// Example 2: a return is uninferable, and its target is sent as format 2.
 #[test]
 fn chapter_12_example_2() {
     let out =
@@ -220,7 +220,7 @@ fn chapter_12_example_4() {
         0x8000_125a,
     ];
     let out = packets(&chapter_12_config(), &chapter_12(), &path);
-    // 0x80001110 is itself a branch, told by the start packet.
+    // 0x80001110 is itself a branch, reported by the start packet.
     assert!(out[1].starts_with("3/0 branch=1"), "{out:#?}");
     assert!(out[2].starts_with(&format!("1 branches=3 branch_map=3 {}", field(0x148))), "{out:#?}");
 }
@@ -362,11 +362,11 @@ fn section_6_6_2_cases() {
         let mut path = once.clone();
         path.extend([LABEL, 0x1008, JALR, 0x1010, 0x1014].map(Some));
         check(&path, &[], &["2 address=2 "], &["UPDISCON", "NOTIFY"]);
-        // 2: trap behind the second execution of the label.
+        // 2: trap after the second execution of the label.
         let mut path = once.clone();
         path.extend([Some(LABEL), None, Some(0x1010)]);
         check(&path, &[], &["UPDISCON"], &["NOTIFY"]);
-        // 3: trap behind the first execution.
+        // 3: trap after the first execution.
         check(
             &[Some(0x1000), Some(LABEL), None, Some(0x1010)],
             &[],

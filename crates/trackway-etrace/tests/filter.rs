@@ -1,4 +1,4 @@
-//! Filters: what is decoded is what a plain evaluation of the filter selects, with the right codes at each edge.
+//! Filters: the decoder finds exactly what a plain evaluation of the filter selects, with the right codes at each edge.
 
 mod common;
 mod filter_support;
@@ -10,7 +10,7 @@ use trackway_etrace::{Dialect, Lower};
 
 use filter_support::{World, base, decode, judge, rows, world};
 
-/// All the ways that a comparator can be set up for `which` input, with values that split what there is.
+/// All settings of a comparator for an input, with values that split the execution.
 fn comparators(which: u8, values: &[u64]) -> Vec<Comparator> {
     let mut all = Vec::new();
     for p_function in 0..8 {
@@ -288,7 +288,7 @@ fn table_2_6_watchpoints() {
                 lower.finish().unwrap();
                 decode(&world, &config, &lower.into_inner())
             };
-            // The watchpoint tells what no jump to it told anyway.
+            // The watchpoint reports an address that no jump to it reported anyway.
             let rows = rows(&world, block as usize);
             let hit = |pc: u64| rows.iter().any(|row| row.pcs.contains(&pc));
             let lasts: Vec<u64> = rows

@@ -1,4 +1,4 @@
-//! Our own vectors, for what those of others lack: the draft, formats 0/0, 0/1, 3/2, watchpoints, depths,
+//! Our own vectors, for subjects that those of others lack: the draft, formats 0/0, 0/1, 3/2, watchpoints, depths,
 //! traps without a handler, other framings and support layouts.
 //!
 //! A case is a folder in `testdata/etrace`: `program` at 0x8000, `config.toml`, `input`, `expect.items` (as
@@ -23,7 +23,7 @@ struct Case {
     seed: u64,
     rates: Rates,
     set: fn(&mut Config),
-    /// Words that the packets must show, so that the case covers what it is for.
+    /// Words that the packets must show, so that the case covers its subject.
     shows: &'static [&'static str],
 }
 
@@ -162,7 +162,7 @@ fn events(bytes: &[u8], config: &Config, code: Vec<u8>) -> String {
 }
 
 #[test]
-fn vectors_of_our_own() {
+fn own_vectors() {
     let bless = std::env::var_os("TRACKWAY_BLESS").is_some();
     for case in CASES {
         let (name, folder, config) = (case.name, folder(case), config(case));

@@ -98,7 +98,7 @@ fn observers_see_what_fill_gives() {
     }
 }
 
-/// Damage: errors, gaps and what follows them come at the same places.
+/// Damage: errors, gaps and the events after them come at the same places.
 #[test]
 fn observers_see_the_same_errors_and_gaps() {
     for seed in 0..12 {
@@ -114,7 +114,7 @@ fn observers_see_the_same_errors_and_gaps() {
     }
 }
 
-/// Both ways can be mixed: what was filled is not observed again, and the other way round.
+/// Filling and observing can be mixed: no event is seen twice.
 #[test]
 fn observing_goes_on_where_filling_ended() {
     let case = case(7, Dialect::V2, FRAMINGS[0]);

@@ -1,4 +1,4 @@
-//! What else the port and the transport do: back-pressure, stall, triggers, halt, mode changes, several sources,
+//! More on the port and the transport: back-pressure, stall, triggers, halt, mode changes, several sources,
 //! damage and re-alignment.
 
 mod common;
@@ -35,7 +35,7 @@ fn pcs(found: &common::Found) -> Vec<u64> {
         .collect()
 }
 
-/// 6.5, 8: what is lost to back-pressure is said, and tracing goes on with a synchronisation.
+/// 6.5, 8: losses to back-pressure are reported, and tracing continues with a synchronisation.
 #[test]
 fn trace_lost_and_stall() {
     for seed in 0..40 {
@@ -49,7 +49,7 @@ fn trace_lost_and_stall() {
             losses.entries().filter(|entry| entry.1.contains("back-pressure")).map(|entry| entry.2).sum();
         assert!(lost > 0, "seed {seed}");
         assert!(!found.gaps.is_empty() && found.gaps.iter().all(|gap| gap.reason == GapReason::Overflow));
-        // What is left is in order.
+        // The rest is in order.
         let mut rest = wanted.iter();
         assert!(pcs(&found).iter().all(|pc| rest.any(|of| of == pc)), "seed {seed}");
 
@@ -67,7 +67,7 @@ fn cycle<'a>(blocks: &'a [Block], n: u64) -> Cycle<'a> {
     Cycle { blocks, privilege: 3, cycle: n, ..Cycle::default() }
 }
 
-/// Table 4.5: triggers start and stop tracing; halt and reset do, too; a change of modes is told.
+/// Table 4.5: triggers start and stop tracing; halt and reset do, too; a change of modes is reported.
 #[test]
 fn triggers_halt_and_modes() {
     let mut config = Config::new(Dialect::V2);
@@ -100,7 +100,7 @@ fn triggers_halt_and_modes() {
     assert!(encoder.set_options(Options { implicit_return: true, ..options }, 15).is_err());
 }
 
-/// Several sources in one stream, each decoded by itself.
+/// Several sources in one stream, each decoded alone.
 #[test]
 fn several_sources() {
     let (program, first, wanted) = walk(1);
@@ -147,7 +147,7 @@ fn several_sources() {
     }
 }
 
-/// Chapter 6: after damage, packets are found again behind a run of zero bytes, and at block boundaries; decoding
+/// Chapter 6: after damage, packets are found again after a run of zero bytes, and at block boundaries; decoding
 /// starts in mid-stream at a synchronisation.
 #[test]
 fn realignment_and_mid_stream() {
@@ -165,7 +165,7 @@ fn realignment_and_mid_stream() {
     let rest = pcs(&found);
     assert!(rest.len() > wanted.len() / 2 && wanted.ends_with(&rest));
 
-    // A cut frame, then zeros, then the trace: the reader goes on behind the zeros.
+    // A cut frame, then zeros, then the trace: the reader continues after the zeros.
     config.framing = Framing::Encap { srcid_width: 0, type_width: 0, timestamp_bytes: 0 };
     let (bytes, _) = common::encode(&walk.batch, &config);
     let mut damaged = vec![0x1f, 0xff, 0xff];

@@ -101,7 +101,7 @@ fn seeds() -> std::ops::Range<u64> {
     0..count
 }
 
-/// Compares, with what the last trap's handler is left open: the trace may end before it.
+/// Compares, except for the last trap's handler: the trace may end before it.
 fn same(seed: u64, walk: &Walk, found: &common::Found, bytes: &[u8], config: &Config) {
     let at = walk.seen.iter().zip(&found.seen).position(|(a, b)| a != b);
     let at = at.unwrap_or(walk.seen.len().min(found.seen.len()));
@@ -146,7 +146,7 @@ fn v2_exact_is_the_identity() {
             "seed {seed}: {losses}"
         );
         for (n, &(at, id, change)) in walk.contexts.iter().enumerate() {
-            // An imprecise change is told about where it happens.
+            // An imprecise change is reported near its place.
             let blurred = walk.contexts.get(n + 1).is_some_and(|next| next.2 == 1 && next.0 == at + 1);
             assert!(change == 1 || blurred || found.contexts[at as usize] == id, "seed {seed}: {id} at {at}");
         }
@@ -165,7 +165,7 @@ fn v2_exact_is_the_identity() {
     }
 }
 
-/// What the draft can say of a walk: no trap that another follows at once, none at the end, no value of an
+/// A walk as the draft can express it: no trap that another follows at once, none at the end, no value of an
 /// illegal instruction.
 fn as_the_draft_says(walk: &Walk, program: &Program) -> Vec<Seen> {
     use trackway_testkit::random::Leave;
@@ -186,7 +186,7 @@ fn as_the_draft_says(walk: &Walk, program: &Program) -> Vec<Seen> {
             (_, true) => Some(0),
             _ => value,
         };
-        // Behind an indirect jump, and at the start, only an illegal instruction's place is told.
+        // After an indirect jump, and at the start, only an illegal instruction's address is reported.
         let known = match n.checked_sub(1).map(|before| &walk.seen[before]) {
             Some(Seen::Retired(pc, _)) => !matches!(
                 at(*pc),
@@ -226,8 +226,8 @@ fn draft_exact_is_the_identity_less_the_ledger() {
             losses.entries().filter(|(fate, ..)| *fate == Fate::Dropped).map(|(.., n)| n).sum();
         let all = walk.seen.iter().filter(|item| matches!(item, Seen::Trap(..))).count() as u64;
         walk.seen = as_the_draft_says(&walk, &program);
-        let told = walk.seen.iter().filter(|item| matches!(item, Seen::Trap(..))).count() as u64;
-        assert_eq!(dropped, all - told, "seed {seed}: {losses}");
+        let reported = walk.seen.iter().filter(|item| matches!(item, Seen::Trap(..))).count() as u64;
+        assert_eq!(dropped, all - reported, "seed {seed}: {losses}");
         // A trap in the wake of one that was dropped seems to hit where that one did.
         for (wanted, found) in walk.seen.iter().zip(&mut found.seen) {
             if let (Seen::Trap(.., None, _), Seen::Trap(.., epc, _)) = (wanted, found) {
@@ -241,7 +241,7 @@ fn draft_exact_is_the_identity_less_the_ledger() {
     }
 }
 
-/// Blocks of any size and number per cycle give the packets of single retirement.
+/// Blocks of any size and number per cycle yield the packets of single retirement.
 #[test]
 fn blocks_give_the_packets_of_single_retirement() {
     for seed in seeds().take(2000) {

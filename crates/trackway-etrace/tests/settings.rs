@@ -121,7 +121,7 @@ fn images_by_privilege_and_context() {
     }
 }
 
-/// 4.1.1 links by x1 and x5; chapter 11 by x1 alone: then a return through x5 is a jump that must be told.
+/// 4.1.1 links by x1 and x5; chapter 11 by x1 alone: then a return through x5 is a jump that must be reported.
 #[test]
 fn calls_by_x1_alone() {
     // jal x5, f; jal x1, g; nop; nop; f: jalr x0, 0(x5); g: jalr x0, 0(x1)
@@ -134,7 +134,7 @@ fn calls_by_x1_alone() {
     for pc in path {
         step(&mut batch, pc, code[(pc as usize - 0x8000) / 4]);
     }
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for calls in ["x1-x5", "x1"] {
         for exact in [true, false] {
             let text = format!(
@@ -145,11 +145,11 @@ fn calls_by_x1_alone() {
             assert_eq!(config.calls_x1_only, calls == "x1");
             let (bytes, _) = common::encode(&batch, &config);
             assert_eq!(pcs(&bytes, &config, &image), path, "{calls}");
-            // The end, and what is not inferred.
-            told.push(common::raw(&bytes, &config).lines().filter(|line| line.contains(" 2 ")).count());
+            // The end, and jumps that are not inferred.
+            reported.push(common::raw(&bytes, &config).lines().filter(|line| line.contains(" 2 ")).count());
         }
     }
-    assert_eq!(told, [1, 1, 2, 2]);
+    assert_eq!(reported, [1, 1, 2, 2]);
 }
 
 /// Forms that files may use beside the plain one: flags as numbers, one item without brackets, text for addresses.

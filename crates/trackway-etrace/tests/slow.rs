@@ -28,7 +28,7 @@ struct Slow {
     return_stack: Vec<u64>,
     privilege: u32,
     options: trackway_etrace::Options,
-    /// What `report_pc` was called with.
+    /// Arguments of `report_pc`.
     pcs: Vec<u64>,
 }
 
@@ -328,7 +328,7 @@ fn slow_pcs(bytes: &[u8], config: &Config, memory: &Arc<Memory>) -> Outcome<Vec<
     Ok(slow.pcs)
 }
 
-/// Exact mode: what chapter 11 makes of our packets is what happened.
+/// Exact mode: chapter 11 decodes our packets to the execution that was encoded.
 #[test]
 fn chapter_11_follows_our_encoder() {
     let mut compared = [0; 2];

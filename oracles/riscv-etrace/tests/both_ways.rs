@@ -1,4 +1,4 @@
-//! Both decode what either encodes, but for the peer's known defects, which are left out by name.
+//! Each decodes the other's traces, except for known defects of riscv-etrace, which are excluded by name.
 
 mod peer;
 
@@ -179,7 +179,7 @@ const WORKLOADS: [(&str, Rates); 4] = [
     ),
 ];
 
-/// The peer follows what our exact mode sends, resynchronisations included.
+/// riscv-etrace decodes our exact mode, resynchronisations included.
 #[test]
 fn the_peer_decodes_ours() {
     for (name, rates) in WORKLOADS {
@@ -200,7 +200,7 @@ fn the_peer_decodes_ours() {
     }
 }
 
-/// Ours follows what the peer sends, where a hardware-like trace is unambiguous at all.
+/// We decode its traces, where a hardware-like trace is unambiguous at all.
 #[test]
 fn ours_decodes_the_peers() {
     for (name, rates) in WORKLOADS {

@@ -16,7 +16,7 @@ pub fn image_of(program: &Program) -> Arc<Image> {
     Arc::new(image)
 }
 
-/// Encodes a batch; gives the bytes and the ledger.
+/// Encodes a batch; returns the bytes and the ledger.
 pub fn encode(batch: &Batch, config: &Config) -> (Vec<u8>, Losses) {
     let mut lower = Lower::new(Vec::new(), config, Isa::Rv64, None).unwrap();
     lower.put(batch).unwrap();
@@ -24,7 +24,7 @@ pub fn encode(batch: &Batch, config: &Config) -> (Vec<u8>, Losses) {
     (lower.into_inner(), losses)
 }
 
-/// What a decoder found.
+/// The results of a decoder.
 #[derive(Debug, Default)]
 pub struct Found {
     pub seen: Vec<Seen>,

@@ -6,7 +6,7 @@ use trackway_core::*;
 use trackway_etrace::{Config, Dialect, Lower, SupportLayout, TrapVector, lift};
 use trackway_image::Image;
 
-/// What both sides must agree on.
+/// The results that both sides must agree on.
 #[derive(Default, PartialEq)]
 pub struct Seen {
     pub pcs: Vec<u64>,
@@ -19,14 +19,14 @@ pub struct Seen {
 impl Seen {
     /// Privileges in which an instruction retired.
     fn privileges_of_retired(&self) -> Vec<(usize, Privilege)> {
-        let mut told: Vec<(usize, Privilege)> = Vec::new();
+        let mut reported: Vec<(usize, Privilege)> = Vec::new();
         for (n, &(at, privilege)) in self.privileges.iter().enumerate() {
             let end = self.privileges.get(n + 1).map_or(self.pcs.len(), |next| next.0);
-            if at < end && told.last().is_none_or(|last| last.1 != privilege) {
-                told.push((at, privilege));
+            if at < end && reported.last().is_none_or(|last| last.1 != privilege) {
+                reported.push((at, privilege));
             }
         }
-        told
+        reported
     }
 
     pub fn note(&mut self, batch: &Batch, event: &Event) {
@@ -120,10 +120,10 @@ pub fn there_and_back(case: &Case, config: &Config) -> u64 {
     let same = seen.pcs.iter().zip(&case.seen.pcs).take_while(|(a, b)| a == b).count();
     assert_eq!((same, seen.pcs.len()), (case.seen.pcs.len(), case.seen.pcs.len()), "{}", what());
     let draft = config.dialect == Dialect::Draft;
-    // The draft tells privileges with instructions that retire, and with nothing else.
-    let told = |of: &Seen| if draft { of.privileges_of_retired() } else { of.privileges.clone() };
-    assert_eq!(told(&seen), told(&case.seen), "{}", what());
-    // A trap at the very end is told by version 2 only; the draft does not know some places.
+    // The draft reports privileges only with instructions that retire.
+    let reported = |of: &Seen| if draft { of.privileges_of_retired() } else { of.privileges.clone() };
+    assert_eq!(reported(&seen), reported(&case.seen), "{}", what());
+    // Only version 2 reports a trap at the very end; the draft does not know some addresses.
     let wanted: Vec<_> =
         case.seen.traps.iter().filter(|trap| !draft || trap.0 < case.seen.pcs.len()).collect();
     assert_eq!(seen.traps.len(), wanted.len(), "{}", what());

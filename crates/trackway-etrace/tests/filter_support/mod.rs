@@ -41,7 +41,7 @@ pub(crate) struct Row {
     /// Interrupt, cause, value, where.
     pub(crate) trap: Option<(bool, u64, u64, u64)>,
     pub(crate) trap_return: bool,
-    /// Privilege or context changed here, so that a synchronisation tells of it.
+    /// Privilege or context changed here, so that a synchronisation reports it.
     pub(crate) synchronised: bool,
 }
 
@@ -113,7 +113,7 @@ fn access_of(batch: &Batch, accesses: Accesses, encoding: u32) -> Option<Access>
     }
 }
 
-/// The rows of an execution, with blocks of so many instructions.
+/// The rows of an execution, with blocks of that many instructions.
 pub(crate) fn rows(world: &World, block: usize) -> Vec<Row> {
     let batch = &world.batch;
     let mut rows: Vec<Row> = Vec::new();
@@ -170,7 +170,7 @@ pub(crate) fn rows(world: &World, block: usize) -> Vec<Row> {
     rows
 }
 
-/// What a decoder found: instructions, accesses with their instruction, traps.
+/// The results of a decoder: instructions, accesses with their instruction, traps.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) pcs: Vec<u64>,
@@ -252,7 +252,7 @@ pub(crate) fn base(dialect: Dialect, exact: bool, block: u32) -> Config {
     config
 }
 
-/// Encodes under the filters and compares with the plain evaluation; gives instructions and accesses traced.
+/// Encodes under the filters and compares with the plain evaluation; returns instructions and accesses traced.
 pub(crate) fn judge(world: &World, config: &Config, by_block: bool) -> (usize, usize) {
     config.check().unwrap();
     let block = config.encoder.block as usize;
@@ -270,7 +270,7 @@ pub(crate) fn judge(world: &World, config: &Config, by_block: bool) -> (usize, u
         Plain { config, latched: vec![false; units], followed: vec![0; filters], by_block, last_pc: None };
     let mut wanted = Found::default();
     let mut codes = Vec::new();
-    // The row before: traced, and what it was.
+    // The row before: whether it was traced, and its kind.
     let mut stretch: Vec<(u64, bool)> = Vec::new();
     let mut was_on = false;
     let mut waiting_trap = None;
@@ -326,17 +326,17 @@ pub(crate) fn judge(world: &World, config: &Config, by_block: bool) -> (usize, u
                     (unit.p_notify && p) || (unit.s_notify && s)
                 })
             });
-            let told = match &stretch[..] {
+            let reported = match &stretch[..] {
                 [.., (before, false), (_, false)] => uninferable(*before),
                 _ => true,
             };
-            if watched && !told {
+            if watched && !reported {
                 *notified.entry(row.pcs[row.pcs.len() - 1]).or_insert(0) += 1;
             }
         } else {
             waiting_trap = row.trap.map(|(_, cause, ..)| cause);
         }
-        // Tracing is on once a packet told so: a lone trap does in version 2 only.
+        // Tracing is on once a packet reports it: a lone trap does in version 2 only.
         was_on = traced && (was_on || row.trap.is_none() || config.dialect == Dialect::V2);
     }
     if was_on {
@@ -360,7 +360,7 @@ pub(crate) fn judge(world: &World, config: &Config, by_block: bool) -> (usize, u
     }
     let ends = end_codes(config, &bytes);
     assert_eq!(ends, codes, "{what}");
-    // What is watched is reported, unless a jump to it or a synchronisation tells it anyway.
+    // Watched addresses are reported, unless a jump to them or a synchronisation reports them anyway.
     for (pc, count) in notified {
         assert!(found.notified.iter().filter(|of| **of == pc).count() >= count, "{what}: {pc:#x}");
     }

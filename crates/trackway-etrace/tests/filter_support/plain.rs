@@ -1,4 +1,4 @@
-//! A plain evaluation of comparators and filters: it goes over events, instruction by instruction, and knows nothing of the encoder.
+//! A plain evaluation of comparators and filters, instruction by instruction, independent of the encoder.
 
 use trackway_etrace::registers::{Comparator, Filter, input};
 use trackway_etrace::{Config, Dialect};

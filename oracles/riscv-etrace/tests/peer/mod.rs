@@ -32,7 +32,7 @@ pub fn parameters(config: &Config) -> config::Parameters {
     }
 }
 
-/// What a trace decodes to: retired pcs, and traps with the number of pcs before them.
+/// A decoded trace: retired pcs, and traps with the number of pcs before them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
     pub pcs: Vec<u64>,
