@@ -1,13 +1,57 @@
-//! Relative links of Markdown pages lead to files that exist.
+//! Relative links of Markdown pages, pages that sources name, and files that the architecture names exist.
 
 use std::path::Path;
 
 use crate::tree::{self, shown};
 
+/// Names of files in sources and in the architecture are errors, not warnings. To be set once all crates have
+/// their final files.
+const STRICT: bool = false;
+
 /// Links that lead nowhere.
 pub(crate) fn check() -> Vec<String> {
     let root = tree::root();
-    tree::files(&root, "md").iter().flat_map(|path| of_page(path)).collect()
+    let mut problems: Vec<String> = tree::files(&root, "md").iter().flat_map(|path| of_page(path)).collect();
+    let mut names = of_architecture(&root);
+    names.extend(tree::files(&root, "rs").iter().flat_map(|path| of_source(&root, path)));
+    if STRICT {
+        problems.extend(names);
+    } else if let Some(first) = names.first() {
+        eprintln!("   warning: {} names of files that do not exist, like {first}", names.len());
+    }
+    problems
+}
+
+/// Rows of the architecture whose first code is a crate: the other files named there are in its `src`.
+fn of_architecture(root: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(root.join("docs/ARCHITECTURE.md")).unwrap_or_default();
+    let mut problems = Vec::new();
+    for line in text.lines().filter(|line| line.starts_with("| `trackway")) {
+        let mut codes = line.split('`').skip(1).step_by(2);
+        let Some(name) = codes.next() else { continue };
+        let sources = root.join("crates").join(name).join("src");
+        let missing = codes.filter(|file| file.ends_with(".rs") && !sources.join(file).is_file());
+        problems.extend(missing.map(|file| format!("docs/ARCHITECTURE.md: {name} has no {file}")));
+    }
+    problems
+}
+
+/// Pages of `docs` that a source names.
+fn of_source(root: &Path, path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let mut problems = Vec::new();
+    for (n, line) in text.lines().enumerate().filter(|(_, line)| line.trim_start().starts_with("//")) {
+        for (at, _) in line.match_indices("docs/") {
+            let end = line[at..].find(|c: char| c.is_whitespace() || "`)]\"',;".contains(c));
+            let name = end.map_or(&line[at..], |end| &line[at..at + end]).trim_end_matches(['.', ':']);
+            let beginning = line[..at].ends_with([' ', '`', '(', '[']);
+            let page = name.ends_with(".md") || name.starts_with("docs/decisions");
+            if beginning && page && !root.join(name).exists() {
+                problems.push(format!("{}:{}: no file {name}", shown(path), n + 1));
+            }
+        }
+    }
+    problems
 }
 
 fn of_page(path: &Path) -> Vec<String> {
@@ -36,6 +80,22 @@ fn of_page(path: &Path) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::tree::Scratch;
+
+    #[test]
+    fn a_name_of_a_missing_file_is_found() {
+        let table = "| `trackway-stf` | `open.rs` → `lift.rs` |\n| `trackway` | other |\n";
+        let source = "//! See docs/design/a.md and `docs/design/b.md`.\nlet x = \"docs/c.md\";\n";
+        let files = [
+            ("docs/ARCHITECTURE.md", table),
+            ("docs/design/a.md", ""),
+            ("crates/trackway-stf/src/open.rs", ""),
+            ("x.rs", source),
+        ];
+        let scratch = Scratch::new("names", &files);
+        assert_eq!(of_architecture(&scratch.0), ["docs/ARCHITECTURE.md: trackway-stf has no lift.rs"]);
+        let found = of_source(&scratch.0, &scratch.0.join("x.rs"));
+        assert!(found.len() == 1 && found[0].ends_with("x.rs:1: no file docs/design/b.md"), "{found:?}");
+    }
 
     #[test]
     fn a_link_to_nowhere_is_found() {
