@@ -12,7 +12,7 @@ use trackway_etrace::encode::DataEncoder;
 use trackway_etrace::port::*;
 use trackway_etrace::wire::Received;
 use trackway_etrace::wire::data::*;
-use trackway_etrace::{Config, Dialect, Plan, Text, check, lift_by};
+use trackway_etrace::{Compress, Config, Dialect, Order, Plan, Text, check, lift_by};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::at_most;
 

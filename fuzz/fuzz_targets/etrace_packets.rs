@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use trackway_core::{Input, Item, Items};
 use trackway_etrace::transport::Framing;
-use trackway_etrace::{Config, Dialect, Plan, Reader, SupportLayout, Text, Writer, check, lift, lift_by};
+use trackway_etrace::{Config, Dialect, Plan, Reader, SupportLayout, Text, Writer, check, lift_by};
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{at_most, observed};
 use trackway_testkit::random::{Numbers, Program};

@@ -47,13 +47,19 @@ fn of_workspace(manifest: &str, packages: &[Package]) -> Vec<String> {
     unused.map(|name| format!("{name} is in [workspace.dependencies] and no package uses it")).collect()
 }
 
-/// Words of the code below `folder`, examples in documentation included.
+/// Words that begin or continue a path in the code below `folder`, examples in documentation included.
 fn words(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for path in tree::files(folder, "rs") {
         let source = std::fs::read_to_string(path).unwrap_or_default();
-        let code = tokens(&source).into_iter().filter(|token| token.is_word()).map(|token| token.text);
-        found.extend(code);
+        let code = tokens(&source);
+        for (n, token) in code.iter().enumerate() {
+            let path = code.get(n + 1).is_some_and(|next| next.text == "::");
+            let import = n > 0 && code[n - 1].text == "use";
+            if path || import {
+                found.insert(token.text.clone());
+            }
+        }
         let docs = source.lines().filter_map(|line| {
             line.trim_start().strip_prefix("///").or_else(|| line.trim_start().strip_prefix("//!"))
         });
@@ -79,7 +85,7 @@ mod tests {
 
     #[test]
     fn an_unused_dependency_is_found() {
-        let source = "//! use doc::x;\nuse use_d::y; // spare\nconst S: &str = \"spare\";";
+        let source = "//! use doc::x;\nuse use_d::y; // spare\nfn spare(spare: u8) { f(\"spare::x\") }";
         let scratch = Scratch::new("unused", &[("Cargo.toml", MANIFEST), ("src/lib.rs", source)]);
         let package = Package::read(&scratch.0).unwrap();
         assert_eq!(of_package(&package), ["p: spare is declared in [dependencies] and not used"]);
