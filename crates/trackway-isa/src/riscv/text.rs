@@ -107,7 +107,7 @@ impl Writer<'_> {
         if self.style.abi_names {
             self.out.push_str(register_name(number));
         } else {
-            drop(write!(self.out, "x{number}"));
+            let _ = write!(self.out, "x{number}");
         }
     }
 
@@ -115,7 +115,7 @@ impl Writer<'_> {
         if self.style.abi_names {
             self.out.push_str(F_ABI[usize::from(number & 31)]);
         } else {
-            drop(write!(self.out, "f{number}"));
+            let _ = write!(self.out, "f{number}");
         }
     }
 
