@@ -1,6 +1,7 @@
 //! Checks a trace against the rules of the format.
 
 mod checker;
+mod flow;
 mod group;
 mod instruction;
 mod trap;
