@@ -33,7 +33,7 @@ fn findings(bytes: &[u8]) -> Vec<String> {
 
 #[test]
 fn what_astf_cannot_hold_is_in_the_ledger() {
-    let mut meta = Meta::new(FormatId::Stf, Isa::A64);
+    let mut meta = Meta::new(FormatId::new("stf"), Isa::A64);
     meta.producers.push(Producer { name: "tracer".into(), version: "1".into(), comment: String::new() });
     meta.isa_string = Some("armv9-a".to_string());
     meta.vector_bits = Some(256);
@@ -131,7 +131,7 @@ const EVERYTHING: &str = "
 
 #[test]
 fn everything_that_astf_can_hold_comes_back() {
-    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    let mut meta = Meta::new(FormatId::new("astf"), Isa::A64);
     (meta.level, meta.timestamps) = (Some("BasicPlus".into()), true);
     meta.comments.push("one of everything, longer than a record has room for".into());
     let events: Vec<String> = EVERYTHING
@@ -200,7 +200,7 @@ fn instructions_that_never_ran_are_left_out() {
         ),
     ];
     for (text, expected) in cases {
-        let meta = Meta::new(FormatId::Stf, Isa::A64);
+        let meta = Meta::new(FormatId::new("stf"), Isa::A64);
         let (bytes, ledger) = lower(meta, WriteConfig::default(), &trap(text)).unwrap();
         assert!(ledger.iter().any(|line| line == expected), "{expected} in {ledger:?}");
         assert_eq!(findings(&bytes), [""; 0], "{text}");
@@ -210,7 +210,7 @@ fn instructions_that_never_ran_are_left_out() {
 /// Strings of any length are Strings, the empty one too; text that is too long for one is not cut inside a character.
 #[test]
 fn strings_of_any_length_are_written() {
-    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    let mut meta = Meta::new(FormatId::new("astf"), Isa::A64);
     meta.level = Some("Basic".into());
     // The first of them has one byte, so that the 65535th is inside a character.
     let long = format!("x{}", "\u{e9}".repeat(40_000));
@@ -236,7 +236,7 @@ fn strings_of_any_length_are_written() {
 /// What a Basic trace leaves out, and times for which there is no room, are not kept.
 #[test]
 fn contexts_and_times_that_are_not_written_are_told() {
-    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    let mut meta = Meta::new(FormatId::new("astf"), Isa::A64);
     meta.timestamps = true;
     let lines = "
         0x0 time kind=timestamp value=0x1 clock=0x0
@@ -276,7 +276,7 @@ fn contexts_and_times_that_are_not_written_are_told() {
 /// An interrupt between the two Timestamps of a suspension does not make a third one.
 #[test]
 fn a_suspension_around_an_interrupt_comes_back() {
-    let mut meta = Meta::new(FormatId::Astf, Isa::A64);
+    let mut meta = Meta::new(FormatId::new("astf"), Isa::A64);
     (meta.level, meta.timestamps) = (Some("BasicPlus".into()), true);
     let lines = "
         0x0 time kind=timestamp value=0x1 clock=0x0
@@ -297,7 +297,7 @@ fn a_suspension_around_an_interrupt_comes_back() {
 /// Formats without tags tell where a tag was stored, and the instruction that it was one.
 #[test]
 fn tag_accesses_are_told_by_their_instruction() {
-    let meta = Meta::new(FormatId::Stf, Isa::A64);
+    let meta = Meta::new(FormatId::new("stf"), Isa::A64);
     let lines = "
         0x0 context privilege=el0 security=non-secure
         0x1 step pc=0x1000 encoding=0xd9200820 length=0x4 outcome=retired accesses=mem(kind:write,address:0x9010,size:0x10,attributes:0x0)

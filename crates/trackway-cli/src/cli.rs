@@ -415,8 +415,9 @@ pub(crate) struct ImageArgs {
     pub(crate) to: Option<String>,
 }
 
-fn isa(word: &str) -> Result<Isa, String> {
-    Isa::from_word(word)
+fn isa(name: &str) -> Result<Isa, String> {
+    name.parse::<Isa>()
+        .ok()
         .filter(|isa| *isa != Isa::Other)
         .ok_or_else(|| "instruction sets are rv32, rv64, a64, a32, t32".to_string())
 }

@@ -95,18 +95,4 @@ pub use random::SplitMix64;
 pub use rules::trim_demand;
 pub use rules::{Finding, Rule, Severity};
 pub use source::{Item, Items, Sink, Source};
-#[doc(hidden)]
-pub use stream::Pool as Spare;
 pub use stream::{Cancel, Decode, Entry, Parts, Pool, Seen, Show, Stream, in_order, in_parts};
-
-#[doc(hidden)]
-pub fn observe_serially(source: &mut (impl Source + ?Sized), observer: &mut dyn Observer) -> Result<bool> {
-    let mut batch = Batch::default();
-    for _ in 0..256 {
-        if !source.fill(&mut batch)? {
-            return Ok(false);
-        }
-        observer.observe(&batch);
-    }
-    Ok(true)
-}

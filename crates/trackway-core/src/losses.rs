@@ -18,11 +18,6 @@ pub enum Fate {
 }
 
 impl Fate {
-    #[doc(hidden)]
-    pub const fn word(self) -> &'static str {
-        self.as_str()
-    }
-
     /// `kept`, `derived`, `dropped` or `invented`.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -22,11 +22,6 @@ impl Severity {
             Severity::Error => "error",
         }
     }
-
-    #[doc(hidden)]
-    pub const fn word(self) -> &'static str {
-        self.as_str()
-    }
 }
 
 /// A rule of a spec; see [`rules!`](crate::rules).

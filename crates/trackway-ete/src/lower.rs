@@ -66,7 +66,7 @@ struct Lane {
 /// use trackway_core::*;
 /// use trackway_ete::{Lower, encode::EncodeConfig};
 ///
-/// let meta = Meta::new(FormatId::Astf, Isa::A64);
+/// let meta = Meta::new(FormatId::new("astf"), Isa::A64);
 /// let mut lower = Lower::new(&meta, &EncodeConfig::default(), vec![], Vec::new())?;
 /// let mut batch = Batch::default();
 /// batch.push(0, EventKind::Step(Step::new(0x1000, 0xd503_201f, 4))); // nop

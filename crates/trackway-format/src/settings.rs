@@ -103,10 +103,6 @@ impl Settings {
     /// Refuses a section or top-level key that none of `formats` and none of `sections` knows.
     pub fn refuse_unknown_sections(&self, formats: &[&dyn Format], sections: &[&str]) -> Result<()> {
         let ids: Vec<_> = formats.iter().map(|format| format.id()).collect();
-        // A format that does not list its keys yet refuses unknown ones itself.
-        if formats.iter().any(|format| format.keys().is_empty() && format.is_at_top_level(self)) {
-            return Ok(());
-        }
         let at_top: Vec<&Key> = formats
             .iter()
             .filter(|format| format.is_at_top_level(self))

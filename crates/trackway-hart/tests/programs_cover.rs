@@ -19,7 +19,7 @@ struct Seen {
 fn run(isa: Isa) -> Seen {
     let mut seen = Seen::default();
     let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../programs/riscv/elf"));
-    let prefix = isa.word();
+    let prefix = isa.as_str();
     for entry in std::fs::read_dir(folder).expect("programs") {
         let path = entry.expect("programs").path();
         let name = path.file_name().expect("name").to_string_lossy().into_owned();

@@ -21,7 +21,7 @@ fn every_halfword() {
     }
     let dir = scratch("halfwords");
     for isa in [Isa::Rv32, Isa::Rv64] {
-        let object = assemble(&dir, isa.word(), isa, (0..0x1_0000).filter(|w| w & 3 != 3));
+        let object = assemble(&dir, isa.as_str(), isa, (0..0x1_0000).filter(|w| w & 3 != 3));
         for style in [STYLES[0], STYLES[1]] {
             let lines = objdump(&object, style);
             assert_eq!(lines.len(), 0xc000);
@@ -62,7 +62,7 @@ fn every_instruction() {
                 .flat_map(|c| [0x2573, 0x1573, 0x5573, 0x1073, 0x3073].map(|w| u32::from(c.0) << 20 | w)),
         );
         words.extend([0x8330_000f, 0x0100_000f, 0x0ff0_000f, 0xc000_1073]);
-        let object = assemble(&dir, isa.word(), isa, words.iter().copied());
+        let object = assemble(&dir, isa.as_str(), isa, words.iter().copied());
         for style in STYLES {
             let lines = objdump(&object, style);
             assert_eq!(lines.len(), words.len());

@@ -66,7 +66,7 @@ fn losses_are_in_the_ledger() {
 0x0 gap reason=overflow from=0x1004
 0x0 step pc=0x2000 encoding=0x13 length=0x4 outcome=retired
 ";
-    let (bytes, losses) = lower(&batch(events), Meta::new(FormatId::Ete, Isa::Rv64), plain());
+    let (bytes, losses) = lower(&batch(events), Meta::new(FormatId::new("ete"), Isa::Rv64), plain());
     assert!(losses.is_lossy());
     assert_eq!(
         losses.to_string(),

@@ -144,8 +144,8 @@ impl Contexts {
 /// The name of a context: privilege, security and ids; `None` where none of them is known.
 pub fn name(context: &Context) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
-    parts.extend(context.privilege.map(|level| level.word().to_string()));
-    parts.extend(context.security.map(|state| state.word().to_string()));
+    parts.extend(context.privilege.map(|level| level.as_str().to_string()));
+    parts.extend(context.security.map(|state| state.as_str().to_string()));
     for (name, id) in [
         ("context", context.context_id),
         ("vmid", context.vmid),

@@ -96,21 +96,21 @@ fn run(mut expected: u64, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch
         let Some(common) = common(first) else { break };
         let step = Step::new(pc, (first >> 32) as u32, 4);
         // Each arm appends its own event, most of whose fields are constants there.
-        let mut push = |step| put(events, Event { offset: at, kind: EventKind::Step(step) });
+        let mut push = |step| push_within_capacity(events, Event { offset: at, kind: EventKind::Step(step) });
         expected = pc.wrapping_add(4);
         let fits = match common {
             Common::Plain => push(step),
             Common::Access(kind) => {
                 let accesses = Accesses { mem_start: mem.len() as u32, mem_len: 1, ..Accesses::default() };
                 let access = MemAccess::new(kind, ea, (first >> 24 & 0xff) + 1, Value::Unknown);
-                put(mem, MemAccess { tagged: first & TAGGED != 0, ..access })
+                push_within_capacity(mem, MemAccess { tagged: first & TAGGED != 0, ..access })
                     && push(Step { accesses, ..step })
             }
             Common::Branch if first & VALID == 0 => push(Step { taken: Some(false), ..step }),
             Common::Branch => {
                 expected = ea;
                 let extra = Batch::extra_at(extras.len());
-                put(extras, StepExtra { target: Some(ea), ..StepExtra::default() })
+                push_within_capacity(extras, StepExtra { target: Some(ea), ..StepExtra::default() })
                     && push(Step { taken: Some(true), extra, ..step })
             }
         };

@@ -101,7 +101,7 @@ impl State {
         let parts = Cuts { records, offset, size, state };
         let pool = Pool::default();
         let shown = |part: &Part<'_>, show: &mut Show<'_>| {
-            let mut batch = pool.take_or(Batch::with_room);
+            let mut batch = pool.take_or(Batch::with_capacity);
             let after = part.show(show, &mut batch);
             pool.put(batch);
             after

@@ -53,8 +53,8 @@ impl Batch {
     /// Side bytes after which a source should hand the batch on.
     const FULL_BYTES: usize = 1 << 20;
 
-    /// An empty batch with room for all that a full one holds: growing bit by bit would copy it several times.
-    pub fn with_room() -> Self {
+    /// An empty batch with capacity for a full one: growing step by step would copy it several times.
+    pub fn with_capacity() -> Self {
         Batch {
             events: Vec::with_capacity(Self::FULL + 64),
             mem: Vec::with_capacity(Self::FULL),
@@ -62,7 +62,7 @@ impl Batch {
         }
     }
 
-    /// Makes room for `n` more steps, each with an access and rare attributes at most, so that [`put`] has it.
+    /// Makes room for `n` more steps, each with an access and rare attributes at most, for [`push_within_capacity`].
     pub fn reserve_steps(&mut self, n: usize) {
         self.events.reserve(n);
         self.mem.reserve(n);
@@ -242,7 +242,7 @@ impl Batch {
 /// Appends if there is capacity, and returns whether there was. Where nothing in a loop can grow the vector, the
 /// compiler keeps its length and place in registers.
 #[inline(always)]
-pub fn put<T>(items: &mut Vec<T>, item: T) -> bool {
+pub fn push_within_capacity<T>(items: &mut Vec<T>, item: T) -> bool {
     let room = items.len() < items.capacity();
     if room {
         items.push(item);

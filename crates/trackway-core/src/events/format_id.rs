@@ -88,14 +88,3 @@ impl Word for FormatId {
 }
 
 always!(FormatId);
-
-/// Until every format declares its own.
-#[doc(hidden)]
-#[allow(non_upper_case_globals, missing_docs)]
-impl FormatId {
-    pub const Stf: Self = Self::new("stf");
-    pub const Astf: Self = Self::new("astf");
-    pub const Etrace: Self = Self::new("etrace");
-    pub const Tandem: Self = Self::new("tandem");
-    pub const Ete: Self = Self::new("ete");
-}

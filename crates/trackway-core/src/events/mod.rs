@@ -7,7 +7,7 @@ mod meta;
 mod model;
 mod text;
 
-pub use batch::{Batch, put};
+pub use batch::{Batch, push_within_capacity};
 pub use event::*;
 pub use format_id::FormatId;
 pub use meta::{Meta, Producer};

@@ -105,15 +105,6 @@ macro_rules! words {
                 match self { $($name::$variant => $word,)* }
             }
 
-            #[doc(hidden)]
-            pub const fn word(self) -> &'static str {
-                self.as_str()
-            }
-
-            #[doc(hidden)]
-            pub fn from_word(word: &str) -> Option<Self> {
-                word.parse().ok()
-            }
         }
 
         impl std::str::FromStr for $name {

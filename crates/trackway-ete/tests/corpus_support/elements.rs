@@ -94,7 +94,7 @@ impl Elements {
                         let count = gap.instructions.unwrap_or(0);
                         self.push(before, format!("no path from {from:#x}, {count} instructions"));
                     }
-                    other => self.push(before, format!("gap: {}", other.word())),
+                    other => self.push(before, format!("gap: {}", other.as_str())),
                 }
             }
             _ => self.push(before, format!("{:?}", event.kind)),
@@ -154,7 +154,7 @@ impl Elements {
 
 fn context(context: &Context) -> String {
     let level = match context.privilege {
-        Some(level) => level.word().trim_start_matches("el").to_string(),
+        Some(level) => level.as_str().trim_start_matches("el").to_string(),
         None => "?".to_string(),
     };
     let security = match context.security {

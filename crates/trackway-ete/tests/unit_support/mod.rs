@@ -182,7 +182,7 @@ pub(crate) fn program(name: &'static str, isa: Isa) -> Program {
     for line in std::fs::read_to_string(base.with_extension("runs")).unwrap().lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let mut pc = u64::from_str_radix(words[0], 16).unwrap();
-        let isa = Isa::from_word(words[1]).unwrap();
+        let isa = words[1].parse::<Isa>().unwrap();
         if last.replace(isa) != Some(isa) {
             batch.push_context(0, Context { isa: Some(isa), ..Context::default() });
         }
@@ -193,7 +193,7 @@ pub(crate) fn program(name: &'static str, isa: Isa) -> Program {
             pc += u64::from(length);
         }
     }
-    let meta = Meta::new(FormatId::Stf, isa);
+    let meta = Meta::new(FormatId::new("stf"), isa);
     Program { name, image: Arc::new(image), meta, batches: vec![batch], pcs }
 }
 

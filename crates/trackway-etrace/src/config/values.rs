@@ -100,12 +100,12 @@ impl Setting for Privilege {
         let known = PRIVILEGES.iter().map(|(_, privilege)| *privilege);
         known
             .into_iter()
-            .find(|privilege| privilege.word() == word)
+            .find(|privilege| privilege.as_str() == word)
             .ok_or_else(|| format!("{word:?} is not a privilege; expected u, s, m, d, vu or vs"))
     }
 
     fn write(&self) -> Value {
-        Value::String(self.word().to_string())
+        Value::String(self.as_str().to_string())
     }
 }
 

@@ -279,7 +279,10 @@ impl Walker {
                 doubtful: self.doubtful,
                 withdrawn: false,
             };
-            if !put(&mut out.events, Event { offset: self.offset, kind: EventKind::Run(run) }) {
+            if !push_within_capacity(
+                &mut out.events,
+                Event { offset: self.offset, kind: EventKind::Run(run) },
+            ) {
                 break;
             }
             instructions += u64::from(near.count());

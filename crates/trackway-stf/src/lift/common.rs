@@ -80,7 +80,7 @@ impl Lifter {
                             self.size(opcode, &mut access);
                             let offset = end - (rest.len() - len) as u64;
                             let step = Step { accesses, ..Step::new(pc, opcode, length) };
-                            if !(put(mem, access) && put(events, Event { offset, kind: EventKind::Step(step) })) {
+                            if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
                                 break;
                             }
                             bare += usize::from(data == Value::Unknown);
@@ -98,7 +98,7 @@ impl Lifter {
                             let attributes = StepExtra { target: Some(target), ..StepExtra::default() };
                             let offset = end - (rest.len() - len) as u64;
                             let step = Step { taken: Some(true), extra, ..Step::new(pc, opcode, length) };
-                            if !(put(extras, attributes) && put(events, Event { offset, kind: EventKind::Step(step) })) {
+                            if !(push_within_capacity(extras, attributes) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
                                 break;
                             }
                             pc = target;
@@ -111,7 +111,7 @@ impl Lifter {
                             break;
                         }
                         let offset = end - rest.len() as u64;
-                        if !put(events, Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) }) {
+                        if !push_within_capacity(events, Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) }) {
                             break;
                         }
                         pc = pc.wrapping_add(length.into());

@@ -183,7 +183,7 @@ impl Stats {
 
     /// Gaps by reason.
     pub fn gaps(&self) -> BTreeMap<&'static str, u64> {
-        self.gaps.iter().map(|(reason, count)| (reason.word(), *count)).collect()
+        self.gaps.iter().map(|(reason, count)| (reason.as_str(), *count)).collect()
     }
 
     /// Distinct blocks entered.
