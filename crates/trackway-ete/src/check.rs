@@ -8,7 +8,7 @@ use crate::rules::*;
 use crate::transport::input::TraceSource;
 use crate::wire::atoms::SHORT_ATOMS;
 use crate::wire::chain::{Chain, width};
-use crate::wire::exception::exception;
+use crate::wire::exception_type;
 use crate::wire::packet::Packet;
 
 /// Checks all packets of `sources` and returns their number.
@@ -142,7 +142,7 @@ impl Sequence {
                 self.wants_address &= address.is_none();
             }
             Packet::Exception(exception) => {
-                if config.dialect.ete && exception.exception_type() == exception::TRANSACTION_FAILURE {
+                if config.dialect.ete && exception.exception_type() == exception_type::TRANSACTION_FAILURE {
                     self.in_transaction = false;
                 } else {
                     self.wants_address &= exception.e() != 2;

@@ -11,7 +11,7 @@ use crate::config::{ConfigError, ID};
 use crate::encode::{EncodeConfig, Instruction, Registers, Unit};
 use crate::transport::output::{UnitSink, WrittenSource};
 use crate::wire::context::ContextState;
-use crate::wire::exception::exception;
+use crate::wire::exception_type;
 
 /// TSB CSYNC and TCOMMIT.
 const TSB_CSYNC: u32 = 0xd503_225f;
@@ -453,26 +453,26 @@ impl Lane {
             return cause as u16;
         }
         match (trap.kind, trap.class) {
-            (TrapKind::Reset, _) => exception::PE_RESET,
-            (TrapKind::Interrupt, Some(0x2f)) => exception::SYSTEM_ERROR,
+            (TrapKind::Reset, _) => exception_type::PE_RESET,
+            (TrapKind::Interrupt, Some(0x2f)) => exception_type::SYSTEM_ERROR,
             // Causes of ASTF traces, and of those converted from them.
             (TrapKind::Interrupt, _) => match trap.cause {
-                Some(1) => exception::SYSTEM_ERROR,
-                Some(3) => exception::FIQ,
-                _ => exception::IRQ,
+                Some(1) => exception_type::SYSTEM_ERROR,
+                Some(3) => exception_type::FIQ,
+                _ => exception_type::IRQ,
             },
-            _ if trap.syscall.is_some() => exception::CALL,
+            _ if trap.syscall.is_some() => exception_type::CALL,
             (_, Some(class)) => match class {
-                0x11..=0x13 | 0x15..=0x17 => exception::CALL,
-                0x20 | 0x21 => exception::INSTRUCTION_FAULT,
-                0x22 | 0x26 => exception::ALIGNMENT,
-                0x24 | 0x25 => exception::DATA_FAULT,
-                0x2f => exception::SYSTEM_ERROR,
-                0x30..=0x33 | 0x38 | 0x3c => exception::INSTRUCTION_DEBUG,
-                0x34 | 0x35 => exception::DATA_DEBUG,
-                _ => exception::TRAP,
+                0x11..=0x13 | 0x15..=0x17 => exception_type::CALL,
+                0x20 | 0x21 => exception_type::INSTRUCTION_FAULT,
+                0x22 | 0x26 => exception_type::ALIGNMENT,
+                0x24 | 0x25 => exception_type::DATA_FAULT,
+                0x2f => exception_type::SYSTEM_ERROR,
+                0x30..=0x33 | 0x38 | 0x3c => exception_type::INSTRUCTION_DEBUG,
+                0x34 | 0x35 => exception_type::DATA_DEBUG,
+                _ => exception_type::TRAP,
             },
-            _ => exception::TRAP,
+            _ => exception_type::TRAP,
         }
     }
 
@@ -487,7 +487,7 @@ impl Lane {
             Expected::At(address) => Some(address),
             Expected::Any => None,
         };
-        let after_call = if number == exception::CALL { self.call } else { None };
+        let after_call = if number == exception_type::CALL { self.call } else { None };
         let return_address = trap.return_address.or(after_call).or(self.attempted).or(match trap.kind {
             TrapKind::Interrupt => here,
             _ => here.or(trap.from),
@@ -497,7 +497,7 @@ impl Lane {
             self.settle(return_address, losses);
         }
         match (return_address, number) {
-            (_, exception::PE_RESET) => self.unit.exception(number, None),
+            (_, exception_type::PE_RESET) => self.unit.exception(number, None),
             (Some(address), _) => {
                 if let Expected::At(expected) = self.expected
                     && expected != address

@@ -10,7 +10,7 @@ use trackway_ete::encode::{
 };
 use trackway_ete::{
     Config, ContextState, Framing, Lower, Mode, Options, Packet, PacketItem, Packets, Snapshot,
-    SnapshotWriter, TraceBuffer, TraceSource, exception,
+    SnapshotWriter, TraceBuffer, TraceSource, exception_type,
 };
 use trackway_image::{Image, Space};
 use trackway_testkit::random::Numbers;
@@ -63,7 +63,7 @@ impl Process {
                     _ => 4 * (n + 1),
                 };
         }
-        unit.exception(exception::IRQ, Some((self.at, Isa::A64)));
+        unit.exception(exception_type::IRQ, Some((self.at, Isa::A64)));
     }
 }
 

@@ -9,7 +9,8 @@ use crate::wire::address::{Address, Entry, History};
 use crate::wire::atoms::SHORT_ATOMS;
 use crate::wire::chain::width;
 use crate::wire::context::{Context, ContextState};
-use crate::wire::exception::{Exception, ExceptionAddress, exception};
+use crate::wire::exception::{Exception, ExceptionAddress};
+use crate::wire::exception_type;
 use crate::wire::header::Fault;
 use crate::wire::packet::Packet;
 use crate::wire::trace_info::TraceInfo;
@@ -315,15 +316,15 @@ impl PacketDecoder<'_> {
         {
             self.emit(Element::TargetAddress(entry));
         }
-        if ete && number == exception::TRANSACTION_FAILURE {
+        if ete && number == exception_type::TRANSACTION_FAILURE {
             self.state.in_transaction = false;
             return self.emit(Element::TransactionFailure);
         }
-        if ete && number == exception::PE_RESET && std::mem::take(&mut self.state.in_transaction) {
+        if ete && number == exception_type::PE_RESET && std::mem::take(&mut self.state.in_transaction) {
             self.emit(Element::TransactionFailure);
         }
         // K10.5.6.3.12: these have no return address, whatever is sent.
-        let none = ete && matches!(number, exception::PE_RESET | exception::NO_RETURN);
+        let none = ete && matches!(number, exception_type::PE_RESET | exception_type::NO_RETURN);
         self.p0(Element::Exception { number, return_address: entry.filter(|_| !none) });
     }
 }

@@ -4,7 +4,7 @@ use super::filter::Now;
 use super::model::SourceAddresses;
 use super::unit::{Instruction, Need, Q, Unit, entry};
 use crate::wire::address::Entry;
-use crate::wire::exception::exception;
+use crate::wire::exception_type;
 use crate::wire::packet::Packet;
 use trackway_core::Isa;
 use trackway_isa::Control;
@@ -284,7 +284,7 @@ impl Unit {
         {
             self.end_q(Some(next));
             self.deferred = 0;
-            self.packer.exception(exception::DEBUG_HALT, Some(next));
+            self.packer.exception(exception_type::DEBUG_HALT, Some(next));
             self.counts.p0 += 1;
             self.resolve();
         }
@@ -295,13 +295,13 @@ impl Unit {
     /// (K10.5.9), or if TRCVICTLR forces it.
     pub fn exception(&mut self, number: u16, return_address: Option<(u64, Isa)>) {
         let forced = match number {
-            exception::PE_RESET => self.program.force_reset,
-            exception::SYSTEM_ERROR => self.program.force_error,
+            exception_type::PE_RESET => self.program.force_reset,
+            exception_type::SYSTEM_ERROR => self.program.force_error,
             _ => false,
         };
         let return_address = return_address
             .map(|(address, isa)| entry(address, isa))
-            .filter(|_| !matches!(number, exception::PE_RESET | exception::NO_RETURN));
+            .filter(|_| !matches!(number, exception_type::PE_RESET | exception_type::NO_RETURN));
         if !self.is_operative() || self.lost || !(self.tracing || forced) {
             return;
         }

@@ -5,7 +5,8 @@ use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
 use crate::wire::atoms::{Atoms, SHORT_ATOMS};
 use crate::wire::chain::{Chain, width};
 use crate::wire::context::{Context, ContextState};
-use crate::wire::exception::{Exception, ExceptionAddress, exception};
+use crate::wire::exception::{Exception, ExceptionAddress};
+use crate::wire::exception_type;
 use crate::wire::packet::Packet;
 use crate::wire::trace_info::TraceInfo;
 
@@ -298,7 +299,7 @@ impl Packer {
     /// K10.5.2.13: a transaction failure is an Exception packet, but not a P0 element.
     pub(crate) fn transaction_failure(&mut self) {
         let (depth, p0s) = (self.depth, self.p0s);
-        self.exception(exception::TRANSACTION_FAILURE, None);
+        self.exception(exception_type::TRANSACTION_FAILURE, None);
         (self.depth, self.p0s) = (depth, p0s);
         self.in_transaction = false;
     }

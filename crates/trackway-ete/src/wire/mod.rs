@@ -6,6 +6,7 @@ pub(crate) mod atoms;
 pub(crate) mod chain;
 pub(crate) mod context;
 pub(crate) mod exception;
+pub mod exception_type;
 pub(crate) mod header;
 pub(crate) mod packet;
 pub(crate) mod read;
