@@ -10,27 +10,6 @@ use crate::profile::Profile;
 /// The format's name.
 pub(crate) const ID: FormatId = FormatId::new("ete");
 
-/// The registers of a decoder's configuration (TRCIDR3 to 7 and 9 to 13 are kept but have no effect).
-pub const REGISTERS: [&str; 17] = [
-    "TRCIDR0",
-    "TRCIDR1",
-    "TRCIDR2",
-    "TRCIDR3",
-    "TRCIDR4",
-    "TRCIDR5",
-    "TRCIDR6",
-    "TRCIDR7",
-    "TRCIDR8",
-    "TRCIDR9",
-    "TRCIDR10",
-    "TRCIDR11",
-    "TRCIDR12",
-    "TRCIDR13",
-    "TRCCONFIGR",
-    "TRCTRACEIDR",
-    "TRCDEVARCH",
-];
-
 /// How trace bytes are stored in a buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]

@@ -6,7 +6,7 @@
 //!
 //! | layer | direction | |
 //! |---|---|---|
-//! | `wire` | both | [`Packet`]s: the header [table](HEADERS), reading, writing, text; the search for Alignment Syncs |
+//! | `wire` | both | [`Packet`]s: the header table, reading, writing, text; the search for Alignment Syncs |
 //! | `transport` | in | [`Snapshot`] folders, CoreSight [`Frames`], circular buffers |
 //! | | out | [`SnapshotWriter`], [`FrameWriter`], [`TraceBuffer`] |
 //! | `decode` | in | the three stages of K10.5: [`Elements`] of packets, speculation, program flow |
@@ -43,8 +43,8 @@ mod settings;
 mod transport;
 mod wire;
 
-pub use check::{check, check_packets};
-pub use config::{Config, ConfigError, Dialect, Framing, Options, REGISTERS};
+pub use check::check;
+pub use config::{Config, ConfigError, Dialect, Framing, Options};
 pub use decode::element::Element;
 pub use decode::elements::{Action, Elements};
 pub use items::{PacketItem, Packets, Placed, Text};
@@ -59,15 +59,15 @@ pub use transport::frames::read::{Deframed, Frames, ids};
 pub use transport::frames::write::{FrameWriter, frame};
 pub use transport::input::TraceSource;
 pub use transport::output::{UnitSink, WrittenSource};
-pub use transport::snapshot::read::{Dump, SNAPSHOT_INI, Snapshot, SnapshotSource};
+pub use transport::snapshot::read::{Dump, Snapshot, SnapshotSource};
 pub use transport::snapshot::write::SnapshotWriter;
-pub use wire::address::{Address, AddressForm, Entry, History, SubIsa};
-pub use wire::atoms::{Atoms, SHORT_ATOMS};
+pub use wire::address::{Address, AddressForm, Entry, SubIsa};
+pub use wire::atoms::Atoms;
 pub use wire::chain::{Chain, width};
 pub use wire::context::{Context, ContextState};
 pub use wire::exception::{Exception, ExceptionAddress};
 pub use wire::exception_type;
-pub use wire::header::{HEADERS, Header, Kind, Since, header};
+pub use wire::header::Kind;
 pub use wire::packet::Packet;
 pub use wire::read::Reader;
 pub use wire::trace_info::TraceInfo;

@@ -32,6 +32,7 @@ mod unit;
 
 pub use config::{EncodeConfig, UnitConfig};
 pub use model::{FifoModel, Model, SourceAddresses};
-pub use registers::{Implementation, Preset, READ_ONLY, Registers, Row, SAVED, is_register};
+pub(crate) use registers::Preset;
+pub use registers::{Implementation, Registers};
 pub use sequence::{Saved, Status};
 pub use unit::{Counts, Instruction, Unit};

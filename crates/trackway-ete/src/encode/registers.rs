@@ -8,13 +8,13 @@ use crate::config::{Config, ConfigError, refuse};
 
 /// A register, or several of one name followed by a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub(crate) struct Row {
     /// Name, without the number.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// First number and count of numbered registers.
-    pub numbers: Option<(u8, u8)>,
+    pub(crate) numbers: Option<(u8, u8)>,
     /// 64 bits wide, else 32.
-    pub wide: bool,
+    pub(crate) wide: bool,
 }
 
 const fn one(name: &'static str) -> Row {
@@ -26,7 +26,7 @@ const fn many(name: &'static str, first: u8, count: u8, wide: bool) -> Row {
 }
 
 /// K10.5.7.6: the registers that an operating system saves and restores, in the order of the list.
-pub const SAVED: &[Row] = &[
+pub(crate) const SAVED: &[Row] = &[
     one("TRCPRGCTLR"),
     one("TRCCONFIGR"),
     one("TRCAUXCTLR"),
@@ -67,7 +67,7 @@ pub const SAVED: &[Row] = &[
 ];
 
 /// Read-only registers: identification and status.
-pub const READ_ONLY: &[Row] = &[many("TRCIDR", 0, 14, false), one("TRCDEVARCH"), one("TRCSTATR")];
+pub(crate) const READ_ONLY: &[Row] = &[many("TRCIDR", 0, 14, false), one("TRCDEVARCH"), one("TRCSTATR")];
 
 /// The registers of a row.
 pub(crate) fn names(row: &Row) -> impl Iterator<Item = String> + '_ {
@@ -79,7 +79,7 @@ pub(crate) fn names(row: &Row) -> impl Iterator<Item = String> + '_ {
 }
 
 /// True if there is a register of this name.
-pub fn is_register(name: &str) -> bool {
+pub(crate) fn is_register(name: &str) -> bool {
     SAVED.iter().chain(READ_ONLY).any(|row| match row.numbers {
         None => row.name == name,
         Some((first, count)) => name
@@ -161,7 +161,7 @@ impl Implementation {
 /// A way to program a trace unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Preset {
+pub(crate) enum Preset {
     /// [`Registers::everything`].
     #[default]
     Everything,
@@ -213,7 +213,7 @@ impl Registers {
     }
 
     /// Programs the unit; `first` and `last` are the addresses of [`Preset::Exclude`] and [`Preset::Include`].
-    pub fn preset(self, preset: Preset, first: u64, last: u64) -> Self {
+    pub(crate) fn preset(self, preset: Preset, first: u64, last: u64) -> Self {
         match preset {
             Preset::Everything => self.everything(),
             Preset::Minimal => self.minimal(),

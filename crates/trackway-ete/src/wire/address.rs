@@ -245,18 +245,18 @@ pub struct Entry {
 
 /// The last three addresses, newest first (K10.5.6.3.10).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct History(pub [Entry; 3]);
+pub(crate) struct History(pub(crate) [Entry; 3]);
 
 impl History {
     /// Adds `entry` as the newest.
     #[inline]
-    pub fn add(&mut self, entry: Entry) {
+    pub(crate) fn add(&mut self, entry: Entry) {
         self.0 = [entry, self.0[0], self.0[1]];
     }
 
     /// The full address of `address`, which becomes the newest entry.
     #[inline]
-    pub fn apply(&mut self, address: &Address) -> Entry {
+    pub(crate) fn apply(&mut self, address: &Address) -> Entry {
         let entry = match address.form {
             AddressForm::Exact(n) => self.0[usize::from(n.min(2))],
             form => Entry {

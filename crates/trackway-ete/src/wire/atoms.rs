@@ -65,7 +65,7 @@ impl Atoms {
 }
 
 /// Atoms that Mispredict and Cancel format 2 carry: none, E, EE, N.
-pub const SHORT_ATOMS: [(u8, u32); 4] = [(0, 0), (1, 1), (2, 0b11), (1, 0)];
+pub(crate) const SHORT_ATOMS: [(u8, u32); 4] = [(0, 0), (1, 1), (2, 0b11), (1, 0)];
 
 /// Shows atoms as letters.
 pub(super) fn show((count, bits): (u8, u32), out: &mut String) {

@@ -79,7 +79,7 @@ pub enum Kind {
 const KINDS: usize = Kind::Foreign as usize + 1;
 
 impl Kind {
-    /// The header byte of the kind, with all variable bits 0; the first one in [`HEADERS`] if there are several rows.
+    /// The header byte of the kind, with all variable bits 0; the first one in the table if there are several.
     #[inline]
     pub const fn header(self) -> u8 {
         FIRST[self as usize]
@@ -113,11 +113,11 @@ pub(crate) mod extension {
 
 /// The minor version that introduced a packet; `None` if the architecture does not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Since {
+pub(crate) struct Since {
     /// ETE 1.x.
-    pub ete: Option<u8>,
+    pub(crate) ete: Option<u8>,
     /// ETMv4.x.
-    pub etm: Option<u8>,
+    pub(crate) etm: Option<u8>,
 }
 
 const BOTH: Since = Since { ete: Some(0), etm: Some(0) };
@@ -126,19 +126,19 @@ const ETM: Since = Since { ete: None, etm: Some(0) };
 
 /// One row of the header table.
 #[derive(Clone, Copy, Debug)]
-pub struct Header {
+pub(crate) struct Header {
     /// Fixed bits of the header byte.
-    pub mask: u8,
+    pub(crate) mask: u8,
     /// Value of the fixed bits.
-    pub value: u8,
+    pub(crate) value: u8,
     /// The packet that the byte opens.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// The packet's name in text output.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The section that describes the packet.
-    pub section: &'static str,
+    pub(crate) section: &'static str,
     /// The versions that have the packet.
-    pub since: Since,
+    pub(crate) since: Since,
 }
 
 impl Header {
@@ -161,12 +161,12 @@ impl Header {
     }
 
     /// True if this row describes `byte`.
-    pub const fn matches(&self, byte: u8) -> bool {
+    pub(crate) const fn matches(&self, byte: u8) -> bool {
         byte & self.mask == self.value
     }
 
     /// True if `dialect` has the packet.
-    pub const fn exists_in(&self, dialect: &Dialect) -> bool {
+    pub(crate) const fn exists_in(&self, dialect: &Dialect) -> bool {
         let since = if dialect.ete { self.since.ete } else { self.since.etm };
         match since {
             Some(minor) => dialect.minor >= minor,
@@ -177,7 +177,7 @@ impl Header {
 
 /// K10.5.2.2, in the order of the encodings; narrower where the printed patterns overlap.
 #[rustfmt::skip]
-pub const HEADERS: &[Header] = &{
+pub(crate) const HEADERS: &[Header] = &{
     use Kind::*;
     [
     Header::new("00000000", Extension,         "Extension",          "K10.5.2.3",  BOTH),
@@ -279,7 +279,7 @@ const ROWS: [u8; 256] = {
 };
 
 /// The row that describes a header byte.
-pub fn header(byte: u8) -> Option<&'static Header> {
+pub(crate) fn header(byte: u8) -> Option<&'static Header> {
     HEADERS.get(usize::from(ROWS[usize::from(byte)]))
 }
 

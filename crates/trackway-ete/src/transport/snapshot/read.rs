@@ -15,7 +15,7 @@ use crate::profile::Profile;
 use crate::transport::input::TraceSource;
 
 /// The file that makes a folder a snapshot.
-pub const SNAPSHOT_INI: &str = "snapshot.ini";
+pub(crate) const SNAPSHOT_INI: &str = "snapshot.ini";
 
 /// The description of a snapshot folder.
 #[derive(Clone, Debug, Default)]
