@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes count.bin, the raw code of count.S. Needs gcc-aarch64-linux-gnu.
+# Builds count.bin, the raw code of count.S. Needs gcc-aarch64-linux-gnu.
 set -e
 cd "$(dirname "$0")"
 aarch64-linux-gnu-gcc -c -o count.o count.S

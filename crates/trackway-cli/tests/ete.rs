@@ -21,10 +21,10 @@ fn golden(name: &str, args: &[&str]) {
 
 #[test]
 fn our_snapshot_in_every_shape() {
-    golden("expected.raw", &["dump", "--raw"]);
-    golden("expected.events", &["dump", "--as", "events", "--show-withdrawn"]);
-    golden("expected.runs", &["dump", "--as", "runs"]);
-    golden("expected.pcs", &["dump", "--as", "pcs"]);
+    golden("expect.items", &["dump", "--raw"]);
+    golden("expect.events", &["dump", "--as", "events", "--show-withdrawn"]);
+    golden("expect.runs", &["dump", "--as", "runs"]);
+    golden("expect.pcs", &["dump", "--as", "pcs"]);
 }
 
 #[test]

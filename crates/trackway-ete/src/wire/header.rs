@@ -17,7 +17,7 @@ pub(crate) type Field<T> = std::result::Result<T, Fault>;
 pub enum Kind {
     /// Not a packet of this dialect.
     Reserved,
-    /// Alignment Sync, Discard or Overflow, by the second byte ([`extension`]).
+    /// Alignment Sync, Discard or Overflow, by the second byte.
     Extension,
     /// Trace Info.
     TraceInfo,
