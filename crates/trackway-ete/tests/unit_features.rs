@@ -232,7 +232,7 @@ fn events(process: &mut Process, count: usize) -> (Vec<Batch>, Meta) {
         }
         batches.push(batch);
     }
-    (batches, Meta::new(FormatId::new("stf"), Isa::A64))
+    (batches, Meta::new(FormatId::new("test"), Isa::A64))
 }
 
 fn with_model(configr: u64, max_spec: u32, model: Model) -> EncodeConfig {
@@ -426,7 +426,7 @@ fn several_cores_in_frames() {
     let images: Vec<_> = bases.iter().map(|base| image_at(&[*base])).collect();
     for framing in [Framing::Raw, Framing::Coresight, Framing::Dstream] {
         let mut processes = bases.map(|base| Process::new(base, 1));
-        let mut meta = Meta::new(FormatId::new("stf"), Isa::A64);
+        let mut meta = Meta::new(FormatId::new("test"), Isa::A64);
         meta.sources = vec!["a".into(), "b".into(), "c".into()];
         let settings = EncodeConfig { framing, ..EncodeConfig::default() };
         let ids = (0..3).map(|n| settings.unit(n).registers.get("TRCTRACEIDR") as u8).collect();

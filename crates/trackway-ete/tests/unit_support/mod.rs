@@ -193,7 +193,7 @@ pub(crate) fn program(name: &'static str, isa: Isa) -> Program {
             pc += u64::from(length);
         }
     }
-    let meta = Meta::new(FormatId::new("stf"), isa);
+    let meta = Meta::new(FormatId::new("test"), isa);
     Program { name, image: Arc::new(image), meta, batches: vec![batch], pcs }
 }
 

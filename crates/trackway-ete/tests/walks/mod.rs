@@ -295,7 +295,7 @@ pub(crate) fn walk(program: &Program, seed: u64, habits: Habits) -> Walk {
         transaction: None,
     };
     walker.tell_context();
-    let meta = Meta::new(FormatId::new("stf"), program.pieces[start.0].isa);
+    let meta = Meta::new(FormatId::new("test"), program.pieces[start.0].isa);
     let mut batches = Vec::new();
     for n in 0..habits.steps {
         walker.step();
