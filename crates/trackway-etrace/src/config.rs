@@ -94,7 +94,7 @@ trackway_format::settings! { serde;
         #[serde(with = "values", skip_serializing_if = "Option::is_none")]
         pub privilege: Option<Privilege> = "\"m\"",
         /// Only interrupts (true) or exceptions (false).
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         pub interrupt: Option<bool> = "true",
         /// Only this cause.
         #[serde(with = "values", skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,6 @@ trackway_format::settings! { serde;
         #[serde(with = "values")]
         pub base: u64 = "0x8000_0100",
         /// Interrupts lead to the base plus four times the cause.
-        #[serde(with = "values")]
         pub vectored: bool = "false",
     }
 }

@@ -1,7 +1,10 @@
 //! The optional modes (3.2, table 2.2) and their bits in the support packet (6.5).
 
+use serde::{Deserialize, Serialize};
+
 /// An optional mode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Sequentially inferable jumps are not reported (3.2.4).
     Sijump,
@@ -42,9 +45,6 @@ impl Mode {
         Mode::NoData,
     ];
 
-    /// Modes that only a support packet has.
-    const OTHERS: [Mode; 4] = [Mode::DeltaAddress, Mode::DataFullAddress, Mode::DataFullData, Mode::Reserved];
-
     /// Its name in settings files.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -61,14 +61,6 @@ impl Mode {
             Mode::DeltaAddress => "delta_address",
             Mode::Reserved => "reserved",
         }
-    }
-}
-
-impl std::str::FromStr for Mode {
-    type Err = ();
-
-    fn from_str(name: &str) -> Result<Self, ()> {
-        Self::ALL.into_iter().chain(Self::OTHERS).find(|mode| mode.as_str() == name).ok_or(())
     }
 }
 

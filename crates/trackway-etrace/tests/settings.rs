@@ -192,10 +192,10 @@ fn errors_name_the_key() {
         ("[encoder]\nstamp = true", "encoder.stamp", "stamps"),
         ("[encoder]\nprivilege = 'h'", "encoder.privilege", "vs"),
         ("[data]\norder = 'x'", "data.order", "retired"),
-        ("[data]\nlatency = -1", "data.latency", "out of range"),
+        ("[data]\nlatency = -1", "data.latency", "expected u32"),
         ("[[image]]\naddress = 1", "image", "path"),
         ("[[trap_vector]]\nbase = 'q'", "trap_vector", "hexadecimal"),
-        ("[[comparator]]\np_input = 4", "comparator", "not below 4"),
+        ("[[comparator]]\np_input = 4", "comparator", "expected iaddr"),
         ("[[filter]]\ndsize = [8]", "filter", "not below 8"),
         ("ifilters = [0]", "ifilters", "does not exist"),
     ] {

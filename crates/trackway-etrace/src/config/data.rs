@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, values};
+use super::ConfigError;
 
 /// Data compression that an encoder offers, or uses (7.1.3, table 2.2 `DataCompress`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -59,16 +59,13 @@ trackway_format::settings! { serde;
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct DataConfig {
         /// The trace has data packets. True unless written otherwise.
-        #[serde(with = "values", default = "yes", skip_serializing)]
+        #[serde(default = "yes", skip_serializing)]
         pub enable: bool = "true",
         /// Loads and atomics come in two phases (4.3).
-        #[serde(with = "values")]
         pub split: bool = "false",
         /// Atomics are traced as such, and not as a load and a store.
-        #[serde(with = "values")]
         pub atomics: bool = "true",
         /// CSR accesses are traced.
-        #[serde(with = "values")]
         pub csrs: bool = "true",
         /// Compression that the encoder has (off, xor, difference, both): with both, `diff` has 2 bits where it
         /// describes data alone.
@@ -76,22 +73,18 @@ trackway_format::settings! { serde;
         /// Compression that the encoder uses (table 2.2, `DataCompress`): off, xor, difference or both.
         pub compress: Compress = "\"both\"",
         /// The draft's size field is as wide as its tables say, and not as its text says.
-        #[serde(with = "values")]
         pub size_by_table: bool = "false",
         /// Bits of the subtype in table 7.13, which prints 3 and lists codes of 2.
-        #[serde(with = "values")]
         pub csr_subtype_width: u32 = "3",
         /// CSR packets with an address only say whether it is a difference (table 7.13).
-        #[serde(with = "values")]
         pub csr_address_diff: bool = "false",
         /// Source id of data packets, where that distinguishes them from instruction packets.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         pub source: Option<u32> = "1",
         /// Where data packets lie between instruction packets: loose or retired.
         pub order: Order = "\"loose\"",
         /// Split loads: the most accesses that retire before the data of a load arrive. The encoder of events makes
         /// this number up.
-        #[serde(with = "values")]
         pub latency: u32 = "0",
     }
 }

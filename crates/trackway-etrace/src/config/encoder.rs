@@ -32,45 +32,34 @@ trackway_format::settings! { serde;
     #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
     pub struct EncoderConfig {
         /// Nothing in the trace is ambiguous; otherwise it is what hardware would send.
-        #[serde(with = "values")]
         pub exact: bool = "true",
         /// Unit of the interval between synchronisations: off, packets, cycles or halfwords.
         pub resync_mode: ResyncMode = "\"packets\"",
         /// The interval is `2^(resync_max + 4)` (table 2.1).
-        #[serde(with = "values")]
         pub resync_max: u32 = "6",
         /// An interval that is not a power of two, instead of `resync_max`.
         #[serde(with = "values", skip_serializing_if = "Option::is_none")]
         pub resync_interval: Option<u64> = "1024",
         /// Send the shorter of formats 0/1 and 1 or 2 (6.8).
-        #[serde(with = "values")]
         pub shortest: bool = "true",
         /// Drop bytes that sign extension restores.
-        #[serde(with = "values")]
         pub compress: bool = "true",
         /// Most instructions that retire in a block; 0: no limit.
-        #[serde(with = "values")]
         pub block: u32 = "0",
         /// Privilege before the first context event: u, s, m, d, vu or vs.
         #[serde(with = "values")]
         pub privilege: Privilege = "\"m\"",
         /// Source id of the packets.
-        #[serde(with = "values")]
         pub source: u32 = "0",
         /// Put a time stamp on packets, where the framing has room for one.
-        #[serde(with = "values")]
         pub stamps: bool = "false",
         /// Most bytes that wait for transport; 0: no limit.
-        #[serde(with = "values")]
         pub buffer: u32 = "0",
         /// Bytes that transport takes per cycle, in 1/256.
-        #[serde(with = "values")]
         pub drain: u32 = "256",
         /// Stall the core where the buffer is full, instead of losing trace.
-        #[serde(with = "values")]
         pub stall: bool = "false",
         /// Largest number of predicted branches that a packet reports, less 31 (`branch_count`).
-        #[serde(with = "values")]
         pub branch_count_max: u32 = "4294967295",
     }
 }

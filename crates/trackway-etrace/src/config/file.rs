@@ -5,7 +5,7 @@ use toml::{Table, Value};
 use trackway_format::{Key, Sample};
 
 use super::filter::{ComparatorKeys, FilterKeys};
-use super::values::{self, Bits, Setting};
+use super::values::{self, FilterBits};
 use super::{Config, ConfigError, DataConfig, EncoderConfig, FilterConfig, ImageRule, TrapVector};
 use crate::dialect::Dialect;
 use crate::modes::{Mode, SupportLayout};
@@ -17,59 +17,53 @@ trackway_format::settings! { serde;
     #[derive(Debug, Default, serde::Serialize)]
     struct File {
         /// The ELF file that ran, or a list of them; relative to this file.
-        #[serde(with = "values", skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         program: Vec<String> = "[\"program.elf\"]",
         /// Version of the specification: v2 or draft-1.1.1. It sets the defaults of the parameters.
         dialect: Dialect = "\"v2\"",
         /// How packets are wrapped: smi, reference-raw (the same), encap, ultrasoc, atb or bare.
         framing: FramingName = "\"smi\"",
         /// encap: bits of the source id; ultrasoc: bits of the index.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         srcid_width: Option<u32> = "0",
         /// encap: bits of the packet type.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         type_width: Option<u32> = "0",
         /// encap: bytes of the time stamp.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         timestamp_bytes: Option<u32> = "0",
         /// atb: packets start at multiples of this many bytes.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         align: Option<u32> = "1",
         /// bare: the payloads' lengths in bytes, as a list, or a file with them in decimal.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         lengths: Option<Lengths> = "\"trace.lengths\"",
         /// Packets never cross multiples of this many bytes; 0: they may.
-        #[serde(with = "values", skip_serializing_if = "is_zero")]
+        #[serde(skip_serializing_if = "is_zero")]
         block_size: u32 = "0",
         /// Layout of the support packet: reference, pulp or all. The next four keys change parts of it.
         #[serde(skip_serializing)]
         support_layout: Option<String> = "\"reference\"",
         /// Bits of `encoder_mode` in the support packet.
-        #[serde(with = "values")]
         encoder_mode_width: Option<u32> = "1",
         /// Modes in `ioptions` of the support packet, bit 0 first.
-        #[serde(with = "values")]
         ioptions: Option<Vec<Mode>> = "[\"implicit_return\", \"implicit_exception\", \"full_address\", \"jump_target_cache\", \"branch_prediction\"]",
         /// Bits of `doptions` in the support packet.
-        #[serde(with = "values")]
         doptions_width: Option<u32> = "4",
         /// Modes in `doptions` of the support packet, bit 0 first.
-        #[serde(with = "values")]
         doptions: Option<Vec<Mode>> = "[\"no_address\", \"no_data\", \"data_full_address\", \"data_full_data\"]",
         /// Modes that are on before the first support packet.
-        #[serde(with = "values")]
-        options: Vec<Mode> = "[]",
+        options: Vec<Mode> = "[\"full_address\"]",
         /// The call counter reaches 2^n, and not 2^n - 1.
-        #[serde(with = "values")]
         call_counter_full: bool = "false",
         /// Link registers that make calls and returns: x1-x5 or x1.
         calls: Calls = "\"x1-x5\"",
         /// Filters that qualify instruction trace, by number; none: all instructions are traced.
-        #[serde(with = "values", skip_serializing_if = "is_none")]
-        ifilters: Bits<16> = "[]",
+        #[serde(skip_serializing_if = "is_none")]
+        ifilters: FilterBits = "[]",
         /// Filters that qualify data trace, by number; none: all accesses are traced.
-        #[serde(with = "values", skip_serializing_if = "is_none")]
-        dfilters: Bits<16> = "[]",
+        #[serde(skip_serializing_if = "is_none")]
+        dfilters: FilterBits = "[]",
         /// Code that only some contexts see.
         image: Vec<ImageRule> = (Tables ImageRule::KEYS),
         /// Where traps lead, for implicit exceptions.
@@ -110,7 +104,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-fn is_none(bits: &Bits<16>) -> bool {
+fn is_none(bits: &FilterBits) -> bool {
     bits.0 == 0
 }
 
@@ -135,26 +129,11 @@ enum Calls {
     X1,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(untagged)]
 enum Lengths {
     Path(String),
     List(Vec<u32>),
-}
-
-impl Setting for Lengths {
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::String(path) => Ok(Lengths::Path(path.clone())),
-            _ => Vec::read(value).map(Lengths::List),
-        }
-    }
-
-    fn write(&self) -> Value {
-        match self {
-            Lengths::Path(path) => Value::String(path.clone()),
-            Lengths::List(lengths) => lengths.write(),
-        }
-    }
 }
 
 impl File {
@@ -234,8 +213,8 @@ impl File {
         config.filters = FilterConfig {
             comparators: self.comparator.into_iter().map(Into::into).collect(),
             filters: self.filter.into_iter().map(Into::into).collect(),
-            ifilters: self.ifilters.0 as u16,
-            dfilters: self.dfilters.0 as u16,
+            ifilters: self.ifilters.0,
+            dfilters: self.dfilters.0,
         };
         Ok(config)
     }
@@ -256,8 +235,8 @@ impl From<&Config> for File {
             options: Mode::ALL.into_iter().filter(|mode| config.options.get(*mode)).collect(),
             call_counter_full: config.call_counter_full,
             calls: if config.calls_x1_only { Calls::X1 } else { Calls::X1AndX5 },
-            ifilters: Bits(filters.ifilters.into()),
-            dfilters: Bits(filters.dfilters.into()),
+            ifilters: FilterBits(filters.ifilters),
+            dfilters: FilterBits(filters.dfilters),
             image: config.images.clone(),
             trap_vector: config.trap_vectors.clone(),
             data: config.data.enable.then(|| config.data.clone()),
@@ -296,17 +275,22 @@ impl Config {
 
     /// Reads a section with the keys of E-Trace. The result is checked.
     pub(crate) fn from_section(mut section: Table) -> Result<Config, ConfigError> {
+        values::normalise(&mut section, &KEYS);
         let mut given = Vec::new();
         section.retain(|key, value| {
             let parameter = Params::by_name(key);
-            given.extend(parameter.map(|parameter| (parameter, u32::read(value))));
+            given.extend(parameter.map(|parameter| (parameter, value.clone())));
             parameter.is_none()
         });
         let file: File = section.try_into()?;
         let mut params = Params::new(file.dialect);
         for (parameter, value) in given {
-            let value = value.map_err(|reason| ConfigError::new(parameter.name, reason))?;
-            parameter.set(&mut params, value);
+            let number = value
+                .as_integer()
+                .ok_or("expected a number".to_string())
+                .and_then(|number| u32::try_from(number).map_err(|_| format!("{number} is out of range")));
+            let number = number.map_err(|reason| ConfigError::new(parameter.name, reason))?;
+            parameter.set(&mut params, number);
         }
         let config = file.into_config(params)?;
         config.check()?;

@@ -1,7 +1,9 @@
 //! Settings of filters: `ifilters`, `dfilters`, `[[comparator]]`, `[[filter]]`.
 
 use super::ConfigError;
-use super::values::{self, Bits, DtypeBits, FunctionCode, InputCode, MatchModeCode, PrivilegeBits};
+use super::values::{
+    self, CauseBits, DtypeBits, FunctionCode, InputCode, MatchModeCode, PrivilegeBits, SizeBits,
+};
 use crate::params::Params;
 use crate::registers::{Comparator, Filter, input};
 
@@ -23,19 +25,14 @@ trackway_format::settings! { serde;
     #[derive(Debug, serde::Serialize)]
     pub(super) struct ComparatorKeys {
         /// Input of the primary comparison: iaddr, context, tval or daddr.
-        #[serde(with = "values")]
         p_input: InputCode = "\"iaddr\"",
         /// Input of the secondary comparison.
-        #[serde(with = "values")]
         s_input: InputCode = "\"iaddr\"",
         /// Primary comparison: ==, !=, <, <=, >, >= or always.
-        #[serde(with = "values")]
         p_function: FunctionCode = "\">=\"",
         /// Secondary comparison; `mask` makes `s_match` a mask for the primary one.
-        #[serde(with = "values")]
         s_function: FunctionCode = "\"<\"",
         /// How the comparisons combine: p, p && s, !(p && s) or latch.
-        #[serde(with = "values")]
         match_mode: MatchModeCode = "\"p && s\"",
         /// Value of the primary comparison.
         #[serde(with = "values")]
@@ -44,10 +41,8 @@ trackway_format::settings! { serde;
         #[serde(with = "values")]
         s_match: u64 = "0x8000_1000",
         /// Report the address where the primary comparison of `iaddr` matches.
-        #[serde(with = "values")]
         p_notify: bool = "false",
         /// Report the address where the secondary comparison of `iaddr` matches.
-        #[serde(with = "values")]
         s_notify: bool = "false",
     }
 }
@@ -95,38 +90,37 @@ trackway_format::settings! { serde;
     #[derive(Debug, serde::Serialize)]
     pub(super) struct FilterKeys {
         /// False: the filter never matches.
-        #[serde(with = "values")]
         enable: bool = "true",
         /// A comparator, by number.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         comp1: Option<u8> = "0",
         /// A comparator, by number.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         comp2: Option<u8> = "0",
         /// A comparator, by number.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         comp3: Option<u8> = "0",
         /// Privileges.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         privilege: Option<PrivilegeBits> = "[\"u\"]",
         /// Causes of traps: everything from such a trap to the return from it.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-        ecause: Option<Bits<32>> = "[2, 8]",
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ecause: Option<CauseBits> = "[2, 8]",
         /// Interrupts (true) or exceptions: everything from such a trap to the return from it.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         interrupt: Option<bool> = "false",
         /// Implementation-defined inputs that count.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         impdef_mask: Option<u32> = "0xff",
         /// Value that those inputs must have.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         impdef_value: Option<u32> = "0",
         /// Types of data accesses.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         dtype: Option<DtypeBits> = "[\"store\"]",
         /// Logarithms of the sizes of data accesses.
-        #[serde(with = "values", skip_serializing_if = "Option::is_none")]
-        dsize: Option<Bits<8>> = "[2, 3]",
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dsize: Option<SizeBits> = "[2, 3]",
     }
 }
 
@@ -144,12 +138,12 @@ impl From<&Filter> for FilterKeys {
             comp2: filter.match_comp2.then_some(filter.comp2),
             comp3: filter.match_comp3.then_some(filter.comp3),
             privilege: filter.match_privilege.then_some(PrivilegeBits(filter.match_choice_privilege)),
-            ecause: filter.match_ecause.then_some(Bits(filter.match_choice_ecause.into())),
+            ecause: filter.match_ecause.then_some(CauseBits(filter.match_choice_ecause)),
             interrupt: filter.match_interrupt.then_some(filter.match_value_interrupt),
             impdef_mask: filter.match_impdef.then_some(filter.match_mask_impdef),
             impdef_value: filter.match_impdef.then_some(filter.match_value_impdef),
             dtype: filter.match_dtype.then_some(DtypeBits(filter.match_choice_dtype)),
-            dsize: filter.match_dsize.then_some(Bits(filter.match_choice_dsize.into())),
+            dsize: filter.match_dsize.then_some(SizeBits(filter.match_choice_dsize)),
         }
     }
 }
@@ -167,7 +161,7 @@ impl From<FilterKeys> for Filter {
             match_privilege: keys.privilege.is_some(),
             match_choice_privilege: keys.privilege.unwrap_or_default().0,
             match_ecause: keys.ecause.is_some(),
-            match_choice_ecause: keys.ecause.unwrap_or_default().0 as u32,
+            match_choice_ecause: keys.ecause.unwrap_or_default().0,
             match_interrupt: keys.interrupt.is_some(),
             match_value_interrupt: keys.interrupt.unwrap_or(false),
             match_impdef: keys.impdef_mask.is_some() || keys.impdef_value.is_some(),
@@ -176,7 +170,7 @@ impl From<FilterKeys> for Filter {
             match_dtype: keys.dtype.is_some(),
             match_choice_dtype: keys.dtype.unwrap_or_default().0,
             match_dsize: keys.dsize.is_some(),
-            match_choice_dsize: keys.dsize.unwrap_or_default().0 as u8,
+            match_choice_dsize: keys.dsize.unwrap_or_default().0,
         }
     }
 }

@@ -1,20 +1,45 @@
-//! Values of settings in the forms that files have them: flags as 0 and 1, addresses as hexadecimal text, bits
-//! as lists of numbers or names.
+//! Values of settings that plain serde does not cover: numbers of 64 bits, privileges, bits as lists, codes by name.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use toml::Value;
+use toml::{Table, Value};
 use trackway_core::Privilege;
+use trackway_format::{Key, Sample};
 
-use crate::modes::Mode;
 use crate::port::{Dtype, PRIVILEGES, privilege_code, privilege_of};
 use crate::registers::{function, input, match_mode};
 
-/// A type of setting that files may write in more than one way.
+/// Brings values into the form of the key's sample: flags written as 0 and 1, numbers written as flags, and lists of
+/// one item without brackets.
+pub(super) fn normalise(table: &mut Table, keys: &[Key]) {
+    for (name, value) in table.iter_mut() {
+        let Some(key) = keys.iter().find(|key| key.name == name) else { continue };
+        match (key.sample, &mut *value) {
+            (Sample::Table(keys), Value::Table(table)) => normalise(table, keys),
+            (Sample::Tables(keys), Value::Array(items)) => {
+                items.iter_mut().filter_map(Value::as_table_mut).for_each(|table| normalise(table, keys));
+            }
+            (Sample::Value("true" | "false"), Value::Integer(n @ (0 | 1))) => {
+                *value = Value::Boolean(*n == 1)
+            }
+            (Sample::Value(sample), Value::Boolean(on))
+                if sample.starts_with(|c: char| c.is_ascii_digit()) =>
+            {
+                *value = Value::Integer((*on).into());
+            }
+            (Sample::Value(sample), Value::String(_)) if sample.starts_with("[\"") => {
+                *value = Value::Array(vec![value.clone()]);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A type of setting with a text form of its own.
 pub(super) trait Setting: Sized {
-    /// Reads any of the forms; `Err` says what is expected.
+    /// Reads a value; `Err` says what is expected.
     fn read(value: &Value) -> Result<Self, String>;
 
-    /// The form that is written.
+    /// The value that is written.
     fn write(&self) -> Value;
 }
 
@@ -26,46 +51,6 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Setting>(from: D) -> Res
 /// For `#[serde(with = "values")]`.
 pub(super) fn serialize<S: Serializer, T: Setting>(value: &T, to: S) -> Result<S::Ok, S::Error> {
     value.write().serialize(to)
-}
-
-impl Setting for bool {
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Boolean(on) => Ok(*on),
-            Value::Integer(n @ (0 | 1)) => Ok(*n == 1),
-            _ => Err("expected true or false".into()),
-        }
-    }
-
-    fn write(&self) -> Value {
-        Value::Boolean(*self)
-    }
-}
-
-impl Setting for u32 {
-    /// Parameters of one bit are written as numbers and as flags.
-    fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Integer(n) => u32::try_from(*n).map_err(|_| format!("{n} is out of range")),
-            Value::Boolean(on) => Ok(u32::from(*on)),
-            _ => Err("expected a number".into()),
-        }
-    }
-
-    fn write(&self) -> Value {
-        Value::Integer((*self).into())
-    }
-}
-
-impl Setting for u8 {
-    fn read(value: &Value) -> Result<Self, String> {
-        let number = u32::read(value)?;
-        u8::try_from(number).map_err(|_| format!("{number} is out of range"))
-    }
-
-    fn write(&self) -> Value {
-        Value::Integer((*self).into())
-    }
 }
 
 impl Setting for u64 {
@@ -84,42 +69,17 @@ impl Setting for u64 {
     }
 }
 
-impl Setting for String {
-    fn read(value: &Value) -> Result<Self, String> {
-        value.as_str().map(str::to_string).ok_or_else(|| "expected text".into())
-    }
-
-    fn write(&self) -> Value {
-        Value::String(self.clone())
-    }
-}
-
 impl Setting for Privilege {
     fn read(value: &Value) -> Result<Self, String> {
-        let word = String::read(value)?;
-        let known = PRIVILEGES.iter().map(|(_, privilege)| *privilege);
+        let word = value.as_str().ok_or("expected text")?;
+        let known = PRIVILEGES.iter().find(|(_, privilege)| privilege.as_str() == word);
         known
-            .into_iter()
-            .find(|privilege| privilege.as_str() == word)
+            .map(|(_, privilege)| *privilege)
             .ok_or_else(|| format!("{word:?} is not a privilege; expected u, s, m, d, vu or vs"))
     }
 
     fn write(&self) -> Value {
-        Value::String(self.as_str().to_string())
-    }
-}
-
-impl Setting for Mode {
-    fn read(value: &Value) -> Result<Self, String> {
-        let word = String::read(value)?;
-        word.parse().map_err(|()| {
-            let known: Vec<_> = Mode::ALL.iter().map(|mode| mode.as_str()).collect();
-            format!("{word:?} is not a mode; expected {}", known.join(", "))
-        })
-    }
-
-    fn write(&self) -> Value {
-        Value::String(self.as_str().to_string())
+        self.as_str().into()
     }
 }
 
@@ -128,20 +88,15 @@ impl<T: Setting> Setting for Option<T> {
         T::read(value).map(Some)
     }
 
-    /// `None` is skipped by its field.
+    /// Fields skip `None`.
     fn write(&self) -> Value {
-        self.as_ref().map_or(Value::Array(Vec::new()), T::write)
+        self.as_ref().map_or(Value::Boolean(false), T::write)
     }
 }
 
-/// A list; one item need not be in brackets.
 impl<T: Setting> Setting for Vec<T> {
     fn read(value: &Value) -> Result<Self, String> {
-        match value {
-            Value::Array(items) => items.iter().map(T::read).collect(),
-            Value::String(_) => T::read(value).map(|item| vec![item]),
-            _ => Err("expected a list".into()),
-        }
+        value.as_array().ok_or("expected a list")?.iter().map(T::read).collect()
     }
 
     fn write(&self) -> Value {
@@ -149,110 +104,88 @@ impl<T: Setting> Setting for Vec<T> {
     }
 }
 
-/// Bits that are set: a number, or a list of bit numbers and names.
-fn read_bits(
-    value: &Value,
-    width: u32,
-    named: impl Fn(&Value) -> Result<u32, String>,
-) -> Result<u64, String> {
-    let Value::Array(items) = value else { return Ok(trackway_core::mask(u64::read(value)?, width)) };
+/// The bits of a mask, or of a list of bit numbers and names.
+fn read_bits(value: &Value, width: u32, named: fn(&str) -> Option<u32>) -> Result<u64, String> {
+    let items = match value {
+        Value::Array(items) => items,
+        mask => return Ok(trackway_core::mask(u64::read(mask)?, width)),
+    };
+    if let [Value::String(mask)] = &items[..]
+        && mask.starts_with("0x")
+    {
+        return read_bits(&items[0], width, named);
+    }
     items.iter().try_fold(0, |bits, item| {
-        let bit = if item.is_str() { named(item)? } else { u32::read(item)? };
+        let bit = match item {
+            Value::String(name) => named(name).ok_or_else(|| format!("{name:?} is not known"))?,
+            number => u32::try_from(u64::read(number)?).unwrap_or(u32::MAX),
+        };
         if bit < width { Ok(bits | 1 << bit) } else { Err(format!("{bit} is not below {width}")) }
     })
 }
 
-fn write_bits(bits: u64) -> Value {
-    Value::Array((0..64).filter(|bit| bits >> bit & 1 == 1).map(Value::Integer).collect())
+fn list_bits(bits: u64, written: fn(u32) -> Value) -> Value {
+    Value::Array((0..64).filter(|bit| bits >> bit & 1 == 1).map(written).collect())
 }
 
-/// A choice of numbered things below `WIDTH`, one bit each.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Bits<const WIDTH: u32>(pub(super) u64);
-
-impl<const WIDTH: u32> Setting for Bits<WIDTH> {
-    fn read(value: &Value) -> Result<Self, String> {
-        read_bits(value, WIDTH, |name| Err(format!("{name}: expected a number"))).map(Bits)
-    }
-
-    fn write(&self) -> Value {
-        write_bits(self.0)
-    }
+/// The code of a register field, by number or name.
+fn read_code(value: &Value, names: &[&str]) -> Result<u8, String> {
+    let known = match value {
+        Value::String(name) => {
+            let name = name.replace(' ', "");
+            names.iter().position(|known| known.replace(' ', "") == name)
+        }
+        number => usize::try_from(u64::read(number)?).ok().filter(|code| *code < names.len()),
+    };
+    known.map(|code| code as u8).ok_or_else(|| format!("{value} is not known; expected {}", names.join(", ")))
 }
 
-/// A choice of privileges: a bit for each code.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct PrivilegeBits(pub(super) u8);
-
-impl Setting for PrivilegeBits {
-    fn read(value: &Value) -> Result<Self, String> {
-        let code = |name: &Value| privilege_code(Privilege::read(name)?).ok_or("it has no code".to_string());
-        read_bits(value, 8, code).map(|bits| PrivilegeBits(bits as u8))
-    }
-
-    fn write(&self) -> Value {
-        let codes = (0..8).filter(|code| self.0 >> code & 1 == 1);
-        let written = |code: u32| privilege_of(code).map_or(code.write(), |privilege| privilege.write());
-        Value::Array(codes.map(written).collect())
-    }
-}
-
-/// A choice of access types: a bit for each code.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct DtypeBits(pub(super) u16);
-
-impl Setting for DtypeBits {
-    fn read(value: &Value) -> Result<Self, String> {
-        let code = |name: &Value| {
-            let name = String::read(name)?;
-            let known = (0..16).find(|code| Dtype(*code as u8).name() == name);
-            known.ok_or_else(|| format!("{name:?} is not an access type"))
-        };
-        read_bits(value, 16, code).map(|bits| DtypeBits(bits as u16))
-    }
-
-    fn write(&self) -> Value {
-        write_bits(self.0.into())
-    }
-}
-
-/// Codes of a register field, by number or name.
-macro_rules! codes {
-    ($($(#[doc = $doc:literal])* $name:ident: $names:expr;)*) => {$(
+/// Declares types of settings: `Name(type): how to read, how to write`.
+macro_rules! settings_types {
+    ($($(#[doc = $doc:literal])* $name:ident($type:ty): $read:expr, $write:expr;)*) => {$(
         $(#[doc = $doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq)]
-        pub(super) struct $name(pub(super) u8);
+        pub(super) struct $name(pub(super) $type);
 
-        impl Setting for $name {
-            fn read(value: &Value) -> Result<Self, String> {
-                read_code(value, &$names).map($name)
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                let write: fn($type) -> Value = $write;
+                write(self.0).serialize(to)
             }
+        }
 
-            fn write(&self) -> Value {
-                Value::String($names[usize::from(self.0) % $names.len()].to_string())
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let read: fn(&Value) -> Result<_, String> = $read;
+                read(&Value::deserialize(from)?).map(|value| $name(value as $type)).map_err(de::Error::custom)
             }
         }
     )*};
 }
 
-codes! {
+settings_types! {
+    /// Filters, a bit each.
+    FilterBits(u16): |value| read_bits(value, 16, |_| None), |bits| list_bits(bits.into(), Value::from);
+    /// Causes of traps, a bit each.
+    CauseBits(u32): |value| read_bits(value, 32, |_| None), |bits| list_bits(bits.into(), Value::from);
+    /// Logarithms of access sizes, a bit each.
+    SizeBits(u8): |value| read_bits(value, 8, |_| None), |bits| list_bits(bits.into(), Value::from);
+    /// Privileges, a bit for each code.
+    PrivilegeBits(u8):
+        |value| read_bits(value, 8, |name| privilege_code(Privilege::read(&name.into()).ok()?)),
+        |bits| list_bits(bits.into(), |code| privilege_of(code).map_or(code.into(), |level| level.write()));
+    /// Access types, a bit for each code.
+    DtypeBits(u16):
+        |value| read_bits(value, 16, |name| (0..16).find(|code| Dtype(*code as u8).name() == name)),
+        |bits| list_bits(bits.into(), Value::from);
     /// Input of a comparison (table 2.6).
-    InputCode: input::NAMES;
+    InputCode(u8): |value| read_code(value, &input::NAMES), |code| input::NAMES[usize::from(code & 3)].into();
     /// Function of a comparison (table 2.6).
-    FunctionCode: function::NAMES;
+    FunctionCode(u8):
+        |value| read_code(value, &function::NAMES),
+        |code| function::NAMES[usize::from(code & 7)].into();
     /// How a comparator combines its comparisons (table 2.6).
-    MatchModeCode: match_mode::NAMES;
-}
-
-fn read_code(value: &Value, names: &[&str]) -> Result<u8, String> {
-    if !value.is_str() {
-        let code = u32::read(value)?;
-        let known = u8::try_from(code).ok().filter(|code| usize::from(*code) < names.len());
-        return known.ok_or_else(|| format!("{code} is not below {}", names.len()));
-    }
-    let name = String::read(value)?.replace(' ', "");
-    let known = names.iter().position(|known| known.replace(' ', "") == name);
-    known
-        .map(|code| code as u8)
-        .ok_or_else(|| format!("{name:?} is not known; expected {}", names.join(", ")))
+    MatchModeCode(u8):
+        |value| read_code(value, &match_mode::NAMES),
+        |code| match_mode::NAMES[usize::from(code & 3)].into();
 }
