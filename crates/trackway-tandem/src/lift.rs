@@ -3,6 +3,7 @@
 //! A group has the pc after it, so an instruction's own address is the pc of the previous group. A group becomes
 //! a step with its register and memory accesses, then the trap that it took and the new privilege.
 
+mod access;
 mod group;
 mod memory;
 

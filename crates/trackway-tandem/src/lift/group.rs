@@ -4,7 +4,7 @@ use trackway_core::*;
 use trackway_isa::riscv::{self, Inst};
 use trackway_isa::{Control, Flow, Recent, flow};
 
-use super::memory::{bus, response};
+use super::access::{bus, flush, response, set};
 use crate::config::{Config, ID, Profile, Widths};
 use crate::group::Group;
 use crate::record::{Record, foreign_code, number};
@@ -320,20 +320,6 @@ impl Lifter {
     fn narrow(&self, address: u64) -> u64 {
         if self.xlen == 4 { address & 0xffff_ffff } else { address }
     }
-}
-
-/// Emits the accesses since `begun` as a state event, if there are any.
-fn flush(group: &Group, begun: Accesses, batch: &mut Batch) {
-    if let Some(accesses) = batch.end_accesses(begun)
-        && (accesses.mem_len > 0 || accesses.regs_len > 0)
-    {
-        batch.push_state(group.offset, State::Contents(accesses));
-    }
-}
-
-/// An access that sets a register.
-pub(super) fn set(reg: Reg, role: RegRole, value: u64) -> RegAccess {
-    RegAccess { reg, role, update: RegUpdate::Set, value: Value::Word(value), known: None }
 }
 
 #[cold]

@@ -3,7 +3,8 @@
 use trackway_core::*;
 use trackway_isa::riscv::{Amo, Class, Inst};
 
-use super::group::{Lifter, set};
+use super::access::{bus, response, set};
+use super::group::Lifter;
 use crate::config::Profile;
 use crate::group::Group;
 use crate::mem_op::MemOp;
@@ -139,33 +140,4 @@ fn is_own(record: &Record, view: &View) -> bool {
         }
         _ => false,
     }
-}
-
-/// The response that follows a request, if any.
-pub(super) fn response(records: &[Record], request: usize) -> Option<(u8, Option<u64>)> {
-    match records.get(request + 1) {
-        Some(Record::MemoryResponse { result, data, .. }) => Some((*result, *data)),
-        _ => None,
-    }
-}
-
-/// A memory request as an event, with the operation in the attributes.
-pub(super) fn bus(
-    address: u64,
-    op: MemOp,
-    size: u8,
-    data: u64,
-    response: Option<(u8, Option<u64>)>,
-) -> State {
-    State::Bus(Bus {
-        kind: op.kind(),
-        address,
-        size: 1 << size,
-        initiator: 0,
-        index: 0,
-        attributes: op.0.into(),
-        data: if op.sends() { Value::Word(data) } else { Value::Unknown },
-        returned: response.and_then(|(_, data)| data).map_or(Value::Unknown, Value::Word),
-        result: response.map(|(result, _)| result),
-    })
 }
