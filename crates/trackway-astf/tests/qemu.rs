@@ -74,7 +74,7 @@ fn compare(run: &Run, bytes: Vec<u8>) {
                 mem += 1;
             }
             let of_qemu = &run.mem[first..mem];
-            // STXR and STLXR: QEMU compares and swaps; the load half is no access of the instruction.
+            // STXR and STLXR: QEMU compares and swaps; the load half is not an access of the instruction.
             let exclusive = step.encoding & 0x3fe0_0000 == 0x0800_0000;
             let expected = touched(
                 of_qemu

@@ -9,6 +9,7 @@ use trackway_core::{Finding, Rule, Severity};
 
 use crate::cli::CheckArgs;
 use crate::exit::{Exit, Failure};
+use crate::open::open;
 use crate::progress::Progress;
 use crate::report::{placed, say};
 
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let Some(file) = &args.file else {
         return Err(Failure::Usage("which trace? Give FILE, or --rules FORMAT".into()));
     };
-    let mut trace = args.common.open(file)?;
+    let mut trace = open(&args.common, file)?;
     let known = trace.format().rules();
     let mut groups: BTreeMap<&'static str, Group> = BTreeMap::new();
     let mut waived = waived_rules(&args.waive, known, trace.format().title())?;

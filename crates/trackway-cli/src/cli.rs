@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use trackway::Options;
 use trackway::format::{Flag, Format, Program, Settings, Value, When};
-use trackway::{Options, Trace};
 use trackway_core::{FormatId, Isa};
 
 use crate::exit::Failure;
@@ -187,11 +187,6 @@ impl Common {
             source: self.source.clone(),
             ..Options::default()
         })
-    }
-
-    /// Opens a trace.
-    pub(crate) fn open(&self, path: &Path) -> Result<Trace, Failure> {
-        self.options()?.open(path).map_err(|error| crate::report::placed(self, path, error))
     }
 }
 

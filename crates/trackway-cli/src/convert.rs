@@ -11,6 +11,7 @@ use trackway_core::{Fate, Losses};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
+use crate::open::open;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, say};
 
@@ -21,7 +22,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if is_program(&args.input) && !same {
         return load(into, args);
     }
-    let mut trace = args.common.open(&args.input)?;
+    let mut trace = open(&args.common, &args.input)?;
     if same {
         return Err(Failure::Usage("input and output are the same file".into()));
     }

@@ -12,9 +12,9 @@ use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::{LoadError, Program, RecordOptions, Recorder, Target};
 
 use crate::cli::DemoArgs;
-use crate::dump::{View, Window};
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
+use crate::view::{View, Window};
 
 /// A program that ships with this one.
 struct Sample {

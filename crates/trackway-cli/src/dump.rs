@@ -12,14 +12,16 @@ use trackway_image::Image;
 use crate::cli::{DumpArgs, Shape};
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
+use crate::open::open;
 use crate::pcs::{Pcs, Runs};
 use crate::position::Position;
 use crate::progress::Progress;
 use crate::report::{self, exit_of, placed, print_health, say};
+use crate::view::{View, Window};
 use crate::walk::walk;
 
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
-    let mut trace = args.common.open(&args.file)?;
+    let mut trace = open(&args.common, &args.file)?;
     if args.raw {
         return items(trace, args);
     }
@@ -46,22 +48,6 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         print_health(&health, &args.common);
     }
     Ok(exit_of(&health, &args.common))
-}
-
-/// Prints events one by one, in one of the shapes.
-pub(crate) trait View {
-    /// One event; `number` is that of its first instruction. Of a run only the instructions in `window` are printed.
-    fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()>;
-
-    /// After the last event.
-    fn end(&mut self) -> std::io::Result<()>;
-}
-
-/// Instructions to show, by number: `[from, to)`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
 }
 
 fn show(

@@ -11,6 +11,7 @@ use trackway_tools::contexts::{self, Contexts};
 
 use crate::cli::InfoArgs;
 use crate::exit::{Exit, Failure};
+use crate::open::open;
 use crate::report::{self, exit_of, print_damage};
 use crate::walk::observe;
 
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
 }
 
 fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
-    let mut trace = args.common.open(path)?;
+    let mut trace = open(&args.common, path)?;
     let (meta, title) = (trace.meta().clone(), trace.format().title());
     let mut container = trace.facts();
     if let Some(compression) = trace.compression() {

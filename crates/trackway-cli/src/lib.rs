@@ -15,6 +15,7 @@ mod flags;
 mod image;
 mod info;
 mod listing;
+mod open;
 mod pages;
 mod pcs;
 mod position;
@@ -23,6 +24,7 @@ mod record;
 mod report;
 mod stats;
 mod verify;
+mod view;
 mod walk;
 
 use clap::FromArgMatches;

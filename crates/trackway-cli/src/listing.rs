@@ -9,7 +9,7 @@ use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Outcome, R
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Style;
 
-use crate::dump::{View, Window};
+use crate::view::{View, Window};
 
 /// Writes the listing.
 pub(crate) struct Listing<W> {

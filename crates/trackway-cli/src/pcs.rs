@@ -7,7 +7,7 @@ use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Meta, Outcome};
 use trackway_image::Image;
 use trackway_isa::flow;
 
-use crate::dump::{View, Window};
+use crate::view::{View, Window};
 
 /// One line per retired instruction.
 pub(crate) struct Pcs<W> {

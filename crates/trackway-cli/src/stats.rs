@@ -11,6 +11,7 @@ use trackway_tools::stats::{LINE, PAGE, Stats};
 
 use crate::cli::StatsArgs;
 use crate::exit::{Exit, Failure};
+use crate::open::open;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, print_damage};
 use crate::walk::{observe, walk};
@@ -19,7 +20,7 @@ use crate::walk::{observe, walk};
 type Group = (&'static str, Vec<(String, Json)>);
 
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    let mut trace = args.common.open(&args.file)?;
+    let mut trace = open(&args.common, &args.file)?;
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let programs = trace.programs().map_err(failed)?;
     let isa = trace.meta().isa;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     if !stats.is_exact() {
         // Some part was decoded with the wrong instruction set: once more, in order.
         stats = Stats::new(isa, &programs);
-        let mut trace = args.common.open(&args.file)?;
+        let mut trace = open(&args.common, &args.file)?;
         (health, walked) = in_order(args, &mut *trace.events().map_err(failed)?, &mut stats);
     }
     let name = |pc: u64| programs.first()?.place(pc);

@@ -12,6 +12,7 @@ use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options,
 
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
+use crate::open::open;
 use crate::report::say;
 
 /// `[verify]` in the settings.
@@ -36,7 +37,7 @@ const VIRT: [(u64, u64); 4] =
     [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
-    let mut trace = args.common.open(&args.file)?;
+    let mut trace = open(&args.common, &args.file)?;
     let isa = trace.meta().isa;
     if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
         return Err(Failure::Usage("the golden model is RISC-V only".to_string()));
@@ -94,7 +95,7 @@ fn survey(args: &VerifyArgs) -> Result<Survey, Failure> {
     if args.file.as_os_str() == "-" {
         return Ok(Survey::default());
     }
-    let mut trace = args.common.open(&args.file)?;
+    let mut trace = open(&args.common, &args.file)?;
     let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
     Ok(verify::survey(&mut *source))
 }
@@ -140,9 +141,7 @@ fn minimise(
     }
     let mut failed = None;
     let mut open = || {
-        let opened = args
-            .common
-            .open(&args.file)
+        let opened = open(&args.common, &args.file)
             .and_then(|mut trace| trace.events().map_err(|error| Failure::input(&args.file, error)));
         opened.map_err(|failure| {
             failed = Some(failure);

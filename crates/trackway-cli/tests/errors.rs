@@ -110,7 +110,10 @@ fn errors_read_well() {
     );
     assert_eq!(
         error(&["info", &folder.file("")]),
-        format!("error: {}: a folder without snapshot.ini is no trace\n", folder.file(""))
+        format!(
+            "error: {}: not a trace: ETE, Embedded Trace Extension (and ETMv4): a folder; missing: snapshot.ini\n",
+            folder.file("")
+        )
     );
     std::fs::write(&nothing, "").unwrap();
     assert_eq!(error(&["info", &nothing]), format!("error: {nothing}: it is empty\n"));
@@ -237,7 +240,7 @@ fn usage_and_unreadable() {
     assert_eq!(trackway(&["dump"]).status.code(), Some(2));
     assert_eq!(trackway(&["dump", "--as", "nothing", "x"]).status.code(), Some(2));
     assert_eq!(trackway(&["info", "/does/not/exist"]).status.code(), Some(3));
-    let output = piped(&["info", "-"], b"just some text that is no trace");
+    let output = piped(&["info", "-"], b"just some text and not a trace");
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stdout));
     assert!(
         text(&output.stderr).contains("not a trace that Trackway recognises"),

@@ -80,7 +80,9 @@ impl Format for Ete {
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
         let file = probe.file;
         if file.is_folder {
-            return file.path.as_ref().is_some_and(|path| path.join(SNAPSHOT_INI).is_file()).into();
+            let is_snapshot = file.path.as_ref().is_some_and(|path| path.join(SNAPSHOT_INI).is_file());
+            let maybe = Recognised::Maybe { why: "a folder", missing: SNAPSHOT_INI };
+            return if is_snapshot { Recognised::Yes } else { maybe };
         }
         (probe.settings.has(ID.as_str()) || starts_like_a_stream(&file.head)).into()
     }

@@ -4,22 +4,8 @@ use std::collections::HashMap;
 
 use trackway_core::Isa;
 
+use crate::style::Style;
 use crate::{arm, riscv};
-
-/// How RISC-V instructions are written; Arm has one way only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Style {
-    /// Pseudo-instructions where there is one (`ret`, `mv`, `beqz`), as objdump writes by default.
-    pub aliases: bool,
-    /// ABI names of registers (`a0`), not numbers (`x10`).
-    pub abi_names: bool,
-}
-
-impl Default for Style {
-    fn default() -> Self {
-        Self { aliases: true, abi_names: true }
-    }
-}
 
 /// How many texts are kept before the cache starts again.
 const CACHED: usize = 1 << 20;

@@ -43,12 +43,14 @@ mod disasm;
 mod memory;
 mod recent;
 pub mod riscv;
+mod style;
 
 pub use class::{Class, class};
 pub use control::{Control, Flow, Switch};
-pub use disasm::{Disassembler, Style, text};
+pub use disasm::{Disassembler, text};
 pub use memory::{Memory, memory};
 pub use recent::{Key, Recent};
+pub use style::Style;
 
 use trackway_core::Isa;
 

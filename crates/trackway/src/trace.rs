@@ -119,7 +119,7 @@ impl Options {
         };
         let Some(format) = format else {
             return Err(if file.is_folder {
-                Error::Unsupported("a folder without snapshot.ini is not a trace".into())
+                Error::Unsupported(format!("not a trace: {}", maybe.join("; ")))
             } else {
                 Error::NotRecognised { head: file.head, maybe }
             });

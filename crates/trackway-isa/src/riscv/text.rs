@@ -6,7 +6,7 @@ use trackway_core::Isa;
 
 use super::alias;
 use super::{Encoding, Inst, Operand, csr_name, length, lookup};
-use crate::Style;
+use crate::style::Style;
 
 const X_ABI: [&str; 32] = [
     "zero", "ra", "sp", "gp", "tp", "t0", "t1", "t2", "s0", "s1", "a0", "a1", "a2", "a3", "a4", "a5", "a6",
