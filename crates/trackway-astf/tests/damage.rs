@@ -115,7 +115,7 @@ fn every_truncation_delivers_the_whole_records_before_it() {
                 let at = (cut - cut % RECORD) as u64;
                 assert_eq!(error, (cut % RECORD != 0).then_some((ErrorKind::Truncated, at)), "{cut}");
             } else if cut == RECORD {
-                // No payload at all: an empty trace, of which check says that nothing is in it.
+                // No payload at all: an empty trace, which check reports as empty.
                 assert!(
                     findings(&whole[..cut]).iter().any(|found| found.rule.name == "astf.no-instructions")
                 );
@@ -127,7 +127,7 @@ fn every_truncation_delivers_the_whole_records_before_it() {
     }
 }
 
-/// A change of one byte that neither an error nor a finding tells.
+/// A change of one byte that neither an error nor a finding reveals.
 struct Unnoticed {
     at: usize,
     xor: u8,
@@ -135,13 +135,13 @@ struct Unnoticed {
     found: Vec<Record>,
 }
 
-/// Changes every byte of a form in every way; gives the changes that nothing tells, and how many were tried.
+/// Changes every byte of a form in every way; returns the undetected changes, and how many were tried.
 fn corruptions(storage: Storage) -> (Vec<Unnoticed>, usize) {
     let whole = example(storage);
     let mut tried = Tried::new();
     let (mut unnoticed, mut cases) = (Vec::new(), 0);
     for at in 0..whole.len() {
-        // What can be known without this byte and those behind it, it must not take away.
+        // Records before this byte must not be lost.
         let (before, _) = records(from_memory(&whole[..at]));
         for xor in 1..=255 {
             let mut bytes = whole.clone();
@@ -166,7 +166,7 @@ fn corruptions(storage: Storage) -> (Vec<Unnoticed>, usize) {
     (unnoticed, cases)
 }
 
-/// What compression leaves unprotected says nothing: deflate has bits that mean nothing (how hard the compressor
+/// Undetected changes are harmless: deflate has bits without a meaning (how hard the compressor
 /// tried, codes that are not used), and so has the dictionary size of a .lzma header. An .xz stream has none.
 fn every_corruption_is_noticed_but(storage: Storage, meaningless: impl Fn(usize) -> bool) {
     let expected = example_records();
@@ -200,7 +200,7 @@ fn every_corruption_of_the_zlib_example_is_noticed() {
 const FREE: [(&str, &[&str]); 7] = [
     // 0.10 is known too.
     ("Header", &["version_minor"]),
-    // Zeros behind the end of a string may belong to it.
+    // Zeros after the end of a string may belong to it.
     ("String", &["size", "string"]),
     ("String continuation", &["string"]),
     ("Timestamp", &["value0"]),

@@ -1,4 +1,4 @@
-//! The sample program without an operating system: recorded again, it gives the golden trace.
+//! The sample program without an operating system: recorded again, it is the golden trace.
 
 // The recorder is an example of its own.
 #[allow(dead_code)]
@@ -19,7 +19,7 @@ fn open(bytes: &[u8]) -> Trace {
 }
 
 #[test]
-fn the_program_gives_the_golden_trace_and_it_is_legal() {
+fn the_program_records_the_golden_trace_and_it_is_legal() {
     let elf = std::fs::read(file("programs/aarch64/levels.elf")).unwrap();
     let mut bytes = Vec::new();
     levels::record(&elf, &mut bytes).unwrap();
@@ -61,6 +61,6 @@ fn it_has_calls_faults_an_interrupt_a_suspension_and_returns() {
         [faulted(0x24), back, faulted(0), back, interrupt, back, call],
     ];
     assert_eq!(traps, expected.concat());
-    // It began at a time that was recorded already: the next one stands for it (ASTF 4.9).
+    // It began at a time that was recorded already: the next one replaces it (ASTF 4.9).
     assert_eq!((attempted, faults, slept), (6, 1, Some(49)));
 }

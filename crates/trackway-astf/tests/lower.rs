@@ -32,7 +32,7 @@ fn findings(bytes: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_astf_cannot_hold_is_in_the_ledger() {
+fn the_ledger_has_everything_that_astf_cannot_hold() {
     let mut meta = Meta::new(FormatId::new("stf"), Isa::A64);
     meta.producers.push(Producer { name: "tracer".into(), version: "1".into(), comment: String::new() });
     meta.isa_string = Some("armv9-a".to_string());
@@ -233,9 +233,9 @@ fn strings_of_any_length_are_written() {
     assert_eq!(batch.events.iter().filter(notes).count(), 1);
 }
 
-/// What a Basic trace leaves out, and times for which there is no room, are not kept.
+/// Events that a Basic trace leaves out, and times without a place, are not counted as kept.
 #[test]
-fn contexts_and_times_that_are_not_written_are_told() {
+fn contexts_and_times_that_are_not_written_are_counted() {
     let mut meta = Meta::new(FormatId::new("astf"), Isa::A64);
     meta.timestamps = true;
     let lines = "
@@ -294,9 +294,9 @@ fn a_suspension_around_an_interrupt_comes_back() {
     assert_eq!(kinds, [0x41, 0x45, 8, 1, 0x45, 5, 0x45, 1]);
 }
 
-/// Formats without tags tell where a tag was stored, and the instruction that it was one.
+/// Formats without tags record the address of a tag store; its encoding marks it as one.
 #[test]
-fn tag_accesses_are_told_by_their_instruction() {
+fn tag_accesses_are_known_by_their_instruction() {
     let meta = Meta::new(FormatId::new("stf"), Isa::A64);
     let lines = "
         0x0 context privilege=el0 security=non-secure

@@ -90,11 +90,11 @@ fn what_the_level_does_not_allow_is_refused() {
     assert_eq!(rule(basic.context(unsupported).unwrap_err()), "astf.unsupported-in-basic");
     basic.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
     assert_eq!(rule(basic.instruction(0x1004, NOP, Completion::Next, &[]).unwrap_err()), "astf.single-el");
-    // After a refusal the trace goes on.
+    // The trace continues after a refusal.
     basic.context(Context::default()).unwrap();
     basic.instruction(0x2000, NOP, Completion::Next, &[]).unwrap();
     let bytes: Vec<u8> = basic.finish().unwrap();
-    assert_eq!(findings(bytes), [], "a Context stands at the break");
+    assert_eq!(findings(bytes), [], "a Context marks the break");
 
     let mut plus = Producer::create(Vec::new(), Level::BasicPlus, false, &config()).unwrap();
     plus.context(Context::default()).unwrap();
@@ -160,7 +160,7 @@ fn a_suspension_is_two_timestamps_where_both_differ() {
     trace.timestamp(10).unwrap();
     trace.context(Context::default()).unwrap();
     trace.instruction(0x1000, 0xd503_207f, Completion::Next, &[]).unwrap(); // wfi
-    trace.suspend(10, 20).unwrap(); // begins at a time that is recorded already: the next one stands for it
+    trace.suspend(10, 20).unwrap(); // begins at a time that is recorded already: the next one replaces it
     trace.instruction(0x1004, NOP, Completion::Next, &[]).unwrap();
     trace.suspend(20, 20).unwrap(); // too short to be seen
     trace.instruction(0x1008, NOP, Completion::Next, &[]).unwrap();

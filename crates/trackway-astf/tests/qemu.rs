@@ -97,7 +97,7 @@ fn compare(run: &Run, bytes: Vec<u8>) {
 
 #[test]
 fn user_programs_are_basic_and_keep_pcs_and_accesses() {
-    // DC ZVA has no recorded address, and check says exactly that.
+    // DC ZVA has no recorded address, and check reports exactly that.
     let programs = [("bzip2", 6), ("fpmix", 0), ("lua", 2), ("minigzip", 127), ("qsortmix", 0), ("sigmt", 0)];
     for (name, without_address) in programs {
         let Some(run) = Run::corpus("aarch64", name) else { return };
@@ -127,7 +127,7 @@ fn the_bare_program_is_basic_plus() {
     assert_eq!(findings(&bytes), BTreeMap::new());
     // The last HVC turns the machine off: no handler is in the recording.
     assert!(losses.entries().any(|entry| entry == (Fate::Invented, "trap targets (0)", 1)), "{losses}");
-    // Levels and classes are not in the recording: worked out from vectors and opcodes, and the ledger says so.
+    // Levels and classes are not in the recording: derived from vectors and opcodes, and the ledger records it.
     for derived in [("privilege levels", 15), ("causes of exceptions", 8)] {
         assert!(losses.entries().any(|entry| entry == (Fate::Derived, derived.0, derived.1)), "{losses}");
     }

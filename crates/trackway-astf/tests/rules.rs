@@ -154,7 +154,7 @@ fn cases_of_levels_and_header() -> Vec<Case> {
         vec![header.into(), el(0), nop(0x1000)]
     };
     let abort = trap(TrapType::SYNCHRONOUS, 0x24);
-    // What an .xz stream looks like as a record; the good one is a record.
+    // The start of an .xz stream as a record; the good one is a record.
     let behind_header = |good: bool| {
         let xz = Record::Unknown([u64::from_le_bytes(*b"\xfd7zXZ\0\0\x04"), 0, 0, 0]);
         let first = if good { string(1).into() } else { xz };
@@ -649,7 +649,7 @@ fn a_tag_access_that_faulted_need_not_be_tagged() {
 
 #[test]
 fn only_loads_that_suppress_faults_may_have_suppressed_accesses() {
-    // LD1RB, a broadcast, stands between the gathers.
+    // LD1RB, a broadcast, is encoded between the gathers.
     let load = |is_read| Instruction { ea_size: 0, ..mem(0x8440_a020, is_read, false) };
     assert_eq!(findings(&plus(&[load(true).into()])), []);
     let found = findings(&plus(&[load(false).into()]));

@@ -27,7 +27,7 @@ fn config(storage: Storage) -> WriteConfig {
     WriteConfig { storage, preset: 1, block: 1 << 16, ..WriteConfig::default() }
 }
 
-/// A stream that gives a few bytes at a time.
+/// A stream that returns a few bytes at a time.
 struct Drip(std::io::Cursor<Vec<u8>>, usize);
 
 impl Read for Drip {
@@ -92,7 +92,7 @@ fn several_streams_and_a_gzip_wrapper_are_read() {
     let trace = Trace::open(Input::from_vec(wrapped.clone()), ReadConfig::default()).unwrap();
     assert_eq!(trace.storage, Storage::Gzip);
     assert_eq!(pcs(Input::from_vec(wrapped.clone()), 1).unwrap(), expected);
-    // From a pipe that gives one byte, or a few, at a time.
+    // From a pipe that returns one byte, or a few, at a time.
     for bytes in [padded, wrapped, raw, example(Storage::LzmaAlone), example(Storage::Zlib)] {
         for drop in [1, 2, 3, 7] {
             let stream = Drip(std::io::Cursor::new(bytes.clone()), drop);
@@ -136,7 +136,7 @@ fn flags_that_are_not_true_are_told() {
 }
 
 #[test]
-fn recompression_keeps_every_bit_and_makes_the_flags_true() {
+fn a_copy_keeps_every_bit_and_sets_the_storage_flags() {
     let mut raw = example(Storage::Raw);
     raw[6] = 0x5a; // reserved16 of the Header
     raw[5 * RECORD + 1] = 0xfc; // reserved bits of the first instruction
@@ -306,12 +306,12 @@ fn a_damaged_block_is_stepped_over() {
         }
         assert_eq!(gaps, 1);
         assert!((17_000..20_000).contains(&steps), "{steps}");
-        assert_eq!(last, Some(0x1000 + 4 * 19_999), "the blocks behind it are there");
+        assert_eq!(last, Some(0x1000 + 4 * 19_999), "the blocks after it are there");
     }
 }
 
 #[test]
-fn checking_and_copying_go_on_behind_a_damaged_block() {
+fn checking_and_copying_continue_after_a_damaged_block() {
     let mut bytes = trace(20_000, &config(Storage::Xz));
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
@@ -502,11 +502,11 @@ fn items_are_sought_past_damage_and_stopped_by_it() {
     bytes[middle] ^= 0xff;
     let items = || Trace::open(Input::from_vec(bytes.clone()), ReadConfig::default()).unwrap().items();
     // Behind the damaged block: nothing of it is read.
-    let (mut behind, mut item) = (items(), Item::default());
-    assert_eq!(behind.seek(19_000).unwrap(), 19_000);
-    assert!(behind.next(&mut item).unwrap());
+    let (mut after, mut item) = (items(), Item::default());
+    assert_eq!(after.seek(19_000).unwrap(), 19_000);
+    assert!(after.next(&mut item).unwrap());
     assert_eq!(item.offset, 19_000 * RECORD as u64);
-    // Into it: the error comes with `next`, at the record that cannot be read, and the blocks behind it follow.
+    // Into it: the error comes with `next`, at the record that cannot be read, and the blocks after it follow.
     let mut into = items();
     let reached = into.seek(10_200).unwrap();
     assert!((8_000..10_200).contains(&reached), "{reached}");
@@ -541,7 +541,7 @@ fn observers_see_the_same_events_for_any_number_of_threads() {
     };
     let mut source = open(&raw, 1);
     let expected = filled(&mut source);
-    assert!(expected.last().is_some_and(|line| line.starts_with("error")), "the cut is told");
+    assert!(expected.last().is_some_and(|line| line.starts_with("error")), "the cut is reported");
     let census = source.census();
     for threads in 1..5 {
         let mut source = open(&raw, threads);
