@@ -125,7 +125,7 @@ fn parts_of_astf() {
 fn parts_of_etrace() {
     for case in std::fs::read_dir(testdata("etrace")).unwrap() {
         let folder = case.unwrap().path();
-        compare_file(&folder.join("trace.bin"), Some(&folder.join("params.toml")));
+        compare_file(&folder.join("input"), Some(&folder.join("config.toml")));
     }
 }
 
