@@ -4,21 +4,14 @@ use std::path::Path;
 
 use crate::tree::{self, shown};
 
-/// Names of files in sources and in the architecture are errors, not warnings. To be set once all crates have
-/// their final files.
-const STRICT: bool = false;
-
 /// Links that lead nowhere.
 pub(crate) fn check() -> Vec<String> {
     let root = tree::root();
     let mut problems: Vec<String> = tree::files(&root, "md").iter().flat_map(|path| of_page(path)).collect();
-    let mut names = of_architecture(&root);
-    names.extend(tree::files(&root, "rs").iter().flat_map(|path| of_source(&root, path)));
-    if STRICT {
-        problems.extend(names);
-    } else if let Some(first) = names.first() {
-        eprintln!("   warning: {} names of files that do not exist, like {first}", names.len());
-    }
+    problems.extend(of_architecture(&root));
+    let readings = tree::files(&root.join("docs/spec-readings"), "md");
+    problems.extend(readings.iter().flat_map(|path| of_readings(&root, path)));
+    problems.extend(tree::files(&root, "rs").iter().flat_map(|path| of_source(&root, path)));
     problems
 }
 
@@ -32,6 +25,24 @@ fn of_architecture(root: &Path) -> Vec<String> {
         let sources = root.join("crates").join(name).join("src");
         let missing = codes.filter(|file| file.ends_with(".rs") && !sources.join(file).is_file());
         problems.extend(missing.map(|file| format!("docs/ARCHITECTURE.md: {name} has no {file}")));
+    }
+    problems
+}
+
+/// The last cell of a row of the readings names tests, in the folder of the format's crate or from the root on.
+fn of_readings(root: &Path, path: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let format = path.file_stem().unwrap_or_default().to_string_lossy();
+    let tests = root.join(format!("crates/trackway-{format}/tests"));
+    let mut problems = Vec::new();
+    for (n, line) in text.lines().enumerate().filter(|(_, line)| line.starts_with("| ")) {
+        let last = line.trim_end_matches([' ', '|']).rsplit(" | ").next().unwrap_or_default();
+        for file in last.split('`').skip(1).step_by(2).filter(|file| file.ends_with(".rs")) {
+            let folder = if file.contains('/') { root } else { &tests };
+            if !folder.join(file).is_file() {
+                problems.push(format!("{}:{}: no test {file}", shown(path), n + 1));
+            }
+        }
     }
     problems
 }
@@ -90,9 +101,13 @@ mod tests {
             ("docs/design/a.md", ""),
             ("crates/trackway-stf/src/open.rs", ""),
             ("x.rs", source),
+            ("crates/trackway-stf/tests/a.rs", ""),
+            ("docs/spec-readings/stf.md", "| 4.1 | `c.rs` | why | `a.rs` |\n| 4.2 | x | why | `b.rs` |\n"),
         ];
         let scratch = Scratch::new("names", &files);
         assert_eq!(of_architecture(&scratch.0), ["docs/ARCHITECTURE.md: trackway-stf has no lift.rs"]);
+        let found = of_readings(&scratch.0, &scratch.0.join("docs/spec-readings/stf.md"));
+        assert!(found.len() == 1 && found[0].ends_with("stf.md:2: no test b.rs"), "{found:?}");
         let found = of_source(&scratch.0, &scratch.0.join("x.rs"));
         assert!(found.len() == 1 && found[0].ends_with("x.rs:1: no file docs/design/b.md"), "{found:?}");
     }
