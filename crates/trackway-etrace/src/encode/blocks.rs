@@ -265,28 +265,16 @@ impl BlockBuilder {
             };
             let (mut last, mut end) = (block.last, block.end);
             if block.end > run.end {
-                // The run ends inside the block; its last instruction has two or four bytes.
+                // The run ends inside the block.
                 end = run.end;
-                let narrow = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(2)));
-                let wide = self.image.as_mut().and_then(|image| image.position(at, end.wrapping_sub(4)));
-                last = match (narrow, wide) {
-                    (Some(n), Some(w)) if n == w + 1 => end - 2,
-                    (_, Some(_)) => end - 4,
-                    _ => end.wrapping_sub(2),
-                };
+                last = self.last_before(at, end);
             }
             let is_last = end == run.end;
             let Some(encoding) = self.fetch(last) else { return self.interrupt_flow(encoder) };
             let attempted = is_last && run.attempted;
             if attempted && last > at {
                 // The instructions before it retire.
-                let before = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(2)));
-                let wide = self.image.as_mut().and_then(|image| image.position(at, last.wrapping_sub(4)));
-                let previous = match (before, wide) {
-                    (Some(n), Some(w)) if n == w + 1 => last - 2,
-                    (_, Some(_)) => last - 4,
-                    _ => last.wrapping_sub(2),
-                };
+                let previous = self.last_before(at, last);
                 if let Some(encoding) = self.fetch(previous) {
                     self.instruction(at, previous, encoding, None, false, None, encoder);
                 }
@@ -297,6 +285,16 @@ impl BlockBuilder {
             let recorded = is_last.then_some(Recorded { batch, accesses });
             self.instruction(at, last, encoding, taken, attempted, recorded, encoder);
             at = end;
+        }
+    }
+
+    /// The instruction that ends at `end`, of two or four bytes, in the straight run from `start`.
+    fn last_before(&mut self, start: u64, end: u64) -> u64 {
+        let mut position = |at| self.image.as_mut().and_then(|image| image.position(start, at));
+        match (position(end.wrapping_sub(2)), position(end.wrapping_sub(4))) {
+            (Some(narrow), Some(wide)) if narrow == wide + 1 => end - 2,
+            (_, Some(_)) => end - 4,
+            _ => end.wrapping_sub(2),
         }
     }
 

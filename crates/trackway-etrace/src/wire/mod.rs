@@ -11,5 +11,5 @@ mod write;
 pub use bits::Payload;
 pub use read::{Content, Item, Reader};
 pub use received::Received;
-pub use text::{Text, show_data, show_packet};
+pub use text::Text;
 pub use write::Writer;

@@ -82,7 +82,7 @@ impl Items for Text {
 
 /// Fields in wire order: `name=value`, addresses, maps, times, contexts and counts in hex; `NOTIFY`, `UPDISCON`
 /// and `IRREPORT` where the bit is set, that is, differs from the one before.
-pub fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
+fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
     let reported = match packet {
         Packet::Address(reported) => Some(*reported),
         Packet::Branches(packet) if packet.branches != 0 => Some(packet.reported),
@@ -116,7 +116,7 @@ pub fn show_packet(packet: &Packet, layout: &Layout, out: &mut String) {
 }
 
 /// Fields in wire order, numbers in hex but for codes and lengths; an atomic's or CSR's operation by name.
-pub fn show_data(packet: &data::Packet, layout: &data::Layout, out: &mut String) {
+fn show_data(packet: &data::Packet, layout: &data::Layout, out: &mut String) {
     use data::Packet as P;
     let operation = match packet {
         P::Atomic(data::Atomic { subtype, .. }) | P::AtomicRequest(data::AtomicRequest { subtype, .. }) => {
