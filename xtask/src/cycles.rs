@@ -10,21 +10,13 @@ use std::path::{Path, PathBuf};
 use crate::tokens::{Token, tokens, without_tests};
 use crate::tree::{self, shown};
 
-/// Crates that still have cycles. To be emptied, never to grow.
-const ALLOWED: [&str; 0] = [];
-
-/// Cycles of every package that is not in [`ALLOWED`].
+/// Cycles of every package.
 pub(crate) fn check() -> Vec<String> {
-    let mut problems = Vec::new();
-    for package in tree::packages() {
+    let of_package = |package: &tree::Package| {
         let found = of_crate(&package.folder.join("src"));
-        if !ALLOWED.contains(&package.name.as_str()) {
-            problems.extend(found.into_iter().map(|cycle| format!("{}: {cycle}", package.name)));
-        } else if found.is_empty() {
-            eprintln!("   {} has no cycles: take it from ALLOWED in xtask/src/cycles.rs", package.name);
-        }
-    }
-    problems
+        found.into_iter().map(|cycle| format!("{}: {cycle}", package.name)).collect::<Vec<String>>()
+    };
+    tree::packages().iter().flat_map(of_package).collect()
 }
 
 /// A module by its names from the crate's root on.

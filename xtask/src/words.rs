@@ -45,34 +45,25 @@ const COUNTED: [&str; 15] = [
     "nobody",
 ];
 
-/// The committed limits.
+/// The committed limits: the largest count of each word.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Limits {
-    /// Phrases are errors, not warnings.
-    strict: bool,
-    /// Largest count of each word.
-    ceilings: BTreeMap<String, usize>,
-}
+struct Limits(BTreeMap<String, usize>);
 
 impl Limits {
     fn read(text: &str) -> Result<Self, String> {
         let table: toml::Table = text.parse().map_err(|error| format!("xtask/words.toml: {error}"))?;
         let ceilings = table.get("ceilings").and_then(toml::Value::as_table).into_iter().flatten();
         let number = |value: &toml::Value| value.as_integer().and_then(|n| usize::try_from(n).ok());
-        Ok(Limits {
-            strict: table.get("strict").and_then(toml::Value::as_bool).unwrap_or(true),
-            ceilings: ceilings.filter_map(|(word, value)| Some((word.clone(), number(value)?))).collect(),
-        })
+        Ok(Limits(ceilings.filter_map(|(word, value)| Some((word.clone(), number(value)?))).collect()))
     }
 
     fn write(&self) -> String {
         let mut text =
             "# Largest counts of words that our English should do without: see xtask/src/words.rs.\n\
                         # `cargo xtask words --lower` takes over counts that fell; raise none by hand.\n\n\
-                        # Phrases are errors (true) or warnings (false).\n"
+                        [ceilings]\n"
                 .to_string();
-        text += &format!("strict = {}\n\n[ceilings]\n", self.strict);
-        for (word, count) in &self.ceilings {
+        for (word, count) in &self.0 {
             text += &format!("\"{word}\" = {count}\n");
         }
         text
@@ -90,16 +81,8 @@ pub(crate) fn check() -> Vec<String> {
         Err(error) => return vec![error],
     };
     let texts = texts();
-    let phrases: Vec<String> = texts.iter().flat_map(|(path, text)| phrases(path, text)).collect();
     let mut problems = above(&limits, &counts(&texts));
-    if limits.strict {
-        problems.extend(phrases);
-    } else if !phrases.is_empty() {
-        eprintln!(
-            "   warning: {} phrases to rewrite (`strict = true` in xtask/words.toml fails)",
-            phrases.len()
-        );
-    }
+    problems.extend(texts.iter().flat_map(|(path, text)| phrases(path, text)));
     problems
 }
 
@@ -112,9 +95,9 @@ pub(crate) fn report(lower: bool) -> Result<(), String> {
     }
     let counts = counts(&texts);
     for (word, count) in &counts {
-        let ceiling = limits.ceilings.get(word).copied().unwrap_or(*count);
+        let ceiling = limits.0.get(word).copied().unwrap_or(*count);
         println!("{word:12} {count:5} of {ceiling}");
-        limits.ceilings.insert(word.clone(), ceiling.min(*count));
+        limits.0.insert(word.clone(), ceiling.min(*count));
     }
     if lower {
         std::fs::write(file(), limits.write()).map_err(|error| error.to_string())?;
@@ -162,7 +145,7 @@ fn counts(texts: &[(PathBuf, String)]) -> BTreeMap<String, usize> {
 
 fn above(limits: &Limits, counts: &BTreeMap<String, usize>) -> Vec<String> {
     let over = |(word, count): (&String, &usize)| {
-        let ceiling = limits.ceilings.get(word).copied().unwrap_or(0);
+        let ceiling = limits.0.get(word).copied().unwrap_or(0);
         (*count > ceiling).then(|| {
             format!(
                 "\"{word}\" occurs {count} times, {ceiling} at most: say it otherwise (cargo xtask words)"
@@ -200,9 +183,9 @@ mod tests {
         let texts = [(PathBuf::from("p.md"), "Told, told, retold. What stands here?".to_string())];
         let counts = counts(&texts);
         assert_eq!((counts["told"], counts["What"], counts["stands"], counts["behind"]), (2, 1, 1, 0));
-        let mut limits = Limits { strict: true, ceilings: counts.clone() };
+        let mut limits = Limits(counts.clone());
         assert_eq!(above(&limits, &counts), Vec::<String>::new());
-        limits.ceilings.insert("told".to_string(), 1);
+        limits.0.insert("told".to_string(), 1);
         assert_eq!(above(&limits, &counts).len(), 1);
         assert_eq!(Limits::read(&limits.write()), Ok(limits));
     }
