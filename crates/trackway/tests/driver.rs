@@ -1,0 +1,307 @@
+//! The one driver, held for every format in the list and for one that is not in it: any cut of the input, any number of
+//! threads, any damage, a cancelled run.
+
+#[path = "../examples/own_format.rs"]
+#[allow(dead_code, reason = "the example has a main of its own")]
+mod own_format;
+
+use std::path::{Path, PathBuf};
+
+use trackway::events::{Batch, Cancel, ErrorKind, EventKind, Gap, GapReason, SplitMix64};
+use trackway::format::{Format, Program, Settings, When, Writing};
+use trackway::io::Target;
+use trackway::{FORMATS, Options};
+use trackway_hart::machine::{Machine, MachineConfig};
+use trackway_hart::{Config, RecordOptions, Recorder};
+use trackway_testkit::lines::{Lines, at_most, filled, observed};
+
+fn formats() -> Vec<&'static dyn Format> {
+    FORMATS.iter().copied().chain([own_format::FORMAT]).collect()
+}
+
+fn file(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// A trace of one format, in a folder of its own.
+struct Sample {
+    format: &'static dyn Format,
+    folder: PathBuf,
+    path: PathBuf,
+    options: Options,
+}
+
+impl Drop for Sample {
+    fn drop(&mut self) {
+        // If it cannot be removed, it is in the system's own temporary folder.
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// A real run: its program, and its events.
+struct Run {
+    elf: PathBuf,
+    meta: trackway::events::Meta,
+    batches: Vec<Batch>,
+}
+
+/// `rv64-mix` on the golden model.
+fn riscv() -> Run {
+    let elf = file("programs/riscv/elf/rv64-mix.elf");
+    let program = trackway_hart::Program::read(&std::fs::read(&elf).unwrap()).unwrap();
+    let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
+    let mut machine = Machine::new(config, &program).unwrap();
+    machine.leave_rom();
+    let options = RecordOptions { limit: 20_000, ..RecordOptions::default() };
+    let mut recorder = Recorder::new(trackway_hart::Target::Machine(Box::new(machine)), options);
+    let meta = trackway::events::Source::meta(&recorder).clone();
+    Run { elf, meta, batches: batches(&mut recorder) }
+}
+
+/// The recorded sort, again and again.
+fn arm() -> Run {
+    let elf = file("programs/aarch64/sort.elf");
+    let mut trace = trackway::Trace::open(file("testdata/astf/sort.astf")).unwrap();
+    let once = batches(&mut *trace.events().unwrap());
+    let mut gap = Batch::default();
+    gap.push_gap(0, Gap::new(GapReason::Filtered));
+    let batches = (0..40).flat_map(|_| once.iter().chain([&gap]).cloned()).collect();
+    Run { elf, meta: trace.meta().clone(), batches }
+}
+
+fn batches(source: &mut dyn trackway::events::Source) -> Vec<Batch> {
+    let mut all = Vec::new();
+    let mut batch = Batch::default();
+    while source.fill(&mut batch).unwrap() {
+        all.push(batch.clone());
+    }
+    all
+}
+
+/// The run in `format`, if it can hold it.
+fn written(run: &Run, format: &'static dyn Format, name: &str) -> Option<Sample> {
+    let id = format.id();
+    let folder = std::env::temp_dir().join(format!("trackway-driver-{}-{name}-{id}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("trace.{}", format.extensions()[0]));
+    let program = Program { elf: vec![run.elf.display().to_string()], raw: Vec::new() };
+    let mut settings = Settings::default();
+    // Small chunks, so that there are several.
+    if let Some(flag) = format.flags().iter().find(|flag| flag.name == "chunk" && flag.when == When::Writing)
+    {
+        settings.set(id.as_str(), flag.key, 4096);
+    }
+    let options = Options { formats: formats(), program, part: Some(256), ..Options::default() };
+    let sample = Sample { format, folder, path, options };
+    let (target, program) = (Target::new(&sample.path), &sample.options.program);
+    let writing = Writing { target, settings: &settings, program, threads: 1 };
+    let mut sink = format.create(writing, &run.meta).ok()?;
+    for batch in &run.batches {
+        sink.put(batch).unwrap();
+    }
+    sink.finish().unwrap();
+    Some(sample)
+}
+
+/// A trace of every format.
+fn samples(name: &str) -> Vec<Sample> {
+    let runs = [riscv(), arm()];
+    let samples = formats().into_iter().map(|format| {
+        let found = runs.iter().find_map(|run| written(run, format, name));
+        found.unwrap_or_else(|| panic!("{} holds neither run", format.title()))
+    });
+    samples.collect()
+}
+
+impl Sample {
+    fn source(&self, threads: usize) -> trackway::Result<Box<dyn trackway::events::Source>> {
+        let options = Options { threads, ..self.options.clone() };
+        options.open(&self.path)?.events()
+    }
+
+    /// Events and errors by `fill`, then by `observe` on `threads` threads: the same lines.
+    fn lines(&self, threads: usize) -> Vec<String> {
+        match self.source(threads) {
+            Ok(mut source) if threads > 1 => observed(&mut *source),
+            Ok(mut source) => filled(&mut *source),
+            Err(error) => vec![format!("error {error}")],
+        }
+    }
+
+    /// The file that holds the packets or records: the trace, or the largest file of a folder that is not a program.
+    fn data(&self) -> PathBuf {
+        if self.path.is_file() {
+            return self.path.clone();
+        }
+        let mut trace = self.options.open(&self.path).unwrap();
+        let bytes = trace.bytes().unwrap().read_whole().unwrap();
+        let files = std::fs::read_dir(&self.path).unwrap().map(|entry| entry.unwrap().path());
+        let is_data = |path: &PathBuf| std::fs::read(path).unwrap() == (*bytes).as_ref();
+        files.into_iter().find(is_data).expect("a file of the folder holds the bytes")
+    }
+}
+
+#[test]
+fn any_number_of_threads_sees_the_same_events() {
+    for sample in samples("threads") {
+        let title = sample.format.title();
+        let serial = sample.lines(1);
+        assert!(serial.len() > 100, "{title}: {} events", serial.len());
+        assert!(!serial.iter().any(|line| line.starts_with("error")), "{title}");
+        for threads in [2, 3, 7] {
+            assert!(sample.lines(threads) == serial, "{title}: {threads} threads see other events");
+        }
+    }
+}
+
+#[test]
+fn a_cut_changes_nothing_before_it() {
+    for sample in samples("cuts") {
+        let title = sample.format.title();
+        let whole = sample.lines(1);
+        let data = sample.data();
+        let bytes = std::fs::read(&data).unwrap();
+        let cuts = (0..64).chain((1..=40).map(|n| bytes.len() * n / 41)).chain(bytes.len() - 40..bytes.len());
+        for cut in cuts.filter(|cut| *cut < bytes.len()) {
+            std::fs::write(&data, &bytes[..cut]).unwrap();
+            let lines = sample.lines(1);
+            // The last events may be of what was cut: a run that ends early, a gap, the error.
+            let kept = lines.iter().zip(&whole).take_while(|(one, other)| one == other).count();
+            assert!(lines.len() - kept <= 8, "{title}: cut at {cut}: {:?}", &lines[kept..]);
+            assert!(sample.lines(3) == lines, "{title}: cut at {cut}: threads see other events");
+        }
+    }
+}
+
+#[test]
+fn damage_is_reported_alike_on_any_number_of_threads() {
+    for sample in samples("damage") {
+        let title = sample.format.title();
+        let data = sample.data();
+        let bytes = std::fs::read(&data).unwrap();
+        let most = 50 * sample.lines(1).len();
+        let mut random = SplitMix64(7);
+        for round in 0..40 {
+            let mut damaged = bytes.clone();
+            for _ in 0..1 + round % 3 {
+                let at = random.below(damaged.len() as u64) as usize;
+                damaged[at] ^= 1 << random.below(8);
+            }
+            std::fs::write(&data, &damaged).unwrap();
+            // A flipped count may stand for more instructions than anyone wants to see; that it ends is another test.
+            let Ok(mut source) = sample.source(1) else { continue };
+            let Some(serial) = at_most(most, &mut *source) else { continue };
+            assert!(sample.lines(3) == serial, "{title}: round {round}: threads see other events or errors");
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_run_ends_between_batches() {
+    for sample in samples("cancel") {
+        let title = sample.format.title();
+        let whole = sample.lines(1);
+        for threads in [1, 3] {
+            let cancel = Cancel::default();
+            let options = Options { threads, cancel: cancel.clone(), ..sample.options.clone() };
+            let mut source = options.open(&sample.path).unwrap().events().unwrap();
+            let (mut batch, mut seen) = (Batch::default(), Lines::default());
+            assert!(source.fill(&mut batch).unwrap(), "{title}");
+            trackway::events::Observer::observe(&mut seen, &batch);
+            cancel.cancel();
+            let stopped = if threads > 1 { source.observe(&mut seen) } else { source.fill(&mut batch) };
+            assert_eq!(stopped.unwrap_err().kind, ErrorKind::Cancelled, "{title}: {threads} threads");
+            assert!(seen.0.len() < whole.len() && whole.starts_with(&seen.0), "{title}: {threads} threads");
+        }
+    }
+}
+
+/// `events` is not numbered across sources, and an opened file can be asked twice.
+#[test]
+fn a_file_is_read_as_often_as_asked_and_a_stream_once() {
+    for sample in samples("again") {
+        let title = sample.format.title();
+        let mut trace = sample.options.open(&sample.path).unwrap();
+        let first = filled(&mut *trace.events().unwrap());
+        assert!(filled(&mut *trace.events().unwrap()) == first, "{title}: the second reading differs");
+        assert!(trace.items().is_ok() && trace.bytes().is_ok(), "{title}");
+    }
+}
+
+#[test]
+fn every_setting_is_documented_and_the_template_reads_back() {
+    for format in formats() {
+        let template = trackway::format::template(format);
+        let plain = |line: &str| match line.strip_prefix("# ") {
+            Some(rest) if rest.contains(" = ") || rest.starts_with('[') => rest.to_string(),
+            _ => line.to_string(),
+        };
+        let text: String = template.lines().map(|line| plain(line) + "\n").collect();
+        let table: toml::Table = text.parse().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let section = table[format.id().as_str()].as_table().unwrap();
+        let settings = Settings::default();
+        settings.refuse_unknown(format.id().as_str(), section, format.keys()).unwrap();
+        for key in format.keys() {
+            assert!(!key.doc.is_empty(), "{}: {} is not documented", format.title(), key.name);
+        }
+        let mut misspelt = toml::Table::new();
+        misspelt.insert(format!("{}x", format.keys()[0].name), 1.into());
+        let error = settings.refuse_unknown("", &misspelt, format.keys()).unwrap_err().to_string();
+        assert!(error.contains(&format!("did you mean {:?}", format.keys()[0].name)), "{error}");
+    }
+}
+
+#[test]
+fn rules_are_named_by_their_format() {
+    for format in formats() {
+        let (id, rules) = (format.id(), format.rules());
+        assert!(!rules.is_empty(), "{id}");
+        for (n, rule) in rules.iter().enumerate() {
+            let name = rule.name.strip_prefix(&format!("{id}.")).unwrap_or_else(|| panic!("{}", rule.name));
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
+            assert!(!rule.section.is_empty() && !rule.demand.is_empty(), "{name}");
+            assert!(rules[..n].iter().all(|other| other.name != rule.name), "{name} is declared twice");
+        }
+    }
+}
+
+/// Counting instructions is the least that every format must agree on.
+#[test]
+fn steps_are_counted_alike() {
+    for sample in samples("steps") {
+        let mut trace = sample.options.open(&sample.path).unwrap();
+        let (mut batch, mut instructions) = (Batch::default(), 0);
+        let mut source = trace.events().unwrap();
+        while source.fill(&mut batch).unwrap() {
+            instructions += batch.instructions();
+            assert!(batch.events.iter().all(|event| event.kind.instructions() < 1 << 20));
+        }
+        let mut steps = trace.steps().unwrap();
+        let mut count = 0;
+        while steps.next().unwrap().is_some() {
+            count += 1;
+        }
+        assert_eq!(count, instructions, "{}", sample.format.title());
+    }
+}
+
+#[test]
+fn a_run_without_its_program_is_an_error() {
+    for sample in samples("program").iter().filter(|sample| sample.path.is_file()) {
+        let mut trace = sample.options.open(&sample.path).unwrap();
+        let mut source = trace.events().unwrap();
+        let mut batch = Batch::default();
+        assert!(source.fill(&mut batch).unwrap());
+        let has_runs = batch.events.iter().any(|event| matches!(event.kind, EventKind::Run(_)));
+        if has_runs {
+            let settings = trace.settings().clone();
+            let mut settings = Settings { path: None, ..settings };
+            settings.table.remove("program");
+            let alone =
+                Options { program: Program::default(), settings: Some(settings), ..sample.options.clone() };
+            let steps = alone.open(&sample.path).and_then(|mut trace| trace.steps()?.next().map(drop));
+            assert!(steps.is_err(), "{}: silence where the program is missing", sample.format.title());
+        }
+    }
+}
