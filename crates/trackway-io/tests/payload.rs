@@ -10,7 +10,7 @@ const BLOCK: u64 = 1 << 16;
 
 /// Items that do not compress to nothing.
 fn items() -> Vec<u8> {
-    let item = |n: u64| (u128::from(n) * 0x9e37_79b9_7f4a_7c15 >> 7).to_le_bytes();
+    let item = |n: u64| ((u128::from(n) * 0x9e37_79b9_7f4a_7c15) >> 7).to_le_bytes();
     (0..20_000).flat_map(item).collect()
 }
 

@@ -189,7 +189,7 @@ fn damage_is_reported_alike_on_any_number_of_threads() {
                 damaged[at] ^= 1 << random.below(8);
             }
             std::fs::write(&data, &damaged).unwrap();
-            // A flipped count may stand for more instructions than anyone wants to see; that it ends is another test.
+            // A flipped count may mean billions of instructions; that decoding ends is another test.
             let Ok(mut source) = sample.source(1) else { continue };
             let Some(serial) = at_most(most, &mut *source) else { continue };
             assert!(sample.lines(3) == serial, "{title}: round {round}: threads see other events or errors");
