@@ -61,7 +61,7 @@ pub(crate) const FLAGS: &[Flag] = &[
 impl Config {
     /// How to read with these settings.
     pub fn reading(&self, threads: usize) -> Result<ReadConfig> {
-        Ok(ReadConfig { threads, va_bits: self.va_bits()? })
+        Ok(ReadConfig { threads, va_bits: self.va_bits()?, ..ReadConfig::default() })
     }
 
     /// How to write with these settings; `storage` is the default one.
@@ -99,6 +99,8 @@ pub struct ReadConfig {
     /// Bits of a virtual address (64 − TCR_ELx.TnSZ), which the trace does not record; the check of addresses needs it
     /// (ASTF 4.3).
     pub va_bits: u8,
+    /// Bytes of records that a thread takes at once; `None` for a size whose overhead does not matter.
+    pub part: Option<usize>,
 }
 
 /// The widest virtual address of the architecture versions that ASTF 0.11 covers (FEAT_LVA).
@@ -106,7 +108,7 @@ pub(crate) const WIDEST_VA: u8 = 52;
 
 impl Default for ReadConfig {
     fn default() -> Self {
-        ReadConfig { threads: 1, va_bits: WIDEST_VA }
+        ReadConfig { threads: 1, va_bits: WIDEST_VA, part: None }
     }
 }
 

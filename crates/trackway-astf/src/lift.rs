@@ -32,7 +32,7 @@ pub struct Lift {
 
 impl Lift {
     /// `leading` is the number of records that are in the metadata: the Header, and the comments after it.
-    pub(crate) fn new(level: Level, mut records: Records, leading: usize) -> Self {
+    pub(crate) fn new(level: Level, mut records: Records, leading: usize, part: Option<usize>) -> Self {
         let mut state = State::new(level);
         // They are available: opening the trace has read them.
         if let Ok(Some((_, chunk))) = records.chunk() {
@@ -42,7 +42,8 @@ impl Lift {
             state.others[6] = 0;
             records.consume(leading);
         }
-        Lift { records, state, part: PART, context: None, seek_error: None }
+        let part = part.map_or(PART, |bytes| (bytes / RECORD).max(1));
+        Lift { records, state, part, context: None, seek_error: None }
     }
 }
 

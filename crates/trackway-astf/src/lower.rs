@@ -27,9 +27,6 @@ use pending::{Pending, PendingStep};
 /// Batches that decide the level.
 const EARLY: usize = 32;
 
-/// The Arm format whose traces have no effective addresses.
-const FLOW_FORMAT: FormatId = FormatId::new("ete");
-
 /// Rules that demand what a source may not record: the trace is written without, and the ledger counts it.
 static INCOMPLETE: &[&Rule] = &[
     &VECTOR_LENGTH,
@@ -105,7 +102,7 @@ impl Lower {
         if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
             return Err(refused("instruction set", "ASTF 2.2"));
         }
-        if meta.format == FLOW_FORMAT && !config.allow_nonconforming {
+        if meta.flow_only && !config.allow_nonconforming {
             return Err(refused("effective addresses", "ASTF 2.2; --allow-nonconforming writes it without"));
         }
         let named = meta.level.as_deref().filter(|_| meta.format == ID);

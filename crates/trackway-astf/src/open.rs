@@ -53,7 +53,7 @@ impl Format for Astf {
 
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
         let config: Config = opening.settings.of_format(self)?;
-        let options = config.reading(opening.threads)?;
+        let options = ReadConfig { part: opening.part, ..config.reading(opening.threads)? };
         let mut content = Content::new(opening.file.input);
         let trace = Trace::open(content.input()?, options)?;
         let (meta, storage, blocks) = (trace.meta.clone(), trace.storage, trace.blocks);

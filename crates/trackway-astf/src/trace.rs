@@ -123,7 +123,7 @@ impl Trace {
 
     /// Events. The comments directly after the Header are in `meta` and not repeated.
     pub fn events(self) -> Stream<Lift> {
-        let lift = Lift::new(self.header.level(), self.records, self.leading);
+        let lift = Lift::new(self.header.level(), self.records, self.leading, self.config.part);
         Stream::new(self.meta, vec![lift], self.config.threads)
     }
 

@@ -84,7 +84,9 @@ fn what_cannot_be_done_is_said() {
     let snapshot = folder.file("run.ete");
     let output = trackway(&["convert", ASTF, &snapshot, "--config", &config]);
     assert_eq!(output.status.code(), Some(2), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("everything, minimal, exclude, include"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("`everything`, `minimal`, `exclude`, `include`")
+    );
     // Accesses are lost, which --strict refuses; then there is no snapshot.
     let output = trackway(&["convert", ASTF, &snapshot, "--strict"]);
     assert_eq!(output.status.code(), Some(4));

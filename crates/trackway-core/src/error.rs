@@ -110,7 +110,7 @@ impl fmt::Display for ErrorKind {
             if n < 10 { write!(f, "{n}") } else { write!(f, "{n:#x}") }
         };
         match *self {
-            ErrorKind::Truncated => f.write_str("the input ends inside it"),
+            ErrorKind::Truncated => f.write_str("truncated: the input ends in the middle of this item"),
             ErrorKind::Illegal { found } => number(f, found).and_then(|()| f.write_str(" is not allowed")),
             ErrorKind::Unknown { found } => number(f, found).and_then(|()| f.write_str(" is not known")),
             ErrorKind::Unsupported { found } => {
@@ -157,7 +157,10 @@ mod tests {
         let e = ErrorKind::Illegal { found: 7 }.at(0x1f2, "Context", "el", "ASTF 4.4");
         assert_eq!(e.to_string(), "0x1f2: Context.el: 7 is not allowed [ASTF 4.4]");
         let e = ErrorKind::Truncated.at(16, "EVENT", "", "STF EventRecord");
-        assert_eq!(e.to_string(), "0x10: EVENT: the input ends inside it [STF EventRecord]");
+        assert_eq!(
+            e.to_string(),
+            "0x10: EVENT: truncated: the input ends in the middle of this item [STF EventRecord]"
+        );
     }
 
     #[test]

@@ -158,7 +158,7 @@ impl Decode for Lift {
 
 /// Facts about sources with these registers.
 pub(crate) fn meta<'c>(configs: impl Iterator<Item = &'c Config>) -> Meta {
-    let mut meta = Meta::new(ID, Isa::A64);
+    let mut meta = Meta { flow_only: true, ..Meta::new(ID, Isa::A64) };
     for config in configs {
         if meta.sources.is_empty() {
             meta.version = config.version();

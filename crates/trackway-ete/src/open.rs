@@ -167,7 +167,7 @@ fn options(opening: &Opening, given: &Given) -> Options {
         strict: opening.strict,
         show_withdrawn: given.section.show_withdrawn,
         write_pointer: given.section.write_pointer,
-        min_part: None,
+        min_part: opening.part,
     }
 }
 

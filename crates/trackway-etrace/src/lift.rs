@@ -101,7 +101,7 @@ pub(crate) fn source_ids(bytes: &SharedBytes, config: &Config) -> BTreeSet<u32> 
 
 /// The facts about a trace that its settings hold.
 pub(crate) fn meta(config: &Config, isa: Isa) -> Meta {
-    let mut meta = Meta::new(crate::ID, isa);
+    let mut meta = Meta { flow_only: true, ..Meta::new(crate::ID, isa) };
     meta.version = match config.dialect {
         crate::Dialect::Draft => "1.1.1-draft".into(),
         crate::Dialect::V2 => "2.0".into(),

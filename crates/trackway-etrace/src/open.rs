@@ -63,7 +63,7 @@ impl Format for Etrace {
     }
 
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
-        let Opening { file, settings, program, threads, source, cancel, .. } = opening;
+        let Opening { file, settings, program, threads, part, source, cancel, .. } = opening;
         let mut config = read_config(&settings)?;
         if let (Framing::Bare { lengths }, Some(name)) = (&mut config.framing, &config.lengths_file) {
             let path = settings.resolve(name);
@@ -74,7 +74,8 @@ impl Format for Etrace {
         let image = Arc::new(load(&program, &config, &settings)?);
         let meta = meta(&config, isa_of(&config, &image));
         let source = source.map(|name| source_id(&name, &config)).transpose()?;
-        let plan = Plan { source, ..Plan::new(threads) };
+        let mut plan = Plan { source, ..Plan::new(threads) };
+        plan.part_bytes = part.map_or(plan.part_bytes, |part| part as u64);
         Ok(Box::new(OpenedEtrace { content: Content::new(file.input), config, image, meta, plan, cancel }))
     }
 

@@ -59,14 +59,14 @@ impl Text {
     fn follow(&mut self, record: &Record, text: &mut String) {
         match *record {
             Record::BeginGroup => {
-                let nested = if self.inside { ", ends the previous one" } else { "" };
+                let nested = if self.inside { ", ends the one before" } else { "" };
                 *text = format!("{}{nested}", self.groups);
                 self.end_group();
                 (self.groups, self.inside) = (self.groups + 1, true);
             }
             Record::EndGroup => {
                 if !self.inside {
-                    text.push_str("without a group");
+                    text.push_str("of no group");
                 }
                 self.end_group();
             }

@@ -83,7 +83,7 @@ fn trace() -> impl Strategy<Value = Vec<[u8; RECORD]>> {
 /// Lifts in parts of `size` records on two threads.
 fn lines_of_parts(records: &[[u8; RECORD]], level: Level, size: usize) -> Vec<String> {
     let content = Content::raw(Input::from_vec(records.as_flattened().to_vec()));
-    let lift = Lift { part: size, ..Lift::new(level, Records::new(content, false), 0) };
+    let lift = Lift { part: size, ..Lift::new(level, Records::new(content, false), 0, None) };
     let mut source = Stream::new(Meta::new(ID, Isa::A64), vec![lift], 2);
     let lines = observed(&mut source);
     let instructions = records.iter().filter(|record| record[0] == Instruction::ID).count() as u64;

@@ -26,7 +26,9 @@ pub struct Meta {
     pub isa_string: Option<String>,
     /// Which cores or trace ids there are, by name; a batch's `source` indexes this list.
     pub sources: Vec<String>,
-    /// Are there timestamps?
+    /// True if only the flow is recorded, so that instructions have no accesses.
+    pub flow_only: bool,
+    /// True if there are timestamps.
     pub timestamps: bool,
     /// First instruction's address, where the header says it.
     pub start_pc: Option<u64>,
@@ -59,6 +61,7 @@ impl Meta {
             vector_bits: None,
             isa_string: None,
             sources: Vec::new(),
+            flow_only: false,
             timestamps: false,
             start_pc: None,
             notes: Vec::new(),

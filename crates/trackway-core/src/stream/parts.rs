@@ -55,7 +55,8 @@ impl<'o> Show<'o> {
     }
 
     fn count(&mut self, instructions: u64) {
-        self.number += instructions;
+        // A damaged container may claim any number for a part's first instruction.
+        self.number = self.number.saturating_add(instructions);
         self.shown += instructions;
     }
 

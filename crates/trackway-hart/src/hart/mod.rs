@@ -30,7 +30,7 @@ use tlb::Tlb;
 /// A RISC-V core.
 ///
 /// State is read through [`state`](Hart::state) and set, between steps, through the setters: those also forget
-/// what was derived from it. Memory and devices are a [`Bus`], given to each step.
+/// what was derived from it. Memory and devices are a [`Bus`](crate::Bus), passed to each step.
 ///
 /// ```
 /// use trackway_core::Isa;
