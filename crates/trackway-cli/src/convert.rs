@@ -37,6 +37,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     drop(progress);
     let Conversion { ledger, health, ended } = converted.map_err(|error| match target.failure() {
         Some(error) => Failure::Written { path: args.output.clone(), error },
+        // The target format refuses.
+        None if matches!(error, trackway::Error::Unsupported(_)) => Failure::input(&args.output, error),
         None => placed(&args.common, &args.input, error),
     })?;
     account(&ledger, args)?;

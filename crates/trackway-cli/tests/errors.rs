@@ -157,12 +157,12 @@ fn errors_read_well() {
     for format in ["ASTF", "ETE"] {
         let out = folder.file(&format!("sort.{}", format.to_lowercase()));
         let refused = trackway(&["convert", &trace, &out]);
-        let why = format!("error: {out}: {format} is for Arm; this trace is of rv64\n");
+        let why = format!("error: {out}: {format} holds only Arm traces; this trace is rv64\n");
         assert_eq!((refused.status.code(), text(&refused.stderr)), (Some(3), why));
         assert!(!Path::new(&out).exists());
     }
     let waived = error(&["check", &trace, "--waive", "stf.nonsense"]);
-    assert!(waived.contains("--waive stf.nonsense: there are no findings of this rule"), "{waived}");
+    assert!(waived.contains("--waive stf.nonsense: STF, Simple Trace Format has no such rule"), "{waived}");
     // Several notes are all in the JSON.
     let json: serde_json::Value =
         serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")])).unwrap();
