@@ -52,8 +52,11 @@ fn main() -> ExitCode {
 /// Checks that read the sources and run nothing.
 const QUICK: [&str; 5] = ["cycles", "layers", "unused", "words", "links"];
 
-/// Crates whose examples are run, without arguments.
+/// Crates whose examples are run.
 const EXAMPLES: [&str; 2] = ["trackway", "trackway-tools"];
+
+/// Arguments of examples that need some.
+const ARGUMENTS: [(&str, &str); 1] = [("own_format", "-- config tiny")];
 
 /// Everything, in order; stops at the first thing that fails.
 fn test() -> Outcome {
@@ -95,7 +98,8 @@ fn check(name: &str) -> Outcome {
 fn examples(package: &str) -> Outcome {
     for path in tree::files(&tree::root().join("crates").join(package).join("examples"), "rs") {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        cargo(&name, &format!("run --locked --profile test -p {package} --example {name}"), &[])?;
+        let arguments = ARGUMENTS.iter().find(|entry| entry.0 == name).map_or("", |entry| entry.1);
+        cargo(&name, &format!("run --locked --profile test -p {package} --example {name} {arguments}"), &[])?;
     }
     Ok(())
 }
