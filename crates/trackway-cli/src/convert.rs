@@ -35,7 +35,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let converted =
         convert_with(&mut trace, &target, &options, |source, health| progress.update(source, health));
     drop(progress);
-    let Conversion { ledger, health, ended } = converted.map_err(|error| match target.failure() {
+    let Conversion { ledger, count, health, ended } = converted.map_err(|error| match target.failure() {
         Some(error) => Failure::Written { path: args.output.clone(), error },
         // The target format refuses.
         None if matches!(error, trackway::Error::Unsupported(_)) => Failure::input(&args.output, error),
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if let Some(health) = health.as_ref().filter(|_| !args.common.quiet) {
         say!("{}", health.line());
     }
-    if ledger.entries().next().is_none() {
+    if count == 0 {
         return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
     }
     if args.common.strict && ledger.is_lossy() {

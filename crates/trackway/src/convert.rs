@@ -32,6 +32,8 @@ impl std::fmt::Debug for ConvertOptions {
 pub struct Conversion {
     /// Everything kept, derived, dropped and invented.
     pub ledger: Losses,
+    /// Items copied, or events converted; gaps do not count.
+    pub count: u64,
     /// How well the input was read; `None` for a copy in the same format.
     pub health: Option<Health>,
     /// An error that ended the input early. The output holds what came before it.
@@ -73,18 +75,20 @@ pub fn convert_with(
         let items = trace.copy_to(writing)?;
         let mut ledger = Losses::default();
         ledger.add(Fate::Kept, "items", items);
-        return Ok(Conversion { ledger, ..Conversion::default() });
+        return Ok(Conversion { ledger, count: items, ..Conversion::default() });
     }
     let meta = trace.meta().clone();
     let mut source = trace.expanded()?;
     let mut sink = into.create(writing, &meta)?;
     let mut batch = Batch::default();
+    let mut count = 0;
     let (health, ended) = read_all(
         &mut *source,
         options.strict,
         |source, counts| {
             let more = source.fill(&mut batch).map_err(Ended::Error)?;
             counts.observe(&batch);
+            count += batch.events.len().saturating_sub(batch.gaps.len()) as u64;
             sink.put(&batch).map_err(Ended::Caller)?;
             Ok(more)
         },
@@ -100,7 +104,7 @@ pub fn convert_with(
         Err(Ended::Strict(error)) => Some(Error::Strict(error.to_string())),
         _ => None,
     };
-    Ok(Conversion { ledger, health: Some(health), ended })
+    Ok(Conversion { ledger, count, health: Some(health), ended })
 }
 
 /// True if a setting was changed that a copy cannot honour.
