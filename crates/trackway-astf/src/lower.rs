@@ -327,7 +327,7 @@ impl Sink for Lower {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Losses> {
+    fn finish(&mut self) -> Result<Account> {
         self.state.only_level = if self.producer.is_none() { None } else { self.state.only_level };
         self.begin()?;
         self.flush(None)?;
@@ -343,7 +343,7 @@ impl Sink for Lower {
             self.losses.add(Fate::Dropped, rule, count);
         }
         self.producer = None;
-        Ok(std::mem::take(&mut self.losses))
+        Ok(std::mem::take(&mut self.losses).into())
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use trackway::format::{Format, Program, Settings, Writing};
 use trackway::io::{FileError, Target};
 use trackway::{Conversion, ConvertOptions, convert_with};
-use trackway_core::{Fate, Losses};
+use trackway_core::{Fact, Fate, Ledger};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
@@ -112,20 +112,20 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
     let (target, threads) = (Target::new(&args.output), threads(args.common.jobs));
     let writing = Writing { target, settings: &settings, program: &Program::default(), threads };
     let items = into.load(&elf, writing).map_err(failed)?;
-    let mut losses = Losses::default();
-    losses.add(Fate::Kept, "items that load the program", items);
-    account(&losses, args)?;
+    let mut ledger = Ledger::default();
+    ledger.add(Fate::Kept, Fact::Items, items);
+    account(&ledger, args)?;
     Ok(Exit::Fine)
 }
 
 /// Prints the ledger, and stores it where asked.
-fn account(ledger: &Losses, args: &ConvertArgs) -> Result<(), Failure> {
+fn account(ledger: &Ledger, args: &ConvertArgs) -> Result<(), Failure> {
     if !args.common.quiet && !args.json {
         say!("{}", ledger.to_string().trim_end());
     }
     let entries: Vec<_> = ledger
         .entries()
-        .map(|(fate, what, n)| json!({ "fate": fate.as_str(), "what": what, "count": n }))
+        .map(|(fate, what, n)| json!({ "fate": fate.as_str(), "what": what.as_str(), "count": n }))
         .collect();
     let object = json!({ "trackway": { "schema": 1, "kind": "ledger" }, "entries": entries });
     if args.json {

@@ -7,7 +7,7 @@ use std::path::Path;
 use trackway::format::{Format, Settings, Writing};
 use trackway::io::{FileError, Target as Output};
 use trackway::{Options, Trace};
-use trackway_core::{Batch, Losses, Source};
+use trackway_core::{Batch, Counting, Ledger, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::{LoadError, Program, RecordOptions, Recorder, Target};
 
@@ -120,16 +120,16 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
                 let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
                 writeln!(out, "{id:<8} {:>8} {:>10}  {:<9} {error}", "-", "-", "-")?;
             }
-            Ok(losses) => {
+            Ok(ledger) => {
                 let size = size_of(&path);
                 let bits = 8.0 * size as f64 / wanted.len().max(1) as f64;
                 let same = retired(&path, &options).is_ok_and(|found| found == wanted);
                 agree &= same;
                 let verdict = if same { "the same" } else { "DIFFERS" };
-                let dropped: Vec<&str> = losses
+                let dropped: Vec<&str> = ledger
                     .entries()
                     .filter(|entry| entry.0 == trackway_core::Fate::Dropped)
-                    .map(|entry| entry.1)
+                    .map(|entry| entry.1.as_str())
                     .collect();
                 writeln!(out, "{id:<8} {size:>8} {bits:>10.2}  {verdict:<9} {}", dropped.join(", "))?;
             }
@@ -159,7 +159,7 @@ fn convert(
     from: &Path,
     to: &Path,
     options: &Options,
-) -> Result<Losses, trackway::Error> {
+) -> Result<Ledger, trackway::Error> {
     let mut source = options.open(from)?.events()?;
     put_all(&mut *source, format, to, options)
 }
@@ -169,7 +169,7 @@ fn put_all(
     format: &'static dyn Format,
     to: &Path,
     options: &Options,
-) -> Result<Losses, trackway::Error> {
+) -> Result<Ledger, trackway::Error> {
     let meta = source.meta().clone();
     let writing = Writing {
         target: Output::new(to),
@@ -177,7 +177,7 @@ fn put_all(
         program: &options.program,
         threads: options.threads,
     };
-    let mut sink = format.create(writing, &meta)?;
+    let mut sink = Counting::new(format.create(writing, &meta)?, &meta);
     let mut batch = Batch::default();
     while source.fill(&mut batch)? {
         sink.put(&batch)?;

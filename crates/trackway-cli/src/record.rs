@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trackway::format::{Program as Files, Settings as FormatSettings, Writing};
 use trackway::io::{FileError, Target as Output};
-use trackway_core::{Batch, Source};
+use trackway_core::{Batch, Counting, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig, RAM_BASE};
 use trackway_hart::{
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let meta = recorder.meta().clone();
     let threads = threads(args.jobs);
     let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads };
-    let mut sink = into.create(writing, &meta).map_err(written)?;
+    let mut sink = Counting::new(into.create(writing, &meta).map_err(written)?, &meta);
     let mut batch = Batch::default();
     // The trace may be on stdout; the program's own output then goes to stderr.
     let to_stdout = args.output != Path::new("-");
@@ -75,9 +75,9 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         show(&mut recorder, to_stdout)?;
     }
-    let losses = sink.finish().map_err(|error| written(error.into()))?;
+    let ledger = sink.finish().map_err(|error| written(error.into()))?;
     if args.verbose {
-        say!("{}", losses.to_string().trim_end());
+        say!("{}", ledger.to_string().trim_end());
     }
     let end = recorder.run_out();
     show(&mut recorder, to_stdout)?;

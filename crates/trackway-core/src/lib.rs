@@ -17,7 +17,7 @@
 //! - Instructions are numbered from 0 per source, attempted ones included.
 //! - Unknown is `None`, never 0. What was inferred and not recorded is marked.
 //! - What is missing is a [`Gap`], never silence.
-//! - What a target format cannot hold goes into the [`Losses`] ledger.
+//! - What a target format cannot hold is in the [`Ledger`].
 //!
 //! # A format
 //!
@@ -75,6 +75,7 @@ mod census;
 mod error;
 mod events;
 mod input;
+mod ledger;
 mod losses;
 mod observer;
 mod random;
@@ -88,7 +89,8 @@ pub use census::Census;
 pub use error::{Error, ErrorKind, Result};
 pub use events::*;
 pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
-pub use losses::{Fate, Losses};
+pub use ledger::{Account, Contexts, Counting, Counts, Fact, Fate, Ledger, each_of_event, each_of_meta};
+pub use losses::Losses;
 pub use observer::{Count, Observer};
 pub use random::SplitMix64;
 #[doc(hidden)]

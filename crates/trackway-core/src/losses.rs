@@ -3,31 +3,7 @@
 use std::fmt;
 
 use crate::events::Context;
-
-/// What happened to a piece of information on its way into another format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fate {
-    /// It is there.
-    Kept,
-    /// It is not there but follows from what is.
-    Derived,
-    /// It is gone.
-    Dropped,
-    /// The target demands it and the source did not have it.
-    Invented,
-}
-
-impl Fate {
-    /// `kept`, `derived`, `dropped` or `invented`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Fate::Kept => "kept",
-            Fate::Derived => "derived",
-            Fate::Dropped => "dropped",
-            Fate::Invented => "invented",
-        }
-    }
-}
+use crate::ledger::{Account, Fate};
 
 /// Counts by fate and by what it was. Mergeable, so that parallel parts add up.
 ///
@@ -130,5 +106,11 @@ impl fmt::Display for Losses {
             writeln!(f, "{:<8} {n:>width$}  {what}", fate.as_str())?;
         }
         Ok(())
+    }
+}
+
+impl From<Losses> for Account {
+    fn from(_: Losses) -> Self {
+        Account::default()
     }
 }

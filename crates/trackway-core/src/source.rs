@@ -4,7 +4,7 @@ use crate::census::Census;
 use crate::error::Result;
 use crate::events::Batch;
 use crate::events::Meta;
-use crate::losses::Losses;
+use crate::ledger::Account;
 use crate::observer::Observer;
 
 /// Produces events: the `lift` side of a format. Formats implement [`Decode`](crate::Decode) and get this from
@@ -63,8 +63,8 @@ pub trait Sink {
     /// Writes the events of a batch.
     fn put(&mut self, batch: &Batch) -> Result<()>;
 
-    /// Writes what is pending and closes. Returns the ledger.
-    fn finish(&mut self) -> Result<Losses>;
+    /// Writes what is pending and closes. Returns the account of what became of the events.
+    fn finish(&mut self) -> Result<Account>;
 }
 
 /// A native item, ready to show.

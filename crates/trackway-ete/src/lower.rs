@@ -4,7 +4,7 @@ mod lane;
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, ErrorKind, FormatId, Isa, Losses, Meta, Result, Sink};
+use trackway_core::{Account, Batch, ErrorKind, FormatId, Isa, Losses, Meta, Result, Sink};
 use trackway_image::Image;
 
 use crate::config::ConfigError;
@@ -117,7 +117,7 @@ impl<D: UnitSink> Sink for Lower<D> {
         self.out.write(n, &bytes)
     }
 
-    fn finish(&mut self) -> Result<Losses> {
+    fn finish(&mut self) -> Result<Account> {
         let mut written = Vec::new();
         for (n, lane) in self.lanes.iter_mut().enumerate() {
             lane.end(&mut self.losses);
@@ -127,6 +127,6 @@ impl<D: UnitSink> Sink for Lower<D> {
             written.push(lane.written()?);
         }
         self.out.finish(&written)?;
-        Ok(self.losses.clone())
+        Ok(self.losses.clone().into())
     }
 }

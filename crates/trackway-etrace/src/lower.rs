@@ -66,10 +66,10 @@ impl<W: Write> Sink for Lower<W> {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Losses> {
+    fn finish(&mut self) -> Result<Account> {
         self.builder.finish(&mut self.encoder)?;
         self.drain()?;
         self.out.flush()?;
-        Ok(self.encoder.losses.clone())
+        Ok(self.encoder.losses.clone().into())
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{
-    Batch, Cancel, Finding, FormatId, Input, Isa, Items, Losses, Meta, Output, Rule, Sink, Source,
+    Account, Batch, Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source,
 };
 use trackway_format::{
     Content, Error, Format, Key, Opened, Opening, Probe, Program, Recognised, Result, Settings, Writing,
@@ -233,12 +233,12 @@ impl Sink for WithSidecar {
         self.lower.put(batch)
     }
 
-    fn finish(&mut self) -> trackway_core::Result<Losses> {
-        let losses = self.lower.finish()?;
+    fn finish(&mut self) -> trackway_core::Result<Account> {
+        let account = self.lower.finish()?;
         if let Some(sidecar) = &self.sidecar {
             sidecar.write(&self.lower.encoder().writer.lengths).map_err(|failed| failed.error)?;
         }
-        Ok(losses)
+        Ok(account)
     }
 }
 

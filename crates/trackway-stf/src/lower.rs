@@ -393,7 +393,7 @@ impl Sink for Lower {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<Losses> {
+    fn finish(&mut self) -> Result<Account> {
         self.complete(None)?;
         self.write_early()?;
         let Coming { front: mut rest, mut registers, mut walks, mut bus, mut events } =
@@ -412,7 +412,7 @@ impl Sink for Lower {
         self.losses.add(Fate::Kept, "registers", registers);
         self.losses.add(Fate::Kept, "memory accesses", accesses);
         self.losses.add(Fate::Derived, "branch targets", targets);
-        Ok(std::mem::take(&mut self.losses))
+        Ok(std::mem::take(&mut self.losses).into())
     }
 }
 

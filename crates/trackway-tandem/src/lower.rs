@@ -309,9 +309,9 @@ impl<W: Write> Sink for Lower<W> {
         batch.events.iter().try_for_each(|event| self.event(event, batch))
     }
 
-    fn finish(&mut self) -> Result<Losses> {
+    fn finish(&mut self) -> Result<Account> {
         self.complete(None)?;
         self.packer.finish()?;
-        Ok(std::mem::take(&mut self.losses))
+        Ok(std::mem::take(&mut self.losses).into())
     }
 }

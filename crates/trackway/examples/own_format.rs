@@ -70,7 +70,11 @@ impl Format for Tiny {
     }
 
     fn create(&self, writing: Writing<'_>, _: &Meta) -> Result<Box<dyn Sink>> {
-        let mut writer = Writer { output: writing.target.create()?, pc: None, ledger: Losses::default() };
+        let mut writer = Writer {
+            output: writing.target.create()?,
+            pc: None,
+            account: Account::new(&[Fact::Instructions], &[]),
+        };
         writer.write(MAGIC)?;
         Ok(Box::new(writer))
     }
@@ -199,7 +203,7 @@ impl Items for Steps {
 struct Writer {
     output: Output,
     pc: Option<u64>,
-    ledger: Losses,
+    account: Account,
 }
 
 impl Writer {
@@ -218,18 +222,15 @@ impl Sink for Writer {
             let distance = pc.and_then(|pc| pc.checked_sub(self.pc.unwrap_or(pc.saturating_sub(4))));
             self.pc = pc.or(self.pc);
             match distance.and_then(|distance| u8::try_from(distance).ok()).filter(|distance| *distance > 0) {
-                Some(distance) => {
-                    self.write(&[distance])?;
-                    self.ledger.add(Fate::Kept, "instructions", 1);
-                }
-                None => self.ledger.add(Fate::Dropped, "events that do not move forward", 1),
+                Some(distance) => self.write(&[distance])?,
+                None => self.account.lose_event(batch, &event.kind),
             }
         }
         Ok(())
     }
 
-    fn finish(&mut self) -> events::Result<Losses> {
+    fn finish(&mut self) -> events::Result<Account> {
         self.output.as_write().flush()?;
-        Ok(std::mem::take(&mut self.ledger))
+        Ok(self.account.clone())
     }
 }

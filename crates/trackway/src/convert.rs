@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use trackway_core::{Batch, Fate, Losses, Observer, Source};
+use trackway_core::{Batch, Counting, Fact, Fate, Ledger, Observer, Source};
 use trackway_format::{Error, Format, Result, Settings, When, Writing};
 use trackway_io::Target;
 
@@ -31,7 +31,7 @@ impl std::fmt::Debug for ConvertOptions {
 #[derive(Debug, Default)]
 pub struct Conversion {
     /// Everything kept, derived, dropped and invented.
-    pub ledger: Losses,
+    pub ledger: Ledger,
     /// Items copied, or events converted; gaps do not count.
     pub count: u64,
     /// How well the input was read; `None` for a copy in the same format.
@@ -73,13 +73,13 @@ pub fn convert_with(
         Writing { target: target.clone(), settings: &settings, program: &program, threads: trace.threads() };
     if into.id() == trace.format().id() && !needs_events(into, &settings, trace.settings()) {
         let items = trace.copy_to(writing)?;
-        let mut ledger = Losses::default();
-        ledger.add(Fate::Kept, "items", items);
+        let mut ledger = Ledger::default();
+        ledger.add(Fate::Kept, Fact::Items, items);
         return Ok(Conversion { ledger, count: items, ..Conversion::default() });
     }
     let meta = trace.meta().clone();
     let mut source = trace.expanded()?;
-    let mut sink = into.create(writing, &meta)?;
+    let mut sink = Counting::new(into.create(writing, &meta)?, &meta);
     let mut batch = Batch::default();
     let mut count = 0;
     let (health, ended) = read_all(

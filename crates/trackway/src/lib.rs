@@ -20,7 +20,7 @@
 //! # }
 //! ```
 //!
-//! [`convert`] writes a trace in another format and returns the [ledger](events::Losses) of what was kept, derived, dropped
+//! [`convert`] writes a trace in another format and returns the [ledger](events::Ledger) of what was kept, derived, dropped
 //! and invented. [`Trace::events`] returns batches of [`events`] for those who need speed, [`Trace::items`] the format's
 //! own records or packets as text, [`Trace::check`] the findings of its rules. The formats are in one list, [`FORMATS`];
 //! a format of your own implements [`Format`](format::Format) and goes beside them into [`Options::formats`].

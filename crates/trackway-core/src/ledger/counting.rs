@@ -1,0 +1,43 @@
+//! A sink whose input is counted.
+
+use crate::error::Result;
+use crate::events::{Batch, Meta};
+use crate::ledger::Ledger;
+use crate::ledger::facts::{Contexts, Counts};
+use crate::source::Sink;
+
+/// A sink, and the facts that it was handed: together they make the ledger.
+pub struct Counting {
+    sink: Box<dyn Sink>,
+    facts: Counts,
+    contexts: Contexts,
+}
+
+impl std::fmt::Debug for Counting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Counting").field("facts", &self.facts).finish_non_exhaustive()
+    }
+}
+
+impl Counting {
+    /// Counts what `sink`, which was created for `meta`, is handed from here on.
+    pub fn new(sink: Box<dyn Sink>, meta: &Meta) -> Self {
+        Counting { sink, facts: Counts::of_meta(meta), contexts: Contexts::default() }
+    }
+
+    /// Writes the events of a batch.
+    pub fn put(&mut self, batch: &Batch) -> Result<()> {
+        self.facts.add_batch(batch, &mut self.contexts);
+        self.sink.put(batch)
+    }
+
+    /// The facts so far.
+    pub fn facts(&self) -> &Counts {
+        &self.facts
+    }
+
+    /// Writes what is pending, closes, and returns the ledger.
+    pub fn finish(&mut self) -> Result<Ledger> {
+        Ok(Ledger::new(&self.facts, &self.sink.finish()?))
+    }
+}
