@@ -12,6 +12,7 @@ use trackway_core::{Fact, Fate, Ledger};
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::open::open;
+use crate::output::write_file;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, say};
 
@@ -41,8 +42,13 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         None if matches!(error, trackway::Error::Unsupported(_)) => Failure::input(&args.output, error),
         None => placed(&args.common, &args.input, error),
     })?;
-    account(&ledger, args)?;
+    let commit = || target.commit().map_err(|error| Failure::output(&target, &args.output, error));
     if let Some(error) = ended {
+        account(&ledger, args)?;
+        if !matches!(error, trackway::Error::Strict(_)) {
+            // The output holds what came before the damage.
+            commit()?;
+        }
         return Err(match error {
             trackway::Error::Strict(text) => Failure::Strict(format!("{}: {text}", args.input.display())),
             error => {
@@ -57,11 +63,11 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if count == 0 {
         return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
     }
+    account(&ledger, args)?;
     if args.common.strict && ledger.is_lossy() {
-        // A file that --strict refuses must not be taken for a good one.
-        target.discard();
         return Err(Failure::Strict(format!("{}: the conversion loses information", args.output.display())));
     }
+    commit()?;
     Ok(health.map_or(Exit::Fine, |health| exit_of(&health, &args.common)))
 }
 
@@ -110,11 +116,16 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
     let failed = |error: trackway::Error| Failure::input(&args.input, error);
     let elf = std::fs::read(&args.input).map_err(|error| failed(FileError::at(&args.input)(error).into()))?;
     let (target, threads) = (Target::new(&args.output), threads(args.common.jobs));
-    let writing = Writing { target, settings: &settings, program: &Program::default(), threads };
-    let items = into.load(&elf, writing).map_err(failed)?;
+    let writing =
+        Writing { target: target.clone(), settings: &settings, program: &Program::default(), threads };
+    let items = into.load(&elf, writing).map_err(|error| match target.failure() {
+        Some(_) => Failure::output(&target, &args.output, error),
+        None => failed(error),
+    })?;
     let mut ledger = Ledger::default();
     ledger.add(Fate::Kept, Fact::Items, items);
     account(&ledger, args)?;
+    target.commit().map_err(|error| Failure::output(&target, &args.output, error))?;
     Ok(Exit::Fine)
 }
 
@@ -137,7 +148,7 @@ fn account(ledger: &Ledger, args: &ConvertArgs) -> Result<(), Failure> {
         } else {
             ledger.to_string()
         };
-        std::fs::write(path, text).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
+        write_file(path, text.as_bytes())?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use trackway::format::{Format, Settings, Writing};
-use trackway::io::{FileError, Target as Output};
+use trackway::io::Target as Output;
 use trackway::{Options, Trace};
 use trackway_core::{Batch, Counting, Ledger, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
@@ -14,6 +14,7 @@ use trackway_hart::{LoadError, Program, RecordOptions, Recorder, Target};
 use crate::cli::DemoArgs;
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
+use crate::output::write_file;
 use crate::view::{View, Window};
 
 /// A program that ships with this one.
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let temporary = std::env::temp_dir().join(format!("trackway-demo-{}", std::process::id()));
     let folder = args.folder.as_ref().unwrap_or(&temporary);
     let made = std::fs::create_dir_all(folder);
-    made.map_err(|error| Failure::input(folder, FileError::at(folder)(error)))?;
+    made.map_err(|error| Failure::Written { path: folder.clone(), error })?;
     let mut agree = true;
     for (n, sample) in SAMPLES.iter().enumerate() {
         if n > 0 {
@@ -78,12 +79,12 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
 /// Shows one sample; true if every format returned it unchanged.
 fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     let elf = folder.join(format!("{}.elf", sample.name));
-    write(&elf, sample.elf)?;
+    write_file(&elf, sample.elf)?;
     let options = Trace::options().elf(elf.display().to_string());
     let recorded = folder.join(format!("{}.recorded.{}", sample.name, sample.trace.map_or("stf", |t| t.1)));
     let failed = |error: trackway::Error| Failure::input(&recorded, error);
     match sample.trace {
-        Some((trace, _)) => write(&recorded, trace)?,
+        Some((trace, _)) => write_file(&recorded, trace)?,
         None => record(sample.elf, &recorded, &options).map_err(failed)?,
     }
     let wanted = retired(&recorded, &options).map_err(failed)?;
@@ -115,11 +116,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
         let path = folder.join(format!("{}.{}", sample.name, format.extensions()[0]));
         let id = format.id();
         match convert(*format, &recorded, &path, &options) {
-            Err(error) => {
-                // Only a beginning was written; if it remains, it does no harm.
-                let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
-                writeln!(out, "{id:<8} {:>8} {:>10}  {:<9} {error}", "-", "-", "-")?;
-            }
+            Err(error) => writeln!(out, "{id:<8} {:>8} {:>10}  {:<9} {error}", "-", "-", "-")?,
             Ok(ledger) => {
                 let size = size_of(&path);
                 let bits = 8.0 * size as f64 / wanted.len().max(1) as f64;
@@ -136,10 +133,6 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
         }
     }
     Ok(agree)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
-    std::fs::write(path, bytes).map_err(|error| Failure::input(path, FileError::at(path)(error)))
 }
 
 /// Runs a user program on the golden model.
@@ -171,8 +164,9 @@ fn put_all(
     options: &Options,
 ) -> Result<Ledger, trackway::Error> {
     let meta = source.meta().clone();
+    let target = Output::new(to);
     let writing = Writing {
-        target: Output::new(to),
+        target: target.clone(),
         settings: &Settings::default(),
         program: &options.program,
         threads: options.threads,
@@ -182,7 +176,9 @@ fn put_all(
     while source.fill(&mut batch)? {
         sink.put(&batch)?;
     }
-    Ok(sink.finish()?)
+    let losses = sink.finish()?;
+    target.commit()?;
+    Ok(losses)
 }
 
 /// Addresses of the instructions that retired.

@@ -15,8 +15,10 @@ pub(crate) enum Exit {
     Unreadable = 3,
     /// Decoded with gaps, under `--strict`.
     Gaps = 4,
-    /// A defect of ours.
+    /// A defect of ours, or an output that cannot be written.
     Internal = 5,
+    /// Ended by a signal.
+    Interrupted = 130,
 }
 
 impl From<Exit> for std::process::ExitCode {
@@ -59,6 +61,11 @@ pub(crate) enum Failure {
     Strict(String),
 }
 
+/// True if a signal ended the run.
+fn is_cancelled(error: &trackway::Error) -> bool {
+    matches!(error, trackway::Error::Trace(error) if error.kind == trackway_core::ErrorKind::Cancelled)
+}
+
 /// What is wrong with which file. Some errors name it themselves, or are about options.
 fn about(path: &Path, error: &trackway::Error) -> String {
     match error {
@@ -82,9 +89,15 @@ impl Failure {
         path: &Path,
         error: impl Into<trackway::Error>,
     ) -> Self {
-        match target.failure() {
-            Some(error) => Failure::Written { path: path.into(), error },
-            None => Self::input(path, error),
+        match (target.failure(), error.into()) {
+            (Some(error), _) => Failure::Written { path: path.into(), error },
+            (
+                None,
+                trackway::Error::Trace(trackway_core::Error {
+                    kind: trackway_core::ErrorKind::Io(kind), ..
+                }),
+            ) => Failure::Written { path: path.into(), error: kind.into() },
+            (None, error) => Self::input(path, error),
         }
     }
 
@@ -107,6 +120,7 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Failure::Usage(_) => Exit::Usage,
+            Failure::Input { error, .. } if is_cancelled(error) => Exit::Interrupted,
             Failure::Input { error, .. } if matches!(**error, trackway::Error::Config(_)) => Exit::Usage,
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,

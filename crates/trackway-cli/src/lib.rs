@@ -14,8 +14,10 @@ mod exit;
 mod flags;
 mod image;
 mod info;
+mod interrupt;
 mod listing;
 mod open;
+mod output;
 mod pages;
 mod pcs;
 mod position;
@@ -39,6 +41,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
+    interrupt::install();
     cli.command.set_context(formats, flags::given(formats, &matches));
     let tried = match &cli.command {
         Command::Check(_) => "check",

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use trackway::format::{Program as Files, Settings as FormatSettings, Writing};
 use trackway::io::{FileError, Target as Output};
-use trackway_core::{Batch, Counting, Source};
+use trackway_core::{Batch, Counting, EventKind, Mark, MarkKind, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig, RAM_BASE};
 use trackway_hart::{
@@ -14,6 +14,7 @@ use trackway_hart::{
 
 use crate::cli::{Platform, RecordArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 use crate::report::say;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
@@ -67,25 +68,44 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let meta = recorder.meta().clone();
     let threads = threads(args.jobs);
     let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads };
+    let cancel = interrupt::cancel();
     let mut sink = Counting::new(into.create(writing, &meta).map_err(written)?, &meta);
     let mut batch = Batch::default();
     // The trace may be on stdout; the program's own output then goes to stderr.
     let to_stdout = args.output != Path::new("-");
-    while recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
+    while !cancel.is_cancelled() && recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         show(&mut recorder, to_stdout)?;
     }
+    let interrupted = cancel.is_cancelled();
+    if interrupted {
+        sink.put(&stopped(&recorder)).map_err(|error| written(error.into()))?;
+    }
     let ledger = sink.finish().map_err(|error| written(error.into()))?;
+    if recorder.recorded() == 0 && !interrupted {
+        return Err(Failure::Usage("the window holds no instruction".into()));
+    }
+    target.commit().map_err(|error| written(error.into()))?;
+    interrupt::release();
     if args.verbose {
         say!("{}", ledger.to_string().trim_end());
     }
-    let end = recorder.run_out();
+    let end = if interrupted { End::Unfinished } else { recorder.run_out() };
     show(&mut recorder, to_stdout)?;
-    conclude(args, &recorder, end)
+    conclude(args, &recorder, end, interrupted)
+}
+
+/// The last event of a recording that a signal ended.
+fn stopped(recorder: &Recorder) -> Batch {
+    let mut batch = Batch { first_instruction: recorder.recorded(), ..Batch::default() };
+    let text = format!("recording was interrupted after {} instructions", recorder.recorded());
+    let text = batch.add_bytes(text.as_bytes());
+    batch.push(0, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
+    batch
 }
 
 /// Reports how the program ended.
-fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Failure> {
+fn conclude(args: &RecordArgs, recorder: &Recorder, end: End, interrupted: bool) -> Result<Exit, Failure> {
     let ended = match end {
         End::Passed => "ended well, exit code 0".to_string(),
         End::Failed(code) => format!("reported failure, exit code {code}"),
@@ -101,10 +121,8 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End) -> Result<Exit, Fa
             recorder.executed()
         );
     }
-    if recorder.recorded() == 0 {
-        return Err(Failure::Usage("the window holds no instruction".into()));
-    }
     Ok(match end {
+        _ if interrupted => Exit::Interrupted,
         End::Passed | End::Unfinished => Exit::Fine,
         End::Failed(_) | End::Killed(_) => Exit::Found,
     })

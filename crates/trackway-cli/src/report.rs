@@ -24,8 +24,13 @@ const BLUE: anstyle::Style = anstyle::AnsiColor::Blue.on_default();
 /// Prints a failure and returns its exit code. `tried` is the command that failed, if it is one that the hints name.
 pub(crate) fn failure(failure: &Failure, tried: &str) -> Exit {
     let exit = failure.exit();
-    if exit == Exit::Fine {
-        return exit;
+    match exit {
+        Exit::Fine => return exit,
+        Exit::Interrupted => {
+            say!("interrupted");
+            return exit;
+        }
+        _ => {}
     }
     say!("{RED}error:{RED:#} {failure}");
     if let Failure::Input { error, instruction, excerpt, path } = failure {

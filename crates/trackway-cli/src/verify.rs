@@ -13,6 +13,7 @@ use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options,
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
 use crate::open::open;
+use crate::output::write_file;
 use crate::report::say;
 
 /// `[verify]` in the settings.
@@ -156,8 +157,7 @@ fn minimise(
     }
     match minimal.map_err(|error| Failure::input(&args.file, error))? {
         Some(minimal) => {
-            let wrong = |error| Failure::input(out, trackway::Error::File { path: out.into(), error });
-            std::fs::write(out, &minimal.trace).map_err(wrong)?;
+            write_file(out, &minimal.trace)?;
             say!(
                 "{}: a snapshot and {} groups, {} bytes, fail in the same way",
                 out.display(),
@@ -204,8 +204,7 @@ fn print(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failu
     let report = &verifier.report;
     if let Some(path) = &args.junit {
         let name = args.file.display().to_string();
-        let failed = |error| Failure::input(path, trackway::Error::File { path: path.clone(), error });
-        std::fs::write(path, report.junit(&name)).map_err(failed)?;
+        write_file(path, report.junit(&name).as_bytes())?;
     }
     let mut out = std::io::stdout().lock();
     if args.json {

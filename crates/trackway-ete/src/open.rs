@@ -125,8 +125,9 @@ impl Format for Ete {
             return Err(Error::Unsupported(text));
         }
         let ids = (0..sources).map(|n| config.unit(n).registers.get("TRCTRACEIDR") as u8 & 0x7f).collect();
-        let writer =
-            SnapshotWriter::create(path, config.framing, config.buffer, ids).map_err(FileError::at(path))?;
+        let folder = writing.target.create_folder(SNAPSHOT_INI)?;
+        let writer = SnapshotWriter::create(&folder, config.framing, config.buffer, ids);
+        let writer = writer.map_err(FileError::at(path))?;
         Ok(Box::new(Lower::new(meta, &config, programs, writer).map_err(refused)?))
     }
 }

@@ -12,7 +12,7 @@ use trackway_format::{
     wrong_architecture,
 };
 use trackway_image::{Image, Space};
-use trackway_io::FileError;
+use trackway_io::{FileError, Target};
 
 use crate::check::check;
 use crate::config::{Config, ImageRule, Order};
@@ -66,7 +66,9 @@ impl Format for Etrace {
         let Opening { file, settings, program, threads, part, source, cancel, .. } = opening;
         let mut config = read_config(&settings)?;
         if let (Framing::Bare { lengths }, Some(name)) = (&mut config.framing, &config.lengths_file) {
-            let path = settings.resolve(name);
+            // Beside the settings under their name: also while a trace is being written.
+            let beside = settings.path.as_ref().map(|path| path.with_extension("lengths"));
+            let path = beside.filter(|path| path.is_file()).unwrap_or_else(|| settings.resolve(name));
             let text = std::fs::read_to_string(&path).map_err(FileError::at(&path))?;
             *lengths =
                 read_lengths(&text).map_err(|error| Error::Config(format!("{}: {error}", path.display())))?;
@@ -95,6 +97,9 @@ impl Format for Etrace {
         // The order in which this encoder sends data packets.
         config.data.order = Order::Retired;
         let sidecar = Sidecar::new(config, &writing);
+        if let Some(sidecar) = &sidecar {
+            sidecar.write()?;
+        }
         Ok(Box::new(WithSidecar { lower, sidecar }))
     }
 }
@@ -158,7 +163,7 @@ fn writer(output: Output) -> Box<dyn Write + Send> {
 
 /// Settings that are written beside a trace, so that it can be read again.
 struct Sidecar {
-    path: PathBuf,
+    target: Target,
     config: Config,
 }
 
@@ -185,24 +190,22 @@ impl Sidecar {
                 }
             }
         }
-        let mut name = trace.as_os_str().to_os_string();
-        name.push(".toml");
-        let path = PathBuf::from(name);
         if matches!(config.framing, Framing::Bare { .. }) {
-            let lengths = path.with_extension("lengths");
-            config.lengths_file = lengths.file_name().map(|name| name.to_string_lossy().into_owned());
+            config.lengths_file = trace.file_name().map(|name| format!("{}.lengths", name.to_string_lossy()));
         }
-        Some(Sidecar { path, config })
+        Some(Sidecar { target: writing.target.clone(), config })
     }
 
-    /// Writes it, and the lengths of bare payloads.
-    fn write(&self, lengths: &[u32]) -> std::result::Result<(), FileError> {
-        std::fs::write(&self.path, self.config.to_toml()).map_err(FileError::at(&self.path))?;
-        if self.config.lengths_file.is_some() {
-            let path = self.path.with_extension("lengths");
-            std::fs::write(&path, write_lengths(lengths)).map_err(FileError::at(&path))?;
+    fn write(&self) -> std::result::Result<(), FileError> {
+        self.target.write_beside("toml", self.config.to_toml().as_bytes())
+    }
+
+    /// Writes the lengths of bare payloads.
+    fn write_lengths(&self, lengths: &[u32]) -> std::result::Result<(), FileError> {
+        match self.config.lengths_file {
+            Some(_) => self.target.write_beside("lengths", write_lengths(lengths).as_bytes()),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -236,7 +239,7 @@ impl Sink for WithSidecar {
     fn finish(&mut self) -> trackway_core::Result<Account> {
         let account = self.lower.finish()?;
         if let Some(sidecar) = &self.sidecar {
-            sidecar.write(&self.lower.encoder().writer.lengths).map_err(|failed| failed.error)?;
+            sidecar.write_lengths(&self.lower.encoder().writer.lengths).map_err(|failed| failed.error)?;
         }
         Ok(account)
     }
@@ -306,7 +309,8 @@ impl Opened for OpenedEtrace {
         }
         out.flush().map_err(trackway_core::Error::from)?;
         if let Some(sidecar) = sidecar {
-            sidecar.write(&packets.lengths)?;
+            sidecar.write()?;
+            sidecar.write_lengths(&packets.lengths)?;
         }
         Ok(items)
     }

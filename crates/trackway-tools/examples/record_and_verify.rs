@@ -35,8 +35,9 @@ fn record(program: &Program, to: &Path) -> Result<u64> {
     let mut recorder =
         Recorder::new(trackway_hart::Target::Process(Box::new(process)), RecordOptions::default());
     let format = trackway::for_output(trackway::FORMATS, to).ok_or("no format has this extension")?;
+    let target = Target::new(to);
     let writing = Writing {
-        target: Target::new(to),
+        target: target.clone(),
         settings: &Default::default(),
         program: &Default::default(),
         threads: 1,
@@ -47,6 +48,7 @@ fn record(program: &Program, to: &Path) -> Result<u64> {
         sink.put(&batch)?;
     }
     sink.finish()?;
+    target.commit()?;
     Ok(recorder.recorded())
 }
 

@@ -55,10 +55,13 @@ pub struct Conversion {
 /// # }
 /// ```
 pub fn convert(trace: &mut Trace, to: impl AsRef<Path>, options: &ConvertOptions) -> Result<Conversion> {
-    convert_with(trace, &Target::new(to.as_ref()), options, |_, _| {})
+    let target = Target::new(to.as_ref());
+    let conversion = convert_with(trace, &target, options, |_, _| {})?;
+    target.commit()?;
+    Ok(conversion)
 }
 
-/// As [`convert`], to a target that the caller keeps, with a call after each batch for progress.
+/// As [`convert`], to a target that the caller keeps and commits, with a call after each batch for progress.
 pub fn convert_with(
     trace: &mut Trace,
     target: &Target,

@@ -95,12 +95,13 @@ fn written(run: &Run, format: &'static dyn Format, name: &str) -> Option<Sample>
     let options = Options { formats: formats(), program, part: Some(256), ..Options::default() };
     let sample = Sample { format, folder, path, options };
     let (target, program) = (Target::new(&sample.path), &sample.options.program);
-    let writing = Writing { target, settings: &settings, program, threads: 1 };
+    let writing = Writing { target: target.clone(), settings: &settings, program, threads: 1 };
     let mut sink = format.create(writing, &run.meta).ok()?;
     for batch in &run.batches {
         sink.put(batch).unwrap();
     }
     sink.finish().unwrap();
+    target.commit().unwrap();
     Some(sample)
 }
 
