@@ -308,6 +308,15 @@ pub(crate) struct ConvertArgs {
     /// Write the ledger to a file, as JSON if it ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
+    /// Read the output back and compare it, however long it is [default: up to a million instructions]
+    #[arg(long, conflicts_with = "no_prove")]
+    pub(crate) prove: bool,
+    /// Do not read the output back
+    #[arg(long)]
+    pub(crate) no_prove: bool,
+    /// When interrupted, keep what was written so far
+    #[arg(long)]
+    pub(crate) keep_partial: bool,
     /// Print the ledger as JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::json;
 use trackway::format::{Format, Program, Settings, Writing};
 use trackway::io::{FileError, Target};
-use trackway::{Conversion, ConvertOptions, convert_with};
-use trackway_core::{Fact, Fate, Ledger};
+use trackway::{Conversion, ConvertOptions, Prove, convert_with};
+use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
@@ -29,26 +29,49 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     }
     let into = into.unwrap_or(trace.format());
     let settings = context.write_settings(trace.settings(), into)?;
-    let options = ConvertOptions { into: Some(into), settings: Some(settings), strict: args.common.strict };
+    let prove = match (args.prove, args.no_prove) {
+        (true, _) => Prove::Always,
+        (_, true) => Prove::Never,
+        _ => Prove::Small,
+    };
+    let strict = args.common.strict;
+    let options = ConvertOptions { into: Some(into), settings: Some(settings), strict, prove };
     let target = Target::new(&args.output);
     let progress = Progress::new(args.common.quiet);
     progress.say("writing");
     let converted =
         convert_with(&mut trace, &target, &options, |source, health| progress.update(source, health));
     drop(progress);
-    let Conversion { ledger, count, health, ended } = converted.map_err(|error| match target.failure() {
+    let conversion = converted.map_err(|error| match target.failure() {
         Some(error) => Failure::Written { path: args.output.clone(), error },
         // The target format refuses.
-        None if matches!(error, trackway::Error::Unsupported(_)) => Failure::input(&args.output, error),
+        None if matches!(error, trackway::Error::Unsupported(_)) => {
+            Failure::Usage(format!("{}: {error}", args.output.display()))
+        }
         None => placed(&args.common, &args.input, error),
     })?;
-    let commit = || target.commit().map_err(|error| Failure::output(&target, &args.output, error));
+    conclude(conversion, args)
+}
+
+/// Reports on a conversion; its outputs appear if nothing speaks against them.
+fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Failure> {
+    let ended = conversion.ended.take();
+    let interrupted =
+        matches!(&ended, Some(trackway::Error::Trace(error)) if error.kind == ErrorKind::Cancelled);
+    let refused = matches!(ended, Some(trackway::Error::Strict(_)))
+        || (interrupted && !args.keep_partial)
+        || (args.common.strict && conversion.ledger.is_lossy())
+        || conversion.proved == Some(false)
+        || conversion.count == 0;
+    if !refused {
+        conversion.commit().map_err(|FileError { path, error }| Failure::Written { path, error })?;
+    }
+    account(&conversion, !refused, args)?;
+    let health = conversion.health.as_ref();
+    if let Some(health) = health.filter(|_| !args.common.quiet) {
+        say!("{}", health.line());
+    }
     if let Some(error) = ended {
-        account(&ledger, args)?;
-        if !matches!(error, trackway::Error::Strict(_)) {
-            // The output holds what came before the damage.
-            commit()?;
-        }
         return Err(match error {
             trackway::Error::Strict(text) => Failure::Strict(format!("{}: {text}", args.input.display())),
             error => {
@@ -57,18 +80,16 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
             }
         });
     }
-    if let Some(health) = health.as_ref().filter(|_| !args.common.quiet) {
-        say!("{}", health.line());
-    }
-    if count == 0 {
+    if conversion.count == 0 {
         return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
     }
-    account(&ledger, args)?;
-    if args.common.strict && ledger.is_lossy() {
+    if conversion.proved == Some(false) {
+        return Err(Failure::Unproved { path: args.output.clone(), reasons: conversion.reasons });
+    }
+    if args.common.strict && conversion.ledger.is_lossy() {
         return Err(Failure::Strict(format!("{}: the conversion loses information", args.output.display())));
     }
-    commit()?;
-    Ok(health.map_or(Exit::Fine, |health| exit_of(&health, &args.common)))
+    Ok(health.map_or(Exit::Fine, |health| exit_of(health, &args.common)))
 }
 
 /// True if both are one file, whatever it is called: writing would destroy it before it is read.
@@ -124,21 +145,41 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
     })?;
     let mut ledger = Ledger::default();
     ledger.add(Fate::Kept, Fact::Items, items);
-    account(&ledger, args)?;
+    let conversion = Conversion { ledger, count: items, ..Conversion::default() };
+    account(&conversion, true, args)?;
     target.commit().map_err(|error| Failure::output(&target, &args.output, error))?;
     Ok(Exit::Fine)
 }
 
 /// Prints the ledger, and stores it where asked.
-fn account(ledger: &Ledger, args: &ConvertArgs) -> Result<(), Failure> {
+fn account(conversion: &Conversion, there: bool, args: &ConvertArgs) -> Result<(), Failure> {
+    let ledger = &conversion.ledger;
     if !args.common.quiet && !args.json {
-        say!("{}", ledger.to_string().trim_end());
+        say!("{}", if args.common.verbose { explained(ledger) } else { ledger.to_string() }.trim_end());
+        match conversion.proved {
+            Some(true) => say!("proved: the output was read back and holds what is said here"),
+            Some(false) => {}
+            None => conversion.reasons.iter().for_each(|reason| say!("{reason}")),
+        }
     }
     let entries: Vec<_> = ledger
         .entries()
-        .map(|(fate, what, n)| json!({ "fate": fate.as_str(), "what": what.as_str(), "count": n }))
+        .map(|(fate, fact, n)| json!({ "fate": fate.as_str(), "what": fact.as_str(), "count": n }))
         .collect();
-    let object = json!({ "trackway": { "schema": 1, "kind": "ledger" }, "entries": entries });
+    let path =
+        |output: &trackway::Written| output.target.path.as_ref().map(|path| path.display().to_string());
+    let outputs: Vec<String> =
+        if there { conversion.outputs.iter().filter_map(path).collect() } else { Vec::new() };
+    let object = json!({
+        "trackway": { "kind": "convert", "schema": 2 },
+        "ledger": entries,
+        "proved": conversion.proved,
+        "reasons": conversion.reasons,
+        "outputs": outputs,
+    });
+    if !args.common.quiet && !args.json && outputs.len() > 1 {
+        outputs.iter().for_each(|path| say!("written: {path}"));
+    }
     if args.json {
         writeln!(std::io::stdout(), "{object}")?;
     }
@@ -151,4 +192,19 @@ fn account(ledger: &Ledger, args: &ConvertArgs) -> Result<(), Failure> {
         write_file(path, text.as_bytes())?;
     }
     Ok(())
+}
+
+/// The ledger with the meaning of each word.
+fn explained(ledger: &Ledger) -> String {
+    let mut text = String::new();
+    for fate in Fate::ALL {
+        let entries: Vec<_> = ledger.entries().filter(|entry| entry.0 == fate).collect();
+        if !entries.is_empty() {
+            text += &format!("{}: {}\n", fate.as_str(), fate.meaning());
+        }
+        for (_, fact, n) in entries {
+            text += &format!("  {n:>12}  {}: {}\n", fact.as_str(), fact.meaning());
+        }
+    }
+    text
 }

@@ -56,6 +56,14 @@ pub(crate) enum Failure {
         /// Why it could not be.
         error: std::io::Error,
     },
+    /// An output that does not hold what the ledger says.
+    #[error("{}: the output does not hold what the ledger says, and is not written\n  {}", path.display(), reasons.join("\n  "))]
+    Unproved {
+        /// The output.
+        path: PathBuf,
+        /// What is wrong with it.
+        reasons: Vec<String>,
+    },
     /// A loss that `--strict` refuses.
     #[error("{0}")]
     Strict(String),
@@ -124,6 +132,7 @@ impl Failure {
             Failure::Input { error, .. } if matches!(**error, trackway::Error::Config(_)) => Exit::Usage,
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,
+            Failure::Unproved { .. } => Exit::Internal,
             // A closed pipe means that the reader has enough.
             Failure::Output(error) | Failure::Written { error, .. }
                 if error.kind() == std::io::ErrorKind::BrokenPipe =>

@@ -44,6 +44,9 @@ pub enum Error {
     /// Damage that was refused instead of passed.
     #[error("{0}")]
     Strict(String),
+    /// An output does not hold what the ledger says.
+    #[error("the output does not hold what the ledger says: {0}")]
+    Unproved(String),
     /// A stream was read and is asked for again.
     #[error("the input is a stream and was already read; use a file to read it again")]
     ReadOnce,

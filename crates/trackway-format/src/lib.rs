@@ -74,6 +74,17 @@ pub trait Format: Sync {
         Err(Error::Unsupported(text))
     }
 
+    /// True if one output can hold several sources.
+    fn holds_several_sources(&self) -> bool {
+        false
+    }
+
+    /// True if the settings ask for encoding anew where a copy of the items would do.
+    fn asks_for_encoding(&self, settings: &Settings) -> bool {
+        let _ = settings;
+        false
+    }
+
     /// The architecture's name of a trap, where the format has names of its own.
     fn trap_name(&self, trap: &trackway_core::Trap) -> Option<&'static str> {
         let _ = trap;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Accesses, EventKind, Isa, Outcome, Run, Step};
+use trackway_core::{Accesses, EventKind, Exit, Isa, Outcome, Run, Step};
 
 use crate::image::Image;
 use crate::memory::Memory;
@@ -12,7 +12,13 @@ pub fn program(programs: &[Arc<Image>], source: u16) -> Arc<Image> {
     programs.get(usize::from(source)).or(programs.last()).cloned().unwrap_or_default()
 }
 
-/// Gives the steps of a run, in order, as far as the program is known; what is left stays a run. `accesses` are those of the run:
+/// An unconditional transfer of control is taken.
+fn always_taken(exit: Exit) -> Option<bool> {
+    use Exit::*;
+    matches!(exit, Jump | Call | IndirectJump | IndirectCall | Return | TrapReturn).then_some(true)
+}
+
+/// The steps of a run, in order, as far as the program is known; what is left stays a run. `accesses` are those of the run:
 /// its last instruction has them.
 pub fn expand(memory: &Memory, run: &Run, accesses: Accesses, mut put: impl FnMut(EventKind)) {
     let mut pc = run.start;
@@ -26,7 +32,7 @@ pub fn expand(memory: &Memory, run: &Run, accesses: Accesses, mut put: impl FnMu
         };
         let mut step = Step::new(pc, encoding, length);
         if n == last {
-            (step.accesses, step.taken) = (accesses, run.taken);
+            (step.accesses, step.taken) = (accesses, run.taken.or_else(|| always_taken(run.exit)));
             if run.attempted {
                 step.outcome = Outcome::Attempted;
             }

@@ -79,6 +79,11 @@ impl Target {
         self.lock().failure.as_ref().map(copy)
     }
 
+    /// True for stdout, devices and pipes: what is written there cannot be read back.
+    pub fn is_stream(&self) -> bool {
+        self.path.as_deref().is_none_or(is_direct)
+    }
+
     /// Creates the file.
     pub fn create(&self) -> Result<Output, FileError> {
         let Some(path) = &self.path else {

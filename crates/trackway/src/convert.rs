@@ -1,14 +1,15 @@
-//! A trace in another format, with the ledger of what was lost.
+//! A trace in another format, with the ledger of what was lost and the proof of it.
 
 use std::path::Path;
 
-use trackway_core::{Batch, Counting, Fact, Fate, Ledger, Observer, Source};
+use trackway_core::{Batch, Counting, Fact, Fate, Ledger, Meta, Observer, Source};
 use trackway_format::{Error, Format, Result, Settings, When, Writing};
-use trackway_io::Target;
+use trackway_io::{FileError, Target};
 
-use crate::formats::for_output;
+use crate::formats::{for_output, insert_name};
 use crate::health::{Ended, Health, read_all};
-use crate::trace::Trace;
+use crate::proof::{self, Prove};
+use crate::trace::{Options, Trace};
 
 /// How to convert.
 #[derive(Clone, Default)]
@@ -19,6 +20,8 @@ pub struct ConvertOptions {
     pub settings: Option<Settings>,
     /// Fail on damage and refuse losses.
     pub strict: bool,
+    /// Whether the output is read back and compared.
+    pub prove: Prove,
 }
 
 impl std::fmt::Debug for ConvertOptions {
@@ -38,9 +41,34 @@ pub struct Conversion {
     pub health: Option<Health>,
     /// An error that ended the input early. The output holds what came before it.
     pub ended: Option<Error>,
+    /// True if the output was read back and holds what the ledger says; `None` if it was not read back.
+    pub proved: Option<bool>,
+    /// Reasons why the proof failed, or why there is none.
+    pub reasons: Vec<String>,
+    /// The outputs, which do not have their names before [`commit`](Conversion::commit).
+    pub outputs: Vec<Written>,
 }
 
-/// Writes `trace` to `to`. The same format is copied item by item; another one goes through events.
+/// One output of a conversion.
+#[derive(Debug)]
+pub struct Written {
+    /// Where it is.
+    pub target: Target,
+    /// Its part of the ledger; `None` for a copy.
+    pub(crate) ledger: Option<Ledger>,
+    /// The one source that it holds, where the input has several.
+    pub source: Option<u16>,
+}
+
+impl Conversion {
+    /// Gives the outputs their names.
+    pub fn commit(&self) -> std::result::Result<(), FileError> {
+        self.outputs.iter().try_for_each(|output| output.target.commit())
+    }
+}
+
+/// Writes `trace` to `to`. The same format is copied item by item; another one goes through events. Where the target holds
+/// one source and the trace has several, each gets a file of its own, `OUT.NAME.ext`.
 ///
 /// ```
 /// # fn main() -> trackway::Result<()> {
@@ -54,35 +82,87 @@ pub struct Conversion {
 /// # Ok(())
 /// # }
 /// ```
+///
+/// # Errors
+/// Besides those of reading and writing: [`Error::Unproved`] where the output does not hold what the ledger says. Nothing
+/// is written then.
 pub fn convert(trace: &mut Trace, to: impl AsRef<Path>, options: &ConvertOptions) -> Result<Conversion> {
     let target = Target::new(to.as_ref());
     let conversion = convert_with(trace, &target, options, |_, _| {})?;
-    target.commit()?;
+    if conversion.proved == Some(false) {
+        return Err(Error::Unproved(conversion.reasons.join("; ")));
+    }
+    conversion.commit()?;
     Ok(conversion)
 }
 
-/// As [`convert`], to a target that the caller keeps and commits, with a call after each batch for progress.
+/// As [`convert`], for a caller that looks at the result before it [commits](Conversion::commit) it, with a call after each
+/// batch for progress.
 pub fn convert_with(
     trace: &mut Trace,
     target: &Target,
     options: &ConvertOptions,
     progress: impl FnMut(&dyn Source, &Health),
 ) -> Result<Conversion> {
-    let by_name = || target.path.as_deref().and_then(|path| for_output(crate::FORMATS, path));
+    let by_name = || target.path.as_deref().and_then(|path| for_output(trace.formats(), path));
     let into = options.into.or_else(by_name).unwrap_or(trace.format());
     let settings = options.settings.clone().unwrap_or_else(|| trace.settings().clone());
-    let program = trace.program().clone();
-    let writing =
-        Writing { target: target.clone(), settings: &settings, program: &program, threads: trace.threads() };
-    if into.id() == trace.format().id() && !needs_events(into, &settings, trace.settings()) {
-        let items = trace.copy_to(writing)?;
-        let mut ledger = Ledger::default();
-        ledger.add(Fate::Kept, Fact::Items, items);
-        return Ok(Conversion { ledger, count: items, ..Conversion::default() });
+    if options.prove == Prove::Always {
+        proof::refuse(trace, target)?;
     }
-    let meta = trace.meta().clone();
+    let mut conversion =
+        if into.id() == trace.format().id() && !needs_events(into, &settings, trace.settings()) {
+            copy(trace, target, &settings)?
+        } else {
+            lower(trace, target, into, &settings, options, progress)?
+        };
+    let done = matches!(conversion.ended, None | Some(Error::Trace(_)));
+    if done && conversion.count > 0 {
+        let reading = Options {
+            formats: trace.formats().to_vec(),
+            format: Some(into.id()),
+            program: trace.program().clone(),
+            threads: trace.threads(),
+            ..Options::default()
+        };
+        proof::add(&mut conversion, trace, &reading, &settings, options.prove)?;
+    }
+    Ok(conversion)
+}
+
+/// The same items in another container.
+fn copy(trace: &mut Trace, target: &Target, settings: &Settings) -> Result<Conversion> {
+    let program = trace.program().clone();
+    let writing = Writing { target: target.clone(), settings, program: &program, threads: trace.threads() };
+    let items = trace.copy_to(writing)?;
+    let mut ledger = Ledger::default();
+    ledger.add(Fate::Kept, Fact::Items, items);
+    let outputs = vec![Written { target: target.clone(), ledger: None, source: None }];
+    Ok(Conversion { ledger, count: items, outputs, ..Conversion::default() })
+}
+
+/// Through events.
+fn lower(
+    trace: &mut Trace,
+    target: &Target,
+    into: &'static dyn Format,
+    settings: &Settings,
+    options: &ConvertOptions,
+    progress: impl FnMut(&dyn Source, &Health),
+) -> Result<Conversion> {
+    let (meta, program) = (trace.meta().clone(), trace.program().clone());
+    let threads = trace.threads();
     let mut source = trace.expanded()?;
-    let mut sink = Counting::new(into.create(writing, &meta)?, &meta);
+    let split = meta.sources.len() > 1 && !into.holds_several_sources();
+    let metas = if split { one_each(&meta) } else { vec![meta] };
+    let mut outputs: Vec<Written> = Vec::new();
+    let mut sinks = Vec::new();
+    for (n, meta) in metas.iter().enumerate() {
+        let target = if split { target_of(target, &meta.sources[0])? } else { target.clone() };
+        let writing = Writing { target: target.clone(), settings, program: &program, threads };
+        sinks.push(Counting::new(into.create(writing, meta)?, meta));
+        outputs.push(Written { target, ledger: None, source: split.then_some(n as u16) });
+    }
     let mut batch = Batch::default();
     let mut count = 0;
     let (health, ended) = read_all(
@@ -92,7 +172,10 @@ pub fn convert_with(
             let more = source.fill(&mut batch).map_err(Ended::Error)?;
             counts.observe(&batch);
             count += batch.events.len().saturating_sub(batch.gaps.len()) as u64;
-            sink.put(&batch).map_err(Ended::Caller)?;
+            let n = if split { std::mem::take(&mut batch.source) } else { 0 };
+            if let Some(sink) = sinks.get_mut(usize::from(n)) {
+                sink.put(&batch).map_err(Ended::Caller)?;
+            }
             Ok(more)
         },
         progress,
@@ -101,13 +184,33 @@ pub fn convert_with(
         return Err(error.into());
     }
     // What came before damage is in the output, and the output is whole.
-    let ledger = sink.finish()?;
+    let mut ledger = Ledger::default();
+    for (sink, output) in sinks.iter_mut().zip(&mut outputs) {
+        let one = sink.finish()?;
+        ledger.merge(&one);
+        output.ledger = Some(one);
+    }
     let ended = match ended {
         Err(Ended::Error(error)) => Some(error.into()),
         Err(Ended::Strict(error)) => Some(Error::Strict(error.to_string())),
         _ => None,
     };
-    Ok(Conversion { ledger, count, health: Some(health), ended })
+    Ok(Conversion { ledger, count, health: Some(health), ended, outputs, ..Conversion::default() })
+}
+
+/// The facts of each source alone.
+fn one_each(meta: &Meta) -> Vec<Meta> {
+    let one = |name: &String| Meta { sources: vec![name.clone()], ..meta.clone() };
+    meta.sources.iter().map(one).collect()
+}
+
+/// The output of one source of several.
+fn target_of(target: &Target, source: &str) -> Result<Target> {
+    let Some(path) = &target.path else {
+        let text = "the trace has several sources and the output format holds one: they need a file each";
+        return Err(Error::Unsupported(text.into()));
+    };
+    Ok(Target::new(insert_name(path, source)))
 }
 
 /// True if a setting was changed that a copy cannot honour.
@@ -118,4 +221,5 @@ fn needs_events(into: &dyn Format, settings: &Settings, before: &Settings) -> bo
         .iter()
         .filter(|flag| flag.when == When::Lowering)
         .any(|flag| value(settings, flag.key) != value(before, flag.key))
+        || into.asks_for_encoding(settings)
 }

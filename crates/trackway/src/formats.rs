@@ -1,6 +1,6 @@
 //! The one list of formats.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use trackway_core::FormatId;
 use trackway_format::Format;
@@ -17,6 +17,17 @@ pub static FORMATS: &[&dyn Format] = &[
 /// The format with this id.
 pub fn by_id(formats: &[&'static dyn Format], id: FormatId) -> Option<&'static dyn Format> {
     formats.iter().copied().find(|format| format.id() == id)
+}
+
+/// `OUT.NAME.ext` for `OUT.ext`: the output of one source of several.
+pub(crate) fn insert_name(path: &Path, name: &str) -> PathBuf {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).collect();
+    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let compressed =
+        [".gz", ".xz", ".zst"].iter().find(|end| file.ends_with(*end)).map_or(0, |end| end.len());
+    let place = file[..file.len() - compressed].rfind('.').unwrap_or(file.len());
+    path.with_file_name(format!("{}.{name}{}", &file[..place], &file[place..]))
 }
 
 /// The format for an output path, by its extension; a compression's extension is looked through.

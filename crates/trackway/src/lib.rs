@@ -29,13 +29,17 @@ mod convert;
 mod expand;
 mod formats;
 mod health;
+mod proof;
+mod prove;
 mod steps;
 mod trace;
 
-pub use convert::{Conversion, ConvertOptions, convert, convert_with};
+pub use convert::{Conversion, ConvertOptions, Written, convert, convert_with};
 pub use expand::Expand;
 pub use formats::{FORMATS, by_id, for_output};
 pub use health::{Counts, Ended, Health, read_all};
+pub use proof::Prove;
+pub use prove::{Pair, Proof, Reopen, prove};
 pub use steps::{Instruction, Steps};
 pub use trace::{Options, Trace, trap_name};
 

@@ -145,7 +145,7 @@ impl Options {
             compression,
             settings,
             program,
-            threads: self.threads,
+            options: self.clone(),
             opened,
             programs: None,
         })
@@ -159,7 +159,7 @@ pub struct Trace {
     compression: Option<Compression>,
     settings: Settings,
     program: Program,
-    threads: usize,
+    options: Options,
     opened: Box<dyn Opened>,
     programs: Option<Vec<Arc<Image>>>,
 }
@@ -265,7 +265,20 @@ impl Trace {
 
     /// Threads for analyses.
     pub fn threads(&self) -> usize {
-        self.threads
+        self.options.threads
+    }
+
+    /// The formats it was recognised among.
+    pub fn formats(&self) -> &[&'static dyn Format] {
+        &self.options.formats
+    }
+
+    /// The same trace, opened once more; a stream cannot be.
+    pub fn reopen(&self) -> Result<Trace> {
+        match &self.path {
+            Some(path) if path.is_file() || path.is_dir() => self.options.open(path),
+            _ => Err(Error::ReadOnce),
+        }
     }
 }
 

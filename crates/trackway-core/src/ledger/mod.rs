@@ -55,12 +55,15 @@ impl Fate {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     counts: [Counts; 4],
+    /// What the target does with each fact as a rule; empty where nothing was converted.
+    rules: Vec<Fate>,
 }
 
 impl Ledger {
     /// The ledger of a conversion: the facts of its input, and what the sink says it did with them.
     pub fn new(facts: &Counts, account: &Account) -> Self {
-        let mut ledger = Ledger::default();
+        let rules = Fact::ALL.iter().map(|&fact| account.fate(fact)).collect();
+        let mut ledger = Ledger { rules, ..Ledger::default() };
         for &fact in Fact::ALL {
             let mut rest = facts[fact];
             for fate in [Fate::Kept, Fate::Derived, Fate::Dropped] {
@@ -77,6 +80,11 @@ impl Ledger {
             ledger.add(Fate::Invented, fact, account.exceptions(Fate::Invented)[fact]);
         }
         ledger
+    }
+
+    /// What the target does with a fact as a rule.
+    pub fn rule(&self, fact: Fact) -> Fate {
+        self.rules.get(fact as usize).copied().unwrap_or(Fate::Kept)
     }
 
     /// Counts `n` more.

@@ -1,0 +1,185 @@
+//! Proof of a conversion: its result is read back and compared with the original.
+//!
+//! Both traces are read side by side, source by source. The result has to be the original with holes: every instruction in
+//! order, each hole shown as a gap, and of the facts exactly those that the ledger calls kept or derived. Nothing of the
+//! sink's own bookkeeping is believed.
+
+mod cells;
+mod compare;
+mod place;
+
+use trackway_core::{Fact, Fate, Ledger, Meta, Result, Source, each_of_meta};
+
+use cells::{Cell, Cells};
+use compare::Compared;
+
+/// Opens a trace from its start; called up to twice for each source, and once more.
+pub type Reopen<'r> = dyn FnMut() -> crate::Result<Box<dyn Source>> + 'r;
+
+/// Result of a [proof](prove).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Reasons why the result does not hold what the ledger says; empty where it does.
+    pub reasons: Vec<String>,
+}
+
+impl Proof {
+    /// True if the result holds what the ledger says.
+    pub fn holds(&self) -> bool {
+        self.reasons.is_empty()
+    }
+}
+
+/// Numbers of a source in the original and in the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// In the original.
+    pub original: u16,
+    /// In the result.
+    pub result: u16,
+}
+
+/// Compares `result` with `original`, source by source, and both with `ledger`.
+pub fn prove(
+    original: &mut Reopen<'_>,
+    result: &mut Reopen<'_>,
+    pairs: &[Pair],
+    ledger: &Ledger,
+) -> crate::Result<Proof> {
+    let mut compared = Compared::default();
+    compare_meta(original()?.meta(), result()?.meta(), &mut compared);
+    // Attempted instructions that the target drops leave no gap.
+    let retired_only = ledger.count(Fate::Dropped, Fact::Attempted) > 0;
+    for pair in pairs {
+        let mut open = || -> crate::Result<(Cells, Cells)> {
+            let original = Cells::new(original()?, pair.original, retired_only);
+            Ok((original, Cells::new(result()?, pair.result, retired_only)))
+        };
+        let mut places = None;
+        if ledger.count(Fate::Dropped, Fact::Instructions) > 0 {
+            let (mut original, mut result) = open()?;
+            match place::places(&mut original, &mut result)? {
+                Ok(found) => places = Some(found),
+                Err(n) => {
+                    let text = format!("from instruction {n} on, the output is not a part of the input");
+                    return Ok(Proof { reasons: vec![text] });
+                }
+            }
+        }
+        let (original, result) = open()?;
+        let mut sides = Sides { original, result, compared: &mut compared };
+        if let Some(difference) = sides.walk(places)? {
+            return Ok(Proof { reasons: vec![difference] });
+        }
+        compared.finish();
+    }
+    Ok(verdict(&compared, ledger))
+}
+
+/// Facts of the traces as a whole.
+fn compare_meta(original: &Meta, result: &Meta, compared: &mut Compared) {
+    let facts = |meta: &Meta| {
+        let mut facts = Vec::new();
+        each_of_meta(meta, |fact, value| facts.push((fact, value)));
+        facts
+    };
+    compared.own(&facts(original), &facts(result), 0);
+}
+
+struct Sides<'s> {
+    original: Cells,
+    result: Cells,
+    compared: &'s mut Compared,
+}
+
+impl Sides<'_> {
+    /// Walks through both; returns a difference in the flow.
+    fn walk(&mut self, places: Option<Vec<u64>>) -> Result<Option<String>> {
+        let Sides { original, result, compared } = self;
+        let (mut input, mut output) = (Cell::default(), Cell::default());
+        let mut places = places.map(Vec::into_iter);
+        // Instructions of the input read so far; where the next one of the output is.
+        let (mut read, mut place) = (0, 0);
+        let mut number = 0;
+        // Target of the instruction before, which the output leaves to its next instruction to show.
+        let mut target = None;
+        loop {
+            let more = result.next(&mut output)?;
+            if more && (output.gap || number == 0) {
+                place = places.as_mut().map_or(place, |places| places.next().unwrap_or(place));
+            }
+            // The hole before it.
+            while more && read < place {
+                if !original.next(&mut input)? {
+                    break;
+                }
+                read += 1;
+                compared.own(&input.own, &[], number);
+                compared.between(&input.before, &[], number);
+            }
+            let mut there = original.next(&mut input)?;
+            if !more {
+                // What follows the last instruction of the output.
+                if target.is_some() {
+                    compared.target(false, number - 1);
+                }
+                loop {
+                    compared.own(&input.own, &[], number);
+                    compared.between(&input.before, &[], number);
+                    if !there {
+                        break;
+                    }
+                    there = original.next(&mut input)?;
+                }
+                compared.between(&[], &output.before, number);
+                return Ok(None);
+            }
+            if let Some(target) = target.take() {
+                compared.target(!output.gap && output.pc == target, number - 1);
+            }
+            if !there || input.pc != output.pc {
+                let found = if there { format!("{:#x}", input.pc) } else { "its end".into() };
+                return Ok(Some(format!(
+                    "instruction {number} of the output is {:#x}, that of the input is {found} (byte {:#x} of the output)",
+                    output.pc, output.offset
+                )));
+            }
+            compared.between(&input.before, &output.before, number);
+            target = compared.leave_target(&mut input.own, &output.own);
+            compared.own(&input.own, &output.own, number);
+            read += 1;
+            place += 1;
+            number += 1;
+        }
+    }
+}
+
+/// Compares what was found with what the ledger says.
+fn verdict(compared: &Compared, ledger: &Ledger) -> Proof {
+    let mut reasons = Vec::new();
+    let place = |places: &std::collections::HashMap<Fact, u64>, fact| {
+        places.get(&fact).map_or(String::new(), |number| format!(", first at instruction {number}"))
+    };
+    for &fact in Fact::ALL {
+        let name = fact.as_str();
+        let claimed = ledger.count(Fate::Kept, fact) + ledger.count(Fate::Derived, fact);
+        let found = compared.matched[fact];
+        let (missing, extra) = (&compared.first_missing, &compared.first_extra);
+        if found < claimed {
+            reasons.push(format!("{name}: {claimed} claimed, {found} are there{}", place(missing, fact)));
+        } else if found > claimed {
+            reasons.push(format!("{name}: {claimed} claimed, but {found} are there"));
+        }
+        let invented = ledger.count(Fate::Invented, fact);
+        // A reader may derive more than was recorded; a gap that is shown is no claim.
+        let free = ledger.rule(fact) == Fate::Derived || fact == Fact::Gaps;
+        if compared.extra[fact] != invented && !free {
+            let extra_found = compared.extra[fact];
+            reasons.push(format!(
+                "{name}: {extra_found} that the input does not have, {invented} listed as invented{}",
+                place(extra, fact)
+            ));
+        }
+    }
+    Proof { reasons }
+}
