@@ -66,6 +66,18 @@ pub fn flow(isa: Isa, pc: u64, encoding: u32) -> Flow {
     }
 }
 
+/// True for a branch that is taken or not. Cheap for RISC-V.
+#[inline(always)]
+pub fn is_conditional(isa: Isa, encoding: u32) -> bool {
+    match isa {
+        Isa::Rv32 | Isa::Rv64 => riscv::is_branch(encoding),
+        _ => {
+            let flow = flow(isa, 0, encoding);
+            flow.conditional && flow.control.is_transfer()
+        }
+    }
+}
+
 /// True if the instruction always traps and so never retires: system calls, breakpoints, permanently undefined ones.
 ///
 /// In every trace they are attempted only; where a format is silent about it, this decides.

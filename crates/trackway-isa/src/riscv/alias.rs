@@ -75,6 +75,10 @@ aliases! {
     Fence   "fence"      []               Imm(0xff);
     SfenceVma "sfence.vma" []             Rs1(0) Rs2(0);
     SfenceVma "sfence.vma" [Rs1]          Rs2(0);
+    HfenceVvma "hfence.vvma" []           Rs1(0) Rs2(0);
+    HfenceVvma "hfence.vvma" [Rs1]        Rs2(0);
+    HfenceGvma "hfence.gvma" []           Rs1(0) Rs2(0);
+    HfenceGvma "hfence.gvma" [Rs1]        Rs2(0);
     Csrrs   "frflags"    [Rd]             Imm(0x001) Rs1(0);
     Csrrw   "fsflags"    [Rs1]            Imm(0x001) Rd(0);
     Csrrw   "fsflags"    [Rd Rs1]         Imm(0x001);

@@ -39,6 +39,16 @@ pub fn is_plain(encoding: u32) -> bool {
     }
 }
 
+/// True for a conditional branch: the same as [`flow`] says, by three bit tests.
+#[inline(always)]
+pub fn is_branch(encoding: u32) -> bool {
+    /// By funct3: all but the two reserved ones.
+    const WIDE: u32 = 0b1111_0011;
+    let wide = encoding & 0x7f == 0x63 && WIDE >> (encoding >> 12 & 7) & 1 == 1;
+    // C.BEQZ and C.BNEZ.
+    wide || encoding & 0xc003 == 0xc001
+}
+
 /// How long an instruction is and where control can go after it.
 ///
 /// Encodings that no known extension defines are taken as sequential, except for the two that are

@@ -74,13 +74,14 @@ impl Buckets {
 }
 
 impl Index {
+    /// RV32's own forms come first: zext.h is a special case of pack there.
     fn new(isa: Isa) -> Self {
         let other = if isa == Isa::Rv32 { Width::Rv64 } else { Width::Rv32 };
         let of = |tables: [&'static [Encoding]; 2]| -> Vec<&'static Encoding> {
             tables.into_iter().flatten().filter(|e| e.width != other).collect()
         };
         Self {
-            wide: Buckets::new(WIDE_KEYS, WIDE_BITS, wide_word, &of([INSTRUCTIONS, RV32_FORMS])),
+            wide: Buckets::new(WIDE_KEYS, WIDE_BITS, wide_word, &of([RV32_FORMS, INSTRUCTIONS])),
             narrow: Buckets::new(NARROW_KEYS, NARROW_BITS, narrow_word, &of([COMPRESSED, &[]])),
         }
     }

@@ -1,5 +1,5 @@
-//! RISC-V: RV32 and RV64 with M, A, F, D, C, V, Zicsr, Zifencei, Zfh, Zba, Zbb, Zbc, Zbs, Zicond, Zawrs and
-//! the privileged instructions.
+//! RISC-V: RV32 and RV64 with M, A, F, D, C, V, H, Zicsr, Zifencei, Zfh, Zba, Zbb, Zbc, Zbs, Zicbom, Zicboz, Zicond,
+//! Zawrs, scalar cryptography (Zbkb, Zbkc, Zbkx, Zkn, Zks), Svinval and the privileged instructions.
 //!
 //! Every instruction is declared once (`table.rs`, `compressed.rs`); [`decode`] returns its operation and
 //! fields, and [`text`] writes it as GNU objdump does. A compressed instruction decodes to the operation
@@ -32,7 +32,7 @@ pub use atomic::Amo;
 pub use class::{Class, Count, Extension, Memory, Width};
 pub use compressed::COMPRESSED;
 pub use csr::{CSRS, csr_name, csr_number};
-pub use flow::{flow, is_plain, length};
+pub use flow::{flow, is_branch, is_plain, length};
 pub use operand::Operand;
 pub use table::{Encoding, INSTRUCTIONS, Op, RV32_FORMS};
 pub use text::{register_name, text, write_text};

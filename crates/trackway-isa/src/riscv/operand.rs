@@ -56,6 +56,10 @@ pub enum Operand {
     Shamt,
     /// Shift amount, bits 24:20.
     ShamtW,
+    /// Byte of a word, bits 31:30.
+    Bs,
+    /// Round of AES, bits 23:20.
+    Rnum,
     /// Control and status register, bits 31:20.
     Csr,
     /// Unsigned, bits 19:15.
@@ -180,6 +184,8 @@ impl Operand {
                 return isa != Isa::Rv32 || inst.imm < 32;
             }
             Self::ShamtW => inst.imm = bits(word, 20, 5) as i32,
+            Self::Bs => inst.imm = (word >> 30) as i32,
+            Self::Rnum => inst.imm = bits(word, 20, 4) as i32,
             Self::Csr => inst.imm = (word >> 20) as i32,
             Self::UImm5 => inst.rs1 = field(15),
             Self::SImm5 => inst.imm = signed(bits(word, 15, 5), 5),

@@ -338,6 +338,61 @@ instructions! {
     Bexti           "bexti"              [Rd Rs1 Shamt]               Int                 Zbs      Any  0xfc00707f 0x48005013;
     Binvi           "binvi"              [Rd Rs1 Shamt]               Int                 Zbs      Any  0xfc00707f 0x68001013;
     Bseti           "bseti"              [Rd Rs1 Shamt]               Int                 Zbs      Any  0xfc00707f 0x28001013;
+    // rv_zicbo
+    CboClean        "cbo.clean"          [Base]                       Fence               Zicbom   Any  0xfff07fff 0x0010200f;
+    CboFlush        "cbo.flush"          [Base]                       Fence               Zicbom   Any  0xfff07fff 0x0020200f;
+    CboInval        "cbo.inval"          [Base]                       Fence               Zicbom   Any  0xfff07fff 0x0000200f;
+    CboZero         "cbo.zero"           [Base]                       Fence               Zicboz   Any  0xfff07fff 0x0040200f;
+    // rv_zbkb
+    Pack            "pack"               [Rd Rs1 Rs2]                 Int                 Zbkb     Any  0xfe00707f 0x08004033;
+    Packh           "packh"              [Rd Rs1 Rs2]                 Int                 Zbkb     Any  0xfe00707f 0x08007033;
+    Brev8           "brev8"              [Rd Rs1]                     Int                 Zbkb     Any  0xfff0707f 0x68705013;
+    // rv32_zbkb
+    Zip             "zip"                [Rd Rs1]                     Int                 Zbkb     Rv32 0xfff0707f 0x08f01013;
+    Unzip           "unzip"              [Rd Rs1]                     Int                 Zbkb     Rv32 0xfff0707f 0x08f05013;
+    // rv64_zbkb
+    Packw           "packw"              [Rd Rs1 Rs2]                 Int                 Zbkb     Rv64 0xfe00707f 0x0800403b;
+    // rv_zbkx
+    Xperm4          "xperm4"             [Rd Rs1 Rs2]                 Int                 Zbkx     Any  0xfe00707f 0x28002033;
+    Xperm8          "xperm8"             [Rd Rs1 Rs2]                 Int                 Zbkx     Any  0xfe00707f 0x28004033;
+    // rv32_zknd
+    Aes32dsmi       "aes32dsmi"          [Rd Rs1 Rs2 Bs]              Int                 Zknd     Rv32 0x3e00707f 0x2e000033;
+    Aes32dsi        "aes32dsi"           [Rd Rs1 Rs2 Bs]              Int                 Zknd     Rv32 0x3e00707f 0x2a000033;
+    // rv64_zknd
+    Aes64dsm        "aes64dsm"           [Rd Rs1 Rs2]                 Int                 Zknd     Rv64 0xfe00707f 0x3e000033;
+    Aes64ds         "aes64ds"            [Rd Rs1 Rs2]                 Int                 Zknd     Rv64 0xfe00707f 0x3a000033;
+    Aes64ks1i       "aes64ks1i"          [Rd Rs1 Rnum]                Int                 Zknd     Rv64 0xff00707f 0x31001013;
+    Aes64im         "aes64im"            [Rd Rs1]                     Int                 Zknd     Rv64 0xfff0707f 0x30001013;
+    Aes64ks2        "aes64ks2"           [Rd Rs1 Rs2]                 Int                 Zknd     Rv64 0xfe00707f 0x7e000033;
+    // rv32_zkne
+    Aes32esmi       "aes32esmi"          [Rd Rs1 Rs2 Bs]              Int                 Zkne     Rv32 0x3e00707f 0x26000033;
+    Aes32esi        "aes32esi"           [Rd Rs1 Rs2 Bs]              Int                 Zkne     Rv32 0x3e00707f 0x22000033;
+    // rv64_zkne
+    Aes64esm        "aes64esm"           [Rd Rs1 Rs2]                 Int                 Zkne     Rv64 0xfe00707f 0x36000033;
+    Aes64es         "aes64es"            [Rd Rs1 Rs2]                 Int                 Zkne     Rv64 0xfe00707f 0x32000033;
+    // rv_zknh
+    Sha256sum0      "sha256sum0"         [Rd Rs1]                     Int                 Zknh     Any  0xfff0707f 0x10001013;
+    Sha256sum1      "sha256sum1"         [Rd Rs1]                     Int                 Zknh     Any  0xfff0707f 0x10101013;
+    Sha256sig0      "sha256sig0"         [Rd Rs1]                     Int                 Zknh     Any  0xfff0707f 0x10201013;
+    Sha256sig1      "sha256sig1"         [Rd Rs1]                     Int                 Zknh     Any  0xfff0707f 0x10301013;
+    // rv32_zknh
+    Sha512sum0r     "sha512sum0r"        [Rd Rs1 Rs2]                 Int                 Zknh     Rv32 0xfe00707f 0x50000033;
+    Sha512sum1r     "sha512sum1r"        [Rd Rs1 Rs2]                 Int                 Zknh     Rv32 0xfe00707f 0x52000033;
+    Sha512sig0l     "sha512sig0l"        [Rd Rs1 Rs2]                 Int                 Zknh     Rv32 0xfe00707f 0x54000033;
+    Sha512sig0h     "sha512sig0h"        [Rd Rs1 Rs2]                 Int                 Zknh     Rv32 0xfe00707f 0x5c000033;
+    Sha512sig1l     "sha512sig1l"        [Rd Rs1 Rs2]                 Int                 Zknh     Rv32 0xfe00707f 0x56000033;
+    Sha512sig1h     "sha512sig1h"        [Rd Rs1 Rs2]                 Int                 Zknh     Rv32 0xfe00707f 0x5e000033;
+    // rv64_zknh
+    Sha512sum0      "sha512sum0"         [Rd Rs1]                     Int                 Zknh     Rv64 0xfff0707f 0x10401013;
+    Sha512sum1      "sha512sum1"         [Rd Rs1]                     Int                 Zknh     Rv64 0xfff0707f 0x10501013;
+    Sha512sig0      "sha512sig0"         [Rd Rs1]                     Int                 Zknh     Rv64 0xfff0707f 0x10601013;
+    Sha512sig1      "sha512sig1"         [Rd Rs1]                     Int                 Zknh     Rv64 0xfff0707f 0x10701013;
+    // rv_zksed
+    Sm4ed           "sm4ed"              [Rd Rs1 Rs2 Bs]              Int                 Zksed    Any  0x3e00707f 0x30000033;
+    Sm4ks           "sm4ks"              [Rd Rs1 Rs2 Bs]              Int                 Zksed    Any  0x3e00707f 0x34000033;
+    // rv_zksh
+    Sm3p0           "sm3p0"              [Rd Rs1]                     Int                 Zksh     Any  0xfff0707f 0x10801013;
+    Sm3p1           "sm3p1"              [Rd Rs1]                     Int                 Zksh     Any  0xfff0707f 0x10901013;
     // rv_zicond
     CzeroEqz        "czero.eqz"          [Rd Rs1 Rs2]                 Int                 Zicond   Any  0xfe00707f 0x0e005033;
     CzeroNez        "czero.nez"          [Rd Rs1 Rs2]                 Int                 Zicond   Any  0xfe00707f 0x0e007033;
@@ -350,6 +405,30 @@ instructions! {
     // rv_s
     SfenceVma       "sfence.vma"         [Rs1 Rs2]                    Fence               System   Any  0xfe007fff 0x12000073;
     Sret            "sret"               []                           System              System   Any  0xffffffff 0x10200073;
+    // rv_h
+    HfenceVvma      "hfence.vvma"        [Rs1 Rs2]                    Fence               H        Any  0xfe007fff 0x22000073;
+    HfenceGvma      "hfence.gvma"        [Rs1 Rs2]                    Fence               H        Any  0xfe007fff 0x62000073;
+    HlvB            "hlv.b"              [Rd Base]                    Load(1)             H        Any  0xfff0707f 0x60004073;
+    HlvBu           "hlv.bu"             [Rd Base]                    Load(1)             H        Any  0xfff0707f 0x60104073;
+    HlvH            "hlv.h"              [Rd Base]                    Load(2)             H        Any  0xfff0707f 0x64004073;
+    HlvHu           "hlv.hu"             [Rd Base]                    Load(2)             H        Any  0xfff0707f 0x64104073;
+    HlvxHu          "hlvx.hu"            [Rd Base]                    Load(2)             H        Any  0xfff0707f 0x64304073;
+    HlvW            "hlv.w"              [Rd Base]                    Load(4)             H        Any  0xfff0707f 0x68004073;
+    HlvxWu          "hlvx.wu"            [Rd Base]                    Load(4)             H        Any  0xfff0707f 0x68304073;
+    HsvB            "hsv.b"              [Rs2 Base]                   Store(1)            H        Any  0xfe007fff 0x62004073;
+    HsvH            "hsv.h"              [Rs2 Base]                   Store(2)            H        Any  0xfe007fff 0x66004073;
+    HsvW            "hsv.w"              [Rs2 Base]                   Store(4)            H        Any  0xfe007fff 0x6a004073;
+    // rv64_h
+    HlvWu           "hlv.wu"             [Rd Base]                    Load(4)             H        Rv64 0xfff0707f 0x68104073;
+    HlvD            "hlv.d"              [Rd Base]                    Load(8)             H        Rv64 0xfff0707f 0x6c004073;
+    HsvD            "hsv.d"              [Rs2 Base]                   Store(8)            H        Rv64 0xfe007fff 0x6e004073;
+    // rv_svinval
+    SinvalVma       "sinval.vma"         [Rs1 Rs2]                    Fence               Svinval  Any  0xfe007fff 0x16000073;
+    SfenceWInval    "sfence.w.inval"     []                           Fence               Svinval  Any  0xffffffff 0x18000073;
+    SfenceInvalIr   "sfence.inval.ir"    []                           Fence               Svinval  Any  0xffffffff 0x18100073;
+    // rv_svinval_h
+    HinvalVvma      "hinval.vvma"        [Rs1 Rs2]                    Fence               Svinval  Any  0xfe007fff 0x26000073;
+    HinvalGvma      "hinval.gvma"        [Rs1 Rs2]                    Fence               Svinval  Any  0xfe007fff 0x66000073;
     // rv_sdext
     Dret            "dret"               []                           System              Sdext    Any  0xffffffff 0x7b200073;
     // rv_smrnmi

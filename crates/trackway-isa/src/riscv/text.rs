@@ -149,7 +149,9 @@ impl Writer<'_> {
             Operand::UImm20 | Operand::UImm6Lui => {
                 let _ = write!(self.out, "0x{:x}", inst.imm as u32 >> 12);
             }
-            Operand::Shamt | Operand::ShamtW | Operand::CShamt => drop(write!(self.out, "0x{:x}", inst.imm)),
+            Operand::Shamt | Operand::ShamtW | Operand::CShamt | Operand::Bs | Operand::Rnum => {
+                let _ = write!(self.out, "0x{:x}", inst.imm);
+            }
             Operand::TargetB | Operand::TargetJ | Operand::TargetCb | Operand::TargetCj => {
                 let target = self.pc.wrapping_add_signed(i64::from(inst.imm));
                 let target = if self.isa == Isa::Rv32 { target & 0xffff_ffff } else { target };

@@ -85,8 +85,10 @@ fn plain(text: &str) -> String {
 pub(crate) fn assemble(dir: &Path, name: &str, isa: Isa, words: impl Iterator<Item = u32>) -> PathBuf {
     use std::fmt::Write;
     let arch = match isa {
-        Isa::Rv32 => "rv32gcv_zba_zbb_zbc_zbs_zfh_zawrs_zicsr_zifencei_zihintpause",
-        _ => "rv64gcv_zba_zbb_zbc_zbs_zfh_zawrs_zicsr_zifencei_zihintpause",
+        Isa::Rv32 => {
+            "rv32gcvh_zba_zbb_zbc_zbs_zfh_zawrs_zicsr_zifencei_zihintpause_zicbom_zicboz_zk_zks_svinval"
+        }
+        _ => "rv64gcvh_zba_zbb_zbc_zbs_zfh_zawrs_zicsr_zifencei_zihintpause_zicbom_zicboz_zk_zks_svinval",
     };
     let mut source = String::new();
     for word in words {
