@@ -6,6 +6,7 @@
 
 pub mod a32;
 pub mod a64;
+mod cause;
 mod class;
 mod exception;
 mod mask;
@@ -14,6 +15,7 @@ mod state;
 pub mod t32;
 mod text;
 
+pub use cause::{ExceptionType, can_take};
 pub use class::{Class, classify, has_za_index, is_sme};
 pub use exception::exception_class;
 pub use state::{StateWrite, state_write};

@@ -4,8 +4,10 @@
 //! as the kinds below need it.
 
 mod size;
+mod vector;
 
 pub use size::{Bytes, access_bytes, element_bytes, literal};
+pub use vector::{Count, Elements, elements};
 
 /// What an instruction does to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
