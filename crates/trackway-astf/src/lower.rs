@@ -11,6 +11,7 @@ mod accesses;
 mod context;
 mod emit;
 mod pending;
+mod trap;
 
 use std::io::Write;
 
@@ -44,6 +45,10 @@ static INCOMPLETE: &[&Rule] = &[
     &TRAP_BEFORE_CONTEXT,
     &CONTEXT_MISSING,
     &CONTINUITY,
+    &CONTEXT_CONTRADICTS,
+    &VECTOR_SIZE,
+    &BLOCK_ALIGNED,
+    &INSTRUCTION_CLASS,
 ];
 
 /// Takes events and writes an ASTF trace.
@@ -78,6 +83,12 @@ struct State {
     times: u64,
     /// Instructions written.
     count: u64,
+    /// The last instruction written.
+    last_pc: Option<u64>,
+    /// Address of the next instruction, as a reader of the trace expects it.
+    expected: Option<u64>,
+    /// In Debug state, which a flow trace records as an exception.
+    halted: bool,
     /// A gap lies between the pending items and the next instruction.
     next_is_guessed: bool,
     /// The source whose events are written.
@@ -196,7 +207,7 @@ impl Lower {
                     _ => self.losses.add(Fate::Dropped, "marks", 1),
                 },
                 EventKind::State(n) => self.drop_state(&batch.states[*n as usize], batch),
-                EventKind::Gap(_) => self.queue(Pending::Gap)?,
+                EventKind::Gap(n) => self.queue(Pending::Gap(batch.gaps[*n as usize]))?,
                 EventKind::Foreign(foreign) => {
                     let data = batch.bytes_of(foreign.data);
                     let is_string = (foreign.format, foreign.code) == (ID, StringRecord::ID.into());
@@ -258,12 +269,16 @@ impl Lower {
         if self.meta.format != ID {
             accesses::merge(class, &mut accesses, &mut self.losses);
         }
+        // Some never retire, whatever the source says.
+        let attempted = step.outcome == Outcome::Attempted || class.always_traps();
+        if attempted {
+            accesses::fault(class, &mut accesses);
+        }
         let waiting = PendingStep {
             pc,
             word: step.encoding,
             class,
-            // Some never retire, whatever the source says.
-            attempted: step.outcome == Outcome::Attempted || class.always_traps(),
+            attempted,
             taken: step.taken,
             target: extra.target,
             index: extra.sme_index.and_then(|index| u8::try_from(index).ok()),

@@ -38,11 +38,13 @@ pub struct Records {
     content: Content,
     /// The Header says compressed, but the payload begins like a record.
     maybe_raw: bool,
+    /// The Header says compressed, and nothing follows it: not even an empty stream.
+    pub(crate) missing: bool,
 }
 
 impl Records {
     pub(crate) fn new(content: Content, maybe_raw: bool) -> Self {
-        Records { content, maybe_raw }
+        Records { content, maybe_raw, missing: false }
     }
 
     /// The whole records available and the offset of the first; `None` at the end. Input that ends inside a
@@ -52,7 +54,7 @@ impl Records {
         while self.content.bytes().len() < RECORD {
             let at = self.offset();
             if !self.content.more().map_err(|error| self.placed(error, at))? {
-                return if self.content.bytes().is_empty() {
+                return if self.content.bytes().is_empty() && !std::mem::take(&mut self.missing) {
                     Ok(None)
                 } else {
                     Err(ErrorKind::Truncated.at(at, "record", "", "ASTF 4"))

@@ -45,6 +45,10 @@ trackway_core::rules! { "astf";
     VECTOR_LENGTH = "vector-length": Error, "ASTF 4.4", old "ASTF-4.4-vector-length";
     /// A Context follows an instruction that changed a tracked system register field.
     CONTEXT_MISSING = "context-missing": Error, "ASTF 4.4", old "ASTF-4.4-context-missing";
+    /// The Context after SMSTART, SMSTOP or MSR with an immediate has the value that the encoding sets.
+    CONTEXT_CONTRADICTS = "context-contradicts-write": Error, "ASTF 4.4";
+    /// A Context of a BasicPlus trace changes only after an instruction, Trap or mode that can change it.
+    CONTEXT_CAUSE = "context-without-cause": Warning, "ASTF 4.4";
     /// No Context follows a system register write that changed no tracked field.
     CONTEXT_UNCHANGED = "context-unchanged": Error, "ASTF 4.4", old "ASTF-4.4-context-unchanged";
     /// Only BasicPlus traces have Contexts with the unsupported flag.
@@ -75,6 +79,10 @@ trackway_core::rules! { "astf";
     EA_MISSING = "ea-missing": Error, "ASTF 4.5.2", old "ASTF-4.5.2-ea-missing";
     /// The accesses of an instruction cover the bytes that its encoding demands, without a gap.
     ACCESS_SIZE = "access-size": Error, "ASTF 4.5.2", old "ASTF-4.5.2-access-size";
+    /// The accesses of a predicated vector instruction are whole elements, and no more than its vectors hold.
+    VECTOR_SIZE = "vector-access-size": Error, "ASTF 4.5.2";
+    /// The block of DC ZVA, GVA and GZVA is aligned to its size.
+    BLOCK_ALIGNED = "block-alignment": Error, "ASTF 4.5.2";
     /// The access of a literal load or prefetch is at the address in its encoding.
     LITERAL_ADDRESS = "literal-address": Error, "ASTF 4.5.2", old "ASTF-4.5.2-literal-address";
     /// An instruction that neither branches nor accesses memory has no effective address.
@@ -163,6 +171,8 @@ trackway_core::rules! { "astf";
     TRAP_LEVEL = "level-after-trap": Error, "ASTF 4.7", old "ASTF-4.7-level-after-trap";
     /// ec is an exception class that the architecture defines.
     EXCEPTION_CLASS = "exception-class": Warning, "ASTF 4.7.1", old "ASTF-4.7.1-exception-class";
+    /// The exception class of an instruction with the trap flag is one that the instruction can take.
+    INSTRUCTION_CLASS = "class-of-instruction": Error, "ASTF 4.7.2";
     /// syscall_type names the SVC, HVC or SMC that trapped, and is 0 otherwise.
     SYSCALL_TYPE = "syscall-type": Error, "ASTF 4.7.2", old "ASTF-4.7.2-syscall-type";
     /// syscall_index is the immediate of the system call instruction, and 0 otherwise.

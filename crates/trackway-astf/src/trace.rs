@@ -7,6 +7,7 @@ use trackway_io::payload::{Compression, Content, ContentOptions, Family, Payload
 
 use crate::check::check;
 use crate::config::{ID, ReadConfig, Storage};
+use crate::gap;
 use crate::layout::{RECORD, from_bytes};
 use crate::lift::Lift;
 use crate::record::{Header, Record, StringContinuation, StringRecord};
@@ -88,9 +89,10 @@ impl Trace {
             let kind = ErrorKind::Impossible { found: header.use_zlib.into() };
             return Err(kind.at(8, "Header", "use_zlib", "ASTF 4.2.1"));
         }
-        let maybe_raw = begins_with_record(start);
+        let (maybe_raw, missing) = (begins_with_record(start), start.is_empty());
         let options = ContentOptions { family, unit: RECORD, ahead: LEADING, threads: config.threads };
-        let records = Records::new(payload.content(options), maybe_raw);
+        let mut records = Records::new(payload.content(options), maybe_raw);
+        records.missing = missing;
         Ok(Trace::new(header, compression.into(), records, config))
     }
 
@@ -108,7 +110,9 @@ impl Trace {
             leading = 1;
             // The same limit for every input, so that all find the same comments.
             let chunk = &chunk[..chunk.len().min(LEADING / RECORD)];
-            while let Some((comment, used)) = read_comment(&chunk[leading..]) {
+            while let Some((comment, used)) = read_comment(&chunk[leading..])
+                && !comment.starts_with(gap::MARK)
+            {
                 meta.comments.push(comment);
                 leading += used;
             }

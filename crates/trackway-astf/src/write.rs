@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
-use trackway_core::{Error, ErrorKind, Result};
+use trackway_core::{Error, ErrorKind, Gap, GapReason, Result};
 use trackway_io::payload::{Encoder, EncoderOptions};
 
 use crate::config::WriteConfig;
+use crate::gap;
 use crate::layout::{RECORD, Words, to_bytes};
 use crate::record::{Header, Record, StringContinuation, StringRecord};
 use crate::records::Records;
@@ -121,7 +122,7 @@ pub fn copy(records: &mut Records, out: impl Write, config: &WriteConfig) -> Res
             Err(error) => {
                 damage.get_or_insert(error);
                 let Some(bytes) = records.resync() else { break };
-                let text = format!("gap: {bytes} bytes could not be read");
+                let text = gap::text(&Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) });
                 for words in string_records(text.len() as u16, text.as_bytes()) {
                     writer.put_words(&words)?;
                 }

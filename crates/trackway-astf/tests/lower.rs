@@ -93,7 +93,7 @@ const EVERYTHING: &str = "
     step pc=0x1024 encoding=0xd40000e1 length=0x4 outcome=attempted
     trap kind=exception class=0x15 from=0x1024 to=0xffff800000000400 syscall=svc syscall_index=0x7
     time kind=timestamp value=0x65 clock=0x0
-    context privilege=el1 security=non-secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0
+    context privilege=el1 security=non-secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x2
     step pc=0xffff800000000400 encoding=0xd503437f length=0x4 outcome=retired
     context privilege=el1 security=non-secure own_stack=yes vector_bits=0x200 streaming=yes dit=no ssbs=no mte=0x2
     step pc=0xffff800000000404 encoding=0xe1000004 accesses=mem(kind:read,address:0xffff800000009000,size:0x40,attributes:0x0) extra=(sme_index:0x5) length=0x4 outcome=retired
@@ -110,14 +110,14 @@ const EVERYTHING: &str = "
     time kind=timestamp value=0x70 clock=0x0
     mark kind=suspended value=0x10
     time kind=timestamp value=0x80 clock=0x0
-    trap kind=interrupt cause=0x2 to=0xffff800000000480 is_virtual=yes
+    trap kind=interrupt cause=0x2 from=0xffff800000000208 to=0xffff800000000480 is_virtual=yes
     context privilege=el1 security=non-secure own_stack=yes vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x3
     step pc=0xffff800000000480 encoding=0xd503201f length=0x4 outcome=retired
-    trap kind=interrupt cause=0x3 to=0xffff800000000500
+    trap kind=interrupt cause=0x3 from=0xffff800000000484 to=0xffff800000000500
     step pc=0xffff800000000500 encoding=0xd503201f length=0x4 outcome=retired
-    trap kind=interrupt cause=0x1 class=0x2f to=0xffff800000000580
+    trap kind=interrupt cause=0x1 class=0x2f from=0xffff800000000504 to=0xffff800000000580
     step pc=0xffff800000000580 encoding=0xd503201f length=0x4 outcome=retired
-    trap kind=exception class=0x21 to=0xffff800000000200
+    trap kind=exception class=0x21 from=0xffff800000000584 to=0xffff800000000200
     step pc=0xffff800000000200 encoding=0xd69f03e0 length=0x4 outcome=retired
     trap kind=return from=0xffff800000000200 to=0x3000
     context privilege=el0 security=non-secure own_stack=no pid=0x9 vector_bits=0x80 streaming=no dit=no ssbs=no mte=0x0 unsupported=yes

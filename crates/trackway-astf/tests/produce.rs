@@ -33,10 +33,10 @@ const SVC: u32 = 0xd400_0001;
 #[test]
 fn long_accesses_are_split_and_chained() {
     let mut trace = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();
-    trace.context(Context::default()).unwrap();
-    let wide = MemAccess::read(0x9000, 700, Value::Unknown);
+    trace.context(Context { evl: 15, ..Context::default() }).unwrap();
+    let wide = MemAccess::read(0x9d00, 700, Value::Unknown);
     let tail = MemAccess::read(0xa000, 16, Value::Unknown);
-    trace.instruction(0x1000, 0xa400_4020, Completion::Next, &[wide, tail]).unwrap(); // ld1b
+    trace.instruction(0x1000, 0xa460_c020, Completion::Next, &[wide, tail]).unwrap(); // ld4b
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(findings(bytes.clone()), []);
     let mut records = Trace::open(Input::from_vec(bytes), ReadConfig::default()).unwrap().records();
@@ -50,8 +50,8 @@ fn long_accesses_are_split_and_chained() {
     assert_eq!(
         texts,
         [
-            "is_read=1 ea_valid=1 extra_eas=1 ea_size=255 iword=0xa4004020 pc=0x1000 ea=0x9000",
-            "mem0_is_read=1 mem0_size=255 mem0_addr=0x9100 mem1_valid=1 extra_eas=1 mem1_is_read=1 mem1_size=187 mem1_addr=0x9200",
+            "is_read=1 ea_valid=1 extra_eas=1 ea_size=255 iword=0xa460c020 pc=0x1000 ea=0x9d00",
+            "mem0_is_read=1 mem0_size=255 mem0_addr=0x9e00 mem1_valid=1 extra_eas=1 mem1_is_read=1 mem1_size=187 mem1_addr=0x9f00",
             "mem0_is_read=1 mem0_size=15 mem0_addr=0xa000",
         ]
     );

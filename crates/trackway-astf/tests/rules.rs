@@ -11,7 +11,10 @@ const NOP: u32 = 0xd503_201f;
 const LDR: u32 = 0xf940_0020;
 const LDP: u32 = 0xa940_0420;
 const STR: u32 = 0xf900_0020;
+const STR_SP: u32 = 0xf900_03e0;
+const DC_ZVA: u32 = 0xd50b_7420;
 const SVC: u32 = 0xd400_0001;
+const BRK: u32 = 0xd420_0000;
 const ERET: u32 = 0xd69f_03e0;
 const B: u32 = 0x1400_0002;
 const BEQ: u32 = 0x5400_0040;
@@ -237,6 +240,16 @@ fn cases_of_contexts() -> Vec<Case> {
             plus(&[ins(0x1000, SMSTART).into(), streaming, nop(0x1004)]),
         ),
         case(
+            &CONTEXT_CONTRADICTS,
+            plus(&[ins(0x1000, SMSTART).into(), Context { evl: 1, ..default }.into(), nop(0x1004)]),
+            plus(&[ins(0x1000, SMSTART).into(), streaming, nop(0x1004)]),
+        ),
+        case(
+            &CONTEXT_CAUSE,
+            plus(&[nop(0x1000), streaming, nop(0x1004)]),
+            plus(&[ins(0x1000, MSR_SCTLR).into(), streaming, nop(0x1004)]),
+        ),
+        case(
             &CONTEXT_UNCHANGED,
             plus(&[ins(0x1000, MSR_SCTLR).into(), default.into(), nop(0x1004)]),
             plus(&[ins(0x1000, MSR_SCTLR).into(), nop(0x1004)]),
@@ -285,6 +298,12 @@ fn cases_of_accesses() -> Vec<Case> {
     vec![
         one(&EA_MISSING, ins(0x1000, LDR), mem(LDR, true, false)),
         one(&ACCESS_SIZE, size(3, mem(LDR, true, false)), mem(LDR, true, false)),
+        one(&VECTOR_SIZE, size(16, mem(LD1B, true, false)), size(15, mem(LD1B, true, false))),
+        one(
+            &BLOCK_ALIGNED,
+            Instruction { ea: 0x9008, ..size(63, mem(DC_ZVA, false, true)) },
+            size(63, mem(DC_ZVA, false, true)),
+        ),
         one(
             &LITERAL_ADDRESS,
             mem(LDR_LITERAL, true, false),
@@ -339,8 +358,8 @@ fn cases_of_accesses() -> Vec<Case> {
         ),
         case(
             &ABORT_EA,
-            trapped(mem(STR, false, false), trap(TrapType::SYNCHRONOUS, 0x26)),
-            trapped(ins(0x1000, STR), trap(TrapType::SYNCHRONOUS, 0x26)),
+            trapped(mem(STR_SP, false, false), trap(TrapType::SYNCHRONOUS, 0x26)),
+            trapped(ins(0x1000, STR_SP), trap(TrapType::SYNCHRONOUS, 0x26)),
         ),
         case(
             &TRAPPED_BRANCH,
@@ -436,6 +455,11 @@ fn cases_of_traps() -> Vec<Case> {
             &EXCEPTION_CLASS,
             from_nop(trap(TrapType::SYNCHRONOUS, 0x3f)),
             from_nop(trap(TrapType::SYNCHRONOUS, 0x22)),
+        ),
+        case(
+            &INSTRUCTION_CLASS,
+            trapped(ins(0x1000, BRK), trap(TrapType::SYNCHRONOUS, 0x15)),
+            trapped(ins(0x1000, BRK), trap(TrapType::SYNCHRONOUS, 0x3c)),
         ),
         case(&SYSCALL_TYPE, call(Trap { syscall_type: 2, ..svc_trap() }), call(svc_trap())),
         case(&SYSCALL_INDEX, call(Trap { syscall_index: 7, ..svc_trap() }), call(svc_trap())),

@@ -341,7 +341,7 @@ fn checking_and_copying_continue_after_a_damaged_block() {
         }
     }
     assert_eq!(gaps.len(), 1);
-    assert!(gaps[0].starts_with("gap: "), "{gaps:?}");
+    assert!(gaps[0].starts_with("trackway: gap reason=bad-inp"), "{gaps:?}");
     assert_eq!(instructions.last(), Some(&(0x1000 + 4 * 19_999)));
     let lost = 20_000 - instructions.len();
     assert!((1..=(1 << 16) / RECORD).contains(&lost), "no more than a block is lost: {lost}");

@@ -6,6 +6,7 @@ use trackway_isa::arm::Class;
 
 use super::group::Group;
 use crate::config::ReadConfig;
+use crate::gap;
 use crate::layout::{Field, Words};
 use crate::record::*;
 use crate::rules::*;
@@ -59,7 +60,12 @@ pub struct Checker {
 /// Records seen since the last instruction.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SinceInstruction {
-    pub(super) context: bool,
+    /// Place of the last Context: offset and number.
+    pub(super) context: Option<(u64, u64)>,
+    /// A Context has other ids than the one before it.
+    pub(super) switched: bool,
+    /// A String notes a gap: Trap and Context may be lost in it.
+    pub(super) gap: bool,
     pub(super) trap: Option<Trap>,
     /// Number of Traps.
     pub(super) traps: u32,
@@ -209,6 +215,7 @@ impl Checker {
         self.break_sequences(false, "the trace ends");
         if let Some(group) = self.group {
             self.unanswered(&group, "the trace ends");
+            self.context_after_write(&group, None);
         }
         if self.instructions == 0 {
             self.report(&NO_INSTRUCTIONS, || "there is no Instruction record".to_string());
@@ -369,6 +376,7 @@ impl Checker {
     fn take_string(&mut self, string: &StringRecord) {
         let size = usize::from(string.size);
         self.string = Some(size);
+        self.since.gap |= string.string.starts_with(gap::MARK.as_bytes());
         self.string_part(&string.string);
     }
 

@@ -1,7 +1,7 @@
 //! An instruction with its accesses, each checked against the encoding as it comes.
 
 use trackway_core::Rule;
-use trackway_isa::arm::memory::{Memory, access_bytes, element_bytes, suppresses_faults};
+use trackway_isa::arm::memory::{Elements, Memory, access_bytes, element_bytes, elements, suppresses_faults};
 use trackway_isa::arm::{Class, StateWrite, classify, state_write};
 
 use crate::record::{Access, Instruction, Level};
@@ -31,11 +31,20 @@ pub(super) struct Group {
     /// Lowest address, and the address after the highest byte.
     pub(super) span: (u64, u64),
     pub(super) last: Option<Access>,
+    /// The elements of a predicated vector access.
+    pub(super) elements: Option<Elements>,
+    /// Accesses that follow each other in memory: first address, and the address after the last byte.
+    run: (u64, u64),
+    /// A run of accesses is not made of whole elements.
+    odd: bool,
     /// Tag Check Faults of loads are synchronous.
     pub(super) synchronous_tags: bool,
 }
 
 const _: () = assert!(RULES.len() <= 128);
+
+/// Accesses of adjacent pages may be apart in physical memory (ASTF 4.5.2).
+const PAGE: u64 = 4096;
 
 impl Group {
     pub(super) fn new(record: &Instruction, number: u64, offset: u64, synchronous_tags: bool) -> Self {
@@ -54,8 +63,14 @@ impl Group {
             bytes: 0,
             span: (u64::MAX, 0),
             last: None,
+            elements: None,
+            run: (0, 0),
+            odd: false,
             synchronous_tags,
         };
+        if group.is_vector() {
+            group.elements = elements(record.iword);
+        }
         if let Some(access) = record.access() {
             group.add(access);
         }
@@ -73,6 +88,11 @@ impl Group {
         self.bytes += size;
         let end = access.address.saturating_add(size);
         self.span = (self.span.0.min(access.address), self.span.1.max(end));
+        if self.run.1 != access.address {
+            self.odd = self.is_odd();
+            self.run.0 = access.address;
+        }
+        self.run.1 = end;
         if access.range.is_some() {
             if access.read && self.writes > 0 {
                 self.broke(&RANGE_ORDER);
@@ -82,6 +102,14 @@ impl Group {
             self.writes += u32::from(access.write);
         }
         self.last = Some(access);
+    }
+
+    /// True if a run of accesses is not made of whole elements. One that a page boundary cuts may be in two parts.
+    pub(super) fn is_odd(&self) -> bool {
+        let (start, end) = self.run;
+        let cut = start.is_multiple_of(PAGE) || end.is_multiple_of(PAGE);
+        let whole = |elements: Elements| (end - start).is_multiple_of(elements.bytes) || cut;
+        self.odd || !self.elements.is_none_or(whole)
     }
 
     fn broke(&mut self, rule: &'static Rule) {

@@ -1,7 +1,7 @@
 //! A complete instruction, checked against its encoding, and against the Trap that it needs.
 
 use trackway_core::Syscall;
-use trackway_isa::arm::memory::{Bytes, Memory, access_bytes, literal};
+use trackway_isa::arm::memory::{Bytes, Elements, Memory, access_bytes, literal};
 use trackway_isa::arm::{Class, has_za_index, is_sme};
 
 use super::checker::Checker;
@@ -146,6 +146,9 @@ impl Checker {
                     format!("{iword:#010x} does not access a block of {bytes} bytes")
                 });
             }
+            Some(Bytes::Block(..)) if !first.is_multiple_of(bytes) => {
+                self.report(&BLOCK_ALIGNED, || format!("a block of {bytes} bytes at {first:#x}"));
+            }
             Some(Bytes::Vector(part)) => self.vector_length(iword, part, bytes),
             // Outside streaming mode evl is not the streaming vector length.
             Some(Bytes::Array) if self.context.is_some_and(|context| context.pstate_sm) => {
@@ -157,6 +160,26 @@ impl Checker {
                 });
             }
             _ => {}
+        }
+        if let Some(elements) = group.elements {
+            self.elements(group, elements);
+        }
+    }
+
+    /// Checks the accesses of a predicated vector instruction.
+    fn elements(&mut self, group: &Group, elements: Elements) {
+        // Without a Context, the longest vector of the architecture.
+        let length = self.context.map_or(256, |context| (u64::from(context.evl) + 1) * 16);
+        let (most, iword) = (elements.most(length), group.record.iword);
+        let reach = if elements.contiguous { group.span.1 - group.span.0 } else { 0 };
+        let found = group.bytes.max(reach);
+        if found > most {
+            self.report(&VECTOR_SIZE, || {
+                format!("{iword:#010x} accesses {found} bytes, at most {most} by evl")
+            });
+        } else if group.is_odd() || !group.bytes.is_multiple_of(elements.bytes) {
+            let size = elements.bytes;
+            self.report(&VECTOR_SIZE, || format!("{iword:#010x} accesses parts of elements of {size} bytes"));
         }
     }
 

@@ -1,6 +1,6 @@
 //! Trap records against the instruction and the contexts around them.
 
-use trackway_isa::arm::{Class, exception_class};
+use trackway_isa::arm::{Class, can_take, exception_class};
 
 use super::checker::Checker;
 use crate::record::{Level, Trap, TrapType, syscall_codes};
@@ -32,6 +32,11 @@ impl Checker {
                     });
                 } else if self.level == Level::BasicPlus {
                     self.abort(&group, trap.ec);
+                    let (word, class) = (group.record.iword, trap.ec);
+                    // A system call that is named as such has a rule of its own.
+                    if trap.syscall_type == 0 && !can_take(word, class) {
+                        self.report(&INSTRUCTION_CLASS, || format!("{word:#010x} with class {class:#04x}"));
+                    }
                 }
                 self.since.answered = true;
             }

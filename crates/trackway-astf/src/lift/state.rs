@@ -4,6 +4,7 @@ use trackway_core::*;
 use trackway_isa::arm::memory::{self, Memory};
 
 use crate::config::ID;
+use crate::gap;
 use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::{
     Access, Attribute, ExtraEa, Instruction, Level, Record, StringContinuation, StringRecord, Timestamp,
@@ -277,16 +278,18 @@ impl State {
             _ => None,
         };
         let classed = kind == TrapKind::Exception || record.trap_type == TrapType::SERROR.0;
-        let from_last = match kind {
-            TrapKind::Exception => self.last & TRAP_FLAG != 0,
-            TrapKind::Return => true,
-            _ => false,
+        let from = match kind {
+            TrapKind::Exception if self.last & TRAP_FLAG != 0 => Some(self.last_pc),
+            TrapKind::Return => Some(self.last_pc),
+            // It was taken where the flow would have continued, which is the target after a branch or a return.
+            TrapKind::Exception | TrapKind::Interrupt => self.expected,
+            _ => None,
         };
         let trap = Trap {
             cause: (kind == TrapKind::Interrupt || kind == TrapKind::Unknown)
                 .then_some(record.trap_type.into()),
             class: classed.then_some(record.ec),
-            from: from_last.then_some(self.last_pc),
+            from,
             to: Some(record.target_pc),
             is_virtual: record.is_virtual,
             syscall,
@@ -321,11 +324,17 @@ impl State {
         }
     }
 
-    /// Delivers a string: text as a note; other bytes, and an incomplete string, verbatim.
+    /// Delivers a string: a gap that was noted, or text as a note; other bytes, and an incomplete string, verbatim.
     pub(super) fn end_string(&mut self, batch: &mut Batch) {
         let Some((offset, size, bytes)) = self.string.take() else { return };
+        let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len() == size);
+        if text.is_some_and(|text| gap::read(offset, text, batch)) {
+            self.expected = None;
+            return;
+        }
+        let is_text = text.is_some();
         let span = batch.add_bytes(&bytes);
-        let kind = if bytes.len() == size && std::str::from_utf8(&bytes).is_ok() {
+        let kind = if is_text {
             EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) })
         } else {
             let code = StringRecord::ID.into();

@@ -56,6 +56,15 @@ fn exclusive(accesses: &mut Vec<MemAccess>, losses: &mut Losses) {
     }
 }
 
+/// The last access of an instruction that trapped is the one that faulted; formats without this kind record a plain one.
+pub(super) fn fault(class: Class, accesses: &mut [MemAccess]) {
+    use Memory::{CompareSwap, ConditionalStore, Load, ReadWrite, Store};
+    let plain = matches!(class, Class::Memory(Load | Store | ReadWrite | CompareSwap | ConditionalStore));
+    if let Some(last) = accesses.last_mut().filter(|_| plain) {
+        last.kind = MemKind::Faulting;
+    }
+}
+
 fn is_sizeless(kind: MemKind) -> bool {
     matches!(kind, MemKind::Prefetch | MemKind::Maintenance | MemKind::Faulting)
 }

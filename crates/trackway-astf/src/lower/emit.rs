@@ -7,8 +7,9 @@ use super::context::{apply, arm_level, context_record};
 use super::pending::{Pending, PendingStep};
 use super::{Lower, refused};
 use crate::config::ID;
-use crate::producer::{Completion, Producer};
-use crate::record::{self, Level, Trap as TrapRecord, TrapType, syscall_codes};
+use crate::gap;
+use crate::producer::Completion;
+use crate::record::{self, Level};
 
 impl Lower {
     pub(super) fn emit(&mut self, item: Pending, next: Option<u64>) -> Result<()> {
@@ -28,12 +29,25 @@ impl Lower {
                 }
                 Ok(())
             }
-            Pending::Gap => {
-                self.losses.add(Fate::Kept, "gaps", 1);
-                self.producer()?.discontinuity();
-                Ok(())
-            }
+            Pending::Gap(gap) => self.write_gap(&gap, None),
         }
+    }
+
+    /// Writes a gap, unless the reader finds it by itself: where the flow breaks without a reason.
+    pub(super) fn write_gap(&mut self, gap: &Gap, next: Option<u64>) -> Result<()> {
+        let reason = match self.level {
+            Level::Basic => GapReason::Filtered,
+            Level::BasicPlus => GapReason::Unexplained,
+        };
+        let break_here = self.state.expected.filter(|expected| next.is_some_and(|next| next != *expected));
+        let found = Gap { from: self.state.last_pc, to: next, ..Gap::new(reason) };
+        self.losses.add(Fate::Kept, "gaps", 1);
+        self.producer()?.discontinuity();
+        if break_here.is_none() || found != *gap {
+            self.producer()?.string(gap::text(gap).as_bytes())?;
+            self.state.expected = None;
+        }
+        Ok(())
     }
 
     pub(super) fn write_step(&mut self, step: PendingStep, next: Option<u64>) -> Result<()> {
@@ -47,6 +61,15 @@ impl Lower {
         let accesses = step.accesses.len() as u64;
         self.producer()?.indexed(step.pc, step.word, completion, &step.accesses, step.index)?;
         self.state.count += 1;
+        self.state.last_pc = Some(step.pc);
+        self.state.expected = match completion {
+            Completion::Taken(target) => Some(target),
+            Completion::Trapped if self.level == Level::BasicPlus => None,
+            // A system call is completed by the kernel, anything else is tried again.
+            Completion::Trapped if !step.class.always_traps() => Some(step.pc),
+            _ if step.class == Class::ExceptionReturn => None,
+            _ => Some(step.pc.wrapping_add(4)),
+        };
         self.losses.add(Fate::Kept, "instructions", 1);
         self.losses.add(Fate::Kept, "memory accesses", accesses);
         match state_write(step.word).filter(|_| !step.attempted && self.meta.format != ID) {
@@ -113,84 +136,6 @@ impl Lower {
         Ok(self.producer()?.context(context)?)
     }
 
-    fn write_trap(&mut self, trap: &Trap, next: Option<u64>) -> Result<()> {
-        if self.level == Level::Basic {
-            // The instruction has its flag; a Context marks the discontinuity.
-            let call = trap.syscall == Some(Syscall::Svc);
-            let fate = if call { Fate::Derived } else { Fate::Dropped };
-            self.losses.add(fate, if call { "system call traps" } else { "traps" }, 1);
-            self.producer()?.discontinuity();
-            return Ok(());
-        }
-        if self.state.foreign_isa && trap.to.is_none() {
-            self.losses.add(Fate::Dropped, "traps", 1);
-            return Ok(());
-        }
-        let target = trap.to.or(next);
-        if target.is_none() {
-            self.losses.add(Fate::Invented, "trap targets (0)", 1);
-        } else if trap.to.is_none() {
-            self.losses.add(Fate::Derived, "trap targets", 1);
-        }
-        let record = TrapRecord { target_pc: target.unwrap_or(0), ..self.trap_record(trap) };
-        self.losses.add(Fate::Dropped, "trap values", trap.value.is_some().into());
-        self.losses.add(Fate::Kept, "traps", 1);
-        Ok(self.producer()?.trap(record)?)
-    }
-
-    fn trap_record(&mut self, trap: &Trap) -> TrapRecord {
-        let mut record = TrapRecord { is_virtual: trap.is_virtual, ..TrapRecord::default() };
-        let kind = match trap.kind {
-            TrapKind::Exception | TrapKind::Unknown => TrapType::SYNCHRONOUS,
-            TrapKind::Return => TrapType::RETURN,
-            TrapKind::Reset => TrapType::RESET,
-            TrapKind::Interrupt => match (trap.cause, trap.class) {
-                (Some(1), _) | (_, Some(0x2f)) => TrapType::SERROR,
-                (Some(2), _) => TrapType::IRQ,
-                (Some(3), _) => TrapType::FIQ,
-                _ => {
-                    self.losses.add(Fate::Invented, "interrupt types (IRQ)", 1);
-                    TrapType::IRQ
-                }
-            },
-        };
-        record.trap_type = kind.0;
-        record.is_virtual &= matches!(kind, TrapType::SERROR | TrapType::IRQ | TrapType::FIQ);
-        if kind == TrapType::SERROR {
-            record.ec = 0x2f;
-        }
-        if kind == TrapType::SYNCHRONOUS {
-            let called = trap.syscall.map(syscall_codes);
-            if let Some((code, class)) = called {
-                record.syscall_type = code;
-                record.ec = class;
-                record.syscall_index = trap.syscall_index.unwrap_or(0) as u16;
-            }
-            // Formats with one number for all causes keep the class in it.
-            let class = trap.class.map(u64::from).or(trap.cause).filter(|class| *class < 64);
-            match class {
-                Some(class) => record.ec = class as u8,
-                None if called.is_none() => self.losses.add(Fate::Invented, "exception classes (0)", 1),
-                None => {}
-            }
-            self.derive_syscall(&mut record);
-        }
-        record
-    }
-
-    /// Takes the system call from the instruction where the source has only its exception class.
-    fn derive_syscall(&mut self, record: &mut TrapRecord) {
-        if record.syscall_type == 0
-            && let Some(Class::Syscall(syscall, immediate)) =
-                self.producer.as_ref().and_then(Producer::last_class)
-            && syscall_codes(syscall).1 == record.ec
-        {
-            record.syscall_type = syscall_codes(syscall).0;
-            record.syscall_index = immediate;
-            self.losses.add(Fate::Derived, "system call numbers", 1);
-        }
-    }
-
     fn write_context(&mut self, change: &Context) -> Result<()> {
         let lost = [
             (change.context_id.is_some(), "context ids"),
@@ -233,6 +178,9 @@ impl Lower {
             return Ok(());
         }
         record.unsupported |= self.state.foreign_isa && self.level == Level::BasicPlus;
+        if record.unsupported {
+            self.state.expected = None;
+        }
         if self.meta.timestamps && self.state.time.is_none() && record.unsupported {
             self.first_time()?;
         }

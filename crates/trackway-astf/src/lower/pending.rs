@@ -1,7 +1,7 @@
 //! Items that wait for the next instruction, which settles them.
 
-use trackway_core::{Context, Fate, MemAccess, Result, Trap, TrapKind};
-use trackway_isa::arm::Class;
+use trackway_core::{Context, Fate, Gap, MemAccess, Result, Trap, TrapKind};
+use trackway_isa::arm::{Class, can_take};
 
 use super::Lower;
 use crate::record::Level;
@@ -20,7 +20,7 @@ pub(super) enum Pending {
     Time(u64),
     Suspended,
     Note(Vec<u8>),
-    Gap,
+    Gap(Gap),
 }
 
 /// An instruction that waits, with its data from the batch.
@@ -49,13 +49,33 @@ impl PendingStep {
             _ => true,
         }
     }
+
+    fn returns(&self) -> bool {
+        self.class == Class::ExceptionReturn && !self.attempted
+    }
+
+    /// True if it did not take this exception, which was taken before it. Formats whose traps need an instruction put
+    /// one there that did not run, or a no-op.
+    fn stands_for(&self, trap: &Trap) -> bool {
+        let class = trap.class.map(u64::from).or(trap.cause);
+        match (trap.kind, class) {
+            _ if !self.attempted || self.class.always_traps() => false,
+            (TrapKind::Interrupt, _) | (TrapKind::Exception, Some(0x20..=0x22)) => true,
+            (TrapKind::Exception, Some(class @ ..64)) => self.word == NOP && !can_take(NOP, class as u8),
+            (TrapKind::Exception, _) => self.word == NOP,
+            _ => false,
+        }
+    }
 }
 
 impl Lower {
     /// Writes an item at once if nothing waits, else queues it.
     pub(super) fn queue(&mut self, item: Pending) -> Result<()> {
-        let waits =
-            matches!(&item, Pending::Trap(trap) if trap.to.is_none() && self.level == Level::BasicPlus);
+        let waits = match &item {
+            Pending::Trap(trap) => trap.to.is_none() && self.level == Level::BasicPlus,
+            Pending::Gap(_) => true,
+            _ => false,
+        };
         if self.pending.is_empty() && !waits {
             return self.emit(item, None);
         }
@@ -65,51 +85,76 @@ impl Lower {
 
     /// Writes all pending items; `next` is the address of the next instruction, if there is one.
     pub(super) fn flush(&mut self, next: Option<u64>) -> Result<()> {
-        let pending = std::mem::take(&mut self.pending);
-        let gap = pending.iter().any(|item| matches!(item, Pending::Gap));
-        let mut items = pending.into_iter();
+        let mut items = std::mem::take(&mut self.pending).into_iter();
+        self.state.next_is_guessed = items.as_slice().iter().any(|item| matches!(item, Pending::Gap(_)));
+        // The instruction that the next trap may belong to.
+        let mut last = None;
         while let Some(item) = items.next() {
+            let later = items.as_slice();
             // Times and notes may come before the trap.
-            let mut before_gap = items.as_slice().iter().take_while(|item| !matches!(item, Pending::Gap));
-            let trap = before_gap.find_map(|item| match item {
-                Pending::Trap(trap) => Some(*trap),
-                _ => None,
-            });
-            // An interrupt records where the flow would have continued.
-            let follows = trap.map(|trap| trap.from.or(trap.return_address));
-            let eret = matches!(&item, Pending::Step(step) if step.class == Class::ExceptionReturn && !step.attempted);
-            if let (Pending::Step(step), Some(trap)) = (&item, &trap)
-                && step.attempted
-                && (comes_before(trap) || step.word == NOP)
-            {
-                // A no-op takes no exception: it is a placeholder.
-                let what =
-                    if step.word == NOP { "placeholder instructions" } else { "interrupted instructions" };
-                self.losses.add(Fate::Dropped, what, 1);
-                continue;
+            let at = later.iter().position(|item| matches!(item, Pending::Trap(_) | Pending::Gap(_)));
+            let (trap, after) = match at.map(|at| (&later[at], &later[at + 1..])) {
+                Some((Pending::Trap(trap), after)) => (Some(*trap), after),
+                _ => (None, later),
+            };
+            // A trap records where the flow would have continued.
+            let next = trap.map_or(next, |trap| trap.from.or(trap.return_address));
+            match item {
+                Pending::Step(step) => {
+                    last = step.attempted.then_some(step.word);
+                    let trap = trap.and_then(|trap| self.classify(trap, last, after));
+                    self.flush_step(*step, trap, next)?;
+                }
+                Pending::Gap(gap) => self.write_gap(&gap, next.filter(|_| at.is_none()))?,
+                Pending::Trap(trap) => match self.classify(trap, last.take(), later) {
+                    Some(trap) => {
+                        self.resume()?;
+                        self.emit(Pending::Trap(trap), next)?;
+                    }
+                    None => {
+                        self.state.halted = true;
+                        let context = Context { unsupported: Some(true), ..Context::default() };
+                        self.emit(Pending::Context(context), None)?;
+                    }
+                },
+                Pending::Context(mut context) if self.state.halted => {
+                    self.state.halted = false;
+                    context.unsupported.get_or_insert(false);
+                    self.emit(Pending::Context(context), None)?;
+                }
+                item => self.emit(item, next)?,
             }
-            self.state.next_is_guessed = gap;
-            match follows {
-                Some(from) if matches!(item, Pending::Step(_)) => self.emit(item, from)?,
-                _ => self.emit(item, next)?,
-            }
-            if eret && follows.is_none() && !gap && self.level == Level::BasicPlus && next.is_some() {
-                // Some formats have no exception return: derive it from the jump.
-                self.losses.add(Fate::Derived, "exception returns", 1);
-                self.emit(Pending::Trap(Trap { to: next, ..Trap::new(TrapKind::Return) }), next)?;
-            }
+        }
+        if next.is_some() { self.resume() } else { Ok(()) }
+    }
+
+    /// Writes a step with what it implies; a step that stands for the trap after it is left out.
+    fn flush_step(&mut self, step: PendingStep, trap: Option<Trap>, next: Option<u64>) -> Result<()> {
+        if trap.is_some_and(|trap| step.stands_for(&trap)) {
+            let what = if step.word == NOP { "placeholder instructions" } else { "interrupted instructions" };
+            self.losses.add(Fate::Dropped, what, 1);
+            return Ok(());
+        }
+        self.resume()?;
+        // Some formats have no exception return: derive it from the flow.
+        let gap = self.state.next_is_guessed && trap.is_none();
+        let recorded = trap.is_some_and(|trap| trap.kind == TrapKind::Return);
+        let to = step.target.or(next.filter(|_| !gap));
+        let derived = step.returns() && !recorded && to.is_some() && self.level == Level::BasicPlus;
+        self.emit(Pending::Step(Box::new(step)), next)?;
+        if derived {
+            self.losses.add(Fate::Derived, "exception returns", 1);
+            self.emit(Pending::Trap(Trap { to, ..Trap::new(TrapKind::Return) }), to)?;
         }
         Ok(())
     }
-}
 
-/// True for traps before an instruction: interrupts, Instruction Aborts, misaligned addresses. Formats whose traps
-/// need an instruction put one before them that did not run, or a no-op.
-fn comes_before(trap: &Trap) -> bool {
-    let class = trap.class.map(u64::from).or(trap.cause);
-    match trap.kind {
-        TrapKind::Interrupt => true,
-        TrapKind::Exception => matches!(class, Some(0x20..=0x22)),
-        _ => false,
+    /// Ends a stay in Debug state.
+    fn resume(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.state.halted) {
+            let context = Context { unsupported: Some(false), ..Context::default() };
+            self.emit(Pending::Context(context), None)?;
+        }
+        Ok(())
     }
 }

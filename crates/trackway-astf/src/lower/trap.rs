@@ -1,0 +1,114 @@
+//! Traps to Trap records.
+
+use trackway_core::*;
+use trackway_isa::arm::{Class, ExceptionType};
+
+use super::Lower;
+use super::pending::Pending;
+use crate::producer::Producer;
+use crate::record::{Level, Trap as TrapRecord, TrapType, syscall_codes};
+
+impl Lower {
+    /// Completes a trap of a flow trace, whose cause is an exception type of the trace unit: kind and class by the
+    /// instruction and the levels. `None` for an entry to Debug state, which is not a trap. `later` are the items after
+    /// it.
+    pub(super) fn classify(&self, trap: Trap, word: Option<u32>, later: &[Pending]) -> Option<Trap> {
+        let Some(number) = trap.cause.filter(|_| self.meta.flow_only && trap.class.is_none()) else {
+            return Some(trap);
+        };
+        let after = later
+            .iter()
+            .take_while(|item| !matches!(item, Pending::Trap(_)))
+            .find_map(|item| if let Pending::Context(context) = item { context.privilege } else { None });
+        let rises = after.is_some_and(|after| Some(after) > self.state.context.privilege);
+        let interrupt =
+            |cause: TrapType| Trap { kind: TrapKind::Interrupt, cause: Some(cause.0.into()), ..trap };
+        Some(match ExceptionType::of(number, word, rises) {
+            ExceptionType::DebugHalt => return None,
+            ExceptionType::Reset => Trap { kind: TrapKind::Reset, cause: None, ..trap },
+            ExceptionType::SError => Trap { class: Some(0x2f), ..interrupt(TrapType::SERROR) },
+            ExceptionType::Irq => interrupt(TrapType::IRQ),
+            ExceptionType::Fiq => interrupt(TrapType::FIQ),
+            ExceptionType::Synchronous(class) => Trap { cause: None, class, ..trap },
+        })
+    }
+
+    pub(super) fn write_trap(&mut self, trap: &Trap, next: Option<u64>) -> Result<()> {
+        if self.level == Level::Basic {
+            // The instruction has its flag; a Context marks the discontinuity.
+            let call = trap.syscall == Some(Syscall::Svc);
+            let fate = if call { Fate::Derived } else { Fate::Dropped };
+            self.losses.add(fate, if call { "system call traps" } else { "traps" }, 1);
+            self.producer()?.discontinuity();
+            return Ok(());
+        }
+        if self.state.foreign_isa && trap.to.is_none() {
+            self.losses.add(Fate::Dropped, "traps", 1);
+            return Ok(());
+        }
+        let target = trap.to.or(next);
+        if target.is_none() {
+            self.losses.add(Fate::Invented, "trap targets (0)", 1);
+        } else if trap.to.is_none() {
+            self.losses.add(Fate::Derived, "trap targets", 1);
+        }
+        let record = TrapRecord { target_pc: target.unwrap_or(0), ..self.trap_record(trap) };
+        self.losses.add(Fate::Dropped, "trap values", trap.value.is_some().into());
+        self.losses.add(Fate::Kept, "traps", 1);
+        self.state.expected = Some(record.target_pc);
+        Ok(self.producer()?.trap(record)?)
+    }
+
+    fn trap_record(&mut self, trap: &Trap) -> TrapRecord {
+        let mut record = TrapRecord { is_virtual: trap.is_virtual, ..TrapRecord::default() };
+        let kind = match trap.kind {
+            TrapKind::Exception | TrapKind::Unknown => TrapType::SYNCHRONOUS,
+            TrapKind::Return => TrapType::RETURN,
+            TrapKind::Reset => TrapType::RESET,
+            TrapKind::Interrupt => match (trap.cause, trap.class) {
+                (Some(1), _) | (_, Some(0x2f)) => TrapType::SERROR,
+                (Some(2), _) => TrapType::IRQ,
+                (Some(3), _) => TrapType::FIQ,
+                _ => {
+                    self.losses.add(Fate::Invented, "interrupt types (IRQ)", 1);
+                    TrapType::IRQ
+                }
+            },
+        };
+        record.trap_type = kind.0;
+        record.is_virtual &= matches!(kind, TrapType::SERROR | TrapType::IRQ | TrapType::FIQ);
+        if kind == TrapType::SERROR {
+            record.ec = 0x2f;
+        }
+        if kind == TrapType::SYNCHRONOUS {
+            let called = trap.syscall.map(syscall_codes);
+            if let Some((code, class)) = called {
+                record.syscall_type = code;
+                record.ec = class;
+                record.syscall_index = trap.syscall_index.unwrap_or(0) as u16;
+            }
+            // Formats with one number for all causes keep the class in it.
+            let class = trap.class.map(u64::from).or(trap.cause).filter(|class| *class < 64);
+            match class {
+                Some(class) => record.ec = class as u8,
+                None if called.is_none() => self.losses.add(Fate::Invented, "exception classes (0)", 1),
+                None => {}
+            }
+            self.derive_syscall(&mut record);
+        }
+        record
+    }
+
+    /// Takes the system call from the instruction where the source has only its exception class.
+    fn derive_syscall(&mut self, record: &mut TrapRecord) {
+        if record.syscall_type == 0
+            && let Some(Class::Syscall(syscall, immediate)) =
+                self.producer.as_ref().and_then(Producer::last_class)
+            && syscall_codes(syscall).1 == record.ec
+        {
+            record.syscall_type = syscall_codes(syscall).0;
+            record.syscall_index = immediate;
+            self.losses.add(Fate::Derived, "system call numbers", 1);
+        }
+    }
+}
