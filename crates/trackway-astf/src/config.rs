@@ -53,7 +53,7 @@ pub(crate) const FLAGS: &[Flag] = &[
         name: "allow-nonconforming",
         key: "allow_nonconforming",
         value: "",
-        when: When::Writing,
+        when: When::Lowering,
         help: "Write even if the result violates the specification (recorded in its metadata)",
     },
 ];
@@ -67,13 +67,23 @@ impl Config {
     /// How to write with these settings; `storage` is the default one.
     pub fn writing(&self, storage: Storage, threads: usize) -> Result<WriteConfig> {
         let defaults = WriteConfig::default();
+        let storage = self.container.unwrap_or(storage);
+        let nothing = |key: &str, name: &str| {
+            Err(Error::Config(format!("[astf] {key}: it means nothing for the container {name}")))
+        };
+        if self.level.is_some() && storage == Storage::Raw {
+            return nothing("level", storage.as_str());
+        }
+        if self.chunk.is_some() && storage != Storage::Xz {
+            return nothing("chunk", storage.as_str());
+        }
         let preset = match self.level {
             None => defaults.preset,
             Some(level @ 0..=9) => level as u32,
             Some(level) => return Err(Error::Config(format!("[astf] level: {level} is not in 0 to 9"))),
         };
         Ok(WriteConfig {
-            storage: self.container.unwrap_or(storage),
+            storage,
             preset,
             block: self.chunk.unwrap_or(defaults.block),
             threads,

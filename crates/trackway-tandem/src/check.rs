@@ -10,13 +10,13 @@ use crate::record::{Record, number};
 use crate::register;
 use crate::registers::Registers;
 use crate::rules;
-use crate::view::{TrapState, View};
+use crate::view::{Kind, NextPc, TrapState, View};
 
 /// Checks a trace and reports every finding; returns the number of items. Damage is reported and skipped; only
 /// an error of the input is returned.
 pub(crate) fn check(mut reader: Reader, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let registers = Registers::new(reader.widths());
-    let mut checker = Checker { config: *config, registers, items: 0, report };
+    let mut checker = Checker { config: *config, registers, pc: config.reset_pc, items: 0, report };
     let mut group = Group::default();
     loop {
         match reader.read_group(&mut group) {
@@ -29,6 +29,7 @@ pub(crate) fn check(mut reader: Reader, config: &Config, report: &mut dyn FnMut(
                 // The items before the error are checked too.
                 checker.broken(&group, &error, &reader);
                 checker.registers.forget();
+                checker.pc = None;
                 if reader.resync()?.is_none() {
                     return Ok(checker.items);
                 }
@@ -41,6 +42,8 @@ struct Checker<'a> {
     config: Config,
     /// Values that increments are relative to.
     registers: Registers,
+    /// Address of the next instruction, if known.
+    pc: Option<u64>,
     /// Items so far, begin and end included.
     items: u64,
     report: &'a mut dyn FnMut(Finding),
@@ -156,6 +159,9 @@ impl Checker<'_> {
         }
         let mut faults = Vec::new();
         let view = View::gather(group, &self.registers, &mut |fault| faults.push(fault));
+        let after = view.after(self.pc, reader.widths().xlen);
+        faults.extend(view.contradiction(group, after));
+        self.pc = self.next_pc(&view, after);
         for fault in faults {
             let name = group.records.get(fault.item).map_or("group", Record::name);
             let is = |rule: &Rule| *fault.rule == *rule;
@@ -182,6 +188,20 @@ impl Checker<'_> {
         }
         for record in &group.records {
             self.registers.apply(record);
+        }
+    }
+
+    /// Address of the instruction after a group, if it is certain; `after` is the one after it in memory.
+    fn next_pc(&self, view: &View, after: Option<u64>) -> Option<u64> {
+        match (view.pc, view.kind) {
+            (Some(NextPc::To(pc)), _) => Some(pc),
+            (Some(NextPc::Increment), _) => after,
+            (None, Kind::Reset) => self.config.reset_pc,
+            (None, Kind::Init | Kind::State) => self.pc,
+            (None, _) => {
+                let plain = |(word, _): (u32, u8)| riscv::is_plain(word) && view.trap.is_none();
+                after.filter(|_| view.instruction.is_some_and(plain))
+            }
         }
     }
 

@@ -29,7 +29,7 @@ trackway_format::settings! {
         /// Accept custom registers (addresses from 0xc000), XLEN wide.
         custom: Option<bool> = "false",
         /// Container to write: plain, gzip, xz or zstd. The default depends on the name of the file.
-        pub(crate) container: Option<Container> = "\"plain\"",
+        pub(crate) container: Option<Container> = "\"zstd\"",
         /// Compression level to write with.
         pub(crate) level: Option<i32> = "3",
     }

@@ -62,7 +62,8 @@ impl Decoder {
         view.fill(&self.group, &self.lifter.registers, &mut |found| {
             fault.get_or_insert(found);
         });
-        if let Some(fault) = fault {
+        let after = view.after(self.lifter.pc, self.reader.widths().xlen);
+        if let Some(fault) = fault.or_else(|| view.contradiction(&self.group, after)) {
             return Err(fault.error(&self.group, self.reader.widths()));
         }
         self.lifter.lift(&self.group, &view, batch)?;

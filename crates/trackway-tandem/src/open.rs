@@ -8,7 +8,7 @@ use trackway_core::{
     Source, Stream,
 };
 use trackway_format::{
-    Content, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When, Writing,
+    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When, Writing,
     wrong_architecture,
 };
 use trackway_image::Elf;
@@ -81,6 +81,7 @@ impl Format for Tandem {
     }
 
     fn open(&self, opening: Opening) -> trackway_format::Result<Box<dyn Opened>> {
+        opening.single_source()?;
         let Opening { file, settings, cancel, .. } = opening;
         let section: Section = settings.of_format(self)?;
         let config = section.apply(recognise(&file.head).unwrap_or_default());
@@ -128,6 +129,9 @@ impl Format for Tandem {
 fn output(writing: &Writing<'_>, section: &Section) -> trackway_format::Result<Box<dyn Write + Send>> {
     let by_name = || writing.target.path.as_deref().and_then(Compression::of_name);
     let compression = section.container.map_or_else(by_name, |Container(compression)| compression);
+    if section.level.is_some() && compression.is_none() {
+        return Err(Error::Config("[tandem] level: it means nothing for the container plain".into()));
+    }
     let output = writing.target.create()?;
     let output = match compression {
         None => output,

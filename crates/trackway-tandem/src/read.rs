@@ -157,11 +157,7 @@ impl Reader {
             }
             let ended = bytes.len() < LOOK_AHEAD;
             let last = if ended { bytes.len() } else { bytes.len() - LOOK_AHEAD / 2 };
-            let found = (1..last).find(|&at| {
-                bytes[at] == number::BEGIN_GROUP
-                    && (bytes[at - 1] == number::END_GROUP || self.implied)
-                    && plausible(&bytes[at..], &self.widths)
-            });
+            let found = next_group(&bytes[..last], bytes, &self.widths, self.implied);
             self.feed.consume(found.unwrap_or(last).max(1));
             if found.is_some() {
                 return Ok(Some(self.feed.offset() - start));
@@ -278,6 +274,16 @@ fn scan_outside(data: &[u8], widths: &Widths, group: &mut Group) -> Result<usize
         }
     }
     Ok(bytes.position())
+}
+
+/// The first place after the first byte of `places` from which groups can be read. `data` begins with `places` and may
+/// reach further; `implied` says that groups need not have an end.
+pub(crate) fn next_group(places: &[u8], data: &[u8], widths: &Widths, implied: bool) -> Option<usize> {
+    (1..places.len()).find(|&at| {
+        places[at] == number::BEGIN_GROUP
+            && (places[at - 1] == number::END_GROUP || implied)
+            && plausible(&data[at..], widths)
+    })
 }
 
 /// Do groups start here?

@@ -1,21 +1,28 @@
 //! The parameters of a trace by trial: it has no header that names them.
 
+use std::cmp::Reverse;
+
 use crate::config::{Config, Profile};
 use crate::group::{Frame, Group};
-use crate::read::scan;
+use crate::read::{next_group, scan};
 use crate::record::{Record, number};
 use crate::registers::Registers;
 use crate::view::View;
 
-/// Finds parameters with which `head`, the start of a trace, reads without error; `None` if there are none.
+/// Bytes of a group that the end of the head may cut; more than that is damage.
+const LONGEST_END: usize = 1 << 12;
+
+/// Groups that a damaged trace has at least: fewer may be there by chance.
+const FEWEST_GROUPS: usize = 4;
+
+/// Finds the parameters with which `head`, the start of a trace, reads best; `None` if it is not a trace. Up to a
+/// quarter of it may be damaged.
 ///
 /// RV64 is tried before RV32, the widest FLEN first, and the profile of the specification before that of the
-/// Bluespec encoders. Among several that read, the plausibility of the pc and the order of the items decide.
+/// Bluespec encoders. Among several that read equally well, the plausibility of the pc and the order of the items
+/// decide.
 pub fn recognise(head: &[u8]) -> Option<Config> {
-    if head.first() != Some(&number::BEGIN_GROUP) {
-        return None;
-    }
-    let mut best: Option<(usize, Config)> = None;
+    let mut best: Option<(Score, Config)> = None;
     for xlen in [64, 32] {
         for flen in [64, 32] {
             for mlen in if xlen == 64 { &[64][..] } else { &[34, 32] } {
@@ -33,26 +40,39 @@ pub fn recognise(head: &[u8]) -> Option<Config> {
     best.map(|(_, config)| config)
 }
 
-/// How plausible `head` is with these parameters; `None` if it cannot be read.
-fn trial(head: &[u8], config: &Config) -> Option<usize> {
+/// How well parameters fit: bytes that could not be read, the fewer the better, then plausibility.
+type Score = (Reverse<usize>, usize);
+
+/// How well `head` reads with these parameters; `None` if it does not.
+fn trial(head: &[u8], config: &Config) -> Option<Score> {
     let widths = config.widths().ok()?;
     let registers = Registers::new(&widths);
     let mut group = Group::default();
     let (mut at, mut groups, mut plausible, mut bluespec) = (0, 0usize, 0usize, true);
+    let (mut lost, mut ended, mut implied) = (0, 0usize, false);
     let mut pc = None;
-    while at < head.len() {
-        match scan(&head[at..], &widths, &mut group) {
+    while at < head.len() && 4 * lost <= head.len() {
+        let rest = &head[at..];
+        let (len, good) = match scan(rest, &widths, &mut group) {
             Ok(0) => break,
-            Ok(len) => at += len,
+            Ok(len) => {
+                let good = !group.records.is_empty() && View::of(&group, &widths, &registers).is_ok();
+                (len, good)
+            }
             // The head may end anywhere.
-            Err(error) if error.is_truncated() => break,
-            Err(_) => return None,
+            Err(error) if error.is_truncated() && rest.len() < LONGEST_END => break,
+            Err(_) => (next_group(rest, rest, &widths, implied).unwrap_or(rest.len()), false),
+        };
+        at += len;
+        if !good {
+            lost += len;
+            pc = None;
+            continue;
         }
-        if group.records.is_empty() || View::of(&group, &widths, &registers).is_err() {
-            return None;
-        }
+        implied |= group.frame == Frame::Implied;
         // An address that is read too wide swallows the end group after it.
-        groups += 1 + usize::from(group.frame == Frame::Ended);
+        ended += usize::from(group.frame == Frame::Ended);
+        groups += 1;
         bluespec &= group.frame == Frame::Ended && is_bluespec(&group.records);
         // With the wrong widths the pc does not advance by instruction lengths.
         for record in &group.records {
@@ -66,11 +86,12 @@ fn trial(head: &[u8], config: &Config) -> Option<usize> {
             }
         }
     }
-    if groups == 0 {
+    let damaged = lost > 0 || head.first() != Some(&number::BEGIN_GROUP);
+    if groups == 0 || 4 * lost > head.len() || (damaged && ended < FEWEST_GROUPS) {
         return None;
     }
     let matches = bluespec == (config.profile == Profile::Bluespec);
-    Some(4 * plausible + groups + usize::from(matches))
+    Some((Reverse(lost), 4 * plausible + groups + ended + usize::from(matches)))
 }
 
 /// Is the group as the Bluespec encoders write it: pc first, none of the items that they never use?

@@ -37,7 +37,7 @@ trackway_core::rules! { "tandem";
     INIT_MIXED = "init-mixed": Error, "Tandem 3", old "init-mixed";
     /// A pc increment has an instruction in its group.
     INCREMENT = "increment": Error, "Tandem 3", old "increment";
-    /// A group sets one pc.
+    /// A group sets one pc; an increment agrees with an explicit one.
     ONE_PC = "one-pc": Error, "Tandem 3", old "one-pc";
     /// A group has one instruction.
     ONE_INSTRUCTION = "one-instruction": Error, "Tandem 3", old "one-instruction";

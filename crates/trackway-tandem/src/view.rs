@@ -149,6 +149,23 @@ impl View {
         view
     }
 
+    /// Address after the instruction in memory; `pc` is its own address and `xlen` the width in bytes.
+    #[inline]
+    pub(crate) fn after(&self, pc: Option<u64>, xlen: u8) -> Option<u64> {
+        let (_, length) = self.instruction?;
+        let after = pc?.wrapping_add(length.into());
+        Some(if xlen == 4 { after & 0xffff_ffff } else { after })
+    }
+
+    /// An increment that contradicts an explicit pc; `after` is the address that it leads to.
+    #[inline]
+    pub(crate) fn contradiction(&self, group: &Group, after: Option<u64>) -> Option<Fault> {
+        let Some(NextPc::To(pc)) = self.pc else { return None };
+        let found = after.filter(|after| *after != pc)?;
+        let item = group.records.iter().position(|record| *record == Record::IncrementPc)?;
+        Some(Fault { rule: &rules::ONE_PC, item, found })
+    }
+
     /// Like [`gather`](View::gather), into an empty view.
     #[inline(always)]
     pub(crate) fn fill(&mut self, group: &Group, registers: &Registers, report: &mut impl FnMut(Fault)) {

@@ -75,13 +75,12 @@ impl Lifter {
 
     fn instruction(&mut self, group: &Group, view: &View, batch: &mut Batch) -> Result<()> {
         let Some((encoding, length)) = view.instruction else { return Ok(()) };
-        let after = self.pc.map(|pc| pc.wrapping_add(length.into())).map(|pc| self.narrow(pc));
+        let after = view.after(self.pc, self.xlen);
         let explicit = match view.pc {
             Some(NextPc::To(pc)) => Some(pc),
             Some(NextPc::Increment) => after,
             None => None,
         };
-        self.compare_pcs(group, view, after)?;
         let inst = if view.effective.is_some() || view.physical.is_some() || view.bus {
             self.decode(encoding)
         } else {
@@ -167,18 +166,6 @@ impl Lifter {
         for record in &group.records {
             self.registers.apply(record);
         }
-    }
-
-    /// Refuses an increment and a pc that disagree.
-    fn compare_pcs(&self, group: &Group, view: &View, after: Option<u64>) -> Result<()> {
-        if let (Some(NextPc::To(pc)), Some(after)) = (view.pc, after)
-            && pc != after
-            && group.records.contains(&Record::IncrementPc)
-        {
-            let kind = ErrorKind::Impossible { found: pc };
-            return Err(kind.at(group.offset, "pc", "increment", "Tandem 3"));
-        }
-        Ok(())
     }
 
     /// Lifts a group without an instruction: an interrupt, a fetch fault, or an unexplained jump.
