@@ -54,7 +54,9 @@ impl Records {
         while self.content.bytes().len() < RECORD {
             let at = self.offset();
             if !self.content.more().map_err(|error| self.placed(error, at))? {
-                return if self.content.bytes().is_empty() && !std::mem::take(&mut self.missing) {
+                return if std::mem::take(&mut self.missing) {
+                    Err(ErrorKind::Truncated.at(at, "payload", "", "ASTF 4.2.1"))
+                } else if self.content.bytes().is_empty() {
                     Ok(None)
                 } else {
                     Err(ErrorKind::Truncated.at(at, "record", "", "ASTF 4"))

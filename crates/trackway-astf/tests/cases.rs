@@ -126,7 +126,7 @@ fn traps_of_a_flow_trace_get_their_class() {
     let exception = |word: &str, outcome: &str, number: u32, from: &str| {
         let text = format!(
             "{start}\nstep pc=0x1000 encoding={word} length=0x4 outcome={outcome}\n\
-             trap kind=exception cause={number:#x} from={from} return_address=0x1004\n{handler}"
+             trap kind=exception cause={number:#x} from={from} to=0x8400 return_address=0x1004\n{handler}"
         );
         read_back(flow_trace(), Level::BasicPlus, &text).join("; ")
     };

@@ -153,7 +153,10 @@ fn items_are_sought_by_number() {
     let folder = Folder::new("seek");
     for container in ["raw", "xz", "lzma", "zlib"] {
         let file = folder.file("sort.astf");
-        stdout(&["convert", &testdata("sort.astf"), &file, "--container", container, "--chunk", "65536"]);
+        // Only .xz has blocks.
+        let chunk: &[&str] = if container == "xz" { &["--chunk", "65536"] } else { &[] };
+        let sort = testdata("sort.astf");
+        stdout(&[&["convert", &sort, &file, "--container", container], chunk].concat());
         for skip in [1, 100, 359, 360, 361, 5000] {
             let shown = stdout(&["dump", "--raw", &file, "--skip", &skip.to_string(), "--limit", "5"]);
             let expected: String = all.lines().skip(skip).take(5).map(|line| format!("{line}\n")).collect();

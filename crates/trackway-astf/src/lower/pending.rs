@@ -72,7 +72,10 @@ impl Lower {
     /// Writes an item at once if nothing waits, else queues it.
     pub(super) fn queue(&mut self, item: Pending) -> Result<()> {
         let waits = match &item {
-            Pending::Trap(trap) => trap.to.is_none() && self.level == Level::BasicPlus,
+            // The class of a flow trace's exception depends on the level after it.
+            Pending::Trap(trap) => {
+                (trap.to.is_none() || self.meta.flow_only) && self.level == Level::BasicPlus
+            }
             Pending::Gap(_) => true,
             _ => false,
         };

@@ -20,10 +20,10 @@ impl Lower {
             .iter()
             .take_while(|item| !matches!(item, Pending::Trap(_)))
             .find_map(|item| if let Pending::Context(context) = item { context.privilege } else { None });
-        let rises = after.is_some_and(|after| Some(after) > self.state.context.privilege);
+        let before = self.state.context.privilege;
         let interrupt =
             |cause: TrapType| Trap { kind: TrapKind::Interrupt, cause: Some(cause.0.into()), ..trap };
-        Some(match ExceptionType::of(number, word, rises) {
+        Some(match ExceptionType::of(number, word, (before, after.or(before))) {
             ExceptionType::DebugHalt => return None,
             ExceptionType::Reset => Trap { kind: TrapKind::Reset, cause: None, ..trap },
             ExceptionType::SError => Trap { class: Some(0x2f), ..interrupt(TrapType::SERROR) },

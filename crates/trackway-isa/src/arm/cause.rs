@@ -1,6 +1,6 @@
 //! Which synchronous exceptions an A64 instruction can take, and which class an exception type of a trace unit has.
 
-use trackway_core::Syscall;
+use trackway_core::{Privilege, Syscall};
 
 use super::class::{Class, classify, is_sme};
 use super::memory::{Memory, memory};
@@ -79,18 +79,21 @@ pub enum ExceptionType {
 }
 
 impl ExceptionType {
-    /// The meaning of exception type `number`; `word` is the instruction that took it, where known, and `rises` says
-    /// that the exception level became higher.
-    pub fn of(number: u64, word: Option<u32>, rises: bool) -> Self {
+    /// The meaning of exception type `number`, with the instruction that took it and the exception levels before and
+    /// after it, where known.
+    pub fn of(number: u64, word: Option<u32>, (from, to): (Option<Privilege>, Option<Privilege>)) -> Self {
         // Classes for a lower level are even, the next one is for the same level.
-        let by_level = |class: u8| Some(class + u8::from(!rises));
+        let by_level = |class: u8| Some(class + u8::from(to <= from));
         ExceptionType::Synchronous(match number {
             0 => return ExceptionType::Reset,
             1 => return ExceptionType::DebugHalt,
             4 => return ExceptionType::SError,
             14 => return ExceptionType::Irq,
             15 => return ExceptionType::Fiq,
-            2 => word.and_then(|word| own_class(classify(0, word))),
+            2 => match word {
+                Some(word) => own_class(classify(0, word)),
+                None => from.zip(to).and_then(|(from, to)| call_class(from, to)),
+            },
             3 => word.and_then(trapped_class),
             6 => match word.map(|word| classify(0, word)) {
                 Some(Class::Breakpoint) => Some(0x3c),
@@ -102,6 +105,17 @@ impl ExceptionType {
             12 => by_level(0x24),
             _ => None,
         })
+    }
+}
+
+/// The class of a system call by the levels alone: at EL0 there is only SVC, and only SMC leads to EL3.
+const fn call_class(from: Privilege, to: Privilege) -> Option<u8> {
+    use Privilege::{El0, El1, El2, El3};
+    match (from, to) {
+        (El0, _) | (El1, El1) => Some(0x15),
+        (El1, El2) => Some(0x16),
+        (_, El3) => Some(0x17),
+        _ => None,
     }
 }
 
