@@ -30,6 +30,13 @@ pub enum ErrorKind {
         /// The value found.
         found: u64,
     },
+    /// A reason in words, with the number that they are about.
+    Reason {
+        /// The words; `{}` is replaced by the number in decimal, `{:#x}` in hex.
+        text: &'static str,
+        /// The number.
+        value: u64,
+    },
     /// Bytes after the end.
     Trailing {
         /// How many.
@@ -119,6 +126,9 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Impossible { found } => {
                 number(f, found).and_then(|()| f.write_str(" contradicts what came before"))
             }
+            ErrorKind::Reason { text, value } => {
+                f.write_str(&text.replace("{:#x}", &format!("{value:#x}")).replace("{}", &value.to_string()))
+            }
             ErrorKind::Trailing { count } => write!(f, "{count} bytes after the end"),
             ErrorKind::Missing => f.write_str("missing"),
             ErrorKind::Compression => f.write_str("the compressed data is damaged"),
@@ -164,7 +174,15 @@ mod tests {
     }
 
     #[test]
+    fn reasons_name_their_number() {
+        let text = |text, value| ErrorKind::Reason { text, value }.to_string();
+        assert_eq!(text("no code at {:#x}", 0x8000_0000), "no code at 0x80000000");
+        assert_eq!(text("no trap vector for cause {}", 8), "no trap vector for cause 8");
+        assert_eq!(text("no synchronisation before it", 0), "no synchronisation before it");
+    }
+
+    #[test]
     fn is_small() {
-        assert!(size_of::<Error>() <= 80);
+        assert!(size_of::<Error>() <= 96);
     }
 }
