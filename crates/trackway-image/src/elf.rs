@@ -159,6 +159,12 @@ impl Elf {
         Ok(())
     }
 
+    /// The build id that the linker put into the file.
+    pub fn build_id(&self) -> Option<Vec<u8>> {
+        let file = parse((*self.file).as_ref()).ok()?;
+        Some(file.build_id().ok()??.to_vec())
+    }
+
     /// The address of a symbol of any kind, as loaded.
     pub fn symbol(&self, name: &str) -> Option<u64> {
         let file = parse((*self.file).as_ref()).ok()?;

@@ -49,6 +49,23 @@ impl Part {
         self.lines.get_or_init(|| self.elf.as_ref().and_then(read)).as_deref()
     }
 
+    /// What tells it from others: the build id of an ELF file, else a hash of the bytes that it loads.
+    pub fn identity(&self) -> String {
+        if let Some(id) = self.elf.as_ref().and_then(Elf::build_id) {
+            return format!("build-id {}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+        }
+        // FNV-1a, 64 bits.
+        let mut hash = 0xcbf2_9ce4_8422_2325u64;
+        for segment in &self.segments {
+            let bias = self.elf.as_ref().map_or(0, |elf| elf.bias);
+            let address = segment.address.wrapping_sub(bias).to_le_bytes();
+            for byte in address.iter().chain(segment.bytes()) {
+                hash = (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+            }
+        }
+        format!("hash {hash:016x}")
+    }
+
     /// Does it load something to `address`? Zeros after the file's bytes count.
     fn covers(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| {

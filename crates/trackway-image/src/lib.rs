@@ -32,6 +32,7 @@
 mod block;
 mod blocks;
 mod build;
+mod code;
 mod elf;
 mod entry;
 mod error;
@@ -46,6 +47,7 @@ mod waypoints;
 
 pub use block::{Block, Near};
 pub use blocks::{Blocks, Cursor};
+pub use code::Code;
 pub use elf::{Elf, ProgramHeaders, Section};
 pub use error::Error;
 pub use expand::{expand, program};
