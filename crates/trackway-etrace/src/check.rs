@@ -66,8 +66,7 @@ impl State {
         violate: &mut dyn FnMut(&'static Rule, String),
     ) {
         let packet = &exact.packet;
-        let is_flow =
-            !matches!(packet, Packet::Start(_) | Packet::Trap(_) | Packet::Context(_) | Packet::Support(_));
+        let is_flow = !packet.is_format_3();
         if is_flow && !self.synced {
             violate(&SYNC_FIRST, format!("{} without a synchronisation before it", packet.title()));
             self.synced = true; // report it once

@@ -13,7 +13,7 @@ use trackway_image::Image;
 use crate::config::Config;
 use crate::decode::attach::Attach;
 use crate::decode::serial::{Notes, Serial};
-use crate::decode::{Fault, PART_BYTES, Part, Scanner, Setup};
+use crate::decode::{PART_BYTES, Part, Scanner, Setup};
 use crate::transport::Kind;
 use crate::wire::Reader;
 
@@ -50,7 +50,7 @@ pub fn lift(input: Input, config: &Config, image: Arc<Image>, threads: usize) ->
 pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) -> Result<Lift> {
     config.check()?;
     let isa = isa_of(config, &image);
-    let setup = Setup { config: Arc::new(config.clone()), image, isa };
+    let setup = Setup { config: Arc::new(config.clone()), image, isa, followed: Arc::default() };
     let mut meta = meta(config, isa);
     let several = config.framing.source_bits() > 0;
     let input = if several { Input::Whole(input.read_whole()?) } else { input };
@@ -139,6 +139,8 @@ pub struct SourceDecoder {
     error: Option<Error>,
     /// All packets have been decoded; `attach` may hold batches.
     drained: bool,
+    /// The end was reached, and the reason why nothing was found returned.
+    ended: bool,
     notes: Notes,
     instructions: u64,
     batches: Pool<Batch>,
@@ -164,6 +166,7 @@ impl SourceDecoder {
             attach,
             error: None,
             drained: false,
+            ended: false,
             notes: Notes::default(),
             instructions: 0,
             batches: Pool::default(),
@@ -183,11 +186,6 @@ impl SourceDecoder {
         SourceDecoder::new(setup.clone(), size, serial, scanner)
     }
 
-    /// Why the last packet could not be followed.
-    pub fn fault(&self) -> Option<Fault> {
-        self.notes.fault
-    }
-
     /// Decodes packets into an empty batch until it is full; false at the end.
     fn decode(&mut self, batch: &mut Batch) -> Result<bool> {
         loop {
@@ -200,10 +198,20 @@ impl SourceDecoder {
                 }
             }
             self.serial = None;
-            let Some(scanner) = &mut self.scanner else { return Ok(false) };
-            let Some(part) = self.waiting.pop_front().or_else(|| scanner.next()) else { return Ok(false) };
+            let Some(scanner) = &mut self.scanner else { return self.end() };
+            let Some(part) = self.waiting.pop_front().or_else(|| scanner.next()) else { return self.end() };
             self.serial = Some(Box::new(Serial::part(scanner.bytes(), &self.setup, &part)));
         }
+    }
+
+    /// The source ends: an error if it has packets to follow and none could be, else false.
+    fn end(&mut self) -> Result<bool> {
+        if self.notes.found > 0 {
+            self.setup.followed.store(true, Relaxed);
+        }
+        let failure = self.notes.failure().filter(|_| !self.ended);
+        self.ended = true;
+        failure.map_or(Ok(false), Err)
     }
 }
 
@@ -261,6 +269,10 @@ impl Decode for SourceDecoder {
 
     /// The decoder reports the gap itself, at the next synchronisation.
     fn enter(&mut self) -> Result<Entry> {
+        if self.ended {
+            let is_whole_failure = !self.setup.followed.load(Relaxed);
+            return Ok(if is_whole_failure { Entry::End } else { Entry::Here });
+        }
         let continues = self.serial.as_mut().map_or(Ok(false), |serial| serial.resync())?;
         let has_parts = self.scanner.as_ref().is_some_and(|scanner| !scanner.is_done());
         let more = continues || has_parts || !self.waiting.is_empty();
@@ -318,7 +330,7 @@ impl Decode for SourceDecoder {
                 Err(error)
             }
             None if count > 0 => Ok(Parts::Shown),
-            None => Ok(Parts::End),
+            None => self.end().map(|_| Parts::End),
         }
     }
 

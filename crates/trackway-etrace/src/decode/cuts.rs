@@ -67,7 +67,7 @@ pub(crate) struct Scanner {
 
 impl Scanner {
     pub(crate) fn new(bytes: SharedBytes, setup: &Setup, only: Option<u32>, part_bytes: u64) -> Self {
-        let Setup { config, image, isa } = setup;
+        let Setup { config, image, isa, .. } = setup;
         let carried = CarriedState { options: config.options, ..CarriedState::default() };
         Scanner {
             reader: Reader::shared(Input::Whole(Arc::clone(&bytes)), config),

@@ -1,5 +1,7 @@
 //! Reasons why a packet cannot be followed.
 
+use trackway_core::ErrorKind;
+
 /// The reason why a packet could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
@@ -73,22 +75,28 @@ impl Fault {
         }
     }
 
-    /// The value in the error.
-    pub(crate) const fn found(&self) -> u64 {
-        match self {
-            Fault::NoHandler { cause } => *cause,
-            _ => match self.pc() {
-                Some(pc) => pc,
-                None => 0,
-            },
-        }
+    /// The reason in the error.
+    pub(crate) const fn kind(&self) -> ErrorKind {
+        let (text, value) = match *self {
+            Fault::NoCode { pc } => ("no code at {:#x}", pc),
+            Fault::NoOutcome { pc } => ("no branch bit left for the branch at {:#x}", pc),
+            Fault::BranchesLeft { pc, .. } => ("branch bits left over at the jump at {:#x}", pc),
+            Fault::NoTarget { pc } => ("no address for the jump at {:#x}", pc),
+            Fault::EmptyCacheEntry { index, .. } => {
+                ("entry {} of the jump target cache is empty", index as u64)
+            }
+            Fault::Endless { pc, .. } => ("a loop without a branch at {:#x} never reaches the address", pc),
+            Fault::NotSynchronised => ("no synchronisation before it", 0),
+            Fault::NoHandler { cause } => ("no trap vector for cause {}", cause),
+        };
+        ErrorKind::Reason { text, value }
     }
 }
 
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Fault::NoCode { pc } => write!(f, "the program has no code at {pc:#x}"),
+            Fault::NoCode { pc } => write!(f, "no code at {pc:#x}"),
             Fault::NoOutcome { pc } => {
                 write!(f, "no branch bit left for the branch at {pc:#x}")
             }
@@ -106,10 +114,7 @@ impl std::fmt::Display for Fault {
             }
             Fault::NotSynchronised => f.write_str("no synchronisation before it"),
             Fault::NoHandler { cause } => {
-                write!(
-                    f,
-                    "the packet omits the handler for cause {cause} and no `[[trap_vector]]` provides it"
-                )
+                write!(f, "no trap vector for cause {cause}, and the packet omits the handler")
             }
         }
     }

@@ -82,8 +82,8 @@ pub(crate) struct Decoder {
     lost: Option<(Option<u64>, GapReason)>,
     /// Bytes of packets that could not be used since then.
     skipped: u64,
-    /// Why the last packet could not be followed.
-    pub(crate) fault: Option<Fault>,
+    /// Synchronisations, and how many of them are at addresses without code.
+    pub(crate) synchronised: (u64, u64),
 }
 
 impl Decoder {
@@ -104,7 +104,7 @@ impl Decoder {
             held: None,
             lost: None,
             skipped: 0,
-            fault: None,
+            synchronised: (0, 0),
         }
     }
 
@@ -168,7 +168,7 @@ impl Decoder {
         self.accept(packet, offset, len, None);
         self.stage = Stage::Walk(goal);
         match walked {
-            Err(fault) => Err(self.fail(fault, out)),
+            Err(fault) => self.fail(fault, out).map(|()| true),
             Ok(_) => Ok(false),
         }
     }
@@ -217,7 +217,7 @@ impl Decoder {
                 }
             };
             if let Err(fault) = done {
-                return Err(self.fail(fault, out));
+                self.fail(fault, out)?;
             }
             if self.stage == Stage::Idle
                 && let Some(value) = self.stamp.take()
@@ -240,19 +240,39 @@ impl Decoder {
 
     /// Ends the source, or the part.
     pub(crate) fn finish(&mut self, out: &mut Batch) {
+        self.note_missing_code();
         if self.state == FlowState::On {
             self.walker.emit_through(Exit::End, false, out);
         }
         self.emit_held_trap(None, out);
+        self.emit_loss(None, out);
         self.state = FlowState::Off;
+    }
+
+    /// If the instruction reported last is not in the program, execution is unknown until the next synchronisation.
+    fn note_missing_code(&mut self) {
+        if self.state == FlowState::On && self.walker.lacks_code() {
+            self.lose_code(self.walker.start);
+        }
+    }
+
+    fn lose_code(&mut self, pc: u64) {
+        self.state = FlowState::Lost;
+        self.lost = Some((Some(pc), GapReason::NoCode));
+        self.walker.outcomes.clear();
+        self.walker.inferred = false;
     }
 
     /// A packet could not be read: execution is unknown until the next synchronisation.
     pub(crate) fn lose_track(&mut self, out: &mut Batch) {
-        let from = (self.state == FlowState::On).then_some(self.walker.pc);
-        self.finish(out);
+        self.note_missing_code();
+        if matches!(self.state, FlowState::On | FlowState::Off | FlowState::Trapped) {
+            let from = (self.state == FlowState::On).then_some(self.walker.pc);
+            self.finish(out);
+            self.lost = Some((from, GapReason::BadInput));
+        }
         self.state = FlowState::Lost;
-        self.lost = Some((from, GapReason::BadInput));
+        self.lost.get_or_insert((None, GapReason::BadInput));
     }
 
     /// Counts bytes that were skipped to find a frame again.
@@ -264,6 +284,9 @@ impl Decoder {
 
     /// Begins with the packet.
     fn first(&mut self, out: &mut Batch) -> Result<(), Fault> {
+        if self.packet.is_format_3() {
+            self.note_missing_code();
+        }
         match self.packet {
             Packet::Start(start) => self.approach_start(&start, out),
             Packet::Trap(trap) => self.approach_trap(&trap, out),
@@ -564,13 +587,16 @@ impl Decoder {
 
     /// Emits that tracing continues at `to` after it was off or lost.
     fn emit_resumption(&mut self, to: u64, out: &mut Batch) {
-        match self.state {
-            FlowState::Lost => self.emit_gap_to(Some(to), out),
-            FlowState::Fresh if self.skipped > 0 => self.emit_gap_to(Some(to), out),
-            FlowState::Off => {
-                out.push(self.offset, EventKind::Mark(Mark::new(MarkKind::TraceOn)));
-            }
-            FlowState::Fresh | FlowState::Trapped | FlowState::On => {}
+        self.emit_loss(Some(to), out);
+        if self.state == FlowState::Off {
+            out.push(self.offset, EventKind::Mark(Mark::new(MarkKind::TraceOn)));
+        }
+    }
+
+    /// Emits a gap if instructions before `to` are lost.
+    fn emit_loss(&mut self, to: Option<u64>, out: &mut Batch) {
+        if self.state == FlowState::Lost || (self.state == FlowState::Fresh && self.skipped > 0) {
+            self.emit_gap_to(to, out);
         }
     }
 
@@ -637,7 +663,8 @@ impl Decoder {
         self.sync_follows = false;
         self.state = FlowState::On;
         self.skipped = 0;
-        self.fault = None;
+        self.synchronised.0 += 1;
+        self.synchronised.1 += u64::from(self.walker.lacks_code());
     }
 
     fn note_time(&mut self, time: u64, out: &mut Batch) {
@@ -667,8 +694,17 @@ impl Decoder {
 
     /// The packet cannot be followed: emits the reason, and waits for the next synchronisation.
     #[cold]
-    fn fail(&mut self, fault: Fault, out: &mut Batch) -> Error {
+    fn fail(&mut self, fault: Fault, out: &mut Batch) -> Result<()> {
         let on = self.state == FlowState::On;
+        self.stage = match self.packet {
+            Packet::Start(_) => Stage::Lost,
+            _ => Stage::Idle,
+        };
+        if let Fault::NoCode { pc } = fault {
+            // The trace may be right: the program is not all that ran.
+            self.lose_code(pc);
+            return Ok(());
+        }
         if on {
             self.walker.doubtful = true;
             self.walker.emit_through(Exit::End, false, out);
@@ -682,23 +718,11 @@ impl Decoder {
         }
         let span = out.add_bytes(text.as_bytes());
         out.push(self.offset, EventKind::Mark(Mark { text: span, ..Mark::new(MarkKind::Note) }));
-        let reason =
-            if matches!(fault, Fault::NoCode { .. }) { GapReason::NoCode } else { GapReason::LostSync };
-        self.lost = Some((on.then_some(self.walker.pc), reason));
+        self.lost = Some((on.then_some(self.walker.pc), GapReason::LostSync));
         self.state = FlowState::Lost;
         self.walker.outcomes.clear();
         self.walker.inferred = false;
-        self.fault = Some(fault);
-        self.stage = match self.packet {
-            Packet::Start(_) => Stage::Lost,
-            _ => Stage::Idle,
-        };
-        ErrorKind::Impossible { found: fault.found() }.at(
-            self.offset,
-            self.packet.title(),
-            fault.field(),
-            self.packet.section(),
-        )
+        Err(fault.kind().at(self.offset, self.packet.title(), fault.field(), self.packet.section()))
     }
 }
 

@@ -6,7 +6,6 @@ use trackway_core::*;
 
 use super::attach;
 use super::cuts::Part;
-use super::fault::Fault;
 use super::packets::Decoder;
 use super::setup::Setup;
 use super::walk::Progress;
@@ -23,10 +22,12 @@ const FORMATS: [&str; 8] = ["0/0", "0/1", "1", "2", "3/0", "3/1", "3/2", "3/3"];
 pub(crate) struct Notes {
     /// Packets, by the number of their format in [`FORMATS`].
     packets: [u64; FORMATS.len()],
-    /// Why the last packet could not be followed.
-    pub(crate) fault: Option<Fault>,
+    /// Synchronisations, and how many of them are at addresses without code.
+    synchronised: (u64, u64),
     /// Instructions in the last batch.
     pub(crate) instructions: u64,
+    /// Instructions in all.
+    pub(crate) found: u64,
 }
 
 impl Notes {
@@ -49,11 +50,31 @@ impl Notes {
         for (all, count) in self.packets.iter_mut().zip(later.packets) {
             *all += count;
         }
-        self.fault = later.fault.or(self.fault);
+        self.found += later.found;
+        self.synchronised.0 += later.synchronised.0;
+        self.synchronised.1 += later.synchronised.1;
     }
 
     pub(crate) fn census(&self) -> Census {
         Census::new(&FORMATS, self.packets)
+    }
+
+    /// The reason why no instruction was found, where branches and addresses had to be followed.
+    pub(crate) fn failure(&self) -> Option<Error> {
+        let flow: u64 = self.packets[..4].iter().sum();
+        let (syncs, outside) = self.synchronised;
+        let (text, value) = match () {
+            () if self.found > 0 || flow == 0 => return None,
+            () if syncs > 0 && syncs == outside => (
+                "{} of {} synchronisation addresses lie outside the program: wrong ELF, or iaddress_lsb?",
+                syncs,
+            ),
+            () if syncs > 0 => {
+                ("none of {} synchronisations could be followed: is it the right program?", syncs)
+            }
+            () => ("none of {} packets could be followed: no synchronisation before them", flow),
+        };
+        Some(ErrorKind::Reason { text, value }.at(0, "trace", "", ""))
     }
 }
 
@@ -122,6 +143,10 @@ impl Serial {
     pub(crate) fn fill(&mut self, batch: &mut Batch, notes: &mut Notes) -> Result<()> {
         let filled = self.fill_batch(batch, notes);
         notes.instructions = self.decoder.take_instructions();
+        notes.found += notes.instructions;
+        let (syncs, outside) = std::mem::take(&mut self.decoder.synchronised);
+        notes.synchronised.0 += syncs;
+        notes.synchronised.1 += outside;
         filled
     }
 
@@ -132,10 +157,7 @@ impl Serial {
             match progress {
                 Ok(Progress::Full) => return Ok(()),
                 Ok(Progress::Arrived) => {}
-                Err(error) => {
-                    notes.fault = self.decoder.fault;
-                    return Err(error);
-                }
+                Err(error) => return Err(error),
             }
             self.fill_fast(batch, notes)?;
             if batch.is_full() || self.ended || !self.decoder.is_idle() {
@@ -217,9 +239,6 @@ impl Serial {
             }
         }
         self.reader.skip(at, frames);
-        if made.is_err() {
-            notes.fault = self.decoder.fault;
-        }
         made.map(|_| ())
     }
 

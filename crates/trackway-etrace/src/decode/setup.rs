@@ -1,6 +1,7 @@
 //! Settings and program that every part and source is decoded with.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use trackway_core::Isa;
 use trackway_image::Image;
@@ -14,6 +15,8 @@ pub(crate) struct Setup {
     pub(crate) config: Arc<Config>,
     pub(crate) image: Arc<Image>,
     pub(crate) isa: Isa,
+    /// A source that has ended had instructions.
+    pub(crate) followed: Arc<AtomicBool>,
 }
 
 impl Setup {

@@ -446,6 +446,11 @@ impl Packet {
         matches!(self, Packet::Start(_) | Packet::Trap(_))
     }
 
+    /// Is it of format 3, and not one that reports branches and addresses?
+    pub const fn is_format_3(&self) -> bool {
+        matches!(self, Packet::Start(_) | Packet::Trap(_) | Packet::Context(_) | Packet::Support(_))
+    }
+
     /// Format and subformat numbers.
     const fn code(&self) -> (u32, u32) {
         match self {

@@ -76,7 +76,8 @@ impl Walker {
         }
         let memory = self.cursor.blocks().memory();
         let Some(length) = attempted_length(memory, self.isa, epc) else {
-            return self.emit_through(Exit::Trap, false, out);
+            self.emit_through(Exit::Trap, false, out);
+            return self.emit_no_code(epc, out);
         };
         let end = epc.wrapping_add(u64::from(length));
         let joined = self.start <= self.pc
@@ -94,9 +95,20 @@ impl Walker {
 
     /// Emits an instruction that was attempted, as a run of its own.
     pub(crate) fn emit_lone_attempt(&mut self, pc: u64, out: &mut Batch) {
-        if let Some(length) = attempted_length(self.cursor.blocks().memory(), self.isa, pc) {
-            self.emit_run(pc, pc.wrapping_add(u64::from(length)), 1, Exit::Trap, true, out);
+        match attempted_length(self.cursor.blocks().memory(), self.isa, pc) {
+            Some(length) => self.emit_run(pc, pc.wrapping_add(u64::from(length)), 1, Exit::Trap, true, out),
+            None => self.emit_no_code(pc, out),
         }
+    }
+
+    /// Emits that the instruction at `pc` was executed and is not in the program.
+    fn emit_no_code(&mut self, pc: u64, out: &mut Batch) {
+        out.push_gap(self.offset, Gap { from: Some(pc), ..Gap::new(GapReason::NoCode) });
+    }
+
+    /// Was the instruction at `start` executed, and is not in the program?
+    pub(crate) fn lacks_code(&mut self) -> bool {
+        self.start <= self.pc && !self.emitted && self.cursor.at(self.start).is_none()
     }
 
     fn emit_run(&mut self, start: u64, end: u64, count: u32, exit: Exit, attempted: bool, out: &mut Batch) {
