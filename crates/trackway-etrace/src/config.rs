@@ -50,6 +50,10 @@ pub struct Config {
     pub block_size: u32,
     /// Paths of the programs that ran, relative to the settings file.
     pub program: Vec<String>,
+    /// Their identities ([`Part::identity`](trackway_image::Part::identity)): other programs are refused.
+    pub program_id: Vec<String>,
+    /// Bits of the core's registers, 32 or 64, where they are known.
+    pub xlen: Option<u32>,
     /// Code that only some contexts see.
     pub images: Vec<ImageRule>,
     /// Addresses of trap handlers.
@@ -153,6 +157,8 @@ impl Config {
             framing: Framing::Smi,
             block_size: 0,
             program: Vec::new(),
+            program_id: Vec::new(),
+            xlen: None,
             images: Vec::new(),
             trap_vectors: Vec::new(),
             call_counter_full: false,
@@ -162,6 +168,20 @@ impl Config {
             data: DataConfig::default(),
             filters: FilterConfig::default(),
         }
+    }
+
+    /// The settings on which the layout of packets depends, for people.
+    pub(crate) fn summary(&self) -> String {
+        let Params { iaddress_width, iaddress_lsb, privilege_width, ecause_width, .. } = &self.params;
+        let context =
+            if self.params.nocontext == 1 { "no".into() } else { self.params.context_width.to_string() };
+        format!(
+            "dialect {}, framing {}, iaddress_width {iaddress_width}, iaddress_lsb {iaddress_lsb}, \
+             privilege_width {privilege_width}, ecause_width {ecause_width}, {context} context, no modes before \
+             the first support packet, no data trace (--config sets others)",
+            self.dialect.as_str(),
+            self.framing.as_str(),
+        )
     }
 
     /// Are atomics traced as such?
@@ -251,6 +271,9 @@ impl Config {
             || self.support.doptions_width > 64
         {
             return err("ioptions", "the support packet is too wide");
+        }
+        if !matches!(self.xlen, None | Some(32 | 64)) {
+            return err("xlen", "expected 32 or 64");
         }
         if self.images.iter().any(|rule| rule.path.is_empty()) {
             return err("image.path", "missing");

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use trackway_core::*;
-use trackway_image::Image;
+use trackway_image::{Code, Image};
 
 use crate::config::{Config, ConfigError};
 use crate::encode::Encoder;
@@ -36,6 +36,16 @@ impl<W: Write> Lower<W> {
     /// An encoder that writes to `out`. Runs need the image that they ran on; steps bring their encodings.
     pub fn new(out: W, config: &Config, isa: Isa, image: Option<&Image>) -> Result<Self, ConfigError> {
         Ok(Lower { out, encoder: Encoder::new(config)?, builder: BlockBuilder::new(config, isa, image) })
+    }
+
+    /// Collects the instructions of events that the image does not have.
+    pub fn keep_code(&mut self) {
+        self.builder.keep_code();
+    }
+
+    /// Those instructions.
+    pub fn code(&self) -> Option<&Code> {
+        self.builder.executed.as_ref().map(|executed| &executed.code)
     }
 
     /// The encoder.

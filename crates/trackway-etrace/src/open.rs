@@ -65,16 +65,22 @@ impl Format for Etrace {
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
         let Opening { file, settings, program, threads, part, source, cancel, .. } = opening;
         let mut config = read_config(&settings)?;
+        let is_assumed = !describe_etrace(&settings);
         if let (Framing::Bare { lengths }, Some(name)) = (&mut config.framing, &config.lengths_file) {
-            // Beside the settings under their name: also while a trace is being written.
-            let beside = settings.path.as_ref().map(|path| path.with_extension("lengths"));
-            let path = beside.filter(|path| path.is_file()).unwrap_or_else(|| settings.resolve(name));
+            let path = find(name, &settings);
             let text = std::fs::read_to_string(&path).map_err(FileError::at(&path))?;
             *lengths =
                 read_lengths(&text).map_err(|error| Error::Config(format!("{}: {error}", path.display())))?;
         }
         let image = Arc::new(load(&program, &config, &settings)?);
-        let meta = meta(&config, isa_of(&config, &image));
+        if is_assumed && image.isa() == Some(Isa::Rv64) {
+            config.params.iaddress_width = 64;
+        }
+        check_identity(&image, &config)?;
+        let mut meta = meta(&config, isa_of(&config, &image));
+        if is_assumed {
+            meta.notes.push(("assumed settings".into(), config.summary()));
+        }
         let source = source.map(|name| source_id(&name, &config)).transpose()?;
         let mut plan = Plan { source, ..Plan::new(threads) };
         plan.part_bytes = part.map_or(plan.part_bytes, |part| part as u64);
@@ -90,19 +96,26 @@ impl Format for Etrace {
         if !describe_etrace(writing.settings) && isa == Isa::Rv64 {
             config.params.iaddress_width = 64;
         }
+        config.xlen = Some(if isa == Isa::Rv64 { 64 } else { 32 });
         let image = load(writing.program, &config, writing.settings)?;
-        let image = (!image.is_empty()).then_some(&image);
-        let lower = Lower::new(writer(writing.target.create()?), &config, isa, image);
-        let lower = lower.map_err(|error| Error::Config(error.to_string()))?;
+        check_identity(&image, &config)?;
+        config.check().map_err(|error| Error::Config(error.to_string()))?;
+        let known = (!image.is_empty()).then_some(&image);
+        let lower = Lower::new(writer(writing.target.create()?), &config, isa, known);
+        let mut lower = lower.map_err(|error| Error::Config(error.to_string()))?;
         // The order in which this encoder sends data packets.
         config.data.order = Order::Retired;
-        let sidecar = Sidecar::new(config, &writing);
+        let sidecar = Sidecar::new(config, &image, &writing);
         if let Some(sidecar) = &sidecar {
             sidecar.write()?;
+            lower.keep_code();
         }
         Ok(Box::new(WithSidecar { lower, sidecar }))
     }
 }
+
+/// End of the name of code that a trace brings itself.
+const CODE: &str = "code.elf";
 
 /// Are these settings of an E-Trace?
 fn describe_etrace(settings: &Settings) -> bool {
@@ -127,18 +140,26 @@ fn source_id(name: &str, config: &Config) -> Result<u32> {
     number.map_err(|_| Error::Config(format!("--source {name}: expected the number of a source")))
 }
 
+/// A file that the settings name. What belongs to the trace is also found beside the settings under their name: while
+/// the trace is being written, and where it was renamed.
+fn find(name: &str, settings: &Settings) -> PathBuf {
+    let ends = [CODE, "lengths"].into_iter().filter(|end| name.ends_with(end));
+    let mut beside = ends.filter_map(|end| Some(settings.path.as_ref()?.with_extension(end)));
+    beside.find(|path| path.is_file()).unwrap_or_else(|| settings.resolve(name))
+}
+
 /// The program that the user names, or `program` of the settings, and `[[image]]`.
 fn load(program: &Program, config: &Config, settings: &Settings) -> Result<Image> {
     let mut image = program.load()?;
     let read = |path: &Path| std::fs::read(path).map(Arc::new).map_err(FileError::at(path));
     if program.elf.is_empty() {
         for name in &config.program {
-            let path = settings.resolve(name);
+            let path = find(name, settings);
             image.add_elf(&path.to_string_lossy(), read(&path)?, None, Space::default())?;
         }
     }
     for rule in &config.images {
-        let path = settings.resolve(&rule.path);
+        let path = find(&rule.path, settings);
         let bytes = read(&path)?;
         let name = path.to_string_lossy();
         let space =
@@ -148,10 +169,43 @@ fn load(program: &Program, config: &Config, settings: &Settings) -> Result<Image
             address => image.add_elf(&name, bytes, address, space)?,
         }
     }
-    match image.isa() {
-        None | Some(Isa::Rv32 | Isa::Rv64 | Isa::Other) => Ok(image),
-        Some(isa) => Err(Error::Config(format!("the program is {isa}; E-Trace needs a RISC-V program"))),
+    for elf in image.parts().iter().filter_map(|part| part.elf.as_ref()) {
+        let refuse = |what: &str| {
+            let text = format!("the program is {}; {what}", elf.isa);
+            Err(Error::Config(text))
+        };
+        let bits = match elf.isa {
+            Isa::Rv32 => 32,
+            Isa::Rv64 => 64,
+            _ => return refuse("E-Trace needs a RISC-V program"),
+        };
+        if config.xlen.is_some_and(|xlen| xlen != bits) {
+            return refuse(&format!("this trace is of a core with {} bits", config.xlen.unwrap_or(0)));
+        }
+        if bits == 32 && config.params.iaddress_width > 34 {
+            return refuse(&format!("addresses in this trace have {} bits", config.params.iaddress_width));
+        }
     }
+    Ok(image)
+}
+
+/// Refuses a program that is not the one of which the settings have the identity.
+fn check_identity(image: &Image, config: &Config) -> Result<()> {
+    let given = identities(image);
+    match config.program_id.iter().find(|id| !given.is_empty() && !given.contains(id)) {
+        None => Ok(()),
+        Some(id) => Err(Error::Config(format!(
+            "the program is not the one this trace was made from: its identity is {}, and the trace's is {id}; \
+             without `program_id` in the settings any program is taken",
+            given.join(", ")
+        ))),
+    }
+}
+
+/// The identities of the ELF files in an image.
+fn identities(image: &Image) -> Vec<String> {
+    let programs = image.parts().iter().filter(|part| part.elf.is_some() && !part.name.ends_with(CODE));
+    programs.map(|part| part.identity()).collect()
 }
 
 fn writer(output: Output) -> Box<dyn Write + Send> {
@@ -169,7 +223,7 @@ struct Sidecar {
 
 impl Sidecar {
     /// For the trace that is written, if it is a file; names the programs relative to it.
-    fn new(mut config: Config, writing: &Writing<'_>) -> Option<Self> {
+    fn new(mut config: Config, image: &Image, writing: &Writing<'_>) -> Option<Self> {
         let trace = writing.target.path.as_deref()?;
         let folder = trace.parent().map_or_else(PathBuf::new, Path::to_path_buf);
         let from = writing.settings.path.as_deref().and_then(Path::parent);
@@ -181,6 +235,7 @@ impl Sidecar {
         if !writing.program.elf.is_empty() {
             config.program.clear();
         }
+        config.program_id = identities(image);
         for spec in writing.program.elf.iter().chain(&writing.program.raw) {
             if let Ok((path, address)) = trackway_image::read_spec(spec) {
                 let path = relative(&path, &folder);
@@ -198,6 +253,18 @@ impl Sidecar {
 
     fn write(&self) -> std::result::Result<(), FileError> {
         self.target.write_beside("toml", self.config.to_toml().as_bytes())
+    }
+
+    /// Writes code that no program has beside it, so that they can be moved together.
+    fn write_code(&mut self, elf: &[u8]) -> std::result::Result<(), FileError> {
+        let trace = self.target.path.as_deref().and_then(Path::file_name).unwrap_or_default();
+        let path = format!("{}.{CODE}", trace.to_string_lossy());
+        match self.config.program.is_empty() {
+            true => self.config.program.push(path),
+            false => self.config.images.push(ImageRule { path, ..ImageRule::default() }),
+        }
+        self.target.write_beside(CODE, elf)?;
+        self.write()
     }
 
     /// Writes the lengths of bare payloads.
@@ -238,8 +305,15 @@ impl Sink for WithSidecar {
 
     fn finish(&mut self) -> trackway_core::Result<Account> {
         let account = self.lower.finish()?;
-        if let Some(sidecar) = &self.sidecar {
-            sidecar.write_lengths(&self.lower.encoder().writer.lengths).map_err(|failed| failed.error)?;
+        if let Some(sidecar) = &mut self.sidecar {
+            let isa = if sidecar.config.xlen == Some(64) { Isa::Rv64 } else { Isa::Rv32 };
+            let written = match self.lower.code().filter(|code| !code.is_empty()) {
+                Some(code) => sidecar.write_code(&code.to_elf(isa)),
+                None => Ok(()),
+            };
+            written
+                .and_then(|()| sidecar.write_lengths(&self.lower.encoder().writer.lengths))
+                .map_err(|failed| failed.error)?;
         }
         Ok(account)
     }
@@ -296,7 +370,7 @@ impl Opened for OpenedEtrace {
     }
 
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
-        let sidecar = Sidecar::new(self.config.clone(), &writing);
+        let mut sidecar = Sidecar::new(self.config.clone(), &self.image, &writing);
         let mut out = writer(writing.target.create()?);
         let mut reader = Reader::new(self.content.input()?, &self.config);
         let mut packets = Writer::new(&self.config);
@@ -308,8 +382,15 @@ impl Opened for OpenedEtrace {
             items += 1;
         }
         out.flush().map_err(trackway_core::Error::from)?;
-        if let Some(sidecar) = sidecar {
-            sidecar.write()?;
+        if let Some(sidecar) = &mut sidecar {
+            match self.image.parts().iter().find(|part| part.name.ends_with(CODE)) {
+                Some(part) => {
+                    sidecar.config.program.retain(|name| !name.ends_with(CODE));
+                    sidecar.config.images.retain(|rule| !rule.path.ends_with(CODE));
+                    sidecar.write_code((*part.file).as_ref())?;
+                }
+                None => sidecar.write()?,
+            }
             sidecar.write_lengths(&packets.lengths)?;
         }
         Ok(items)

@@ -19,6 +19,12 @@ trackway_format::settings! { serde;
         /// The ELF file that ran, or a list of them; relative to this file.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         program: Vec<String> = "[\"program.elf\"]",
+        /// Identity of each program: its build id, or a hash of what it loads. Another program is refused.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        program_id: Vec<String> = "[]",
+        /// Bits of the core's registers: 32 or 64. A program of the other width is refused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        xlen: Option<u32> = "64",
         /// Version of the specification: v2 or draft-1.1.1. It sets the defaults of the parameters.
         dialect: Dialect = "\"v2\"",
         /// How packets are wrapped: smi, reference-raw (the same), encap, ultrasoc, atb or bare.
@@ -201,6 +207,8 @@ impl File {
         }
         config.block_size = self.block_size;
         config.program = self.program;
+        config.program_id = self.program_id;
+        config.xlen = self.xlen;
         config.images = self.image;
         config.trap_vectors = self.trap_vector;
         config.call_counter_full = self.call_counter_full;
@@ -225,6 +233,8 @@ impl From<&Config> for File {
         let filters = &config.filters;
         let mut file = File {
             program: config.program.clone(),
+            program_id: config.program_id.clone(),
+            xlen: config.xlen,
             dialect: config.dialect,
             lengths: config.lengths_file.clone().map(Lengths::Path),
             block_size: config.block_size,

@@ -9,6 +9,7 @@ use trackway_isa::{Control, Flow, flow};
 
 use super::accesses::{AccessBuilder, Recorded};
 use super::data_queue::DataItem;
+use super::executed::Executed;
 use super::{Encoder, PortTrap};
 use crate::config::Config;
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
@@ -28,6 +29,8 @@ struct Pending {
     taken: Option<bool>,
     sijump: bool,
     notify: bool,
+    /// Instructions in the run.
+    count: u64,
 }
 
 /// Where an instruction leads by its encoding, unless it is a branch that is not taken.
@@ -108,7 +111,9 @@ pub(crate) struct BlockBuilder {
     /// The block that is being formed, and the number of instructions in it.
     block: Block,
     count: u32,
-    blocks: Vec<Block>,
+    instructions: u64,
+    /// Blocks that wait for their cycle, with their numbers of instructions and their data accesses.
+    blocks: Vec<(Block, u64, Vec<DataItem>)>,
     privilege: Privilege,
     /// Signals of the port besides blocks; `ctype` is for the next one.
     port: Cycle<'static>,
@@ -119,14 +124,16 @@ pub(crate) struct BlockBuilder {
     after_trap: bool,
     /// Memory and register accesses recorded.
     accesses: (u64, u64),
+    /// Instructions in the events, less those that are counted as dropped elsewhere.
+    taken: u64,
+    /// Code that the program does not have, where it is asked for.
+    pub(crate) executed: Option<Executed>,
     /// Data trace, if it is on.
     data: Option<AccessBuilder>,
     /// Items of the pending instruction.
     pending_items: Vec<DataItem>,
     /// Items of the block.
     items: Vec<DataItem>,
-    /// Items of the blocks that wait for their cycle.
-    block_items: Vec<Vec<DataItem>>,
     /// The last instruction that joined the block.
     joined: Option<u64>,
     /// Privilege, context and how to report it, from the next instruction on.
@@ -150,6 +157,7 @@ impl BlockBuilder {
             open: None,
             block: Block::default(),
             count: 0,
+            instructions: 0,
             blocks: Vec::new(),
             privilege: config.encoder.privilege,
             port: Cycle {
@@ -160,19 +168,19 @@ impl BlockBuilder {
             last: None,
             after_trap: false,
             accesses: (0, 0),
+            taken: 0,
+            executed: None,
             data: config.data.enable.then(|| AccessBuilder::new(config, isa)),
             pending_items: Vec::new(),
             items: Vec::new(),
-            block_items: Vec::new(),
             joined: None,
             incoming: None,
         }
     }
 
     pub(crate) fn put(&mut self, batch: &Batch, encoder: &mut Encoder) {
-        let mut instructions = 0;
         for event in &batch.events {
-            instructions += event.kind.instructions();
+            self.taken += event.kind.instructions();
             match &event.kind {
                 EventKind::Step(step) if self.extend(step) => {}
                 EventKind::Step(step) => self.step(step, batch, encoder),
@@ -187,7 +195,12 @@ impl BlockBuilder {
                 EventKind::Foreign(_) => encoder.losses.add(Fate::Dropped, "foreign items", 1),
             }
         }
-        encoder.losses.add(Fate::Kept, "instructions", instructions);
+    }
+
+    /// Collects the instructions that the program does not have.
+    pub(crate) fn keep_code(&mut self) {
+        let memory = self.image.as_ref().map(|image| Arc::clone(image.blocks().memory()));
+        self.executed = Some(Executed::new(self.isa, memory));
     }
 
     pub(crate) fn finish(&mut self, encoder: &mut Encoder) -> Result<()> {
@@ -207,7 +220,13 @@ impl BlockBuilder {
         }
         encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
         encoder.losses.add(Fate::Dropped, "register accesses", self.accesses.1);
-        encoder.finish(self.port.cycle)
+        encoder.finish(self.port.cycle)?;
+        let tally = encoder.tally;
+        encoder.losses.add(Fate::Kept, "instructions", tally.found);
+        let missing = self.taken.saturating_sub(tally.found);
+        encoder.losses.add(Fate::Dropped, "instructions that no packet reports", missing);
+        encoder.losses.add(Fate::Invented, "attempted instructions", tally.attempts_invented);
+        Ok(())
     }
 
     /// Fast path: a plain instruction after a plain one extends the pending run.
@@ -220,6 +239,10 @@ impl BlockBuilder {
             return false;
         }
         (pending.address, pending.length) = (pc, plain_length(step.encoding));
+        pending.count += 1;
+        if let Some(executed) = &mut self.executed {
+            executed.note(pc, step.encoding, step.length);
+        }
         self.open = Some(pending.end());
         self.last = Some((pc, step.encoding));
         self.after_trap = false;
@@ -232,6 +255,7 @@ impl BlockBuilder {
     fn step(&mut self, step: &Step, batch: &Batch, encoder: &mut Encoder) {
         let Some(pc) = step.pc else {
             encoder.losses.add(Fate::Dropped, "instructions without an address", 1);
+            self.taken -= 1;
             return;
         };
         let accesses = step.accesses;
@@ -239,14 +263,19 @@ impl BlockBuilder {
         self.accesses.1 += u64::from(accesses.regs_len);
         if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
             encoder.losses.add(Fate::Dropped, "placeholder instructions", 1);
+            self.taken -= 1;
             return;
         }
         let encoding = if step.length > 0 { Some(step.encoding) } else { self.fetch(pc) };
         let Some(encoding) = encoding else {
             encoder.losses.add(Fate::Dropped, "instructions without an encoding", 1);
+            self.taken -= 1;
             self.interrupt_flow(encoder);
             return;
         };
+        if let Some(executed) = self.executed.as_mut().filter(|_| step.length > 0) {
+            executed.note(pc, encoding, step.length);
+        }
         let recorded = Recorded { batch, accesses };
         let attempted = step.outcome == Outcome::Attempted;
         self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
@@ -325,8 +354,9 @@ impl BlockBuilder {
         let retires = !attempted && flow.retires();
         // It either extends the pending run or settles it.
         let run = match &self.pending {
-            Some(Pending { start: first, .. }) if retires && self.open == Some(start) => {
-                Some(*first).filter(|first| start.wrapping_sub(*first) < u64::from(LARGEST_BLOCK))
+            Some(Pending { start: first, count, .. }) if retires && self.open == Some(start) => {
+                Some((*first, *count))
+                    .filter(|(first, _)| start.wrapping_sub(*first) < u64::from(LARGEST_BLOCK))
             }
             _ => None,
         };
@@ -356,28 +386,42 @@ impl BlockBuilder {
         if self.data.is_some() {
             self.note_data(start, pc, encoding, recorded);
         }
-        let (start, length, target) = (run.unwrap_or(start), flow.length, Target::new(&flow));
-        let pending = Pending { start, address: pc, length, target, control, taken, sijump, notify: false };
+        let own = if start == pc { 1 } else { self.count_to(start, pc) };
+        let (first, before) = run.unwrap_or((start, 0));
+        let (start, length, target, count) = (first, flow.length, Target::new(&flow), before + own);
+        let pending =
+            Pending { start, address: pc, length, target, control, taken, sijump, notify: false, count };
         self.open = (self.joins && plain).then(|| pending.end());
         self.pending = Some(pending);
     }
 
+    /// Number of instructions from `start` through `pc`.
+    fn count_to(&mut self, start: u64, pc: u64) -> u64 {
+        let position = self.image.as_mut().and_then(|image| image.position(start, pc));
+        position.map_or(1, |position| u64::from(position) + 1)
+    }
+
     /// Collects the accesses of the pending instruction and of the run that ends with it.
     fn note_data(&mut self, start: u64, pc: u64, encoding: u32, recorded: Option<Recorded<'_>>) {
-        let mut at = start;
+        let (mut at, mut number) = (start, 0);
         while at != pc {
             let memory = self.image.as_ref().map(|image| Arc::clone(image.blocks().memory()));
             let Some((inside, length)) = memory.and_then(|memory| memory.fetch(self.isa, at)) else { break };
             if let Some(data) = &mut self.data {
+                let first = self.pending_items.len();
                 data.silent(at, inside, &mut self.pending_items);
+                self.pending_items[first..].iter_mut().for_each(|item| item.number = number);
             }
             at = at.wrapping_add(length.into());
+            number += 1;
         }
         let Some(data) = &mut self.data else { return };
+        let first = self.pending_items.len();
         match recorded {
             Some(recorded) => data.instruction(pc, encoding, recorded, &mut self.pending_items),
             None => data.silent(pc, encoding, &mut self.pending_items),
         }
+        self.pending_items[first..].iter_mut().for_each(|item| item.number = number);
         if start != pc && !self.pending_items.is_empty() {
             let before = self.before(start, pc).map(|(at, _)| at);
             for item in &mut self.pending_items {
@@ -400,7 +444,7 @@ impl BlockBuilder {
     fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
         let Some(pending) = self.pending.take() else { return };
         self.open = None;
-        let Pending { start, address, length, control, notify, .. } = pending;
+        let Pending { start, address, length, control, notify, count, .. } = pending;
         let mut taken = false;
         if control == Control::Branch {
             taken = match (pending.taken, next) {
@@ -414,7 +458,7 @@ impl BlockBuilder {
             };
         }
         let itype = Itype::new(control, taken, self.itype_width);
-        self.join(start, address, length, itype, pending.sijump, notify, encoder);
+        self.join(start, address, length, itype, pending.sijump, notify, count, encoder);
         if let Some(next) = next {
             if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
                 encoder.losses.add(Fate::Kept, "breaks in the flow", 1);
@@ -435,6 +479,7 @@ impl BlockBuilder {
         itype: Itype,
         sijump: bool,
         notify: bool,
+        count: u64,
         encoder: &mut Encoder,
     ) {
         let halfwords = (address.wrapping_sub(start) / 2) as u32 + u32::from(length / 2);
@@ -446,15 +491,17 @@ impl BlockBuilder {
             self.block.iaddr = start;
         }
         if !self.pending_items.is_empty() {
-            let joined = self.joined;
+            let (joined, number) = (self.joined, self.instructions);
             self.items.extend(self.pending_items.drain(..).map(|item| DataItem {
                 before: if start == address { joined } else { item.before },
+                number: number + item.number,
                 ..item
             }));
         }
         self.joined = Some(address);
         self.after_trap = false;
         self.count += 1;
+        self.instructions += count;
         self.block.iretire += halfwords;
         self.block.ilastsize = u8::from(length > 2);
         if itype.0 != 0 || notify || length > 4 {
@@ -472,9 +519,11 @@ impl BlockBuilder {
             return;
         }
         let block = std::mem::take(&mut self.block);
+        let instructions = std::mem::take(&mut self.instructions);
         self.count = 0;
         self.joined = None;
         if self.max_blocks == 1 {
+            encoder.tally.enter(instructions);
             if self.items.is_empty() {
                 encoder.block(&block, &self.port);
             } else {
@@ -484,8 +533,7 @@ impl BlockBuilder {
             self.port.cycle += 1;
             self.port.ctype = 0;
         } else {
-            self.blocks.push(block);
-            self.block_items.push(std::mem::take(&mut self.items));
+            self.blocks.push((block, instructions, std::mem::take(&mut self.items)));
             if self.blocks.len() == self.max_blocks {
                 self.flush(encoder);
             }
@@ -497,12 +545,10 @@ impl BlockBuilder {
         if self.blocks.is_empty() {
             return;
         }
-        let blocks = std::mem::take(&mut self.blocks);
-        for (block, items) in blocks.iter().zip(std::mem::take(&mut self.block_items)) {
-            encoder.block_with(block, &self.port, &items);
+        for (block, instructions, items) in self.blocks.drain(..) {
+            encoder.tally.enter(instructions);
+            encoder.block_with(&block, &self.port, &items);
         }
-        self.blocks = blocks;
-        self.blocks.clear();
         self.port.cycle += 1;
         self.port.ctype = 0;
     }
@@ -532,9 +578,9 @@ impl BlockBuilder {
         if trap.cause.is_none() {
             encoder.losses.add(Fate::Invented, "causes of traps", 1);
         }
-        let trap =
-            PortTrap { interrupt, cause: trap.cause.unwrap_or(invented), tval: trap.value.unwrap_or(0), epc };
-        self.send_trap(trap, encoder);
+        let (cause, tval) = (trap.cause.unwrap_or(invented), trap.value.unwrap_or(0));
+        let attempted = attempted.is_some();
+        self.send_trap(PortTrap { interrupt, cause, tval, epc, attempted }, encoder);
     }
 
     fn send_trap(&mut self, trap: PortTrap, encoder: &mut Encoder) {
@@ -553,7 +599,8 @@ impl BlockBuilder {
         self.settle(Some(pc), encoder);
         encoder.losses.add(Fate::Invented, "traps of attempted instructions", 1);
         let cause = self.usual_cause(encoding);
-        self.send_trap(PortTrap { interrupt: false, cause, tval: 0, epc: Some(pc) }, encoder);
+        let trap = PortTrap { interrupt: false, cause, tval: 0, epc: Some(pc), attempted: true };
+        self.send_trap(trap, encoder);
     }
 
     /// The cause of the exception that an instruction raises (privileged spec, table of causes).

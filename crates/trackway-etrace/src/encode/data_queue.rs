@@ -24,12 +24,14 @@ pub(crate) struct DataItem {
     pub(crate) iaddr: u64,
     /// Address of the instruction before it, if it is known.
     pub(crate) before: Option<u64>,
+    /// Number of instructions before it in the block.
+    pub(crate) number: u64,
     pub(crate) activity: Activity,
 }
 
 impl DataItem {
     pub(crate) fn new(iaddr: u64, activity: Activity) -> Self {
-        DataItem { iaddr, before: None, activity }
+        DataItem { iaddr, before: None, number: 0, activity }
     }
 }
 
@@ -135,6 +137,7 @@ impl Encoder {
             ..*block
         };
         self.enter(&rest, cycle);
+        let (start, end) = self.tally.entered;
         let mut from = 0;
         for n in 0..items.len() {
             let item = items[n];
@@ -157,7 +160,9 @@ impl Encoder {
                     trigger: Trigger { notify: true, ..Trigger::default() },
                     ..rest
                 };
+                self.tally.entered.1 = start + item.number;
                 self.block_rows(&first, cycle, &items[from..n]);
+                self.tally.entered = (start + item.number, end);
                 self.row.cut = true;
                 from = n;
                 rest = Block { iaddr: item.iaddr, iretire: rest.iretire - halves, ..rest };

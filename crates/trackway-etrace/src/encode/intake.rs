@@ -65,6 +65,7 @@ impl Encoder {
         if follows & is_same & (block.iretire > 0) & !block.itype.is_trap() & !is_triggered {
             self.row.join(block, cycle);
             self.row.data_end = self.data.pushed;
+            self.row.number = self.tally.entered.1;
             self.open = if block.itype.0 == 0 { Some(self.row.end()) } else { None };
             return;
         }
@@ -137,6 +138,7 @@ impl Encoder {
                 time: cycle.time,
                 cycle: cycle.cycle,
                 data_end: split,
+                number: self.tally.entered.0 + 1,
             };
             let last = block.last();
             if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
@@ -153,6 +155,7 @@ impl Encoder {
             row.halfwords = block.iretire;
             row.address = last;
             row.data_end = self.data.pushed;
+            row.number = self.tally.entered.1;
             self.row = row;
             if self.can_join && row.is_plain() {
                 self.open = Some(row.end());
@@ -261,5 +264,6 @@ fn trap_of(block: &Block, cycle: &Cycle<'_>) -> PortTrap {
         cause: cycle.cause,
         tval: cycle.tval,
         epc: (block.iretire == 0).then_some(block.iaddr),
+        attempted: true,
     }
 }

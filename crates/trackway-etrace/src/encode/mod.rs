@@ -21,6 +21,7 @@ pub(crate) mod blocks;
 pub(crate) mod control;
 mod data;
 mod data_queue;
+pub(crate) mod executed;
 pub mod filter;
 mod intake;
 mod pass;
@@ -30,6 +31,7 @@ mod row;
 mod send;
 mod stretch;
 mod sync;
+mod tally;
 
 use trackway_core::{Losses, Result};
 
@@ -46,6 +48,7 @@ use qualify::Qualifier;
 pub(crate) use row::PortTrap;
 use row::{Previous, Row, RowKind};
 use stretch::Stretch;
+pub(crate) use tally::Tally;
 
 /// The trace encoder.
 #[derive(Clone, Debug)]
@@ -105,6 +108,8 @@ pub struct Encoder {
     port: Option<(u32, u64)>,
     qualifier: Qualifier,
     data: DataQueue,
+    /// Instructions that have entered, and those a decoder finds.
+    pub(crate) tally: Tally,
     error: Result<()>,
 }
 
@@ -149,6 +154,7 @@ impl Encoder {
             port: None,
             qualifier: Qualifier::new(config),
             data: DataQueue::new(config),
+            tally: Tally::default(),
             error: Ok(()),
         })
     }
@@ -228,9 +234,14 @@ impl Encoder {
         self.drain();
     }
 
-    /// Ends the trace and sends everything pending.
+    /// Ends the trace and sends everything pending. A loss that was not reported yet is: the buffer drains now.
     pub fn finish(&mut self, cycle: u64) -> Result<()> {
-        self.flush(cycle)
+        self.flush_rows(cycle);
+        if std::mem::take(&mut self.lost) {
+            self.config.encoder.buffer = 0;
+            self.send_support(false, qual_status::TRACE_LOST);
+        }
+        self.error
     }
 
     pub(crate) fn check_error(&self) -> Result<()> {

@@ -42,7 +42,7 @@ impl Encoder {
             let departure = self.departure(next, false);
             let is_silent = match departure {
                 Departure::Plain | Departure::Inferred => true,
-                Departure::Updiscon => !self.options.implicit_return,
+                Departure::Updiscon => !self.keeps_apart(),
                 _ => false,
             };
             if is_silent && !self.is_due(next, departure) {
@@ -87,9 +87,8 @@ impl Encoder {
         let format_3 = !restart && (next.is(RowKind::Trap) || next_changes || due);
         // At the end of tracing the codes of the support packet express the same.
         let after_updiscon = self.previous.updiscon();
-        // Chapter 11 applies a depth in the packet after an ambiguous report to the first place.
         let ambiguous_next = exact
-            && self.options.implicit_return
+            && self.keeps_apart()
             && matches!(departure, Departure::Updiscon | Departure::Mispredicted)
             && next.is(RowKind::Retire)
             && self.stretch.has_passed(next.start(), address);
@@ -140,6 +139,13 @@ impl Encoder {
         self.count(synced);
         self.follow(next, departure, reported);
         self.can_join = !(self.sync_next || self.restart || self.previous.updiscon());
+    }
+
+    /// Must a report fit one place by itself? Chapter 11 applies a depth in the packet after an ambiguous report to
+    /// the first place, and a packet that would settle it may be lost.
+    #[inline]
+    fn keeps_apart(&self) -> bool {
+        self.options.implicit_return || self.config.encoder.buffer > 0
     }
 
     /// Adds an outcome to the map; true if it was mispredicted.
@@ -271,7 +277,7 @@ impl Encoder {
             Departure::Inferred | Departure::InferredPair | Departure::InferredReturn
                 if self.config.encoder.exact =>
             {
-                self.stretch.transfer(address, start);
+                self.stretch.transfer(address, self.row.number, start);
             }
             Departure::Inferred | Departure::InferredPair | Departure::InferredReturn => {}
         }

@@ -7,6 +7,18 @@ use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Report
 impl Encoder {
     /// Sends format 0, 1 or 2 with an address (8.1).
     pub(super) fn report(&mut self, address: u64, why: ReportReason, format_3: bool, failed: bool) {
+        self.report_to(address, self.row.number, why, format_3, failed);
+    }
+
+    /// As [`report`](Encoder::report), for the instruction with that number.
+    pub(super) fn report_to(
+        &mut self,
+        address: u64,
+        number: u64,
+        why: ReportReason,
+        format_3: bool,
+        failed: bool,
+    ) {
         let layout = self.writer.layout();
         let lsb = self.config.params.iaddress_lsb;
         let difference =
@@ -53,6 +65,7 @@ impl Encoder {
             None if branches == 0 => self.send_here(&Packet::Address(reported)),
             None => self.send_here(&Packet::Branches(Branches { branches, branch_map, reported })),
         }
+        self.tally.reach(number);
     }
 
     /// Format 0/1 instead, where the target is in the cache and the packet expresses the same.
@@ -119,5 +132,6 @@ impl Encoder {
         self.ambiguous = false;
         self.clear_branches();
         self.send(&packet);
+        self.tally.reach(self.row.number);
     }
 }

@@ -10,6 +10,8 @@ pub(crate) struct PortTrap {
     pub(crate) tval: u64,
     /// Address of the instruction that trapped, if known.
     pub(crate) epc: Option<u64>,
+    /// That instruction was attempted.
+    pub(crate) attempted: bool,
 }
 
 /// The kind of a row.
@@ -77,6 +79,8 @@ pub(super) struct Row {
     pub(super) cycle: u64,
     /// Number of data accesses up to here, since the start.
     pub(super) data_end: u64,
+    /// Number of instructions up to here, since the start.
+    pub(super) number: u64,
 }
 
 impl Row {
@@ -176,6 +180,8 @@ pub(super) struct Previous {
     pub(super) trap_reported: bool,
     /// Another trap came directly before it.
     pub(super) trap_chained: bool,
+    /// A decoder infers where the trap hit by following the program; whether an instruction was attempted there.
+    pub(super) trap_inferred: Option<bool>,
     /// Privilege before the trap.
     pub(super) privilege: u32,
     /// Call depth before a mispredicted return.

@@ -27,9 +27,11 @@ impl Encoder {
     pub(super) fn begin(&mut self) {
         self.first = true;
         self.can_join = false;
+        self.tally.stop();
         self.previous = Previous::default();
         self.sync_next = false;
         self.restart = false;
+        self.stretch = Stretch::default();
         self.clear_branches();
     }
 
@@ -60,7 +62,6 @@ impl Encoder {
             self.send_end(false);
         }
         self.begin();
-        self.stretch = Stretch::default();
     }
 
     pub(super) fn send_end(&mut self, enable: bool) {
@@ -117,7 +118,6 @@ impl Encoder {
                 self.lost = true;
                 self.losses.add(Fate::Dropped, "stretches lost to back-pressure", 1);
                 self.begin();
-                self.stretch = Stretch::default();
                 return false;
             }
             let wait = self.buffer.wait(bytes);

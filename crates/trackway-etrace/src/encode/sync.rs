@@ -44,6 +44,9 @@ impl Encoder {
     /// Sends a synchronisation packet and resets all state that refers to earlier packets.
     pub(super) fn synchronise(&mut self, packet: &Packet) {
         self.send(packet);
+        if !self.lost {
+            self.tally.synchronise(self.row.number);
+        }
         self.first = false;
         self.sync_next = false;
         self.restart = false;
@@ -99,6 +102,8 @@ impl Encoder {
         }
         let packet = self.trap_packet(&cur, trap, true, cur.address);
         self.synchronise(&packet);
+        let is_told = !v2 && trap.cause == 2 && !trap.interrupt && trap.epc.is_some();
+        self.count_trap(&trap, if is_told { Some(trap.attempted) } else { previous.trap_inferred });
     }
 
     pub(super) fn trap_packet(&self, at: &Row, trap: PortTrap, thaddr: bool, address: u64) -> Packet {
@@ -126,6 +131,7 @@ impl Encoder {
         let at = Row { privilege, ..self.row };
         let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
         self.send(&packet);
+        self.count_trap(&trap, Some(trap.attempted));
         self.data.clear_history();
         self.predictor.reset();
         self.cache.reset();
@@ -149,8 +155,12 @@ impl Encoder {
         }
         let v2 = self.config.dialect.has_thaddr();
         let previous = self.previous;
-        let mut now =
-            Previous { trap: Some(self.trap), privilege: self.row.privilege, ..Previous::default() };
+        let mut now = Previous {
+            trap: Some(self.trap),
+            trap_inferred: self.infers_trap(&previous),
+            privilege: self.row.privilege,
+            ..Previous::default()
+        };
         if let Some(before) = previous.trap {
             now.trap_chained = true;
             if !previous.trap_reported {
