@@ -1,5 +1,6 @@
 //! Events to packets: one trace unit per source executes the events.
 
+mod code;
 mod lane;
 
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct Lower<D> {
     images: Vec<Arc<Image>>,
     format: FormatId,
     isa: Isa,
+    /// The events have timestamps of their own.
+    timestamps: bool,
     losses: Losses,
 }
 
@@ -61,6 +64,7 @@ impl<D: UnitSink> Lower<D> {
             images,
             format: meta.format,
             isa: meta.isa,
+            timestamps: meta.timestamps,
             losses: Losses::default(),
         };
         for n in 0..meta.sources.len().max(1) {
@@ -90,6 +94,7 @@ impl<D: UnitSink> Lower<D> {
             let program = (!image.is_empty()).then(|| Arc::clone(&image));
             let mut unit = Unit::new(settings.registers, model, program)?;
             unit.enable()?;
+            unit.report_time(self.timestamps, false);
             let mut lane = Lane::new(unit, settings.name, settings.core, image, self.isa);
             lane.unit.set_context(lane.state());
             self.lanes.push(lane);
@@ -124,6 +129,7 @@ impl<D: UnitSink> Sink for Lower<D> {
             let stuck = ErrorKind::Impossible { found: n as u64 };
             lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
             self.out.write(n, &lane.unit.take())?;
+            lane.account(&mut self.losses);
             written.push(lane.written()?);
         }
         self.out.finish(&written)?;

@@ -8,7 +8,7 @@ mod walk;
 use std::sync::Arc;
 
 use trackway_core::{
-    EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Run, Time, TimeKind, Trap, TrapKind,
+    Context, EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Run, Time, TimeKind, Trap, TrapKind,
 };
 use trackway_image::{Image, Waypoints};
 use trackway_isa::Control;
@@ -80,7 +80,7 @@ impl Analyser {
 
     /// Synchronisation is lost: forgets all state.
     pub(crate) fn lose_sync(&mut self) {
-        self.flow = Flow { lost: true, ..Flow::default() };
+        self.flow = Flow { lost: true, halted: self.flow.halted, ..Flow::default() };
         self.shadows.clear();
         self.stale = true;
     }
@@ -172,7 +172,18 @@ impl Analyser {
         }
         if !self.withdrawn {
             self.out.address(address);
+            if self.flow.halted {
+                self.halt(self.out.last_offset(), false);
+            }
         }
+    }
+
+    /// Debug state begins or ends. It is an execution mode that a trace does not describe, and not a trap.
+    #[cold]
+    fn halt(&mut self, offset: u64, halted: bool) {
+        self.flow.halted = halted;
+        let context = Context { unsupported: Some(halted), ..Context::default() };
+        self.out.batch().push_context(offset, context);
     }
 
     fn context(&mut self, offset: u64, context: ContextState) {
@@ -200,7 +211,8 @@ impl Analyser {
             self.gap(offset, GapReason::Filtered, from, None);
         }
         self.mark(offset, MarkKind::TraceOn, None);
-        self.flow = Flow { lost: self.flow.lost, no_push: true, ..Flow::default() };
+        let Flow { lost, halted, .. } = self.flow;
+        self.flow = Flow { lost, halted, no_push: true, ..Flow::default() };
         self.stale = true;
     }
 
@@ -214,7 +226,7 @@ impl Analyser {
             let from = Some(self.flow.pc).filter(|_| self.flow.is_synchronised());
             self.gap(offset, reason, from, None);
         }
-        self.flow = Flow { lost: true, no_push: true, ..Flow::default() };
+        self.flow = Flow { lost: true, halted: self.flow.halted, no_push: true, ..Flow::default() };
         self.stale = true;
     }
 
@@ -321,7 +333,11 @@ impl Analyser {
                 && !(returns && near.control() == Control::Call)
             {
                 let taken = bits >> index & 1 == 1;
-                runs.push(offset, run_near(near, pc, isa, taken));
+                let run = run_near(near, pc, isa, taken);
+                if run.doubtful {
+                    break;
+                }
+                runs.push(offset, run);
                 start = pc;
                 pc = if taken { near.target() } else { near.end() } & mask;
                 index += 1;

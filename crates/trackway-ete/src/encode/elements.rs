@@ -1,5 +1,6 @@
 //! Execution to elements.
 
+use super::account::{Element, Emitted};
 use super::filter::Now;
 use super::model::SourceAddresses;
 use super::unit::{Instruction, Need, Q, Unit, entry};
@@ -15,7 +16,10 @@ const RETURNS: usize = 15;
 impl Unit {
     /// The core executes an instruction.
     pub fn instruction(&mut self, instruction: &Instruction) {
-        self.cycle += u64::from(self.model.cycles_per_instruction);
+        if !self.is_clocked {
+            self.cycle += u64::from(self.model.cycles_per_instruction);
+        }
+        self.was_active = false;
         if !self.is_operative() {
             return self.stop(Some(instruction.entry()));
         }
@@ -46,7 +50,7 @@ impl Unit {
             && self.program.timestamps
             && self.filter.resource(self.program.timestamp_event, now);
         if events != 0 {
-            self.events(events);
+            self.trace_events(events, Emitted::OwnEvent);
         }
         self.timestamp_due |= timestamp;
     }
@@ -72,7 +76,7 @@ impl Unit {
             if !self.synchronised {
                 self.synchronise();
             }
-            self.packer.plain(Packet::TraceOn);
+            self.packer.plain(Packet::TraceOn, None, 0);
             (self.traced_context, self.need, self.may_push) = (None, Need::Yes, false);
             self.stack.clear();
             self.tracing = true;
@@ -90,9 +94,7 @@ impl Unit {
         }
         if self.block.is_none() && self.q.is_none() {
             self.place(at);
-            if self.timestamp_due {
-                self.trace_timestamp();
-            }
+            self.trace_times();
         }
         self.block.get_or_insert(at);
     }
@@ -115,7 +117,7 @@ impl Unit {
             (self.traced_context, self.need) = (None, Need::Yes);
         }
         self.synchronised = true;
-        self.timestamp_due |= self.program.timestamps;
+        self.timestamp_due |= self.program.timestamps && !self.is_timed;
     }
 
     /// Traces context and address if the decoder cannot infer them.
@@ -155,16 +157,21 @@ impl Unit {
 
     fn execute(&mut self, instruction: &Instruction, now: &Now<'_>) {
         let control = instruction.flow.control;
-        if let Some(q) = &mut self.q {
-            q.count += 1;
-        }
-        if !self.program.waypoints.ends(control) {
-            return;
-        }
+        let ends = self.program.waypoints.ends(control);
         if let Some(q) = &mut self.q {
             // Instructions of a Q element are not traced; the address after it is.
-            q.left -= 1;
-            self.block = None;
+            q.count += 1;
+            q.shown += u64::from(q.certain);
+            if ends {
+                q.left -= 1;
+                q.certain &=
+                    !control.is_transfer() || !instruction.flow.conditional && !control.is_indirect();
+                self.block = None;
+            }
+            return;
+        }
+        self.in_block += 1;
+        if !ends {
             return;
         }
         self.block = None;
@@ -204,19 +211,24 @@ impl Unit {
             && match self.model.source_addresses {
                 SourceAddresses::Never => false,
                 SourceAddresses::Always => true,
-                SourceAddresses::Sometimes => self.deferred > 0 || self.random.coin(),
+                SourceAddresses::Sometimes => !self.deferred.is_empty() || self.random.coin(),
             };
-        if let Some(first) = self.mispredict(instruction) {
+        let instructions = std::mem::take(&mut self.in_block);
+        let returns = (taken && instruction.flow.control == Control::TrapReturn).then_some(Emitted::Return);
+        let element = Element { instructions, kinds: [returns, None], ..Element::default() };
+        if let Some(first) = self.mispredict(instruction, element) {
             return first;
         }
         if by_source && taken {
             // It implies that the branches before it were not taken.
-            self.deferred = 0;
+            let before = self.take_deferred();
+            self.packer.content = Element { instructions: instructions + before, ..element };
             self.packer.source(instruction.entry());
         } else if by_source {
-            self.deferred += 1;
+            self.deferred.push(instructions);
         } else {
             self.settle();
+            self.packer.content = element;
             self.packer.atom(taken);
         }
         taken
@@ -224,9 +236,15 @@ impl Unit {
 
     /// Traces the atoms of branches that wait for a source address.
     pub(super) fn settle(&mut self) {
-        for _ in 0..std::mem::take(&mut self.deferred) {
+        for instructions in std::mem::take(&mut self.deferred) {
+            self.packer.content.instructions = instructions;
             self.packer.atom(false);
         }
+    }
+
+    /// Omits the atoms of branches that wait; returns the number of their instructions.
+    fn take_deferred(&mut self) -> u64 {
+        std::mem::take(&mut self.deferred).iter().sum()
     }
 
     /// Starts a Q element by chance (TRCCONFIGR.QE, TRCQCTLR).
@@ -234,7 +252,7 @@ impl Unit {
         if self.program.q.0 && self.random.chance(self.model.q) && self.filter.allows_q(now) {
             self.settle();
             if self.need == Need::No {
-                self.q = Some(Q { count: 0, left: 1 + self.random.below(4) });
+                self.q = Some(Q { count: 0, shown: 0, certain: true, left: 1 + self.random.below(4) });
             }
         }
     }
@@ -250,6 +268,7 @@ impl Unit {
             }
             Some(next) => {
                 let counted = !(self.program.q.1 && self.random.coin());
+                self.packer.content.instructions = if counted { q.shown } else { 0 };
                 self.packer.q(counted.then_some(q.count), next);
                 self.may_push = true;
                 self.resolve();
@@ -267,7 +286,7 @@ impl Unit {
         self.end_q(next);
         self.settle();
         self.tracing = false;
-        self.block = None;
+        self.drop_block();
         self.checkpoint();
     }
 
@@ -278,31 +297,63 @@ impl Unit {
             return;
         }
         let next = next.map(|(address, isa)| entry(address, isa));
-        if let Some(next) = next
-            && self.model.halts
-            && (self.block.is_some() || self.q.is_some())
-        {
-            self.end_q(Some(next));
-            self.deferred = 0;
-            self.packer.exception(exception_type::DEBUG_HALT, Some(next));
-            self.counts.p0 += 1;
-            self.resolve();
+        if self.model.halts && (self.block.is_some() || self.q.is_some()) {
+            self.halt_at(next, Emitted::OwnHalt);
         }
         self.stop(next);
     }
 
-    /// The core takes an exception with this preferred return address. It is traced if the instruction before it was
-    /// (K10.5.9), or if TRCVICTLR forces it.
-    pub fn exception(&mut self, number: u16, return_address: Option<(u64, Isa)>) {
+    /// The core enters Debug state; `next` would have been the next instruction.
+    pub fn halt(&mut self, next: Option<(u64, Isa)>) {
+        let next = next.map(|(address, isa)| entry(address, isa));
+        if self.tracing {
+            self.halt_at(next, Emitted::Halt);
+            self.stop(next);
+        }
+    }
+
+    fn halt_at(&mut self, next: Option<Entry>, kind: Emitted) {
+        let Some(next) = next else { return };
+        self.end_q(Some(next));
+        if self.block.is_none() {
+            self.place_exception(next);
+        }
+        self.trace_exception(exception_type::DEBUG_HALT, Some(next), kind);
+    }
+
+    /// Nothing was executed since the last P0 element: the address is traced, and the return stack is not used.
+    fn place_exception(&mut self, at: Entry) {
+        if self.need == Need::UnlessOnStack {
+            self.need = Need::Yes;
+        }
+        self.place(at);
+    }
+
+    /// Traces an exception, which shows the current block up to its return address.
+    fn trace_exception(&mut self, number: u16, return_address: Option<Entry>, kind: Emitted) {
+        // An exception implies that branches before it were not taken.
+        let instructions = self.take_deferred() + std::mem::take(&mut self.in_block);
+        self.packer.content = Element { instructions, ..Element::of(kind) };
+        self.packer.exception(number, return_address);
+        self.counts.p0 += 1;
+        self.drop_block();
+        self.need = Need::Yes;
+        self.resolve();
+    }
+
+    /// The core takes an exception; `next` is its preferred return address or, for a reset, the instruction that would
+    /// have been next. It is traced if the instruction before it was (K10.5.9), or if TRCVICTLR forces it.
+    pub fn exception(&mut self, number: u16, next: Option<(u64, Isa)>) {
         let forced = match number {
             exception_type::PE_RESET => self.program.force_reset,
             exception_type::SYSTEM_ERROR => self.program.force_error,
             _ => false,
         };
-        let return_address = return_address
-            .map(|(address, isa)| entry(address, isa))
-            .filter(|_| !matches!(number, exception_type::PE_RESET | exception_type::NO_RETURN));
-        if !self.is_operative() || self.lost || !(self.tracing || forced) {
+        let next = next.map(|(address, isa)| entry(address, isa));
+        let return_address =
+            next.filter(|_| !matches!(number, exception_type::PE_RESET | exception_type::NO_RETURN));
+        let active = std::mem::take(&mut self.was_active) || self.tracing;
+        if !self.is_operative() || self.lost || !(active || forced) {
             return;
         }
         if !self.filter.permits(&self.context) && self.block.is_none() && !forced {
@@ -318,28 +369,25 @@ impl Unit {
             if !self.synchronised {
                 self.synchronise();
             }
-            self.packer.plain(Packet::TraceOn);
+            self.packer.plain(Packet::TraceOn, None, 0);
             (self.traced_context, self.tracing) = (None, true);
             self.stack.clear();
         }
-        if self.block.is_none() {
-            // Nothing was executed since the last P0 element: the address is traced, and the return stack is not used.
-            if self.need == Need::UnlessOnStack {
-                self.need = Need::Yes;
+        match (self.block, return_address) {
+            (None, Some(at)) => self.place_exception(at),
+            (None, None) => {}
+            (Some(start), Some(_)) => self.run_ahead(start),
+            (Some(_), None) => {
+                // It has no return address to show the current block.
+                if let Some(next) = next.filter(|_| self.model.halts) {
+                    self.halt_at(Some(next), Emitted::OwnHalt);
+                    self.place(next);
+                }
+                self.settle();
+                self.drop_block();
             }
-            if let Some(at) = return_address {
-                self.place(at);
-            }
-        } else if let Some(start) = self.block {
-            self.run_ahead(start);
         }
-        // An exception implies that branches before it were not taken.
-        self.deferred = 0;
-        self.packer.exception(number, return_address);
-        self.counts.p0 += 1;
-        self.block = None;
-        self.need = Need::Yes;
-        self.resolve();
+        self.trace_exception(number, return_address, Emitted::Exception);
         self.checkpoint();
     }
 
@@ -369,32 +417,47 @@ impl Unit {
     pub fn transaction_fail(&mut self) {
         if self.enabled && !self.lost && self.packer.in_transaction {
             self.cancel_transaction();
-            self.deferred = 0;
+            self.deferred.clear();
             self.q = None;
             self.packer.transaction_failure();
-            (self.block, self.traced_context, self.need) = (None, None, Need::Yes);
+            self.drop_block();
+            (self.traced_context, self.need) = (None, Need::Yes);
             self.stack.clear();
             self.checkpoint();
         }
     }
 
-    /// K10.5.2.16: traces a timestamp at the start of a block.
-    pub(super) fn trace_timestamp(&mut self) {
-        self.timestamp_due = false;
+    /// K10.5.2.16: traces the timestamps that are due, at the start of a block.
+    pub(super) fn trace_times(&mut self) {
+        self.trace_reported();
+        if std::mem::take(&mut self.timestamp_due) {
+            let count = (self.program.cycle_counting && !self.count_unknown)
+                .then(|| self.cycle - self.last_count)
+                .filter(|count| *count <= self.program.most_cycles);
+            let value = self.ticks().wrapping_add(self.timestamp_offset);
+            self.trace_timestamp(value, count, Emitted::OwnTimestamp);
+        }
+    }
+
+    /// Traces the timestamps that the core reported.
+    pub(super) fn trace_reported(&mut self) {
+        for (value, count) in std::mem::take(&mut self.times) {
+            self.trace_timestamp(value, count, Emitted::Timestamp);
+        }
+    }
+
+    fn trace_timestamp(&mut self, value: u64, count: Option<u64>, kind: Emitted) {
         self.settle();
         if self.program.timestamp_markers {
-            self.packer.plain(Packet::TimestampMarker);
+            self.packer.plain(Packet::TimestampMarker, None, 0);
         }
-        let count = (self.program.cycle_counting && !self.count_unknown)
-            .then(|| self.cycle - self.last_count)
-            .filter(|count| *count <= self.program.most_cycles);
-        self.packer.timestamp(self.ticks().wrapping_add(self.timestamp_offset), count);
+        self.packer.timestamp(value, count, kind);
     }
 
     /// The cycle count, if one is due; its value is `None` if unknown.
     pub(super) fn take_cycles(&mut self) -> Option<Option<u64>> {
         let count = self.cycle - self.last_count;
-        if !self.program.cycle_counting || count < self.program.threshold {
+        if !self.program.cycle_counting || self.is_clocked || count < self.program.threshold {
             return None;
         }
         self.last_count = self.cycle;

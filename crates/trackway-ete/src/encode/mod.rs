@@ -20,6 +20,7 @@
 //! # Ok::<(), trackway_ete::ConfigError>(())
 //! ```
 
+mod account;
 mod config;
 mod elements;
 mod filter;
@@ -30,6 +31,7 @@ mod sequence;
 mod speculation;
 mod unit;
 
+pub use account::{Emitted, Tally};
 pub use config::{EncodeConfig, UnitConfig};
 pub use model::{FifoModel, Model, SourceAddresses};
 pub(crate) use registers::Preset;

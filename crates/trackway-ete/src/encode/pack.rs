@@ -1,5 +1,6 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
+use super::account::{Element, Emitted, Step};
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
 use crate::wire::atoms::{Atoms, SHORT_ATOMS};
@@ -91,6 +92,10 @@ pub(crate) struct Packer {
     /// A transaction is open.
     pub(crate) in_transaction: bool,
     atoms: Waiting,
+    /// Steps of a decoder for the elements so far, until they are taken; those of the atoms that wait come last.
+    log: Vec<Step>,
+    /// The content of the next P0 element, for the log.
+    pub(crate) content: Element,
     /// A context and an address that may share a packet with the next element.
     pending_context: Option<ContextState>,
     pending_address: Option<Entry>,
@@ -112,6 +117,8 @@ impl Packer {
             p0s: 0,
             in_transaction: false,
             atoms: Waiting::default(),
+            log: Vec::new(),
+            content: Element::default(),
             pending_context: None,
             pending_address: None,
         }
@@ -177,6 +184,18 @@ impl Packer {
     fn p0(&mut self) {
         self.depth = (self.depth + 1).min(self.max_spec);
         self.p0s += 1;
+        self.log.push(Step::Emit(Element { p0: true, ..std::mem::take(&mut self.content) }));
+    }
+
+    /// The steps of a decoder for the packets in `out` since the last call.
+    pub(crate) fn take_log(&mut self) -> impl Iterator<Item = Step> + '_ {
+        let written = self.log.len() - self.atoms.count as usize;
+        self.log.drain(..written)
+    }
+
+    /// Logs an element that is not a P0 element.
+    fn note(&mut self, kind: Option<Emitted>) {
+        self.log.extend(kind.map(|kind| Step::Emit(Element::of(kind))));
     }
 
     /// K10.5.2.10.
@@ -268,6 +287,9 @@ impl Packer {
             self.history.add(Entry::default());
             let (info2, address) = (None, ExceptionAddress::Unknown);
             self.write(Packet::Exception(Exception { info: info(1), info2, address }));
+            if number == exception_type::PE_RESET && std::mem::take(&mut self.in_transaction) {
+                self.note(Some(Emitted::TransactionFailure));
+            }
             return self.p0();
         };
         let e = match self.pending_address {
@@ -302,6 +324,8 @@ impl Packer {
         self.exception(exception_type::TRANSACTION_FAILURE, None);
         (self.depth, self.p0s) = (depth, p0s);
         self.in_transaction = false;
+        self.log.pop();
+        self.note(Some(Emitted::TransactionFailure));
     }
 
     /// K10.5.2.15.
@@ -310,7 +334,10 @@ impl Packer {
         self.write(Packet::TransactionStart);
         self.in_transaction = true;
         if self.start_is_p0 {
+            self.content = Element::of(Emitted::TransactionStart);
             self.p0();
+        } else {
+            self.note(Some(Emitted::TransactionStart));
         }
     }
 
@@ -319,6 +346,7 @@ impl Packer {
         self.flush();
         self.write(Packet::TransactionCommit);
         self.in_transaction = false;
+        self.note(Some(Emitted::TransactionCommit));
     }
 
     /// K10.5.2.11: a number of instructions, and the address of the next one.
@@ -343,6 +371,7 @@ impl Packer {
             self.flush();
             self.write(Packet::Commit(Chain::shortest(count, width::COUNT)));
             self.depth = self.depth.saturating_sub(count);
+            self.log.push(Step::Commit(count));
         }
     }
 
@@ -365,10 +394,16 @@ impl Packer {
         self.depth = self.depth.saturating_sub(count);
         self.p0s = self.p0s.saturating_sub(count);
         self.write(packet);
+        self.log.push(Step::Cancel(count));
     }
 
     /// K10.5.2.16: `commit` P0 elements were executed; `count` cycles since the last count, including the threshold.
-    pub(crate) fn cycles(&mut self, commit: u64, count: Option<u64>) {
+    pub(crate) fn cycles(&mut self, commit: u64, count: Option<u64>, kind: Emitted) {
+        self.write_cycles(commit, count);
+        self.note(Some(kind));
+    }
+
+    fn write_cycles(&mut self, commit: u64, count: Option<u64>) {
         self.flush();
         let above = count.map(|count| count.saturating_sub(self.threshold));
         if self.dialect.commopt {
@@ -383,6 +418,7 @@ impl Packer {
         }
         let from_max = (commit + 15).checked_sub(self.max_spec).filter(|a| *a <= 15);
         self.depth = self.depth.saturating_sub(commit);
+        self.log.push(Step::Commit(commit));
         self.write(match (commit, above) {
             (1..=4, Some(above @ 0..=3)) => Packet::CycleCount3((commit as u8 - 1) << 2 | above as u8),
             (1..=16, Some(above @ 0..=15)) => {
@@ -400,7 +436,7 @@ impl Packer {
     }
 
     /// K10.5.2.16.1: high bits that did not change are omitted.
-    pub(crate) fn timestamp(&mut self, value: u64, count: Option<u64>) {
+    pub(crate) fn timestamp(&mut self, value: u64, count: Option<u64>, kind: Emitted) {
         self.flush();
         let changed = 64 - (value ^ self.timestamp).leading_zeros();
         let len = if changed > 56 { 9 } else { changed.div_ceil(7).max(1) };
@@ -408,24 +444,36 @@ impl Packer {
         let sent = if len == 9 { u64::MAX } else { (1 << (7 * len)) - 1 };
         let value = Chain { value: value & sent, len: len as u8 };
         self.write(Packet::Timestamp { value, count: count.map(cycle_chain) });
+        let offset = count.map(|_| Emitted::Offset).filter(|_| kind == Emitted::Timestamp);
+        self.log.push(Step::Emit(Element { kinds: [Some(kind), offset], ..Element::default() }));
     }
 
-    /// A packet without state.
-    pub(crate) fn plain(&mut self, packet: Packet) {
+    /// A packet without state, which has `times` elements of a kind.
+    pub(crate) fn plain(&mut self, packet: Packet, kind: Option<Emitted>, times: u32) {
         self.flush();
         self.write(packet);
+        (0..times).for_each(|_| self.note(kind));
     }
 
     /// K10.5.2.4, K10.5.2.5: unresolved elements were not executed; waiting ones are not written.
     pub(crate) fn discard(&mut self, overflow: bool) {
         self.drop_waiting();
         self.write(if overflow { Packet::Overflow } else { Packet::Discard });
+        self.log.push(Step::Discard);
         self.depth = 0;
         self.in_transaction = false;
     }
 
+    /// Drops everything after the first `accepted` bytes.
+    pub(crate) fn lose(&mut self, accepted: usize) {
+        self.out.truncate(accepted);
+        self.drop_waiting();
+        self.log.clear();
+    }
+
     /// Drops everything that waits.
     pub(crate) fn drop_waiting(&mut self) {
+        self.log.truncate(self.log.len() - self.atoms.count as usize);
         self.atoms = Waiting::default();
         (self.pending_context, self.pending_address) = (None, None);
     }
@@ -548,7 +596,7 @@ mod tests {
             let mut last = 0u64;
             let values: Vec<u64> = steps.iter().map(|&(bits, shift)| { last ^= bits >> shift; last }).collect();
             let (_, actions) = pack(&[], |packer| {
-                values.iter().for_each(|&value| packer.timestamp(value, None));
+                values.iter().for_each(|&value| packer.timestamp(value, None, Emitted::Timestamp));
             });
             let timestamp = |value| Action::Emit(Element::Timestamp { value, count: None });
             prop_assert_eq!(actions, values.into_iter().map(timestamp).collect::<Vec<_>>());
@@ -560,7 +608,7 @@ mod tests {
             let registers = [("TRCIDR8", 40), ("TRCIDR0", 0x08c1_cea1 | u64::from(commopt) << 29)];
             let (_, mut actions) = pack(&registers, |packer| {
                 (0..40).for_each(|_| packer.atom(true));
-                packer.cycles(commit, count);
+                packer.cycles(commit, count, Emitted::Cycles);
             });
             let count = count.map(|count| count as u32);
             prop_assert_eq!(actions.pop(), Some(Action::Emit(Element::CycleCount(count))));

@@ -4,6 +4,7 @@ use trackway_core::Isa;
 use trackway_image::{Block, Cursor};
 use trackway_isa::{Control, Switch};
 
+use super::account::{Element, Emitted};
 use super::filter::Now;
 use super::unit::{Instruction, Unit, entry};
 use crate::wire::address::{Entry, SubIsa};
@@ -30,7 +31,7 @@ impl Unit {
             Some(count) => {
                 self.settle();
                 // An N atom that was just settled is a P0 element too.
-                self.packer.cycles(commit, count);
+                self.packer.cycles(commit, count, Emitted::OwnCycles);
             }
             None => self.packer.commit(commit),
         }
@@ -58,13 +59,14 @@ impl Unit {
 
     /// A conditional branch may be mispredicted: its atom is traced with the opposite outcome, then elements of the wrong
     /// path, then all of that is cancelled. Returns the first outcome traced; `None` without a misprediction.
-    pub(super) fn mispredict(&mut self, instruction: &Instruction) -> Option<bool> {
+    pub(super) fn mispredict(&mut self, instruction: &Instruction, element: Element) -> Option<bool> {
         let flow = &instruction.flow;
         if !flow.conditional || !flow.control.is_transfer() || !self.mispredicts() {
             return None;
         }
         let first = !instruction.taken;
         self.settle();
+        self.packer.content = element;
         self.packer.atom(first);
         self.counts.mispredicted += 1;
         let wrong = match (first, flow.target) {

@@ -11,6 +11,7 @@ use crate::wire::address::{Entry, SubIsa};
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
+use super::account::{Account, Emitted, Tally};
 use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
@@ -69,6 +70,9 @@ pub(super) enum Need {
 pub(super) struct Q {
     /// Number of instructions in it.
     pub(super) count: u64,
+    /// Number of instructions whose path a decoder is certain of, and whether it still is.
+    pub(super) shown: u64,
+    pub(super) certain: bool,
     /// P0 instructions that it will still take.
     pub(super) left: u64,
 }
@@ -132,6 +136,9 @@ impl Program {
     }
 }
 
+/// Timestamps that can wait for the next block.
+const MOST_TIMES: usize = 64;
+
 /// Statistics of a unit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -165,6 +172,7 @@ pub struct Unit {
     pub(super) random: Random,
     /// Statistics so far.
     pub counts: Counts,
+    pub(super) account: Account,
     /// TRCPRGCTLR.EN.
     pub(super) enabled: bool,
     /// The PE's OS lock is set: registers can be accessed, nothing is traced.
@@ -182,6 +190,8 @@ pub struct Unit {
     pub(super) lost: bool,
     /// The last instruction was traced (TRCRSR.TA).
     pub(super) tracing: bool,
+    /// TRCRSR.TA was set by software.
+    pub(super) was_active: bool,
     /// A Trace Info was traced since the unit was enabled.
     pub(super) synchronised: bool,
     /// An Alignment Sync was traced before that, for events.
@@ -190,8 +200,9 @@ pub struct Unit {
     pub(super) last_sync: u64,
     /// P0 elements left before the context and address of the last Trace Info.
     pub(super) sync_delay: Option<u32>,
-    /// Start of the current block, if an instruction of it was executed.
+    /// Start of the current block, if an instruction of it was executed, and the number of its instructions.
     pub(super) block: Option<Entry>,
+    pub(super) in_block: u64,
     /// The context of the core, and the last one traced.
     pub(super) context: ContextState,
     pub(super) traced_context: Option<ContextState>,
@@ -200,8 +211,9 @@ pub struct Unit {
     pub(super) stack: Vec<Entry>,
     /// Calls are pushed: an address was traced since the last Trace Info.
     pub(super) may_push: bool,
-    /// Number of branches not taken whose atoms can be omitted if a source address or exception follows.
-    pub(super) deferred: u32,
+    /// Branches not taken whose atoms can be omitted if a source address or exception follows: the number of
+    /// instructions up to each.
+    pub(super) deferred: Vec<u64>,
     pub(super) q: Option<Q>,
     /// Number of P0 elements before the open transaction.
     pub(super) transaction_p0: u64,
@@ -210,6 +222,11 @@ pub struct Unit {
     pub(super) count_unknown: bool,
     /// A timestamp was requested.
     pub(super) timestamp_due: bool,
+    /// Timestamps that the core reported and that are not traced yet, each with its cycle count.
+    pub(super) times: Vec<(u64, Option<u64>)>,
+    /// The core reports timestamps, cycles: the unit has none of its own.
+    pub(super) is_timed: bool,
+    pub(super) is_clocked: bool,
     /// External inputs that are high for the next instruction.
     pub(super) inputs: u8,
     /// Recent targets, for mispredictions.
@@ -228,6 +245,7 @@ impl Unit {
             fifo: Fifo::new(model.fifo),
             random: Random(SplitMix64(model.seed)),
             counts: Counts::default(),
+            account: Account::default(),
             enabled: false,
             locked: false,
             prohibited: false,
@@ -237,22 +255,27 @@ impl Unit {
             taken: 0,
             lost: false,
             tracing: false,
+            was_active: false,
             synchronised: false,
             aligned: false,
             last_sync: 0,
             sync_delay: None,
             block: None,
+            in_block: 0,
             context: ContextState { security: 1, sixty_four_bit: true, ..ContextState::default() },
             traced_context: None,
             need: Need::Yes,
             stack: Vec::new(),
             may_push: false,
-            deferred: 0,
+            deferred: Vec::new(),
             q: None,
             transaction_p0: 0,
             last_count: 0,
             count_unknown: true,
             timestamp_due: false,
+            times: Vec::new(),
+            is_timed: false,
+            is_clocked: false,
             inputs: 0,
             targets: [Entry::default(); 8],
             registers,
@@ -272,6 +295,11 @@ impl Unit {
         &self.registers
     }
 
+    /// What a decoder finds in the bytes emitted so far.
+    pub fn found(&self) -> &Tally {
+        &self.account.found
+    }
+
     /// Takes the bytes emitted since the last call; elements that are not packed yet stay.
     pub fn take(&mut self) -> Vec<u8> {
         let rest = self.packer.out.split_off(self.accepted);
@@ -289,10 +317,15 @@ impl Unit {
     /// Sets the core's context from the next instruction on; identifiers that the registers do not enable are ignored.
     pub fn set_context(&mut self, context: ContextState) {
         self.context = ContextState {
-            context_id: context.context_id.or(Some(0)).filter(|_| self.program.context_ids),
-            vmid: context.vmid.or(Some(0)).filter(|_| self.program.vmids),
+            context_id: context.context_id.filter(|_| self.program.context_ids),
+            vmid: context.vmid.filter(|_| self.program.vmids),
             ..context
         };
+    }
+
+    /// Sets TRCRSR.TA: the instruction before the next one counts as traced, and so does an exception after it.
+    pub fn set_active(&mut self) {
+        self.was_active = true;
     }
 
     /// Lets cycles pass.
@@ -300,15 +333,36 @@ impl Unit {
         self.cycle += cycles;
     }
 
-    /// Sets the cycles per instruction; 0 if the core reports its cycles.
-    pub fn set_cycles_per_instruction(&mut self, cycles: u32) {
-        self.model.cycles_per_instruction = cycles;
+    /// The core reports its timestamps, or its cycles, itself: the unit traces those and none of its own.
+    pub fn report_time(&mut self, timestamps: bool, cycles: bool) {
+        self.is_timed |= timestamps;
+        self.is_clocked |= cycles;
     }
 
-    /// Sets the timestamp and traces it if timestamps are enabled.
-    pub fn set_timestamp(&mut self, value: u64) {
+    /// Sets the timestamp and traces it if timestamps are enabled; `count` is the number of cycles since the last count.
+    pub fn set_timestamp(&mut self, value: u64, count: Option<u64>) {
         self.timestamp_offset = value.wrapping_sub(self.ticks());
-        self.request_timestamp();
+        self.is_timed = true;
+        if self.program.timestamps && self.times.len() < MOST_TIMES {
+            let count =
+                count.filter(|&count| self.program.cycle_counting && count <= self.program.most_cycles);
+            self.times.push((value, count));
+            self.trace_times_now();
+        }
+    }
+
+    /// Traces a cycle count that the core reports, if cycle counting is enabled and the count fits.
+    pub fn set_cycles(&mut self, count: Option<u64>) {
+        self.is_clocked = true;
+        self.cycle += count.unwrap_or(0);
+        let fits = |count: u64| {
+            count.checked_sub(self.program.threshold).is_some_and(|above| above <= self.program.most_cycles)
+        };
+        if self.program.cycle_counting && count.is_none_or(fits) && self.synchronised && !self.lost {
+            self.settle();
+            self.packer.cycles(0, count, Emitted::Cycles);
+            self.checkpoint();
+        }
     }
 
     pub(super) fn ticks(&self) -> u64 {
@@ -317,23 +371,31 @@ impl Unit {
 
     /// Traces a timestamp as soon as tracing is active (TRCTSCTLR, TSB CSYNC, synchronisation).
     pub fn request_timestamp(&mut self) {
-        self.timestamp_due = self.program.timestamps;
+        self.timestamp_due |= self.program.timestamps && !self.is_timed;
+        self.trace_times_now();
+    }
+
+    fn trace_times_now(&mut self) {
         if self.tracing && self.block.is_none() && self.need == Need::No {
-            self.trace_timestamp();
+            self.trace_times();
             self.checkpoint();
         }
     }
 
     /// Events from outside: bit n is event n, traced if TRCEVENTCTL1R enables it.
     pub fn events(&mut self, events: u8) {
+        self.trace_events(events, Emitted::Event);
+    }
+
+    pub(super) fn trace_events(&mut self, events: u8, kind: Emitted) {
         let events = events & self.program.events_enabled;
         if events != 0 && self.is_operative() && !self.lost {
             self.settle();
             if !self.synchronised && !std::mem::replace(&mut self.aligned, true) {
                 // Before the first Trace Info only events are traced (K10.5.9).
-                self.packer.plain(Packet::AlignmentSync { zeros: 11 });
+                self.packer.plain(Packet::AlignmentSync { zeros: 11 }, None, 0);
             }
-            self.packer.plain(Packet::Event(events));
+            self.packer.plain(Packet::Event(events), Some(kind), events.count_ones());
             self.checkpoint();
         }
     }
@@ -347,7 +409,8 @@ impl Unit {
     pub fn instrumentation(&mut self, value: u64) {
         if self.tracing && !self.lost && self.config.dialect.minor >= 3 {
             self.settle();
-            self.packer.plain(Packet::Instrumentation { el: self.context.el, value });
+            let packet = Packet::Instrumentation { el: self.context.el, value };
+            self.packer.plain(packet, Some(Emitted::Instrumentation), 1);
             self.checkpoint();
         }
     }
@@ -357,6 +420,9 @@ impl Unit {
         self.settle();
         if !self.lost {
             self.commit_all();
+            if self.synchronised {
+                self.trace_reported();
+            }
             self.packer.flush();
         }
         self.checkpoint();
@@ -385,6 +451,9 @@ impl Unit {
         }
         self.accepted = self.packer.out.len();
         self.counts.bytes += new;
+        for step in self.packer.take_log() {
+            self.account.accept(step, self.config.max_spec.into());
+        }
     }
 
     /// The buffer overflows: tracing restarts once it is empty.
@@ -392,8 +461,7 @@ impl Unit {
         if !self.enabled || self.lost {
             return;
         }
-        self.packer.out.truncate(self.accepted);
-        self.packer.drop_waiting();
+        self.packer.lose(self.accepted);
         self.lost = true;
         self.counts.overflows += 1;
         self.forget();
@@ -413,12 +481,17 @@ impl Unit {
     /// Drops the current block and everything that waits.
     pub(super) fn forget(&mut self) {
         self.tracing = false;
-        self.block = None;
-        self.deferred = 0;
+        self.drop_block();
+        self.deferred.clear();
         self.q = None;
         self.traced_context = None;
         self.need = Need::Yes;
         self.stack.clear();
+    }
+
+    /// The instructions of the current block are not traced.
+    pub(super) fn drop_block(&mut self) {
+        (self.block, self.in_block) = (None, 0);
     }
 
     /// An error unless the condition holds.

@@ -1,14 +1,14 @@
 //! One source: execution as events describe it, for its trace unit.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_image::{Image, Memory, Space};
+use trackway_image::{Image, Memory};
 use trackway_isa::Control;
 
+use super::code::{Code, space_of};
 use crate::config::ID;
-use crate::encode::{Instruction, Registers, Unit};
+use crate::encode::{Emitted, Instruction, Registers, Unit};
 use crate::transport::output::WrittenSource;
 use crate::wire::context::ContextState;
 use crate::wire::exception_type;
@@ -30,8 +30,22 @@ enum Expected {
 #[derive(Clone, Copy, Debug)]
 enum Deferred {
     Context(ContextState),
-    Time(Time),
+    Timestamp(u64, Option<u64>),
+    Cycles(Option<u64>),
     Mark(MarkKind, Option<u64>),
+}
+
+/// Numbers of what the events have; the unit counts what a decoder finds of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Given {
+    instructions: u64,
+    exceptions: u64,
+    returns: u64,
+    halts: u64,
+    timestamps: u64,
+    offsets: u64,
+    cycles: u64,
+    marks: u64,
 }
 
 /// One source.
@@ -55,14 +69,19 @@ pub(super) struct Lane {
     call: Option<u64>,
     /// Number of nested transactions.
     transactions: u32,
-    counts_cycles: bool,
-    /// Encoding and length of code that the image does not have, by address.
-    code: BTreeMap<u64, (u32, u8)>,
+    /// A timestamp that may have a cycle count after it.
+    timestamp: Option<u64>,
+    /// The unit traces every address, so that tracing is active wherever there are events.
+    is_active: bool,
+    given: Given,
+    code: Code,
 }
 
 impl Lane {
     pub(super) fn new(unit: Unit, name: String, core: String, image: Arc<Image>, isa: Isa) -> Self {
-        Lane {
+        let registers = unit.registers();
+        let is_active = registers.get("TRCVIIECTLR") == 0 && registers.get("TRCVISSCTLR") == 0;
+        let mut lane = Lane {
             unit,
             name,
             core,
@@ -76,20 +95,41 @@ impl Lane {
             attempted: None,
             call: None,
             transactions: 0,
-            counts_cycles: false,
-            code: BTreeMap::new(),
+            timestamp: None,
+            is_active,
+            given: Given::default(),
+            code: Code::default(),
+        };
+        lane.activate();
+        lane
+    }
+
+    /// Tracing is active here although no instruction was executed yet.
+    fn activate(&mut self) {
+        if self.is_active {
+            self.unit.set_active();
         }
     }
 
     pub(super) fn event(&mut self, kind: &EventKind, batch: &Batch, format: FormatId, losses: &mut Losses) {
+        if let Some(value) = self.timestamp.take() {
+            let offset = match kind {
+                EventKind::Time(Time { kind: TimeKind::Offset, value, .. }) => *value,
+                _ => None,
+            };
+            self.between(Deferred::Timestamp(value, offset), losses);
+        }
         match kind {
             EventKind::Step(step) => self.step(step, batch, losses),
             EventKind::Run(run) if !run.withdrawn => self.run(run, losses),
             EventKind::Run(_) => losses.add(Fate::Dropped, "withdrawn runs", 1),
             EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], format, losses),
             EventKind::Context(n) => self.change_context(&batch.contexts[*n as usize], losses),
-            EventKind::Time(time) => self.between(Deferred::Time(*time), losses),
-            EventKind::Mark(mark) => self.between(Deferred::Mark(mark.kind, mark.value), losses),
+            EventKind::Time(time) => self.time(time, losses),
+            EventKind::Mark(mark) => {
+                self.given.marks += 1;
+                self.between(Deferred::Mark(mark.kind, mark.value), losses);
+            }
             EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], losses),
             EventKind::State(_) => losses.add(Fate::Dropped, "state outside instructions", 1),
             EventKind::Foreign(_) => losses.add(Fate::Dropped, "foreign items", 1),
@@ -123,8 +163,8 @@ impl Lane {
         if length == 2 && self.isa == Isa::A32 {
             self.isa = Isa::T32;
         }
-        self.keep_code(pc, encoding, length);
-        self.one(pc, encoding, step.taken, step.outcome == Outcome::Attempted, losses);
+        let target = batch.extra_of(step).and_then(|extra| extra.target);
+        self.one((pc, encoding, length), (step.taken, target), step.outcome == Outcome::Attempted, losses);
     }
 
     /// A run, instruction by instruction.
@@ -138,34 +178,37 @@ impl Lane {
             };
             let last = n + 1 == run.count;
             let taken = if last { run.taken } else { Some(false) };
-            self.one(pc, encoding, taken, last && run.attempted, losses);
+            self.one((pc, encoding, length), (taken, None), last && run.attempted, losses);
             pc = pc.wrapping_add(length.into());
         }
     }
 
-    /// Keeps code that the program does not have.
-    fn keep_code(&mut self, pc: u64, encoding: u32, length: u8) {
-        if self.memory.fetch(self.isa, pc) != Some((encoding, length)) {
-            self.code.insert(pc, (encoding, length));
-        }
-    }
-
-    /// One instruction.
-    fn one(&mut self, pc: u64, encoding: u32, taken: Option<bool>, attempted: bool, losses: &mut Losses) {
+    /// One instruction: address, encoding and length; whether it was taken, and where to.
+    fn one(
+        &mut self,
+        (pc, encoding, length): (u64, u32, u8),
+        (taken, target): (Option<bool>, Option<u64>),
+        attempted: bool,
+        losses: &mut Losses,
+    ) {
+        self.given.instructions += 1;
         self.settle(Some(pc), losses);
+        if !self.code.execute(space_of(&self.state()), pc, encoding, length) {
+            // A snapshot has one instruction for each place.
+            losses.add(Fate::Dropped, "instructions where other code was before", 1);
+            return self.interrupt(losses);
+        }
         let mut instruction = Instruction::new(self.isa, pc, encoding, true);
         let flow = instruction.flow;
         self.call = None;
         if flow.control == Control::SystemCall {
             self.call = Some(instruction.end());
         } else if attempted || !flow.retires() {
-            // The exception that it takes implies it.
-            losses.add(Fate::Derived, "instructions that were only attempted", 1);
+            // Its exception has its address, but a decoder does not show it.
             self.attempted = Some(pc);
             self.expected = Expected::At(pc);
             return;
         }
-        losses.add(Fate::Kept, "instructions", 1);
         // An instruction in an IT block is conditional without a sign of it in its encoding.
         let certain = !flow.control.is_transfer() || !flow.conditional && self.isa != Isa::T32;
         match taken {
@@ -177,6 +220,9 @@ impl Lane {
             }
         }
         self.execute(instruction);
+        if let (Expected::Any, Some(target)) = (self.expected, target) {
+            self.expected = Expected::At(target);
+        }
         match encoding {
             TSB_CSYNC if self.isa == Isa::A64 => self.unit.tsb_csync(),
             TCOMMIT if self.isa == Isa::A64 && self.transactions > 0 => {
@@ -227,10 +273,16 @@ impl Lane {
         if let (Some(next), Expected::At(expected)) = (next, self.expected)
             && next != expected
         {
-            losses.add(Fate::Kept, "breaks in the flow", 1);
-            self.unit.break_flow(Some((expected, self.isa)));
+            self.break_flow(expected, losses);
         }
         self.attempted = None;
+    }
+
+    /// Execution does not continue at the address that was expected.
+    fn break_flow(&mut self, expected: u64, losses: &mut Losses) {
+        losses.add(Fate::Invented, "gaps where the flow breaks", 1);
+        self.unit.break_flow(Some((expected, self.isa)));
+        self.activate();
     }
 
     /// An event between instructions; it waits for an unresolved branch.
@@ -245,7 +297,8 @@ impl Lane {
     fn apply(&mut self, event: Deferred, losses: &mut Losses) {
         match event {
             Deferred::Context(context) => self.unit.set_context(context),
-            Deferred::Time(time) => self.time(&time, losses),
+            Deferred::Timestamp(value, offset) => self.unit.set_timestamp(value, offset),
+            Deferred::Cycles(count) => self.unit.set_cycles(count),
             Deferred::Mark(kind, value) => self.mark(kind, value, losses),
         }
     }
@@ -253,18 +306,16 @@ impl Lane {
     fn time(&mut self, time: &Time, losses: &mut Losses) {
         match (time.kind, time.value) {
             (TimeKind::Timestamp, Some(value)) => {
-                losses.add(Fate::Kept, "timestamps", 1);
-                self.unit.set_timestamp(value);
+                self.given.timestamps += 1;
+                self.timestamp = Some(value);
             }
-            (TimeKind::Cycles, Some(cycles)) => {
-                if !std::mem::replace(&mut self.counts_cycles, true) {
-                    self.unit.set_cycles_per_instruction(0);
-                }
-                losses.add(Fate::Kept, "cycle counts", 1);
-                self.unit.elapse(cycles);
+            (TimeKind::Cycles, count) => {
+                self.given.cycles += 1;
+                self.between(Deferred::Cycles(count), losses);
             }
-            (TimeKind::Offset, _) => losses.add(Fate::Derived, "cycle offsets of timestamps", 1),
-            _ => losses.add(Fate::Dropped, "unknown times", 1),
+            // With the timestamp before it.
+            (TimeKind::Offset, _) => self.given.offsets += 1,
+            (TimeKind::Timestamp, None) => losses.add(Fate::Dropped, "unknown times", 1),
         }
     }
 
@@ -286,18 +337,18 @@ impl Lane {
                 self.expected = Expected::Any;
             }
             (MarkKind::TraceOn | MarkKind::TimestampMarker, _) => {
-                return losses.add(Fate::Derived, "marks of the trace unit", 1);
+                self.given.marks -= 1;
+                losses.add(Fate::Derived, "marks of the trace unit", 1);
             }
-            _ => return losses.add(Fate::Dropped, "marks of other kinds", 1),
+            _ => {}
         }
-        losses.add(Fate::Kept, "marks", 1);
     }
 
     /// The context for packets; unknown fields are those of a user program.
     pub(super) fn state(&self) -> ContextState {
         ContextState {
-            context_id: self.context.context_id.map(|id| id as u32),
-            vmid: self.context.vmid.map(|id| id as u32),
+            context_id: self.context.context_id.and_then(|id| u32::try_from(id).ok()),
+            vmid: self.context.vmid.and_then(|id| u32::try_from(id).ok()),
             el: match self.context.privilege {
                 Some(Privilege::El1) => 1,
                 Some(Privilege::El2) => 2,
@@ -315,6 +366,13 @@ impl Lane {
     }
 
     fn change_context(&mut self, change: &Context, losses: &mut Losses) {
+        if change.unsupported == Some(true) {
+            self.given.halts += 1;
+            self.settle_open(losses);
+            self.unit.halt(self.next());
+            self.expected = Expected::Any;
+            self.activate();
+        }
         self.context.update(change);
         if let Some(isa) = change.isa.filter(|isa| matches!(isa, Isa::A64 | Isa::A32 | Isa::T32)) {
             self.isa = isa;
@@ -326,6 +384,7 @@ impl Lane {
             context_id: None,
             vmid: None,
             isa: None,
+            unsupported: None,
             ..*change
         });
         self.memory = self.image.memory(&self.context);
@@ -364,48 +423,44 @@ impl Lane {
 
     fn trap(&mut self, trap: &Trap, format: FormatId, losses: &mut Losses) {
         if trap.kind == TrapKind::Return {
-            return losses.add(Fate::Derived, "returns from exceptions", 1);
+            self.given.returns += 1;
+            if let (Expected::Any, Some(to)) = (self.expected, trap.to) {
+                self.expected = Expected::At(to);
+            }
+            return;
         }
+        self.given.exceptions += 1;
         losses.add(Fate::Dropped, "marks of virtual interrupts", trap.is_virtual.into());
         losses.add(Fate::Dropped, "exception classes", trap.class.is_some().into());
         let number = Self::exception_type(trap, format);
-        let here = match self.expected {
-            Expected::At(address) => Some(address),
-            Expected::Any => None,
-        };
-        let after_call = if number == exception_type::CALL { self.call } else { None };
-        let return_address = trap.return_address.or(after_call).or(self.attempted).or(match trap.kind {
-            TrapKind::Interrupt => here,
-            _ => here.or(trap.from),
-        });
         let attempted = self.attempted;
+        let after_call = if number == exception_type::CALL { self.call } else { None };
+        let told = trap.return_address.or(after_call).or(attempted);
         if self.pending.is_some() {
-            self.settle(return_address, losses);
+            self.settle(told.or(trap.from), losses);
         }
-        match (return_address, number) {
-            (_, exception_type::PE_RESET) => self.unit.exception(number, None),
-            (Some(address), _) => {
-                if let Expected::At(expected) = self.expected
-                    && expected != address
-                    && attempted.is_none()
-                {
-                    losses.add(Fate::Kept, "breaks in the flow", 1);
-                    self.unit.break_flow(Some((expected, self.isa)));
-                }
-                self.unit.exception(number, Some((address, self.isa)));
+        let here = self.next().map(|(address, _)| address);
+        let place = told.or(here).or(trap.from);
+        if let Some(address) = place {
+            if let Expected::At(expected) = self.expected
+                && expected != address
+                && attempted.is_none()
+            {
+                self.break_flow(expected, losses);
             }
-            (None, _) => {
-                losses.add(Fate::Dropped, "exceptions without a place", 1);
-                self.unit.break_flow(None);
-            }
+            self.unit.exception(number, Some((address, self.isa)));
+        } else if number == exception_type::PE_RESET {
+            self.unit.exception(number, None);
+        } else {
+            self.unit.break_flow(None);
         }
-        losses.add(Fate::Kept, "exceptions", 1);
         (self.attempted, self.call) = (None, None);
         self.expected = match trap.to {
             Some(to) => Expected::At(to),
             None => {
                 // The handler is not in the events: it was not traced.
                 self.unit.break_flow(None);
+                self.activate();
                 Expected::Any
             }
         };
@@ -419,6 +474,7 @@ impl Lane {
             _ => self.interrupt(losses),
         }
         self.expected = Expected::Any;
+        self.activate();
         losses.add(Fate::Kept, "gaps", 1);
     }
 
@@ -429,56 +485,68 @@ impl Lane {
         }
     }
 
+    /// The next instruction, if it is known.
+    fn next(&self) -> Option<(u64, Isa)> {
+        match self.expected {
+            Expected::At(address) => Some((address, self.isa)),
+            Expected::Any => None,
+        }
+    }
+
     /// Execution does not continue from here.
     fn interrupt(&mut self, losses: &mut Losses) {
         self.settle_open(losses);
-        let next = match self.expected {
-            Expected::At(address) => Some((address, self.isa)),
-            Expected::Any => None,
-        };
-        self.unit.break_flow(next);
+        self.unit.break_flow(self.next());
         self.expected = Expected::Any;
+        self.activate();
     }
 
     pub(super) fn end(&mut self, losses: &mut Losses) {
-        let unresolved = self.attempted.take().is_some();
+        if let Some(value) = self.timestamp.take() {
+            self.between(Deferred::Timestamp(value, None), losses);
+        }
         self.interrupt(losses);
-        losses.add(Fate::Dropped, "attempted instructions at the end", u64::from(unresolved));
         self.call = None;
+    }
+
+    /// Adds what a decoder finds of the events, and what the unit added.
+    pub(super) fn account(&self, losses: &mut Losses) {
+        let (found, given) = (self.unit.found(), &self.given);
+        let of = |kinds: &[Emitted]| kinds.iter().map(|kind| found.of(*kind)).sum::<u64>();
+        use Emitted::*;
+        let marks = [Event, Instrumentation, TransactionStart, TransactionCommit, TransactionFailure];
+        for (what, given, found) in [
+            ("instructions", given.instructions, found.instructions),
+            ("exceptions", given.exceptions, of(&[Exception])),
+            ("debug halts", given.halts, of(&[Halt])),
+            ("timestamps", given.timestamps, of(&[Timestamp])),
+            ("cycle offsets of timestamps", given.offsets, of(&[Offset])),
+            ("cycle counts", given.cycles, of(&[Cycles])),
+            ("marks", given.marks, of(&marks)),
+        ] {
+            losses.add(Fate::Kept, what, found);
+            losses.add(Fate::Dropped, what, given.saturating_sub(found));
+        }
+        let returns = of(&[Return]);
+        losses.add(Fate::Derived, "returns from exceptions", given.returns.min(returns));
+        losses.add(Fate::Dropped, "returns from exceptions", given.returns.saturating_sub(returns));
+        for (what, kind) in [
+            ("debug halts", OwnHalt),
+            ("timestamps", OwnTimestamp),
+            ("cycle counts", OwnCycles),
+            ("trace events", OwnEvent),
+        ] {
+            losses.add(Fate::Invented, what, found.of(kind));
+        }
     }
 
     pub(super) fn written(&self) -> Result<WrittenSource> {
         let mut config = self.unit.config().clone();
         (config.name, config.core) = (self.name.clone(), self.core.clone());
         config.registers = Registers::clone(self.unit.registers()).0;
-        let image =
-            if self.code.is_empty() { Arc::clone(&self.image) } else { Arc::new(self.whole_image()?) };
-        Ok(WrittenSource { config, image })
-    }
-
-    /// The program, with code that only the events have.
-    fn whole_image(&self) -> Result<Image> {
-        let mut image = Image::default();
+        let memory = self.image.memory(&Context::default());
         let bad = |_| ErrorKind::Impossible { found: 0 }.at(0, "program", "", "");
-        for part in self.image.parts() {
-            for segment in part.segments.iter().filter(|segment| segment.executable) {
-                let bytes = Arc::new(segment.bytes().to_vec());
-                image.add_raw(&part.name, segment.address, bytes, part.space.clone()).map_err(bad)?;
-            }
-        }
-        let mut stretch: Option<(u64, Vec<u8>)> = None;
-        let mut stretches = Vec::new();
-        for (&address, &(encoding, length)) in &self.code {
-            let bytes = &encoding.to_le_bytes()[..usize::from(length.min(4))];
-            match &mut stretch {
-                Some((start, code)) if *start + code.len() as u64 == address => code.extend_from_slice(bytes),
-                _ => stretches.extend(stretch.replace((address, bytes.to_vec()))),
-            }
-        }
-        stretches.extend(stretch);
-        for (address, code) in stretches {
-            image.add_raw("executed", address, Arc::new(code), Space::default()).map_err(bad)?;
-        }
-        Ok(image)
+        let image = self.code.complete(&self.image, &memory).map_err(bad)?;
+        Ok(WrittenSource { config, image })
     }
 }

@@ -38,6 +38,9 @@ fn line(batch: &Batch, kind: &EventKind) -> String {
         }
         EventKind::Context(index) => {
             let context = &batch.contexts[*index as usize];
+            if let Some(halted) = context.unsupported {
+                return if halted { "halted" } else { "resumed" }.to_string();
+            }
             if context.privilege.is_none() {
                 return format!("isa {}", context.isa.unwrap().as_str());
             }

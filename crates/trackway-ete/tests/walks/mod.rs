@@ -270,8 +270,6 @@ struct Walker<'a> {
     calls: Vec<Place>,
     /// Where exceptions return to, and the level there.
     exceptions: Vec<(Place, u8)>,
-    /// Nothing was traced since the start or a gap: an exception is then not traced either (K10.5.9).
-    fresh: bool,
     /// In a transaction: the length of the expected result at its start, and the place to continue after a failure.
     transaction: Option<(usize, Place)>,
 }
@@ -291,7 +289,6 @@ pub(crate) fn walk(program: &Program, seed: u64, habits: Habits) -> Walk {
         context_id: 0x100,
         calls: Vec::new(),
         exceptions: Vec::new(),
-        fresh: true,
         transaction: None,
     };
     walker.tell_context();
@@ -335,9 +332,7 @@ impl Walker<'_> {
         let return_address = self.address(back);
         let to = Some(self.address((KERNEL, 0)));
         self.batch.push_trap(0, Trap { to, ..trap });
-        if !self.fresh {
-            self.truth.push(Out::Exception(number, Some(return_address)));
-        }
+        self.truth.push(Out::Exception(number, Some(return_address)));
         self.exceptions.push((back, self.el));
         (self.at, self.el) = ((KERNEL, 0), 1);
         self.tell_context();
@@ -385,7 +380,6 @@ impl Walker<'_> {
             self.batch.push_gap(0, Gap::new(GapReason::Filtered));
             let piece = self.numbers.below(3) as usize;
             self.at = (piece, 0);
-            self.fresh = true;
             self.calls.clear();
             self.tell_context();
         }
@@ -417,7 +411,6 @@ impl Walker<'_> {
             return self.trap(trap, 12, here);
         }
         self.truth.push(Out::Instruction(pc, self.el, self.context_id));
-        self.fresh = false;
         let (target, taken) = self.decide(kind, next);
         let transfers = !matches!(
             kind,

@@ -21,6 +21,10 @@ impl Analyser {
             self.flow.push_return(address);
         }
         self.leave(block, taken);
+        if run.doubtful {
+            // The program is not the one that ran: the next address decides where execution continues.
+            self.flow.lose_address();
+        }
         if block.control == Control::TrapReturn && taken && !self.withdrawn {
             self.out.trap(offset, Trap { from: Some(block.last), ..Trap::new(TrapKind::Return) });
         }
@@ -67,6 +71,9 @@ impl Analyser {
             (run.taken, run.doubtful) = (corrected.taken, corrected.doubtful);
         }
         self.leave(&block, taken);
+        if corrected.doubtful {
+            self.flow.lose_address();
+        }
     }
 
     /// An atom where the block is in several pieces, or where code is missing.

@@ -36,6 +36,8 @@ pub(crate) struct Flow {
     pub(super) lost: bool,
     /// Code was followed since the last Trace On or loss.
     pub(super) followed: bool,
+    /// The core is in Debug state.
+    pub(super) halted: bool,
 }
 
 /// The last P0 instruction.

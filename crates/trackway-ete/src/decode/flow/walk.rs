@@ -8,7 +8,9 @@ use trackway_isa::Control;
 
 use super::code::run_of;
 use super::{Analyser, TOP};
+use crate::profile::Profile;
 use crate::wire::address::Entry;
+use crate::wire::exception_type;
 
 impl Analyser {
     /// Follows blocks that all fall through, up to the one with `address`.
@@ -37,6 +39,9 @@ impl Analyser {
                 self.flow.pc = self.flow.wrap(block.end);
             } else {
                 self.branch(offset, &block, false);
+                if !self.flow.has_address {
+                    return Walk::Elsewhere;
+                }
             }
         }
     }
@@ -90,29 +95,52 @@ impl Analyser {
         self.flow.lose_address();
         self.flow.last = None;
         self.settle();
-        if !self.withdrawn {
+        if !self.withdrawn && self.is_halt(number) {
+            self.halt(offset, true);
+        } else if !self.withdrawn {
             self.out.trap(offset, trap);
         }
     }
 
+    fn is_halt(&self, number: u16) -> bool {
+        self.profile == Profile::A && number == exception_type::DEBUG_HALT
+    }
+
     fn walk_to_exception(&mut self, offset: u64, number: u16, address: u64, trap: &mut Trap) {
         match self.walk(offset, address, false) {
-            Walk::There | Walk::NoCode => {}
+            Walk::NoCode => {}
+            Walk::There => {
+                // The code that is known ends where the exception was taken.
+                let last = self.out.last_run().copied();
+                if let Some(mut run) = last.filter(|run| run.exit == Exit::Next && run.end == address)
+                    && !self.withdrawn
+                {
+                    self.end_in_trap(number, &mut run, trap);
+                    if let Some(last) = self.out.last_run() {
+                        *last = run;
+                    }
+                }
+            }
             Walk::Elsewhere => self.gap(offset, GapReason::Unexplained, Some(self.flow.pc), None),
             Walk::Within(block) => {
                 let mut run = self.part(&block, address, false);
-                run.exit = Exit::Trap;
-                if number == self.profile.call()
-                    && let Some((at, syscall)) = self.system_call(&run)
-                {
-                    run.attempted = true;
-                    trap.from = Some(at);
-                    (trap.syscall, trap.syscall_index) = syscall;
-                }
+                self.end_in_trap(number, &mut run, trap);
                 if run.count > 0 || run.doubtful {
                     self.run(offset, run);
                 }
             }
+        }
+    }
+
+    /// The run ends with the exception; a call at its end was attempted.
+    fn end_in_trap(&mut self, number: u16, run: &mut Run, trap: &mut Trap) {
+        run.exit = if self.is_halt(number) { Exit::End } else { Exit::Trap };
+        if number == self.profile.call()
+            && let Some((at, syscall)) = self.system_call(run)
+        {
+            run.attempted = true;
+            trap.from = Some(at);
+            (trap.syscall, trap.syscall_index) = syscall;
         }
     }
 

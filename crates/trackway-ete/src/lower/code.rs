@@ -1,0 +1,100 @@
+//! The code that was executed, as the events have it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway_core::{Privilege, Security};
+use trackway_image::{Error, Image, Memory, Space};
+
+use crate::wire::context::ContextState;
+
+/// Halfwords of a page.
+const PAGE: usize = 2048;
+
+/// Encoding and length by halfword; a length of 0 is nothing.
+type Page = Box<[(u32, u8); PAGE]>;
+
+/// Executed code by memory space and address.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pages: BTreeMap<(u8, u64), Page>,
+}
+
+/// The memory space that a context sees, as a number: EL0 and EL1, EL2, EL3 of a security state.
+pub(super) fn space_of(context: &ContextState) -> u8 {
+    context.el.max(1) << 2 | context.security
+}
+
+impl Code {
+    /// An instruction was executed; false if another one was at its place before.
+    pub(super) fn execute(&mut self, space: u8, pc: u64, encoding: u32, length: u8) -> bool {
+        let page = self.pages.entry((space, pc >> 12)).or_insert_with(|| Box::new([(0, 0); PAGE]));
+        let place = &mut page[(pc as usize & 0xfff) / 2];
+        if place.1 == 0 {
+            *place = (encoding, length);
+        }
+        *place == (encoding, length)
+    }
+
+    /// Instructions in the order of their spaces and addresses.
+    fn instructions(&self) -> impl Iterator<Item = (u8, u64, (u32, u8))> + '_ {
+        self.pages.iter().flat_map(|(&(space, page), code)| {
+            let known = code.iter().enumerate().filter(|(_, instruction)| instruction.1 > 0);
+            known.map(move |(n, &instruction)| (space, page << 12 | 2 * n as u64, instruction))
+        })
+    }
+
+    /// Two spaces have different code at one address.
+    fn has_spaces(&self) -> bool {
+        let mut seen = BTreeMap::new();
+        self.instructions().any(|(_, pc, instruction)| *seen.entry(pc).or_insert(instruction) != instruction)
+    }
+
+    /// The program `image`, with the code that it does not have.
+    pub(super) fn complete(&self, image: &Arc<Image>, memory: &Memory) -> Result<Arc<Image>, Error> {
+        let spaces = self.has_spaces();
+        let mut stretches: Vec<(u8, u64, Vec<u8>)> = Vec::new();
+        for (space, pc, (encoding, length)) in self.instructions() {
+            let space = if spaces { space } else { 0 };
+            let bytes = &encoding.to_le_bytes()[..usize::from(length.min(4))];
+            let mut there = [0; 4];
+            let there = &mut there[..bytes.len()];
+            if !spaces && memory.read(pc, there) == bytes.len() && there == bytes {
+                continue;
+            }
+            match stretches.last_mut() {
+                Some((of, start, code)) if (*of, *start + code.len() as u64) == (space, pc) => {
+                    code.extend_from_slice(bytes)
+                }
+                _ => stretches.push((space, pc, bytes.to_vec())),
+            }
+        }
+        if stretches.is_empty() {
+            return Ok(Arc::clone(image));
+        }
+        let mut whole = Image::default();
+        for part in image.parts() {
+            for segment in part.segments.iter().filter(|segment| segment.executable) {
+                let bytes = Arc::new(segment.bytes().to_vec());
+                whole.add_raw(&part.name, segment.address, bytes, part.space.clone())?;
+            }
+        }
+        for (space, address, code) in stretches {
+            whole.add_raw("executed", address, Arc::new(code), limits(space))?;
+        }
+        Ok(Arc::new(whole))
+    }
+}
+
+/// The contexts that see a space; 0 is all of them.
+fn limits(space: u8) -> Space {
+    let security = [Security::Secure, Security::NonSecure, Security::Root, Security::Realm];
+    let privileges = match space >> 2 {
+        0 => return Space::default(),
+        1 => vec![Privilege::El0, Privilege::El1],
+        2 => vec![Privilege::El2],
+        _ => vec![Privilege::El3],
+    };
+    let security = security.get(usize::from(space & 3)).copied().filter(|_| space >> 2 < 3);
+    Space { privileges, security, ..Space::default() }
+}
