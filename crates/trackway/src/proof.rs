@@ -101,7 +101,7 @@ fn instructions(conversion: &Conversion) -> u64 {
 fn whole(trace: &Trace, wanted: Prove) -> Result<Option<Ledger>> {
     let mut trace = trace.reopen()?;
     let mut facts = Counts::of_meta(trace.meta());
-    let (mut contexts, mut batch) = (Contexts::default(), Batch::default());
+    let (mut contexts, mut batch) = (Contexts::new(trace.meta()), Batch::default());
     let mut source = trace.expanded()?;
     loop {
         match source.fill(&mut batch) {

@@ -74,7 +74,7 @@ fn a_writer_that_loses_events_is_caught() {
             let (ledger, _) = round(format, &run, &Settings::default(), None).unwrap();
             for lost in 0..9 {
                 // Only what the ledger calls kept or derived would be a lie.
-                let mut contexts = Contexts::default();
+                let mut contexts = Contexts::new(&run.meta);
                 let mut held = |batch: &Batch, event: &EventKind| {
                     let mut held = false;
                     each_of_event(batch, event, &mut contexts, &mut |fact, _| {
@@ -91,7 +91,7 @@ fn a_writer_that_loses_events_is_caught() {
                     .map(|(n, _)| n)
                     .collect();
                 let Some(&place) = places.get(999.min(places.len() / 2)) else { continue };
-                let mut contexts = Contexts::default();
+                let mut contexts = Contexts::new(&run.meta);
                 let mut n = 0;
                 let mut defect = |batch: &Batch, _: usize, event: &trackway::events::Event| {
                     let mut held = false;

@@ -22,7 +22,7 @@ impl std::fmt::Debug for Counting {
 impl Counting {
     /// Counts what `sink`, which was created for `meta`, is handed from here on.
     pub fn new(sink: Box<dyn Sink>, meta: &Meta) -> Self {
-        Counting { sink, facts: Counts::of_meta(meta), contexts: Contexts::default() }
+        Counting { sink, facts: Counts::of_meta(meta), contexts: Contexts::new(meta) }
     }
 
     /// Writes the events of a batch.

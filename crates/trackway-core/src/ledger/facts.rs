@@ -171,16 +171,25 @@ impl Counts {
 
 /// The context of each source so far: a context fact is a change of a value, not a repetition.
 #[derive(Clone, Debug, Default)]
-pub struct Contexts(Vec<Context>);
+pub struct Contexts {
+    start: Context,
+    of_sources: Vec<Context>,
+}
 
 impl Contexts {
+    /// At the start of a trace: its instruction set is known.
+    pub fn new(meta: &Meta) -> Self {
+        let isa = Some(meta.isa).filter(|&isa| isa != Isa::Other);
+        Contexts { start: Context { isa, ..Context::default() }, of_sources: Vec::new() }
+    }
+
     /// The context of a source.
     pub fn of(&mut self, source: u16) -> &mut Context {
         let source = usize::from(source);
-        if self.0.len() <= source {
-            self.0.resize(source + 1, Context::default());
+        if self.of_sources.len() <= source {
+            self.of_sources.resize(source + 1, self.start);
         }
-        &mut self.0[source]
+        &mut self.of_sources[source]
     }
 }
 

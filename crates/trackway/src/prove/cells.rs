@@ -39,15 +39,8 @@ pub(super) struct Cells {
 
 impl Cells {
     pub(super) fn new(source: Box<dyn Source>, only: u16, retired_only: bool) -> Self {
-        Cells {
-            source,
-            only,
-            retired_only,
-            batch: Batch::default(),
-            next: 0,
-            contexts: Contexts::default(),
-            ended: false,
-        }
+        let contexts = Contexts::new(source.meta());
+        Cells { source, only, retired_only, batch: Batch::default(), next: 0, contexts, ended: false }
     }
 
     /// The next cell; false after the last, which is not an instruction.
@@ -64,8 +57,11 @@ impl Cells {
                         if !batch.extra_of(&step).is_some_and(|extra| extra.placeholder) =>
                     {
                         let hidden = self.retired_only && step.outcome == Outcome::Attempted;
-                        let into = if hidden { &mut cell.before } else { &mut cell.own };
-                        let mut each = |fact, value| into.push((fact, value));
+                        // Contents of registers are recorded at an instruction or before it.
+                        let mut each = |fact, value| {
+                            let before = hidden || fact == Fact::RegisterStates;
+                            if before { &mut cell.before } else { &mut cell.own }.push((fact, value));
+                        };
                         each_of_event(batch, &event.kind, &mut self.contexts, &mut each);
                         if !hidden {
                             (cell.pc, cell.offset) = (step.pc.unwrap_or(0), event.offset);

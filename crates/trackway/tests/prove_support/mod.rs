@@ -135,7 +135,7 @@ pub(super) fn round(
         Some(defect) => {
             // Counted before the defect: as a sink that loses events on its way.
             let mut facts = trackway::events::Counts::of_meta(&run.meta);
-            let mut contexts = trackway::events::Contexts::default();
+            let mut contexts = trackway::events::Contexts::new(&run.meta);
             let mut sink = sink;
             for batch in run.batches.iter() {
                 facts.add_batch(batch, &mut contexts);
