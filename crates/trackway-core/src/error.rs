@@ -46,6 +46,13 @@ pub enum ErrorKind {
     Missing,
     /// The compressed data around the trace is damaged.
     Compression,
+    /// The compressed data of one chunk of the file is damaged.
+    Chunk {
+        /// Its number, from 0.
+        number: u64,
+        /// The damaged place in the file.
+        at: u64,
+    },
     /// The operating system refused.
     Io(std::io::ErrorKind),
     /// The caller cancelled the run; see [`Cancel`](crate::Cancel).
@@ -132,6 +139,9 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Trailing { count } => write!(f, "{count} bytes after the end"),
             ErrorKind::Missing => f.write_str("missing"),
             ErrorKind::Compression => f.write_str("the compressed data is damaged"),
+            ErrorKind::Chunk { number, at } => {
+                write!(f, "the compressed data of chunk {number} is damaged at {at:#x} in the file")
+            }
             ErrorKind::Io(kind) => write!(f, "{kind}"),
             ErrorKind::Cancelled => f.write_str("cancelled"),
         }

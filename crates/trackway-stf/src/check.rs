@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use trackway_core::{Finding, Isa, Result, Rule};
 
 use self::encoding::Access;
+use crate::container::Doubt;
 use crate::read::Records;
 use crate::record::{Record, describe, descriptor};
 use crate::rules::*;
@@ -35,6 +36,13 @@ pub(crate) fn check(mut records: Records, report: &mut dyn FnMut(Finding)) -> Re
                 checker.skip_rest();
             }
         }
+    }
+    for doubt in records.doubts() {
+        let Doubt { offset, field, found } = doubt;
+        checker.found(
+            &CHUNK_INDEX,
+            format!("{field} {found:#x} at {offset:#x} of the file; the records are right"),
+        );
     }
     checker.end();
     damage.map_or(Ok(checker.item), Err)

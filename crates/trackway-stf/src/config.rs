@@ -27,6 +27,8 @@ trackway_format::settings! {
         pub chunk: Option<u64> = "100000",
         /// Version to write from events, 1.2 to 1.6. The default is the oldest that supports the content.
         pub version: Option<Version> = "\"1.5\"",
+        /// Generator number of the TRACE_INFO that is written. The default is 255, with the name in the text.
+        pub generator: Option<u8> = "1",
     }
 }
 
@@ -154,8 +156,8 @@ pub struct WriteConfig {
     pub chunk: u64,
     /// Version to declare; by default the oldest that supports the content.
     pub version: Option<Version>,
-    /// Generator number in TRACE_INFO.
-    pub generator: u8,
+    /// Generator number in TRACE_INFO; by default that of tools which the list does not have.
+    pub generator: Option<u8>,
     /// INST_IEM for AArch64, which the specification does not assign.
     pub a64_iem: u16,
     /// End with RESERVE_END, which 1.3 asks for and existing readers reject.
@@ -173,7 +175,7 @@ impl Default for WriteConfig {
             level: None,
             chunk: 100_000,
             version: None,
-            generator: crate::values::TRACKWAY,
+            generator: None,
             a64_iem: crate::values::iem::A64,
             reserve_end: false,
             process_id: ProcessId::Library,
@@ -191,6 +193,7 @@ impl Config {
             level: self.level,
             chunk: self.chunk.unwrap_or(defaults.chunk).max(1),
             version: self.version,
+            generator: self.generator,
             process_id: self.process_id,
             threads,
             ..defaults

@@ -1,27 +1,28 @@
 //! The file around the records: plain, or ZSTF with its chunks and index.
 //!
-//! Both are read as a list of [`Part`]s, each a stretch of records that can be read alone. A plain file or a
-//! stream is one part; a mapped ZSTF file has one part per chunk.
+//! Both are read as a list of [`Part`]s, each a stretch of records that can be read alone. A plain file is one part, a
+//! ZSTF file has one part per chunk.
 
-use std::io::{BufRead, Read};
+mod frame;
+mod index;
+mod pipe;
+
+use std::collections::VecDeque;
+use std::io::Read;
 use std::sync::Arc;
 
-use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes};
+use trackway_core::{Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes};
 
+use self::frame::{AT_ONCE, Content};
+pub(crate) use self::index::HEADER;
+pub use self::index::{Chunk, Doubt};
+use self::pipe::Pipe;
 use crate::config::Container;
 
 /// First bytes of the ZSTF container.
 pub const ZSTF_MAGIC: &[u8; 4] = b"ZSTF";
 /// First bytes of a plain file: the IDENTIFIER record.
 pub const PLAIN_MAGIC: &[u8; 4] = b"\x01STF";
-
-/// Bytes of the ZSTF header: magic, instructions per chunk, index offset.
-pub(crate) const HEADER: u64 = 20;
-/// Bytes of an index entry: offset, start pc, uncompressed size.
-const ENTRY: u64 = 24;
-/// Chunks up to this size are decompressed at once; typical ones have one or two MiB.
-const AT_ONCE: usize = 1 << 26;
-const ZSTD_MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 
 /// A stretch of records that can be read alone.
 #[derive(Debug)]
@@ -30,10 +31,13 @@ pub struct Part {
     pub feed: Feed,
     /// Offset of the first byte in the decompressed stream.
     pub base: u64,
-    /// Address of the first instruction, if the index has it.
+    /// Address of the first instruction, if the index has it: a hint.
     pub start_pc: Option<u64>,
-    /// Its index entry and the offset of that, for errors.
-    chunk: Option<(Chunk, u64)>,
+    /// Number of the chunk, and its offset in the file.
+    chunk: Option<(u64, u64)>,
+    /// Size that the index has.
+    size: Option<u64>,
+    damage: Option<Damage>,
     /// The decoder, and the pool that it returns to.
     decoder: Option<(Decoders, Box<Decoder>)>,
 }
@@ -64,39 +68,47 @@ impl Drop for Part {
 impl Part {
     /// Unread bytes of the part: according to the index, or those in the buffer.
     pub(crate) fn left(&self) -> u64 {
-        match self.chunk {
-            Some((chunk, _)) => chunk.size.saturating_sub(self.feed.offset()),
+        match self.size {
+            Some(size) => size.saturating_sub(self.feed.offset()),
             None => self.feed.bytes().len() as u64,
         }
     }
 
-    /// Ends the part and compares its length with the index.
-    pub fn finish(&mut self) -> Result<()> {
-        // Taken, so that the part counts as read to its end even if the index has more.
-        match self.chunk.take() {
-            Some((chunk, entry)) if chunk.size != self.feed.offset() => {
-                Err(ErrorKind::Impossible { found: chunk.size }
-                    .at(entry + 16, "ZSTF index", "uncompressed size", "ZSTF")
-                    .in_container())
+    /// Does it end in damage?
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.damage.is_some()
+    }
+
+    /// The error at the end of the part, where `error` is that of its records: damage ends it, and cuts its last record.
+    pub(crate) fn end(&self, error: Option<Error>) -> Result<()> {
+        match (error, self.damage) {
+            (None, Some(damage)) => Err(self.error(damage)),
+            (Some(error), Some(damage)) if error.is_truncated() => Err(self.error(damage)),
+            (Some(error), None) if error.kind == ErrorKind::Compression => {
+                let at = self.chunk.map_or(0, |chunk| chunk.1);
+                Err(Error { offset: error.offset, ..self.error(Damage { at, cut: false }) })
             }
-            _ => Ok(()),
+            (error, _) => error.map_or(Ok(()), Err),
         }
+    }
+
+    /// The error of a damaged chunk, at the end of the content.
+    fn error(&self, damage: Damage) -> Error {
+        let offset = self.base + self.feed.offset() + self.feed.bytes().len() as u64;
+        let number = self.chunk.map_or(0, |chunk| chunk.0);
+        let chunk = ErrorKind::Chunk { number, at: damage.at };
+        let kind = if damage.cut { ErrorKind::Truncated } else { chunk };
+        kind.at(offset, "ZSTF chunk", "", "ZSTF")
     }
 }
 
-/// One chunk of the index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
-    /// Offset of the frame in the file.
-    pub offset: u64,
-    /// Upper bound on the end of the frame.
-    pub end: u64,
-    /// Address of the first instruction; 0 for the first chunk.
-    pub start_pc: u64,
-    /// Bytes after decompression.
-    pub size: u64,
-    /// Offset of the first byte in the decompressed stream.
-    pub base: u64,
+/// Where the compressed content of a chunk ends too early.
+#[derive(Clone, Copy, Debug)]
+struct Damage {
+    /// The place in the file.
+    at: u64,
+    /// The file ends here.
+    cut: bool,
 }
 
 /// A mapped ZSTF file.
@@ -104,24 +116,29 @@ pub struct Chunk {
 struct Zstf {
     bytes: SharedBytes,
     per_chunk: u64,
-    chunks: Vec<Chunk>,
-    index_at: u64,
+    chunks: Arc<[Chunk]>,
     spare: Decoders,
 }
 
 enum Plan {
     /// One stream of records; `None` once taken.
-    Stream(Option<Feed>),
+    Plain(Option<Feed>),
     /// Chunks of a mapped file.
     Chunks(Zstf),
+    /// Chunks of a stream. The first ones are read with the header and kept.
+    Pipe(Pipe, VecDeque<Part>),
 }
 
 /// An opened file as a sequence of parts.
 pub struct Parts {
     plan: Plan,
     next: usize,
+    /// Offset of the next part in the decompressed stream.
+    base: u64,
     /// Damage of the container that leaves its records readable; returned at the end.
     damage: Option<Error>,
+    /// Contradictions of the index.
+    doubts: Vec<Doubt>,
     /// The container that was recognised.
     pub container: Container,
     /// Length of a plain file.
@@ -135,8 +152,8 @@ impl std::fmt::Debug for Parts {
 }
 
 impl Parts {
-    fn new(plan: Plan, damage: Option<Error>, container: Container) -> Self {
-        Parts { plan, next: 0, damage, container, plain_len: None }
+    fn new(plan: Plan, container: Container) -> Self {
+        Parts { plan, next: 0, base: 0, damage: None, doubts: Vec::new(), container, plain_len: None }
     }
 
     /// Opens the container.
@@ -144,49 +161,36 @@ impl Parts {
         let mut feed = Feed::new(input);
         while feed.bytes().len() < HEADER as usize && feed.more()? {}
         if feed.bytes().get(..4) != Some(ZSTF_MAGIC) {
-            let container = Container::Plain;
             let plain_len = feed.is_whole().then_some(feed.bytes().len() as u64);
-            return Ok(Parts { plain_len, ..Parts::new(Plan::Stream(Some(feed)), None, container) });
+            return Ok(Parts { plain_len, ..Parts::new(Plan::Plain(Some(feed)), Container::Plain) });
         }
-        let (per_chunk, index_at) = read_header(feed.bytes())?;
-        let container = Container::Zstf;
+        let (per_chunk, index_at) = index::read_header(feed.bytes())?;
         match feed.into_input() {
+            Input::Whole(bytes) if (*bytes).as_ref().len() <= HEADER as usize => {
+                Err(ErrorKind::Truncated.at(HEADER, "ZSTF chunk", "", "ZSTF").in_container())
+            }
             Input::Whole(bytes) => {
-                let all: &[u8] = (*bytes).as_ref();
-                match read_index(all, index_at) {
-                    Ok(chunks) => {
-                        let zstf = Zstf { bytes, per_chunk, chunks, index_at, spare: Arc::default() };
-                        Ok(Parts::new(Plan::Chunks(zstf), None, container))
-                    }
-                    Err(_) if all.len() <= HEADER as usize => Err(ErrorKind::Truncated
-                        .at(all.len() as u64, "ZSTF chunk", "", "ZSTF")
-                        .in_container()),
-                    Err(damage) => {
-                        // The frames are adjacent, so they can be read without the index.
-                        let end = frames_end(all);
-                        let feed = decompress(Slice { bytes, at: HEADER as usize, end })?;
-                        Ok(Parts::new(Plan::Stream(Some(feed)), Some(damage), container))
-                    }
-                }
+                let found = index::read((*bytes).as_ref(), index_at);
+                let (chunks, spare) = (found.chunks.into(), Arc::default());
+                let zstf = Zstf { bytes, per_chunk, chunks, spare };
+                let parts = Parts::new(Plan::Chunks(zstf), Container::Zstf);
+                Ok(Parts { damage: found.damage, doubts: found.doubts, ..parts })
             }
             Input::Stream(mut stream) => {
                 stream.read_exact(&mut [0; HEADER as usize])?;
-                let damage = unfinished(index_at);
-                let frames = match index_at {
-                    0 => u64::MAX,
-                    end => end.saturating_sub(HEADER),
-                };
-                let feed = decompress(std::io::BufReader::with_capacity(1 << 16, stream.take(frames)))?;
-                Ok(Parts::new(Plan::Stream(Some(feed)), damage, container))
+                let mut pipe = Pipe::new(stream, index_at);
+                let first = pipe.next_part(0)?;
+                Ok(Parts::new(Plan::Pipe(pipe, first.into_iter().collect()), Container::Zstf))
             }
         }
     }
 
-    /// Number of parts.
+    /// Number of parts; of a stream, those read so far.
     pub fn len(&self) -> usize {
         match &self.plan {
-            Plan::Stream(_) => 1,
+            Plan::Plain(_) => 1,
             Plan::Chunks(zstf) => zstf.chunks.len(),
+            Plan::Pipe(pipe, _) => pipe.count as usize,
         }
     }
 
@@ -195,66 +199,128 @@ impl Parts {
         self.len() == 0
     }
 
-    /// True if no part is left.
+    /// True if no part is left. A stream may have none although it has not ended.
     pub(crate) fn is_done(&self) -> bool {
         match &self.plan {
-            Plan::Stream(feed) => feed.is_none(),
+            Plan::Plain(feed) => feed.is_none(),
             Plan::Chunks(zstf) => self.next >= zstf.chunks.len(),
+            Plan::Pipe(pipe, kept) => kept.is_empty() && pipe.is_done(),
         }
     }
 
-    /// Instructions per chunk, if there is an index.
+    /// Instructions per chunk, if the chunks are known.
     pub fn per_chunk(&self) -> Option<u64> {
         match &self.plan {
             Plan::Chunks(zstf) => Some(zstf.per_chunk),
-            Plan::Stream(_) => None,
+            Plan::Plain(_) | Plan::Pipe(..) => None,
         }
     }
 
     /// Bytes of the decompressed stream, if known in advance.
     pub fn total(&self) -> Option<u64> {
         match &self.plan {
-            Plan::Chunks(zstf) => zstf.chunks.last().map(|chunk| chunk.base + chunk.size),
-            Plan::Stream(_) => self.plain_len,
+            Plan::Chunks(zstf) => {
+                zstf.chunks.iter().try_fold(0u64, |sum, chunk| sum.checked_add(chunk.size?))
+            }
+            Plan::Plain(_) => self.plain_len,
+            Plan::Pipe(..) => None,
+        }
+    }
+
+    /// Contradictions of the index that were found so far.
+    pub(crate) fn doubts(&self) -> &[Doubt] {
+        match &self.plan {
+            Plan::Pipe(pipe, _) if pipe.is_done() => &pipe.doubts,
+            _ => &self.doubts,
         }
     }
 
     /// The first records, without consuming them.
     pub(crate) fn head(&mut self) -> Result<Head<'_>> {
+        Ok(match &mut self.plan {
+            Plan::Plain(feed) => feed.as_mut().map_or(Head::Nothing, |feed| Head::Stream(feed, false)),
+            Plan::Chunks(zstf) if zstf.chunks.is_empty() => Head::Nothing,
+            Plan::Chunks(zstf) => Head::Chunk(zstf.part(0, 0)?),
+            Plan::Pipe(_, kept) => match kept.front_mut() {
+                Some(part) => Head::Stream(&mut part.feed, part.damage.is_some()),
+                None => Head::Nothing,
+            },
+        })
+    }
+
+    /// The records of the second chunk, if it is in memory as a whole.
+    pub(crate) fn second(&mut self) -> Option<Vec<u8>> {
+        let copy = |part: &Part| (!part.is_damaged()).then(|| part.feed.bytes().to_vec());
         match &mut self.plan {
-            Plan::Stream(feed) => Ok(Head::Stream(feed.as_mut())),
-            Plan::Chunks(zstf) if zstf.chunks.is_empty() => Ok(Head::Stream(None)),
-            Plan::Chunks(zstf) => zstf.part(0).map(Head::Chunk),
+            Plan::Plain(_) => None,
+            Plan::Chunks(zstf) => {
+                (zstf.chunks.len() > 1).then(|| zstf.part(1, 0).ok())?.as_ref().and_then(copy)
+            }
+            Plan::Pipe(pipe, kept) => {
+                if kept.len() == 1 {
+                    kept.extend(pipe.next_part(0).ok()?);
+                }
+                kept.get(1).and_then(copy)
+            }
         }
     }
 
     /// The next part; `None` at the end. Damage of the container is returned last.
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
-            Plan::Stream(feed) => {
-                feed.take().map(|feed| Part { feed, base: 0, start_pc: None, chunk: None, decoder: None })
-            }
-            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => {
-                self.next += 1;
-                Some(zstf.part(self.next - 1)?)
-            }
+            Plan::Plain(feed) => feed.take().map(|feed| Part {
+                feed,
+                base: 0,
+                start_pc: None,
+                chunk: None,
+                size: None,
+                damage: None,
+                decoder: None,
+            }),
+            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => Some(zstf.part(self.next, self.base)?),
             Plan::Chunks(_) => None,
+            Plan::Pipe(pipe, kept) => match kept.pop_front() {
+                Some(mut part) => {
+                    part.base = self.base;
+                    Some(part)
+                }
+                None => pipe.next_part(self.base)?,
+            },
         };
         if part.is_some() {
+            self.next += 1;
             return Ok(part);
         }
         self.damage.take().map_or(Ok(None), Err)
     }
 
-    /// Moves to the chunk with marker `n`; returns the number of its first marker.
-    pub fn seek(&mut self, n: u64) -> u64 {
-        let Plan::Chunks(zstf) = &self.plan else { return 0 };
-        if zstf.per_chunk == 0 || zstf.chunks.is_empty() {
-            return 0;
+    /// Ends a part: the next one begins after it. `complete` says that it was read to its end.
+    pub(crate) fn end_part(&mut self, part: &Part, complete: bool) {
+        let read = part.feed.offset();
+        let size = part.size.filter(|_| !complete).unwrap_or(read).max(read);
+        self.step_over(part.base, size, complete);
+    }
+
+    /// Ends a part of `size` bytes that another reader has read, too.
+    pub(crate) fn step_over(&mut self, base: u64, size: u64, complete: bool) {
+        self.base = base.saturating_add(size);
+        if let Plan::Chunks(zstf) = &self.plan
+            && let Some(found) = zstf.chunks.get(self.next.wrapping_sub(1)).and_then(|chunk| chunk.size)
+            && complete
+            && found != size
+        {
+            let offset = zstf.bytes.as_ref().as_ref().len() as u64
+                - index::ENTRY * (zstf.chunks.len() + 1 - self.next) as u64
+                + 16;
+            self.doubts.push(Doubt { offset, field: "uncompressed size", found });
         }
-        let chunk = (n / zstf.per_chunk).min(zstf.chunks.len() as u64 - 1);
-        self.next = chunk as usize;
-        chunk * zstf.per_chunk
+    }
+
+    /// Moves to a chunk.
+    pub(crate) fn seek(&mut self, chunk: usize) {
+        let Plan::Chunks(zstf) = &self.plan else { return };
+        self.next = chunk;
+        self.base = zstf.chunks[..chunk].iter().map(|chunk| chunk.size.unwrap_or(0)).sum();
     }
 
     /// Access to the chunks from several threads, if more than one is left.
@@ -265,31 +331,28 @@ impl Parts {
         }
     }
 
-    /// The next chunks, at most `n`.
-    pub(crate) fn next_chunks(&self, n: usize) -> std::ops::Range<usize> {
-        self.next..self.len().min(self.next + n)
+    /// Number of the next chunk.
+    pub(crate) fn next_chunk(&self) -> usize {
+        self.next
     }
 
-    /// Skips the next chunk, which another reader has done.
-    pub(crate) fn step_over(&mut self) {
+    /// Takes the next chunk, which another reader has read.
+    pub(crate) fn skip_chunk(&mut self) {
         self.next += 1;
     }
 
     /// Offset of the next part in the decompressed stream.
     pub(crate) fn base(&self) -> u64 {
-        match &self.plan {
-            Plan::Chunks(zstf) => match zstf.chunks.get(self.next) {
-                Some(chunk) => chunk.base,
-                None => self.total().unwrap_or(0),
-            },
-            Plan::Stream(_) => 0,
-        }
+        self.base
     }
 }
 
 /// Access to the first records.
 pub(crate) enum Head<'a> {
-    Stream(Option<&'a mut Feed>),
+    Nothing,
+    /// The feed that will be read again, and whether it ends in damage.
+    Stream(&'a mut Feed, bool),
+    /// A chunk, read once more.
     Chunk(Part),
 }
 
@@ -298,35 +361,54 @@ pub(crate) enum Head<'a> {
 pub(crate) struct ChunkReader(Zstf);
 
 impl ChunkReader {
-    pub(crate) fn part(&self, n: usize) -> Result<Part> {
-        self.0.part(n)
+    pub(crate) fn part(&self, n: usize, base: u64) -> Result<Part> {
+        self.0.part(n, base)
+    }
+
+    /// What the index says about the chunks.
+    pub(crate) fn list(&self) -> &[Chunk] {
+        &self.0.chunks
     }
 }
 
 impl Zstf {
-    fn part(&self, n: usize) -> Result<Part> {
+    fn part(&self, n: usize, base: u64) -> Result<Part> {
         let chunk = self.chunks[n];
+        let mut damage = None;
         let (feed, decoder) = match self.decode(&chunk) {
             Some((feed, decoder)) => (feed, Some(decoder)),
-            // Large, damaged, or of another length than the index says: as a stream, as far as it can be read.
+            // Large, damaged, or of another length than the index says: as far as it can be read.
             None => {
-                let bytes = self.bytes.clone();
-                (decompress(Slice { bytes, at: chunk.offset as usize, end: chunk.end as usize })?, None)
+                let frames = (*self.bytes).as_ref().get(chunk.offset as usize..chunk.end as usize);
+                let feed = match frame::decompress(frames.unwrap_or_default()) {
+                    Content::Whole(bytes) => Feed::from_buffer(bytes),
+                    Content::Large => {
+                        let bytes = self.bytes.clone();
+                        frame::stream(Slice { bytes, at: chunk.offset as usize, end: chunk.end as usize })?
+                    }
+                    Content::Part { bytes, at, cut } => {
+                        damage = Some(Damage { at: chunk.offset + at as u64, cut });
+                        Feed::from_buffer(bytes)
+                    }
+                };
+                (feed, None)
             }
         };
         Ok(Part {
             feed,
-            base: chunk.base,
+            base,
             // The first entry has no address; FORCE_PC in the header does.
-            start_pc: (n > 0).then_some(chunk.start_pc),
-            chunk: Some((chunk, self.index_at + 8 + ENTRY * n as u64)),
+            start_pc: chunk.start_pc.filter(|_| n > 0),
+            chunk: Some((n as u64, chunk.offset)),
+            size: chunk.size,
+            damage,
             decoder: decoder.map(|decoder| (self.spare.clone(), decoder)),
         })
     }
 
     /// Decompresses a chunk of ordinary size at once.
     fn decode(&self, chunk: &Chunk) -> Option<(Feed, Box<Decoder>)> {
-        let size = usize::try_from(chunk.size).ok().filter(|&size| size <= AT_ONCE)?;
+        let size = usize::try_from(chunk.size?).ok().filter(|&size| size <= AT_ONCE)?;
         let frame = (*self.bytes).as_ref().get(chunk.offset as usize..chunk.end as usize)?;
         let mut decoder = match self.spare.take() {
             Some(decoder) => decoder,
@@ -340,81 +422,6 @@ impl Zstf {
     }
 }
 
-fn read_header(bytes: &[u8]) -> Result<(u64, u64)> {
-    let mut cursor = Bytes::new(bytes);
-    let fields = (|| Ok((cursor.u32()?, cursor.u64()?, cursor.u64()?)))();
-    match fields {
-        Ok((_, per_chunk, index_at)) => Ok((per_chunk, index_at)),
-        Err(kind) => Err(ErrorKind::at(kind, bytes.len() as u64, "ZSTF header", "", "ZSTF").in_container()),
-    }
-}
-
-/// The error of a file whose index was never written.
-fn unfinished(index_at: u64) -> Option<Error> {
-    (index_at == 0).then(|| ErrorKind::Missing.at(12, "ZSTF header", "index offset", "ZSTF").in_container())
-}
-
-/// Reads the index; every number in it is validated before use.
-fn read_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>> {
-    if let Some(error) = unfinished(index_at) {
-        return Err(error);
-    }
-    let impossible = |found, at, field| {
-        Err(ErrorKind::Impossible { found }.at(at, "ZSTF index", field, "ZSTF").in_container())
-    };
-    let len = all.len() as u64;
-    if index_at < HEADER || index_at.checked_add(8).is_none_or(|end| end > len) {
-        return Err(ErrorKind::Impossible { found: index_at }
-            .at(12, "ZSTF header", "index offset", "ZSTF")
-            .in_container());
-    }
-    let word = |at: u64| u64::from_le_bytes(all[at as usize..][..8].try_into().unwrap_or_default());
-    let count = word(index_at);
-    // Only an empty file has an empty index.
-    if count > (len - index_at - 8) / ENTRY || (count == 0) != (index_at == HEADER) {
-        return impossible(count, index_at, "chunk count");
-    }
-    let mut chunks: Vec<Chunk> = Vec::with_capacity(count as usize);
-    let mut base = 0u64;
-    for n in 0..count {
-        let at = index_at + 8 + ENTRY * n;
-        let (offset, start_pc, size) = (word(at), word(at + 8), word(at + 16));
-        let lowest = chunks.last().map_or(HEADER, |chunk| chunk.offset + 1);
-        if offset < lowest || offset >= index_at {
-            return impossible(offset, at, "chunk offset");
-        }
-        if let Some(before) = chunks.last_mut() {
-            before.end = offset;
-        }
-        chunks.push(Chunk { offset, end: index_at, start_pc, size, base });
-        base = match base.checked_add(size) {
-            Some(base) => base,
-            None => return impossible(size, at + 16, "uncompressed size"),
-        };
-    }
-    Ok(chunks)
-}
-
-/// End of the frames in a file whose index cannot be used.
-fn frames_end(all: &[u8]) -> usize {
-    let mut at = HEADER as usize;
-    while let Some(rest) = all.get(at..).filter(|rest| rest.starts_with(ZSTD_MAGIC)) {
-        match zstd::zstd_safe::find_frame_compressed_size(rest) {
-            Ok(size) if size > 0 => at += size,
-            // A truncated or damaged frame: the start of it is still readable.
-            _ => return all.len(),
-        }
-    }
-    at
-}
-
-fn decompress(frames: impl BufRead + Send + 'static) -> Result<Feed> {
-    let mut decoder = zstd::stream::read::Decoder::with_buffer(frames)?;
-    // 128 MiB, zstd's own limit for untrusted frames; chunks need 2 MiB.
-    decoder.window_log_max(27)?;
-    Ok(Feed::new(Input::Stream(Box::new(decoder))))
-}
-
 /// A range of shared bytes, as a reader.
 struct Slice {
     bytes: SharedBytes,
@@ -422,7 +429,7 @@ struct Slice {
     end: usize,
 }
 
-impl BufRead for Slice {
+impl std::io::BufRead for Slice {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
         Ok((*self.bytes).as_ref().get(self.at..self.end).unwrap_or_default())
     }
@@ -433,8 +440,8 @@ impl BufRead for Slice {
 
 impl Read for Slice {
     fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let n = self.fill_buf()?.read(out)?;
-        self.consume(n);
+        let n = std::io::BufRead::fill_buf(self)?.read(out)?;
+        std::io::BufRead::consume(self, n);
         Ok(n)
     }
 }

@@ -5,9 +5,10 @@ use std::ops::ControlFlow;
 use trackway_core::{Error, Output, Result};
 
 use crate::config::WriteConfig;
-use crate::fields::{Layout, Text32};
+use crate::fields::Layout;
 use crate::read::{Records, Visit};
 use crate::record::Record;
+use crate::remark::Remark;
 use crate::write::Writer;
 
 /// Counts of a copy.
@@ -23,7 +24,7 @@ pub struct Copied {
 const LARGEST_GROUP: usize = 1 << 24;
 
 /// Writes all records to `out`; the first instruction is at `start`. A chunk that cannot be read is replaced by a
-/// comment, the other chunks are written, and then the first error is returned.
+/// gap, the other chunks are written, and then the first error is returned.
 pub(crate) fn copy(
     mut records: Records,
     start: Option<u64>,
@@ -42,8 +43,8 @@ pub(crate) fn copy(
     loop {
         let scanned = records.enter().and_then(|part| {
             let Some(start_pc) = part else { return Ok(false) };
-            if let (Some(bytes), Some(pc)) = (lost.take(), start_pc) {
-                writing.continue_at(bytes, pc);
+            if let Some(bytes) = lost.take() {
+                writing.continue_at(bytes, start_pc);
             }
             records.scan_part(&mut writing).map(|_| true)
         });
@@ -80,16 +81,21 @@ struct Writing {
 
 impl Writing {
     /// Continues at `pc` after `bytes` bytes that could not be read.
-    fn continue_at(&mut self, bytes: u64, pc: u64) {
-        let text = match bytes {
-            0 => "gap: a chunk could not be read".into(),
-            _ => format!("gap: {bytes} bytes could not be read"),
-        };
+    fn continue_at(&mut self, bytes: u64, pc: Option<u64>) {
+        let mut fields = String::from("reason=bad-input");
+        if let Some(pc) = pc {
+            fields += &format!(" to={pc:#x}");
+        }
+        if bytes > 0 {
+            fields += &format!(" bytes={bytes:#x}");
+        }
         self.group.clear();
         let layout = Layout::default();
-        Record::Comment { text: Text32(text.as_bytes()) }.write(&mut self.group, &layout);
-        Record::ForcePc { pc }.write(&mut self.group, &layout);
-        self.pc = Pc::new(Some(pc));
+        Remark::Gap(&fields).write(&mut self.group, &layout);
+        if let Some(pc) = pc {
+            Record::ForcePc { pc }.write(&mut self.group, &layout);
+            self.pc = Pc::new(Some(pc));
+        }
     }
 }
 

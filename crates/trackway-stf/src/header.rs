@@ -7,8 +7,9 @@ use trackway_core::{Error, ErrorKind, Feed, Input, Isa, Meta, Producer, Result};
 use crate::config::{ID, Version};
 use crate::container::{Head, PLAIN_MAGIC, Parts};
 use crate::fields::Layout;
-use crate::read::scan;
+use crate::read::{Scan, scan};
 use crate::record::Record;
+use crate::remark::{Ids, Remark};
 use crate::values;
 
 /// The header. Fields of absent records are `None` or empty.
@@ -44,6 +45,12 @@ pub struct Header {
     pub complete: bool,
     /// Field widths of the records that follow.
     pub layout: Layout,
+    /// The first chunk is damaged from its first byte on: nothing above is known.
+    pub lost: bool,
+    /// A remark says that only the flow is recorded.
+    pub(crate) flow_only: bool,
+    /// The words of PROCESS_ID_EXT, if a remark says what they are.
+    pub(crate) ids: Option<Ids>,
 }
 
 impl Header {
@@ -52,17 +59,21 @@ impl Header {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match *record {
             Record::Version { major, minor } => self.version = Some((major, minor)),
-            Record::Comment { text: comment } => self.comments.push(text(comment.0)),
+            Record::Comment { text: comment } => match Remark::read(comment.0) {
+                Some(Remark::Ids(ids)) => self.ids = Some(ids),
+                Some(Remark::FlowOnly) => self.flow_only = true,
+                Some(Remark::ModeUnknown) => {}
+                _ => self.comments.push(text(comment.0)),
+            },
             Record::Isa { isa } => self.isa = Some(isa),
             Record::InstIem { mode } => self.iem = Some(mode),
             Record::TraceInfo { generator, major, minor, patch, text: comment } => {
-                self.producers.push(Producer {
-                    name: values::generator(generator).into_owned(),
-                    version: format!("{major}.{minor}.{patch}"),
-                    comment: text(comment.0),
-                });
+                self.producers.push(values::producer(generator, [major, minor, patch], &text(comment.0)));
             }
-            Record::TraceInfoFeature { features } => self.features = Some(features),
+            // Every tool appends one: together they declare the content.
+            Record::TraceInfoFeature { features } => {
+                self.features = Some(self.features.unwrap_or(0) | features);
+            }
             Record::ProcessIdExt { first, second, third } => self.process_id = Some([first, second, third]),
             Record::ForcePc { pc } => self.pc = Some(pc),
             Record::VlenConfig { bits } => self.vector_bits = Some(bits),
@@ -76,22 +87,59 @@ impl Header {
 
     /// Reads the header without consuming it; refuses other files and, without `force`, unsupported versions.
     pub(crate) fn read(parts: &mut Parts, force: bool) -> Result<Self> {
+        let (header, damaged) = Header::read_first(parts, force)?;
+        match header.and_then(Header::or_truncated) {
+            Err(_) if damaged => Ok(Header::lost(parts)),
+            header => header,
+        }
+    }
+
+    /// The header of the first part, and whether that part is damaged.
+    fn read_first(parts: &mut Parts, force: bool) -> Result<(Result<Self>, bool)> {
         match parts.head()? {
-            Head::Stream(Some(feed)) => {
+            Head::Stream(feed, damaged) => {
                 // Try the buffered bytes; an incomplete header needs more input.
                 loop {
                     let bytes = feed.bytes();
                     let mut copy =
                         Feed::new(Input::from_vec(bytes[..bytes.len().min(LONGEST_HEADER)].to_vec()));
                     let full = bytes.len() >= LONGEST_HEADER;
-                    let header = Header::collect(&mut copy, force)?;
-                    if header.complete || full || !feed.more()? {
-                        return header.or_truncated();
+                    let header = Header::collect(&mut copy, force);
+                    let more = !full && !header.as_ref().is_ok_and(|header| header.complete);
+                    // Damage is reported when the records are read.
+                    if !more || !feed.more().unwrap_or(false) {
+                        return Ok((header, damaged));
                     }
                 }
             }
-            Head::Stream(None) => Header::default().or_truncated(),
-            Head::Chunk(mut part) => Header::collect(&mut part.feed, force)?.or_truncated(),
+            Head::Nothing => Ok((Ok(Header::default()), false)),
+            Head::Chunk(mut part) => {
+                let damaged = part.is_damaged();
+                Ok((Header::collect(&mut part.feed, force), damaged))
+            }
+        }
+    }
+
+    /// The header of a trace whose first chunk cannot be read: RV64, with the width of events that fits the second one.
+    fn lost(parts: &mut Parts) -> Self {
+        let second = parts.second().unwrap_or_default();
+        let fits = |event64: &bool| {
+            let mut layout = Layout { event64: *event64, ..Layout::default() };
+            let mut plausible = |_: u64, record: &Record<'_>, _: &[u8]| match record {
+                Record::Event { id, .. } if id.code > LARGEST_CAUSE => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            let mut feed = Feed::new(Input::from_vec(second.clone()));
+            scan(&mut feed, 0, &mut layout, &mut plausible) == Ok(Scan::Ended)
+        };
+        // Real files have events of 64 bits.
+        let event64 = [true, false].into_iter().find(fits).unwrap_or(true);
+        Header {
+            isa: Some(values::isa::RISCV),
+            iem: Some(values::iem::RV64),
+            layout: Layout { event64, ..Layout::default() },
+            lost: true,
+            ..Header::default()
         }
     }
 
@@ -139,6 +187,18 @@ impl Header {
         }
     }
 
+    /// Do the features declare several hardware threads?
+    pub(crate) fn declares_hw_threads(&self) -> bool {
+        let several = values::features::MULTI_THREAD | values::features::MULTI_CORE;
+        self.features.is_some_and(|features| features & several != 0)
+    }
+
+    /// May the trace have several hardware threads? Ours declare them.
+    pub(crate) fn may_have_hw_threads(&self) -> bool {
+        let ids = self.features.is_some_and(|features| features & values::features::PROCESS_ID != 0);
+        self.declares_hw_threads() || ids && self.ids.is_none()
+    }
+
     /// The instruction set that ISA and IEM name.
     pub fn instruction_set(&self) -> Isa {
         instruction_set(self.isa.unwrap_or(values::isa::RISCV), self.iem.unwrap_or(0))
@@ -155,6 +215,11 @@ impl Header {
         meta.vector_bits = self.vector_bits;
         meta.isa_string.clone_from(&self.isa_string);
         meta.start_pc = self.pc;
+        meta.flow_only = self.flow_only;
+        if self.lost {
+            meta.version.clear();
+            meta.notes.push(("header".into(), "lost; taken as RV64".into()));
+        }
         if let Some(features) = self.features {
             meta.notes.push(("features".into(), format!("{features:#x}")));
         }
@@ -170,6 +235,9 @@ impl Header {
         meta
     }
 }
+
+/// Causes that a trace may have: those of a wrong width are larger.
+const LARGEST_CAUSE: u64 = 0xffff;
 
 /// Upper bound on the size of a header; comments of tool chains take kilobytes.
 const LONGEST_HEADER: usize = 1 << 22;

@@ -7,9 +7,10 @@
 //! |---|---|
 //! | `open.rs` | an opened trace: events, items, check, copy |
 //! | `config.rs` | settings for reading and writing |
-//! | `container.rs` | file → parts: plain, or the chunks of a ZSTF |
+//! | `container.rs`, `container/` | file → parts: plain, or the chunks of a ZSTF, from a file or a stream |
 //! | `record.rs`, `fields.rs`, `values.rs` | every record, declared once; field types; named values |
 //! | `read.rs`, `header.rs`, `text.rs` | parts → records; the header records; records as text |
+//! | `remark.rs`, `hw_threads.rs` | facts without a record, as comments; the sources of a trace |
 //! | `lift.rs`, `lift/` | records → events, also on several threads |
 //! | `lower.rs`, `lower/` | events → records |
 //! | `write.rs`, `copy.rs` | groups of records → file; STF → STF |
@@ -22,18 +23,20 @@ mod container;
 mod copy;
 mod fields;
 mod header;
+mod hw_threads;
 mod lift;
 mod lower;
 mod open;
 mod read;
 mod record;
+mod remark;
 mod rules;
 mod text;
 pub mod values;
 mod write;
 
 pub use config::{BusMaster, Config, Container, ID, ProcessId, SizeUnit, Version, WriteConfig};
-pub use container::{Chunk, PLAIN_MAGIC, Part, Parts, ZSTF_MAGIC};
+pub use container::{Chunk, Doubt, PLAIN_MAGIC, Part, Parts, ZSTF_MAGIC};
 pub use copy::Copied;
 pub use fields::{Data, Entries, EventId, Layout, Metadata, Protocol, Register, Text16, Text32};
 pub use header::Header;
@@ -60,11 +63,11 @@ pub fn example() -> Vec<u8> {
         Record::Isa { isa: values::isa::RISCV },
         Record::InstIem { mode: values::iem::RV64 },
         Record::TraceInfo {
-            generator: values::TRACKWAY,
+            generator: values::UNLISTED,
             major: 0,
             minor: 1,
             patch: 0,
-            text: Text16(b"example"),
+            text: Text16(b"Trackway"),
         },
         Record::TraceInfoFeature { features: values::features::RV64 },
         Record::ForcePc { pc: 0x8000_0000 },

@@ -15,6 +15,8 @@
 //! ```
 
 mod common;
+pub(crate) mod events;
+mod filter;
 mod group;
 mod sizes;
 
@@ -24,7 +26,7 @@ use trackway_core::{
     Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Pool, Result, Show, Stream, in_parts,
 };
 
-use self::group::Lifter;
+use self::group::{Inherited, Lifter};
 use crate::config::Config;
 use crate::container::{self, Part};
 use crate::fields::Layout;
@@ -46,90 +48,107 @@ pub type Lift = Stream<Decoder>;
 /// Lifts the parts of a trace, one after the other or on several threads.
 #[derive(Debug)]
 pub struct Decoder {
-    header: Header,
-    config: Config,
     parts: container::Parts,
     /// The part that is being read.
-    current: Option<Box<Current>>,
+    part: Option<Box<Part>>,
+    lifter: Lifter,
+    layout: Layout,
+    /// The layout after the header.
+    settled: Layout,
     /// Where the part with the last error stopped, and its unread bytes.
     failed: Option<Place>,
+    /// The state before the next part is not known.
+    lost: bool,
+    /// A chunk to lift in order, since its index entry is wrong.
+    in_order: Option<usize>,
     /// Number of the next instruction.
     number: u64,
-    counts: Counts,
+    counts: Box<Counts>,
+    /// One of several sources; the first of them counts the items.
+    counts_items: bool,
 }
 
 /// Offset of a record, and the unread bytes of its part from there.
 type Place = (u64, u64);
 
-/// A part, and the state of lifting it.
-#[derive(Debug)]
-struct Current {
-    part: Part,
-    lifter: Lifter,
-    layout: Layout,
+/// Lifts records of a part until the batch is full; false when the part has ended.
+fn fill(
+    part: &mut Part,
+    lifter: &mut Lifter,
+    layout: &mut Layout,
+    batch: &mut Batch,
+    counts: &mut Counts,
+) -> Result<bool> {
+    let mut filling = Filling { lifter, batch, counts, failed: None };
+    let scanned = scan(&mut part.feed, part.base, layout, &mut filling);
+    match (filling.failed, scanned) {
+        (Some(error), _) => Err(error),
+        (None, Ok(Scan::Stopped)) => Ok(true),
+        (None, scanned) => part.end(scanned.err()).map(|()| false),
+    }
 }
 
-impl Current {
-    fn new(part: Part, header: &Header, config: Config) -> Self {
-        let mut lifter = Lifter::new(header, config);
-        lifter.start_at(part.start_pc);
-        // After the first part the header has settled the layout.
-        let layout = if part.start_pc.is_some() { header.layout } else { Layout::default() };
-        Current { part, lifter, layout }
-    }
+fn place(part: &Part) -> Place {
+    (part.base + part.feed.offset(), part.left())
+}
 
-    /// Lifts records until the batch is full; false when the part has ended.
-    fn fill(&mut self, batch: &mut Batch, counts: &mut Counts) -> Result<bool> {
-        let Current { part, lifter, layout } = self;
-        lifter.begin_batch(batch);
-        let mut filling = Filling { lifter, batch, counts, failed: None };
-        let scanned = scan(&mut part.feed, part.base, layout, &mut filling);
-        let failed = filling.failed;
-        let more = match (scanned, failed) {
-            (_, Some(error)) | (Err(error), None) => Err(error),
-            (Ok(Scan::Stopped), None) => return Ok(true),
-            (Ok(Scan::Ended), None) => part.finish().map(|()| false),
-        };
-        lifter.end_part(part.base + part.feed.offset(), batch);
-        more
-    }
+/// A chunk that was lifted on its own.
+struct Lifted {
+    counts: Box<Counts>,
+    /// What it assumed of the chunk before, and its place in the stream and among the instructions.
+    assumed: (Inherited, u64, u64),
+    /// The state after it, and its size.
+    after: Option<(Lifter, u64)>,
+    failed: Option<(Error, Place)>,
+    /// Ends inside a group.
+    open: bool,
+}
 
-    /// Lifts the whole part for an observer.
-    fn show(
-        mut self,
-        show: &mut Show<'_>,
-        batch: &mut Batch,
-        counts: &mut Counts,
-    ) -> std::result::Result<(), (Error, Place)> {
-        loop {
-            batch.clear();
-            let before = instructions(counts);
-            let filled = self.fill(batch, counts);
-            show.batch(batch, instructions(counts) - before);
-            match filled {
-                Ok(true) => {}
-                Ok(false) => return Ok(()),
-                Err(error) => return Err((error, self.place())),
-            }
-        }
-    }
-
-    fn place(&self) -> Place {
-        (self.part.base + self.part.feed.offset(), self.part.left())
-    }
+/// Why parts end before the last one.
+enum Stop {
+    Failed(Error),
+    /// A chunk has to be lifted in order.
+    InOrder,
 }
 
 impl Decoder {
-    pub(crate) fn new(header: Header, parts: container::Parts, config: Config) -> Self {
-        Decoder { header, config, parts, current: None, failed: None, number: 0, counts: [0; 256] }
+    pub(crate) fn new(header: &Header, parts: container::Parts, config: Config) -> Self {
+        Decoder {
+            lifter: Lifter::new(header, config),
+            layout: if header.lost { header.layout } else { Layout::default() },
+            settled: header.layout,
+            parts,
+            part: None,
+            failed: None,
+            lost: header.lost,
+            in_order: None,
+            number: 0,
+            counts: Box::new([0; 256]),
+            counts_items: true,
+        }
+    }
+
+    /// Lifts one hardware thread of several; the trace begins with `first`.
+    pub(crate) fn only(mut self, wanted: u32, first: u32, counts_items: bool) -> Self {
+        self.lifter.only(wanted, first);
+        self.counts_items = counts_items;
+        self
+    }
+
+    /// Enters the next part; false if there is none.
+    fn enter_part(&mut self) -> Result<bool> {
+        let Some(part) = self.parts.next_part()? else { return Ok(false) };
+        if std::mem::take(&mut self.lost) {
+            self.lifter.start_at(part.start_pc);
+            self.layout = self.settled;
+        }
+        self.part = Some(Box::new(part));
+        Ok(true)
     }
 
     /// Does the first chunk hold the declared number of instructions? If not, the index cannot be used to seek.
-    fn index_is_usable(&self) -> bool {
-        let (Some(per_chunk), Some(chunks)) = (self.parts.per_chunk(), self.parts.chunks()) else {
-            return true;
-        };
-        let Ok(mut first) = chunks.part(0) else { return false };
+    fn index_is_usable(&self, per_chunk: u64, chunks: &container::ChunkReader) -> bool {
+        let Ok(mut first) = chunks.part(0, 0) else { return false };
         let mut markers = 0;
         let mut visitor = |_: u64, record: &Record<'_>, _: &[u8]| {
             markers += u64::from(record.is_marker());
@@ -138,25 +157,49 @@ impl Decoder {
         let scanned = scan(&mut first.feed, first.base, &mut Layout::default(), &mut visitor);
         scanned.is_ok() && markers == per_chunk
     }
+
+    /// Fills the batch from the current part and, while a group is open, from those after it.
+    fn fill_parts(&mut self, batch: &mut Batch) -> Result<bool> {
+        loop {
+            if self.part.is_none() {
+                let entered = self.enter_part();
+                if entered != Ok(true) {
+                    self.lifter.end(self.parts.base(), batch);
+                    return entered;
+                }
+            }
+            let Some(part) = &mut self.part else { return Ok(false) };
+            match fill(part, &mut self.lifter, &mut self.layout, batch, &mut self.counts) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {
+                    self.parts.end_part(part, true);
+                    self.part = None;
+                    if !batch.events.is_empty() && self.lifter.between_groups(batch) {
+                        return Ok(true);
+                    }
+                }
+                Err(error) => {
+                    self.failed = Some(place(part));
+                    self.lifter.end(part.base + part.feed.offset(), batch);
+                    self.parts.end_part(part, false);
+                    (self.part, self.lost) = (None, true);
+                    return Err(error);
+                }
+            }
+        }
+    }
 }
 
 impl Decode for Decoder {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        if self.current.is_none() {
-            let Some(part) = self.parts.next_part()? else { return Ok(false) };
-            self.current = Some(Box::new(Current::new(part, &self.header, self.config)));
-        }
-        let Some(current) = &mut self.current else { return Ok(false) };
         let before = instructions(&self.counts);
-        let filled = current.fill(batch, &mut self.counts);
-        self.number += instructions(&self.counts) - before;
-        if filled.is_err() {
-            self.failed = Some(current.place());
-        }
-        if filled != Ok(true) {
-            self.current = None;
-        }
-        filled.map(|_| true)
+        self.lifter.begin_batch(batch);
+        let filled = self.fill_parts(batch);
+        self.number += match self.lifter.filter {
+            None => instructions(&self.counts) - before,
+            Some(_) => batch.instructions(),
+        };
+        filled
     }
 
     fn instructions(&self) -> u64 {
@@ -170,55 +213,122 @@ impl Decode for Decoder {
             return Ok(Entry::End);
         }
         Ok(match failed {
-            Some((offset, bytes @ 1..)) => {
-                Entry::After { offset, gap: Gap { bytes: Some(bytes), ..Gap::new(GapReason::BadInput) } }
+            Some((offset, left)) => {
+                let bytes = Some(left).filter(|&left| left > 0);
+                Entry::After { offset, gap: Gap { bytes, ..Gap::new(GapReason::BadInput) } }
             }
-            _ => Entry::Here,
+            None => Entry::Here,
         })
     }
 
     fn observe_parts(&mut self, threads: usize, show: &mut Show<'_>) -> Result<Parts> {
-        if self.current.is_some() {
+        let first = self.parts.next_chunk();
+        if self.part.is_some() || self.lifter.filter.is_some() || self.lost || self.in_order == Some(first) {
             return Ok(Parts::None);
         }
         let Some(chunks) = self.parts.chunks() else { return Ok(Parts::None) };
-        let (header, config, per_chunk) = (&self.header, self.config, self.parts.per_chunk().unwrap_or(0));
+        // Only the index says where later chunks begin.
+        let known =
+            chunks.list()[first..].iter().take_while(|chunk| chunk.start_pc.and(chunk.size).is_some());
+        let count = known.take(CHUNKS_PER_THREAD * threads).count();
+        if count < 2 {
+            return Ok(Parts::None);
+        }
+        let per_chunk = self.parts.per_chunk().unwrap_or(0);
+        let (start, layout, settled, number) = (&self.lifter.clone(), self.layout, self.settled, self.number);
+        let mut base = self.parts.base();
+        let bases = chunks.list()[first..first + count].iter().enumerate().map(|(n, chunk)| {
+            let here = base;
+            base = base.saturating_add(chunk.size.unwrap_or(0));
+            (first + n, here)
+        });
         let batches = Pool::default();
-        let lift_chunk = |chunk: usize, show: &mut Show<'_>| {
-            // Bounded, so that a damaged count leaves room for the instructions of the chunk.
-            show.number = (chunk as u64).saturating_mul(per_chunk).min(u64::MAX / 2);
-            let mut counts: Box<Counts> = Box::new([0; 256]);
+        let lift_chunk = |(chunk, base): (usize, u64), show: &mut Show<'_>| {
             let mut batch = batches.take_or(Batch::default);
-            let lifted = match chunks.part(chunk) {
-                Ok(part) => Current::new(part, header, config).show(show, &mut batch, &mut counts),
-                Err(error) => Err((error, (0, 0))),
+            batch.clear();
+            let mut lifter = start.clone();
+            let mut layout = if chunk == first { layout } else { settled };
+            // Bounded, so that a damaged count leaves room for the instructions of the chunk.
+            let before = ((chunk - first) as u64).saturating_mul(per_chunk).min(u64::MAX / 4);
+            show.number = number.saturating_add(before).min(u64::MAX / 2);
+            let mut lifted = Lifted {
+                counts: Box::new([0; 256]),
+                assumed: (lifter.inherited(), base, show.number),
+                after: None,
+                failed: None,
+                open: false,
             };
+            match chunks.part(chunk, base) {
+                Ok(mut part) => {
+                    if chunk != first {
+                        lifter.start_at(part.start_pc);
+                        lifted.assumed.0 = lifter.inherited();
+                    }
+                    lift_part(&mut part, lifter, &mut layout, &mut batch, show, &mut lifted);
+                }
+                Err(error) => lifted.failed = Some((error, (base, 0))),
+            }
             batches.put(batch);
-            (counts, lifted)
+            lifted
         };
-        let range = self.parts.next_chunks(CHUNKS_PER_THREAD * threads);
-        in_parts(threads, show, range, lift_chunk, |show, (counts, lifted), seen| {
-            self.parts.step_over();
+        let shown = in_parts(threads, show, bases, lift_chunk, |show, lifted, seen| {
+            let actual = (self.lifter.inherited(), self.parts.base(), self.number);
+            if lifted.assumed != actual || lifted.open {
+                self.in_order = Some(self.parts.next_chunk());
+                return Err(Stop::InOrder);
+            }
             show.join(seen);
-            self.counts.iter_mut().zip(&*counts).for_each(|(sum, n)| *sum += n);
-            self.number += instructions(&counts);
-            lifted.map_err(|(error, place)| {
-                self.failed = Some(place);
-                error
-            })
-        })?;
-        Ok(Parts::Shown)
+            self.parts.skip_chunk();
+            self.layout = self.settled;
+            self.counts.iter_mut().zip(&*lifted.counts).for_each(|(sum, n)| *sum += n);
+            self.number += instructions(&lifted.counts);
+            if let Some((lifter, size)) = lifted.after {
+                self.lifter = lifter;
+                self.parts.step_over(actual.1, size, lifted.failed.is_none());
+            }
+            match lifted.failed {
+                None => Ok(()),
+                Some((error, place)) => {
+                    (self.failed, self.lost) = (Some(place), true);
+                    Err(Stop::Failed(error))
+                }
+            }
+        });
+        match shown {
+            Err(Stop::Failed(error)) => Err(error),
+            Ok(()) | Err(Stop::InOrder) => Ok(Parts::Shown),
+        }
     }
 
     fn seek(&mut self, n: u64) -> Result<()> {
-        if self.index_is_usable() {
-            self.number = self.parts.seek(n);
+        let (Some(per_chunk @ 1..), Some(chunks)) = (self.parts.per_chunk(), self.parts.chunks()) else {
+            return Ok(());
+        };
+        let last = chunks.list().len() - 1;
+        let chunk = usize::try_from(n / per_chunk).unwrap_or(last).min(last);
+        let before = &chunks.list()[..chunk];
+        if chunk == 0
+            || before.iter().any(|chunk| chunk.size.is_none())
+            || !self.index_is_usable(per_chunk, &chunks)
+        {
+            return Ok(());
         }
+        // The records of the chunk before decide where this one begins.
+        self.parts.seek(chunk - 1);
+        (self.lost, self.number) = (chunk > 1, (chunk as u64 - 1) * per_chunk);
+        let mut batch = Batch::default();
+        while self.parts.next_chunk() < chunk || self.part.is_some() {
+            batch.clear();
+            if self.fill(&mut batch).is_err() {
+                break;
+            }
+        }
+        *self.counts = [0; 256];
         Ok(())
     }
 
     fn position(&self) -> u64 {
-        self.current.as_ref().map_or_else(|| self.parts.base(), |current| current.place().0)
+        self.part.as_ref().map_or_else(|| self.parts.base(), |part| place(part).0)
     }
 
     fn size(&self) -> Option<u64> {
@@ -226,7 +336,39 @@ impl Decode for Decoder {
     }
 
     fn census(&self) -> Census {
-        RECORDS.iter().map(|record| (record.1, self.counts[usize::from(record.0)])).collect()
+        let count = |descriptor: u8| if self.counts_items { self.counts[usize::from(descriptor)] } else { 0 };
+        RECORDS.iter().map(|record| (record.1, count(record.0))).collect()
+    }
+}
+
+/// Lifts a whole chunk for an observer.
+fn lift_part(
+    part: &mut Part,
+    mut lifter: Lifter,
+    layout: &mut Layout,
+    batch: &mut Batch,
+    show: &mut Show<'_>,
+    lifted: &mut Lifted,
+) {
+    loop {
+        batch.clear();
+        lifter.begin_batch(batch);
+        let before = instructions(&lifted.counts);
+        let filled = fill(part, &mut lifter, layout, batch, &mut lifted.counts);
+        if filled.is_err() {
+            lifter.end(part.base + part.feed.offset(), batch);
+        }
+        lifted.open = !lifter.between_groups(batch);
+        show.batch(batch, instructions(&lifted.counts) - before);
+        match filled {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(error) => lifted.failed = Some((error, place(part))),
+        }
+        let size = part.feed.offset();
+        let size = if lifted.failed.is_some() { size + part.left() } else { size };
+        lifted.after = Some((lifter, size));
+        return;
     }
 }
 

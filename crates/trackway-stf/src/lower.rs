@@ -1,7 +1,7 @@
 //! Events to records.
 //!
-//! A step is written at once unless its group depends on the next event: a jump without a recorded target, or an
-//! attempt whose trap follows. Such a step waits. The header is delayed too, so that its feature bits match the
+//! A step is written at once unless its group depends on the next event: a jump without a recorded target, an attempt
+//! whose trap follows, a return from a trap, whose mode follows. Such a step waits. The header is delayed too, so that its feature bits match the
 //! content.
 
 mod accesses;
@@ -9,12 +9,13 @@ mod events;
 mod header;
 
 use trackway_core::*;
-use trackway_isa::Control;
+use trackway_isa::{Control, flow, never_retires};
 
 use crate::config::{ID, Version, WriteConfig};
 use crate::fields::{Layout, Text32};
 use crate::record::Record;
 use crate::record::descriptor::RESERVE_END;
+use crate::remark::{Ids, Remark, nop};
 use crate::values::features;
 use crate::write::Writer;
 
@@ -45,8 +46,13 @@ pub struct Lower {
     coming: Coming,
     /// Address that a reader will compute for the next group.
     expected: Option<u64>,
-    /// Process ids in force.
-    ids: [u32; 3],
+    /// Ids in force.
+    context: Context,
+    /// What the words of PROCESS_ID_EXT are, once one was written; the header says it for the first ones.
+    ids: Option<Ids>,
+    header_ids: Option<Ids>,
+    /// The privilege of the first instruction is known.
+    mode_at_start: bool,
 }
 
 /// Counts of the most common content, added to the ledger at the end.
@@ -77,6 +83,8 @@ struct Coming {
     /// BUS_MASTER_ACCESS with its content.
     bus: Vec<u8>,
     events: Vec<u8>,
+    /// The events have a mode.
+    mode: bool,
 }
 
 /// A group whose target or events are still to come.
@@ -86,7 +94,16 @@ struct Waiting {
     encoding: u32,
     length: u8,
     attempted: bool,
+    /// Not an instruction.
+    placeholder: bool,
     taken: Option<bool>,
+    /// What it does to the flow, if it is a jump, a branch or a return from a trap.
+    control: Option<Control>,
+    /// A trap was taken here, and one of a failed fetch.
+    trapped: bool,
+    fetch_fault: bool,
+    /// Another mode may be written, which holds after the instruction.
+    takes_mode: bool,
     /// Records before INST_PC_TARGET.
     front: Vec<u8>,
     target: Option<u64>,
@@ -137,7 +154,10 @@ impl Lower {
             waits: false,
             coming: Coming::default(),
             expected: None,
-            ids: [0; 3],
+            context: Context::default(),
+            ids: None,
+            header_ids: None,
+            mode_at_start: false,
         })
     }
 
@@ -154,9 +174,14 @@ impl Lower {
         let step = Step { encoding, length, ..*step };
         let extra = batch.extra_of(&step);
         let target = extra.and_then(|extra| extra.target);
-        let settled = target.is_some() || step.taken == Some(false) || jump(self.isa, encoding).is_none();
+        let control = jump(self.isa, encoding);
+        let settled = match control {
+            None => true,
+            Some(Control::TrapReturn) => false,
+            Some(_) => target.is_some() || step.taken == Some(false),
+        };
         if !settled || step.outcome == Outcome::Attempted {
-            return self.wait(&step, target, batch);
+            return self.wait(&step, control, batch);
         }
         let force = self.begin(step.pc)?;
         self.expected = target.or(next_in_memory(step.pc, length));
@@ -166,22 +191,31 @@ impl Lower {
             Record::InstPcTarget { pc }.write(&mut out, &self.layout);
         }
         self.body(&step, batch, &mut out);
-        move_to(&mut out, &mut self.coming.events);
+        self.events(&mut out);
         self.end(&step, extra, batch, &mut out);
         self.end_group(out)
     }
 
     /// Lets a step wait for the next event.
-    fn wait(&mut self, step: &Step, target: Option<u64>, batch: &Batch) -> Result<()> {
+    fn wait(&mut self, step: &Step, control: Option<Control>, batch: &Batch) -> Result<()> {
+        let first = self.first_pc.is_none();
         let force = self.begin(step.pc)?;
+        let extra = batch.extra_of(step);
+        let own_mode = self.coming.mode;
         let mut group = std::mem::take(&mut self.waiting);
+        group.reset();
         (group.pc, group.encoding, group.length) = (step.pc, step.encoding, step.length);
         (group.attempted, group.taken) = (step.outcome == Outcome::Attempted, step.taken);
-        (group.target, group.event_target) = (target, None);
+        group.control = control.filter(|_| !group.attempted);
+        group.placeholder = extra.is_some_and(|extra| extra.placeholder);
+        group.target = extra.and_then(|extra| extra.target);
+        // The only mode of the first group, or of one with a FORCE_PC, is that of its instruction.
+        group.takes_mode =
+            group.control == Some(Control::TrapReturn) && (own_mode || !first && force.is_none());
         self.front(force, &mut group.front);
         self.body(step, batch, &mut group.body);
-        move_to(&mut group.events, &mut self.coming.events);
-        self.end(step, batch.extra_of(step), batch, &mut group.end);
+        self.events(&mut group.events);
+        self.end(step, extra, batch, &mut group.end);
         self.waiting = group;
         self.waits = true;
         Ok(())
@@ -207,6 +241,13 @@ impl Lower {
             Record::ForcePc { pc }.write(out, &self.layout);
         }
         move_to(out, &mut self.coming.front);
+    }
+
+    /// Writes the modes.
+    #[inline]
+    fn events(&mut self, out: &mut Vec<u8>) {
+        move_to(out, &mut self.coming.events);
+        self.coming.mode = false;
     }
 
     /// Writes registers, walks, memory and bus.
@@ -255,26 +296,38 @@ impl Lower {
         if !std::mem::take(&mut self.waits) {
             return Ok(());
         }
+        let (isa, layout) = (self.isa, self.layout);
         let group = &mut self.waiting;
         let after = next_in_memory(group.pc, group.length);
-        if group.target.is_none()
-            && group.events.is_empty()
-            && !group.attempted
-            && let Some(control) = jump(self.isa, group.encoding)
-        {
+        let mut remark = None;
+        if let (Some(control), None) = (group.control, group.target) {
             // A jump to the next instruction is taken too; a branch only if the flow shows it.
-            let taken = group.taken.unwrap_or(control != Control::Branch || next != after);
-            if taken && next.is_some() {
-                group.target = next;
-                self.counts.targets += 1;
+            let shown = next.map(|next| Some(next) != after);
+            let taken = if control == Control::Branch { group.taken.or(shown) } else { Some(true) };
+            let encoded = group.pc.and_then(|pc| flow(isa, pc, group.encoding).target);
+            match taken {
+                Some(true) => group.target = encoded.or(next),
+                Some(false) => {}
+                None => remark = Some(Remark::OutcomeUnknown),
             }
+            self.counts.targets += u64::from(group.target.is_some());
+        }
+        // A no-op whose fetch failed is taken for a placeholder, and an attempt without a trap for a retirement.
+        let seems = group.fetch_fault && group.encoding == nop(isa);
+        if group.placeholder != seems {
+            remark = Some(if seems { Remark::Attempted } else { Remark::Placeholder });
+        } else if group.attempted && !group.trapped && !never_retires(isa, group.encoding) {
+            remark = Some(Remark::Attempted);
         }
         self.expected = group.event_target.or(group.target).or(after);
         let mut out = self.begin_group()?;
         let group = &mut self.waiting;
         move_to(&mut out, &mut group.front);
+        if let Some(remark) = remark {
+            remark.write(&mut out, &layout);
+        }
         if let Some(pc) = group.target {
-            Record::InstPcTarget { pc }.write(&mut out, &self.layout);
+            Record::InstPcTarget { pc }.write(&mut out, &layout);
         }
         for part in [&mut group.body, &mut group.events, &mut group.end] {
             move_to(&mut out, part);
@@ -336,24 +389,35 @@ impl Lower {
             EventKind::Time(_) => self.losses.add(Fate::Dropped, "times", 1),
             EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
                 self.losses.add(Fate::Kept, "notes", 1);
-                self.comment(batch.bytes_of(mark.text));
+                let text = batch.bytes_of(mark.text);
+                let out = &mut self.coming.front;
+                match Remark::is_ambiguous(text) {
+                    true => Remark::Note(text).write(out, &self.layout),
+                    false => Record::Comment { text: Text32(text) }.write(out, &self.layout),
+                }
             }
             EventKind::Mark(_) => self.losses.add(Fate::Dropped, "marks", 1),
             EventKind::Gap(_) => {
-                // STF has no record for a gap, so a comment marks it.
-                let mut line = String::from("gap: ");
-                batch.event_fields(event, &mut |name, value| line += &format!("{name}={value} "));
-                self.comment(line.trim_end().as_bytes());
-                self.losses.add(Fate::Derived, "gaps (as comments)", 1);
+                // What follows says nothing about the instruction before.
+                self.complete(None)?;
+                self.expected = None;
+                let mut fields = String::new();
+                batch.event_fields(event, &mut |name, value| fields += &format!("{name}={value} "));
+                Remark::Gap(fields.trim_end()).write(&mut self.coming.front, &self.layout);
+                self.losses.add(Fate::Kept, "gaps", 1);
             }
             EventKind::Foreign(item) if item.format == ID && item.code == RESERVE_END.into() => {}
             EventKind::Foreign(_) => self.losses.add(Fate::Dropped, "items of other formats", 1),
         }
         Ok(())
     }
+}
 
-    fn comment(&mut self, text: &[u8]) {
-        Record::Comment { text: Text32(text) }.write(&mut self.coming.front, &self.layout);
+impl Waiting {
+    /// Forgets the group, keeps the memory.
+    fn reset(&mut self) {
+        let Waiting { front, body, events, end, .. } = std::mem::take(self);
+        *self = Waiting { front, body, events, end, ..Waiting::default() };
     }
 }
 
@@ -371,14 +435,14 @@ fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
     }
 }
 
-/// Control flow of a jump or branch. A return from a trap needs no target: its event has it.
+/// Control flow of a jump, a branch or a return from a trap.
 #[inline]
 fn jump(isa: Isa, encoding: u32) -> Option<Control> {
     if matches!(isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
         return None;
     }
-    let control = trackway_isa::flow(isa, 0, encoding).control;
-    (control.is_transfer() && control != Control::TrapReturn).then_some(control)
+    let control = flow(isa, 0, encoding).control;
+    control.is_transfer().then_some(control)
 }
 
 impl Sink for Lower {
@@ -396,7 +460,7 @@ impl Sink for Lower {
     fn finish(&mut self) -> Result<Account> {
         self.complete(None)?;
         self.write_early()?;
-        let Coming { front: mut rest, mut registers, mut walks, mut bus, mut events } =
+        let Coming { front: mut rest, mut registers, mut walks, mut bus, mut events, .. } =
             std::mem::take(&mut self.coming);
         for part in [&mut registers, &mut walks, &mut bus, &mut events] {
             rest.append(part);
@@ -413,14 +477,5 @@ impl Sink for Lower {
         self.losses.add(Fate::Kept, "memory accesses", accesses);
         self.losses.add(Fate::Derived, "branch targets", targets);
         Ok(std::mem::take(&mut self.losses).into())
-    }
-}
-
-/// A no-op of the instruction set.
-fn nop(isa: Isa) -> u32 {
-    match isa {
-        Isa::A64 => 0xd503_201f,
-        Isa::A32 => 0xe320_f000,
-        _ => 0x13,
     }
 }

@@ -14,12 +14,24 @@ use crate::check;
 use crate::config::{Config, Container, ID, WriteConfig};
 use crate::container::{PLAIN_MAGIC, Parts, ZSTF_MAGIC};
 use crate::copy::{self, Copied};
+use crate::fields::Layout;
 use crate::header::Header;
+use crate::hw_threads::HwThreads;
 use crate::lift::{Decoder, Lift};
 use crate::lower::Lower;
 use crate::read::{Decompressed, Records};
 use crate::rules::RULES;
 use crate::text::Text;
+
+/// Traces up to this size are searched for hardware threads although they declare none.
+const ALWAYS_SEARCHED: u64 = 1 << 20;
+
+fn shared(input: &Input) -> Option<SharedBytes> {
+    match input {
+        Input::Whole(bytes) => Some(SharedBytes::clone(bytes)),
+        Input::Stream(_) => None,
+    }
+}
 
 /// STF as a format of the front door.
 #[derive(Clone, Copy, Debug)]
@@ -81,19 +93,29 @@ impl Format for Stf {
     }
 
     fn open(&self, opening: Opening) -> trackway_format::Result<Box<dyn Opened>> {
-        let Opening { file, settings, threads, force, cancel, .. } = opening;
+        let Opening { file, settings, threads, force, cancel, source, .. } = opening;
         let config = settings.of_format(self)?;
-        let whole = match &file.input {
-            Input::Whole(bytes) => Some(SharedBytes::clone(bytes)),
-            Input::Stream(_) => None,
-        };
-        let trace = Trace::open(file.input, config, force)?;
-        let meta = trace.header.meta();
+        let mut trace = Trace::open(file.input, config, force)?;
+        if let Some(name) = &source {
+            trace.choose(name).map_err(Error::Config)?;
+        }
+        let (meta, threads_kept, whole) = (trace.meta(), trace.hw_threads.clone(), trace.whole.clone());
         let mut facts = vec![("container", trace.container.as_str().to_string())];
         if let Some(per_chunk) = trace.per_chunk() {
             facts.push(("chunks", format!("{} of {per_chunk} instructions", trace.chunks())));
         }
-        Ok(Box::new(OpenedStf { trace: Some(trace), whole, config, force, threads, cancel, meta, facts }))
+        let trace = Some(trace);
+        Ok(Box::new(OpenedStf {
+            trace,
+            whole,
+            hw_threads: threads_kept,
+            config,
+            force,
+            threads,
+            cancel,
+            meta,
+            facts,
+        }))
     }
 
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> trackway_format::Result<Box<dyn Sink>> {
@@ -132,6 +154,7 @@ struct OpenedStf {
     trace: Option<Trace>,
     /// The bytes to open it again from, unless the input is a stream.
     whole: Option<SharedBytes>,
+    hw_threads: HwThreads,
     config: Config,
     force: bool,
     threads: usize,
@@ -145,7 +168,8 @@ impl OpenedStf {
         match (self.trace.take(), &self.whole) {
             (Some(trace), _) => Ok(trace),
             (None, Some(bytes)) => {
-                Ok(Trace::open(Input::Whole(SharedBytes::clone(bytes)), self.config, self.force)?)
+                let input = Input::Whole(SharedBytes::clone(bytes));
+                Ok(Trace::open_with(input, self.config, self.force, Some(self.hw_threads.clone()))?)
             }
             (None, None) => Err(Error::ReadOnce),
         }
@@ -202,7 +226,6 @@ impl Opened for OpenedStf {
 /// }
 /// # Ok::<(), trackway_core::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct Trace {
     /// The header record group.
     pub header: Header,
@@ -210,14 +233,74 @@ pub struct Trace {
     pub container: Container,
     parts: Parts,
     config: Config,
+    /// The bytes to open it again from, unless the input is a stream.
+    whole: Option<SharedBytes>,
+    hw_threads: HwThreads,
+}
+
+impl std::fmt::Debug for Trace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Trace({:?}, {:?}, {:?})", self.header, self.parts, self.hw_threads)
+    }
 }
 
 impl Trace {
     /// Opens a trace and reads its header; `force` accepts unsupported versions.
     pub fn open(input: Input, config: Config, force: bool) -> Result<Self> {
+        Self::open_with(input, config, force, None)
+    }
+
+    /// As [`open`](Trace::open), with the hardware threads that are already known.
+    fn open_with(input: Input, config: Config, force: bool, known: Option<HwThreads>) -> Result<Self> {
+        let mut whole = shared(&input);
         let mut parts = Parts::open(input)?;
         let header = Header::read(&mut parts, force)?;
-        Ok(Trace { header, container: parts.container, parts, config })
+        // Each hardware thread is read on its own, so that a stream with several has to be kept.
+        if whole.is_none() && header.declares_hw_threads() {
+            let input = Input::Whole(Input::Stream(Box::new(Decompressed::new(parts))).read_whole()?);
+            whole = shared(&input);
+            parts = Parts::open(input)?;
+        }
+        let mut trace = Trace {
+            container: parts.container,
+            header,
+            parts,
+            config,
+            whole,
+            hw_threads: HwThreads::default(),
+        };
+        trace.hw_threads = match known {
+            Some(known) => known,
+            None => trace.find_hw_threads()?,
+        };
+        Ok(trace)
+    }
+
+    /// The hardware threads of the trace, where it may have several.
+    fn find_hw_threads(&self) -> Result<HwThreads> {
+        let small = self.parts.total().is_some_and(|total| total <= ALWAYS_SEARCHED);
+        match &self.whole {
+            Some(bytes) if small || self.header.may_have_hw_threads() => {
+                let parts = Parts::open(Input::Whole(SharedBytes::clone(bytes)))?;
+                Ok(HwThreads::find(Records::new(parts, self.layout()), &self.header, self.config))
+            }
+            _ => Ok(HwThreads::default()),
+        }
+    }
+
+    /// Keeps one source, by name; the error has the names.
+    pub fn choose(&mut self, name: &str) -> std::result::Result<(), String> {
+        self.hw_threads.choose(name)
+    }
+
+    /// Facts about the trace, with its sources.
+    pub fn meta(&self) -> Meta {
+        Meta { sources: self.hw_threads.names(), ..self.header.meta() }
+    }
+
+    /// Field widths of the first records.
+    fn layout(&self) -> Layout {
+        if self.header.lost { self.header.layout } else { Layout::default() }
     }
 
     /// Instructions per chunk, if the file has chunks.
@@ -232,8 +315,20 @@ impl Trace {
 
     /// The trace as events; analyses run on `threads` threads.
     pub fn events(self, threads: usize) -> Lift {
-        let meta = self.header.meta();
-        Stream::new(meta, vec![Decoder::new(self.header, self.parts, self.config)], threads)
+        let meta = self.meta();
+        let (first, wanted) = (self.hw_threads.first, self.hw_threads.wanted.clone());
+        let Some((&own, others)) = wanted.split_first() else {
+            return Stream::new(meta, vec![Decoder::new(&self.header, self.parts, self.config)], threads);
+        };
+        let decoder = |parts| Decoder::new(&self.header, parts, self.config);
+        let mut decoders = vec![decoder(self.parts).only(own, first, true)];
+        // Opened before, and in memory.
+        let again = |bytes: &SharedBytes| Parts::open(Input::Whole(SharedBytes::clone(bytes))).ok();
+        for &other in others {
+            let parts = self.whole.as_ref().and_then(again);
+            decoders.extend(parts.map(|parts| decoder(parts).only(other, first, false)));
+        }
+        Stream::new(meta, decoders, threads)
     }
 
     /// The decompressed records, without the container.
@@ -249,7 +344,8 @@ impl Trace {
 
     /// The records.
     pub fn records(self) -> Records {
-        Records::new(self.parts)
+        let layout = self.layout();
+        Records::new(self.parts, layout)
     }
 
     /// Checks all records against [`RULES`] and reports each violation; returns the number of records. After damage

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use trackway_core::{Bytes, Error, ErrorKind, Feed, Result};
 
-use crate::container::{Part, Parts};
+use crate::container::{Doubt, Part, Parts};
 use crate::fields::Layout;
 use crate::record::{Fault, Record, describe, read_common};
 
@@ -145,8 +145,8 @@ pub struct Records {
 }
 
 impl Records {
-    pub(crate) fn new(parts: Parts) -> Self {
-        Records { parts, part: None, layout: Layout::default() }
+    pub(crate) fn new(parts: Parts, layout: Layout) -> Self {
+        Records { parts, part: None, layout }
     }
 
     /// Instructions per chunk that the file declares, if it has chunks.
@@ -191,21 +191,30 @@ impl Records {
         Ok(self.part.as_ref().map(|part| part.start_pc))
     }
 
+    /// Contradictions of the index that were found so far.
+    pub(crate) fn doubts(&self) -> &[Doubt] {
+        self.parts.doubts()
+    }
+
     /// Passes the records of the current part to `visitor`, to its end or until it breaks.
     pub(crate) fn scan_part(&mut self, visitor: &mut impl Visit) -> Result<Scan> {
         let Some(part) = &mut self.part else { return Ok(Scan::Ended) };
-        let scanned = scan(&mut part.feed, part.base, &mut self.layout, visitor)?;
-        if scanned == Scan::Ended {
-            let finished = part.finish();
+        let scanned = scan(&mut part.feed, part.base, &mut self.layout, visitor);
+        if scanned != Ok(Scan::Stopped) {
+            part.end(scanned.err())?;
+            self.parts.end_part(part, true);
             self.part = None;
-            finished?;
         }
-        Ok(scanned)
+        scanned
     }
 
     /// Leaves the current part after an error; returns the unread bytes of it if another part follows.
     pub fn skip_part(&mut self) -> Option<u64> {
-        let left = self.part.take().map_or(0, |part| part.left());
+        let part = self.part.take();
+        if let Some(part) = &part {
+            self.parts.end_part(part, false);
+        }
+        let left = part.map_or(0, |part| part.left());
         (!self.parts.is_done()).then_some(left)
     }
 }
@@ -234,6 +243,7 @@ impl std::io::Read for Decompressed {
                 continue;
             };
             if part.feed.bytes().is_empty() && !part.feed.more().map_err(damaged)? {
+                part.end(None).map_err(damaged)?;
                 self.part = None;
                 continue;
             }

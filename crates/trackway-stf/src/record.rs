@@ -336,7 +336,7 @@ impl Layout {
     #[inline]
     pub fn note(&mut self, record: &Record<'_>) {
         match *record {
-            Record::TraceInfoFeature { features } => self.event64 = features & features::EVENT64 != 0,
+            Record::TraceInfoFeature { features } => self.event64 |= features & features::EVENT64 != 0,
             Record::VlenConfig { bits } => self.vector_words = bits.div_ceil(64).min(u16::MAX.into()) as u16,
             Record::ProtocolId { protocol } => self.protocol = protocol,
             _ => {}

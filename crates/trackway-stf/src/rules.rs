@@ -152,6 +152,8 @@ trackway_core::rules! { "stf";
     // The container.
     /// The index has the address of a chunk's first instruction.
     CHUNK_PC = "chunk-pc": Error, "ZSTF", old "ZSTF-chunk-pc";
+    /// The index agrees with the file: offsets, sizes, number of chunks.
+    CHUNK_INDEX = "chunk-index": Error, "ZSTF";
     /// Every chunk but the last has the declared number of instructions.
     CHUNK_MARKERS = "chunk-markers": Error, "ZSTF", old "ZSTF-chunk-markers";
 }

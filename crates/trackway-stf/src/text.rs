@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use trackway_core::{Item, Items, Result};
+use trackway_isa::riscv::csr_name;
 
 use crate::config::{BusMaster, Config};
 use crate::fields::Register;
@@ -52,6 +53,9 @@ pub fn show(record: &Record<'_>, config: &Config, out: &mut String) {
         Record::Comment { text } => write!(out, "{}", line(text.0)),
         Record::Isa { isa } => write!(out, "{}", values::isa_name(isa)),
         Record::InstIem { mode } => write!(out, "{}", values::iem_name(mode)),
+        Record::TraceInfo { generator: values::UNLISTED, major, minor, patch, text } => {
+            write!(out, "{} {major}.{minor}.{patch}", line(text.0))
+        }
         Record::TraceInfo { generator, major, minor, patch, text } => {
             write!(out, "{} {major}.{minor}.{patch} {}", values::generator(generator), line(text.0))
         }
@@ -123,7 +127,10 @@ fn show_register(register: &Register<'_>, out: &mut String) -> std::fmt::Result 
     };
     match (register.class(), register.number) {
         (reg_class::INTEGER, REG_PC) => write!(out, "{role} pc ")?,
-        (reg_class::CSR, number) => write!(out, "{role} csr{number:#x} ")?,
+        (reg_class::CSR, number) => match csr_name(number) {
+            Some(name) => write!(out, "{role} {name} ")?,
+            None => write!(out, "{role} csr{number:#x} ")?,
+        },
         (_, number) => write!(out, "{role} {class}{number} ")?,
     }
     // Most significant byte first, as numbers are written.
@@ -138,9 +145,17 @@ fn access_name(access: u8) -> &'static str {
     }
 }
 
-/// Text with its line breaks replaced, so that an item stays on one line.
+/// Text for a terminal: line breaks are blanks, other control characters are escaped.
 fn line(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace(['\n', '\r'], " ")
+    let mut line = String::with_capacity(bytes.len());
+    for letter in String::from_utf8_lossy(bytes).chars() {
+        match letter {
+            '\n' | '\r' => line.push(' '),
+            letter if letter.is_control() => line.extend(letter.escape_default()),
+            letter => line.push(letter),
+        }
+    }
+    line
 }
 
 fn hex(bytes: &[u8], out: &mut String) {

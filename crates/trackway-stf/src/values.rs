@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use trackway_core::Producer;
+
 /// Bits of TRACE_INFO_FEATURE.
 pub mod features {
     /// Bit 0: physical addresses.
@@ -20,6 +22,10 @@ pub mod features {
     pub const REGISTER_STATE: u64 = 1 << 13;
     /// Bit 14: micro-ops.
     pub const MICROOP: u64 = 1 << 14;
+    /// Bit 15: several hardware threads.
+    pub const MULTI_THREAD: u64 = 1 << 15;
+    /// Bit 16: several cores.
+    pub const MULTI_CORE: u64 = 1 << 16;
     /// Bit 18: vector registers.
     pub const VECTOR: u64 = 1 << 18;
     /// Bit 19: EVENT ids have 64 bits.
@@ -69,31 +75,73 @@ fn named(names: &[(u64, &'static str)], number: u64) -> Cow<'static, str> {
     }
 }
 
-/// Trackway's generator number, from the unassigned range.
-pub const TRACKWAY: u8 = 0x54;
+/// The end of stf_lib's list, which names no tool: the text of TRACE_INFO does, and so for Trackway.
+pub const UNLISTED: u8 = 0xff;
+
+/// The number that Trackway 0.1 had. It is not in stf_lib's list, and its viewers abort on it.
+const TRACKWAY_0_1: u8 = 0x54;
+
+/// Generators by number.
+const GENERATORS: &[(u64, &str)] = &[
+    (0, "Reserved"),
+    (1, "QEMU"),
+    (2, "Android Emulator"),
+    (3, "gem5"),
+    (4, "PTE_GEN"),
+    (5, "Imperas"),
+    (6, "Spike"),
+    (7, "stf_extract"),
+    (8, "stf_merge"),
+    (9, "stf_filter_evt"),
+    (10, "Athena"),
+    (11, "stf_morph"),
+    (12, "Dromajo"),
+    (13, "Pegasus"),
+    (14, "stf_transaction_extract"),
+    (0x40, "example tool"),
+];
 
 /// Name of a generator.
 pub fn generator(number: u8) -> Cow<'static, str> {
-    const NAMES: &[(u64, &str)] = &[
-        (0, "Reserved"),
-        (1, "QEMU"),
-        (2, "Android Emulator"),
-        (3, "gem5"),
-        (4, "PTE_GEN"),
-        (5, "Imperas"),
-        (6, "Spike"),
-        (7, "stf_extract"),
-        (8, "stf_merge"),
-        (9, "stf_filter_evt"),
-        (10, "Athena"),
-        (11, "stf_morph"),
-        (12, "Dromajo"),
-        (13, "Pegasus"),
-        (14, "stf_transaction_extract"),
-        (0x40, "example tool"),
-        (TRACKWAY as u64, "Trackway"),
-    ];
-    named(NAMES, number.into())
+    match number {
+        UNLISTED => Cow::Borrowed("Unlisted"),
+        TRACKWAY_0_1 => Cow::Borrowed("Trackway"),
+        _ => named(GENERATORS, number.into()),
+    }
+}
+
+/// Is the generator in stf_lib's list?
+pub fn is_listed(number: u8) -> bool {
+    number == UNLISTED || number != 0 && GENERATORS.iter().any(|entry| entry.0 == number.into())
+}
+
+/// The tool of a TRACE_INFO. The text of an unlisted one is `NAME`, or `NAME; VERSION; COMMENT`.
+pub fn producer(number: u8, [major, minor, patch]: [u8; 3], text: &str) -> Producer {
+    let version = format!("{major}.{minor}.{patch}");
+    if number != UNLISTED || text.is_empty() {
+        let (name, comment) = (generator(number).into_owned(), text.into());
+        return Producer { name, version, comment };
+    }
+    let mut fields = text.splitn(3, "; ");
+    let mut field = || fields.next().map(str::to_string);
+    let name = field().unwrap_or_default();
+    Producer { name, version: field().unwrap_or(version), comment: field().unwrap_or_default() }
+}
+
+/// The inverse of [`producer`]: number, version and text of the TRACE_INFO of a tool.
+pub fn trace_info(producer: &Producer) -> (u8, [u8; 3], String) {
+    let Producer { name, version, comment } = producer;
+    let mut numbers = version.split('.').map(|part| part.parse().ok());
+    let numbers: [Option<u8>; 3] = std::array::from_fn(|_| numbers.next().flatten());
+    let plain = numbers.map(|n| n.unwrap_or(0));
+    let exact = *version == plain.map(|n| n.to_string()).join(".");
+    let listed = GENERATORS.iter().find(|entry| entry.1 == name).map(|entry| entry.0 as u8);
+    let hex = name.strip_prefix("0x").and_then(|digits| u8::from_str_radix(digits, 16).ok());
+    match listed.or(hex).filter(|_| exact) {
+        Some(number) => (number, plain, comment.clone()),
+        None if exact && comment.is_empty() => (UNLISTED, plain, name.clone()),
+        None => (UNLISTED, plain, format!("{name}; {version}; {comment}")),
+    }
 }
 
 /// ISA numbers (STF ISARecord).

@@ -16,9 +16,8 @@ const PLAIN_BLOCK: usize = 1 << 18;
 
 /// Writes a trace: the header, groups that end with a marker record, then the remaining records.
 ///
-/// A ZSTF file has a valid index after every chunk, so that a killed writer leaves a readable file. Records after
-/// the last instruction go into the last chunk.
-#[derive(Debug)]
+/// A ZSTF file gets an index when the number of chunks has doubled, and at the end; chunks are readable without one.
+/// Records after the last instruction go into the last chunk.
 pub struct Writer {
     out: Output,
     config: WriteConfig,
@@ -36,6 +35,16 @@ pub struct Writer {
     index: Vec<[u64; 3]>,
     /// Offset of the next chunk in the file.
     at: u64,
+    /// Chunks in the index of the file; 0 while it has none.
+    indexed: usize,
+    /// Reused from chunk to chunk, one per thread.
+    compressors: Vec<zstd::bulk::Compressor<'static>>,
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Writer({:?}, {} chunks)", self.config, self.index.len())
+    }
 }
 
 impl Writer {
@@ -68,6 +77,8 @@ impl Writer {
             sealed: Vec::new(),
             index: Vec::new(),
             at: HEADER,
+            indexed: 0,
+            compressors: Vec::new(),
         })
     }
 
@@ -113,6 +124,7 @@ impl Writer {
         if self.config.container == Container::Zstf {
             self.seal()?;
             self.write_sealed()?;
+            self.write_index()?;
         } else {
             self.write_plain()?;
         }
@@ -142,12 +154,21 @@ impl Writer {
     fn write_sealed(&mut self) -> Result<()> {
         let level = self.config.level.unwrap_or(LEVEL);
         let sealed = std::mem::take(&mut self.sealed);
+        while self.compressors.len() < sealed.len() {
+            let mut compressor = zstd::bulk::Compressor::new(level)?;
+            // Without a checksum damage can go unnoticed.
+            compressor.include_checksum(true)?;
+            self.compressors.push(compressor);
+        }
+        let mut compressors = self.compressors.iter_mut();
         let frames: Vec<std::io::Result<Vec<u8>>> = match &sealed[..] {
-            [] => return Ok(()),
-            [(_, raw)] => vec![frame(raw, level)],
+            [(_, raw)] => compressors.next().map(|compressor| compressor.compress(raw)).into_iter().collect(),
             several => std::thread::scope(|scope| {
-                let threads: Vec<_> =
-                    several.iter().map(|(_, raw)| scope.spawn(move || frame(raw, level))).collect();
+                let threads: Vec<_> = several
+                    .iter()
+                    .zip(compressors)
+                    .map(|((_, raw), compressor)| scope.spawn(move || compressor.compress(raw)))
+                    .collect();
                 let lost = || Err(std::io::Error::from(std::io::ErrorKind::Other));
                 threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
             }),
@@ -162,24 +183,36 @@ impl Writer {
         Ok(())
     }
 
-    /// Overwrites the index with a frame and a new index after it, then sets the header's index offset.
+    /// Writes a frame over the index, if there is one, and a new index when the number of chunks has doubled.
     fn write_chunk(&mut self, start_pc: u64, size: u64, frame: &[u8]) -> Result<()> {
         self.index.push([self.at, start_pc, size]);
         let Output::File(file) = &mut self.out else { return Ok(()) };
-        // No index is valid while it is being overwritten.
-        set_index_offset(file, 0)?;
-        let index_at = self.at + frame.len() as u64;
+        if std::mem::take(&mut self.indexed) > 0 {
+            // No index is valid while it is being overwritten.
+            set_index_offset(file, 0)?;
+        }
+        file.seek(SeekFrom::Start(self.at))?;
+        file.write_all(frame)?;
+        self.at += frame.len() as u64;
+        if self.index.len().is_power_of_two() { self.write_index() } else { Ok(()) }
+    }
+
+    /// Writes the index after the last chunk, then sets the header's index offset.
+    fn write_index(&mut self) -> Result<()> {
+        let Output::File(file) = &mut self.out else { return Ok(()) };
+        if self.indexed == self.index.len() {
+            return Ok(());
+        }
         let mut tail = Vec::with_capacity(8 + 24 * self.index.len());
         tail.extend_from_slice(&(self.index.len() as u64).to_le_bytes());
         for word in self.index.as_flattened() {
             tail.extend_from_slice(&word.to_le_bytes());
         }
         file.seek(SeekFrom::Start(self.at))?;
-        file.write_all(frame)?;
         file.write_all(&tail)?;
-        set_index_offset(file, index_at)?;
+        set_index_offset(file, self.at)?;
         file.flush()?;
-        self.at = index_at;
+        self.indexed = self.index.len();
         Ok(())
     }
 }
@@ -188,11 +221,4 @@ impl Writer {
 fn set_index_offset(file: &mut (impl Write + Seek), index_at: u64) -> Result<()> {
     file.seek(SeekFrom::Start(12))?;
     Ok(file.write_all(&index_at.to_le_bytes())?)
-}
-
-/// One frame with a checksum, without which damage can go unnoticed.
-fn frame(raw: &[u8], level: i32) -> std::io::Result<Vec<u8>> {
-    let mut compressor = zstd::bulk::Compressor::new(level)?;
-    compressor.include_checksum(true)?;
-    compressor.compress(raw)
 }

@@ -342,7 +342,7 @@ fn damage_costs_its_chunk_only() {
     file[entry(5) + 8] ^= 2;
     let mut found = Vec::new();
     let checked = common::open(&file).unwrap().check(&mut |finding| found.push(finding.rule.name));
-    assert_eq!(checked.unwrap_err().kind, ErrorKind::Compression);
+    assert_eq!(checked.unwrap_err().kind, ErrorKind::Chunk { number: 2, at: chunk as u64 });
     found.retain(|rule: &&str| rule.starts_with("stf.chunk-"));
     assert_eq!(found, ["stf.chunk-pc"]);
 }

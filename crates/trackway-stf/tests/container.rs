@@ -139,7 +139,10 @@ fn a_killed_writer_leaves_a_readable_file() {
         if left.len() > 20 {
             // As if the process were killed now.
             let now = lines(&left, 1);
-            assert!(!now.iter().any(|line| line.starts_with("error")), "{now:?}");
+            // Without an index, which is written when the number of chunks has doubled, that is said last.
+            let errors: Vec<_> = now.iter().filter(|line| line.starts_with("error")).collect();
+            assert!(errors.iter().all(|line| line.contains("index offset: missing")), "{errors:?}");
+            assert_eq!(errors.is_empty(), (left[12..20] != [0; 8]), "{errors:?}");
             let steps = now.iter().filter(|line| line.contains(" step ")).count();
             assert_eq!(steps % 10, 0);
             assert!(steps >= seen);
@@ -151,45 +154,165 @@ fn a_killed_writer_leaves_a_readable_file() {
     assert_eq!(lines(&file.bytes(), 1).len(), lines(&whole, 1).len());
 }
 
+/// Events of the same bytes from a pipe.
+fn piped(file: &[u8]) -> Vec<String> {
+    let stream = Input::Stream(Box::new(std::io::Cursor::new(file.to_vec())));
+    match Trace::open(stream, Config::default(), false) {
+        Ok(trace) => filled(&mut trace.events(1)),
+        Err(error) => vec![format!("error {error}")],
+    }
+}
+
+/// The index is a hint: whatever it says, file and pipe have the same events, and `check` has a finding.
 #[test]
-fn an_unusable_index_does_not_lose_the_records() {
+fn a_wrong_index_changes_no_event() {
     let bytes = busy_trace(100);
     let packed = rewrite(&bytes, zstf(10, 1));
     let (at, entries) = index(&packed);
     let wanted = lines(&packed, 1);
-    type Damage = Box<dyn Fn(&mut Vec<u8>)>;
-    let damages: Vec<(&str, Damage)> = vec![
-        ("index offset", Box::new(|file| put(file, 12, 0))),
-        ("index offset", Box::new(|file| put(file, 12, u64::MAX))),
-        ("index offset", Box::new(|file| put(file, 12, 3))),
-        ("chunk count", Box::new(move |file| put(file, at, 1 << 40))),
-        ("chunk count", Box::new(move |file| put(file, at, u64::MAX))),
-        ("chunk offset", Box::new(move |file| put(file, at + 8 + 24, 1 << 50))),
-        ("chunk offset", Box::new(move |file| put(file, at + 8 + 48, 0))),
-        ("uncompressed size", Box::new(move |file| put(file, at + 8 + 16, u64::MAX))),
+    let entry = |n: usize, field: usize| at + 8 + 24 * n + field;
+    let mut damages = vec![
+        ("stf.chunk-index", 12, u64::MAX),
+        ("stf.chunk-index", 12, 3),
+        ("stf.chunk-index", at, 1 << 40),
+        ("stf.chunk-index", at, 9),
+        ("stf.chunk-index", at, u64::MAX),
+        ("stf.chunk-index", entry(1, 0), 1 << 50),
+        ("stf.chunk-index", entry(2, 0), 0),
+        ("stf.chunk-index", entry(0, 16), u64::MAX),
     ];
-    for (field, damage) in damages {
-        for jobs in [1, 2] {
-            let mut file = packed.clone();
-            damage(&mut file);
-            let found = lines(&file, jobs);
-            let error = found.iter().find(|line| line.starts_with("error")).expect("the damage is reported");
-            assert!(error.contains(field) && error.contains("[ZSTF]"), "{error}");
-            let events = |lines: &[String]| -> Vec<String> {
-                lines.iter().filter(|line| !line.starts_with("error")).cloned().collect()
-            };
-            assert!(events(&found) == events(&wanted), "{field}: every record is still delivered");
+    for n in 1..entries.len() {
+        for bit in [0, 1, 5, 63] {
+            damages.push(("stf.chunk-index", entry(n, 0), entries[n][0] ^ 1 << bit));
+            damages.push(("stf.chunk-pc", entry(n, 8), entries[n][1] ^ 1 << bit));
         }
     }
-    // A chunk of another length than the index says is read, then the error is returned.
     for size in [0, 1, entries[3][2] - 1, entries[3][2] + 1, 1 << 40] {
-        let mut file = packed.clone();
-        put(&mut file, at + 8 + 24 * 3 + 16, size);
-        let found = lines(&file, 1);
-        assert!(found.iter().any(|line| line.contains("ZSTF index.uncompressed size")), "{size}");
-        assert_eq!(found.iter().filter(|line| line.contains(" step ")).count(), 100, "{size}");
-        assert!(lines(&file, 3) == found);
+        damages.push(("stf.chunk-index", entry(3, 16), size));
     }
+    for (rule, place, value) in damages {
+        let mut file = packed.clone();
+        put(&mut file, place, value);
+        for jobs in [1, 2, 3] {
+            assert!(lines(&file, jobs) == wanted, "{rule} {place:#x} {value:#x}, {jobs} threads");
+        }
+        assert!(piped(&file) == wanted, "{rule} {place:#x} {value:#x}, pipe");
+        let mut found = Vec::new();
+        open(&file).unwrap().check(&mut |finding| found.push(finding.rule.name)).unwrap();
+        assert!(found.contains(&rule), "{rule} {place:#x} {value:#x}: {found:?}");
+        // Seeking asks the records too.
+        let mut source = open(&file).unwrap().events(1);
+        let first = source.seek(35).unwrap() as usize;
+        let steps = |lines: &[String]| {
+            let steps: Vec<_> = lines.iter().filter(|line| line.contains(" step ")).cloned().collect();
+            steps
+        };
+        let mut found = Vec::new();
+        let mut batch = Batch::default();
+        while source.fill(&mut batch).unwrap() {
+            for event in &batch.events {
+                let mut line = String::new();
+                batch.write_line(event, &mut line);
+                found.push(line);
+            }
+        }
+        assert!(steps(&found) == steps(&wanted)[first..], "{rule} {place:#x} {value:#x}, from {first}");
+    }
+    // A file whose index was never written, or that ends inside it, says so after the records.
+    for file in [with_word(&packed, 12, 0), packed[..at + 20].to_vec(), packed[..packed.len() - 1].to_vec()] {
+        for found in [lines(&file, 1), lines(&file, 3), piped(&file)] {
+            let (last, events) = found.split_last().unwrap();
+            assert!(last.starts_with("error") && last.contains("[ZSTF]"), "{last}");
+            assert!(events == wanted);
+        }
+    }
+}
+
+fn with_word(file: &[u8], at: usize, word: u64) -> Vec<u8> {
+    let mut file = file.to_vec();
+    put(&mut file, at, word);
+    file
+}
+
+/// Everything that decompresses before damage is delivered, and every other chunk; the error names the chunk and both
+/// places. A pipe continues at the next chunk.
+#[test]
+fn damage_costs_what_is_damaged() {
+    // Chunks of several blocks, so that some decompress before the damage.
+    let bytes = busy_trace(60_000);
+    let packed = rewrite(&bytes, zstf(20_000, 1));
+    let (_, entries) = index(&packed);
+    let wanted = lines(&packed, 1);
+    let steps = |lines: &[String]| -> Vec<String> {
+        lines.iter().filter(|line| line.contains(" step ")).cloned().collect()
+    };
+    for chunk in 0..entries.len() {
+        let [start, _, size] = entries[chunk];
+        let end = entries.get(chunk + 1).map_or(index(&packed).0 as u64, |next| next[0]);
+        let base: u64 = entries[..chunk].iter().map(|entry| entry[2]).sum();
+        let mut file = packed.clone();
+        // In the last third, away from the block headers.
+        let place = (start + 2 * (end - start) / 3) as usize;
+        file[place..place + 4].iter_mut().for_each(|byte| *byte ^= 0x5a);
+        let found = lines(&file, 1);
+        let errors: Vec<_> = found.iter().filter(|line| line.starts_with("error")).collect();
+        let [error] = errors[..] else { panic!("{errors:?}") };
+        assert!(error.contains(&format!("of chunk {chunk} is damaged at 0x")), "{error}");
+        let offset = u64::from_str_radix(error.split(['x', ':']).nth(1).unwrap(), 16).unwrap();
+        assert!((base + size / 3..=base + size).contains(&offset), "{error}");
+        let lost = steps(&wanted).len() - steps(&found).len();
+        assert!((1..14_000).contains(&lost), "chunk {chunk}: {lost} lost");
+        assert_eq!(steps(&found)[..5], steps(&wanted)[..5]);
+        assert_eq!(steps(&found).last() == steps(&wanted).last(), chunk + 1 < entries.len());
+        for jobs in [2, 3] {
+            assert!(lines(&file, jobs) == found, "chunk {chunk}, {jobs} threads");
+        }
+        // The pipe has no index, so that addresses after the gap are unknown until a jump.
+        let pcs = |lines: &[String]| steps(lines).len();
+        assert_eq!(pcs(&piped(&file)), pcs(&found), "chunk {chunk}, pipe");
+    }
+}
+
+/// A first chunk that cannot be read at all leaves the others.
+#[test]
+fn the_other_chunks_are_read_without_a_header() {
+    let packed = rewrite(&busy_trace(100), zstf(10, 1));
+    for place in [20, 21, 24, 26] {
+        let mut file = packed.clone();
+        file[place] ^= 0xff;
+        for found in [lines(&file, 1), lines(&file, 2), piped(&file)] {
+            let steps = found.iter().filter(|line| line.contains(" step ")).count();
+            assert!(steps >= 90, "{place}: {found:?}");
+            assert!(found[0].contains("of chunk 0 is damaged"), "{}", found[0]);
+        }
+    }
+}
+
+/// A chunk per instruction takes time and writes that grow with the chunks, not with their square.
+#[test]
+fn the_index_is_rewritten_when_it_has_doubled() {
+    #[derive(Clone, Default)]
+    struct Counting(Memory, std::sync::Arc<std::sync::atomic::AtomicUsize>);
+    impl std::io::Write for Counting {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.1.fetch_add(bytes.len(), std::sync::atomic::Ordering::Relaxed);
+            self.0.write(bytes)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    impl std::io::Seek for Counting {
+        fn seek(&mut self, to: std::io::SeekFrom) -> std::io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+    let plain_bytes = busy_trace(4000);
+    let file = Counting::default();
+    open(&plain_bytes).unwrap().copy_to(Output::File(Box::new(file.clone())), zstf(1, 1)).unwrap();
+    let (written, size) = (file.1.load(std::sync::atomic::Ordering::Relaxed), file.0.bytes().len());
+    assert!(written < 3 * size, "{written} bytes written for {size}");
+    assert!(lines(&file.0.bytes(), 1) == lines(&plain_bytes, 1));
 }
 
 #[test]
@@ -204,19 +327,20 @@ fn a_damaged_chunk_costs_that_chunk_only() {
     assert_eq!((count(&found, "error "), count(&found, " step ")), (1, 900));
     assert_eq!(count(&found, "gap reason=bad-input"), 1);
     assert!(lines(&file, 2) == found);
-    // A copy has a comment for the chunk and all others unchanged, and returns the error.
+    // A copy has the same gap and all other chunks unchanged, and returns the error.
     for config in [plain(), zstf(64, 2)] {
         let memory = Memory::default();
         let error = open(&file).unwrap().copy_to(memory.output(), config).unwrap_err();
         let before: u64 = entries[..4].iter().map(|entry| entry[2]).sum();
-        assert_eq!((error.kind, error.offset), (ErrorKind::Compression, before));
+        let kind = ErrorKind::Chunk { number: 4, at: entries[4][0] };
+        assert_eq!((error.kind, error.offset), (kind, before));
         let again = lines(&memory.bytes(), 1);
         let steps = |lines: &[String]| -> Vec<String> {
             let steps = lines.iter().filter(|line| line.contains(" step "));
             steps.map(|line| without_offset(line).to_string()).collect()
         };
         assert!(steps(&again) == steps(&found));
-        assert_eq!((count(&again, "error "), count(&again, "could%20not%20be%20read")), (0, 1));
+        assert_eq!((count(&again, "error "), count(&again, "gap reason=bad-input")), (0, 1));
     }
     // Damaged content: the checksum shows it.
     let mut file = packed;
@@ -262,8 +386,9 @@ fn every_truncation_and_every_corrupted_byte() {
             lines(&file[..cut], jobs);
         }
         for at in 0..file.len() {
-            // All values with one thread, a few with more.
-            let flips: Vec<u8> = if jobs == 1 { (1..=255).collect() } else { vec![0x01, 0x80, 0xff] };
+            // Every bit with one thread, a few with more.
+            let bits = (0..8).map(|bit| 1 << bit).chain([0xff, 0x55]);
+            let flips: Vec<u8> = if jobs == 1 { bits.collect() } else { vec![0x01, 0x80, 0xff] };
             for flip in flips {
                 let mut damaged = file.clone();
                 damaged[at] ^= flip;
@@ -364,8 +489,8 @@ fn an_error_without_a_later_chunk_ends_the_trace() {
         ("a chunk", with(&|bytes| bytes[frame(1)..][..4].fill(0)), 200, false),
         ("the last chunk", with(&|bytes| bytes[frame(2)..][..4].fill(0)), 200, true),
         ("size of a chunk", with(&|bytes| put(bytes, at + 8 + 24 + 16, 5)), 300, false),
-        ("size of the last chunk", with(&|bytes| put(bytes, at + 8 + 48 + 16, 5)), 300, true),
-        ("count of the index", with(&|bytes| put(bytes, at, 1 << 60)), 300, true),
+        ("size of the last chunk", with(&|bytes| put(bytes, at + 8 + 48 + 16, 5)), 300, false),
+        ("count of the index", with(&|bytes| put(bytes, at, 1 << 60)), 300, false),
         ("cut in the index", with(&|bytes| bytes.truncate(at + 20)), 300, true),
         ("cut in a chunk", with(&|bytes| bytes.truncate((frame(1) + frame(2)) / 2)), 100, true),
     ];

@@ -26,11 +26,15 @@ impl Observer for Lines {
 
 /// Events that `fill` delivers, errors where they come; the numbers of instructions must have no holes.
 pub fn filled(source: &mut dyn Source) -> Vec<String> {
-    let mut number = 0;
+    let (mut number, mut current) = (0, 0);
     let mut batch = Batch::default();
     steps(source, |source, lines| {
         let more = source.fill(&mut batch)?;
         if more {
+            // Every source counts its own.
+            if std::mem::replace(&mut current, batch.source) != batch.source {
+                number = 0;
+            }
             assert_eq!(batch.first_instruction, number, "instructions are numbered without holes");
             number += batch.instructions();
             lines.observe(&batch);

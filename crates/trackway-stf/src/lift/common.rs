@@ -1,9 +1,10 @@
 //! The loop over common groups, where lifting spends its time.
 
 use trackway_core::*;
+use trackway_isa::is_conditional;
 
 use super::Counts;
-use super::group::{Lifter, TrapsOn, mem_access};
+use super::group::{Lifter, may_never_retire, may_return, mem_access};
 use crate::fields::Layout;
 use crate::read::WINDOW;
 use crate::record::descriptor::*;
@@ -21,7 +22,7 @@ impl Lifter {
     ) -> (usize, Result<()>) {
         let mut at = 0;
         loop {
-            if self.next.is_some() && self.between_groups(batch) {
+            if self.next.is_some() && self.between_groups(batch) && self.is_wanted() {
                 let (rest, offset) = (&bytes[at..], start + at as u64);
                 batch.reserve_steps(Batch::FULL.saturating_sub(batch.events.len()));
                 at += match self.isa {
@@ -42,7 +43,7 @@ impl Lifter {
     }
 
     /// Lifts groups of the most common shapes: an opcode after at most one access or target. A window holds a
-    /// whole group, so each costs one length check and no state between its records. `RISCV` makes `TrapsOn` constant.
+    /// whole group, so each costs one length check and no state between its records. `RISCV` makes the tests of opcodes constant.
     #[inline(never)]
     fn lift_groups<const RISCV: bool>(
         &mut self,
@@ -53,7 +54,9 @@ impl Lifter {
         counts: &mut Counts,
     ) -> usize {
         let Some(mut pc) = self.next else { return 0 };
-        let traps_on = if RISCV { TrapsOn::new(Isa::Rv64) } else { self.traps_on };
+        let isa = if RISCV { Isa::Rv64 } else { self.isa };
+        // A branch without a target was not taken.
+        let outcome = |opcode| is_conditional(isa, opcode).then_some(false);
         let Batch { events, mem, extras, .. } = &mut *batch;
         let regs_start = self.accesses.regs_start;
         let before = (events.len(), mem.len(), extras.len());
@@ -71,7 +74,7 @@ impl Lifter {
                         }, else (Value::Unknown, len), INST_MEM_CONTENT);
                         read_common!(@arms window[len..], layout, |record, more| {
                             let (opcode, length) = opcode(record);
-                            if traps_on.may_cover(opcode, length) {
+                            if may_never_retire(isa, opcode, length) {
                                 break;
                             }
                             let accesses =
@@ -79,7 +82,7 @@ impl Lifter {
                             let mut access = MemAccess { data, ..mem_access(address, size, attributes, access) };
                             self.size(opcode, &mut access);
                             let offset = end - (rest.len() - len) as u64;
-                            let step = Step { accesses, ..Step::new(pc, opcode, length) };
+                            let step = Step { accesses, taken: outcome(opcode), ..Step::new(pc, opcode, length) };
                             if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
                                 break;
                             }
@@ -91,7 +94,7 @@ impl Lifter {
                     Record::InstPcTarget { pc: target } => {
                         read_common!(@arms window[len..], layout, |record, more| {
                             let (opcode, length) = opcode(record);
-                            if traps_on.may_cover(opcode, length) {
+                            if may_never_retire(isa, opcode, length) || may_return(isa, opcode) {
                                 break;
                             }
                             let extra = Batch::extra_at(extras.len());
@@ -107,11 +110,12 @@ impl Lifter {
                     }
                     _ => {
                         let (opcode, length) = opcode(record);
-                        if traps_on.may_cover(opcode, length) {
+                        if may_never_retire(isa, opcode, length) {
                             break;
                         }
                         let offset = end - rest.len() as u64;
-                        if !push_within_capacity(events, Event { offset, kind: EventKind::Step(Step::new(pc, opcode, length)) }) {
+                        let step = Step { taken: outcome(opcode), ..Step::new(pc, opcode, length) };
+                        if !push_within_capacity(events, Event { offset, kind: EventKind::Step(step) }) {
                             break;
                         }
                         pc = pc.wrapping_add(length.into());
@@ -138,7 +142,8 @@ impl Lifter {
             counts[usize::from(descriptor)] += n;
         }
         self.next = Some(pc);
-        self.accesses = batch.begin_accesses();
+        self.forced &= at == 0;
+        self.begin_group(batch);
         at
     }
 

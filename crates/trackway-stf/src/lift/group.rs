@@ -4,13 +4,16 @@
 //! instruction of a group with a fault or interrupt was attempted and did not retire.
 
 use trackway_core::*;
-use trackway_isa::Recent;
+use trackway_isa::{Control, Recent, is_conditional, never_retires};
 
-use crate::config::{Config, ID, ProcessId};
+use super::events::{Modes, is_fetch_fault, privilege, trap};
+use super::filter::Filter;
+use crate::config::{Config, ID};
 use crate::fields::{Data, EventId, Register};
 use crate::header::{Header, instruction_set};
 use crate::record::{Record, describe, descriptor};
-use crate::values::{MODE_CHANGE, REG_PC, access, isa, reg_class, reg_role};
+use crate::remark::{Ids, Remark, nop};
+use crate::values::{REG_PC, access, isa, reg_class, reg_role};
 
 /// Turns records into events. All state of lifting is here.
 #[derive(Clone, Debug)]
@@ -19,7 +22,6 @@ pub(crate) struct Lifter {
     /// ISA number; encoding modes are read against it.
     isa_number: u16,
     pub(super) isa: Isa,
-    pub(super) traps_on: TrapsOn,
     /// Access sizes in bytes by opcode and recorded size.
     pub(super) named_sizes: Recent<(u32, u64), u64, 64>,
     /// Address of the next instruction, if known.
@@ -34,14 +36,44 @@ pub(crate) struct Lifter {
     branch_target: Option<u64>,
     /// Traps of this group, with the offsets of their records.
     traps: Vec<(u64, Trap)>,
-    /// Context change that takes effect after the traps.
-    mode: Option<(u64, Context)>,
+    /// Context change before the instruction of this group, and its place among the events of the batch.
+    context: Option<(u64, usize, Context)>,
+    /// Mode changes of this group.
+    modes: Modes,
+    /// Remarks on this group.
+    remarks: Remarks,
+    /// First event of this group in the batch.
+    pub(super) first_event: usize,
+    /// The group is the first one, or has a FORCE_PC.
+    pub(super) forced: bool,
+    /// The words of PROCESS_ID_EXT, and the hardware thread.
+    ids: Ids,
+    pub(super) hw_thread: u32,
+    /// Keeps the groups of one hardware thread.
+    pub(super) filter: Option<Filter>,
     /// Micro-ops of this group.
     micro_ops: Vec<u8>,
     /// A bus access whose content records may still follow.
     bus: Option<(u64, Bus)>,
     /// Inside the header, whose records are not events.
     in_header: bool,
+}
+
+/// What remarks say about the instruction of a group.
+#[derive(Clone, Copy, Debug, Default)]
+struct Remarks {
+    attempted: bool,
+    placeholder: bool,
+    outcome_unknown: bool,
+    values_unknown: bool,
+}
+
+/// What a chunk inherits from the one before it. Chunks that are lifted on their own assume it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Inherited {
+    next: Option<u64>,
+    isa: Isa,
+    ids: Ids,
 }
 
 /// Upper bound on the records of a group; a stream that never completes one is damaged.
@@ -53,7 +85,6 @@ impl Lifter {
             config,
             isa_number: header.isa.unwrap_or(isa::RISCV),
             isa: header.instruction_set(),
-            traps_on: TrapsOn::new(header.instruction_set()),
             named_sizes: Recent::default(),
             next: header.pc,
             target: None,
@@ -61,24 +92,46 @@ impl Lifter {
             special: false,
             branch_target: None,
             traps: Vec::new(),
-            mode: None,
+            context: None,
+            modes: Modes::default(),
+            remarks: Remarks::default(),
+            first_event: 0,
+            forced: true,
+            ids: header.ids.unwrap_or(config.process_id.into()),
+            hw_thread: 0,
+            filter: None,
             micro_ops: Vec::new(),
             bus: None,
             in_header: true,
         }
     }
 
-    /// Starts at a chunk whose index entry has the address.
+    /// Continues at a chunk that begins at `pc`, after one that was not read to its end.
     pub(crate) fn start_at(&mut self, pc: Option<u64>) {
-        if pc.is_some() {
-            self.next = pc;
-            self.in_header = false;
-        }
+        (self.next, self.in_header, self.forced) = (pc, false, false);
     }
 
-    /// Begins a batch; only between groups.
-    pub(crate) fn begin_batch(&mut self, batch: &Batch) {
+    /// What the next chunk inherits.
+    pub(super) fn inherited(&self) -> Inherited {
+        Inherited { next: self.next, isa: self.isa, ids: self.ids }
+    }
+
+    /// Begins a batch, between two groups.
+    pub(super) fn begin_batch(&mut self, batch: &Batch) {
+        if let Some(filter) = &mut self.filter {
+            filter.begin_group(batch);
+        }
         self.accesses = batch.begin_accesses();
+        self.first_event = batch.events.len();
+    }
+
+    /// Begins a group after another one.
+    pub(super) fn begin_group(&mut self, batch: &mut Batch) {
+        if let Some(filter) = &mut self.filter {
+            filter.end_group(self.hw_thread, batch);
+        }
+        self.accesses = batch.begin_accesses();
+        self.first_event = batch.events.len();
     }
 
     /// True if no group is open, so that a batch may end here.
@@ -123,17 +176,30 @@ impl Lifter {
 
     /// Emits the instruction of a group that may have a target, events and micro-ops.
     fn special_step(&mut self, offset: u64, mut step: Step, batch: &mut Batch) -> Result<()> {
-        if !self.traps.is_empty() || self.traps_on.covers(step.encoding, step.length) {
+        let Remarks { attempted, placeholder, outcome_unknown, values_unknown } =
+            std::mem::take(&mut self.remarks);
+        let never =
+            may_never_retire(self.isa, step.encoding, step.length) && never_retires(self.isa, step.encoding);
+        if !self.traps.is_empty() || never || attempted {
             step.outcome = Outcome::Attempted;
         }
         if self.branch_target.is_some() {
             step.taken = Some(true);
+        } else if step.outcome == Outcome::Retired
+            && !outcome_unknown
+            && is_conditional(self.isa, step.encoding)
+        {
+            step.taken = Some(false);
         }
+        let next = self.next.map(|pc| pc.wrapping_add(step.length.into()));
+        let after = self.contexts(step.encoding, batch);
         // A fetch fault has no instruction; writers emit a no-op in its place.
-        let placeholder = self.traps.iter().any(|(_, trap)| {
-            trap.kind == TrapKind::Exception
-                && trap.cause.is_some_and(|cause| is_fetch_fault(self.isa, cause))
-        });
+        let fetch_fault = |(_, trap): &(u64, Trap)| is_fetch_fault(self.isa, trap);
+        let is_nop = step.encoding == nop(self.isa) && !attempted;
+        let placeholder = placeholder || is_nop && self.traps.iter().any(fetch_fault);
+        if placeholder {
+            (step.encoding, step.length) = (0, 0);
+        }
         if self.branch_target.is_some() || placeholder || !self.micro_ops.is_empty() {
             let micro_ops = batch.add_bytes(&self.micro_ops);
             self.micro_ops.clear();
@@ -146,20 +212,71 @@ impl Lifter {
             step.extra = batch.add_extra(extra);
         }
         batch.push(offset, EventKind::Step(step));
+        if let Some(to) = self.target.filter(|_| step.taken.is_some() && is_return(self.isa, step.encoding)) {
+            batch.push_trap(offset, Trap { from: step.pc, to: Some(to), ..Trap::new(TrapKind::Return) });
+        }
         for (offset, trap) in self.traps.drain(..) {
-            let syscall_index = trap.syscall.and_then(|_| batch.words_of(trap.words).next());
-            batch.push_trap(offset, Trap { from: step.pc, syscall_index, ..trap });
+            let trap = Trap { from: step.pc, ..trap };
+            let unknown = Trap { value: None, syscall_index: None, words: Span::default(), ..trap };
+            batch.push_trap(offset, if values_unknown { unknown } else { trap });
         }
-        if let Some((offset, context)) = self.mode.take() {
-            batch.push_context(offset, context);
+        if let Some((offset, privilege)) = after {
+            batch.push_context(offset, Context { privilege, ..Context::default() });
         }
-        self.next = match self.target.take() {
-            Some(target) => Some(target),
-            None => self.next.map(|pc| pc.wrapping_add(step.length.into())),
-        };
-        self.special = false;
-        self.accesses = batch.begin_accesses();
+        self.next = self.target.take().or(next);
+        (self.special, self.forced) = (false, false);
+        self.begin_group(batch);
         Ok(())
+    }
+
+    /// The context changes before an instruction. They come before the page walks of the group, as they took effect.
+    /// Returns the mode after it.
+    fn contexts(&mut self, encoding: u32, batch: &mut Batch) -> Option<(u64, Option<Privilege>)> {
+        if self.modes.is_empty() && self.context.is_none() {
+            return None;
+        }
+        if is_return(self.isa, encoding) {
+            self.modes.returns(self.forced);
+        }
+        let (before, after) = self.modes.take();
+        let group = batch.events.get(self.first_event..).unwrap_or_default();
+        let walks = group.iter().position(|event| matches!(event.kind, EventKind::State(_)));
+        let place = walks.map_or(batch.events.len(), |n| self.first_event + n);
+        for (offset, privilege) in before {
+            self.change(offset, place, Context { privilege, ..Context::default() }, batch);
+        }
+        self.push_context(batch);
+        after
+    }
+
+    /// Adds to the context change of this group. What changes twice makes two of them.
+    fn change(&mut self, offset: u64, place: usize, change: Context, batch: &mut Batch) {
+        self.special = true;
+        let ids =
+            |context: &Context| context.hw_thread.or(context.pid).or(context.tid).or(context.asid).is_some();
+        if let Some((_, _, context)) = &mut self.context {
+            let twice = context.privilege.is_some() && change.privilege.is_some()
+                || context.isa.is_some() && change.isa.is_some()
+                || ids(context) && ids(&change);
+            if !twice {
+                context.privilege = context.privilege.or(change.privilege);
+                context.isa = context.isa.or(change.isa);
+                if ids(&change) {
+                    (context.hw_thread, context.asid) = (change.hw_thread, change.asid);
+                    (context.pid, context.tid) = (change.pid, change.tid);
+                }
+                return;
+            }
+            self.push_context(batch);
+        }
+        self.context = Some((offset, place, change));
+    }
+
+    fn push_context(&mut self, batch: &mut Batch) {
+        let Some((offset, place, context)) = self.context.take() else { return };
+        batch.contexts.push(context);
+        let kind = EventKind::Context(batch.contexts.len() as u32 - 1);
+        batch.events.insert(place.min(batch.events.len()), Event { offset, kind });
     }
 
     /// INST_MEM_CONTENT: the first word stays a word, more become bytes.
@@ -181,30 +298,22 @@ impl Lifter {
         }
         match *record {
             Record::EndHeader {} => self.in_header = false,
-            Record::ForcePc { pc } => self.next = Some(pc),
+            Record::ForcePc { pc } => (self.next, self.forced) = (Some(pc), true),
             Record::InstIem { mode } => {
                 let isa = instruction_set(self.isa_number, mode);
                 if !self.in_header {
-                    batch.push_context(offset, Context { isa: Some(isa), ..Context::default() });
+                    let change = Context { isa: Some(isa), ..Context::default() };
+                    self.change(offset, batch.events.len(), change, batch);
                 }
                 self.isa = isa;
-                self.traps_on = TrapsOn::new(isa);
                 self.named_sizes.clear();
             }
             Record::ProcessIdExt { first, second, third } => {
-                let [first, second, third] = [first, second, third].map(|word| Some(u64::from(word)));
-                let context = match self.config.process_id {
-                    ProcessId::Library => {
-                        Context { hw_thread: first, pid: second, tid: third, ..Context::default() }
-                    }
-                    ProcessId::Spec => Context { pid: first, tid: second, asid: third, ..Context::default() },
-                };
-                batch.push_context(offset, context);
+                let words = [first, second, third];
+                self.hw_thread = self.ids.hw_thread().map_or(self.hw_thread, |n| words[n]);
+                self.change(offset, batch.events.len(), self.ids.context(words), batch);
             }
-            Record::Comment { text } if !self.in_header => {
-                let text = batch.add_bytes(text.0);
-                batch.push(offset, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
-            }
+            Record::Comment { text } if !self.in_header => self.comment(offset, text.0, batch),
             Record::InstReg { register } => {
                 let access = reg_access(register, batch);
                 batch.regs.push(access);
@@ -278,37 +387,35 @@ impl Lifter {
     }
 
     fn event(&mut self, offset: u64, id: EventId, data: Data<'_>, batch: &mut Batch) {
-        if id.special {
-            let privilege = match (id.code, data.words().next()) {
-                (MODE_CHANGE, Some(0)) => Some(Privilege::U),
-                (MODE_CHANGE, Some(1)) => Some(Privilege::S),
-                (MODE_CHANGE, Some(2)) => Some(Privilege::H),
-                (MODE_CHANGE, Some(3)) => Some(Privilege::M),
-                _ => None,
-            };
-            let context = Context { privilege, ..Context::default() };
-            if self.traps.is_empty() {
-                batch.push_context(offset, context);
-            } else {
-                // The mode of a trap applies after the instruction that trapped.
-                self.mode = Some((offset, context));
-            }
-            return;
-        }
-        let kind = if id.interrupt { TrapKind::Interrupt } else { TrapKind::Exception };
-        let words = batch.add_words(data.words());
-        let field = |n: usize| data.words().nth(n);
-        // The table "STF Exception Event and Event Meta-Data" names the field with the trap value.
-        let (value, syscall) = match (id.interrupt, id.code) {
-            (true, _) => (None, None),
-            (_, 0 | 1 | 3 | 12) => (field(0), None),
-            (_, 2) => (field(1), None),
-            (_, 4..=7 | 13 | 15) => (field(2), None),
-            (_, 8..=11) => (None, Some(Syscall::Ecall)),
-            _ => (None, None),
-        };
-        self.traps.push((offset, Trap { cause: Some(id.code), value, words, syscall, ..Trap::new(kind) }));
         self.special = true;
+        if id.special {
+            self.modes.note(offset, privilege(self.isa, id, data), !self.traps.is_empty());
+        } else {
+            self.traps.push((offset, trap(self.isa, id, data, batch)));
+        }
+    }
+
+    /// A comment: a note, or a remark of ours.
+    fn comment(&mut self, offset: u64, text: &[u8], batch: &mut Batch) {
+        let note = match Remark::read(text) {
+            Some(Remark::Gap(fields)) => match batch.read_line(&format!("{offset:#x} gap {fields}")) {
+                Some(()) => return,
+                None => text,
+            },
+            Some(Remark::Ids(ids)) => return self.ids = ids,
+            Some(Remark::Note(text)) => text,
+            Some(remark) => {
+                self.special = true;
+                self.remarks.attempted |= remark == Remark::Attempted;
+                self.remarks.placeholder |= remark == Remark::Placeholder;
+                self.remarks.outcome_unknown |= remark == Remark::OutcomeUnknown;
+                self.remarks.values_unknown |= remark == Remark::ValuesUnknown;
+                return;
+            }
+            None => text,
+        };
+        let text = batch.add_bytes(note);
+        batch.push(offset, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
     }
 
     fn flush_bus(&mut self, batch: &mut Batch) {
@@ -317,8 +424,8 @@ impl Lifter {
         }
     }
 
-    /// Ends a part and delivers an incomplete group, too.
-    pub(crate) fn end_part(&mut self, offset: u64, batch: &mut Batch) {
+    /// Ends the trace, or the part that can be read, and delivers an incomplete group, too.
+    pub(crate) fn end(&mut self, offset: u64, batch: &mut Batch) {
         self.flush_bus(batch);
         if let Some(accesses) = batch.end_accesses(self.accesses)
             && (accesses.mem_len > 0 || accesses.regs_len > 0)
@@ -326,68 +433,51 @@ impl Lifter {
             self.sizes(0, &mut batch.mem[accesses.mem_start as usize..]);
             batch.push_state(offset, State::Contents(accesses));
         }
+        let after = self.contexts(0, batch);
         for (offset, trap) in self.traps.drain(..) {
             batch.push_trap(offset, Trap { from: self.next, ..trap });
         }
-        if let Some((offset, context)) = self.mode.take() {
-            batch.push_context(offset, context);
+        if let Some((offset, privilege)) = after {
+            batch.push_context(offset, Context { privilege, ..Context::default() });
         }
         if let Some(target) = self.target.take() {
             self.next = Some(target);
         }
-        (self.special, self.branch_target) = (false, None);
+        (self.special, self.branch_target, self.remarks) = (false, None, Remarks::default());
         self.micro_ops.clear();
-        self.accesses = batch.begin_accesses();
+        self.begin_group(batch);
     }
 }
 
-/// Causes of a failed fetch. RISC-V: misaligned, access fault, page fault; Arm: instruction aborts and a
-/// misaligned pc, by exception class.
-fn is_fetch_fault(isa: Isa, cause: u64) -> bool {
+/// Is it a return from a trap?
+fn is_return(isa: Isa, opcode: u32) -> bool {
+    may_return(isa, opcode) && trackway_isa::flow(isa, 0, opcode).control == Control::TrapReturn
+}
+
+/// A quick test that is false for nearly all opcodes: may it return from a trap?
+#[inline(always)]
+pub(super) fn may_return(isa: Isa, opcode: u32) -> bool {
     match isa {
-        Isa::Rv32 | Isa::Rv64 => matches!(cause, 0 | 1 | 12),
-        Isa::A64 | Isa::A32 | Isa::T32 => matches!(cause, 0x20..=0x22),
+        Isa::Rv32 | Isa::Rv64 => opcode & 0x707f == 0x73,
+        // ERET and its kin, DRPS.
+        Isa::A64 => opcode >> 22 == 0xd680_0000 >> 22,
+        Isa::A32 | Isa::T32 => true,
         Isa::Other => false,
     }
 }
 
-/// Encodings that trap and never retire, with or without an EVENT.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TrapsOn {
-    isa: Isa,
-    /// Mask and value of the bits that all such 4-byte opcodes share.
-    wide: (u32, u32),
-    /// The same for 2-byte opcodes.
-    narrow: (u32, u32),
-}
-
-impl TrapsOn {
-    #[inline(always)]
-    pub(super) fn new(isa: Isa) -> Self {
-        const ANY: (u32, u32) = (0, 0);
-        const NONE: (u32, u32) = (0, 1);
-        let (wide, narrow) = match isa {
-            // ECALL and EBREAK, C.EBREAK.
-            Isa::Rv32 | Isa::Rv64 => ((!(1 << 20), 0x73), (!0, 0x9002)),
-            // Exception generation.
-            Isa::A64 => ((0xff00_0000, 0xd400_0000), NONE),
-            Isa::A32 | Isa::T32 => (ANY, ANY),
-            _ => (NONE, NONE),
-        };
-        TrapsOn { isa, wide, narrow }
-    }
-
-    /// A quick test that is false for nearly all opcodes.
-    #[inline(always)]
-    pub(super) fn may_cover(self, opcode: u32, length: u8) -> bool {
-        let (mask, value) = if length == 2 { self.narrow } else { self.wide };
-        opcode & mask == value
-    }
-
-    fn covers(self, opcode: u32, length: u8) -> bool {
-        use trackway_isa::Control::{Breakpoint, SystemCall};
-        self.may_cover(opcode, length)
-            && matches!(trackway_isa::flow(self.isa, 0, opcode).control, SystemCall | Breakpoint)
+/// A quick test that is false for nearly all opcodes: may it be one that traps and never retires?
+#[inline(always)]
+pub(super) fn may_never_retire(isa: Isa, opcode: u32, length: u8) -> bool {
+    match isa {
+        // C.EBREAK, the all-zero halfword, and a few that the second test sorts out.
+        Isa::Rv32 | Isa::Rv64 if length == 2 => opcode & !0x9002 == 0,
+        // ECALL, EBREAK, all ones.
+        Isa::Rv32 | Isa::Rv64 => (opcode & !(1 << 20) == 0x73) | (opcode == u32::MAX),
+        // Exception generation, UDF.
+        Isa::A64 => opcode >> 24 == 0xd4 || opcode >> 16 == 0,
+        Isa::A32 | Isa::T32 => true,
+        Isa::Other => false,
     }
 }
 

@@ -79,9 +79,9 @@ impl Lower {
                 return self.losses.add(Fate::Dropped, what, 1);
             }
         };
-        let Ok(size) = u16::try_from(access.size) else {
-            return self.losses.add(Fate::Dropped, "accesses larger than 65535 bytes", 1);
-        };
+        if access.size > LARGEST {
+            return self.losses.add(Fate::Dropped, "accesses larger than 16 MiB", 1);
+        }
         self.counts.accesses += 1;
         let mut drop = |dropped: bool, what| self.losses.add(Fate::Dropped, what, u64::from(dropped));
         drop(access.tagged, "memory tags");
@@ -93,11 +93,31 @@ impl Lower {
             stored = extra.stored;
         }
         if read {
-            self.access(access, size, access::READ, access.data, batch, out);
+            self.accesses(access, access::READ, access.data, batch, out);
         }
         if write {
             let data = if read { stored } else { access.data };
-            self.access(access, size, access::WRITE, data, batch, out);
+            self.accesses(access, access::WRITE, data, batch, out);
+        }
+    }
+
+    /// One access, or several where the size field does not hold it.
+    #[inline]
+    fn accesses(&mut self, access: &MemAccess, kind: u8, data: Value, batch: &Batch, out: &mut Vec<u8>) {
+        if let Ok(size) = u16::try_from(access.size) {
+            return self.access(access, size, kind, data, batch, out);
+        }
+        for start in (0..access.size).step_by(usize::from(PIECE)) {
+            let size = (access.size - start).min(PIECE.into()) as u16;
+            let data = match data {
+                Value::Bytes(span) => {
+                    let start = (start as u32).min(span.len);
+                    Value::Bytes(Span { start: span.start + start, len: (span.len - start).min(size.into()) })
+                }
+                _ => Value::Unknown,
+            };
+            let piece = MemAccess { address: access.address.wrapping_add(start), ..*access };
+            self.access(&piece, size, kind, data, batch, out);
         }
     }
 
@@ -170,6 +190,11 @@ impl Lower {
         }
     }
 }
+
+/// Larger accesses are split: a multiple of the 8 bytes of a content record.
+const PIECE: u16 = u16::MAX - 7;
+/// Accesses above this size are not written: each 8 bytes take a record.
+const LARGEST: u64 = 1 << 24;
 
 /// The content records of an access, one per 8 bytes; zeros for unknown data.
 fn content_words(data: Value, size: u16, batch: &Batch, losses: &mut Losses) -> Vec<u64> {

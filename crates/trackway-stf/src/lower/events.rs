@@ -1,11 +1,14 @@
 //! Traps and context changes to records.
 
 use trackway_core::*;
+use trackway_isa::Control;
 
-use super::{Lower, Waiting, nop};
-use crate::config::ProcessId;
+use super::{Lower, Waiting};
+use crate::config::ID;
 use crate::fields::{Data, EventId};
+use crate::lift::events::{arm_code, is_arm, is_fetch_fault};
 use crate::record::Record;
+use crate::remark::{Ids, Remark, nop};
 use crate::values::{MODE_CHANGE, features, iem};
 
 impl Lower {
@@ -16,6 +19,9 @@ impl Lower {
             // The instruction and its target imply it.
             TrapKind::Return => {
                 self.losses.add(Fate::Derived, "returns from traps", 1);
+                if self.waits && self.waiting.control == Some(Control::TrapReturn) {
+                    self.waiting.target = self.waiting.target.or(trap.to);
+                }
                 return Ok(());
             }
             TrapKind::Reset | TrapKind::Unknown => {
@@ -27,7 +33,7 @@ impl Lower {
         // The trap belongs to the waiting attempt. Without one, or after another trap, a no-op represents it.
         let trapped_here = |group: &Waiting| match trap.from {
             Some(_) => group.attempted && trap.from == group.pc,
-            None => group.attempted && group.event_target.is_none(),
+            None => group.attempted && !group.trapped,
         };
         if !(self.waits && trapped_here(&self.waiting)) {
             self.losses.add(Fate::Invented, "placeholder instructions at traps", 1);
@@ -35,8 +41,12 @@ impl Lower {
             let pc = trap.from.or(self.expected);
             let step = Step { pc, outcome: Outcome::Attempted, ..Step::new(0, nop(self.isa), 4) };
             self.wait(&step, None, batch)?;
+            self.waiting.placeholder = true;
         }
-        let Some(code) = trap.cause.or(trap.class.map(u64::from)) else {
+        let arm = is_arm(self.isa) && !interrupt;
+        let code =
+            if arm { arm_code(trap.cause, trap.class) } else { trap.cause.or(trap.class.map(u64::from)) };
+        let Some(code) = code else {
             self.losses.add(Fate::Dropped, "traps without a cause", 1);
             return Ok(());
         };
@@ -46,14 +56,21 @@ impl Lower {
             return Err(error.at(0, "EVENT", "id", "EventRecord (100); version 1.5 holds it"));
         }
         self.losses.add(Fate::Kept, "traps", 1);
-        let words = match trap.words.len {
-            0 => event_words(trap, interrupt, &self.waiting),
-            _ => batch.words_of(trap.words).flat_map(u64::to_le_bytes).collect(),
+        let (words, unknown) = match trap.words.len {
+            1.. if self.meta.format == ID => {
+                (batch.words_of(trap.words).flat_map(u64::to_le_bytes).collect(), false)
+            }
+            _ => event_words(self.isa, trap, interrupt, &self.waiting),
         };
         self.features |= features::EVENT;
         let group = &mut self.waiting;
+        if unknown {
+            Remark::ValuesUnknown.write(&mut group.front, &self.layout);
+        }
         let id = EventId { interrupt, special: false, code };
         Record::Event { id, data: Data(&words) }.write(&mut group.events, &self.layout);
+        (group.trapped, group.takes_mode) = (true, true);
+        group.fetch_fault |= is_fetch_fault(self.isa, trap);
         if let Some(pc) = trap.to {
             Record::EventPcTarget { pc }.write(&mut group.events, &self.layout);
             group.event_target = Some(pc);
@@ -75,8 +92,14 @@ impl Lower {
                 Some(mode) => {
                     let id = EventId { interrupt: false, special: true, code: MODE_CHANGE };
                     let event = Record::Event { id, data: Data(&mode.to_le_bytes()) };
-                    // Before any trap of the group, so that it applies to the instruction.
-                    event.write(&mut self.coming.events, &layout);
+                    // After a trap, and after the return from one, it is in the group of that instruction.
+                    if self.waits && std::mem::take(&mut self.waiting.takes_mode) {
+                        event.write(&mut self.waiting.events, &layout);
+                    } else {
+                        event.write(&mut self.coming.events, &layout);
+                        self.coming.mode = true;
+                        self.mode_at_start |= self.first_pc.is_none();
+                    }
                     self.features |= features::EVENT;
                     self.losses.add(Fate::Kept, "privilege changes", 1);
                 }
@@ -110,48 +133,59 @@ impl Lower {
     }
 
     fn process_ids(&mut self, context: &Context) {
-        let (words, other) = match self.config.process_id {
-            ProcessId::Library => ([context.hw_thread, context.pid, context.tid], context.asid),
-            ProcessId::Spec => ([context.pid, context.tid, context.asid], context.hw_thread),
-        };
-        let what = match self.config.process_id {
-            ProcessId::Library => "address space ids",
-            ProcessId::Spec => "hardware threads",
-        };
-        self.losses.add(Fate::Dropped, what, u64::from(other.is_some()));
-        if words.iter().all(Option::is_none) {
+        let order = Ids::from(self.config.process_id);
+        let (changed, _) = order.words(context);
+        let kept = changed.iter().flatten().count() as u64;
+        let all = [context.hw_thread, context.pid, context.tid, context.asid].iter().flatten().count() as u64;
+        self.losses.add(Fate::Dropped, "ids that PROCESS_ID_EXT does not hold", all - kept);
+        let narrow = |id: Option<u64>| id.filter(|&id| u32::try_from(id).is_ok());
+        let over = changed.iter().flatten().filter(|id| narrow(Some(**id)).is_none()).count() as u64;
+        self.losses.add(Fate::Dropped, "ids over 32 bits", over);
+        // An id that does not fit is not known from here on: 0 would be another one.
+        self.context.update(context);
+        for id in [
+            &mut self.context.hw_thread,
+            &mut self.context.pid,
+            &mut self.context.tid,
+            &mut self.context.asid,
+        ] {
+            *id = narrow(*id);
+        }
+        let (words, known) = order.words(&self.context);
+        if kept == 0 || words.iter().all(Option::is_none) {
             return;
         }
-        // A context with an Arm level is complete: ids of the previous process do not carry over.
-        if context.privilege.is_some_and(Privilege::is_arm) {
-            self.ids = [0; 3];
-        }
-        for (id, word) in self.ids.iter_mut().zip(words) {
-            match word.map(u32::try_from) {
-                Some(Ok(word)) => *id = word,
-                Some(Err(_)) => self.losses.add(Fate::Dropped, "ids over 32 bits", 1),
-                None => {}
+        if self.ids != Some(known) {
+            if self.ids.is_none() && self.early.is_some() {
+                self.header_ids = Some(known);
+            } else {
+                Remark::Ids(known).write(&mut self.coming.front, &self.layout);
             }
+            self.ids = Some(known);
         }
-        let [first, second, third] = self.ids;
+        let [first, second, third] = words.map(|word| word.map_or(0, |word| word as u32));
         self.features |= features::PROCESS_ID;
         self.losses.add(Fate::Kept, "process ids", 1);
         Record::ProcessIdExt { first, second, third }.write(&mut self.coming.front, &self.layout);
     }
 }
 
-/// The metadata words that the table "STF Exception Event and Event Meta-Data" asks for.
-fn event_words(trap: &Trap, interrupt: bool, group: &Waiting) -> Vec<u8> {
-    let pc = trap.from.or(group.pc).unwrap_or(0);
-    let encoding = group.encoding.into();
-    let value = trap.value.unwrap_or(0);
-    let words: &[u64] = match (interrupt, trap.cause) {
-        (true, _) => &[value],
+/// The metadata words that the table "STF Exception Event and Event Meta-Data" asks for, and whether 0 replaces one that
+/// is not known. Arm, which the table does not have, has the address, the encoding, and the value if it is known.
+fn event_words(isa: Isa, trap: &Trap, interrupt: bool, group: &Waiting) -> (Vec<u8>, bool) {
+    let pc = trap.from.or(group.pc);
+    let encoding = Some(group.encoding.into());
+    let mode = Some(if isa == Isa::Rv32 { iem::RV32 } else { iem::RV64 }.into());
+    let words: &[Option<u64>] = match (interrupt, trap.cause) {
+        (true, _) => &[Some(trap.value.unwrap_or(0))],
+        _ if is_arm(isa) => &[pc, encoding, trap.value][..2 + usize::from(trap.value.is_some())],
         (_, Some(0 | 1 | 3)) => &[pc],
-        (_, Some(2)) => &[pc, trap.value.unwrap_or(encoding), 0],
-        (_, Some(8..=11)) => &[trap.syscall_index.unwrap_or(0)],
+        (_, Some(2)) => &[pc, trap.value.or(encoding), mode],
+        (_, Some(8..=11)) => &[trap.syscall_index],
         (_, Some(12)) => &[pc, encoding],
-        _ => &[pc, encoding, value],
+        (_, Some(16..)) => &[],
+        _ => &[pc, encoding, trap.value],
     };
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+    let bytes = words.iter().flat_map(|word| word.unwrap_or(0).to_le_bytes()).collect();
+    (bytes, words.contains(&None))
 }

@@ -6,7 +6,8 @@ use super::Lower;
 use crate::config::Version;
 use crate::fields::{Text16, Text32};
 use crate::record::Record;
-use crate::values::{features, iem, isa};
+use crate::remark::Remark;
+use crate::values::{features, iem, isa, trace_info};
 
 impl Lower {
     /// The header record group, in stf_lib's order.
@@ -26,27 +27,29 @@ impl Lower {
         for comment in &self.meta.comments {
             put(Record::Comment { text: Text32(comment.as_bytes()) });
         }
-        for Producer { name, version, comment } in &self.meta.producers {
-            let text = format!("producer: {name} {version} {comment}");
-            put(Record::Comment { text: Text32(text.trim_end().as_bytes()) });
-        }
         let (format, version) = (self.meta.format.as_str(), env!("CARGO_PKG_VERSION"));
         let mut made = format!("Trackway {version}, from {format}");
         if self.meta.isa == Isa::A64 {
-            made += &format!("; INST_IEM {mode:#x} stands for A64");
+            made += &format!("; INST_IEM {mode:#x} means A64");
         }
         put(Record::Comment { text: Text32(made.as_bytes()) });
+        let mode_unknown = (!self.mode_at_start).then_some(Remark::ModeUnknown);
+        let flow_only = self.meta.flow_only.then_some(Remark::FlowOnly);
+        for remark in [self.header_ids.map(Remark::Ids), mode_unknown, flow_only].into_iter().flatten() {
+            remark.write(&mut out, &layout);
+        }
+        let mut put = |record: Record<'_>| record.write(&mut out, &layout);
         put(Record::Isa { isa });
         put(Record::InstIem { mode });
-        let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or(0);
-        let mut parts = version.split('.');
-        put(Record::TraceInfo {
-            generator: self.config.generator,
-            major: number(parts.next()),
-            minor: number(parts.next()),
-            patch: number(parts.next()),
-            text: Text16(b"Trackway"),
-        });
+        let own = Producer { name: "Trackway".into(), version: version.into(), comment: String::new() };
+        let mut tools: Vec<_> = self.meta.producers.iter().chain([&own]).map(trace_info).collect();
+        if let (Some(generator), Some(last)) = (self.config.generator, tools.last_mut()) {
+            last.0 = generator;
+        }
+        for (generator, [major, minor, patch], text) in &tools {
+            let (generator, text) = (*generator, Text16(text.as_bytes()));
+            put(Record::TraceInfo { generator, major: *major, minor: *minor, patch: *patch, text });
+        }
         let mut features = self.features;
         if self.meta.isa == Isa::Rv64 {
             features |= features::RV64;
