@@ -5,10 +5,10 @@ mod lane;
 
 use std::sync::Arc;
 
-use trackway_core::{Account, Batch, ErrorKind, FormatId, Isa, Losses, Meta, Result, Sink};
+use trackway_core::{Account, Batch, ErrorKind, FormatId, Isa, Meta, Result, Sink};
 use trackway_image::Image;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, ID};
 use crate::encode::{EncodeConfig, Unit};
 use crate::transport::output::UnitSink;
 
@@ -26,8 +26,7 @@ use lane::Lane;
 /// batch.push(0, EventKind::Step(Step::new(0x1000, 0xd503_201f, 4))); // nop
 /// batch.push(0, EventKind::Step(Step::new(0x1004, 0x17ff_ffff, 4))); // b .-4
 /// lower.put(&batch)?;
-/// let losses = lower.finish()?;
-/// assert!(!losses.is_lossy());
+/// lower.finish()?;
 /// let bytes = &lower.into_inner()[0];
 /// assert_eq!(bytes.last(), Some(&0xf7)); // one branch, taken
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -42,7 +41,6 @@ pub struct Lower<D> {
     isa: Isa,
     /// The events have timestamps of their own.
     timestamps: bool,
-    losses: Losses,
 }
 
 impl<D: UnitSink> Lower<D> {
@@ -65,7 +63,6 @@ impl<D: UnitSink> Lower<D> {
             format: meta.format,
             isa: meta.isa,
             timestamps: meta.timestamps,
-            losses: Losses::default(),
         };
         for n in 0..meta.sources.len().max(1) {
             lower.lane(n)?;
@@ -95,6 +92,7 @@ impl<D: UnitSink> Lower<D> {
             let mut unit = Unit::new(settings.registers, model, program)?;
             unit.enable()?;
             unit.report_time(self.timestamps, false);
+            unit.set_marks_starts(self.format == ID);
             let mut lane = Lane::new(unit, settings.name, settings.core, image, self.isa);
             lane.unit.set_context(lane.state());
             self.lanes.push(lane);
@@ -116,7 +114,7 @@ impl<D: UnitSink> Sink for Lower<D> {
         }
         let lane = &mut self.lanes[n];
         for event in &batch.events {
-            lane.event(&event.kind, batch, self.format, &mut self.losses);
+            lane.event(&event.kind, batch, self.format);
         }
         let bytes = lane.unit.take();
         self.out.write(n, &bytes)
@@ -124,15 +122,17 @@ impl<D: UnitSink> Sink for Lower<D> {
 
     fn finish(&mut self) -> Result<Account> {
         let mut written = Vec::new();
+        let mut account = Account::new(&[], &[]);
         for (n, lane) in self.lanes.iter_mut().enumerate() {
-            lane.end(&mut self.losses);
+            lane.end();
             let stuck = ErrorKind::Impossible { found: n as u64 };
             lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
             self.out.write(n, &lane.unit.take())?;
-            lane.account(&mut self.losses);
+            lane.unit.end_account();
+            account.merge(lane.unit.account());
             written.push(lane.written()?);
         }
         self.out.finish(&written)?;
-        Ok(self.losses.clone().into())
+        Ok(account)
     }
 }

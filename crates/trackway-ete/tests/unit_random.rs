@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use slow::Out;
 use trackway_core::*;
-use trackway_ete::encode::{EncodeConfig, Implementation, Model, Registers, SourceAddresses};
+use trackway_ete::encode::{EncodeConfig, FifoModel, Implementation, Model, Registers, SourceAddresses};
 use trackway_ete::{Config, Options};
 use trackway_image::Image;
 use trackway_testkit::random::Numbers;
@@ -47,6 +47,27 @@ fn settings(numbers: &mut Numbers) -> EncodeConfig {
     *registers = Registers::new(&Implementation { max_spec, ..implementation }).everything();
     registers.put(&[("TRCCONFIGR", configr), ("TRCSYNCPR", 8), ("TRCCCCTLR", numbers.below(20))]);
     settings
+}
+
+/// Adds Q elements, a small buffer, filters, and leaves out halts, by chance.
+fn lose(settings: &mut EncodeConfig, numbers: &mut Numbers) {
+    let registers = &mut settings.units[0].registers;
+    if numbers.one_in(3) {
+        registers
+            .set("TRCCONFIGR", registers.get("TRCCONFIGR") | [0x2000, 0x6000][numbers.below(2) as usize]);
+        settings.model.q = 300;
+    }
+    if numbers.one_in(3) {
+        let cycles_per_byte = 1 + numbers.below(12) as u32;
+        settings.model.fifo = Some(FifoModel { bytes: 64 + numbers.below(100) as u32, cycles_per_byte });
+    }
+    match numbers.below(4) {
+        // Everything but a part of the first piece, or only the kernel.
+        0 => registers.put(&[("TRCVIIECTLR", 0x1_0000), ("TRCACVR0", 0x1_0010), ("TRCACVR1", 0x1_0040)]),
+        1 => registers.set("TRCVICTLR", 0x201 | 0x0011 << 16),
+        _ => {}
+    }
+    settings.model.halts = numbers.one_in(2);
 }
 
 /// Our decoding, in the terms of the slow decoder.
@@ -127,12 +148,6 @@ fn compare(found: &[Out], expected: &[Out], what: &str) {
     }
 }
 
-/// What the ledger says of the instructions and exceptions is what a decoder finds.
-const COUNTED: &[(&str, fn(&Out) -> bool)] = &[
-    ("instructions", |out| matches!(out, Out::Instruction(..))),
-    ("exceptions", |out| matches!(out, Out::Exception(number, _) if *number != 1)),
-];
-
 fn made(seed: u64, habits: Habits) -> (Walk, Arc<Image>, EncodeConfig) {
     let mut numbers = Numbers(seed);
     let program = Program::new(&mut numbers);
@@ -155,11 +170,7 @@ fn one(seed: u64, habits: Habits) {
     }
     compare(&ours, &theirs, &format!("{what}, ours against the slow decoder"));
     compare(&execution(&ours), &execution(&walk.truth), &format!("{what}, ours against the walk"));
-    let count = |is: fn(&Out) -> bool| ours.iter().filter(|out| is(out)).count() as u64;
-    for (name, is) in COUNTED {
-        let kept = encoded.losses.entries().find(|entry| (entry.0, entry.1) == (Fate::Kept, *name));
-        assert_eq!(kept.map_or(0, |entry| entry.2), count(*is), "{what}: {name}");
-    }
+    assert_exact(&encoded, &image, &what);
     let findings = findings(&encoded.config, bytes, &image);
     assert!(findings.is_empty(), "{what}: {findings:#?}");
 }
@@ -176,6 +187,15 @@ proptest! {
     #[test]
     fn walks_come_back_and_the_slow_decoder_agrees(seed: u64) {
         one(seed, Habits::ALL);
+    }
+
+    /// With filters, overflows and Q elements: the ledger has what is found.
+    #[test]
+    fn the_ledger_is_exact(seed: u64) {
+        let (walk, image, mut settings) = made(seed, Habits::ALL);
+        lose(&mut settings, &mut Numbers(seed ^ 0x1055));
+        let encoded = encode(&walk.batches, &walk.meta, &settings, &image);
+        assert_exact(&encoded, &image, &format!("seed {seed}"));
     }
 
     #[test]

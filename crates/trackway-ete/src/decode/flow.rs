@@ -80,7 +80,7 @@ impl Analyser {
 
     /// Synchronisation is lost: forgets all state.
     pub(crate) fn lose_sync(&mut self) {
-        self.flow = Flow { lost: true, halted: self.flow.halted, ..Flow::default() };
+        self.flow = Flow { lost: true, ..self.flow.fresh() };
         self.shadows.clear();
         self.stale = true;
     }
@@ -198,26 +198,33 @@ impl Analyser {
         if self.flow.reported != Some(context) {
             self.flow.reported = Some(context);
             if !self.withdrawn {
-                self.flow.reported_isa = Some(if context.sixty_four_bit { Isa::A64 } else { Isa::A32 });
-                self.out.batch().push_context(offset, context.to_event());
+                // A context has AArch32 only; whether it is T32 is known from before or from the next address.
+                let known = self.flow.reported_isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);
+                let mut event = context.to_event();
+                event.isa = known.or(event.isa);
+                self.flow.reported_isa = event.isa;
+                self.out.batch().push_context(offset, event);
             }
         }
     }
 
     fn trace_on(&mut self, offset: u64) {
         self.settle();
+        if !self.withdrawn {
+            self.out.leave_trap();
+        }
         let from = Some(self.flow.pc).filter(|_| self.flow.followed);
         if self.flow.followed {
             self.gap(offset, GapReason::Filtered, from, None);
         }
         self.mark(offset, MarkKind::TraceOn, None);
-        let Flow { lost, halted, .. } = self.flow;
-        self.flow = Flow { lost, halted, no_push: true, ..Flow::default() };
+        self.flow = Flow { lost: self.flow.lost, no_push: true, ..self.flow.fresh() };
         self.stale = true;
     }
 
     fn discard(&mut self, offset: u64, reason: GapReason) {
         self.settle();
+        self.out.leave_trap();
         if let Some((at, gap)) = self.out.last_gap()
             && (at, gap.reason, reason) == (offset, GapReason::Discarded, GapReason::Overflow)
         {
@@ -226,7 +233,7 @@ impl Analyser {
             let from = Some(self.flow.pc).filter(|_| self.flow.is_synchronised());
             self.gap(offset, reason, from, None);
         }
-        self.flow = Flow { lost: true, halted: self.flow.halted, no_push: true, ..Flow::default() };
+        self.flow = Flow { lost: true, no_push: true, ..self.flow.fresh() };
         self.stale = true;
     }
 

@@ -95,6 +95,7 @@ impl Output {
     #[inline(always)]
     pub(crate) fn run(&mut self, offset: u64, run: Run) {
         self.run = self.batch.events.len();
+        (self.trap, self.gap) = (NONE, NONE);
         self.instructions += u64::from(run.count);
         self.batch.push(offset, EventKind::Run(run));
     }
@@ -157,6 +158,7 @@ impl Output {
     /// Emits a gap; the next address completes it.
     pub(crate) fn gap(&mut self, offset: u64, gap: Gap) {
         self.gap = self.batch.events.len();
+        self.trap = NONE;
         self.batch.push_gap(offset, gap);
     }
 
@@ -170,21 +172,24 @@ impl Output {
         }
     }
 
-    /// The next address: completes the last trap and gap.
+    /// The next address: completes the last trap and gap. A prediction may be corrected before the next run.
     #[inline]
     pub(crate) fn address(&mut self, address: u64) {
-        if self.trap != NONE {
-            if let Some(EventKind::Trap(index)) = self.kind(self.trap) {
-                self.batch.traps[index as usize].to = Some(address);
-            }
-            self.trap = NONE;
+        if self.trap != NONE
+            && let Some(EventKind::Trap(index)) = self.kind(self.trap)
+        {
+            self.batch.traps[index as usize].to = Some(address);
         }
-        if self.gap != NONE {
-            if let Some(EventKind::Gap(index)) = self.kind(self.gap) {
-                self.batch.gaps[index as usize].to = Some(address);
-            }
-            self.gap = NONE;
+        if self.gap != NONE
+            && let Some(EventKind::Gap(index)) = self.kind(self.gap)
+        {
+            self.batch.gaps[index as usize].to = Some(address);
         }
+    }
+
+    /// Tracing stopped: the next address is not where the last trap led to.
+    pub(crate) fn leave_trap(&mut self) {
+        self.trap = NONE;
     }
 
     fn kind(&self, index: usize) -> Option<EventKind> {
@@ -324,6 +329,7 @@ impl Runs<'_> {
             return false;
         }
         self.output.run = count - 1;
+        (self.output.trap, self.output.gap) = (NONE, NONE);
         self.output.instructions += self.instructions;
         true
     }

@@ -32,6 +32,8 @@ pub(crate) struct Speculation {
     transaction: Option<Vec<Waiting>>,
     /// Number of withdrawals so far.
     withdrawals: u32,
+    /// Offset of the discard that made the last transaction fail.
+    failed: Option<u64>,
 }
 
 impl PartialEq for Speculation {
@@ -137,6 +139,7 @@ impl Speculation {
         self.drain(flow);
         if self.transaction.is_some() {
             self.fail(offset, flow);
+            self.failed = Some(offset);
         }
         flow.element(offset, &Element::Discard, None);
     }
@@ -191,6 +194,8 @@ impl Speculation {
                 }
                 flow.element(offset, &element, None);
             }
+            // Stage 1 reports the failure by a discard too.
+            Element::TransactionFailure if self.failed == Some(offset) => {}
             Element::TransactionFailure if withdrawn.is_none() => self.fail(offset, flow),
             _ => match &mut self.transaction {
                 Some(queue) => queue.push(waiting),

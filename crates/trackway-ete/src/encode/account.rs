@@ -1,107 +1,138 @@
 //! What a decoder of the output will find, counted where bytes leave the unit.
 //!
 //! An element counts once its bytes are in the buffer, the P0 elements up to it are committed, and its transaction
-//! succeeded: the mirror of decoding's stage 2 (K10.5.3, K10.5.4).
+//! succeeded: the mirror of decoding's stages 2 and 3 (K10.5.3 to K10.5.5).
 
 use std::collections::VecDeque;
 
-/// Kinds of elements that are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Emitted {
-    /// An exception of the core.
-    Exception,
-    /// A debug halt of the core.
-    Halt,
-    /// A debug halt that the model adds, so that the last instructions are in the trace.
-    OwnHalt,
-    /// A return from an exception.
-    Return,
-    /// A timestamp that the core reported.
-    Timestamp,
-    /// The cycle count beside such a timestamp.
-    Offset,
-    /// A timestamp that the unit requested.
-    OwnTimestamp,
-    /// A cycle count that the core reported.
-    Cycles,
-    /// A cycle count of the unit's own clock.
-    OwnCycles,
-    /// An event from outside.
-    Event,
-    /// An event that a resource selector raised.
-    OwnEvent,
-    /// An instrumentation instruction.
-    Instrumentation,
-    /// The start of a transaction.
-    TransactionStart,
-    /// The commit of a transaction.
-    TransactionCommit,
-    /// The failure of a transaction.
-    TransactionFailure,
-}
+use trackway_core::{Account as Facts, Context, Fact, Isa};
 
-const KINDS: usize = Emitted::TransactionFailure as usize + 1;
+use crate::wire::context::ContextState;
 
-impl Emitted {
-    /// A cancel, a discard or a failed transaction does not remove it (table K10-2).
-    const fn is_kept(self) -> bool {
-        use Emitted::*;
-        matches!(
-            self,
-            Timestamp | Offset | OwnTimestamp | Cycles | OwnCycles | Event | OwnEvent | Instrumentation
-        )
-    }
-}
-
-/// Numbers of instructions and elements that a decoder finds.
+/// The properties of an instruction that its source had; others are found all the same, and count as made up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Instructions.
-    pub instructions: u64,
-    elements: [u64; KINDS],
+pub struct Known {
+    /// Its encoding.
+    pub encoding: bool,
+    /// Whether it was taken.
+    pub outcome: bool,
+    /// That it was only attempted.
+    pub attempted: bool,
+    /// The trap that returns by it.
+    pub trap: Option<KnownTrap>,
 }
 
-impl Tally {
-    /// Number of elements of a kind.
-    pub fn of(&self, kind: Emitted) -> u64 {
-        self.elements[kind as usize]
+/// The properties of a trap that its source had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownTrap {
+    /// The cause is an exception type.
+    pub cause: bool,
+    /// The instruction that trapped.
+    pub place: Option<u64>,
+    /// Where it went.
+    pub to: Option<u64>,
+    /// The preferred return address.
+    pub return_address: Option<u64>,
+    /// The instruction of a system call.
+    pub syscall: bool,
+    /// The number of a system call.
+    pub syscall_index: bool,
+}
+
+/// The instructions that an element shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Shown {
+    pub(crate) instructions: u64,
+    encodings: u32,
+    /// Branches: all, and those whose outcome was known.
+    branches: u32,
+    outcomes: u32,
+    /// System calls: all, and those known to be attempted.
+    calls: u32,
+    attempted: u32,
+    isa: Option<Isa>,
+}
+
+impl Shown {
+    /// Adds an instruction: whether its outcome is shown, and whether it is a system call.
+    pub(crate) fn add(&mut self, known: &Known, isa: Isa, branch: bool, call: bool) {
+        self.isa = Some(isa);
+        self.instructions += 1;
+        self.encodings += u32::from(known.encoding);
+        self.branches += u32::from(branch);
+        self.outcomes += u32::from(branch && known.outcome);
+        self.calls += u32::from(call);
+        self.attempted += u32::from(call && known.attempted);
     }
 
-    fn add(&mut self, element: &Element) {
-        self.instructions += element.instructions;
-        for kind in element.kinds.into_iter().flatten() {
-            self.elements[kind as usize] += 1;
-        }
+    /// The outcome of the last instruction is shown after all.
+    pub(crate) fn add_outcome(&mut self, known: bool) {
+        self.branches += 1;
+        self.outcomes += u32::from(known);
     }
 
-    fn merge(&mut self, other: &Tally) {
+    pub(crate) fn merge(&mut self, other: &Shown) {
         self.instructions += other.instructions;
-        for (mine, more) in self.elements.iter_mut().zip(other.elements) {
-            *mine += more;
-        }
+        self.encodings += other.encodings;
+        self.branches += other.branches;
+        self.outcomes += other.outcomes;
+        self.calls += other.calls;
+        self.attempted += other.attempted;
+        self.isa = self.isa.or(other.isa);
     }
 }
 
-/// An element, as far as it is counted.
+/// An element, as far as it is counted. `own`: the source does not have it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum What {
+    #[default]
+    Atom,
+    /// The return address, and the system call that made it.
+    Exception(Option<u64>, Option<u64>, KnownTrap),
+    /// The address of the instruction.
+    TrapReturn(u64, Option<KnownTrap>),
+    Halt,
+    /// Some of its instructions are not shown.
+    Q {
+        gap: bool,
+    },
+    Target(u64),
+    Context(ContextState),
+    TraceOn {
+        own: bool,
+    },
+    Time {
+        fact: Fact,
+        offset: bool,
+        own: bool,
+    },
+    Mark {
+        own: bool,
+    },
+    TransactionStart,
+    TransactionCommit,
+    TransactionFailure {
+        own: bool,
+    },
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Element {
-    /// Instructions that it shows.
-    pub(crate) instructions: u64,
-    pub(crate) kinds: [Option<Emitted>; 2],
+    pub(crate) shown: Shown,
+    pub(crate) what: What,
     pub(crate) p0: bool,
 }
 
+impl From<What> for Element {
+    fn from(what: What) -> Self {
+        Element { what, ..Element::default() }
+    }
+}
+
 impl Element {
-    pub(crate) fn of(kind: Emitted) -> Self {
-        Element { kinds: [Some(kind), None], ..Element::default() }
-    }
-
-    fn has(&self, kind: Emitted) -> bool {
-        self.kinds.contains(&Some(kind))
-    }
-
+    /// A cancel, a discard or a failed transaction does not remove it (table K10-2).
     fn is_kept(&self) -> bool {
-        self.kinds[0].is_some_and(Emitted::is_kept)
+        matches!(self.what, What::Time { .. } | What::Mark { .. })
     }
 }
 
@@ -114,20 +145,51 @@ pub(crate) enum Step {
     Discard,
 }
 
-/// Elements that were accepted and are not resolved, and the sum of those that are.
-#[derive(Clone, Debug, Default)]
+/// Elements that were accepted and are not resolved, and the facts of those that are.
+#[derive(Clone, Debug)]
 pub(crate) struct Account {
     queue: VecDeque<Element>,
     /// Number of unresolved P0 elements.
     depth: u64,
-    /// Elements of the open transaction: all, and those that a failure does not remove.
-    transaction: Option<(Tally, Tally)>,
-    pub(crate) found: Tally,
+    /// Elements of the open transaction; one was started, if only speculatively.
+    transaction: Option<Vec<Element>>,
+    begun: bool,
+    /// Code was followed since the last gap: the next Trace On is a gap.
+    followed: bool,
+    halted: bool,
+    /// The instruction set reported.
+    isa: Option<Isa>,
+    /// A trap that waits for its target: the one known, and the one found.
+    trap: Option<(Option<u64>, Option<u64>)>,
+    pub(crate) facts: Facts,
+}
+
+impl Default for Account {
+    fn default() -> Self {
+        Account {
+            queue: VecDeque::new(),
+            depth: 0,
+            transaction: None,
+            begun: false,
+            followed: false,
+            halted: false,
+            isa: None,
+            trap: None,
+            facts: Facts::new(&[], &[]),
+        }
+    }
 }
 
 impl Account {
     /// A step whose packet is in the buffer.
     pub(crate) fn accept(&mut self, step: Step, max_spec: u64) {
+        if let Step::Emit(element) = &step {
+            match element.what {
+                What::TransactionStart => self.begun = true,
+                What::TransactionCommit | What::TransactionFailure { .. } => self.begun = false,
+                _ => {}
+            }
+        }
         match step {
             Step::Emit(element) if self.depth == 0 && max_spec == 0 => self.pass(&element),
             Step::Emit(element) => {
@@ -142,11 +204,24 @@ impl Account {
             Step::Cancel(count) => self.cancel(count),
             Step::Discard => {
                 self.cancel(self.depth);
-                if self.transaction.is_some() {
-                    self.pass(&Element::of(Emitted::TransactionFailure));
+                if std::mem::take(&mut self.begun) || self.transaction.is_some() {
+                    self.pass(&What::TransactionFailure { own: true }.into());
                 }
+                self.settle_trap();
+                self.gap();
             }
         }
+    }
+
+    /// Nothing follows: what is unresolved is not found.
+    pub(crate) fn end(&mut self) {
+        let open = self.transaction.take().is_some_and(|elements| !elements.is_empty());
+        if self.depth > 0 || open {
+            self.gap();
+        }
+        self.queue.clear();
+        self.depth = 0;
+        self.settle_trap();
     }
 
     fn commit(&mut self, mut count: u64) {
@@ -183,62 +258,180 @@ impl Account {
     }
 
     fn pass(&mut self, element: &Element) {
-        if element.has(Emitted::TransactionStart) {
-            self.found.add(element);
-            self.transaction.get_or_insert_default();
-        } else if element.has(Emitted::TransactionCommit) {
-            let (all, _) = self.transaction.take().unwrap_or_default();
-            self.found.merge(&all);
-            self.found.add(element);
-        } else if element.has(Emitted::TransactionFailure) {
-            let (_, kept) = self.transaction.take().unwrap_or_default();
-            self.found.merge(&kept);
-            self.found.add(element);
-        } else if let Some((all, kept)) = &mut self.transaction {
-            all.add(element);
-            if element.is_kept() {
-                kept.add(element);
+        match (&element.what, &mut self.transaction) {
+            (What::TransactionStart, _) => {
+                self.find(element);
+                self.transaction.get_or_insert_default();
             }
-        } else {
-            self.found.add(element);
+            (What::TransactionCommit, _) => {
+                for element in self.transaction.take().unwrap_or_default() {
+                    self.find(&element);
+                }
+                self.find(element);
+            }
+            (What::TransactionFailure { .. }, _) => {
+                for element in self.transaction.take().unwrap_or_default() {
+                    if element.is_kept() || matches!(element.what, What::Context(_)) {
+                        self.find(&element);
+                    }
+                }
+                self.find(element);
+            }
+            (_, Some(elements)) => elements.push(*element),
+            (_, None) => self.find(element),
         }
+    }
+
+    fn count(&mut self, fact: Fact, own: bool) {
+        if own {
+            self.facts.invent(fact, 1);
+        } else {
+            self.facts.keep(fact, 1);
+        }
+    }
+
+    fn gap(&mut self) {
+        self.followed = false;
+        self.facts.keep(Fact::Gaps, 1);
+    }
+
+    /// The target of the last trap is final.
+    fn settle_trap(&mut self) {
+        if let Some((known, Some(found))) = self.trap.take() {
+            self.count(Fact::TrapHandlers, known != Some(found));
+        }
+    }
+
+    /// A decoder reaches the element.
+    fn find(&mut self, element: &Element) {
+        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa } = element.shown;
+        if element.p0 {
+            self.settle_trap();
+        }
+        if instructions > 0 {
+            self.followed = true;
+            if isa != self.isa {
+                self.isa = isa;
+                self.facts.keep_context(&Context { isa, ..Context::default() });
+            }
+            self.facts.keep(Fact::Instructions, instructions);
+            for (fact, found, known) in [
+                (Fact::Encodings, instructions, encodings),
+                (Fact::Outcomes, branches.into(), outcomes),
+                (Fact::Attempted, calls.into(), attempted),
+            ] {
+                self.facts.keep(fact, known.into());
+                self.facts.invent(fact, found - u64::from(known));
+            }
+        }
+        match element.what {
+            What::Atom => {}
+            What::Exception(return_address, call, known) => {
+                self.count(Fact::Traps, false);
+                self.count(Fact::TrapCauses, !known.cause);
+                if let Some(address) = return_address {
+                    let place = call.unwrap_or(address);
+                    self.count(Fact::TrapPlaces, known.place != Some(place));
+                    self.count(Fact::ReturnAddresses, known.return_address != Some(address));
+                }
+                if call.is_some() {
+                    self.count(Fact::SystemCalls, !known.syscall);
+                    self.count(Fact::SystemCallNumbers, !known.syscall_index);
+                }
+                self.trap = Some((known.to, None));
+            }
+            What::TrapReturn(address, known) => {
+                self.count(Fact::TrapReturns, known.is_none());
+                let known = known.unwrap_or_default();
+                self.count(Fact::TrapPlaces, known.place != Some(address));
+                self.trap = Some((known.to, None));
+            }
+            What::Halt => self.halt(true),
+            What::Q { gap: true } => self.gap(),
+            What::Q { gap: false } => {}
+            What::Target(address) => {
+                if let Some((_, found)) = &mut self.trap {
+                    *found = Some(address);
+                }
+                if self.halted {
+                    self.halt(false);
+                }
+            }
+            What::Context(context) => {
+                let known = self.isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);
+                let mut event = context.to_event();
+                event.isa = known.or(event.isa);
+                self.isa = event.isa;
+                self.facts.keep_context(&event);
+            }
+            What::TraceOn { own } => {
+                self.settle_trap();
+                if self.followed {
+                    self.gap();
+                }
+                self.count(Fact::Marks, own);
+            }
+            What::Time { fact, offset, own } => {
+                self.count(fact, own);
+                if offset {
+                    self.count(Fact::TimeOffsets, own);
+                }
+            }
+            What::Mark { own } | What::TransactionFailure { own } => self.count(Fact::Marks, own),
+            What::TransactionStart | What::TransactionCommit => self.count(Fact::Marks, false),
+        }
+    }
+
+    fn halt(&mut self, halted: bool) {
+        self.halted = halted;
+        self.facts.keep_context(&Context { unsupported: Some(halted), ..Context::default() });
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trackway_core::{Counts, Fate, Ledger};
+
+    const TIME: What = What::Time { fact: Fact::Timestamps, offset: false, own: false };
 
     fn p0(instructions: u64) -> Step {
-        Step::Emit(Element { instructions, p0: true, ..Element::default() })
+        let shown = Shown { instructions, ..Shown::default() };
+        Step::Emit(Element { shown, p0: true, ..Element::default() })
+    }
+
+    /// Numbers found of instructions and timestamps.
+    fn found(account: &Account) -> (u64, u64) {
+        let ledger = Ledger::new(&Counts::default(), &account.facts);
+        (ledger.count(Fate::Invented, Fact::Instructions), ledger.count(Fate::Invented, Fact::Timestamps))
     }
 
     #[test]
     fn elements_count_once_they_are_resolved() {
         let mut account = Account::default();
-        for step in [p0(1), p0(2), Step::Emit(Element::of(Emitted::Timestamp)), p0(4)] {
+        for step in [p0(1), p0(2), Step::Emit(TIME.into()), p0(4)] {
             account.accept(step, 9);
         }
-        assert_eq!(account.found, Tally::default());
+        assert_eq!(found(&account), (0, 0));
         account.accept(Step::Commit(1), 9);
-        assert_eq!(account.found.instructions, 1);
+        assert_eq!(found(&account), (1, 0));
         account.accept(Step::Cancel(2), 9);
-        assert_eq!((account.found.instructions, account.found.of(Emitted::Timestamp)), (1, 1));
+        assert_eq!(found(&account), (1, 1));
         (0..20).for_each(|_| account.accept(p0(1), 9));
-        assert_eq!(account.found.instructions, 12, "the depth commits");
+        assert_eq!(found(&account), (12, 1), "the depth commits");
         account.accept(Step::Discard, 9);
-        assert_eq!(account.found.instructions, 12);
+        assert_eq!(found(&account), (12, 1));
     }
 
     #[test]
     fn a_failed_transaction_keeps_times() {
         let mut account = Account::default();
-        let start = Element { p0: true, ..Element::of(Emitted::TransactionStart) };
-        for step in [Step::Emit(start), p0(3), Step::Emit(Element::of(Emitted::Cycles))] {
+        let start = Element { p0: true, ..What::TransactionStart.into() };
+        for step in [Step::Emit(start), p0(3), Step::Emit(TIME.into())] {
             account.accept(step, 0);
         }
-        assert_eq!((account.found.instructions, account.found.of(Emitted::Cycles)), (0, 0));
-        account.accept(Step::Emit(Element::of(Emitted::TransactionFailure)), 0);
-        assert_eq!((account.found.instructions, account.found.of(Emitted::Cycles)), (0, 1));
+        assert_eq!(found(&account), (0, 0));
+        account.accept(Step::Emit(What::TransactionFailure { own: false }.into()), 0);
+        assert_eq!(found(&account), (0, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! Execution to elements.
 
-use super::account::{Element, Emitted};
+use super::account::{Element, KnownTrap, Shown, What};
 use super::filter::Now;
 use super::model::SourceAddresses;
 use super::unit::{Instruction, Need, Q, Unit, entry};
@@ -50,7 +50,7 @@ impl Unit {
             && self.program.timestamps
             && self.filter.resource(self.program.timestamp_event, now);
         if events != 0 {
-            self.trace_events(events, Emitted::OwnEvent);
+            self.trace_events(events, true);
         }
         self.timestamp_due |= timestamp;
     }
@@ -76,7 +76,7 @@ impl Unit {
             if !self.synchronised {
                 self.synchronise();
             }
-            self.packer.plain(Packet::TraceOn, None, 0);
+            self.trace_on();
             (self.traced_context, self.need, self.may_push) = (None, Need::Yes, false);
             self.stack.clear();
             self.tracing = true;
@@ -97,6 +97,10 @@ impl Unit {
             self.trace_times();
         }
         self.block.get_or_insert(at);
+    }
+
+    fn trace_on(&mut self) {
+        self.packer.plain(Packet::TraceOn, &[What::TraceOn { own: !self.marks_starts }]);
     }
 
     fn is_sync_due(&self) -> bool {
@@ -158,19 +162,31 @@ impl Unit {
     fn execute(&mut self, instruction: &Instruction, now: &Now<'_>) {
         let control = instruction.flow.control;
         let ends = self.program.waypoints.ends(control);
+        let branches = ends && control.is_transfer();
+        let calls = control == Control::SystemCall;
         if let Some(q) = &mut self.q {
             // Instructions of a Q element are not traced; the address after it is.
             q.count += 1;
-            q.shown += u64::from(q.certain);
+            if q.certain {
+                q.shown.add(
+                    &instruction.known,
+                    instruction.isa,
+                    branches && !instruction.flow.conditional,
+                    calls,
+                );
+            }
             if ends {
                 q.left -= 1;
-                q.certain &=
-                    !control.is_transfer() || !instruction.flow.conditional && !control.is_indirect();
+                let closes = branches && (instruction.flow.conditional || control.is_indirect());
+                q.branch = Some(instruction.known.outcome)
+                    .filter(|_| q.certain && branches && instruction.flow.conditional);
+                q.certain &= !closes;
                 self.block = None;
             }
             return;
         }
-        self.in_block += 1;
+        self.in_block.add(&instruction.known, instruction.isa, branches, calls);
+        self.call = calls.then_some(instruction.address);
         if !ends {
             return;
         }
@@ -184,7 +200,10 @@ impl Unit {
         if instruction.taken && control.is_transfer() {
             self.need = match (broadcasts, control.is_indirect()) {
                 (true, _) => Need::Yes,
-                (false, true) if self.program.return_stack => Need::UnlessOnStack,
+                // Where an exception returns to is always traced.
+                (false, true) if self.program.return_stack && control != Control::TrapReturn => {
+                    Need::UnlessOnStack
+                }
                 (false, true) => Need::Yes,
                 (false, false) => Need::No,
             };
@@ -213,19 +232,22 @@ impl Unit {
                 SourceAddresses::Always => true,
                 SourceAddresses::Sometimes => !self.deferred.is_empty() || self.random.coin(),
             };
-        let instructions = std::mem::take(&mut self.in_block);
-        let returns = (taken && instruction.flow.control == Control::TrapReturn).then_some(Emitted::Return);
-        let element = Element { instructions, kinds: [returns, None], ..Element::default() };
+        let shown = std::mem::take(&mut self.in_block);
+        let what = match instruction.flow.control {
+            Control::TrapReturn if taken => What::TrapReturn(instruction.address, instruction.known.trap),
+            _ => What::Atom,
+        };
+        let element = Element { shown, what, p0: true };
         if let Some(first) = self.mispredict(instruction, element) {
             return first;
         }
         if by_source && taken {
             // It implies that the branches before it were not taken.
-            let before = self.take_deferred();
-            self.packer.content = Element { instructions: instructions + before, ..element };
+            let shown = self.take_deferred(shown);
+            self.packer.content = Element { shown, ..element };
             self.packer.source(instruction.entry());
         } else if by_source {
-            self.deferred.push(instructions);
+            self.deferred.push(shown);
         } else {
             self.settle();
             self.packer.content = element;
@@ -236,23 +258,32 @@ impl Unit {
 
     /// Traces the atoms of branches that wait for a source address.
     pub(super) fn settle(&mut self) {
-        for instructions in std::mem::take(&mut self.deferred) {
-            self.packer.content.instructions = instructions;
+        for shown in std::mem::take(&mut self.deferred) {
+            self.packer.content.shown = shown;
             self.packer.atom(false);
         }
     }
 
-    /// Omits the atoms of branches that wait; returns the number of their instructions.
-    fn take_deferred(&mut self) -> u64 {
-        std::mem::take(&mut self.deferred).iter().sum()
+    /// Omits the atoms of branches that wait: the element that shows `last` shows them too.
+    fn take_deferred(&mut self, mut last: Shown) -> Shown {
+        std::mem::take(&mut self.deferred).iter().for_each(|shown| last.merge(shown));
+        last
     }
 
     /// Starts a Q element by chance (TRCCONFIGR.QE, TRCQCTLR).
     fn begin_q(&mut self, now: &Now<'_>) {
-        if self.program.q.0 && self.random.chance(self.model.q) && self.filter.allows_q(now) {
+        // In A64 the encoding alone says where a path is certain.
+        let allowed = self.program.q.0 && self.context.sixty_four_bit;
+        if allowed && self.random.chance(self.model.q) && self.filter.allows_q(now) {
             self.settle();
             if self.need == Need::No {
-                self.q = Some(Q { count: 0, shown: 0, certain: true, left: 1 + self.random.below(4) });
+                self.q = Some(Q {
+                    count: 0,
+                    shown: Shown::default(),
+                    certain: true,
+                    branch: None,
+                    left: 1 + self.random.below(4),
+                });
             }
         }
     }
@@ -268,8 +299,11 @@ impl Unit {
             }
             Some(next) => {
                 let counted = !(self.program.q.1 && self.random.coin());
-                self.packer.content.instructions = if counted { q.shown } else { 0 };
-                self.packer.q(counted.then_some(q.count), next);
+                let shown = if counted { q.shown } else { Shown::default() };
+                let what = What::Q { gap: shown.instructions < q.count };
+                self.packer.content = Element { shown, what, p0: true };
+                let branch = q.branch.filter(|_| counted && shown.instructions == q.count);
+                self.packer.q(counted.then_some(q.count), next, branch);
                 self.may_push = true;
                 self.resolve();
             }
@@ -298,7 +332,7 @@ impl Unit {
         }
         let next = next.map(|(address, isa)| entry(address, isa));
         if self.model.halts && (self.block.is_some() || self.q.is_some()) {
-            self.halt_at(next, Emitted::OwnHalt);
+            self.halt_at(next);
         }
         self.stop(next);
     }
@@ -307,18 +341,18 @@ impl Unit {
     pub fn halt(&mut self, next: Option<(u64, Isa)>) {
         let next = next.map(|(address, isa)| entry(address, isa));
         if self.tracing {
-            self.halt_at(next, Emitted::Halt);
+            self.halt_at(next);
             self.stop(next);
         }
     }
 
-    fn halt_at(&mut self, next: Option<Entry>, kind: Emitted) {
+    fn halt_at(&mut self, next: Option<Entry>) {
         let Some(next) = next else { return };
         self.end_q(Some(next));
         if self.block.is_none() {
             self.place_exception(next);
         }
-        self.trace_exception(exception_type::DEBUG_HALT, Some(next), kind);
+        self.trace_exception(exception_type::DEBUG_HALT, Some(next), What::Halt);
     }
 
     /// Nothing was executed since the last P0 element: the address is traced, and the return stack is not used.
@@ -330,10 +364,11 @@ impl Unit {
     }
 
     /// Traces an exception, which shows the current block up to its return address.
-    fn trace_exception(&mut self, number: u16, return_address: Option<Entry>, kind: Emitted) {
+    fn trace_exception(&mut self, number: u16, return_address: Option<Entry>, what: What) {
         // An exception implies that branches before it were not taken.
-        let instructions = self.take_deferred() + std::mem::take(&mut self.in_block);
-        self.packer.content = Element { instructions, ..Element::of(kind) };
+        let last = std::mem::take(&mut self.in_block);
+        let shown = self.take_deferred(last);
+        self.packer.content = Element { shown, what, p0: true };
         self.packer.exception(number, return_address);
         self.counts.p0 += 1;
         self.drop_block();
@@ -344,6 +379,11 @@ impl Unit {
     /// The core takes an exception; `next` is its preferred return address or, for a reset, the instruction that would
     /// have been next. It is traced if the instruction before it was (K10.5.9), or if TRCVICTLR forces it.
     pub fn exception(&mut self, number: u16, next: Option<(u64, Isa)>) {
+        self.exception_with(number, next, KnownTrap::default());
+    }
+
+    /// As [`exception`](Unit::exception), with what its source had of it, for the account.
+    pub fn exception_with(&mut self, number: u16, next: Option<(u64, Isa)>, known: KnownTrap) {
         let forced = match number {
             exception_type::PE_RESET => self.program.force_reset,
             exception_type::SYSTEM_ERROR => self.program.force_error,
@@ -369,7 +409,7 @@ impl Unit {
             if !self.synchronised {
                 self.synchronise();
             }
-            self.packer.plain(Packet::TraceOn, None, 0);
+            self.trace_on();
             (self.traced_context, self.tracing) = (None, true);
             self.stack.clear();
         }
@@ -380,14 +420,16 @@ impl Unit {
             (Some(_), None) => {
                 // It has no return address to show the current block.
                 if let Some(next) = next.filter(|_| self.model.halts) {
-                    self.halt_at(Some(next), Emitted::OwnHalt);
+                    self.halt_at(Some(next));
                     self.place(next);
                 }
                 self.settle();
                 self.drop_block();
             }
         }
-        self.trace_exception(number, return_address, Emitted::Exception);
+        let call = self.call.filter(|_| number == exception_type::CALL);
+        let what = What::Exception(return_address.map(|entry| entry.address), call, known);
+        self.trace_exception(number, return_address, what);
         self.checkpoint();
     }
 
@@ -424,6 +466,10 @@ impl Unit {
             (self.traced_context, self.need) = (None, Need::Yes);
             self.stack.clear();
             self.checkpoint();
+        } else {
+            // Its start was not traced: execution continues elsewhere.
+            self.q = None;
+            self.stop(None);
         }
     }
 
@@ -435,23 +481,23 @@ impl Unit {
                 .then(|| self.cycle - self.last_count)
                 .filter(|count| *count <= self.program.most_cycles);
             let value = self.ticks().wrapping_add(self.timestamp_offset);
-            self.trace_timestamp(value, count, Emitted::OwnTimestamp);
+            self.trace_timestamp(value, count, true);
         }
     }
 
     /// Traces the timestamps that the core reported.
     pub(super) fn trace_reported(&mut self) {
         for (value, count) in std::mem::take(&mut self.times) {
-            self.trace_timestamp(value, count, Emitted::Timestamp);
+            self.trace_timestamp(value, count, false);
         }
     }
 
-    fn trace_timestamp(&mut self, value: u64, count: Option<u64>, kind: Emitted) {
+    fn trace_timestamp(&mut self, value: u64, count: Option<u64>, own: bool) {
         self.settle();
         if self.program.timestamp_markers {
-            self.packer.plain(Packet::TimestampMarker, None, 0);
+            self.packer.plain(Packet::TimestampMarker, &[What::Mark { own: true }]);
         }
-        self.packer.timestamp(value, count, kind);
+        self.packer.timestamp(value, count, own);
     }
 
     /// The cycle count, if one is due; its value is `None` if unknown.

@@ -31,7 +31,7 @@ mod sequence;
 mod speculation;
 mod unit;
 
-pub use account::{Emitted, Tally};
+pub use account::{Known, KnownTrap};
 pub use config::{EncodeConfig, UnitConfig};
 pub use model::{FifoModel, Model, SourceAddresses};
 pub(crate) use registers::Preset;

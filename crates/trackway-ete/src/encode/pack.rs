@@ -1,6 +1,6 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
-use super::account::{Element, Emitted, Step};
+use super::account::{Element, Step, What};
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
 use crate::wire::atoms::{Atoms, SHORT_ATOMS};
@@ -10,6 +10,7 @@ use crate::wire::exception::{Exception, ExceptionAddress};
 use crate::wire::exception_type;
 use crate::wire::packet::Packet;
 use crate::wire::trace_info::TraceInfo;
+use trackway_core::Fact;
 
 /// Atoms to be packed, one bit each, the first in bit 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -160,7 +161,10 @@ impl Packer {
     }
 
     fn flush_pending(&mut self) {
-        match (self.pending_context.take(), self.pending_address.take()) {
+        let (context, address) = (self.pending_context.take(), self.pending_address.take());
+        self.log.extend(context.map(|context| Step::Emit(What::Context(context).into())));
+        self.log.extend(address.map(|entry| Step::Emit(What::Target(entry.address).into())));
+        match (context, address) {
             (None, None) => {}
             (Some(context), None) => self.write_context(context),
             (None, Some(entry)) => {
@@ -194,8 +198,8 @@ impl Packer {
     }
 
     /// Logs an element that is not a P0 element.
-    fn note(&mut self, kind: Option<Emitted>) {
-        self.log.extend(kind.map(|kind| Step::Emit(Element::of(kind))));
+    fn note(&mut self, what: What) {
+        self.log.push(Step::Emit(what.into()));
     }
 
     /// K10.5.2.10.
@@ -288,7 +292,7 @@ impl Packer {
             let (info2, address) = (None, ExceptionAddress::Unknown);
             self.write(Packet::Exception(Exception { info: info(1), info2, address }));
             if number == exception_type::PE_RESET && std::mem::take(&mut self.in_transaction) {
-                self.note(Some(Emitted::TransactionFailure));
+                self.note(What::TransactionFailure { own: true });
             }
             return self.p0();
         };
@@ -301,6 +305,10 @@ impl Packer {
             None => 1,
         };
         self.pending_address = None;
+        self.log.extend(self.pending_context.map(|context| Step::Emit(What::Context(context).into())));
+        if e == 2 {
+            self.note(What::Target(entry.address));
+        }
         let address = self.shortest(entry);
         let address = match self.pending_context.take() {
             Some(context) if is_long(address.form) => {
@@ -325,7 +333,7 @@ impl Packer {
         (self.depth, self.p0s) = (depth, p0s);
         self.in_transaction = false;
         self.log.pop();
-        self.note(Some(Emitted::TransactionFailure));
+        self.note(What::TransactionFailure { own: false });
     }
 
     /// K10.5.2.15.
@@ -334,10 +342,10 @@ impl Packer {
         self.write(Packet::TransactionStart);
         self.in_transaction = true;
         if self.start_is_p0 {
-            self.content = Element::of(Emitted::TransactionStart);
+            self.content = What::TransactionStart.into();
             self.p0();
         } else {
-            self.note(Some(Emitted::TransactionStart));
+            self.note(What::TransactionStart);
         }
     }
 
@@ -346,16 +354,19 @@ impl Packer {
         self.flush();
         self.write(Packet::TransactionCommit);
         self.in_transaction = false;
-        self.note(Some(Emitted::TransactionCommit));
+        self.note(What::TransactionCommit);
     }
 
-    /// K10.5.2.11: a number of instructions, and the address of the next one.
-    pub(crate) fn q(&mut self, count: Option<u64>, next: Entry) {
+    /// K10.5.2.11: a number of instructions, and the address of the next one, which shows the outcome of `branch`.
+    pub(crate) fn q(&mut self, count: Option<u64>, next: Entry, branch: Option<bool>) {
         self.flush();
         let count = count.map(|count| Chain::shortest(count, width::COUNT));
         let history = self.history;
         let address = self.shortest(next);
-        if count.is_some() && !matches!(address.form, AddressForm::Long64Is0 | AddressForm::Long64Is1) {
+        let inside =
+            count.is_some() && !matches!(address.form, AddressForm::Long64Is0 | AddressForm::Long64Is1);
+        if inside {
+            branch.iter().for_each(|&known| self.content.shown.add_outcome(known));
             self.write(Packet::Q { address: Some(address), count });
         } else {
             self.history = history;
@@ -363,6 +374,9 @@ impl Packer {
             self.pending_address = Some(next);
         }
         self.p0();
+        if inside {
+            self.note(What::Target(next.address));
+        }
     }
 
     /// K10.5.2.8: the oldest `count` P0 elements were executed.
@@ -398,9 +412,11 @@ impl Packer {
     }
 
     /// K10.5.2.16: `commit` P0 elements were executed; `count` cycles since the last count, including the threshold.
-    pub(crate) fn cycles(&mut self, commit: u64, count: Option<u64>, kind: Emitted) {
+    pub(crate) fn cycles(&mut self, commit: u64, count: Option<u64>, own: bool) {
         self.write_cycles(commit, count);
-        self.note(Some(kind));
+        if count.is_some() {
+            self.note(What::Time { fact: Fact::CycleCounts, offset: false, own });
+        }
     }
 
     fn write_cycles(&mut self, commit: u64, count: Option<u64>) {
@@ -436,7 +452,7 @@ impl Packer {
     }
 
     /// K10.5.2.16.1: high bits that did not change are omitted.
-    pub(crate) fn timestamp(&mut self, value: u64, count: Option<u64>, kind: Emitted) {
+    pub(crate) fn timestamp(&mut self, value: u64, count: Option<u64>, own: bool) {
         self.flush();
         let changed = 64 - (value ^ self.timestamp).leading_zeros();
         let len = if changed > 56 { 9 } else { changed.div_ceil(7).max(1) };
@@ -444,15 +460,14 @@ impl Packer {
         let sent = if len == 9 { u64::MAX } else { (1 << (7 * len)) - 1 };
         let value = Chain { value: value & sent, len: len as u8 };
         self.write(Packet::Timestamp { value, count: count.map(cycle_chain) });
-        let offset = count.map(|_| Emitted::Offset).filter(|_| kind == Emitted::Timestamp);
-        self.log.push(Step::Emit(Element { kinds: [Some(kind), offset], ..Element::default() }));
+        self.note(What::Time { fact: Fact::Timestamps, offset: count.is_some(), own });
     }
 
-    /// A packet without state, which has `times` elements of a kind.
-    pub(crate) fn plain(&mut self, packet: Packet, kind: Option<Emitted>, times: u32) {
+    /// A packet without state, which has these elements.
+    pub(crate) fn plain(&mut self, packet: Packet, elements: &[What]) {
         self.flush();
         self.write(packet);
-        (0..times).for_each(|_| self.note(kind));
+        elements.iter().for_each(|&what| self.note(what));
     }
 
     /// K10.5.2.4, K10.5.2.5: unresolved elements were not executed; waiting ones are not written.
@@ -596,7 +611,7 @@ mod tests {
             let mut last = 0u64;
             let values: Vec<u64> = steps.iter().map(|&(bits, shift)| { last ^= bits >> shift; last }).collect();
             let (_, actions) = pack(&[], |packer| {
-                values.iter().for_each(|&value| packer.timestamp(value, None, Emitted::Timestamp));
+                values.iter().for_each(|&value| packer.timestamp(value, None, false));
             });
             let timestamp = |value| Action::Emit(Element::Timestamp { value, count: None });
             prop_assert_eq!(actions, values.into_iter().map(timestamp).collect::<Vec<_>>());
@@ -608,7 +623,7 @@ mod tests {
             let registers = [("TRCIDR8", 40), ("TRCIDR0", 0x08c1_cea1 | u64::from(commopt) << 29)];
             let (_, mut actions) = pack(&registers, |packer| {
                 (0..40).for_each(|_| packer.atom(true));
-                packer.cycles(commit, count, Emitted::Cycles);
+                packer.cycles(commit, count, false);
             });
             let count = count.map(|count| count as u32);
             prop_assert_eq!(actions.pop(), Some(Action::Emit(Element::CycleCount(count))));
@@ -690,10 +705,10 @@ mod tests {
     fn k10_5_2_11_q_brings_its_address_where_a_form_has_room() {
         let far = Entry { address: 0xffff_0000_1234_5678, ..AT };
         let (bytes, elements) = pack(&[], |packer| {
-            packer.q(Some(5), AT);
-            packer.q(Some(6), AT);
-            packer.q(Some(7), far);
-            packer.q(None, AT);
+            packer.q(Some(5), AT, None);
+            packer.q(Some(6), AT, None);
+            packer.q(Some(7), far, None);
+            packer.q(None, AT, None);
         });
         assert_eq!(bytes[..6], [0xa5, 0x80, 0x10, 5, 0xa0, 6]);
         assert_eq!(targets(&elements), [AT, AT, far, AT]);

@@ -4,7 +4,7 @@ use trackway_core::Isa;
 use trackway_image::{Block, Cursor};
 use trackway_isa::{Control, Switch};
 
-use super::account::{Element, Emitted};
+use super::account::Element;
 use super::filter::Now;
 use super::unit::{Instruction, Unit, entry};
 use crate::wire::address::{Entry, SubIsa};
@@ -31,7 +31,7 @@ impl Unit {
             Some(count) => {
                 self.settle();
                 // An N atom that was just settled is a P0 element too.
-                self.packer.cycles(commit, count, Emitted::OwnCycles);
+                self.packer.cycles(commit, count, true);
             }
             None => self.packer.commit(commit),
         }

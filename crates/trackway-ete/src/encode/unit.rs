@@ -11,7 +11,7 @@ use crate::wire::address::{Entry, SubIsa};
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
-use super::account::{Account, Emitted, Tally};
+use super::account::{Account, Known, Shown, What};
 use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
@@ -28,12 +28,15 @@ pub struct Instruction {
     pub flow: Flow,
     /// A branch was taken; any other conditional instruction was executed.
     pub taken: bool,
+    /// What its source had of it, for the account.
+    pub known: Known,
 }
 
 impl Instruction {
     /// By its encoding.
     pub fn new(isa: Isa, address: u64, encoding: u32, taken: bool) -> Self {
-        Instruction { address, isa, flow: trackway_isa::flow(isa, address, encoding), taken }
+        let flow = trackway_isa::flow(isa, address, encoding);
+        Instruction { address, isa, flow, taken, known: Known::default() }
     }
 
     /// Address of the next instruction in memory.
@@ -70,9 +73,11 @@ pub(super) enum Need {
 pub(super) struct Q {
     /// Number of instructions in it.
     pub(super) count: u64,
-    /// Number of instructions whose path a decoder is certain of, and whether it still is.
-    pub(super) shown: u64,
+    /// The instructions whose path a decoder is certain of, and whether it still is.
+    pub(super) shown: Shown,
     pub(super) certain: bool,
+    /// The last instruction is a conditional branch: whether its outcome was known. The next address shows it.
+    pub(super) branch: Option<bool>,
     /// P0 instructions that it will still take.
     pub(super) left: u64,
 }
@@ -200,9 +205,13 @@ pub struct Unit {
     pub(super) last_sync: u64,
     /// P0 elements left before the context and address of the last Trace Info.
     pub(super) sync_delay: Option<u32>,
-    /// Start of the current block, if an instruction of it was executed, and the number of its instructions.
+    /// Start of the current block, if an instruction of it was executed, and its instructions.
     pub(super) block: Option<Entry>,
-    pub(super) in_block: u64,
+    pub(super) in_block: Shown,
+    /// The last instruction of the current block, if it is a system call.
+    pub(super) call: Option<u64>,
+    /// The source's traces have marks where tracing starts.
+    pub(super) marks_starts: bool,
     /// The context of the core, and the last one traced.
     pub(super) context: ContextState,
     pub(super) traced_context: Option<ContextState>,
@@ -211,9 +220,9 @@ pub struct Unit {
     pub(super) stack: Vec<Entry>,
     /// Calls are pushed: an address was traced since the last Trace Info.
     pub(super) may_push: bool,
-    /// Branches not taken whose atoms can be omitted if a source address or exception follows: the number of
+    /// Branches not taken whose atoms can be omitted if a source address or exception follows: the
     /// instructions up to each.
-    pub(super) deferred: Vec<u64>,
+    pub(super) deferred: Vec<Shown>,
     pub(super) q: Option<Q>,
     /// Number of P0 elements before the open transaction.
     pub(super) transaction_p0: u64,
@@ -261,7 +270,9 @@ impl Unit {
             last_sync: 0,
             sync_delay: None,
             block: None,
-            in_block: 0,
+            in_block: Shown::default(),
+            call: None,
+            marks_starts: false,
             context: ContextState { security: 1, sixty_four_bit: true, ..ContextState::default() },
             traced_context: None,
             need: Need::Yes,
@@ -295,9 +306,14 @@ impl Unit {
         &self.registers
     }
 
-    /// What a decoder finds in the bytes emitted so far.
-    pub fn found(&self) -> &Tally {
-        &self.account.found
+    /// What a decoder finds in the bytes emitted so far, less what is unresolved.
+    pub fn account(&self) -> &trackway_core::Account {
+        &self.account.facts
+    }
+
+    /// Nothing follows: ends the account.
+    pub(crate) fn end_account(&mut self) {
+        self.account.end();
     }
 
     /// Takes the bytes emitted since the last call; elements that are not packed yet stay.
@@ -339,6 +355,11 @@ impl Unit {
         self.is_clocked |= cycles;
     }
 
+    /// The source has marks where tracing starts, as ETE has: the unit's own are not made up.
+    pub(crate) fn set_marks_starts(&mut self, marks: bool) {
+        self.marks_starts = marks;
+    }
+
     /// Sets the timestamp and traces it if timestamps are enabled; `count` is the number of cycles since the last count.
     pub fn set_timestamp(&mut self, value: u64, count: Option<u64>) {
         self.timestamp_offset = value.wrapping_sub(self.ticks());
@@ -360,7 +381,7 @@ impl Unit {
         };
         if self.program.cycle_counting && count.is_none_or(fits) && self.synchronised && !self.lost {
             self.settle();
-            self.packer.cycles(0, count, Emitted::Cycles);
+            self.packer.cycles(0, count, false);
             self.checkpoint();
         }
     }
@@ -384,18 +405,19 @@ impl Unit {
 
     /// Events from outside: bit n is event n, traced if TRCEVENTCTL1R enables it.
     pub fn events(&mut self, events: u8) {
-        self.trace_events(events, Emitted::Event);
+        self.trace_events(events, false);
     }
 
-    pub(super) fn trace_events(&mut self, events: u8, kind: Emitted) {
+    pub(super) fn trace_events(&mut self, events: u8, own: bool) {
         let events = events & self.program.events_enabled;
         if events != 0 && self.is_operative() && !self.lost {
             self.settle();
             if !self.synchronised && !std::mem::replace(&mut self.aligned, true) {
                 // Before the first Trace Info only events are traced (K10.5.9).
-                self.packer.plain(Packet::AlignmentSync { zeros: 11 }, None, 0);
+                self.packer.plain(Packet::AlignmentSync { zeros: 11 }, &[]);
             }
-            self.packer.plain(Packet::Event(events), Some(kind), events.count_ones());
+            let elements = [What::Mark { own }; 4];
+            self.packer.plain(Packet::Event(events), &elements[..events.count_ones() as usize]);
             self.checkpoint();
         }
     }
@@ -410,7 +432,7 @@ impl Unit {
         if self.tracing && !self.lost && self.config.dialect.minor >= 3 {
             self.settle();
             let packet = Packet::Instrumentation { el: self.context.el, value };
-            self.packer.plain(packet, Some(Emitted::Instrumentation), 1);
+            self.packer.plain(packet, &[What::Mark { own: false }]);
             self.checkpoint();
         }
     }
@@ -491,7 +513,7 @@ impl Unit {
 
     /// The instructions of the current block are not traced.
     pub(super) fn drop_block(&mut self) {
-        (self.block, self.in_block) = (None, 0);
+        (self.block, self.in_block, self.call) = (None, Shown::default(), None);
     }
 
     /// An error unless the condition holds.

@@ -8,7 +8,7 @@ use trackway_isa::Control;
 
 use super::code::{Code, space_of};
 use crate::config::ID;
-use crate::encode::{Emitted, Instruction, Registers, Unit};
+use crate::encode::{Instruction, Known, KnownTrap, Registers, Unit};
 use crate::transport::output::WrittenSource;
 use crate::wire::context::ContextState;
 use crate::wire::exception_type;
@@ -33,19 +33,6 @@ enum Deferred {
     Timestamp(u64, Option<u64>),
     Cycles(Option<u64>),
     Mark(MarkKind, Option<u64>),
-}
-
-/// Numbers of what the events have; the unit counts what a decoder finds of it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Given {
-    instructions: u64,
-    exceptions: u64,
-    returns: u64,
-    halts: u64,
-    timestamps: u64,
-    offsets: u64,
-    cycles: u64,
-    marks: u64,
 }
 
 /// One source.
@@ -73,7 +60,6 @@ pub(super) struct Lane {
     timestamp: Option<u64>,
     /// The unit traces every address, so that tracing is active wherever there are events.
     is_active: bool,
-    given: Given,
     code: Code,
 }
 
@@ -97,7 +83,6 @@ impl Lane {
             transactions: 0,
             timestamp: None,
             is_active,
-            given: Given::default(),
             code: Code::default(),
         };
         lane.activate();
@@ -111,74 +96,60 @@ impl Lane {
         }
     }
 
-    pub(super) fn event(&mut self, kind: &EventKind, batch: &Batch, format: FormatId, losses: &mut Losses) {
+    pub(super) fn event(&mut self, kind: &EventKind, batch: &Batch, format: FormatId) {
         if let Some(value) = self.timestamp.take() {
             let offset = match kind {
                 EventKind::Time(Time { kind: TimeKind::Offset, value, .. }) => *value,
                 _ => None,
             };
-            self.between(Deferred::Timestamp(value, offset), losses);
+            self.between(Deferred::Timestamp(value, offset));
         }
         match kind {
-            EventKind::Step(step) => self.step(step, batch, losses),
-            EventKind::Run(run) if !run.withdrawn => self.run(run, losses),
-            EventKind::Run(_) => losses.add(Fate::Dropped, "withdrawn runs", 1),
-            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], format, losses),
-            EventKind::Context(n) => self.change_context(&batch.contexts[*n as usize], losses),
-            EventKind::Time(time) => self.time(time, losses),
-            EventKind::Mark(mark) => {
-                self.given.marks += 1;
-                self.between(Deferred::Mark(mark.kind, mark.value), losses);
-            }
-            EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], losses),
-            EventKind::State(_) => losses.add(Fate::Dropped, "state outside instructions", 1),
-            EventKind::Foreign(_) => losses.add(Fate::Dropped, "foreign items", 1),
+            EventKind::Step(step) => self.step(step, batch),
+            EventKind::Run(run) if !run.withdrawn => self.run(run),
+            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], format),
+            EventKind::Context(n) => self.change_context(&batch.contexts[*n as usize]),
+            EventKind::Time(time) => self.time(time),
+            EventKind::Mark(mark) => self.between(Deferred::Mark(mark.kind, mark.value)),
+            EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize]),
+            // Not in ETE.
+            EventKind::Run(_) | EventKind::State(_) | EventKind::Foreign(_) => {}
         }
     }
 
-    fn step(&mut self, step: &Step, batch: &Batch, losses: &mut Losses) {
-        losses.add(Fate::Dropped, "memory accesses", step.accesses.mem_len.into());
-        losses.add(Fate::Dropped, "register accesses", step.accesses.regs_len.into());
-        let Some(pc) = step.pc else {
-            return losses.add(Fate::Dropped, "instructions without an address", 1);
-        };
-        if let Some(extra) = batch.extra_of(step) {
-            if extra.placeholder {
-                return losses.add(Fate::Dropped, "placeholder instructions", 1);
-            }
-            losses.add(Fate::Dropped, "SME indices", extra.sme_index.is_some().into());
-            losses.add(Fate::Dropped, "micro-ops", (extra.micro_ops.len > 0).into());
-            losses.add(Fate::Dropped, "physical instruction addresses", extra.physical_pc.is_some().into());
-        }
+    fn step(&mut self, step: &Step, batch: &Batch) {
+        let extra = batch.extra_of(step);
+        let Some(pc) = step.pc.filter(|_| !extra.is_some_and(|extra| extra.placeholder)) else { return };
         let known = if step.length > 0 {
             Some((step.encoding, step.length))
         } else {
             self.memory.fetch(self.isa, pc)
         };
-        let Some((encoding, length)) = known else {
-            losses.add(Fate::Dropped, "instructions without an encoding", 1);
-            return self.interrupt(losses);
-        };
+        let Some((encoding, length)) = known else { return self.interrupt() };
         // The length distinguishes A32 and T32 if the source does not.
         if length == 2 && self.isa == Isa::A32 {
             self.isa = Isa::T32;
         }
-        let target = batch.extra_of(step).and_then(|extra| extra.target);
-        self.one((pc, encoding, length), (step.taken, target), step.outcome == Outcome::Attempted, losses);
+        let known = Known {
+            encoding: step.length > 0,
+            outcome: step.taken.is_some(),
+            attempted: step.outcome == Outcome::Attempted,
+            trap: None,
+        };
+        self.one((pc, encoding, length), (step.taken, extra.and_then(|extra| extra.target)), known);
     }
 
     /// A run, instruction by instruction.
-    fn run(&mut self, run: &Run, losses: &mut Losses) {
+    fn run(&mut self, run: &Run) {
         self.isa = run.isa;
         let mut pc = run.start;
         for n in 0..run.count {
-            let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else {
-                losses.add(Fate::Dropped, "instructions without code", (run.count - n).into());
-                return self.interrupt(losses);
-            };
+            let Some((encoding, length)) = self.memory.fetch(run.isa, pc) else { return self.interrupt() };
             let last = n + 1 == run.count;
             let taken = if last { run.taken } else { Some(false) };
-            self.one((pc, encoding, length), (taken, None), last && run.attempted, losses);
+            // The source has none of these for a run.
+            let known = Known { attempted: last && run.attempted, ..Known::default() };
+            self.one((pc, encoding, length), (taken, None), known);
             pc = pc.wrapping_add(length.into());
         }
     }
@@ -188,22 +159,19 @@ impl Lane {
         &mut self,
         (pc, encoding, length): (u64, u32, u8),
         (taken, target): (Option<bool>, Option<u64>),
-        attempted: bool,
-        losses: &mut Losses,
+        known: Known,
     ) {
-        self.given.instructions += 1;
-        self.settle(Some(pc), losses);
+        self.settle(Some(pc));
         if !self.code.execute(space_of(&self.state()), pc, encoding, length) {
             // A snapshot has one instruction for each place.
-            losses.add(Fate::Dropped, "instructions where other code was before", 1);
-            return self.interrupt(losses);
+            return self.interrupt();
         }
-        let mut instruction = Instruction::new(self.isa, pc, encoding, true);
+        let mut instruction = Instruction { known, ..Instruction::new(self.isa, pc, encoding, true) };
         let flow = instruction.flow;
         self.call = None;
         if flow.control == Control::SystemCall {
             self.call = Some(instruction.end());
-        } else if attempted || !flow.retires() {
+        } else if known.attempted || !flow.retires() {
             // Its exception has its address, but a decoder does not show it.
             self.attempted = Some(pc);
             self.expected = Expected::At(pc);
@@ -211,13 +179,11 @@ impl Lane {
         }
         // An instruction in an IT block is conditional without a sign of it in its encoding.
         let certain = !flow.control.is_transfer() || !flow.conditional && self.isa != Isa::T32;
-        match taken {
-            Some(taken) => instruction.taken = taken || certain,
-            None if certain => {}
-            None => {
-                self.pending = Some(instruction);
-                return;
-            }
+        instruction.taken = taken.unwrap_or(true) || certain;
+        if taken.is_none() && !certain || flow.control == Control::TrapReturn {
+            // The next event has the outcome, or the return of the trap.
+            self.pending = Some(instruction);
+            return;
         }
         self.execute(instruction);
         if let (Expected::Any, Some(target)) = (self.expected, target) {
@@ -255,71 +221,60 @@ impl Lane {
     }
 
     /// Resolves the last branch with the address of the next instruction, and breaks the flow if that is not expected.
-    fn settle(&mut self, next: Option<u64>, losses: &mut Losses) {
+    fn settle(&mut self, next: Option<u64>) {
         if let Some(mut instruction) = self.pending.take() {
             let end = instruction.end();
-            instruction.taken = match next {
-                Some(next) => next != end,
-                None => {
-                    losses.add(Fate::Invented, "outcome of the last branch", 1);
-                    !instruction.flow.conditional
-                }
-            };
+            let certain = !instruction.flow.conditional && self.isa != Isa::T32;
+            if !instruction.known.outcome && !certain {
+                instruction.taken = next.map_or(!instruction.flow.conditional, |next| next != end);
+            }
             self.execute(instruction);
             for event in std::mem::take(&mut self.deferred) {
-                self.apply(event, losses);
+                self.apply(event);
             }
         }
         if let (Some(next), Expected::At(expected)) = (next, self.expected)
             && next != expected
         {
-            self.break_flow(expected, losses);
+            self.break_flow(expected);
         }
         self.attempted = None;
     }
 
     /// Execution does not continue at the address that was expected.
-    fn break_flow(&mut self, expected: u64, losses: &mut Losses) {
-        losses.add(Fate::Invented, "gaps where the flow breaks", 1);
+    fn break_flow(&mut self, expected: u64) {
         self.unit.break_flow(Some((expected, self.isa)));
         self.activate();
     }
 
     /// An event between instructions; it waits for an unresolved branch.
-    fn between(&mut self, event: Deferred, losses: &mut Losses) {
+    fn between(&mut self, event: Deferred) {
         if self.pending.is_some() {
             self.deferred.push(event);
         } else {
-            self.apply(event, losses);
+            self.apply(event);
         }
     }
 
-    fn apply(&mut self, event: Deferred, losses: &mut Losses) {
+    fn apply(&mut self, event: Deferred) {
         match event {
             Deferred::Context(context) => self.unit.set_context(context),
             Deferred::Timestamp(value, offset) => self.unit.set_timestamp(value, offset),
             Deferred::Cycles(count) => self.unit.set_cycles(count),
-            Deferred::Mark(kind, value) => self.mark(kind, value, losses),
+            Deferred::Mark(kind, value) => self.mark(kind, value),
         }
     }
 
-    fn time(&mut self, time: &Time, losses: &mut Losses) {
+    fn time(&mut self, time: &Time) {
         match (time.kind, time.value) {
-            (TimeKind::Timestamp, Some(value)) => {
-                self.given.timestamps += 1;
-                self.timestamp = Some(value);
-            }
-            (TimeKind::Cycles, count) => {
-                self.given.cycles += 1;
-                self.between(Deferred::Cycles(count), losses);
-            }
+            (TimeKind::Timestamp, value) => self.timestamp = value,
+            (TimeKind::Cycles, count) => self.between(Deferred::Cycles(count)),
             // With the timestamp before it.
-            (TimeKind::Offset, _) => self.given.offsets += 1,
-            (TimeKind::Timestamp, None) => losses.add(Fate::Dropped, "unknown times", 1),
+            (TimeKind::Offset, _) => {}
         }
     }
 
-    fn mark(&mut self, kind: MarkKind, value: Option<u64>, losses: &mut Losses) {
+    fn mark(&mut self, kind: MarkKind, value: Option<u64>) {
         match (kind, value) {
             (MarkKind::TraceEvent, Some(number @ 0..=3)) => self.unit.events(1 << number),
             (MarkKind::Instrumentation, Some(value)) => self.unit.instrumentation(value),
@@ -336,10 +291,7 @@ impl Lane {
                 self.unit.transaction_fail();
                 self.expected = Expected::Any;
             }
-            (MarkKind::TraceOn | MarkKind::TimestampMarker, _) => {
-                self.given.marks -= 1;
-                losses.add(Fate::Derived, "marks of the trace unit", 1);
-            }
+            // The unit has its own marks of starts and timestamps.
             _ => {}
         }
     }
@@ -365,10 +317,9 @@ impl Lane {
         }
     }
 
-    fn change_context(&mut self, change: &Context, losses: &mut Losses) {
+    fn change_context(&mut self, change: &Context) {
         if change.unsupported == Some(true) {
-            self.given.halts += 1;
-            self.settle_open(losses);
+            self.settle_open();
             self.unit.halt(self.next());
             self.expected = Expected::Any;
             self.activate();
@@ -377,18 +328,8 @@ impl Lane {
         if let Some(isa) = change.isa.filter(|isa| matches!(isa, Isa::A64 | Isa::A32 | Isa::T32)) {
             self.isa = isa;
         }
-        losses.add(Fate::Kept, "contexts", 1);
-        losses.drop_context(&Context {
-            privilege: None,
-            security: None,
-            context_id: None,
-            vmid: None,
-            isa: None,
-            unsupported: None,
-            ..*change
-        });
         self.memory = self.image.memory(&self.context);
-        self.between(Deferred::Context(self.state()), losses);
+        self.between(Deferred::Context(self.state()));
     }
 
     /// The exception type of a trap (K10.5.2.13).
@@ -421,23 +362,33 @@ impl Lane {
         }
     }
 
-    fn trap(&mut self, trap: &Trap, format: FormatId, losses: &mut Losses) {
+    fn trap(&mut self, trap: &Trap, format: FormatId) {
+        let number = Self::exception_type(trap, format);
+        let known = KnownTrap {
+            cause: trap.cause == Some(number.into()),
+            place: trap.from,
+            to: trap.to,
+            return_address: trap.return_address,
+            syscall: trap.syscall.is_some(),
+            syscall_index: trap.syscall_index.is_some(),
+        };
         if trap.kind == TrapKind::Return {
-            self.given.returns += 1;
+            if let Some(instruction) = &mut self.pending
+                && instruction.flow.control == Control::TrapReturn
+            {
+                instruction.known.trap = Some(known);
+            }
+            self.settle_open();
             if let (Expected::Any, Some(to)) = (self.expected, trap.to) {
                 self.expected = Expected::At(to);
             }
             return;
         }
-        self.given.exceptions += 1;
-        losses.add(Fate::Dropped, "marks of virtual interrupts", trap.is_virtual.into());
-        losses.add(Fate::Dropped, "exception classes", trap.class.is_some().into());
-        let number = Self::exception_type(trap, format);
         let attempted = self.attempted;
         let after_call = if number == exception_type::CALL { self.call } else { None };
         let told = trap.return_address.or(after_call).or(attempted);
         if self.pending.is_some() {
-            self.settle(told.or(trap.from), losses);
+            self.settle(told.or(trap.from));
         }
         let here = self.next().map(|(address, _)| address);
         let place = told.or(here).or(trap.from);
@@ -446,11 +397,11 @@ impl Lane {
                 && expected != address
                 && attempted.is_none()
             {
-                self.break_flow(expected, losses);
+                self.break_flow(expected);
             }
-            self.unit.exception(number, Some((address, self.isa)));
+            self.unit.exception_with(number, Some((address, self.isa)), known);
         } else if number == exception_type::PE_RESET {
-            self.unit.exception(number, None);
+            self.unit.exception_with(number, None, known);
         } else {
             self.unit.break_flow(None);
         }
@@ -466,22 +417,21 @@ impl Lane {
         };
     }
 
-    fn gap(&mut self, gap: &Gap, losses: &mut Losses) {
-        self.settle_open(losses);
+    fn gap(&mut self, gap: &Gap) {
+        self.settle_open();
         match gap.reason {
             GapReason::Overflow => self.unit.overflow(),
             GapReason::Discarded => self.unit.discard(),
-            _ => self.interrupt(losses),
+            _ => self.interrupt(),
         }
         self.expected = Expected::Any;
         self.activate();
-        losses.add(Fate::Kept, "gaps", 1);
     }
 
     /// Resolves a branch whose outcome nothing follows.
-    fn settle_open(&mut self, losses: &mut Losses) {
+    fn settle_open(&mut self) {
         if self.pending.is_some() {
-            self.settle(None, losses);
+            self.settle(None);
         }
     }
 
@@ -494,50 +444,19 @@ impl Lane {
     }
 
     /// Execution does not continue from here.
-    fn interrupt(&mut self, losses: &mut Losses) {
-        self.settle_open(losses);
+    fn interrupt(&mut self) {
+        self.settle_open();
         self.unit.break_flow(self.next());
         self.expected = Expected::Any;
         self.activate();
     }
 
-    pub(super) fn end(&mut self, losses: &mut Losses) {
+    pub(super) fn end(&mut self) {
         if let Some(value) = self.timestamp.take() {
-            self.between(Deferred::Timestamp(value, None), losses);
+            self.between(Deferred::Timestamp(value, None));
         }
-        self.interrupt(losses);
+        self.interrupt();
         self.call = None;
-    }
-
-    /// Adds what a decoder finds of the events, and what the unit added.
-    pub(super) fn account(&self, losses: &mut Losses) {
-        let (found, given) = (self.unit.found(), &self.given);
-        let of = |kinds: &[Emitted]| kinds.iter().map(|kind| found.of(*kind)).sum::<u64>();
-        use Emitted::*;
-        let marks = [Event, Instrumentation, TransactionStart, TransactionCommit, TransactionFailure];
-        for (what, given, found) in [
-            ("instructions", given.instructions, found.instructions),
-            ("exceptions", given.exceptions, of(&[Exception])),
-            ("debug halts", given.halts, of(&[Halt])),
-            ("timestamps", given.timestamps, of(&[Timestamp])),
-            ("cycle offsets of timestamps", given.offsets, of(&[Offset])),
-            ("cycle counts", given.cycles, of(&[Cycles])),
-            ("marks", given.marks, of(&marks)),
-        ] {
-            losses.add(Fate::Kept, what, found);
-            losses.add(Fate::Dropped, what, given.saturating_sub(found));
-        }
-        let returns = of(&[Return]);
-        losses.add(Fate::Derived, "returns from exceptions", given.returns.min(returns));
-        losses.add(Fate::Dropped, "returns from exceptions", given.returns.saturating_sub(returns));
-        for (what, kind) in [
-            ("debug halts", OwnHalt),
-            ("timestamps", OwnTimestamp),
-            ("cycle counts", OwnCycles),
-            ("trace events", OwnEvent),
-        ] {
-            losses.add(Fate::Invented, what, found.of(kind));
-        }
     }
 
     pub(super) fn written(&self) -> Result<WrittenSource> {

@@ -54,7 +54,8 @@ pub(crate) fn shown(batches: &[Batch], isa: Isa) -> Vec<u64> {
 /// The output of trace units.
 pub(crate) struct Encoded {
     pub(crate) bytes: Vec<Vec<u8>>,
-    pub(crate) losses: Losses,
+    /// The ledger of the conversion.
+    pub(crate) ledger: Ledger,
     pub(crate) counts: trackway_ete::encode::Counts,
     pub(crate) config: Config,
 }
@@ -62,13 +63,56 @@ pub(crate) struct Encoded {
 /// Batches of one core through a trace unit.
 pub(crate) fn encode(batches: &[Batch], meta: &Meta, settings: &EncodeConfig, image: &Arc<Image>) -> Encoded {
     let mut lower = Lower::new(meta, settings, vec![Arc::clone(image)], Vec::new()).unwrap();
+    let (mut facts, mut contexts) = (Counts::of_meta(meta), Contexts::default());
     for batch in batches {
+        facts.add_batch(batch, &mut contexts);
         lower.put(batch).unwrap();
     }
-    let losses = lower.finish().unwrap();
+    let ledger = Ledger::new(&facts, &lower.finish().unwrap());
     let unit = lower.unit(0).unwrap();
     let (counts, config) = (unit.counts, unit.config().clone());
-    Encoded { bytes: lower.into_inner(), losses, counts, config }
+    Encoded { bytes: lower.into_inner(), ledger, counts, config }
+}
+
+/// The facts that a reader finds in one raw stream, and the addresses of its instructions.
+pub(crate) fn facts_of(config: &Config, bytes: &[u8], image: &Arc<Image>) -> (Counts, Vec<u64>) {
+    let mut lift = lift(config, bytes, image, Options::default());
+    let (mut facts, mut contexts, mut pcs) = (Counts::default(), Contexts::default(), Vec::new());
+    let mut context = Context::default();
+    let mut batch = Batch::default();
+    while lift.fill(&mut batch).unwrap_or_else(|error| panic!("{error}")) {
+        for event in std::mem::take(&mut batch.events) {
+            match event.kind {
+                EventKind::Run(run) => {
+                    let accesses = batch.accesses_of(&run);
+                    let memory = image.memory(&context);
+                    trackway_image::expand(&memory, &run, accesses, |kind| batch.push(0, kind));
+                }
+                kind => {
+                    if let EventKind::Context(n) = kind {
+                        context.update(&batch.contexts[n as usize]);
+                    }
+                    batch.push(0, kind);
+                }
+            }
+        }
+        pcs.extend(batch.events.iter().filter_map(|event| match event.kind {
+            EventKind::Step(step) => step.pc,
+            _ => None,
+        }));
+        facts.add_batch(&batch, &mut contexts);
+    }
+    (facts, pcs)
+}
+
+/// The ledger has what a reader finds, for every fact.
+pub(crate) fn assert_exact(encoded: &Encoded, image: &Arc<Image>, what: &str) {
+    let (facts, _) = facts_of(&encoded.config, &encoded.bytes[0], image);
+    for &fact in Fact::ALL {
+        let of = |fate| encoded.ledger.count(fate, fact);
+        let claimed = of(Fate::Kept) + of(Fate::Derived) + of(Fate::Invented);
+        assert_eq!(claimed, facts[fact], "{what}: {}; {}", fact.as_str(), encoded.ledger);
+    }
 }
 
 /// A decoder of one raw stream.

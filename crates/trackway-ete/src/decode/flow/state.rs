@@ -50,6 +50,11 @@ pub(super) struct Last {
 }
 
 impl Flow {
+    /// Nothing is known but what was reported of Debug state and instruction set.
+    pub(super) fn fresh(&self) -> Self {
+        Flow { halted: self.halted, reported_isa: self.reported_isa, ..Flow::default() }
+    }
+
     pub(super) fn isa(&self) -> Isa {
         match (self.context.sixty_four_bit, self.sub_isa) {
             (true, _) => Isa::A64,
