@@ -56,6 +56,11 @@ pub trait Source {
     fn census(&self) -> Census {
         Census::default()
     }
+
+    /// Doubtful runs that were passed on as steps so far, which cannot say so.
+    fn doubtful(&self) -> u64 {
+        0
+    }
 }
 
 /// Consumes events: the `lower` side of a format.

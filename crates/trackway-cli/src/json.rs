@@ -1,0 +1,125 @@
+//! JSON: what the objects of all commands share. `docs/json.md` has the layouts.
+
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use serde_json::{Map, Value as Json, json};
+use trackway::{Health, Verdict};
+use trackway_core::{Error, Losses};
+
+use crate::exit::Failure;
+use crate::report::next_thing;
+
+/// Version of the layouts, in every object.
+const SCHEMA: u32 = 2;
+
+/// An object was printed: a failure has been reported in it.
+static PRINTED: AtomicBool = AtomicBool::new(false);
+
+pub(crate) type Object = Map<String, Json>;
+
+/// An object of that kind.
+pub(crate) fn object(kind: &str) -> Object {
+    Map::from_iter([("trackway".to_string(), json!({ "kind": kind, "schema": SCHEMA }))])
+}
+
+/// Prints an object on stdout, on one line.
+pub(crate) fn print(object: Object) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    write_line(&mut out, &Json::Object(object))?;
+    out.flush()?;
+    PRINTED.store(true, Relaxed);
+    Ok(())
+}
+
+/// Writes one line of JSON. Control characters that JSON allows in strings are escaped too.
+pub(crate) fn write_line(out: &mut impl Write, object: &Json) -> std::io::Result<()> {
+    let text = object.to_string();
+    let is_raw = |c: char| ('\u{7f}'..='\u{9f}').contains(&c);
+    if !text.contains(is_raw) {
+        return writeln!(out, "{text}");
+    }
+    for c in text.chars() {
+        if is_raw(c) { write!(out, "\\u{:04x}", c as u32)? } else { write!(out, "{c}")? }
+    }
+    writeln!(out)
+}
+
+/// A 64-bit value: numbers of JSON are not exact that far.
+pub(crate) fn hex(value: u64) -> Json {
+    json!(format!("{value:#x}"))
+}
+
+/// A name for people as a key: `first pc` is `first_pc`.
+pub(crate) fn key(name: &str) -> String {
+    name.to_ascii_lowercase().replace([' ', '-'], "_")
+}
+
+/// The entries of a ledger.
+pub(crate) fn ledger(losses: &Losses) -> Json {
+    let entry = |(fate, what, count): (trackway_core::Fate, &str, u64)| json!({ "fate": fate.as_str(), "what": what, "count": count });
+    losses.entries().map(entry).collect()
+}
+
+/// What is known of the program, where it was compared.
+pub(crate) fn program(verdict: &Verdict) -> Json {
+    json!({
+        "matches": verdict.is_right(),
+        "compared": verdict.distinct(),
+        "same": verdict.same,
+        "different": verdict.different,
+        "unmapped": verdict.unmapped,
+        "first_difference": verdict.first.map(|first| hex(first.pc)),
+    })
+}
+
+/// Adds `complete`, and `errors` where something was wrong.
+pub(crate) fn put_errors(object: &mut Object, health: &Health, ended: Option<&Failure>) {
+    let mut errors: Vec<Json> = health
+        .first_errors
+        .iter()
+        .map(|passed| place(&passed.error, Some(passed.instruction), None))
+        .collect();
+    errors.extend(ended.map(of_failure));
+    object.insert("complete".into(), json!(errors.is_empty() && health.counts.skipped == 0));
+    if !errors.is_empty() {
+        object.insert("errors".into(), json!(errors));
+    }
+}
+
+/// Reports a failure as an object, unless one was printed that has it.
+pub(crate) fn failed(kind: &str, failure: &Failure) -> std::io::Result<()> {
+    if PRINTED.load(Relaxed) {
+        return Ok(());
+    }
+    let mut object = object(kind);
+    put_errors(&mut object, &Health::default(), Some(failure));
+    print(object)
+}
+
+/// A failure as an entry of `errors`.
+fn of_failure(failure: &Failure) -> Json {
+    match failure {
+        Failure::Input { error, instruction, path, .. } => {
+            let hint = next_thing(error, path, "");
+            match &**error {
+                trackway::Error::Trace(error) => place(error, *instruction, hint),
+                error => json!({ "message": error.to_string().trim_end(), "hint": hint }),
+            }
+        }
+        failure => json!({ "message": failure.to_string() }),
+    }
+}
+
+fn place(error: &Error, instruction: Option<u64>, hint: Option<String>) -> Json {
+    let named = |text: &str| (!text.is_empty()).then(|| json!(text));
+    json!({
+        "offset": error.offset,
+        "instruction": instruction,
+        "item": named(error.item),
+        "field": named(error.field),
+        "section": named(error.section),
+        "message": error.to_string(),
+        "hint": hint,
+    })
+}

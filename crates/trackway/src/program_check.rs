@@ -1,0 +1,209 @@
+//! Is this the program that ran? Encodings of the trace beside those of the program.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+use trackway_core::{Batch, Context, EventKind, Isa, Observer, Step};
+use trackway_image::{Image, Memory, program};
+
+/// Addresses that are compared, each once; they settle the question.
+const COMPARED: usize = 1 << 16;
+/// Addresses of a direct-mapped memory of what was compared last: loops cost one look-up per instruction.
+const RECENT: usize = 1 << 12;
+
+/// Compares the encodings of a trace with its program, address by address, while the trace is read.
+///
+/// ```
+/// use std::sync::Arc;
+/// use trackway::{ProgramCheck, events::*, image::{Image, Space}};
+///
+/// let mut image = Image::default();
+/// image.add_raw("rom", 0x1000, Arc::new([0x13, 0, 0, 0, 0x73, 0, 0, 0]), Space::default())?;
+/// let mut check = ProgramCheck::new(Isa::Rv64, &[Arc::new(image)]);
+/// let mut batch = Batch::default();
+/// batch.push(0, EventKind::Step(Step::new(0x1000, 0x13, 4)));
+/// batch.push(0, EventKind::Step(Step::new(0x1004, 0x6f, 4)));
+/// batch.push(0, EventKind::Step(Step::new(0x2000, 0x13, 4)));
+/// check.observe(&batch);
+/// let verdict = check.verdict();
+/// assert_eq!((verdict.same, verdict.different, verdict.unmapped), (1, 1, 1));
+/// assert!(verdict.is_wrong());
+/// assert_eq!(
+///     verdict.to_string(),
+///     "this ELF does not match the trace: 66 % of encodings differ, first at 0x1004: \
+///      0x6f in the trace, 0x73 in the program"
+/// );
+/// # Ok::<(), trackway::image::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ProgramCheck {
+    isa: Isa,
+    programs: Arc<[Arc<Image>]>,
+    seen: HashSet<(u16, u64)>,
+    /// In the order of the trace, so that parts merge to the result of the whole.
+    compared: Vec<(u16, Compared)>,
+    recent: Vec<u64>,
+    source: Option<u16>,
+    context: Context,
+    memory: Arc<Memory>,
+    /// A part in the middle does not know its context, which may choose the code.
+    blind: bool,
+}
+
+/// What [`ProgramCheck`] found, in distinct addresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// The program has the same instruction.
+    pub same: u64,
+    /// The program has another one.
+    pub different: u64,
+    /// The program has nothing there.
+    pub unmapped: u64,
+    /// The first address that is not the same.
+    pub first: Option<Compared>,
+}
+
+/// An address in the trace and in the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compared {
+    /// The address.
+    pub pc: u64,
+    /// The encoding in the trace.
+    pub trace: u32,
+    /// The encoding in the program; none where nothing is mapped.
+    pub program: Option<u32>,
+}
+
+impl Verdict {
+    /// Addresses compared.
+    pub fn distinct(&self) -> u64 {
+        self.same + self.different + self.unmapped
+    }
+
+    /// True if the program matches as far as it was compared.
+    pub fn is_right(&self) -> bool {
+        self.different + self.unmapped == 0
+    }
+
+    /// True if more than half of the addresses differ or are unmapped: this is another program.
+    pub fn is_wrong(&self) -> bool {
+        2 * (self.different + self.unmapped) > self.distinct()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Compared { pc, trace, program }) = self.first else {
+            return f.write_str("the program matches the trace");
+        };
+        let percent = 100 * (self.different + self.unmapped) / self.distinct().max(1);
+        let share = if percent == 0 { "less than 1".to_string() } else { percent.to_string() };
+        let verb = if self.is_wrong() { "does not match" } else { "differs from" };
+        write!(f, "this ELF {verb} the trace: {share} % of encodings differ, first at {pc:#x}: {trace:#x} in the trace, ")?;
+        match program {
+            Some(encoding) => write!(f, "{encoding:#x} in the program"),
+            None => f.write_str("nothing in the program"),
+        }
+    }
+}
+
+impl ProgramCheck {
+    /// For a trace of `isa` and its programs: one for each source, or one for all.
+    pub fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
+        Self::with(isa, programs.into(), false)
+    }
+
+    fn with(isa: Isa, programs: Arc<[Arc<Image>]>, blind: bool) -> Self {
+        let context = Context::default();
+        let memory = program(&programs, 0).memory(&context);
+        ProgramCheck {
+            isa,
+            programs,
+            seen: HashSet::new(),
+            compared: Vec::new(),
+            recent: vec![u64::MAX; RECENT],
+            source: None,
+            context,
+            memory,
+            blind,
+        }
+    }
+
+    /// What was found so far.
+    pub fn verdict(&self) -> Verdict {
+        let mut verdict = Verdict::default();
+        for (_, one) in &self.compared {
+            match one.program {
+                Some(encoding) if encoding == one.trace => verdict.same += 1,
+                Some(_) => verdict.different += 1,
+                None => verdict.unmapped += 1,
+            }
+            if one.program != Some(one.trace) {
+                verdict.first.get_or_insert(*one);
+            }
+        }
+        verdict
+    }
+
+    fn follow_context(&mut self, source: u16) {
+        self.memory = program(&self.programs, source).memory(&self.context);
+    }
+
+    #[inline]
+    fn step(&mut self, source: u16, step: &Step) {
+        let Some(pc) = step.pc.filter(|_| step.length > 0) else { return };
+        let recent = &mut self.recent[(pc >> 1) as usize % RECENT];
+        if *recent != pc {
+            *recent = pc;
+            self.compare(source, pc, step.encoding);
+        }
+    }
+
+    fn compare(&mut self, source: u16, pc: u64, encoding: u32) {
+        if !self.seen.contains(&(source, pc)) {
+            let isa = self.context.isa.unwrap_or(self.isa);
+            let program = self.memory.fetch(isa, pc).map(|(encoding, _)| encoding);
+            self.keep(source, Compared { pc, trace: encoding, program });
+        }
+    }
+
+    fn keep(&mut self, source: u16, one: Compared) {
+        if self.compared.len() < COMPARED && self.seen.insert((source, one.pc)) {
+            self.compared.push((source, one));
+        }
+    }
+}
+
+impl Observer for ProgramCheck {
+    fn observe(&mut self, batch: &Batch) {
+        if self.blind || self.programs.is_empty() || self.compared.len() >= COMPARED {
+            return;
+        }
+        if self.source.replace(batch.source) != Some(batch.source) {
+            self.context = Context::default();
+            self.recent.fill(u64::MAX);
+            self.follow_context(batch.source);
+        }
+        for event in &batch.events {
+            match &event.kind {
+                EventKind::Step(step) => self.step(batch.source, step),
+                EventKind::Context(n) => {
+                    self.context.update(&batch.contexts[*n as usize]);
+                    self.follow_context(batch.source);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        let by_context = !self.programs.iter().all(|program| program.is_everywhere());
+        let blind = self.blind || by_context || matches!(self.isa, Isa::A32 | Isa::T32);
+        Box::new(Self::with(self.isa, Arc::clone(&self.programs), blind))
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        later.downcast::<Self>().compared.iter().for_each(|&(source, one)| self.keep(source, one));
+    }
+}
