@@ -1,24 +1,21 @@
 //! `trackway check`: is a trace legal?
 
 use std::collections::BTreeMap;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, StdoutLock, Write};
+use std::path::Path;
 
 use serde_json::json;
 use trackway::format::{Format, suggest};
+use trackway::{Health, Options, PROGRAM_RULES, Trace};
 use trackway_core::{Finding, Rule, Severity};
 
 use crate::cli::CheckArgs;
 use crate::exit::{Exit, Failure};
+use crate::json::{Object, object, print, put_errors, write_line};
 use crate::open::open;
+use crate::plain::plain;
 use crate::progress::Progress;
 use crate::report::{placed, say};
-
-/// Findings of one rule.
-#[derive(Debug, Default)]
-struct Group {
-    count: u64,
-    first: Vec<Finding>,
-}
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(id) = args.rules {
@@ -28,70 +25,31 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         return Err(Failure::Usage("which trace? Give FILE, or --rules FORMAT".into()));
     };
     let mut trace = open(&args.common, file)?;
-    let known = trace.format().rules();
-    let mut groups: BTreeMap<&'static str, Group> = BTreeMap::new();
-    let mut waived = waived_rules(&args.waive, known, trace.format().title())?;
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut written = Ok(());
+    let known: Vec<&'static Rule> = trace.format().rules().iter().chain(PROGRAM_RULES).copied().collect();
+    let mut found = Found {
+        args,
+        waived: waived_rules(&args.waive, &known, trace.format().title())?,
+        groups: BTreeMap::new(),
+        out: BufWriter::new(std::io::stdout().lock()),
+        written: Ok(()),
+    };
     let progress = if args.jsonl {
         Progress::beside_output(args.common.quiet)
     } else {
         Progress::new(args.common.quiet)
     };
     progress.say("checking");
-    let checked = trace.check(&mut |finding| {
-        if let Some(count) = waived.get_mut(finding.rule.name) {
-            *count += 1;
-            return;
-        }
-        if args.jsonl && written.is_ok() {
-            written = writeln!(out, "{}", object(&finding));
-        }
-        let group = groups.entry(finding.rule.name).or_default();
-        group.count += 1;
-        if group.first.len() < args.limit as usize {
-            group.first.push(finding);
-        }
-    });
+    let checked = found.check(&mut trace, file);
     drop(progress);
-    written?;
-    for (rule, _) in waived.iter().filter(|(_, count)| **count == 0) {
+    std::mem::replace(&mut found.written, Ok(()))?;
+    for (rule, _) in found.waived.iter().filter(|(_, count)| **count == 0) {
         say!("--waive {rule}: no findings of this rule");
     }
-    let waived: u64 = waived.values().sum();
+    let (errors, warnings, notes, waived) = found.counts();
     // Damage is reported after the findings.
-    let count = |severity| -> u64 {
-        let of =
-            |group: &&Group| group.first.first().is_some_and(|finding| finding.rule.severity == severity);
-        groups.values().filter(of).map(|group| group.count).sum()
-    };
-    let (errors, warnings, notes) = (count(Severity::Error), count(Severity::Warning), count(Severity::Note));
-    if args.json {
-        let rules: Vec<_> = groups
-            .values()
-            .map(|group| json!({ "count": group.count, "first": group.first.iter().map(object).collect::<Vec<_>>() }))
-            .collect();
-        let summary = json!({
-            "trackway": { "schema": 1, "kind": "check" },
-            "file": file.display().to_string(),
-            "errors": errors, "warnings": warnings, "notes": notes, "waived": waived,
-            "items": checked.as_ref().ok(),
-            "findings": rules,
-        });
-        writeln!(out, "{summary}")?;
-    } else if !args.jsonl {
-        for group in groups.values() {
-            for finding in &group.first {
-                writeln!(out, "{finding}")?;
-            }
-            let more = group.count - group.first.len() as u64;
-            if let Some(finding) = group.first.first().filter(|_| more > 0) {
-                writeln!(out, "    … and {more} more of {} ({})", finding.rule.name, finding.rule.demand)?;
-            }
-        }
-    }
-    out.flush()?;
-    let items = checked.map_err(|error| placed(&args.common, file, error))?;
+    let checked = checked.map_err(|error| placed(&args.common, file, error));
+    found.print(file, &checked)?;
+    let items = checked?;
     if !args.common.quiet {
         say!("{items} items checked: {errors} errors, {warnings} warnings, {notes} notes, {waived} waived");
     }
@@ -103,10 +61,124 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(if found { Exit::Found } else { Exit::Fine })
 }
 
+/// A finding, and the source that it is in where there are several.
+#[derive(Debug)]
+struct Placed {
+    finding: Finding,
+    source: Option<String>,
+}
+
+/// Findings of one rule.
+#[derive(Debug, Default)]
+struct Group {
+    count: u64,
+    first: Vec<Placed>,
+}
+
+/// What was found so far.
+struct Found<'a> {
+    args: &'a CheckArgs,
+    waived: BTreeMap<&'static str, u64>,
+    groups: BTreeMap<&'static str, Group>,
+    out: BufWriter<StdoutLock<'static>>,
+    written: std::io::Result<()>,
+}
+
+impl Found<'_> {
+    /// Checks all sources, each by itself where the format can; returns the number of items.
+    fn check(&mut self, trace: &mut Trace, file: &Path) -> trackway::Result<u64> {
+        let names = trace.meta().sources.clone();
+        let mut items = 0;
+        if names.len() > 1 {
+            let options =
+                self.args.common.options().map_err(|failure| trackway::Error::Config(failure.to_string()))?;
+            for name in &names {
+                let mut one = Options { source: Some(name.clone()), ..options.clone() }.open(file)?;
+                items += one.check(&mut |finding| self.take(finding, Some(name)))?;
+                trackway::check_program(&mut one, &mut |finding| self.take(finding, Some(name)))?;
+            }
+            return Ok(items);
+        }
+        items += trace.check(&mut |finding| self.take(finding, None))?;
+        match trackway::check_program(trace, &mut |finding| self.take(finding, None)) {
+            Err(trackway::Error::ReadOnce) => {
+                say!("not compared with the program: the input is a stream, which is read once");
+                Ok(items)
+            }
+            checked => checked.map(|()| items),
+        }
+    }
+
+    fn take(&mut self, finding: Finding, source: Option<&String>) {
+        if let Some(count) = self.waived.get_mut(finding.rule.name) {
+            *count += 1;
+            return;
+        }
+        let placed = Placed { finding, source: source.cloned() };
+        if self.args.jsonl && self.written.is_ok() {
+            let mut line = object("finding");
+            line.extend(fields(&placed));
+            self.written = write_line(&mut self.out, &line.into());
+        }
+        let group = self.groups.entry(placed.finding.rule.name).or_default();
+        group.count += 1;
+        if group.first.len() < self.args.limit as usize {
+            group.first.push(placed);
+        }
+    }
+
+    /// Errors, warnings, notes and waived findings.
+    fn counts(&self) -> (u64, u64, u64, u64) {
+        let count = |severity| -> u64 {
+            let is_it = |group: &&Group| {
+                group.first.first().is_some_and(|placed| placed.finding.rule.severity == severity)
+            };
+            self.groups.values().filter(is_it).map(|group| group.count).sum()
+        };
+        let waived = self.waived.values().sum();
+        (count(Severity::Error), count(Severity::Warning), count(Severity::Note), waived)
+    }
+
+    fn print(&mut self, file: &Path, checked: &Result<u64, Failure>) -> std::io::Result<()> {
+        let (errors, warnings, notes, waived) = self.counts();
+        if self.args.json {
+            let groups = self.groups.iter().map(|(rule, group)| {
+                let first: Vec<Object> = group.first.iter().map(fields).collect();
+                json!({ "rule": rule, "count": group.count, "first": first })
+            });
+            let mut summary = object("check");
+            summary.insert("file".into(), json!(file.display().to_string()));
+            summary.insert("items".into(), json!(checked.as_ref().ok()));
+            let counts = json!({ "errors": errors, "warnings": warnings, "notes": notes, "waived": waived });
+            summary.insert("counts".into(), counts);
+            summary.insert("findings".into(), groups.collect());
+            put_errors(&mut summary, &Health::default(), checked.as_ref().err());
+            return print(summary);
+        }
+        if !self.args.jsonl {
+            for group in self.groups.values() {
+                for Placed { finding, source } in &group.first {
+                    let source = source.as_ref().map_or(String::new(), |name| format!("{name}: "));
+                    writeln!(self.out, "{source}{}", plain(&finding.to_string()))?;
+                }
+                let more = group.count - group.first.len() as u64;
+                if let Some(Placed { finding, .. }) = group.first.first().filter(|_| more > 0) {
+                    writeln!(
+                        self.out,
+                        "    … and {more} more of {} ({})",
+                        finding.rule.name, finding.rule.demand
+                    )?;
+                }
+            }
+        }
+        self.out.flush()
+    }
+}
+
 /// The rules to ignore, with a count for each; a name that the format does not have is refused.
 fn waived_rules(
     names: &[String],
-    rules: &'static [&'static Rule],
+    rules: &[&'static Rule],
     title: &str,
 ) -> Result<BTreeMap<&'static str, u64>, Failure> {
     let mut waived = BTreeMap::new();
@@ -136,13 +208,21 @@ fn rules(format: &dyn Format) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-fn object(finding: &Finding) -> serde_json::Value {
-    json!({
-        "rule": finding.rule.name,
-        "severity": finding.rule.severity.as_str(),
-        "section": finding.rule.section,
-        "offset": finding.offset,
-        "item": finding.item,
-        "message": finding.message,
-    })
+fn fields(placed: &Placed) -> Object {
+    let Placed { finding, source } = placed;
+    let mut fields = Object::new();
+    for (name, value) in [
+        ("rule", json!(finding.rule.name)),
+        ("severity", json!(finding.rule.severity.as_str())),
+        ("section", json!(finding.rule.section)),
+        ("source", json!(source)),
+        ("offset", json!(finding.offset)),
+        ("item", json!(finding.item)),
+        ("message", json!(finding.message)),
+    ] {
+        if !value.is_null() {
+            fields.insert(name.into(), value);
+        }
+    }
+    fields
 }

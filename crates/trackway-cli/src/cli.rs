@@ -13,10 +13,35 @@ use crate::exit::Failure;
 #[derive(Debug, Parser)]
 #[command(name = "trackway", version, max_term_width = 110, arg_required_else_help = true)]
 #[command(after_help = "Exit codes: 0 fine, 1 it found something, 2 usage, 3 input unreadable, \
-                        4 gaps or losses under --strict, 5 internal.")]
+                        4 gaps or losses under --strict, 5 internal or output not written, 130 interrupted.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) always: Always,
+}
+
+/// Options that every command takes.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct Always {
+    /// Threads [default: all cores]
+    #[arg(short, long, value_name = "N", global = true)]
+    pub(crate) jobs: Option<usize>,
+    /// Fail on gaps and damage instead of continuing; refuse lossy conversions
+    #[arg(long, global = true)]
+    pub(crate) strict: bool,
+    /// Print less
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// Print more
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+    /// Do not use an index beside the trace
+    #[arg(long, global = true)]
+    pub(crate) no_index: bool,
+    /// Do not page the output
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 /// The subcommands.
@@ -70,16 +95,56 @@ impl Context {
         })
     }
 
-    /// The output format: named, or by the extension of the output.
+    /// The output format: named, or by the extension of the output; `None` where it has none.
     pub(crate) fn output(
         &self,
         into: Option<FormatId>,
         output: &Path,
     ) -> Result<Option<&'static dyn Format>, Failure> {
-        match into {
-            Some(id) => self.format(id).map(Some),
-            None => Ok(trackway::for_output(&self.formats, output)),
+        if let Some(id) = into {
+            return self.format(id).map(Some);
         }
+        let found = trackway::for_output(&self.formats, output);
+        match output.extension().filter(|_| found.is_none()) {
+            None => Ok(found),
+            Some(end) => {
+                let known: Vec<_> =
+                    self.formats.iter().flat_map(|format| format.extensions()).copied().collect();
+                let text = format!(
+                    "{}: no format has the extension .{}; use --into FORMAT, or one of {}",
+                    output.display(),
+                    end.display(),
+                    known.join(", ")
+                );
+                Err(Failure::Usage(text))
+            }
+        }
+    }
+
+    /// Refuses a settings file of which no key can apply: only `formats` are read or written, and only `sections` are
+    /// used besides.
+    pub(crate) fn refuse_idle(
+        &self,
+        settings: &Settings,
+        formats: &[&dyn Format],
+        sections: &[&str],
+    ) -> Result<(), Failure> {
+        let applies = |name: &String| {
+            sections.contains(&name.as_str())
+                || formats.iter().any(|format| {
+                    let at_top = format.is_at_top_level(settings);
+                    format.id().as_str() == name
+                        || (at_top && format.keys().iter().any(|key| key.name == name))
+                })
+        };
+        let names: Vec<&String> = settings.table.keys().collect();
+        if names.is_empty() || names.iter().any(|name| applies(name)) {
+            return Ok(());
+        }
+        let titles: Vec<&str> = formats.iter().map(|format| format.title()).collect();
+        let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+        let file = settings.path.as_ref().map_or(String::new(), |path| format!("{}: ", path.display()));
+        Err(Failure::Usage(format!("{file}{} does not apply to {}", names.join(", "), titles.join(" or "))))
     }
 
     /// The settings for writing `into`: `base`, and the options given.
@@ -98,7 +163,7 @@ impl Context {
 }
 
 /// Sections of a settings file that belong to commands.
-const TOOL_SECTIONS: [&str; 4] = ["machine", "csr", "masks", "verify"];
+pub(crate) const TOOL_SECTIONS: [&str; 4] = ["machine", "csr", "masks", "verify"];
 
 /// Reads a settings file; sections that no format and no command knows are refused.
 pub(crate) fn read_settings(context: &Context, path: &Path) -> Result<Settings, Failure> {
@@ -129,23 +194,19 @@ pub(crate) struct Common {
     /// Input format, overriding detection
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) format: Option<FormatId>,
-    /// Threads [default: all cores]
-    #[arg(short, long, value_name = "N")]
-    pub(crate) jobs: Option<usize>,
     /// Try unsupported format versions anyway
     #[arg(long)]
     pub(crate) force: bool,
-    /// Fail on gaps and damage instead of continuing; refuse lossy conversions
-    #[arg(long)]
-    pub(crate) strict: bool,
     /// Decode only this trace source
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
-    /// Print less
-    #[arg(short, long)]
+    #[arg(skip)]
+    pub(crate) jobs: Option<usize>,
+    #[arg(skip)]
+    pub(crate) strict: bool,
+    #[arg(skip)]
     pub(crate) quiet: bool,
-    /// Print more
-    #[arg(short, long)]
+    #[arg(skip)]
     pub(crate) verbose: bool,
     #[arg(skip)]
     pub(crate) context: Context,
@@ -191,22 +252,50 @@ impl Common {
 }
 
 impl Command {
-    /// Hands the formats and their options to the command.
-    pub(crate) fn set_context(&mut self, formats: &[&'static dyn Format], flags: Vec<(Flag, Value)>) {
-        let context = match self {
-            Command::Info(args) => &mut args.common.context,
-            Command::Dump(args) => &mut args.common.context,
-            Command::Convert(args) => &mut args.common.context,
-            Command::Stats(args) => &mut args.common.context,
-            Command::Check(args) => &mut args.common.context,
-            Command::Verify(args) => &mut args.common.context,
-            Command::Record(args) => &mut args.context,
-            Command::Config(args) => &mut args.context,
-            Command::Completions(args) => &mut args.context,
-            Command::Man(args) => &mut args.context,
+    /// Hands the formats, their options and those of every command to this one.
+    pub(crate) fn set_context(
+        &mut self,
+        formats: &[&'static dyn Format],
+        flags: Vec<(Flag, Value)>,
+        always: &Always,
+    ) {
+        let context = Context { formats: formats.to_vec(), flags };
+        let common = match self {
+            Command::Info(args) => &mut args.common,
+            Command::Dump(args) => &mut args.common,
+            Command::Convert(args) => &mut args.common,
+            Command::Stats(args) => &mut args.common,
+            Command::Check(args) => &mut args.common,
+            Command::Verify(args) => &mut args.common,
+            Command::Record(args) => {
+                (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
+                args.context = context;
+                return;
+            }
+            Command::Config(args) => return args.context = context,
+            Command::Completions(args) => return args.context = context,
+            Command::Man(args) => return args.context = context,
             Command::Demo(_) | Command::Image(_) => return,
         };
-        *context = Context { formats: formats.to_vec(), flags };
+        (common.jobs, common.strict) = (always.jobs, always.strict);
+        (common.quiet, common.verbose) = (always.quiet, always.verbose);
+        common.context = context;
+    }
+
+    /// The kind of its JSON object, where it was asked for one.
+    pub(crate) fn json_kind(&self) -> Option<&'static str> {
+        match self {
+            Command::Info(args) => args.json.then_some("info"),
+            Command::Dump(args) => args.jsonl.then_some("end"),
+            Command::Convert(args) => args.json.then_some("convert"),
+            Command::Stats(args) => args.json.then_some("stats"),
+            Command::Check(args) if args.jsonl => Some("end"),
+            Command::Check(args) => args.json.then_some("check"),
+            Command::Verify(args) => args.json.then_some("verify"),
+            Command::Image(args) => (args.json || args.jsonl).then_some("image"),
+            Command::Record(args) => args.json.then_some("record"),
+            Command::Demo(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => None,
+        }
     }
 }
 
@@ -271,13 +360,13 @@ pub(crate) struct DumpArgs {
     /// Shape of the output
     #[arg(long = "as", value_name = "SHAPE", default_value = "text")]
     pub(crate) shape: Shape,
-    /// Keep instructions that were attempted and did not retire
+    /// Keep instructions that were attempted and did not retire (--as pcs)
     #[arg(long)]
     pub(crate) attempted: bool,
     /// Leave out the first N instructions, or items
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: u64,
-    /// Show at most N instructions, or items
+    /// Show at most N lines: instructions, traps, contexts, gaps, items; their details are free
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
     /// Begin here: an instruction number, pc:ADDRESS, sym:NAME or time:N
@@ -337,7 +426,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "RULE")]
     pub(crate) waive: Vec<String>,
     /// Findings shown per rule
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "jsonl")]
     pub(crate) limit: u64,
     /// Findings as one JSON object
     #[arg(long, conflicts_with = "jsonl")]
@@ -409,14 +498,20 @@ pub(crate) struct ImageArgs {
     #[arg(long, value_name = "ISA", value_parser = isa)]
     pub(crate) isa: Option<Isa>,
     /// RISC-V: instructions as they are, not as pseudo-instructions
-    #[arg(long)]
+    #[arg(long, requires = "disasm")]
     pub(crate) no_aliases: bool,
     /// Where to begin: an address or sym:NAME (a function then ends it)
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", requires = "what")]
     pub(crate) from: Option<String>,
     /// Where to end: an address or sym:NAME
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "PLACE", requires = "what")]
     pub(crate) to: Option<String>,
+    /// One JSON object
+    #[arg(long, conflicts_with = "jsonl")]
+    pub(crate) json: bool,
+    /// One JSON object per line
+    #[arg(long)]
+    pub(crate) jsonl: bool,
 }
 
 fn isa(name: &str) -> Result<Isa, String> {
@@ -483,14 +578,14 @@ pub(crate) struct RecordArgs {
     /// Settings of the machine and of the output format, as TOML
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-    /// Threads for compression [default: all cores]
-    #[arg(short, long, value_name = "N")]
+    /// How it ended and what was recorded, as one JSON object; the program's own output goes to stderr
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[arg(skip)]
     pub(crate) jobs: Option<usize>,
-    /// Print less
-    #[arg(short, long)]
+    #[arg(skip)]
     pub(crate) quiet: bool,
-    /// Print more
-    #[arg(short, long)]
+    #[arg(skip)]
     pub(crate) verbose: bool,
     #[arg(skip)]
     pub(crate) context: Context,

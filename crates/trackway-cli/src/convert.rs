@@ -11,7 +11,7 @@ use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
-use crate::open::open;
+use crate::open::open_to_write;
 use crate::output::write_file;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, say};
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if is_program(&args.input) && !same {
         return load(into, args);
     }
-    let mut trace = open(&args.common, &args.input)?;
+    let mut trace = open_to_write(&args.common, &args.input, into)?;
     if same {
         return Err(Failure::Usage("input and output are the same file".into()));
     }

@@ -15,7 +15,7 @@ use crate::cli::DemoArgs;
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
 use crate::output::write_file;
-use crate::view::{View, Window};
+use crate::view::{Budget, View};
 
 /// A program that ships with this one.
 struct Sample {
@@ -106,7 +106,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     for (number, event) in
         batch.events.iter().filter(|event| event.kind.instructions() > 0).enumerate().skip(1).take(6)
     {
-        listing.event(&batch, event, number as u64, Window { from: 0, to: u64::MAX })?;
+        listing.event(&batch, event, number as u64, &mut Budget(u64::MAX))?;
     }
     drop(listing);
 

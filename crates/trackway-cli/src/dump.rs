@@ -4,145 +4,241 @@ use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::json;
 use trackway::{Counts, Health, Trace};
-use trackway_core::{Batch, Event, EventKind, Item, Source};
-use trackway_image::Image;
+use trackway_core::{Batch, Context, Event, EventKind, Item, Observer, Source};
+use trackway_image::{Image, Memory, expand, program};
 
 use crate::cli::{DumpArgs, Shape};
+use crate::event_json;
 use crate::exit::{Exit, Failure};
+use crate::json::{Object, object, put_errors, write_line};
 use crate::listing::Listing;
 use crate::open::open;
 use crate::pcs::{Pcs, Runs};
+use crate::plain::plain;
 use crate::position::Position;
 use crate::progress::Progress;
-use crate::report::{self, exit_of, placed, print_health, say};
-use crate::view::{View, Window};
-use crate::walk::walk;
+use crate::report::{exit_of, placed, print_health, say};
+use crate::view::{Budget, View};
+use crate::walk::{checked_program, walk};
 
 pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
+    if args.attempted && args.shape != Shape::Pcs {
+        let text = "--attempted is for --as pcs: the other shapes show attempted instructions anyway";
+        return Err(Failure::Usage(text.into()));
+    }
     let mut trace = open(&args.common, &args.file)?;
     if args.raw {
         return items(trace, args);
     }
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let programs = trace.programs().map_err(failed)?;
-    let meta = trace.meta().clone();
-    let shape = args.shape;
-    let expanded = matches!(shape, Shape::Text | Shape::Pcs);
-    let mut source = if expanded { trace.expanded() } else { trace.events() }.map_err(failed)?;
+    let mut source = trace.events().map_err(failed)?;
     let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    let mut view: Box<dyn View + '_> = match shape {
-        _ if args.jsonl => Box::new(Lines { out, json: true, line: String::new() }),
-        Shape::Events => Box::new(Lines { out, json: false, line: String::new() }),
+    let mut view: Box<dyn View + '_> = match args.shape {
+        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, args.jsonl)),
+        Shape::Runs => Box::new(Runs::new(out, args.jsonl, trace.meta())),
+        _ if args.jsonl => Box::new(event_json::Lines::new(out, &trace, programs.clone())),
+        Shape::Events => Box::new(EventLines { out, line: String::new() }),
         Shape::Text => Box::new(Listing::new(out, &trace, programs.clone())),
-        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, &meta, programs.clone())),
-        Shape::Runs => Box::new(Runs::new(out, &meta)),
     };
-    let result = show(args, &mut *source, &mut *view, &programs);
+    let mut window = Window::new(args, &mut *source, &programs)?;
+    let shown = window.show(&mut *source, &mut *view);
     // Events before an error are shown before it.
-    view.end()?;
+    view.end(&mut window.budget)?;
     drop(view);
-    let health = result?;
-    if args.shape == Shape::Text && !args.jsonl || health.first_error.is_some() {
+    let (health, ended) = shown;
+    if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
+        print_end(&health, ended.as_ref().err())?;
+    }
+    ended?;
+    if args.shape == Shape::Text && !args.jsonl || health.errors > 0 {
         print_health(&health, &args.common);
     }
     Ok(exit_of(&health, &args.common))
 }
 
-fn show(
-    args: &DumpArgs,
-    source: &mut dyn Source,
-    view: &mut dyn View,
-    programs: &[Arc<Image>],
-) -> Result<Health, Failure> {
-    let read = |text: &Option<String>| text.as_deref().map(|text| Position::read(text, programs)).transpose();
-    let (from, to) = (read(&args.from)?, read(&args.to)?);
-    let skip = match from {
-        Some(Position::Number(n)) => n,
-        _ => args.skip,
-    };
-    if skip > 0 {
-        source.seek(skip).map_err(|error| placed(&args.common, &args.file, error.into()))?;
-    }
-    let limit = args.limit.unwrap_or(u64::MAX);
-    // Where `--from` is searched for, the window begins when it is found.
-    let mut window = match from {
-        None | Some(Position::Number(_)) => Some(Window { from: skip, to: skip.saturating_add(limit) }),
-        Some(_) => None,
-    };
-    let mut begun = false;
-    let (mut shown, mut reached) = (0, 0);
-    let progress = Progress::beside_output(args.common.quiet);
-    let (health, walked) = walk(&args.common, &args.file, source, &progress, |batch| {
-        let mut number = batch.first_instruction;
-        for event in &batch.events {
-            if window.is_none() && from.is_some_and(|from| from.is_reached(event, number)) {
-                window = Some(Window { from: number, to: number.saturating_add(limit) });
-            }
-            let instructions = event.kind.instructions();
-            if let Some(window) = window {
-                if begun && to.is_some_and(|to| to.is_reached(event, number)) {
-                    return Ok(ControlFlow::Break(()));
-                }
-                let wanted = match instructions {
-                    0 => number >= window.from && (number < window.to || number == 0),
-                    n => number + n > window.from && number < window.to,
-                };
-                if wanted {
-                    view.event(batch, event, number, window)?;
-                    begun |= instructions > 0;
-                    shown += (number + instructions).min(window.to)
-                        - number.max(window.from).min(number + instructions);
-                }
-            }
-            number += instructions;
-        }
-        reached = number.max(reached);
-        let ended = window.is_some_and(|window| number >= window.to);
-        Ok(if ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    });
-    walked?;
-    let never = window.is_none_or(|window| !begun && reached <= window.from);
-    if let (true, Some(from)) = (never, &args.from) {
-        return Err(Failure::Usage(format!("{}: the trace never reaches {from}", args.file.display())));
-    }
-    // Batches are read whole; the health is that of the window.
-    Ok(Health { counts: Counts { instructions: shown, ..health.counts }, ..health })
+/// The last object of a stream in which something was wrong.
+fn print_end(health: &Health, ended: Option<&Failure>) -> std::io::Result<()> {
+    let mut end = object("end");
+    put_errors(&mut end, health, ended);
+    crate::json::print(end)
 }
 
-/// One line per event: text or JSON.
-struct Lines<W> {
+/// The part of the trace that is shown.
+struct Window<'a> {
+    args: &'a DumpArgs,
+    from: Option<Position>,
+    to: Option<Position>,
+    budget: Budget,
+    /// The events reached the beginning; an instruction was shown.
+    open: bool,
+    begun: bool,
+    shown: Counts,
+    /// Runs become instructions where the program is known.
+    expands: bool,
+    programs: &'a [Arc<Image>],
+    source: Option<u16>,
+    context: Context,
+    memory: Option<Arc<Memory>>,
+}
+
+impl<'a> Window<'a> {
+    fn new(args: &'a DumpArgs, source: &mut dyn Source, programs: &'a [Arc<Image>]) -> Result<Self, Failure> {
+        let read =
+            |text: &Option<String>| text.as_deref().map(|text| Position::read(text, programs)).transpose();
+        let skip = (args.skip > 0).then_some(Position::Number(args.skip));
+        let (from, to) = (read(&args.from)?.or(skip), read(&args.to)?);
+        let names = &source.meta().sources;
+        if names.len() > 1 && (from.is_some() || to.is_some()) {
+            let text = format!("positions count per source: choose one with --source ({})", names.join(", "));
+            return Err(Failure::Usage(text));
+        }
+        if let (Some(Position::Number(from)), Some(Position::Number(to))) = (from, to)
+            && to <= from
+        {
+            return Err(Failure::Usage(format!("nothing lies between {from} and {to}")));
+        }
+        if let Some(Position::Number(n)) = from {
+            source.seek(n).map_err(|error| placed(&args.common, &args.file, error.into()))?;
+        }
+        Ok(Window {
+            args,
+            from,
+            to,
+            budget: Budget(args.limit.unwrap_or(u64::MAX)),
+            open: from.is_none(),
+            begun: false,
+            shown: Counts::default(),
+            expands: matches!(args.shape, Shape::Text | Shape::Pcs) || from.is_some() || to.is_some(),
+            programs,
+            source: None,
+            context: Context::default(),
+            memory: None,
+        })
+    }
+
+    /// Shows it; returns the health of what was shown, and what ended it.
+    fn show(&mut self, source: &mut dyn Source, view: &mut dyn View) -> (Health, Result<(), Failure>) {
+        let args = self.args;
+        let progress = Progress::beside_output(args.common.quiet);
+        let mut check = checked_program(source.meta().isa, self.programs);
+        let names = source.meta().sources.clone();
+        let (health, ended) = walk(&args.common, &args.file, source, &progress, |batch| {
+            check.observe(batch);
+            if self.source.replace(batch.source) != Some(batch.source) {
+                self.context = Context::default();
+                self.memory = None;
+                let name = names.get(usize::from(batch.source)).filter(|_| names.len() > 1);
+                view.source(batch.source, name.map(String::as_str), &mut self.budget)?;
+            }
+            self.batch(batch, view)
+        });
+        drop(progress);
+        check.warn();
+        let never = self.from.is_some() && !self.begun && self.budget.0 > 0;
+        let ended = ended.and_then(|()| if never { Err(self.never_reached()) } else { Ok(()) });
+        let limited = args.limit.is_some() || self.from.is_some() || self.to.is_some();
+        // Batches are read whole; the health is that of the window.
+        let counts = if limited { std::mem::take(&mut self.shown) } else { health.counts };
+        (Health { counts, ..health }, ended)
+    }
+
+    fn never_reached(&self) -> Failure {
+        let place = self.args.from.clone().unwrap_or_else(|| format!("instruction {}", self.args.skip));
+        Failure::Usage(format!("{}: the trace never reaches {place}", self.args.file.display()))
+    }
+
+    fn batch(&mut self, batch: &Batch, view: &mut dyn View) -> Result<ControlFlow<()>, Failure> {
+        let mut number = batch.first_instruction;
+        for event in &batch.events {
+            let flow = match event.kind {
+                EventKind::Run(run) if self.expands && !run.withdrawn => {
+                    self.shown.doubtful += u64::from(run.doubtful && self.open);
+                    let memory = self.memory(batch.source);
+                    let (mut at, mut flow) = (number, Ok(ControlFlow::Continue(())));
+                    expand(&memory, &run, batch.accesses_of(&run), |kind| {
+                        if matches!(flow, Ok(ControlFlow::Continue(()))) {
+                            flow = self.event(batch, &Event { kind, ..*event }, at, view);
+                            at += kind.instructions();
+                        }
+                    });
+                    flow?
+                }
+                EventKind::Context(n) => {
+                    self.context.update(&batch.contexts[n as usize]);
+                    self.memory = None;
+                    self.event(batch, event, number, view)?
+                }
+                _ => self.event(batch, event, number, view)?,
+            };
+            if flow.is_break() {
+                return Ok(flow);
+            }
+            number += event.kind.instructions();
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn memory(&mut self, source: u16) -> Arc<Memory> {
+        let memory = self.memory.get_or_insert_with(|| program(self.programs, source).memory(&self.context));
+        Arc::clone(memory)
+    }
+
+    #[inline]
+    fn event(
+        &mut self,
+        batch: &Batch,
+        event: &Event,
+        number: u64,
+        view: &mut dyn View,
+    ) -> Result<ControlFlow<()>, Failure> {
+        if !self.open {
+            self.open = self.from.is_some_and(|from| from.is_reached(event, number));
+            if !self.open {
+                return Ok(ControlFlow::Continue(()));
+            }
+        }
+        if self.begun && self.to.is_some_and(|to| to.is_reached(event, number)) {
+            return Ok(ControlFlow::Break(()));
+        }
+        if self.budget.0 == 0 {
+            return Ok(ControlFlow::Break(()));
+        }
+        view.event(batch, event, number, &mut self.budget)?;
+        self.begun |= event.kind.instructions() > 0;
+        let doubtful = self.shown.doubtful;
+        self.shown.add(batch, event);
+        if self.expands {
+            // A run is counted as a whole, before it becomes instructions.
+            self.shown.doubtful = doubtful;
+        }
+        Ok(if self.budget.0 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// `--as events`: one line per event.
+struct EventLines<W> {
     out: W,
-    json: bool,
     line: String,
 }
 
-impl<W: Write> View for Lines<W> {
-    fn event(&mut self, batch: &Batch, event: &Event, number: u64, _: Window) -> std::io::Result<()> {
-        if self.json {
-            let mut object = Map::new();
-            let mut fields = Map::new();
-            let kind = batch.event_fields(event, &mut |name, value| {
-                fields.insert(name.to_string(), json!(value));
-            });
-            object.insert("event".into(), json!(kind));
-            object.insert("offset".into(), json!(event.offset));
-            if batch.source != 0 {
-                object.insert("source".into(), json!(batch.source));
-            }
-            if matches!(event.kind, EventKind::Step(_) | EventKind::Run(_)) {
-                object.insert("number".into(), json!(number));
-            }
-            object.append(&mut fields);
-            return writeln!(self.out, "{}", Json::Object(object));
+impl<W: Write> View for EventLines<W> {
+    fn source(&mut self, _: u16, heading: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
+        heading.map_or(Ok(()), |name| writeln!(self.out, "# source {name}"))
+    }
+
+    fn event(&mut self, batch: &Batch, event: &Event, _: u64, budget: &mut Budget) -> std::io::Result<()> {
+        if !budget.take() {
+            return Ok(());
         }
         self.line.clear();
         batch.write_line(event, &mut self.line);
         writeln!(self.out, "{}", self.line)
     }
 
-    fn end(&mut self) -> std::io::Result<()> {
+    fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
         self.out.flush()
     }
 }
@@ -162,10 +258,17 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
         0 => 0,
         skip => items.seek(skip).map_err(|error| placed(&args.common, &args.file, error.into()))?,
     };
+    let mut ended = Ok(());
     while number < last {
         match items.next(&mut item) {
             Ok(true) => {}
-            Ok(false) => break,
+            Ok(false) => {
+                if args.skip > 0 && number <= args.skip {
+                    let text = format!("{}: there are {number} items", args.file.display());
+                    ended = Err(Failure::Usage(text));
+                }
+                break;
+            }
             Err(error) => {
                 out.flush()?;
                 match items.resync() {
@@ -173,35 +276,54 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
                         health.passed(error);
                         health.counts.gaps += 1;
                         health.counts.skipped += skipped;
-                        writeln!(out, "{:#010x} -- {error}; {skipped} bytes skipped", error.offset)?;
+                        if !args.jsonl {
+                            writeln!(out, "{:#010x} -- {error}; {skipped} bytes skipped", error.offset)?;
+                        }
                         continue;
                     }
-                    _ => return Err(report::placed(&args.common, &args.file, error.into())),
+                    _ => {
+                        ended = Err(placed(&args.common, &args.file, error.into()));
+                        break;
+                    }
                 }
             }
         }
         if number >= args.skip {
             if args.jsonl {
-                let mut object = json!({
-                    "item": item.name, "number": number, "offset": item.offset, "length": item.len, "text": item.text,
-                });
-                if !item.note.is_empty() {
-                    object["note"] = json!(item.note);
-                }
-                writeln!(out, "{object}")?;
+                write_line(&mut out, &item_object(&item, number).into())?;
             } else {
                 let space = if item.text.is_empty() { "" } else { " " };
-                writeln!(out, "{:#010x} {}{space}{}", item.offset, item.name, item.text)?;
+                writeln!(out, "{:#010x} {}{space}{}", item.offset, item.name, plain(&item.text))?;
                 if !item.note.is_empty() {
-                    writeln!(out, "{:>10} {}", number + 1, item.note)?;
+                    writeln!(out, "{:>10} {}", number + 1, plain(&item.note))?;
                 }
             }
         }
         number += 1;
     }
     out.flush()?;
-    if let Some(error) = health.first_error {
-        say!("damaged: {error}");
+    drop(out);
+    if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
+        print_end(&health, ended.as_ref().err())?;
+    }
+    ended?;
+    if let Some(passed) = health.first_errors.first() {
+        say!("damaged: {}", passed.error);
     }
     Ok(exit_of(&health, &args.common))
+}
+
+fn item_object(item: &Item, number: u64) -> Object {
+    let mut object = object("item");
+    object.extend([
+        ("item".to_string(), json!(item.name)),
+        ("number".to_string(), json!(number)),
+        ("offset".to_string(), json!(item.offset)),
+        ("length".to_string(), json!(item.len)),
+        ("text".to_string(), json!(item.text)),
+    ]);
+    if !item.note.is_empty() {
+        object.insert("note".into(), json!(item.note));
+    }
+    object
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use trackway::Trace;
-use trackway_core::{Accesses, Batch, Event, EventKind, Isa, MemAccess, RegAccess, RegUpdate, State, Step, Value};
+use trackway_core::{
+    Accesses, Batch, Event, EventKind, Isa, MemAccess, RegAccess, RegUpdate, State, Step, Value,
+};
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::{Style, class};
 
@@ -14,8 +16,21 @@ use crate::view::{Budget, View};
 
 /// Fields that are numbers; the others are words, or hex where they are values.
 const NUMBERS: [&str; 15] = [
-    "length", "count", "size", "instructions", "bytes", "page_size", "first_use", "clock", "change",
-    "vector_bits", "mte", "index", "initiator", "result", "code",
+    "length",
+    "count",
+    "size",
+    "instructions",
+    "bytes",
+    "page_size",
+    "first_use",
+    "clock",
+    "change",
+    "vector_bits",
+    "mte",
+    "index",
+    "initiator",
+    "result",
+    "code",
 ];
 
 /// One JSON object per event.
@@ -68,8 +83,7 @@ fn put(object: &mut Object, name: &str, value: Option<Json>) {
 /// Adds `memory` and `registers`.
 fn put_accesses(object: &mut Object, batch: &Batch, accesses: Accesses) {
     let memory: Vec<Json> = batch.mem_of(accesses).iter().map(|access| memory(batch, access)).collect();
-    let registers: Vec<Json> =
-        batch.regs_of(accesses).iter().map(|access| register(batch, access)).collect();
+    let registers: Vec<Json> = batch.regs_of(accesses).iter().map(|access| register(batch, access)).collect();
     put(object, "memory", (!memory.is_empty()).then_some(json!(memory)));
     put(object, "registers", (!registers.is_empty()).then_some(json!(registers)));
 }

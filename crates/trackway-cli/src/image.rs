@@ -4,12 +4,15 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use serde_json::{Value as Json, json};
 use trackway_core::{Context, Isa};
-use trackway_image::{Image, Listing, Mapping, Waypoints, demangle};
+use trackway_image::{Image, Listing, Mapping, Part, Segment, Waypoints, demangle};
 use trackway_isa::Style;
 
 use crate::cli::ImageArgs;
 use crate::exit::{Exit, Failure};
+use crate::json::{hex, object, print, write_line};
+use crate::plain::plain;
 
 pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
     let mut image = Image::default();
@@ -25,18 +28,68 @@ pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
     let window = Window::new(&image, args)?;
     let program = Program { image: Arc::new(image), isa, forced: args.isa.is_some() };
     let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
-    let shown = match args {
+    let mut rows = Rows { out, json: args.json, jsonl: args.jsonl, shown: 0, objects: Vec::new() };
+    let list = match args {
         _ if args.disasm => {
-            program.disassemble(out, window, Style { aliases: !args.no_aliases, abi_names: true })
+            let style = Style { aliases: !args.no_aliases, abi_names: true };
+            program.disassemble(&mut rows, window, style)?;
+            "instructions"
         }
-        _ if args.blocks => program.blocks(out, window),
-        _ if args.symbols => program.symbols(out, window),
-        _ => return program.overview(out),
+        _ if args.blocks => {
+            program.blocks(&mut rows, window)?;
+            "blocks"
+        }
+        _ if args.symbols => {
+            program.symbols(&mut rows, window)?;
+            "symbols"
+        }
+        _ => {
+            program.overview(&mut rows)?;
+            "parts"
+        }
     };
-    match shown? {
-        // Showing nothing at all is never fine.
-        0 => Ok(Exit::Found),
-        _ => Ok(Exit::Fine),
+    rows.out.flush()?;
+    let Rows { out, shown, objects, .. } = rows;
+    drop(out);
+    if args.json {
+        let mut object = object("image");
+        object.insert("file".into(), json!(args.file));
+        object.insert(list.into(), json!(objects));
+        print(object)?;
+    }
+    // Showing nothing at all is never fine.
+    Ok(if shown == 0 { Exit::Found } else { Exit::Fine })
+}
+
+/// What is listed, as text, as a stream of objects, or collected for one object.
+struct Rows<W> {
+    out: W,
+    json: bool,
+    jsonl: bool,
+    shown: u64,
+    objects: Vec<Json>,
+}
+
+impl<W: Write> Rows<W> {
+    fn add(
+        &mut self,
+        kind: &str,
+        text: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+        fields: impl FnOnce() -> Json,
+    ) -> std::io::Result<()> {
+        self.shown += 1;
+        if self.json {
+            self.objects.push(fields());
+        } else if self.jsonl {
+            let mut row = object(kind);
+            if let Json::Object(fields) = fields() {
+                row.extend(fields);
+            }
+            return write_line(&mut self.out, &row.into());
+        } else {
+            return text(&mut self.out);
+        }
+        Ok(())
     }
 }
 
@@ -124,31 +177,36 @@ impl Program {
         }
     }
 
-    fn overview(&self, mut out: impl Write) -> Result<Exit, Failure> {
+    fn overview(&self, rows: &mut Rows<impl Write>) -> Result<(), Failure> {
         for part in self.image.parts() {
-            writeln!(out, "{}", part.name)?;
-            if let Some(elf) = &part.elf {
-                writeln!(out, "  instruction set  {}", elf.isa)?;
-                let entry =
-                    self.image.place(elf.entry & !1).map_or(String::new(), |place| format!(" {place}"));
-                writeln!(out, "  entry            {:016x}{entry}", elf.entry)?;
-            }
-            for segment in &part.segments {
+            let lines = part.lines().is_some_and(|lines| self.has_lines(lines));
+            let symbols = part.symbols().all().len();
+            let entry = part.elf.as_ref().map(|elf| (elf.entry, self.image.place(elf.entry & !1)));
+            let flags = |segment: &Segment| -> String {
                 let flags = [(true, 'r'), (segment.writable, 'w'), (segment.executable, 'x')];
-                let flags: String = flags.iter().map(|(set, flag)| if *set { *flag } else { '-' }).collect();
-                let (address, length) = (segment.address, segment.bytes().len());
-                writeln!(
-                    out,
-                    "  segment          {address:016x} {length:>10} bytes +{} {flags}",
-                    segment.zeros()
-                )?;
-            }
-            let lines = if part.lines().is_some_and(|lines| self.has_lines(lines)) { "yes" } else { "no" };
-            writeln!(out, "  symbols of code  {}", part.symbols().all().len())?;
-            writeln!(out, "  source lines     {lines}")?;
+                flags.iter().map(|(set, flag)| if *set { *flag } else { '-' }).collect()
+            };
+            let text = |out: &mut dyn Write| print_part(out, part, entry.as_ref(), &flags, symbols, lines);
+            let fields = || {
+                let segment = |segment: &Segment| {
+                    json!({
+                        "address": hex(segment.address), "bytes": segment.bytes().len(),
+                        "zeros": segment.zeros(), "flags": flags(segment),
+                    })
+                };
+                json!({
+                    "name": part.name,
+                    "isa": part.elf.as_ref().map(|elf| elf.isa.as_str()),
+                    "entry": entry.as_ref().map(|(entry, _)| hex(*entry)),
+                    "entry_symbol": entry.as_ref().and_then(|(_, place)| place.clone()),
+                    "segments": part.segments.iter().map(segment).collect::<Vec<_>>(),
+                    "symbols_of_code": symbols,
+                    "source_lines": lines,
+                })
+            };
+            rows.add("part", text, fields)?;
         }
-        out.flush()?;
-        Ok(Exit::Fine)
+        Ok(())
     }
 
     /// Is there a line for the start of any function?
@@ -157,42 +215,39 @@ impl Program {
         symbols.take(4096).any(|symbol| lines.at(symbol.address).is_some())
     }
 
-    fn disassemble(&self, mut out: impl Write, window: Window, style: Style) -> Result<u64, Failure> {
+    fn disassemble(&self, rows: &mut Rows<impl Write>, window: Window, style: Style) -> Result<(), Failure> {
         let memory = self.image.memory(&Context::default());
         let mut listing = Listing::new(Arc::clone(&self.image), style);
-        let mut shown = 0;
         for (start, end) in self.code() {
             let mut pc = start.max(window.from);
             while pc < end.min(window.to) {
                 let place = self.at(pc);
                 let fetched = if place.is_data { None } else { memory.fetch(place.isa, pc) };
-                let length = match (fetched, memory.word(pc), memory.halfword(pc)) {
+                let (encoding, text, length) = match (fetched, memory.word(pc), memory.halfword(pc)) {
                     (Some((encoding, length)), _, _) => {
-                        let text = listing.text(place.isa, pc, encoding);
-                        writeln!(
-                            out,
-                            "{pc:016x}: {} {text}",
-                            Listing::encoding(place.isa, encoding, length)
-                        )?;
-                        u64::from(length)
+                        let text = listing.text(place.isa, pc, encoding).to_string();
+                        (Listing::encoding(place.isa, encoding, length), text, u64::from(length))
                     }
                     (None, Some(word), _) if pc % 4 == 0 && self.is_data_word(place, pc) => {
-                        writeln!(out, "{pc:016x}: {word:08x} .word 0x{word:08x}")?;
-                        4
+                        (format!("{word:08x}"), format!(".word 0x{word:08x}"), 4)
                     }
-                    (None, _, Some(half)) => {
-                        writeln!(out, "{pc:016x}: {half:04x} .short 0x{half:04x}")?;
-                        2
-                    }
+                    (None, _, Some(half)) => (format!("{half:04x}"), format!(".short 0x{half:04x}"), 2),
                     // A hole, or a last odd byte.
                     _ => break,
                 };
+                let fields = || {
+                    json!({
+                        "pc": hex(pc), "encoding": format!("0x{encoding}"), "length": length,
+                        "isa": place.isa.as_str(), "data": fetched.is_none(), "text": text,
+                        "symbol": self.image.place(pc),
+                    })
+                };
+                let line = |out: &mut dyn Write| writeln!(out, "{pc:016x}: {encoding} {text}");
+                rows.add("instruction", line, fields)?;
                 pc = pc.saturating_add(length);
-                shown += 1;
             }
         }
-        out.flush()?;
-        Ok(shown)
+        Ok(())
     }
 
     /// Does the data at `pc` go on for a whole word?
@@ -200,14 +255,13 @@ impl Program {
         !place.is_data || self.at(pc.saturating_add(2)).is_data
     }
 
-    fn blocks(&self, mut out: impl Write, window: Window) -> Result<u64, Failure> {
+    fn blocks(&self, rows: &mut Rows<impl Write>, window: Window) -> Result<(), Failure> {
         let is_riscv = matches!(self.isa, Isa::Rv32 | Isa::Rv64);
         let waypoints = if is_riscv { Waypoints::ETRACE } else { Waypoints::ete(true) };
         let cursor = |isa| self.image.blocks(&Context::default(), isa, waypoints).cursor();
         let mut cursors =
             [(self.isa, cursor(self.isa)), (Isa::A32, cursor(Isa::A32)), (Isa::T32, cursor(Isa::T32))];
         let memory = self.image.memory(&Context::default());
-        let mut shown = 0;
         for (start, end) in self.code() {
             let mut pc = start.max(window.from);
             while pc < end.min(window.to) {
@@ -221,32 +275,62 @@ impl Program {
                     pc += if is_riscv || place.isa == Isa::T32 || place.is_data { 2 } else { 4 };
                     continue;
                 };
-                write!(out, "{:016x} {:016x} {} {}", block.start, block.end, block.count, block.exit())?;
-                if let Some(target) = block.target {
-                    write!(out, " -> {target:016x}")?;
-                }
-                if let Some(place) = self.image.place(pc) {
-                    write!(out, "  {place}")?;
-                }
-                writeln!(out)?;
-                shown += 1;
+                let place = self.image.place(pc);
+                let line = |out: &mut dyn Write| {
+                    write!(out, "{:016x} {:016x} {} {}", block.start, block.end, block.count, block.exit())?;
+                    if let Some(target) = block.target {
+                        write!(out, " -> {target:016x}")?;
+                    }
+                    if let Some(place) = &place {
+                        write!(out, "  {}", plain(place))?;
+                    }
+                    writeln!(out)
+                };
+                let fields = || {
+                    json!({
+                        "start": hex(block.start), "end": hex(block.end), "count": block.count,
+                        "exit": block.exit().as_str(), "target": block.target.map(hex), "symbol": place,
+                    })
+                };
+                rows.add("block", line, fields)?;
                 // A run may reach over the end of a section into the next: look there again.
                 pc = block.end.max(pc.saturating_add(2));
             }
         }
-        out.flush()?;
-        Ok(shown)
+        Ok(())
     }
 
-    fn symbols(&self, mut out: impl Write, window: Window) -> Result<u64, Failure> {
-        let mut shown = 0;
+    fn symbols(&self, rows: &mut Rows<impl Write>, window: Window) -> Result<(), Failure> {
         for symbol in self.image.parts().iter().flat_map(|part| part.symbols().all()) {
             if window.holds(symbol.address) {
-                writeln!(out, "{:016x} {} {}", symbol.address, symbol.size, demangle(&symbol.name))?;
-                shown += 1;
+                let (address, size, name) = (symbol.address, symbol.size, demangle(&symbol.name));
+                let line = |out: &mut dyn Write| writeln!(out, "{address:016x} {size} {}", plain(&name));
+                rows.add("symbol", line, || json!({ "address": hex(address), "size": size, "name": name }))?;
             }
         }
-        out.flush()?;
-        Ok(shown)
+        Ok(())
     }
+}
+
+/// A file of the program, for people.
+fn print_part(
+    out: &mut dyn Write,
+    part: &Part,
+    entry: Option<&(u64, Option<String>)>,
+    flags: &dyn Fn(&Segment) -> String,
+    symbols: usize,
+    lines: bool,
+) -> std::io::Result<()> {
+    writeln!(out, "{}", part.name)?;
+    if let (Some(elf), Some((entry, place))) = (&part.elf, entry) {
+        writeln!(out, "  instruction set  {}", elf.isa)?;
+        let place = place.as_ref().map_or(String::new(), |place| format!(" {}", plain(place)));
+        writeln!(out, "  entry            {entry:016x}{place}")?;
+    }
+    for segment in &part.segments {
+        let (address, length, zeros) = (segment.address, segment.bytes().len(), segment.zeros());
+        writeln!(out, "  segment          {address:016x} {length:>10} bytes +{zeros} {}", flags(segment))?;
+    }
+    writeln!(out, "  symbols of code  {symbols}")?;
+    writeln!(out, "  source lines     {}", if lines { "yes" } else { "no" })
 }

@@ -3,24 +3,28 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
+use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use trackway::Health;
 use trackway_core::{Batch, Census, EventKind, Meta, Observer, Outcome, TimeKind};
+use trackway_image::Image;
+use trackway_tools::attempted::Attempted;
 use trackway_tools::contexts::{self, Contexts};
 
-use crate::cli::InfoArgs;
+use crate::cli::{Common, InfoArgs};
 use crate::exit::{Exit, Failure};
+use crate::json::{hex, key, object, program, put_errors};
 use crate::open::open;
+use crate::plain::plain;
 use crate::report::{self, exit_of, print_damage};
-use crate::walk::observe;
+use crate::walk::{CheckedProgram, checked_program, observe};
 
 /// Counts and bounds of the events.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Summary {
-    attempted: u64,
-    /// Runs that contradict the program.
-    doubtful: u64,
+    attempted: Attempted,
+    steps_attempted: u64,
     memory: u64,
     registers: u64,
     traps: u64,
@@ -29,28 +33,55 @@ struct Summary {
     first_time: Option<u64>,
     last_time: Option<u64>,
     contexts: Contexts,
+    program: CheckedProgram,
+}
+
+impl Summary {
+    fn new(meta: &Meta, programs: &[Arc<Image>]) -> Self {
+        Self::with(Attempted::new(programs), checked_program(meta.isa, programs))
+    }
+
+    fn with(attempted: Attempted, program: CheckedProgram) -> Self {
+        Summary {
+            attempted,
+            steps_attempted: 0,
+            memory: 0,
+            registers: 0,
+            traps: 0,
+            first_pc: None,
+            last_pc: None,
+            first_time: None,
+            last_time: None,
+            contexts: Contexts::default(),
+            program,
+        }
+    }
 }
 
 impl Observer for Summary {
     fn observe(&mut self, batch: &Batch) {
+        self.program.observe(batch);
         self.contexts.enter(batch.source);
+        self.attempted.enter(batch.source, self.contexts.now());
         self.memory += batch.mem.len() as u64;
         self.registers += batch.regs.len() as u64;
         self.traps += batch.traps.len() as u64;
         for event in &batch.events {
             match &event.kind {
                 EventKind::Step(step) => {
-                    self.attempted += u64::from(step.outcome == Outcome::Attempted);
+                    self.steps_attempted += u64::from(step.outcome == Outcome::Attempted);
                     self.first_pc = self.first_pc.or(step.pc);
                     self.last_pc = step.pc.or(self.last_pc);
                 }
                 EventKind::Run(run) if !run.withdrawn => {
-                    self.attempted += u64::from(run.attempted);
-                    self.doubtful += u64::from(run.doubtful);
+                    self.attempted.run(run);
                     self.first_pc = self.first_pc.or(Some(run.start));
                     self.last_pc = Some(run.end);
                 }
-                EventKind::Context(n) => self.contexts.change(&batch.contexts[*n as usize]),
+                EventKind::Context(n) => {
+                    self.contexts.change(&batch.contexts[*n as usize]);
+                    self.attempted.enter(batch.source, self.contexts.now());
+                }
                 EventKind::Time(time) if time.kind == TimeKind::Timestamp => {
                     self.first_time = self.first_time.or(time.value);
                     self.last_time = time.value.or(self.last_time);
@@ -61,13 +92,13 @@ impl Observer for Summary {
     }
 
     fn fork(&self) -> Box<dyn Observer> {
-        Box::new(Summary::default())
+        Box::new(Summary::with(self.attempted.fork(), *self.program.fork().downcast()))
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
         let later = later.downcast::<Self>();
-        self.attempted += later.attempted;
-        self.doubtful += later.doubtful;
+        self.attempted.count += later.attempted.count;
+        self.steps_attempted += later.steps_attempted;
         self.memory += later.memory;
         self.registers += later.registers;
         self.traps += later.traps;
@@ -76,6 +107,7 @@ impl Observer for Summary {
         self.first_time = self.first_time.or(later.first_time);
         self.last_time = later.last_time.or(self.last_time);
         self.contexts.merge(later.contexts);
+        self.program.merge(Box::new(later.program));
     }
 }
 
@@ -87,6 +119,9 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
             Ok(exit) => worst = worst.max(exit),
             // One file that fails does not keep the others from being shown.
             Err(failure @ Failure::Input { .. }) if several => {
+                if args.json {
+                    crate::json::failed("info", &failure)?;
+                }
                 worst = worst.max(report::failure(&failure, ""))
             }
             Err(failure) => return Err(failure),
@@ -96,38 +131,71 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
 }
 
 fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
+    let failed = |error| report::placed(&args.common, path, error);
     let mut trace = open(&args.common, path)?;
-    let (meta, title) = (trace.meta().clone(), trace.format().title());
+    let title = trace.format().title();
     let mut container = trace.facts();
     if let Some(compression) = trace.compression() {
         container.push(("compression", compression.as_str().to_string()));
     }
-    let mut source = trace.events().map_err(|error| report::placed(&args.common, path, error))?;
-    let mut summary = Summary::default();
+    let programs = trace.programs().map_err(failed)?;
+    let mut source = trace.events().map_err(failed)?;
+    let mut summary = Summary::new(trace.meta(), &programs);
+    let in_parts = programs.iter().all(|program| program.is_everywhere());
     // A damaged trace is described as far as it was read.
-    let (health, walked) = observe(&args.common, path, &mut *source, &mut summary);
+    let (health, ended) = observe(&args.common, path, &mut *source, in_parts, &mut summary);
+    let meta = source.meta().clone();
     let facts = facts(path, title, &meta, &container, &summary, &health, &source.census());
-    let mut out = std::io::stdout().lock();
     if args.json {
-        let mut object = Map::from_iter([("trackway".to_string(), json!({ "schema": 1, "kind": "info" }))]);
-        object.extend(facts.into_iter().map(|(name, value)| (name.to_string(), value)));
-        writeln!(out, "{}", Json::Object(object))?;
+        let mut object = object("info");
+        object.extend(facts.into_iter().map(|(name, value)| (key(name), value)));
+        put_errors(&mut object, &health, ended.as_ref().err());
+        crate::json::print(object)?;
     } else {
+        let mut out = std::io::stdout().lock();
         for (name, value) in &facts {
             print_fact(&mut out, name, value)?;
         }
         writeln!(out, "{}", health.line())?;
-        let path = path.display();
-        for next in [
-            format!("dump {path} --limit 20"),
-            format!("check {path}"),
-            format!("dump --raw {path} --limit 20"),
-        ] {
+        for next in next_commands(path, &args.common) {
             writeln!(out, "  trackway {next}")?;
         }
     }
     print_damage(&health);
-    walked.map(|()| exit_of(&health, &args.common))
+    summary.program.warn();
+    ended.map(|()| exit_of(&health, &args.common))
+}
+
+/// Commands to try, with the options that opened the trace.
+fn next_commands(path: &Path, common: &Common) -> [String; 3] {
+    let mut words = vec![quoted(&path.display().to_string())];
+    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);
+    common.elf.iter().for_each(|path| option("elf", path.clone()));
+    common.image.iter().for_each(|path| option("image", path.clone()));
+    common.config.iter().for_each(|path| option("config", path.display().to_string()));
+    common.format.iter().for_each(|format| option("format", format.to_string()));
+    common.source.iter().for_each(|name| option("source", name.clone()));
+    for (flag, value) in &common.context.flags {
+        match value.as_bool() {
+            Some(_) => words.push(format!("--{}", flag.name)),
+            None => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+                words.extend([format!("--{}", flag.name), quoted(&text)]);
+            }
+        }
+    }
+    words.extend(common.force.then(|| "--force".to_string()));
+    let words = words.join(" ");
+    [format!("dump {words} --limit 20"), format!("check {words}"), format!("dump --raw {words} --limit 20")]
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn facts(
@@ -148,7 +216,6 @@ fn facts(
     facts.extend(container.iter().map(|(name, value)| (*name, json!(value))));
     let mut put = |name, value: Option<Json>| facts.extend(value.map(|value| (name, value)));
     let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
-    let hex = |value: Option<u64>| value.map(|value| json!(format!("{value:#x}")));
     put("level", meta.level.as_ref().map(|level| json!(level)));
     put("isa", Some(json!(meta.isa.as_str())));
     put("isa string", meta.isa_string.as_ref().map(|text| json!(text)));
@@ -163,50 +230,70 @@ fn facts(
     put("producers", list(&producers));
     put("comments", list(&meta.comments));
     put("features", list(&meta.features));
-    put("sources", list(&meta.sources));
+    put("sources", sources(meta, health));
     put("note", list(&meta.notes.iter().map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>()));
-    put("start pc", hex(meta.start_pc));
-    put("first pc", hex(summary.first_pc));
-    put("last pc", hex(summary.last_pc));
+    put("start pc", meta.start_pc.map(hex));
+    put("first pc", summary.first_pc.map(hex));
+    put("last pc", summary.last_pc.map(hex));
     put("items", health.items.map(|items| json!(items)));
-    let kinds: Map<String, Json> = census.entries().map(|(name, n)| (name.to_string(), json!(n))).collect();
-    put("item kinds", (!kinds.is_empty()).then_some(Json::Object(kinds)));
+    let kinds: Vec<Json> =
+        census.entries().map(|(name, count)| json!({ "name": name, "count": count })).collect();
+    put("item kinds", (!kinds.is_empty()).then(|| json!(kinds)));
     put("instructions", Some(json!(health.counts.instructions)));
-    put("attempted only", (summary.attempted > 0).then(|| json!(summary.attempted)));
-    put("doubtful runs", (summary.doubtful > 0).then(|| json!(summary.doubtful)));
-    put("memory accesses", Some(json!(summary.memory)));
-    put("register accesses", Some(json!(summary.registers)));
+    put("attempted only", Some(json!(summary.attempted.count + summary.steps_attempted)));
+    // Nothing recorded is not the same as none executed.
+    let recorded = |count: u64| if count > 0 { json!(count) } else { Json::Null };
+    put("memory accesses", Some(recorded(summary.memory)));
+    put("register accesses", Some(recorded(summary.registers)));
     put("traps", Some(json!(summary.traps)));
     let span = summary.first_time.zip(summary.last_time);
-    put("time span", span.map(|(first, last)| json!(format!("{first} to {last}"))));
+    put("time span", span.map(|(first, last)| json!({ "first": hex(first), "last": hex(last) })));
     let contexts: BTreeSet<String> =
         summary.contexts.met().filter_map(|(context, _)| contexts::name(context)).collect();
     put("contexts", list(&Vec::from_iter(contexts)));
+    put("program", summary.program.verdict().map(|verdict| program(&verdict)));
     put("gaps", Some(json!(health.counts.gaps)));
+    put("doubtful runs", Some(json!(health.counts.doubtful)));
     put("bytes skipped", Some(json!(health.counts.skipped)));
     facts
 }
 
-/// Text of a trace for a terminal, with control characters escaped.
-fn on_one_line(text: &str) -> String {
-    let plain =
-        |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.into() };
-    text.chars().map(plain).collect()
+/// Name and instructions of each source, where they have names.
+pub(crate) fn sources(meta: &Meta, health: &Health) -> Option<Json> {
+    let count = |n: usize| health.counts.by_source.get(n).copied().unwrap_or(0);
+    let each =
+        meta.sources.iter().enumerate().map(|(n, name)| json!({ "name": name, "instructions": count(n) }));
+    let sources: Vec<Json> = each.collect();
+    (!sources.is_empty()).then(|| json!(sources))
 }
 
 fn print_fact(out: &mut impl Write, name: &str, value: &Json) -> std::io::Result<()> {
+    let label = format!("{name}:");
     match value {
-        Json::Array(values) => {
-            for value in values {
-                print_fact(out, name, value)?;
-            }
-            Ok(())
+        // A list of names with counts.
+        Json::Array(values) if values.iter().all(Json::is_object) => {
+            writeln!(out, "{label:<18}")?;
+            values.iter().try_for_each(|value| {
+                let count = value.get("count").or(value.get("instructions")).map_or(String::new(), shown);
+                writeln!(out, "  {:<22} {count:>12}", shown(&value["name"]))
+            })
         }
-        Json::Object(entries) => {
-            writeln!(out, "{:<18}", format!("{name}:"))?;
-            entries.iter().try_for_each(|(name, n)| writeln!(out, "  {name:<22} {:>12}", n.to_string()))
+        Json::Array(values) => values.iter().try_for_each(|value| print_fact(out, name, value)),
+        Json::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields: Vec<String> =
+                fields.map(|(name, value)| format!("{} {}", name.replace('_', " "), shown(value))).collect();
+            writeln!(out, "{label:<18} {}", fields.join(", "))
         }
-        Json::String(text) => writeln!(out, "{:<18} {}", format!("{name}:"), on_one_line(text)),
-        other => writeln!(out, "{:<18} {other}", format!("{name}:")),
+        value => writeln!(out, "{label:<18} {}", shown(value)),
+    }
+}
+
+/// A value for people.
+pub(crate) fn shown(value: &Json) -> String {
+    match value {
+        Json::String(text) => plain(text).into_owned(),
+        Json::Null => "not in this trace".to_string(),
+        other => other.to_string(),
     }
 }

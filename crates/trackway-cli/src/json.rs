@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde_json::{Map, Value as Json, json};
 use trackway::{Health, Verdict};
-use trackway_core::{Error, Losses};
+use trackway_core::{Error, Ledger};
 
 use crate::exit::Failure;
-use crate::report::next_thing;
+use crate::report::{next_thing, unfollowed};
 
 /// Version of the layouts, in every object.
 const SCHEMA: u32 = 2;
@@ -56,9 +56,11 @@ pub(crate) fn key(name: &str) -> String {
 }
 
 /// The entries of a ledger.
-pub(crate) fn ledger(losses: &Losses) -> Json {
-    let entry = |(fate, what, count): (trackway_core::Fate, &str, u64)| json!({ "fate": fate.as_str(), "what": what, "count": count });
-    losses.entries().map(entry).collect()
+pub(crate) fn ledger(ledger: &Ledger) -> Json {
+    let entries = ledger.entries();
+    entries
+        .map(|(fate, fact, count)| json!({ "fate": fate.as_str(), "what": fact.as_str(), "count": count }))
+        .collect()
 }
 
 /// What is known of the program, where it was compared.
@@ -80,6 +82,7 @@ pub(crate) fn put_errors(object: &mut Object, health: &Health, ended: Option<&Fa
         .iter()
         .map(|passed| place(&passed.error, Some(passed.instruction), None))
         .collect();
+    errors.extend(unfollowed(health).map(|text| json!({ "message": text })));
     errors.extend(ended.map(of_failure));
     object.insert("complete".into(), json!(errors.is_empty() && health.counts.skipped == 0));
     if !errors.is_empty() {

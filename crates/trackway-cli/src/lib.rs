@@ -10,16 +10,19 @@ mod config;
 mod convert;
 mod demo;
 mod dump;
+mod event_json;
 mod exit;
 mod flags;
 mod image;
 mod info;
 mod interrupt;
+mod json;
 mod listing;
 mod open;
 mod output;
 mod pages;
 mod pcs;
+mod plain;
 mod position;
 mod progress;
 mod record;
@@ -42,7 +45,8 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Err(error) => error.exit(),
     };
     interrupt::install();
-    cli.command.set_context(formats, flags::given(formats, &matches));
+    cli.command.set_context(formats, flags::given(formats, &matches), &cli.always);
+    let json = cli.command.json_kind();
     let tried = match &cli.command {
         Command::Check(_) => "check",
         Command::Dump(args) if args.raw => "dump --raw",
@@ -64,6 +68,12 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
     };
     match outcome {
         Ok(exit) => exit.into(),
-        Err(failure) => report::failure(&failure, tried).into(),
+        Err(failure) => {
+            if let Some(kind) = json {
+                // If stdout is gone, stderr still has the failure.
+                let _ = json::failed(kind, &failure);
+            }
+            report::failure(&failure, tried).into()
+        }
     }
 }

@@ -5,38 +5,29 @@ use std::sync::Arc;
 
 use trackway::Trace;
 use trackway::format::Format;
-use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Outcome, Run, Step, Value};
+use trackway_core::{Batch, Event, EventKind, Isa, MemAccess, Outcome, Run, Step, Value};
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Style;
 
-use crate::view::{View, Window};
+use crate::plain::plain;
+use crate::view::{Budget, View};
 
 /// Writes the listing.
 pub(crate) struct Listing<W> {
     out: W,
+    meta: Isa,
     isa: Isa,
     format: &'static dyn Format,
     /// Text, function and line of each address.
     columns: Columns,
-    context: Context,
-    sources: Vec<String>,
-    source: Option<u16>,
     programs: Vec<Arc<Image>>,
 }
 
 impl<W: Write> Listing<W> {
     pub(crate) fn new(out: W, trace: &Trace, programs: Vec<Arc<Image>>) -> Self {
-        let meta = trace.meta();
-        Listing {
-            out,
-            isa: meta.isa,
-            format: trace.format(),
-            columns: Columns::new(trackway_image::program(&programs, 0), Style::default()),
-            context: Context::default(),
-            sources: meta.sources.clone(),
-            source: None,
-            programs,
-        }
+        let isa = trace.meta().isa;
+        let columns = Columns::new(trackway_image::program(&programs, 0), Style::default());
+        Listing { out, meta: isa, isa, format: trace.format(), columns, programs }
     }
 
     fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> std::io::Result<()> {
@@ -97,10 +88,10 @@ impl<W: Write> Listing<W> {
         let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) else { return Ok(()) };
         let row = self.columns.row(pc);
         if !row.place.is_empty() {
-            write!(self.out, "  <{}>", row.place)?;
+            write!(self.out, "  <{}>", plain(&row.place))?;
         }
         if !row.line.is_empty() {
-            write!(self.out, "  {}", row.line.rsplit('/').next().unwrap_or(&row.line))?;
+            write!(self.out, "  {}", plain(row.line.rsplit('/').next().unwrap_or(&row.line)))?;
         }
         Ok(())
     }
@@ -128,30 +119,11 @@ impl<W: Write> Listing<W> {
         writeln!(self.out)
     }
 
-    /// A run whose code is known is listed; otherwise it is one line.
-    fn run(&mut self, run: &Run, number: u64, window: Window) -> std::io::Result<()> {
-        let memory = self.columns.image().memory(&self.context);
-        let mut pc = run.start;
-        if !run.withdrawn {
-            for n in 0..u64::from(run.count) {
-                let Some((encoding, length)) = memory.fetch(run.isa, pc) else { break };
-                if (window.from..window.to).contains(&(number + n)) {
-                    self.instruction(number + n, Some(pc), encoding, length)?;
-                    self.place(Some(pc))?;
-                    writeln!(self.out)?;
-                }
-                pc = pc.wrapping_add(length.into());
-            }
-        }
-        if pc == run.end && run.count > 0 {
-            return Ok(());
-        }
+    /// A run that was withdrawn, or whose code is not known.
+    fn run(&mut self, run: &Run, number: u64) -> std::io::Result<()> {
+        let Run { start, end, count, exit, .. } = run;
         let word = if run.withdrawn { "withdrawn" } else { "run" };
-        writeln!(
-            self.out,
-            "{number:>9}  {pc:016x}  {word} to {:016x}, {} instructions, {}",
-            run.end, run.count, run.exit
-        )
+        writeln!(self.out, "{number:>9}  {start:016x}  {word} to {end:016x}, {count} instructions, {exit}")
     }
 }
 
@@ -169,28 +141,31 @@ fn value(out: &mut impl Write, batch: &Batch, value: Value) -> std::io::Result<(
 }
 
 impl<W: Write> View for Listing<W> {
-    fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
-        if self.source != Some(batch.source) {
-            if self.source.is_some() && self.programs.len() > 1 {
-                let program = trackway_image::program(&self.programs, batch.source);
-                self.columns = Columns::new(program, Style::default());
-            }
-            self.source = Some(batch.source);
-            self.context = Context::default();
-            if self.sources.len() > 1
-                && let Some(name) = self.sources.get(usize::from(batch.source))
-            {
-                writeln!(self.out, "== source {name}")?;
-            }
+    fn source(&mut self, source: u16, heading: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
+        if self.programs.len() > 1 {
+            let program = trackway_image::program(&self.programs, source);
+            self.columns = Columns::new(program, Style::default());
+        }
+        self.isa = self.meta;
+        heading.map_or(Ok(()), |name| writeln!(self.out, "# source {name}"))
+    }
+
+    fn event(
+        &mut self,
+        batch: &Batch,
+        event: &Event,
+        number: u64,
+        budget: &mut Budget,
+    ) -> std::io::Result<()> {
+        if let EventKind::Context(n) = event.kind {
+            self.isa = batch.contexts[n as usize].isa.unwrap_or(self.isa);
+        }
+        if !budget.take() {
+            return Ok(());
         }
         match &event.kind {
             EventKind::Step(step) => return self.step(batch, step, number),
-            EventKind::Run(run) => return self.run(run, number, window),
-            EventKind::Context(n) => {
-                let change = &batch.contexts[*n as usize];
-                self.context.update(change);
-                self.isa = change.isa.unwrap_or(self.isa);
-            }
+            EventKind::Run(run) => return self.run(run, number),
             _ => {}
         }
         // Everything else is rare: its fields as in an event line, text decoded.
@@ -211,7 +186,7 @@ impl<W: Write> View for Listing<W> {
         writeln!(self.out, "       --  {kind}{line}")
     }
 
-    fn end(&mut self) -> std::io::Result<()> {
+    fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
         self.out.flush()
     }
 }

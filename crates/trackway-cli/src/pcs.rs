@@ -1,76 +1,82 @@
-//! `dump --as pcs` and `--as runs`.
+//! `dump --as pcs` and `--as runs`, as text or JSON.
 
 use std::io::Write;
-use std::sync::Arc;
 
-use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Meta, Outcome};
-use trackway_image::Image;
+use serde_json::json;
+use trackway_core::{Batch, Event, EventKind, Exit, Isa, Meta, Outcome};
 use trackway_isa::flow;
 
-use crate::view::{View, Window};
+use crate::json::{hex, object, write_line};
+use crate::view::{Budget, View};
+
+/// The start of a stretch of another source.
+fn heading(out: &mut impl Write, json: bool, name: Option<&str>) -> std::io::Result<()> {
+    match name {
+        Some(name) if !json => writeln!(out, "# source {name}"),
+        _ => Ok(()),
+    }
+}
 
 /// One line per retired instruction.
 pub(crate) struct Pcs<W> {
     out: W,
     attempted: bool,
-    isa: Isa,
-    programs: Vec<Arc<Image>>,
-    source: u16,
-    context: Context,
+    json: bool,
+    name: Option<String>,
 }
 
 impl<W: Write> Pcs<W> {
-    pub(crate) fn new(out: W, attempted: bool, meta: &Meta, programs: Vec<Arc<Image>>) -> Self {
-        Pcs { out, attempted, isa: meta.isa, programs, source: 0, context: Context::default() }
+    pub(crate) fn new(out: W, attempted: bool, json: bool) -> Self {
+        Pcs { out, attempted, json, name: None }
+    }
+
+    fn line(&mut self, pc: u64, number: u64, attempted: bool, budget: &mut Budget) -> std::io::Result<()> {
+        if (attempted && !self.attempted) || !budget.take() {
+            return Ok(());
+        }
+        if !self.json {
+            return self.out.write_all(&hex_line(pc));
+        }
+        let mut object = object("pc");
+        object.extend(self.name.as_ref().map(|name| ("source".to_string(), json!(name))));
+        object.extend([("number".to_string(), json!(number)), ("pc".to_string(), hex(pc))]);
+        object.insert("attempted".into(), json!(attempted));
+        write_line(&mut self.out, &object.into())
     }
 }
 
 impl<W: Write> View for Pcs<W> {
-    fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()> {
-        if self.source != batch.source {
-            self.source = batch.source;
-            self.context = Context::default();
-        }
-        match &event.kind {
-            EventKind::Step(step) => {
-                if let Some(pc) = step.pc
-                    && (self.attempted || step.outcome == Outcome::Retired)
-                {
-                    self.out.write_all(&hex_line(pc))?;
-                }
-            }
-            // A run that was not expanded: its code is unknown, so are the lengths of its instructions.
-            EventKind::Run(run) if !run.withdrawn => {
-                let memory = trackway_image::program(&self.programs, self.source).memory(&self.context);
-                let mut pc = run.start;
-                for n in 0..u64::from(run.count) {
-                    let length = match (memory.fetch(run.isa, pc), run.isa) {
-                        (Some((_, length)), _) => u64::from(length),
-                        (None, Isa::A64 | Isa::A32) => 4,
-                        // Without the code only equal lengths are certain.
-                        _ if run.end.wrapping_sub(run.start) == 4 * u64::from(run.count) => 4,
-                        _ if run.end.wrapping_sub(run.start) == 2 * u64::from(run.count) => 2,
-                        _ => break,
-                    };
-                    let last = n + 1 == u64::from(run.count);
-                    let shown = (window.from..window.to).contains(&(number + n));
-                    if shown && (self.attempted || !(last && run.attempted)) {
-                        self.out.write_all(&hex_line(pc))?;
-                    }
-                    pc = pc.wrapping_add(length);
-                }
-            }
-            EventKind::Context(n) => {
-                let change = &batch.contexts[*n as usize];
-                self.context.update(change);
-                self.isa = change.isa.unwrap_or(self.isa);
-            }
-            _ => {}
-        }
-        Ok(())
+    fn source(&mut self, _: u16, name: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
+        self.name = name.map(str::to_string);
+        heading(&mut self.out, self.json, name)
     }
 
-    fn end(&mut self) -> std::io::Result<()> {
+    fn event(&mut self, _: &Batch, event: &Event, number: u64, budget: &mut Budget) -> std::io::Result<()> {
+        match &event.kind {
+            EventKind::Step(step) => match step.pc {
+                Some(pc) => self.line(pc, number, step.outcome == Outcome::Attempted, budget),
+                None => Ok(()),
+            },
+            // A run that was not expanded: its code is unknown, so are the lengths of its instructions.
+            EventKind::Run(run) if !run.withdrawn => {
+                let (bytes, count) = (run.end.wrapping_sub(run.start), u64::from(run.count));
+                let length = match run.isa {
+                    Isa::A64 | Isa::A32 => 4,
+                    // Without the code only equal lengths are certain.
+                    _ if bytes == 4 * count => 4,
+                    _ if bytes == 2 * count => 2,
+                    _ => return Ok(()),
+                };
+                (0..count).try_for_each(|n| {
+                    let attempted = run.attempted && n + 1 == count;
+                    self.line(run.start.wrapping_add(n * length), number + n, attempted, budget)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
         self.out.flush()
     }
 }
@@ -87,52 +93,91 @@ fn hex_line(pc: u64) -> [u8; 17] {
 /// One line per straight run. Steps are joined up to the next transfer, runs where one continues into the next.
 pub(crate) struct Runs<W> {
     out: W,
+    json: bool,
+    name: Option<String>,
+    meta: Isa,
     isa: Isa,
-    /// Start, end and instructions of the current run.
-    run: Option<(u64, u64, u64)>,
+    run: Option<Straight>,
+}
+
+/// The current run.
+struct Straight {
+    start: u64,
+    end: u64,
+    /// Number of its first instruction.
+    number: u64,
+    count: u64,
 }
 
 impl<W: Write> Runs<W> {
-    pub(crate) fn new(out: W, meta: &Meta) -> Self {
-        Runs { out, isa: meta.isa, run: None }
+    pub(crate) fn new(out: W, json: bool, meta: &Meta) -> Self {
+        Runs { out, json, name: None, meta: meta.isa, isa: meta.isa, run: None }
     }
 
     /// Adds a stretch that leaves by `exit`.
-    fn add(&mut self, start: u64, end: u64, count: u64, exit: Exit) -> std::io::Result<()> {
+    fn add(&mut self, stretch: Straight, exit: Exit, budget: &mut Budget) -> std::io::Result<()> {
         match &mut self.run {
-            Some(run) if run.1 == start => (run.1, run.2) = (end, run.2 + count),
+            Some(run) if run.end == stretch.start => {
+                (run.end, run.count) = (stretch.end, run.count + stretch.count)
+            }
             _ => {
-                self.close(Exit::End)?;
-                self.run = Some((start, end, count));
+                self.close(Exit::End, budget)?;
+                self.run = Some(stretch);
             }
         }
-        if exit == Exit::Next { Ok(()) } else { self.close(exit) }
+        if exit == Exit::Next { Ok(()) } else { self.close(exit, budget) }
     }
 
-    fn close(&mut self, exit: Exit) -> std::io::Result<()> {
-        match self.run.take() {
-            Some((start, end, count)) => writeln!(self.out, "{start:016x} {end:016x} {count} {exit}"),
-            None => Ok(()),
+    fn close(&mut self, exit: Exit, budget: &mut Budget) -> std::io::Result<()> {
+        let Some(Straight { start, end, number, count }) = self.run.take() else { return Ok(()) };
+        if !budget.take() {
+            return Ok(());
         }
+        if !self.json {
+            return writeln!(self.out, "{start:016x} {end:016x} {count} {exit}");
+        }
+        let mut object = object("run");
+        object.extend(self.name.as_ref().map(|name| ("source".to_string(), json!(name))));
+        object.extend([("number".to_string(), json!(number)), ("start".to_string(), hex(start))]);
+        object.extend([("end".to_string(), hex(end)), ("count".to_string(), json!(count))]);
+        object.insert("exit".into(), json!(exit.as_str()));
+        write_line(&mut self.out, &object.into())
     }
 }
 
 impl<W: Write> View for Runs<W> {
-    fn event(&mut self, batch: &Batch, event: &Event, _: u64, _: Window) -> std::io::Result<()> {
+    fn source(&mut self, _: u16, name: Option<&str>, budget: &mut Budget) -> std::io::Result<()> {
+        self.close(Exit::End, budget)?;
+        self.isa = self.meta;
+        self.name = name.map(str::to_string);
+        heading(&mut self.out, self.json, name)
+    }
+
+    fn event(
+        &mut self,
+        batch: &Batch,
+        event: &Event,
+        number: u64,
+        budget: &mut Budget,
+    ) -> std::io::Result<()> {
         match &event.kind {
             EventKind::Step(step) => {
-                let Some(pc) = step.pc else { return self.close(Exit::End) };
+                let Some(pc) = step.pc else { return self.close(Exit::End, budget) };
                 let exit = if step.length == 0 {
                     Exit::Next
                 } else {
                     flow(self.isa, pc, step.encoding).control.exit()
                 };
                 let length = if step.length == 0 { 4 } else { step.length.into() };
-                self.add(pc, pc.wrapping_add(length), 1, exit)
+                let end = pc.wrapping_add(length);
+                self.add(Straight { start: pc, end, number, count: 1 }, exit, budget)
             }
-            EventKind::Run(run) if !run.withdrawn => self.add(run.start, run.end, run.count.into(), run.exit),
-            EventKind::Trap(_) => self.close(Exit::Trap),
-            EventKind::Gap(_) => self.close(Exit::End),
+            EventKind::Run(run) if !run.withdrawn => {
+                let stretch = Straight { start: run.start, end: run.end, number, count: run.count.into() };
+                self.add(stretch, run.exit, budget)
+            }
+            EventKind::Trap(_) => self.close(Exit::Trap, budget),
+            EventKind::Gap(_) => self.close(Exit::End, budget),
             EventKind::Context(n) => {
                 self.isa = batch.contexts[*n as usize].isa.unwrap_or(self.isa);
                 Ok(())
@@ -141,8 +186,8 @@ impl<W: Write> View for Runs<W> {
         }
     }
 
-    fn end(&mut self) -> std::io::Result<()> {
-        self.close(Exit::End)?;
+    fn end(&mut self, budget: &mut Budget) -> std::io::Result<()> {
+        self.close(Exit::End, budget)?;
         self.out.flush()
     }
 }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
+use serde_json::{Value as Json, json};
 use trackway::format::{Program as Files, Settings as FormatSettings, Writing};
 use trackway::io::{FileError, Target as Output};
 use trackway_core::{Batch, Counting, EventKind, Mark, MarkKind, Source};
@@ -15,6 +16,7 @@ use trackway_hart::{
 use crate::cli::{Platform, RecordArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::json::{self, object, print};
 use crate::report::say;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
@@ -36,9 +38,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
             Target::Process(Box::new(process))
         }
         Platform::Bare => {
-            if !args.arguments.is_empty() {
-                return Err(Failure::Usage("a bare-metal program takes no arguments".into()));
-            }
+            refuse_process_options(args)?;
             let config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
             let mut machine = Machine::new(config, &program).map_err(loaded)?;
             // The reset ROM is not in the ELF, and flow formats could not follow it.
@@ -61,6 +61,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
+    args.context.refuse_idle(&file, &[into], &["machine"])?;
     let settings = args.context.write_settings(&file, into)?;
     let files = Files { elf: vec![path.display().to_string()], raw: Vec::new() };
     let target = Output::new(&args.output);
@@ -71,8 +72,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let cancel = interrupt::cancel();
     let mut sink = Counting::new(into.create(writing, &meta).map_err(written)?, &meta);
     let mut batch = Batch::default();
-    // The trace may be on stdout; the program's own output then goes to stderr.
-    let to_stdout = args.output != Path::new("-");
+    // Where stdout has the trace or the report, the program's own output goes to stderr.
+    let to_stdout = args.output != Path::new("-") && !args.json;
     while !cancel.is_cancelled() && recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         show(&mut recorder, to_stdout)?;
@@ -92,6 +93,21 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     }
     let end = if interrupted { End::Unfinished } else { recorder.run_out() };
     show(&mut recorder, to_stdout)?;
+    if args.json {
+        let mut object = object("record");
+        object.extend([
+            ("program".to_string(), json!(path.display().to_string())),
+            ("output".to_string(), json!(args.output.display().to_string())),
+            ("format".to_string(), json!(into.id().as_str())),
+            ("ended".to_string(), json!(if interrupted { "interrupted" } else { word(end) })),
+            ("exit_code".to_string(), code(end)),
+            ("recorded".to_string(), json!(recorder.recorded())),
+            ("executed".to_string(), json!(recorder.executed())),
+            ("ledger".to_string(), json::ledger(&ledger)),
+            ("complete".to_string(), json!(!interrupted)),
+        ]);
+        print(object)?;
+    }
     conclude(args, &recorder, end, interrupted)
 }
 
@@ -102,6 +118,24 @@ fn stopped(recorder: &Recorder) -> Batch {
     let text = batch.add_bytes(text.as_bytes());
     batch.push(0, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
     batch
+}
+
+fn word(end: End) -> &'static str {
+    match end {
+        End::Passed => "passed",
+        End::Failed(_) => "failed",
+        End::Killed(_) => "killed",
+        End::Unfinished => "unfinished",
+    }
+}
+
+/// The exit code of the program, where it has one.
+fn code(end: End) -> Json {
+    match end {
+        End::Passed => json!(0),
+        End::Failed(code) => json!(code),
+        End::Killed(_) | End::Unfinished => Json::Null,
+    }
 }
 
 /// Reports how the program ended.
@@ -126,6 +160,25 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End, interrupted: bool)
         End::Passed | End::Unfinished => Exit::Fine,
         End::Failed(_) | End::Killed(_) => Exit::Found,
     })
+}
+
+/// Refuses what only a process has.
+fn refuse_process_options(args: &RecordArgs) -> Result<(), Failure> {
+    if !args.arguments.is_empty() {
+        return Err(Failure::Usage("a bare-metal program takes no arguments".into()));
+    }
+    for (name, given) in [
+        ("stdin", args.stdin.is_some()),
+        ("env", !args.env.is_empty()),
+        ("seed", args.seed.is_some()),
+        ("time", args.time.is_some()),
+        ("write-files", args.write_files),
+    ] {
+        if given {
+            return Err(Failure::Usage(format!("--{name} is for processes, and this program is bare-metal")));
+        }
+    }
+    Ok(())
 }
 
 /// A program that is linked into the machine's RAM is bare-metal.

@@ -48,7 +48,7 @@ pub(crate) fn failure(failure: &Failure, tried: &str) -> Exit {
 }
 
 /// The next thing to try.
-fn next_thing(error: &trackway::Error, path: &Path, tried: &str) -> Option<String> {
+pub(crate) fn next_thing(error: &trackway::Error, path: &Path, tried: &str) -> Option<String> {
     let path = path.display();
     Some(match error {
         trackway::Error::NotRecognised { head, .. } if head.is_empty() => return None,
@@ -150,10 +150,10 @@ fn hex_lines(bytes: &[u8], start: u64, place: Option<u64>) -> String {
 
 /// Prints errors after which decoding continued, to stderr.
 pub(crate) fn print_damage(health: &Health) {
-    if let Some(first) = &health.first_error {
+    if let Some(first) = health.first_errors.first() {
         let more =
             if health.errors > 1 { format!(" (and {} more)", health.errors - 1) } else { String::new() };
-        say!("{RED}damaged:{RED:#} {first}{more}");
+        say!("{RED}damaged:{RED:#} {}{more}", first.error);
     }
 }
 
@@ -165,7 +165,23 @@ pub(crate) fn print_health(health: &Health, common: &Common) {
     }
 }
 
-/// The exit code: gaps count only under `--strict`.
+/// The reason for exit code 3 where the path had to be followed through the program, and nowhere could be.
+pub(crate) fn unfollowed(health: &Health) -> Option<String> {
+    let places = health.counts.unfollowed;
+    let text = || {
+        format!("no instruction could be followed, in {places} places: is this the program that ran (--elf)?")
+    };
+    health.is_unfollowed().then(text)
+}
+
+/// The exit code: gaps and doubtful runs count only under `--strict`, unless nothing could be followed.
 pub(crate) fn exit_of(health: &Health, common: &Common) -> Exit {
-    if health.is_damaged() && common.strict { Exit::Gaps } else { Exit::Fine }
+    match unfollowed(health) {
+        Some(reason) => {
+            say!("{RED}error:{RED:#} {reason}");
+            Exit::Unreadable
+        }
+        None if health.is_damaged() && common.strict => Exit::Gaps,
+        None => Exit::Fine,
+    }
 }

@@ -1,150 +1,222 @@
 //! `trackway stats`: what a trace is made of.
 
-use std::collections::BTreeMap;
 use std::io::Write;
-use std::ops::ControlFlow;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 use trackway::Health;
-use trackway_core::{Observer, Source};
+use trackway_core::{Batch, Meta, Observer};
 use trackway_tools::stats::{LINE, PAGE, Stats};
 
 use crate::cli::StatsArgs;
 use crate::exit::{Exit, Failure};
+use crate::info::{shown, sources};
+use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
-use crate::progress::Progress;
 use crate::report::{exit_of, placed, print_damage};
-use crate::walk::{observe, walk};
-
-/// A group of numbers under a heading.
-type Group = (&'static str, Vec<(String, Json)>);
+use crate::walk::{CheckedProgram, checked_program, observe};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
     let mut trace = open(&args.common, &args.file)?;
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let programs = trace.programs().map_err(failed)?;
     let isa = trace.meta().isa;
-    let mut stats = Stats::new(isa, &programs);
+    let new = || Both { stats: Stats::new(isa, &programs), program: checked_program(isa, &programs) };
+    let mut both = new();
     let mut source = trace.events().map_err(failed)?;
     let in_parts = programs.iter().all(|program| program.is_everywhere());
     // A damaged trace is counted as far as it was read.
-    let (mut health, mut walked) = if in_parts {
-        observe(&args.common, &args.file, &mut *source, &mut stats)
-    } else {
-        in_order(args, &mut *source, &mut stats)
-    };
-    if !stats.is_exact() {
+    let (mut health, mut ended) = observe(&args.common, &args.file, &mut *source, in_parts, &mut both);
+    if !both.stats.is_exact() {
         // Some part was decoded with the wrong instruction set: once more, in order.
-        stats = Stats::new(isa, &programs);
-        let mut trace = open(&args.common, &args.file)?;
-        (health, walked) = in_order(args, &mut *trace.events().map_err(failed)?, &mut stats);
+        both = new();
+        source = open(&args.common, &args.file)?.events().map_err(failed)?;
+        (health, ended) = observe(&args.common, &args.file, &mut *source, false, &mut both);
     }
-    let name = |pc: u64| programs.first()?.place(pc);
-    let groups = groups(&stats, args.top, &name);
-    let mut out = std::io::stdout().lock();
+    let place = |pc: u64| programs.first()?.place(pc);
+    let groups = groups(&both.stats, args.top, &place, source.meta(), &health);
     if args.json {
-        let mut object = Map::from_iter([
-            ("trackway".to_string(), json!({ "schema": 1, "kind": "stats" })),
-            ("file".to_string(), json!(args.file.display().to_string())),
-        ]);
-        for (heading, facts) in groups {
-            object.insert(heading.to_string(), Json::Object(facts.into_iter().collect()));
-        }
-        writeln!(out, "{}", Json::Object(object))?;
+        let mut object = object("stats");
+        object.insert("file".into(), json!(args.file.display().to_string()));
+        object.extend(groups.into_iter().map(|(heading, group)| (heading.to_string(), group)));
+        object.extend(both.program.verdict().map(|verdict| ("program".to_string(), program(&verdict))));
+        object.insert("doubtful_runs".into(), json!(health.counts.doubtful));
+        object.insert("bytes_skipped".into(), json!(health.counts.skipped));
+        put_errors(&mut object, &health, ended.as_ref().err());
+        crate::json::print(object)?;
     } else {
-        print(&mut out, &groups, &health)?;
+        print(&mut std::io::stdout().lock(), &groups, &health)?;
     }
     print_damage(&health);
-    walked.map(|()| exit_of(&health, &args.common))
+    both.program.warn();
+    ended.map(|()| exit_of(&health, &args.common))
 }
 
-/// Shows all events to `stats` on one thread.
-fn in_order(args: &StatsArgs, source: &mut dyn Source, stats: &mut Stats) -> (Health, Result<(), Failure>) {
-    walk(&args.common, &args.file, source, &Progress::new(args.common.quiet), |batch| {
-        stats.observe(batch);
-        Ok(ControlFlow::Continue(()))
-    })
+/// The counts, and the comparison with the program.
+struct Both {
+    stats: Stats,
+    program: CheckedProgram,
 }
 
-fn print(out: &mut impl Write, groups: &[Group], health: &Health) -> std::io::Result<()> {
-    for (heading, facts) in groups.iter().filter(|(_, facts)| !facts.is_empty()) {
-        writeln!(out, "{heading}")?;
-        for (name, value) in facts {
-            match value {
-                Json::Object(parts) => {
-                    let parts: Vec<_> = parts.iter().map(|(part, value)| format!("{value} {part}")).collect();
-                    writeln!(out, "  {name:<32} {}", parts.join(", "))?;
+impl Observer for Both {
+    fn observe(&mut self, batch: &Batch) {
+        self.stats.observe(batch);
+        self.program.observe(batch);
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Both { stats: *self.stats.fork().downcast(), program: *self.program.fork().downcast() })
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let later = later.downcast::<Self>();
+        self.stats.merge(Box::new(later.stats));
+        self.program.merge(Box::new(later.program));
+    }
+}
+
+/// Prints the groups: an object is a list of numbers, an array one line per entry.
+fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health) -> std::io::Result<()> {
+    for (heading, group) in groups {
+        match group {
+            Json::Null => writeln!(out, "{heading}: not in this trace")?,
+            Json::Object(facts) => {
+                writeln!(out, "{heading}")?;
+                for (name, value) in facts {
+                    match value {
+                        Json::Array(entries) => print_entries(out, entries)?,
+                        value => line(out, &name.replace('_', " ").replace("csr", "CSR"), &shown(value))?,
+                    }
                 }
-                value => writeln!(out, "  {name:<32} {:>14}", value.to_string().trim_matches('"'))?,
             }
+            Json::Array(entries) if !entries.is_empty() => {
+                writeln!(out, "{heading}")?;
+                print_entries(out, entries)?;
+            }
+            _ => {}
         }
     }
     writeln!(out, "{}", health.line())
 }
 
-fn counts<K: ToString>(map: &BTreeMap<K, u64>) -> Vec<(String, Json)> {
-    map.iter().map(|(name, count)| (name.to_string(), json!(count))).collect()
+fn line(out: &mut impl Write, name: &str, value: &str) -> std::io::Result<()> {
+    writeln!(out, "  {name:<32} {value:>14}")
 }
 
-fn groups(stats: &Stats, top: usize, name: &dyn Fn(u64) -> Option<String>) -> Vec<Group> {
-    let fact = |name: &str, value: u64| (name.to_string(), json!(value));
-    let memory = &stats.memory;
-    let [taken, not_taken, unknown] = stats.branches.outcomes;
-    let mut instructions =
-        vec![fact("total", stats.retired + stats.attempted), fact("retired", stats.retired)];
-    instructions.push(fact("attempted only", stats.attempted));
-    instructions.extend((stats.unknown > 0).then(|| fact("without an address", stats.unknown)));
-    let mut accesses = vec![
-        fact("loads", memory.loads),
-        fact("stores", memory.stores),
-        fact("atomics", memory.atomics),
-        fact("others", memory.others),
-        fact("bytes read", memory.bytes_read),
-        fact("bytes written", memory.bytes_written),
-        fact("with data", memory.with_data),
-        fact("without an address", memory.unplaced),
-        (format!("lines of {LINE} bytes touched"), json!(memory.lines())),
-        (format!("pages of {PAGE} bytes touched"), json!(memory.pages())),
-    ];
-    accesses.extend(memory.sizes().iter().map(|(size, count)| (format!("of {size} bytes"), json!(count))));
-    let hottest = stats.hottest(top).into_iter().map(|(start, block)| {
-        let mut label = format!("{start:#x}");
-        if let Some(place) = name(start) {
-            label += &format!(" <{place}>");
+/// Entries of a list: the name of each and its count.
+fn print_entries(out: &mut impl Write, entries: &[Json]) -> std::io::Result<()> {
+    for entry in entries {
+        let field = |name: &str| entry.get(name).filter(|value| !value.is_null()).map(shown);
+        let count = field("count").or(field("instructions")).unwrap_or_default();
+        let name = match (field("name"), field("bytes"), field("start"), field("kind")) {
+            (Some(name), ..) => name,
+            (_, Some(bytes), ..) => format!("of {bytes} bytes"),
+            (.., Some(start), _) => match field("place") {
+                Some(place) => format!("{start} <{place}>"),
+                None => start,
+            },
+            (.., kind) => {
+                let number = |name: &str| entry.get(name).and_then(Json::as_u64);
+                let cause = number("cause").map_or(String::new(), |cause| format!(" {cause}"));
+                let class = number("class").map_or(String::new(), |class| format!(" class {class:#x}"));
+                format!("{}{cause}{class}", kind.unwrap_or_default())
+            }
+        };
+        match field("entries") {
+            Some(entries) => writeln!(out, "  {name:<32} {entries} entries, {count} instructions")?,
+            None => line(out, &name, &count)?,
         }
-        (label, json!({ "instructions": block.instructions, "entries": block.entries }))
+    }
+    Ok(())
+}
+
+/// Numbers by name, as an object.
+fn numbers<'n>(entries: impl IntoIterator<Item = (&'n str, u64)>) -> Json {
+    entries.into_iter().map(|(name, count)| (key(name), json!(count))).collect::<Object>().into()
+}
+
+/// Names with counts, as an array.
+fn named<N: ToString>(entries: impl IntoIterator<Item = (N, u64)>) -> Json {
+    entries.into_iter().map(|(name, count)| json!({ "name": name.to_string(), "count": count })).collect()
+}
+
+fn groups(
+    stats: &Stats,
+    top: usize,
+    place: &dyn Fn(u64) -> Option<String>,
+    meta: &Meta,
+    health: &Health,
+) -> Vec<(&'static str, Json)> {
+    let mut instructions = vec![
+        ("total", stats.retired + stats.attempted),
+        ("retired", stats.retired),
+        ("attempted only", stats.attempted),
+    ];
+    instructions.extend((stats.unknown > 0).then_some(("without an address", stats.unknown)));
+    let [reads, writes] = stats.registers;
+    let registers =
+        [("reads", reads), ("writes", writes), ("csr reads", stats.csrs[0]), ("csr writes", stats.csrs[1])];
+    let hottest = stats.hottest(top).into_iter().map(|(start, block)| {
+        let (entries, instructions) = (block.entries, block.instructions);
+        json!({ "start": hex(start), "place": place(start), "entries": entries, "instructions": instructions })
     });
-    let mut hot = vec![fact("distinct blocks", stats.block_count())];
-    hot.extend(hottest);
-    let times =
-        stats.times.map_or_else(Vec::new, |(first, last)| vec![fact("first", first), fact("last", last)]);
-    vec![
-        ("instructions", instructions),
-        ("classes", counts(&stats.classes())),
-        (
-            "branches",
-            vec![
-                fact("taken", taken),
-                fact("not taken", not_taken),
-                fact("unknown", unknown),
-                fact("distinct", stats.branches.distinct()),
-            ],
-        ),
-        ("memory", accesses),
-        (
-            "registers",
-            vec![
-                fact("reads", stats.registers[0]),
-                fact("writes", stats.registers[1]),
-                fact("CSR reads", stats.csrs[0]),
-                fact("CSR writes", stats.csrs[1]),
-            ],
-        ),
-        ("traps", counts(&stats.traps())),
-        ("contexts", counts(&stats.contexts())),
-        ("gaps", counts(&stats.gaps())),
-        ("time", times),
-        ("blocks", hot),
-        ("events", counts(&stats.events())),
-    ]
+    let traps = stats.traps().iter().map(|((kind, cause, class), count)| {
+        json!({ "kind": kind.as_str(), "cause": cause, "class": class, "count": count })
+    });
+    let mut groups = vec![
+        ("instructions", numbers(instructions)),
+        ("sources", sources(meta, health).unwrap_or_else(|| json!([]))),
+        ("classes", numbers(stats.classes())),
+        ("branches", branches(stats)),
+        ("memory", memory(stats)),
+        // Nothing recorded is not the same as none executed.
+        ("registers", if reads + writes > 0 { numbers(registers) } else { Json::Null }),
+        ("traps", traps.collect()),
+        ("contexts", named(stats.contexts())),
+        ("gaps", named(stats.gaps())),
+        ("blocks", json!({ "distinct_blocks": stats.block_count(), "hottest": hottest.collect::<Vec<_>>() })),
+        ("events", numbers(stats.events())),
+    ];
+    if let Some((first, last)) = stats.times {
+        groups.push(("time", json!({ "first": hex(first), "last": hex(last) })));
+    }
+    groups
+}
+
+/// Outcomes that no branch of the trace has are unknown, not 0.
+fn branches(stats: &Stats) -> Json {
+    let [taken, not_taken, unknown] = stats.branches.outcomes;
+    let known = |count: u64| if taken + not_taken > 0 || unknown == 0 { json!(count) } else { Json::Null };
+    json!({
+        "taken": known(taken), "not_taken": known(not_taken), "unknown": unknown,
+        "distinct": stats.branches.distinct(),
+    })
+}
+
+fn memory(stats: &Stats) -> Json {
+    let memory = &stats.memory;
+    if memory.loads + memory.stores + memory.atomics + memory.others == 0 {
+        return Json::Null;
+    }
+    let sizes = memory.sizes();
+    let sizes: Vec<Json> =
+        sizes.iter().map(|(size, count)| json!({ "bytes": size, "count": count })).collect();
+    let mut group = Object::new();
+    let lines = (format!("lines of {LINE} bytes touched"), memory.lines());
+    let pages = (format!("pages of {PAGE} bytes touched"), memory.pages());
+    for (name, count) in [
+        ("loads", memory.loads),
+        ("stores", memory.stores),
+        ("atomics", memory.atomics),
+        ("others", memory.others),
+        ("bytes read", memory.bytes_read),
+        ("bytes written", memory.bytes_written),
+        ("with data", memory.with_data),
+        ("without an address", memory.unplaced),
+        (&lines.0, lines.1),
+        (&pages.0, pages.1),
+    ] {
+        group.insert(key(name), json!(count));
+    }
+    group.insert("sizes".into(), json!(sizes));
+    group.into()
 }

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 use trackway::{Counts, Health};
 use trackway_core::Isa;
 use trackway_hart::{Config, Program, Settings};
-use trackway_tools::verify::{self, Absent, MaskSettings, Masks, Memory, Options, Range, Survey, Verifier};
+use trackway_tools::verify::{
+    self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verifier,
+};
 
 use crate::cli::VerifyArgs;
 use crate::exit::{Exit, Failure};
-use crate::open::open;
+use crate::json::{self, object, put_errors};
+use crate::open::open_for_model;
 use crate::output::write_file;
 use crate::report::say;
 
@@ -38,7 +41,7 @@ const VIRT: [(u64, u64); 4] =
     [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
-    let mut trace = open(&args.common, &args.file)?;
+    let mut trace = open_for_model(&args.common, &args.file)?;
     let isa = trace.meta().isa;
     if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
         return Err(Failure::Usage("the golden model is RISC-V only".to_string()));
@@ -79,12 +82,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     load_all(trace.program(), &mut verifier.memory)?;
     let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
     let ended = verify::verify(&mut *source, &mut verifier);
-    print(args, &verifier, source.census().total())?;
+    let ended = ended.map_err(|error| crate::report::placed(&args.common, &args.file, error.into()));
+    print(args, &verifier, source.census().total(), ended.as_ref().err())?;
     if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
         minimise(args, trace.program(), &verify_options, out)?;
     }
     match ended {
-        Err(error) => Err(crate::report::placed(&args.common, &args.file, error.into())),
+        Err(failure) => Err(failure),
         Ok(()) if !verifier.report.passed() => Ok(Exit::Found),
         Ok(()) if verifier.report.gaps > 0 && args.common.strict => Ok(Exit::Gaps),
         Ok(()) => Ok(Exit::Fine),
@@ -96,7 +100,7 @@ fn survey(args: &VerifyArgs) -> Result<Survey, Failure> {
     if args.file.as_os_str() == "-" {
         return Ok(Survey::default());
     }
-    let mut trace = open(&args.common, &args.file)?;
+    let mut trace = open_for_model(&args.common, &args.file)?;
     let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
     Ok(verify::survey(&mut *source))
 }
@@ -142,7 +146,7 @@ fn minimise(
     }
     let mut failed = None;
     let mut open = || {
-        let opened = open(&args.common, &args.file)
+        let opened = open_for_model(&args.common, &args.file)
             .and_then(|mut trace| trace.events().map_err(|error| Failure::input(&args.file, error)));
         opened.map_err(|failure| {
             failed = Some(failure);
@@ -200,31 +204,76 @@ fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
     Ok(())
 }
 
-fn print(args: &VerifyArgs, verifier: &Verifier, items: u64) -> Result<(), Failure> {
+/// Reasons why it did not pass.
+fn reasons(report: &Report) -> Vec<String> {
+    let mut reasons: Vec<String> = report
+        .mismatches
+        .iter()
+        .map(|mismatch| format!("{} at instruction {}", mismatch.class.as_str(), mismatch.instruction))
+        .collect();
+    if report.checked == 0 {
+        reasons.push("nothing was compared".to_string());
+    }
+    reasons
+}
+
+/// What could not be compared, and why.
+fn not_compared(report: &Report) -> Vec<Json> {
+    let what = [
+        ("gaps", report.gaps, "the trace leaves instructions out"),
+        ("adopted results", report.adopted, "the sources of these instructions are not known"),
+    ];
+    let some = what.into_iter().filter(|(_, count, _)| *count > 0);
+    some.map(|(what, count, why)| json!({ "what": what, "count": count, "why": why })).collect()
+}
+
+/// Coverage with names as values: they are not keys of a schema.
+fn coverage(coverage: &Coverage) -> Json {
+    let counts = |counts: &BTreeMap<String, u64>| -> Json {
+        counts.iter().map(|(name, count)| json!({ "name": name, "count": count })).collect()
+    };
+    let instructions = coverage.instructions.iter();
+    let csrs = coverage.csrs.iter();
+    json!({
+        "instructions": instructions
+            .map(|(name, operands)| json!({ "name": name, "operands": counts(operands) }))
+            .collect::<Vec<_>>(),
+        "csrs": csrs
+            .map(|(name, [reads, writes])| json!({ "name": name, "reads": reads, "writes": writes }))
+            .collect::<Vec<_>>(),
+        "traps": counts(&coverage.traps),
+        "walks": counts(&coverage.walks),
+    })
+}
+
+fn print(args: &VerifyArgs, verifier: &Verifier, items: u64, ended: Option<&Failure>) -> Result<(), Failure> {
     let report = &verifier.report;
     if let Some(path) = &args.junit {
         let name = args.file.display().to_string();
         write_file(path, report.junit(&name).as_bytes())?;
     }
-    let mut out = std::io::stdout().lock();
     if args.json {
-        let coverage = args.coverage.then_some(&verifier.coverage);
-        let object = json!({
-            "trackway": { "schema": 1, "kind": "verify" },
-            "file": args.file.display().to_string(),
-            "passed": report.passed(),
-            "report": report,
-            "coverage": coverage,
-        });
-        writeln!(out, "{object}")?;
-        return Ok(());
+        let mut object = object("verify");
+        object.insert("file".into(), json!(args.file.display().to_string()));
+        object.insert("passed".into(), json!(report.passed()));
+        object.insert("reasons".into(), json!(reasons(report)));
+        if let Json::Object(fields) = json!(report) {
+            object.extend(fields);
+        }
+        object.insert("not_compared".into(), json!(not_compared(report)));
+        if args.coverage {
+            object.insert("coverage".into(), coverage(&verifier.coverage));
+        }
+        put_errors(&mut object, &Health::default(), ended);
+        return Ok(json::print(object)?);
     }
+    let mut out = std::io::stdout().lock();
     write!(out, "{}", report.text())?;
     if args.coverage {
         write!(out, "{}", verifier.coverage.text())?;
     }
     let (instructions, gaps, skipped) = (report.instructions, report.gaps, report.skipped);
-    let counts = Counts { instructions, gaps, skipped };
+    let counts = Counts { instructions, gaps, skipped, ..Counts::default() };
     let health = Health { items: Some(items), counts, ..Health::default() };
     writeln!(out, "{}", health.line())?;
     Ok(())

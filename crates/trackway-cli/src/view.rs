@@ -4,16 +4,32 @@ use trackway_core::{Batch, Event};
 
 /// Prints events one by one, in one of the shapes.
 pub(crate) trait View {
-    /// One event; `number` is that of its first instruction. Of a run only the instructions in `window` are printed.
-    fn event(&mut self, batch: &Batch, event: &Event, number: u64, window: Window) -> std::io::Result<()>;
+    /// The events that follow come from this source; `heading` is its name where there are several.
+    fn source(&mut self, source: u16, heading: Option<&str>, budget: &mut Budget) -> std::io::Result<()>;
+
+    /// One event; `number` is that of its first instruction.
+    fn event(
+        &mut self,
+        batch: &Batch,
+        event: &Event,
+        number: u64,
+        budget: &mut Budget,
+    ) -> std::io::Result<()>;
 
     /// After the last event.
-    fn end(&mut self) -> std::io::Result<()>;
+    fn end(&mut self, budget: &mut Budget) -> std::io::Result<()>;
 }
 
-/// Instructions to show, by number: `[from, to)`.
+/// Lines that may still be printed; details of a line are free.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Window {
-    pub(crate) from: u64,
-    pub(crate) to: u64,
+pub(crate) struct Budget(pub(crate) u64);
+
+impl Budget {
+    /// Takes a line, if there is one left.
+    #[inline]
+    pub(crate) fn take(&mut self) -> bool {
+        let left = self.0 > 0;
+        self.0 -= u64::from(left);
+        left
+    }
 }

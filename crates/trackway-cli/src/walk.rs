@@ -2,14 +2,16 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
-use trackway::{Counts, Ended, Health, read_all};
-use trackway_core::{Batch, Observer, Source};
+use trackway::{Counts, Ended, Health, ProgramCheck, Verdict, read_all};
+use trackway_core::{Batch, Isa, Observer, Source};
+use trackway_image::Image;
 
 use crate::cli::Common;
 use crate::exit::Failure;
 use crate::progress::Progress;
-use crate::report::placed_at;
+use crate::report::{placed_at, say};
 
 /// Shows each batch to `visit`, in order, until it breaks; returns the health of what was read, and what ended it.
 pub(crate) fn walk(
@@ -34,15 +36,22 @@ pub(crate) fn walk(
     (health, ended)
 }
 
-/// Shows all events to `observer`, on several threads where the format can; returns the health of what was read, and
-/// what ended it.
+/// Shows all events to `observer`, on several threads where the format can and `in_parts` allows it; returns the
+/// health of what was read, and what ended it.
 pub(crate) fn observe<O: Observer>(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
+    in_parts: bool,
     observer: &mut O,
 ) -> (Health, Result<(), Failure>) {
     let progress = Progress::new(common.quiet);
+    if !in_parts {
+        return walk(common, path, source, &progress, |batch| {
+            observer.observe(batch);
+            Ok(ControlFlow::Continue(()))
+        });
+    }
     let mut counted = Counted { counts: Counts::default(), other: observer.fork() };
     let (health, ended) = read_all(
         source,
@@ -87,5 +96,47 @@ impl Observer for Counted {
         let later = later.downcast::<Self>();
         self.counts.merge(Box::new(later.counts));
         self.other.merge(later.other);
+    }
+}
+
+/// Compares the encodings of a trace with its programs, where there are any.
+pub(crate) fn checked_program(isa: Isa, programs: &[Arc<Image>]) -> CheckedProgram {
+    CheckedProgram((!programs.is_empty()).then(|| ProgramCheck::new(isa, programs)))
+}
+
+/// An analysis that compares, or does nothing.
+#[derive(Debug)]
+pub(crate) struct CheckedProgram(Option<ProgramCheck>);
+
+impl CheckedProgram {
+    /// What was found, where something was compared.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        self.0.as_ref().map(ProgramCheck::verdict).filter(|verdict| verdict.distinct() > 0)
+    }
+
+    /// Prints a line if the program differs.
+    pub(crate) fn warn(&self) {
+        if let Some(verdict) = self.verdict().filter(|verdict| !verdict.is_right()) {
+            say!("warning: {verdict}");
+        }
+    }
+}
+
+impl Observer for CheckedProgram {
+    fn observe(&mut self, batch: &Batch) {
+        if let Some(check) = &mut self.0 {
+            check.observe(batch);
+        }
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        let forked = self.0.as_ref().map(|check| *check.fork().downcast());
+        Box::new(CheckedProgram(forked))
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        if let (Some(check), Some(later)) = (&mut self.0, later.downcast::<Self>().0) {
+            check.merge(Box::new(later));
+        }
     }
 }

@@ -50,17 +50,18 @@ fn a_damaged_trace_is_told_as_text_json_and_junit() {
     let output = trackway(&[&args[..], &["--json", "--coverage"]].concat());
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(object["passed"], false);
-    assert_eq!(object["report"]["mismatches"][0]["group"], 7);
-    assert_eq!(object["report"]["mismatches"][0]["elements"][0]["name"], "s0");
-    assert_eq!(object["coverage"]["traps"]["interrupt 3 M>M"], 1);
+    assert_eq!(object["mismatches"][0]["group"], 7);
+    assert_eq!(object["mismatches"][0]["elements"][0]["name"], "s0");
+    let traps = object["coverage"]["traps"].as_array().unwrap();
+    assert!(traps.contains(&serde_json::json!({ "name": "interrupt 3 M>M", "count": 1 })), "{traps:?}");
     // The short trace fails by itself, without the program.
     let short = folder.file("short.tv");
     let output = trackway(&[&args[..], &["--minimise", &short]].concat());
     assert_eq!(output.status.code(), Some(1));
     let output = trackway(&["verify", &short, "--json", "--config", &config]);
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(object["report"]["mismatches"][0]["elements"][0]["expected"], 0xc000_2006u64, "{object}");
-    assert_eq!(object["report"]["instructions"], 1);
+    assert_eq!(object["mismatches"][0]["elements"][0]["expected"], "0xc0002006", "{object}");
+    assert_eq!(object["instructions"], 1);
 }
 
 /// What `record` writes verifies, as tandem and as STF.
@@ -155,5 +156,5 @@ fn skipped_bytes_are_counted() {
     let output = trackway(&["verify", &damaged, "--elf", &elf, "--config", &config]);
     let said = text(&output.stdout);
     let health = said.lines().last().unwrap();
-    assert!(health.contains(" 1 gaps, 28 bytes skipped"), "{said}");
+    assert!(health.contains(" 1 gaps, 0 doubtful runs, 28 bytes skipped"), "{said}");
 }

@@ -4,11 +4,13 @@
 //! [`Source::observe`](trackway_core::Source::observe), on every core where its results can be merged.
 //!
 //! - [`stats`]: counts of events, classes, branches, memory accesses, blocks.
+//! - [`attempted`]: instructions of runs that did not retire.
 //! - [`contexts`]: the contexts of a trace, and the instructions of each.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
 #![forbid(unsafe_code)]
 
+pub mod attempted;
 pub mod contexts;
 pub mod stats;
 pub mod verify;

@@ -48,7 +48,7 @@ fn counts_by_hand() {
     assert_eq!((stats.branches.outcomes, stats.branches.distinct()), ([2, 1, 0], 1));
     let classes: Vec<_> = stats.classes().iter().map(|(class, count)| (*class, *count)).collect();
     assert_eq!(classes, [("atomic", 1), ("branch", 3), ("load", 4), ("store", 3), ("system", 1)]);
-    assert_eq!(stats.traps()["exception 8"], 1);
+    assert_eq!(stats.traps()[&(TrapKind::Exception, Some(8), None)], 1);
     assert_eq!(stats.contexts()["u"], 12);
     assert_eq!((stats.events()["step"], stats.events()["trap"], stats.events()["context"]), (12, 1, 1));
     let hottest = stats.hottest(1)[0];

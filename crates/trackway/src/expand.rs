@@ -17,6 +17,7 @@ pub struct Expand {
     context: Context,
     memory: Arc<Memory>,
     events: Vec<Event>,
+    doubtful: u64,
 }
 
 impl std::fmt::Debug for Expand {
@@ -30,7 +31,7 @@ impl Expand {
     pub fn new(inner: Box<dyn Source>, programs: Vec<Arc<Image>>) -> Self {
         let context = Context::default();
         let memory = program(&programs, 0).memory(&context);
-        Expand { inner, programs, source: 0, context, memory, events: Vec::new() }
+        Expand { inner, programs, source: 0, context, memory, events: Vec::new(), doubtful: 0 }
     }
 }
 
@@ -55,6 +56,9 @@ impl Source for Expand {
                 EventKind::Run(run) if !run.withdrawn => {
                     let accesses = batch.accesses_of(&run);
                     expand(&self.memory, &run, accesses, |kind| batch.push(offset, kind));
+                    // A rest that stays a run is still marked itself.
+                    let is_left = matches!(batch.events.last(), Some(Event { kind: EventKind::Run(_), .. }));
+                    self.doubtful += u64::from(run.doubtful && !is_left);
                 }
                 EventKind::Context(n) => {
                     self.context.update(&batch.contexts[n as usize]);
@@ -81,5 +85,9 @@ impl Source for Expand {
 
     fn census(&self) -> Census {
         self.inner.census()
+    }
+
+    fn doubtful(&self) -> u64 {
+        self.doubtful
     }
 }

@@ -1,24 +1,54 @@
 //! Reading a whole trace, past damage where possible, and the account of it.
 
-use trackway_core::{Batch, Error, EventKind, Observer, Source};
+use trackway_core::{Batch, Error, Event, EventKind, GapReason, Observer, Source};
 
-/// Instructions, gaps and bytes skipped in the events seen so far.
+/// What the events seen so far hold, and what they lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Instructions, attempted ones included.
     pub instructions: u64,
     /// Gaps.
     pub gaps: u64,
+    /// Gaps because the program or the path was not known.
+    pub unfollowed: u64,
+    /// Runs that the program contradicts.
+    pub doubtful: u64,
     /// Bytes of input that gaps skip.
     pub skipped: u64,
+    /// Instructions of each source, by its index.
+    pub by_source: Vec<u64>,
+}
+
+impl Counts {
+    /// Counts one event of `batch`.
+    #[inline]
+    pub fn add(&mut self, batch: &Batch, event: &Event) {
+        self.instructions += event.kind.instructions();
+        match &event.kind {
+            EventKind::Run(run) => self.doubtful += u64::from(run.doubtful && !run.withdrawn),
+            EventKind::Gap(n) => {
+                let gap = &batch.gaps[*n as usize];
+                self.gaps += 1;
+                self.unfollowed += u64::from(matches!(gap.reason, GapReason::NoCode | GapReason::NoPath));
+                self.skipped += gap.bytes.unwrap_or(0);
+            }
+            _ => {}
+        }
+    }
+
+    fn add_source(&mut self, source: usize, instructions: u64) {
+        if self.by_source.len() <= source {
+            self.by_source.resize(source + 1, 0);
+        }
+        self.by_source[source] += instructions;
+    }
 }
 
 impl Observer for Counts {
     fn observe(&mut self, batch: &Batch) {
-        self.instructions += batch.instructions();
-        self.gaps +=
-            batch.events.iter().filter(|event| matches!(event.kind, EventKind::Gap(_))).count() as u64;
-        self.skipped += batch.gaps.iter().filter_map(|gap| gap.bytes).sum::<u64>();
+        let before = self.instructions;
+        batch.events.iter().for_each(|event| self.add(batch, event));
+        self.add_source(batch.source.into(), self.instructions - before);
     }
 
     fn fork(&self) -> Box<dyn Observer> {
@@ -29,8 +59,20 @@ impl Observer for Counts {
         let later = later.downcast::<Self>();
         self.instructions += later.instructions;
         self.gaps += later.gaps;
+        self.unfollowed += later.unfollowed;
+        self.doubtful += later.doubtful;
         self.skipped += later.skipped;
+        later.by_source.iter().enumerate().for_each(|(source, n)| self.add_source(source, *n));
     }
+}
+
+/// An error after which decoding continued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The error.
+    pub error: Error,
+    /// Instructions before it.
+    pub instruction: u64,
 }
 
 /// How well a trace was read.
@@ -38,31 +80,43 @@ impl Observer for Counts {
 pub struct Health {
     /// Native items, where the format counts them.
     pub items: Option<u64>,
-    /// Instructions, gaps and bytes skipped.
+    /// Instructions, gaps, doubtful runs and bytes skipped.
     pub counts: Counts,
     /// Errors after which decoding continued.
     pub errors: u64,
     /// The first of them.
-    pub first_error: Option<Error>,
+    pub first_errors: Vec<Passed>,
 }
 
 impl Health {
+    /// Errors that are kept, not only counted.
+    const KEPT: usize = 16;
+
     /// Counts an error after which decoding continued.
     pub fn passed(&mut self, error: Error) {
         self.errors += 1;
-        self.first_error.get_or_insert(error);
+        if self.first_errors.len() < Self::KEPT {
+            self.first_errors.push(Passed { error, instruction: self.counts.instructions });
+        }
     }
 
-    /// True if something is missing or was skipped.
+    /// True if something is missing, was skipped, or contradicts the program.
     pub fn is_damaged(&self) -> bool {
-        self.counts.gaps > 0 || self.errors > 0
+        self.counts.gaps > 0 || self.counts.doubtful > 0 || self.errors > 0
+    }
+
+    /// True if the path had to be followed through the program, and nowhere could be.
+    pub fn is_unfollowed(&self) -> bool {
+        self.counts.instructions == 0 && self.counts.unfollowed > 0
     }
 
     /// The line that every report ends with.
     pub fn line(&self) -> String {
         let items = self.items.map_or(String::new(), |items| format!("{items} items, "));
-        let Counts { instructions, gaps, skipped } = self.counts;
-        format!("health: {items}{instructions} instructions, {gaps} gaps, {skipped} bytes skipped")
+        let Counts { instructions, gaps, doubtful, skipped, .. } = self.counts;
+        format!(
+            "health: {items}{instructions} instructions, {gaps} gaps, {doubtful} doubtful runs, {skipped} bytes skipped"
+        )
     }
 }
 
@@ -106,6 +160,7 @@ pub fn read_all<E>(
             break Ok(());
         }
     };
+    health.counts.doubtful += source.doubtful();
     let items = source.census().total();
     health.items = (items > 0).then_some(items);
     (health, ended)

@@ -1,11 +1,61 @@
 //! Is this the program that ran? Encodings of the trace beside those of the program.
 
 use std::collections::HashSet;
+use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, EventKind, Isa, Observer, Step};
+use trackway_core::{Batch, Context, EventKind, Finding, Isa, Observer, Step};
+use trackway_format::Result;
 use trackway_image::{Image, Memory, program};
+
+use crate::health::{Ended, read_all};
+use crate::trace::Trace;
+
+trackway_core::rules! { "program";
+    /// Instructions of the trace are those of the program.
+    ENCODING = "encoding": Warning, "--elf";
+    /// The path of the trace is one through the program.
+    PATH = "path": Error, "--elf";
+}
+
+/// Checks a trace against its programs: `program.encoding` and `program.path`. Nothing where there is no program.
+pub fn check_program(trace: &mut Trace, report: &mut dyn FnMut(Finding)) -> Result<()> {
+    let programs = trace.programs()?;
+    if programs.is_empty() {
+        return Ok(());
+    }
+    let mut check = ProgramCheck::new(trace.meta().isa, &programs);
+    let mut source = trace.events()?;
+    let mut batch = Batch::default();
+    // Damage is what the format's own check reports.
+    let (_, _) = read_all::<Infallible>(
+        &mut *source,
+        false,
+        |source, _| {
+            let more = source.fill(&mut batch).map_err(Ended::Error)?;
+            check.observe(&batch);
+            let mut number = batch.first_instruction;
+            for event in &batch.events {
+                if let EventKind::Run(run) = event.kind
+                    && run.doubtful
+                    && !run.withdrawn
+                {
+                    let message =
+                        format!("instruction {number}: the program has no such path at {:#x}", run.start);
+                    report(Finding { rule: &PATH, offset: event.offset, item: number, message });
+                }
+                number += event.kind.instructions();
+            }
+            Ok(more)
+        },
+        |_, _| {},
+    );
+    for one in check.differences() {
+        report(Finding { rule: &ENCODING, offset: one.offset, item: 0, message: one.to_string() });
+    }
+    Ok(())
+}
 
 /// Addresses that are compared, each once; they settle the question.
 const COMPARED: usize = 1 << 16;
@@ -69,6 +119,8 @@ pub struct Verdict {
 pub struct Compared {
     /// The address.
     pub pc: u64,
+    /// Byte offset of the item that executes there first.
+    pub offset: u64,
     /// The encoding in the trace.
     pub trace: u32,
     /// The encoding in the program; none where nothing is mapped.
@@ -92,19 +144,23 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Compared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(Compared { pc, trace, program }) = self.first else {
-            return f.write_str("the program matches the trace");
-        };
-        let percent = 100 * (self.different + self.unmapped) / self.distinct().max(1);
-        let share = if percent == 0 { "less than 1".to_string() } else { percent.to_string() };
-        let verb = if self.is_wrong() { "does not match" } else { "differs from" };
-        write!(f, "this ELF {verb} the trace: {share} % of encodings differ, first at {pc:#x}: {trace:#x} in the trace, ")?;
-        match program {
+        write!(f, "{:#x}: {:#x} in the trace, ", self.pc, self.trace)?;
+        match self.program {
             Some(encoding) => write!(f, "{encoding:#x} in the program"),
             None => f.write_str("nothing in the program"),
         }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(first) = self.first else { return f.write_str("the program matches the trace") };
+        let percent = 100 * (self.different + self.unmapped) / self.distinct().max(1);
+        let share = if percent == 0 { "less than 1".to_string() } else { percent.to_string() };
+        let verb = if self.is_wrong() { "does not match" } else { "differs from" };
+        write!(f, "this ELF {verb} the trace: {share} % of encodings differ, first at {first}")
     }
 }
 
@@ -146,25 +202,30 @@ impl ProgramCheck {
         verdict
     }
 
+    /// The addresses that are not the same, in the order of the trace.
+    pub fn differences(&self) -> impl Iterator<Item = &Compared> {
+        self.compared.iter().map(|(_, one)| one).filter(|one| one.program != Some(one.trace))
+    }
+
     fn follow_context(&mut self, source: u16) {
         self.memory = program(&self.programs, source).memory(&self.context);
     }
 
     #[inline]
-    fn step(&mut self, source: u16, step: &Step) {
+    fn step(&mut self, source: u16, offset: u64, step: &Step) {
         let Some(pc) = step.pc.filter(|_| step.length > 0) else { return };
         let recent = &mut self.recent[(pc >> 1) as usize % RECENT];
         if *recent != pc {
             *recent = pc;
-            self.compare(source, pc, step.encoding);
+            self.compare(source, offset, pc, step.encoding);
         }
     }
 
-    fn compare(&mut self, source: u16, pc: u64, encoding: u32) {
+    fn compare(&mut self, source: u16, offset: u64, pc: u64, encoding: u32) {
         if !self.seen.contains(&(source, pc)) {
             let isa = self.context.isa.unwrap_or(self.isa);
             let program = self.memory.fetch(isa, pc).map(|(encoding, _)| encoding);
-            self.keep(source, Compared { pc, trace: encoding, program });
+            self.keep(source, Compared { pc, offset, trace: encoding, program });
         }
     }
 
@@ -187,7 +248,7 @@ impl Observer for ProgramCheck {
         }
         for event in &batch.events {
             match &event.kind {
-                EventKind::Step(step) => self.step(batch.source, step),
+                EventKind::Step(step) => self.step(batch.source, event.offset, step),
                 EventKind::Context(n) => {
                     self.context.update(&batch.contexts[*n as usize]);
                     self.follow_context(batch.source);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Cancel, Finding, FormatId, Input, Items, Meta, Source, Trap};
+use trackway_core::{Cancel, Finding, FormatId, Input, Isa, Items, Meta, Source, Trap};
 use trackway_format::{
     Error, Format, Opened, Opening, Probe, Program, Recognised, Result, Settings, Value, When, Writing,
 };
@@ -12,6 +12,7 @@ use trackway_io::{Compression, File};
 
 use crate::expand::Expand;
 use crate::formats::{FORMATS, by_id};
+use crate::one_source::OneSource;
 use crate::steps::Steps;
 
 /// How to open a trace.
@@ -138,18 +139,44 @@ impl Options {
             source: self.source.clone(),
             cancel: self.cancel.clone(),
         })?;
-        let program = self.program.clone();
-        Ok(Trace {
+        let mut trace = Trace {
             format,
             path,
             compression,
             settings,
-            program,
+            program: self.program.clone(),
             options: self.clone(),
             opened,
             programs: None,
-        })
+            source: self.source.clone(),
+        };
+        if !trace.meta().sources.is_empty() {
+            trace.pick(&trace.meta().sources)?;
+        }
+        if !self.program.elf.is_empty() {
+            let isa = trace.meta().isa;
+            trace.programs()?.iter().try_for_each(|image| refuse_other_architecture(isa, image))?;
+        }
+        Ok(trace)
     }
+}
+
+/// Refuses an ELF file of another architecture or, for RISC-V, of another width; A32 beside A64 is legal.
+fn refuse_other_architecture(isa: Isa, image: &Image) -> Result<()> {
+    let family = |isa: Isa| match isa {
+        Isa::A64 | Isa::A32 | Isa::T32 => Isa::A64,
+        other => other,
+    };
+    for part in image.parts() {
+        let Some(elf) = part.elf.as_ref().filter(|elf| elf.isa != Isa::Other && isa != Isa::Other) else {
+            continue;
+        };
+        if family(elf.isa) != family(isa) {
+            let text = format!("{}: the program is {}, the trace is {isa}", part.name, elf.isa);
+            return Err(Error::Config(text));
+        }
+    }
+    Ok(())
 }
 
 /// A trace, recognised and opened.
@@ -162,6 +189,8 @@ pub struct Trace {
     options: Options,
     opened: Box<dyn Opened>,
     programs: Option<Vec<Arc<Image>>>,
+    /// The one source to show.
+    source: Option<String>,
 }
 
 impl std::fmt::Debug for Trace {
@@ -222,13 +251,48 @@ impl Trace {
         if programs.is_empty() && !self.program.is_empty() {
             programs.push(Arc::new(self.program.load()?));
         }
+        if let Ok(Some(index)) = self.pick(&self.meta().sources) {
+            programs = vec![trackway_image::program(&programs, index as u16)];
+        }
         self.programs = Some(programs.clone());
         Ok(programs)
     }
 
     /// Its events, in batches. Flow formats (E-Trace, ETE) yield straight runs; [`steps`](Trace::steps) expands them.
     pub fn events(&mut self) -> Result<Box<dyn Source>> {
-        self.opened.events()
+        let source = self.opened.events()?;
+        Ok(match self.pick(&source.meta().sources)? {
+            Some(index) => Box::new(OneSource::new(source, index)),
+            None => source,
+        })
+    }
+
+    /// The index of the source that was asked for, where the format delivers others beside it.
+    fn pick(&self, names: &[String]) -> Result<Option<usize>> {
+        let Some(wanted) = &self.source else { return Ok(None) };
+        let is_it = |name: &String| {
+            let short = name.strip_prefix("source ").unwrap_or(name);
+            [name, short].iter().any(|name| name.eq_ignore_ascii_case(wanted))
+        };
+        match names.iter().position(is_it) {
+            Some(index) => Ok(Some(index).filter(|_| names.len() > 1)),
+            None if names.is_empty() => {
+                Err(Error::Config(format!("--source {wanted}: this trace has one source, without a name")))
+            }
+            None => Err(Error::Config(format!("--source {wanted}: there are {}", names.join(", ")))),
+        }
+    }
+
+    /// Items and findings are not divided by source in every format.
+    fn refuse_undivided(&self) -> Result<()> {
+        match self.pick(&self.meta().sources) {
+            Ok(Some(_)) => {
+                Err(Error::Config("--source: this format does not divide its items by source".into()))
+            }
+            Ok(None) => Ok(()),
+            Err(_) if self.meta().sources.is_empty() => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Its events with runs expanded to steps where the program is known.
@@ -245,11 +309,13 @@ impl Trace {
 
     /// Its native items as text.
     pub fn items(&mut self) -> Result<Box<dyn Items>> {
+        self.refuse_undivided()?;
         self.opened.items()
     }
 
     /// Checks it against the rules of its spec; returns the number of items checked.
     pub fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+        self.refuse_undivided()?;
         self.opened.check(report)
     }
 

@@ -2,7 +2,9 @@
 
 use trackway_core::{Accesses, EventKind, Isa, MemAccess, MemKind, Outcome, Run, Step};
 use trackway_image::{Memory as Code, expand};
-use trackway_isa::{Class, Control, Key, Recent, class, flow, riscv};
+use trackway_isa::{Class, Control, Recent, class, flow, riscv};
+
+use crate::attempted::RunKey;
 
 /// What statistics need of an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -81,23 +83,6 @@ pub(super) struct DecodeCache {
     shapes: Recent<RunKey, Option<Shape>, 4096>,
 }
 
-/// Runs with the same key have the same shape.
-#[derive(Debug, PartialEq)]
-struct RunKey {
-    start: u64,
-    count: u32,
-    isa: Isa,
-    /// Address of the memory that the code is read from.
-    view: usize,
-}
-
-impl Key for RunKey {
-    #[inline(always)]
-    fn digest(&self) -> u64 {
-        self.start ^ u64::from(self.count) << 48
-    }
-}
-
 impl DecodeCache {
     /// Decodes an instruction.
     #[inline]
@@ -110,9 +95,7 @@ impl DecodeCache {
     #[inline]
     pub(super) fn shape(&mut self, code: &Code, run: &Run) -> Option<&Shape> {
         let DecodeCache { instructions, shapes } = self;
-        let view = std::ptr::from_ref(code).addr();
-        let key = RunKey { start: run.start, count: run.count, isa: run.isa, view };
-        shapes.get(key, || shape(code, run, instructions)).as_ref()
+        shapes.get(RunKey::new(code, run), || shape(code, run, instructions)).as_ref()
     }
 }
 

@@ -171,14 +171,9 @@ impl Stats {
         named
     }
 
-    /// Traps by kind and cause.
-    pub fn traps(&self) -> BTreeMap<String, u64> {
-        let name = |(kind, cause, class): (TrapKind, Option<u64>, Option<u8>)| {
-            let cause = cause.map_or_else(String::new, |cause| format!(" {cause}"));
-            let class = class.map_or_else(String::new, |class| format!(" class {class:#x}"));
-            format!("{kind}{cause}{class}")
-        };
-        self.traps.iter().map(|(trap, count)| (name(*trap), *count)).collect()
+    /// Traps by kind, cause and Arm exception class.
+    pub fn traps(&self) -> &BTreeMap<(TrapKind, Option<u64>, Option<u8>), u64> {
+        &self.traps
     }
 
     /// Gaps by reason.

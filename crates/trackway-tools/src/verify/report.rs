@@ -1,6 +1,18 @@
 //! The report of a verification.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+/// A 64-bit value as text: numbers of JSON are not exact that far.
+fn hex<S: Serializer>(value: &(impl Copy + Into<u64>), serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{:#x}", (*value).into()))
+}
+
+fn some_hex<S: Serializer>(value: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => hex(value, serializer),
+        None => serializer.serialize_none(),
+    }
+}
 
 /// Kind of a mismatch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -51,8 +63,10 @@ pub struct Element {
     /// Kind of a mismatch.
     pub class: Class,
     /// The model's value, if it has one.
+    #[serde(serialize_with = "some_hex")]
     pub expected: Option<u64>,
     /// The trace's value, if it has one.
+    #[serde(serialize_with = "some_hex")]
     pub actual: Option<u64>,
 }
 
@@ -71,8 +85,10 @@ pub struct PastInstruction {
     /// Number of its group.
     pub group: u64,
     /// Virtual address.
+    #[serde(serialize_with = "hex")]
     pub pc: u64,
     /// Encoding, zero-extended.
+    #[serde(serialize_with = "hex")]
     pub encoding: u32,
     /// Disassembly.
     pub text: String,
@@ -93,8 +109,10 @@ pub struct Mismatch {
     /// Number of the instruction.
     pub instruction: u64,
     /// Address of the instruction.
+    #[serde(serialize_with = "hex")]
     pub pc: u64,
     /// Encoding; 0 where there is none (an interrupt).
+    #[serde(serialize_with = "hex")]
     pub encoding: u32,
     /// Disassembly, or what happened instead of an instruction.
     pub text: String,
@@ -115,8 +133,6 @@ pub struct Mismatch {
 /// The result of verifying a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
-    /// Version of the report's layout.
-    pub version: u32,
     /// Instructions verified.
     pub instructions: u64,
     /// Interrupts taken because the trace says so.
@@ -212,11 +228,6 @@ impl Report {
             out.push_str("nothing was verified: the trace records nothing that the model can compare\n");
         }
         out
-    }
-
-    /// As JSON, one object.
-    pub fn json(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
     /// As JUnit XML: one test case for the trace, or one for each root cause.

@@ -74,7 +74,7 @@ impl Verifier {
             suspects: Suspects::default(),
             decoder: None,
             history: History::new(options.history),
-            report: Report { version: 1, ..Report::default() },
+            report: Report::default(),
             coverage: Coverage::default(),
             stale: false,
             unchanged: Unchanged::default(),
