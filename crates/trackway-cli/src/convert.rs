@@ -154,6 +154,7 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
 /// Prints the ledger, and stores it where asked.
 fn account(conversion: &Conversion, there: bool, args: &ConvertArgs) -> Result<(), Failure> {
     let ledger = &conversion.ledger;
+    conversion.warnings.iter().for_each(|warning| say!("warning: {warning}"));
     if !args.common.quiet && !args.json {
         say!("{}", if args.common.verbose { explained(ledger) } else { ledger.to_string() }.trim_end());
         match conversion.proved {
@@ -175,6 +176,7 @@ fn account(conversion: &Conversion, there: bool, args: &ConvertArgs) -> Result<(
         "ledger": entries,
         "proved": conversion.proved,
         "reasons": conversion.reasons,
+        "warnings": conversion.warnings,
         "outputs": outputs,
     });
     if !args.common.quiet && !args.json && outputs.len() > 1 {

@@ -8,6 +8,7 @@ use trackway_io::{FileError, Target};
 
 use crate::formats::{for_output, insert_name};
 use crate::health::{Ended, Health, read_all};
+use crate::program_check::ProgramCheck;
 use crate::proof::{self, Prove};
 use crate::trace::{Options, Trace};
 
@@ -45,6 +46,8 @@ pub struct Conversion {
     pub proved: Option<bool>,
     /// Reasons why the proof failed, or why there is none.
     pub reasons: Vec<String>,
+    /// Doubts about the input: a program that differs from the trace in places.
+    pub warnings: Vec<String>,
     /// The outputs, which do not have their names before [`commit`](Conversion::commit).
     pub outputs: Vec<Written>,
 }
@@ -152,6 +155,10 @@ fn lower(
 ) -> Result<Conversion> {
     let (meta, program) = (trace.meta().clone(), trace.program().clone());
     let threads = trace.threads();
+    let programs = trace.programs()?;
+    // A flow trace has no encodings of its own to compare.
+    let compare = !programs.is_empty() && !meta.flow_only;
+    let mut check = compare.then(|| ProgramCheck::new(meta.isa, &programs));
     let mut source = trace.expanded()?;
     let split = meta.sources.len() > 1 && !into.holds_several_sources();
     let metas = if split { one_each(&meta) } else { vec![meta] };
@@ -171,6 +178,9 @@ fn lower(
         |source, counts| {
             let more = source.fill(&mut batch).map_err(Ended::Error)?;
             counts.observe(&batch);
+            if let Some(check) = &mut check {
+                check.observe(&batch);
+            }
             count += batch.events.len().saturating_sub(batch.gaps.len()) as u64;
             let n = if split { std::mem::take(&mut batch.source) } else { 0 };
             if let Some(sink) = sinks.get_mut(usize::from(n)) {
@@ -183,6 +193,11 @@ fn lower(
     if let Err(Ended::Caller(error)) = ended {
         return Err(error.into());
     }
+    let verdict = check.map(|check| check.verdict()).unwrap_or_default();
+    if verdict.is_wrong() {
+        return Err(Error::Config(verdict.to_string()));
+    }
+    let warnings = if verdict.is_right() { Vec::new() } else { vec![verdict.to_string()] };
     // What came before damage is in the output, and the output is whole.
     let mut ledger = Ledger::default();
     for (sink, output) in sinks.iter_mut().zip(&mut outputs) {
@@ -195,7 +210,7 @@ fn lower(
         Err(Ended::Strict(error)) => Some(Error::Strict(error.to_string())),
         _ => None,
     };
-    Ok(Conversion { ledger, count, health: Some(health), ended, outputs, ..Conversion::default() })
+    Ok(Conversion { ledger, count, health: Some(health), ended, outputs, warnings, ..Conversion::default() })
 }
 
 /// The facts of each source alone.
