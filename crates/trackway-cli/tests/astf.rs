@@ -58,7 +58,10 @@ fn every_form_of_the_example_is_described_listed_and_legal() {
         for expected in ["ASTF", "version:           0.11", "level:             BasicPlus", &container] {
             assert!(info.contains(expected), "{expected} in\n{info}");
         }
-        assert!(info.contains("21 items, 11 instructions, 0 gaps, 0 doubtful runs, 0 bytes skipped"), "{info}");
+        assert!(
+            info.contains("21 items, 11 instructions, 0 gaps, 0 doubtful runs, 0 bytes skipped"),
+            "{info}"
+        );
         assert_eq!(stdout(&["dump", &file]), raw);
         let fields = stdout(&["dump", "--raw", &file]);
         assert_eq!(fields.lines().count(), 21);

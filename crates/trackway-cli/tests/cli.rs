@@ -19,7 +19,10 @@ fn info_says_what_it_is() {
     ] {
         assert!(text.contains(line), "{line} in\n{text}");
     }
-    assert!(text.contains("health: 1101 items, 297 instructions, 0 gaps, 0 doubtful runs, 0 bytes skipped"), "{text}");
+    assert!(
+        text.contains("health: 1101 items, 297 instructions, 0 gaps, 0 doubtful runs, 0 bytes skipped"),
+        "{text}"
+    );
 
     let json: serde_json::Value =
         serde_json::from_str(&stdout(&["info", "--json", &repo("testdata/stf/sort/trace.stf")]))

@@ -5,37 +5,10 @@ mod prove_support;
 
 use std::sync::Arc;
 
-use prove_support::{Run, round, without};
+use prove_support::{Run, round, runs, takes, without};
 use trackway::FORMATS;
-use trackway::events::{Batch, Contexts, EventKind, Fate, Gap, GapReason, Isa, SplitMix64, each_of_event};
+use trackway::events::{Batch, Contexts, EventKind, Fate, Gap, GapReason, SplitMix64, each_of_event};
 use trackway::format::{Format, Settings};
-
-/// Real runs of both architectures: programs with traps and data on the golden model, and traces of the repository.
-fn runs() -> Vec<Run> {
-    let mut runs = vec![
-        Run::recorded("rv64-mix", 4000),
-        Run::recorded("rv64-privileged", 4000),
-        Run::recorded("rv32-mix", 4000),
-        Run::opened("testdata/stf/sort/trace.stf", Some("programs/riscv/sort.elf")),
-        Run::opened("testdata/astf/sort.astf", Some("programs/aarch64/sort.elf")),
-        Run::opened("testdata/astf/levels.astf", None),
-    ];
-    for name in ["aarch64-traps", "rv64-traps"] {
-        if let Some(run) = trackway_testkit::qemu::Run::corpus("bare", name) {
-            runs.push(Run::new(None, &mut run.events()));
-        }
-    }
-    runs
-}
-
-fn takes(format: &dyn Format, run: &Run) -> bool {
-    let arm = matches!(run.meta.isa, Isa::A64 | Isa::A32 | Isa::T32);
-    match format.id().as_str() {
-        "astf" | "ete" => arm,
-        "etrace" | "tandem" => !arm,
-        _ => true,
-    }
-}
 
 fn settings(text: &str) -> Settings {
     Settings { path: None, table: text.parse().expect(text) }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use trackway::events::{Batch, Counting, Event, Ledger, Meta, Result, Sink, Source};
+use trackway::events::{Batch, Counting, Event, Isa, Ledger, Meta, Result, Sink, Source};
 use trackway::format::{Format, Program, Settings, Writing};
 use trackway::io::Target;
 use trackway::{Options, Pair, Proof, prove};
@@ -23,6 +23,8 @@ pub(super) struct Run {
     pub(super) program: Program,
     pub(super) meta: Meta,
     pub(super) batches: Arc<Vec<Batch>>,
+    /// A fresh clone has it.
+    pub(super) in_repository: bool,
 }
 
 impl Run {
@@ -38,7 +40,7 @@ impl Run {
         }
         let elf = elf.iter().map(|path| path.display().to_string()).collect();
         let program = Program { elf, ..Program::default() };
-        Run { program, meta: source.meta().clone(), batches: Arc::new(batches) }
+        Run { program, meta: source.meta().clone(), batches: Arc::new(batches), in_repository: true }
     }
 
     /// A program of ours on the golden model.
@@ -164,4 +166,31 @@ pub(super) fn without(batch: &Batch, drop: Defect<'_>) -> Batch {
         !drop(batch, n - 1, event)
     });
     out
+}
+
+/// Real runs of both architectures: programs with traps and data on the golden model, and traces of the repository.
+pub(super) fn runs() -> Vec<Run> {
+    let mut runs = vec![
+        Run::recorded("rv64-mix", 4000),
+        Run::recorded("rv64-privileged", 4000),
+        Run::recorded("rv32-mix", 4000),
+        Run::opened("testdata/stf/sort/trace.stf", Some("programs/riscv/sort.elf")),
+        Run::opened("testdata/astf/sort.astf", Some("programs/aarch64/sort.elf")),
+        Run::opened("testdata/astf/levels.astf", None),
+    ];
+    for name in ["aarch64-traps", "rv64-traps"] {
+        if let Some(run) = trackway_testkit::qemu::Run::corpus("bare", name) {
+            runs.push(Run { in_repository: false, ..Run::new(None, &mut run.events()) });
+        }
+    }
+    runs
+}
+
+pub(super) fn takes(format: &dyn Format, run: &Run) -> bool {
+    let arm = matches!(run.meta.isa, Isa::A64 | Isa::A32 | Isa::T32);
+    match format.id().as_str() {
+        "astf" | "ete" => arm,
+        "etrace" | "tandem" => !arm,
+        _ => true,
+    }
 }
