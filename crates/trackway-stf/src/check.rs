@@ -6,12 +6,14 @@
 mod body;
 mod encoding;
 mod header;
+mod walks;
 
 use std::ops::ControlFlow;
 
 use trackway_core::{Finding, Isa, Result, Rule};
 
 use self::encoding::Access;
+use self::walks::Walks;
 use crate::container::Doubt;
 use crate::read::Records;
 use crate::record::{Record, describe, descriptor};
@@ -90,10 +92,32 @@ struct Checker<'r> {
     /// The last instruction trapped or returned from a trap, which explains a FORCE_PC after it.
     explained: bool,
     mode_known: bool,
+    /// A remark says what the words of PROCESS_ID_EXT are.
+    ids_known: bool,
+    /// A remark says that only the flow is recorded.
+    flow_only: bool,
+    /// The producer, if all its files have the same deviations.
+    producer: Option<&'static str>,
+    /// Deviations that are reported once.
+    often: Often,
+    /// A jump without a target: legal at the end of the trace and before a gap.
+    no_target: Option<(u64, u64)>,
+    /// The last instruction returned from a trap.
+    returned: bool,
+    /// The trace has vector instructions.
+    has_vectors: bool,
+    walks: Walks,
     ended: bool,
     /// The previous chunk was not read to its end.
     skipped: bool,
 }
+
+/// A place, and how often something was found from there on.
+type Often = [Option<(u64, u64, u64)>; 2];
+/// Loads and stores without an access, in [`Often`].
+const NO_ACCESS: usize = 0;
+/// Sizes in bits, in [`Often`].
+const IN_BITS: usize = 1;
 
 /// The records of one group.
 #[derive(Debug, Default)]
@@ -107,6 +131,10 @@ struct Group {
     /// A change of mode or process, which explains a FORCE_PC.
     switched: bool,
     forced: Option<u64>,
+    /// A remark: something is missing before this group.
+    gap: bool,
+    /// A remark: the instruction did not retire.
+    attempted: bool,
     /// Content records of the current bus access.
     bus_words: Option<u32>,
 }
@@ -134,6 +162,14 @@ impl<'r> Checker<'r> {
             group: Group::default(),
             explained: true,
             mode_known: false,
+            ids_known: false,
+            flow_only: false,
+            producer: None,
+            often: [None; 2],
+            no_target: None,
+            returned: false,
+            has_vectors: false,
+            walks: Walks::default(),
             ended: false,
             skipped: false,
         }
@@ -142,6 +178,23 @@ impl<'r> Checker<'r> {
     /// Reports a violation at the current record.
     fn found(&mut self, rule: &'static Rule, message: String) {
         (self.report)(Finding { rule, offset: self.offset, item: self.item, message });
+    }
+
+    /// Counts a deviation that is reported once.
+    fn count(&mut self, what: usize) {
+        self.often[what].get_or_insert((self.offset, self.item, 0)).2 += 1;
+    }
+
+    /// Reports what was counted, at its first place.
+    fn report_often(&mut self, what: usize, rule: &'static Rule, message: impl FnOnce(u64) -> String) {
+        if let Some((offset, item, times)) = self.often[what].take() {
+            (self.report)(Finding { rule, offset, item, message: message(times) });
+        }
+    }
+
+    /// What to add to a deviation that all files of the producer have.
+    fn as_always(&self) -> String {
+        self.producer.map_or(String::new(), |name| format!(", as in every file of {name}"))
     }
 
     fn in_header(&self, descriptor: u8) -> bool {
@@ -171,6 +224,7 @@ impl<'r> Checker<'r> {
     /// The rest of the chunk cannot be read, so nothing is known about the start of the next.
     fn skip_rest(&mut self) {
         (self.group, self.pc, self.explained, self.skipped) = (Group::default(), None, true, true);
+        self.no_target = None;
     }
 
     fn chunk(&mut self, pc: u64) {
@@ -198,6 +252,12 @@ impl<'r> Checker<'r> {
             let name = describe(self.group.last).0;
             self.found(&GROUP_OPEN, format!("{name} after the last instruction"));
         }
+        self.report_often(NO_ACCESS, &MEM_MISSING, |times| match times {
+            1 => "a load or store without INST_MEM_ACCESS".into(),
+            _ => format!("{times} loads and stores, and no INST_MEM_ACCESS in the trace"),
+        });
+        let as_always = self.as_always();
+        self.report_often(IN_BITS, &MEM_SIZE_UNIT, |times| format!("{times} sizes are in bits{as_always}"));
         let seen = |record: u8| self.in_header(record) || self.in_body(record);
         let content = [
             (features::EVENT, seen(descriptor::EVENT)),
@@ -207,14 +267,19 @@ impl<'r> Checker<'r> {
             (features::TRANSACTIONS, seen(descriptor::TRANSACTION)),
             (features::OPERAND_VALUE, self.registers & features::OPERAND_VALUE != 0),
             (features::REGISTER_STATE, self.registers & features::REGISTER_STATE != 0),
-            (features::VECTOR, self.registers & features::VECTOR != 0),
+            (features::VECTOR, self.has_vectors || self.registers & features::VECTOR != 0),
             // No record carries a physical address.
             (features::PHYSICAL_ADDRESS, false),
         ];
         for (bit, present) in content {
             let name = features::NAMES[bit.trailing_zeros() as usize];
             match (self.features & bit != 0, present) {
-                (true, false) => self.found(&FEATURE_KEPT, format!("{name} is declared but absent")),
+                (true, false) => {
+                    let always = if bit == features::PHYSICAL_ADDRESS { &as_always } else { "" };
+                    self.found(&FEATURE_KEPT, format!("{name} is declared but absent{always}"));
+                }
+                // Vector instructions alone need no declaration.
+                (false, true) if bit == features::VECTOR && self.registers & bit == 0 => {}
                 (false, true) => self.found(&FEATURE_DECLARED, format!("{name} is present but not declared")),
                 _ => {}
             }

@@ -44,8 +44,12 @@ pub struct Lower {
     waits: bool,
     /// Records for the next group.
     coming: Coming,
-    /// Address that a reader will compute for the next group.
+    /// Address of the next group, where it is known; another one needs a FORCE_PC.
     expected: Option<u64>,
+    /// Address that a reader computes for the next group, for the index.
+    read_next: Option<u64>,
+    /// A remark says that addresses are not known.
+    unknown: bool,
     /// Ids in force.
     context: Context,
     /// What the words of PROCESS_ID_EXT are, once one was written; the header says it for the first ones.
@@ -154,6 +158,8 @@ impl Lower {
             waits: false,
             coming: Coming::default(),
             expected: None,
+            read_next: None,
+            unknown: false,
             context: Context::default(),
             ids: None,
             header_ids: None,
@@ -185,6 +191,7 @@ impl Lower {
         }
         let force = self.begin(step.pc)?;
         self.expected = target.or(next_in_memory(step.pc, length));
+        self.read_next = self.expected;
         let mut out = self.begin_group()?;
         self.front(force, &mut out);
         if let Some(pc) = target {
@@ -227,6 +234,10 @@ impl Lower {
         if self.waits {
             self.complete(pc)?;
         }
+        if pc.is_none() && !std::mem::replace(&mut self.unknown, true) {
+            Remark::AddressUnknown.write(&mut self.coming.front, &self.layout);
+        }
+        self.unknown &= pc.is_none();
         if self.first_pc.is_none() {
             // The header's FORCE_PC has the first address, but a trap before it may lead elsewhere.
             self.first_pc = pc;
@@ -319,7 +330,11 @@ impl Lower {
         } else if group.attempted && !group.trapped && !never_retires(isa, group.encoding) {
             remark = Some(Remark::Attempted);
         }
-        self.expected = group.event_target.or(group.target).or(after);
+        // Only a branch that was not taken continues in memory.
+        let continues = group.control.is_none_or(|control| control == Control::Branch);
+        let next = group.event_target.or(group.target);
+        (self.expected, self.read_next) = (next.or(after.filter(|_| continues)), next.or(after));
+        self.unknown &= self.expected.is_none();
         let mut out = self.begin_group()?;
         let group = &mut self.waiting;
         move_to(&mut out, &mut group.front);
@@ -340,7 +355,7 @@ impl Lower {
     fn begin_group(&mut self) -> Result<Vec<u8>> {
         match (&mut self.early, &mut self.writer) {
             (Some(early), _) => Ok(std::mem::take(&mut early.bytes)),
-            (None, Some(writer)) => writer.begin_group(self.expected.unwrap_or(0)),
+            (None, Some(writer)) => writer.begin_group(self.read_next.unwrap_or(0)),
             (None, None) => Ok(Vec::new()),
         }
     }
@@ -349,7 +364,7 @@ impl Lower {
     fn end_group(&mut self, out: Vec<u8>) -> Result<()> {
         match (&mut self.early, &mut self.writer) {
             (Some(early), _) => {
-                early.groups.push((out.len(), self.expected.unwrap_or(0)));
+                early.groups.push((out.len(), self.read_next.unwrap_or(0)));
                 early.bytes = out;
                 if early.groups.len() >= EARLY {
                     return self.write_early();

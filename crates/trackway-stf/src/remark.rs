@@ -24,6 +24,8 @@ pub(crate) enum Remark<'a> {
     OutcomeUnknown,
     /// `values unknown`: the fields of the group's events are not known, and 0 on the wire.
     ValuesUnknown,
+    /// `address unknown`: of the instruction, and of those after it until a record has one.
+    AddressUnknown,
     /// `mode unknown`, in the header: the privilege of the first instruction is not known.
     ModeUnknown,
     /// `flow only`, in the header: memory accesses and registers are not recorded.
@@ -35,11 +37,12 @@ pub(crate) enum Remark<'a> {
 }
 
 /// Remarks without fields.
-const WORDS: [(Remark<'static>, &str); 6] = [
+const WORDS: [(Remark<'static>, &str); 7] = [
     (Remark::Attempted, "attempted"),
     (Remark::Placeholder, "placeholder"),
     (Remark::OutcomeUnknown, "outcome unknown"),
     (Remark::ValuesUnknown, "values unknown"),
+    (Remark::AddressUnknown, "address unknown"),
     (Remark::ModeUnknown, "mode unknown"),
     (Remark::FlowOnly, "flow only"),
 ];
@@ -192,6 +195,7 @@ mod tests {
             Remark::Placeholder,
             Remark::OutcomeUnknown,
             Remark::ValuesUnknown,
+            Remark::AddressUnknown,
             Remark::ModeUnknown,
             Remark::FlowOnly,
             Remark::Ids(ids),

@@ -26,9 +26,9 @@ trackway_core::rules! { "stf";
     IEM_FEATURE = "iem-feature": Warning, "InstIEMRecord (5)", old "STF-iem-feature";
     /// The header has a TRACE_INFO.
     TRACE_INFO_THERE = "trace-info-there": Error, "TraceInfoRecord (6)", old "STF-trace-info-there";
-    /// The generator is known.
+    /// The generator is in stf_lib's list: its viewers abort on any other.
     GENERATOR_KNOWN = "generator-known": Note, "TraceInfoRecord (6)", old "STF-generator-known";
-    /// The header has one TRACE_INFO_FEATURE.
+    /// The header has a TRACE_INFO_FEATURE; every tool may append one.
     FEATURE_ONCE = "feature-once": Error, "TraceInfoFeatureRecord (7)", old "STF-feature-once";
     /// Every feature bit is known.
     FEATURE_KNOWN = "feature-known": Note, "TraceInfoFeatureRecord (7)", old "STF-feature-known";
@@ -66,9 +66,11 @@ trackway_core::rules! { "stf";
     PC_TARGET_BRANCH = "pc-target-branch": Error, "InstPCTargetRecord (31)", old "STF-pc-target-branch";
     /// An unconditional jump has an INST_PC_TARGET.
     PC_TARGET_MISSING = "pc-target-missing": Error, "InstPCTargetRecord (31)", old "STF-pc-target-missing";
+    /// A return from a trap has its target and the change of mode in its own group, as stf_lib's checker wants.
+    TRAP_RETURN = "trap-return": Note, "InstPCTargetRecord (31)";
     /// The target is that of the encoding.
     PC_TARGET_VALUE = "pc-target-value": Error, "InstPCTargetRecord (31)", old "STF-pc-target-value";
-    /// A FORCE_PC that moves the flow has a cause: a trap, a return from one, or a change of process.
+    /// A FORCE_PC that moves the flow has a cause: a trap, a return from one, a change of process, or a gap.
     PC_CONTINUITY = "pc-continuity": Warning, "ForcePCRecord (9)", old "STF-pc-continuity";
     /// The record's width is the encoding's.
     OPCODE_WIDTH = "opcode-width": Error, "Inst32Record (240)", old "STF-opcode-width";
@@ -88,7 +90,7 @@ trackway_core::rules! { "stf";
     REG_RESERVED = "reg-reserved": Error, "InstRegRecord (40)", old "STF-reg-reserved";
     /// The register exists.
     REG_NUMBER = "reg-number": Error, "InstRegRecord (40)", old "STF-reg-number";
-    /// Vector registers need a VLEN_CONFIG.
+    /// From version 1.4 on, vector registers need a VLEN_CONFIG.
     REG_VECTOR_LENGTH = "reg-vector-length": Error, "STF 1.4 VLEN_CONFIG (10)", old "STF-reg-vector-length";
 
     // Memory.
@@ -104,12 +106,14 @@ trackway_core::rules! { "stf";
     MEM_CONTENT_JUSTIFIED = "mem-content-justified": Error, "InstMemContentRecord (61)", old "STF-mem-content-justified";
     /// Sizes are in bytes.
     MEM_SIZE_UNIT = "mem-size-unit": Warning, "InstMemAccessRecord (60)", old "STF-mem-size-unit";
-    /// The size is that of the encoding.
+    /// The size is that of the encoding, in one access or in pieces.
     MEM_SIZE_OPCODE = "mem-size-opcode": Error, "InstMemAccessRecord (60)", old "STF-mem-size-opcode";
     /// Every load and store has a memory access.
     MEM_MISSING = "mem-missing": Error, "InstMemAccessRecord (60)", old "STF-mem-missing";
     /// Only loads and stores have memory accesses, of their own kind.
     MEM_SPURIOUS = "mem-spurious": Error, "InstMemAccessRecord (60)", old "STF-mem-spurious";
+    /// An atomic reads and writes.
+    ATOMIC_SIDES = "atomic-sides": Error, "InstMemAccessRecord (60)";
     /// The access type is read or write.
     BUS_TYPE = "bus-type": Error, "BusMasterAccessRecord (62)", old "STF-bus-type";
     /// Bus masters are numbered in two ways.
@@ -122,12 +126,18 @@ trackway_core::rules! { "stf";
     WALK_ENTRIES = "walk-entries": Error, "PageTableWalkRecord (50)", old "STF-walk-entries";
     /// The page size is a power of two and the leaf's.
     WALK_SIZE = "walk-size": Error, "PageTableWalkRecord (50)", old "STF-walk-size";
+    /// A trace that declares page table walks has one before the first access to a page.
+    WALK_MISSING = "walk-missing": Error, "PageTableWalkRecord (50)";
     /// The walk names the instruction that follows it.
     WALK_INDEX = "walk-index": Warning, "PageTableWalkRecord (50)", old "STF-walk-index";
 
     // Events.
     /// The table names the event.
     EVENT_KNOWN = "event-known": Note, "STF Exception Event and Event Meta-Data", old "STF-event-known";
+    /// The event is not one that the architecture reserves.
+    EVENT_RESERVED = "event-reserved": Error, "STF Exception Event and Event Meta-Data";
+    /// An event has no more fields than the table lists.
+    EVENT_SURPLUS = "event-surplus": Warning, "STF Exception Event and Event Meta-Data";
     /// An event has the fields that the table requires.
     EVENT_FIELDS = "event-fields": Warning, "STF Exception Event and Event Meta-Data", old "STF-event-fields";
     /// EVENT_PC_TARGET follows an EVENT.

@@ -81,6 +81,11 @@ pub const UNLISTED: u8 = 0xff;
 /// The number that Trackway 0.1 had. It is not in stf_lib's list, and its viewers abort on it.
 const TRACKWAY_0_1: u8 = 0x54;
 
+/// Spike's generator number.
+pub(crate) const SPIKE: u8 = 6;
+/// Dromajo's generator number.
+pub(crate) const DROMAJO: u8 = 12;
+
 /// Generators by number.
 const GENERATORS: &[(u64, &str)] = &[
     (0, "Reserved"),
@@ -89,13 +94,13 @@ const GENERATORS: &[(u64, &str)] = &[
     (3, "gem5"),
     (4, "PTE_GEN"),
     (5, "Imperas"),
-    (6, "Spike"),
+    (SPIKE as u64, "Spike"),
     (7, "stf_extract"),
     (8, "stf_merge"),
     (9, "stf_filter_evt"),
     (10, "Athena"),
     (11, "stf_morph"),
-    (12, "Dromajo"),
+    (DROMAJO as u64, "Dromajo"),
     (13, "Pegasus"),
     (14, "stf_transaction_extract"),
     (0x40, "example tool"),

@@ -1,11 +1,15 @@
 //! Rules of the records after the header, and of the groups that they form.
 
+use trackway_core::{Finding, Isa};
+use trackway_isa::{Control, flow};
+
 use super::Checker;
 use super::Group;
 use super::encoding::Access;
 use crate::fields::{Data, Entries, EventId, Register};
 use crate::record::descriptor::*;
 use crate::record::{Record, describe};
+use crate::remark::Remark;
 use crate::rules::*;
 use crate::values::{MODE_CHANGE, REG_PC, access, features, reg_class, reg_role};
 
@@ -25,11 +29,17 @@ impl Checker<'_> {
             self.found(&MEM_CONTENT_MISSING, "no INST_MEM_CONTENT follows".into());
         }
         match *record {
-            Record::Comment { .. } => {}
+            Record::Comment { text } => match Remark::read(text.0) {
+                Some(Remark::Gap(_)) => self.group.gap = true,
+                Some(Remark::AddressUnknown) => (self.group.gap, self.pc) = (true, None),
+                Some(Remark::Attempted | Remark::Placeholder) => self.group.attempted = true,
+                Some(Remark::Ids(_)) => self.ids_known = true,
+                _ => {}
+            },
             Record::InstIem { mode } => self.encoding_mode(mode),
             Record::ProcessIdExt { .. } => {
                 self.group.switched = true;
-                if !self.in_body(PROCESS_ID_EXT) {
+                if !self.in_body(PROCESS_ID_EXT) && !self.ids_known {
                     self.found(
                         &PROCESS_ID_DIALECT,
                         "set process_id if they are not hw thread, pid, tid".into(),
@@ -44,13 +54,16 @@ impl Checker<'_> {
                 }
             }
             Record::InstReg { register } => self.register(&register),
-            Record::PageTableWalk { first_use, size, entries, .. } => self.walk(first_use, size, entries),
-            Record::InstMemAccess { size, access, .. } => {
+            Record::PageTableWalk { address, first_use, size, entries } => {
+                self.walks.note(address, size);
+                self.walk(first_use, size, entries);
+            }
+            Record::InstMemAccess { address, size, access, .. } => {
                 if !matches!(access, access::READ | access::WRITE) {
                     self.found(&MEM_TYPE, format!("type {access}"));
                 }
                 let offset = self.offset;
-                self.group.accesses.push(Access { offset, size, kind: access, words: 0, data: 0 });
+                self.group.accesses.push(Access { offset, address, size, kind: access, words: 0, data: 0 });
             }
             Record::InstMemContent { data } => {
                 let follows = matches!(self.group.last, INST_MEM_ACCESS | INST_MEM_CONTENT);
@@ -100,6 +113,9 @@ impl Checker<'_> {
                 self.ended = true;
                 self.found(&RESERVE_END_FIELD, "stf_lib's readers end with an error here".into());
             }
+            Record::InstReadyReg { number } if number >= CSRS => {
+                self.found(&REG_NUMBER, format!("number {number}"));
+            }
             Record::InstReadyReg { .. } | Record::InstMicroop { .. } => {}
             _ => self.found(&HEADER_ONLY, format!("{} after END_HEADER", record.name())),
         }
@@ -143,13 +159,16 @@ impl Checker<'_> {
         let exists = match class {
             reg_class::INTEGER => number <= REG_PC,
             reg_class::FLOAT | reg_class::VECTOR => number < 32,
-            reg_class::CSR => number < 0x1000,
+            reg_class::CSR => number < CSRS,
             _ => true,
         };
+        if let (reg_class::CSR, Some(value)) = (class, register.content.first_chunk()) {
+            self.walks.csr(self.isa, number, u64::from_le_bytes(*value));
+        }
         if !exists {
             self.found(&REG_NUMBER, format!("number {number}"));
         }
-        if class == reg_class::VECTOR && !self.has_vlen {
+        if class == reg_class::VECTOR && !self.has_vlen && self.version >= (1, 4) {
             self.found(&REG_VECTOR_LENGTH, "no VLEN_CONFIG in the header".into());
         }
         self.registers |= match register.role() {
@@ -184,38 +203,69 @@ impl Checker<'_> {
             if id.code != MODE_CHANGE || fields != 1 || data.words().next().is_some_and(|mode| mode > 3) {
                 self.found(&MODE_VALUE, format!("special event {} with {fields} words", id.code));
             }
+            let trapped = self.group.trapped;
+            self.walks.mode(data.words().next(), trapped);
             return;
         }
         self.group.trapped = true;
+        // No text has numbers for other instruction sets.
+        if !matches!(self.isa, Isa::Rv32 | Isa::Rv64) {
+            return;
+        }
         let wanted = match (id.interrupt, id.code) {
-            (true, 0..=13) | (false, 0 | 1 | 3 | 8..=11) => 1,
-            (false, 12) => 2,
-            (false, 2 | 4..=7 | 13 | 15) => 3,
-            (false, 16..=63) | (true, 16..) => 0,
+            (true, 0..=13) | (false, 0 | 1 | 3 | 8..=11) => Some(1),
+            (false, 12) => Some(2),
+            (false, 2 | 4..=7 | 13 | 15) => Some(3),
+            (false, 16 | 18..=23) | (true, 16..) => None,
+            (false, 24..=31 | 48..=63) => {
+                self.found(&EVENT_KNOWN, format!("event {:#x}, for custom use", id.code));
+                None
+            }
             _ => {
-                self.found(&EVENT_KNOWN, format!("event {:#x}", id.code));
-                0
+                let kind = if id.interrupt { "interrupt" } else { "exception" };
+                self.found(&EVENT_RESERVED, format!("{kind} {:#x}", id.code));
+                None
             }
         };
-        if fields < wanted {
-            self.found(&EVENT_FIELDS, format!("{fields} of {wanted}"));
+        match wanted {
+            Some(wanted) if fields < wanted => self.found(&EVENT_FIELDS, format!("{fields} of {wanted}")),
+            Some(wanted) if fields > wanted => {
+                self.found(&EVENT_SURPLUS, format!("{fields} fields, the table has {wanted}"));
+            }
+            _ => {}
         }
     }
 
     fn instruction(&mut self, opcode: u32, width: u8) {
         if self.markers == 0 && !self.mode_known {
-            self.found(&MODE_AT_START, "the privilege of the first instruction is unknown".into());
+            let always = self.as_always();
+            self.found(&MODE_AT_START, format!("the privilege of the first instruction is unknown{always}"));
         }
+        if let Some((offset, item)) = self.no_target.take().filter(|_| !self.group.gap) {
+            let (rule, message) = match self.returned {
+                true => (&TRAP_RETURN, "a return from a trap without INST_PC_TARGET"),
+                false => (&PC_TARGET_MISSING, "a jump without INST_PC_TARGET"),
+            };
+            (self.report)(Finding { rule, offset, item, message: message.into() });
+        } else if self.returned && self.group.switched && !self.group.trapped && !is_return(self.isa, opcode)
+        {
+            self.found(&TRAP_RETURN, "the mode changes after the group of the return".into());
+        }
+        self.returned = false;
         if let Some(pc) = self.group.forced {
             let moves = self.pc.is_some_and(|expected| expected != pc);
-            if moves && self.markers > 0 && !self.explained && !self.group.switched {
+            let explained = self.explained || self.group.switched || self.group.gap;
+            if moves && self.markers > 0 && !explained {
                 let expected = self.pc.unwrap_or(0);
                 self.found(&PC_CONTINUITY, format!("from {expected:#x} to {pc:#x} without a cause"));
             }
             self.pc = Some(pc);
         }
         self.explained = true;
+        let first = self.markers == 0 || self.group.forced.is_some();
+        self.walks.settle(is_return(self.isa, opcode) && !first);
         self.opcode(opcode, width);
+        self.walks.end_group();
         self.group.accesses.clear();
         let next = self.pc.map(|pc| pc.wrapping_add(width.into()));
         self.pc = self.group.event_target.or(self.group.target).or(next);
@@ -224,3 +274,10 @@ impl Checker<'_> {
         self.markers += 1;
     }
 }
+
+fn is_return(isa: Isa, opcode: u32) -> bool {
+    flow(isa, 0, opcode).control == Control::TrapReturn
+}
+
+/// Number of control and status registers.
+const CSRS: u16 = 0x1000;

@@ -1,17 +1,19 @@
 //! Rules that need the encoding of the instruction: its width, its memory accesses, its target.
 
 use trackway_core::{Isa, MemKind};
-use trackway_isa::riscv::{self, Class, Count};
+use trackway_isa::riscv::{self, Class, Count, Op};
 use trackway_isa::{Control, flow};
 
-use super::Checker;
+use super::{Checker, IN_BITS, NO_ACCESS};
+use crate::record::descriptor::INST_MEM_ACCESS;
 use crate::rules::*;
-use crate::values::access;
+use crate::values::{access, features};
 
 /// A memory access of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Access {
     pub(super) offset: u64,
+    pub(super) address: u64,
     pub(super) size: u16,
     pub(super) kind: u8,
     /// Number of content records.
@@ -31,74 +33,107 @@ impl Checker<'_> {
             let bits = 8 * u32::from(encoded);
             self.found(&OPCODE_WIDTH, format!("{opcode:#x} is a {bits}-bit instruction"));
         }
-        let class = riscv::decode(self.isa, opcode).map(|inst| inst.op.class());
+        let op = riscv::decode(self.isa, opcode).map(|inst| inst.op);
         // The placeholder of a fetch fault and an illegal instruction need not decode.
-        if class.is_none() && !self.group.trapped {
+        if op.is_none() && !self.group.trapped {
             self.found(&OPCODE_KNOWN, format!("{opcode:#x} is not an instruction that Trackway knows"));
         }
-        self.accesses(class);
+        self.accesses(op);
         self.targets(opcode);
     }
 
-    fn accesses(&mut self, class: Option<Class>) {
+    fn accesses(&mut self, op: Option<Op>) {
         let accesses = std::mem::take(&mut self.group.accesses);
         let at_opcode = self.offset;
+        let class = op.map(Op::class);
         let memory = class.and_then(Class::memory);
+        self.has_vectors |= class.is_some_and(is_vector);
+        let attempted = self.group.trapped || self.group.attempted;
         let needs_one = memory.is_some_and(|memory| memory.count == Count::One);
-        if needs_one && accesses.is_empty() && !self.group.trapped {
-            self.found(&MEM_MISSING, "a load or store without INST_MEM_ACCESS".into());
+        if needs_one && accesses.is_empty() && !attempted && !self.flow_only {
+            match self.in_body(INST_MEM_ACCESS) {
+                true => self.found(&MEM_MISSING, "a load or store without INST_MEM_ACCESS".into()),
+                false => self.count(NO_ACCESS),
+            }
         }
+        let sum =
+            |kind| accesses.iter().filter(|access| access.kind == kind).map(|a| u32::from(a.size)).sum();
+        let (read, written): (u32, u32) = (sum(access::READ), sum(access::WRITE));
+        let sides = matches!(class, Some(Class::Amo(_))) && !accesses.is_empty() && !attempted;
+        if sides && (read == 0 || written == 0) {
+            let missing = if read == 0 { "reads" } else { "writes" };
+            self.found(&ATOMIC_SIDES, format!("an atomic without an access that {missing}"));
+        }
+        // Cache operations may have the block that they act on.
+        let any_allowed = class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo."));
         for access in &accesses {
             self.offset = access.offset;
+            self.walk_before(access);
             let wanted = memory.is_some_and(|memory| match memory.kind {
                 MemKind::Read => access.kind == access::READ,
                 MemKind::Write => access.kind == access::WRITE,
                 _ => true,
             });
-            // Without a known instruction any access is allowed.
-            if class.is_some() && !wanted {
+            if !any_allowed && !wanted {
                 let word = if access.kind == access::READ { "reads" } else { "writes" };
                 self.found(&MEM_SPURIOUS, format!("the instruction makes no access that {word}"));
                 continue;
             }
-            self.size(access, memory.and_then(|memory| memory.size));
+            // A vector instruction names its elements: writers log those, registers, or all of it.
+            let named = memory.and_then(|memory| memory.size).filter(|_| !class.is_some_and(is_vector));
+            // A misaligned access may be in pieces.
+            let whole = if access.kind == access::READ { read } else { written };
+            self.size(access, whole, named);
         }
         self.offset = at_opcode;
         self.group.accesses = accesses;
         self.group.accesses.clear();
     }
 
-    /// Checks the size of an access, its unit, and its content.
-    fn size(&mut self, access: &Access, named: Option<u8>) {
+    /// Is there a walk for the pages of an access?
+    fn walk_before(&mut self, access: &Access) {
+        if self.features & features::PTE != 0 && self.walks.lacks(access.address) {
+            let address = access.address;
+            self.found(&WALK_MISSING, format!("no PAGE_TABLE_WALK for the page of {address:#x}"));
+        }
+    }
+
+    /// Checks the size of an access, its unit, and its content. All accesses of its kind have `whole`.
+    fn size(&mut self, access: &Access, whole: u32, named: Option<u8>) {
         let size = u32::from(access.size);
-        let one_word = access.words == 1;
+        let words = |bytes: u32| bytes.div_ceil(8).max(1);
         let bytes = match named.map(u32::from) {
-            Some(named) if size == named => named,
-            Some(named) if size == 8 * named => {
-                self.found(
-                    &MEM_SIZE_UNIT,
-                    format!("{size} is in bits: the instruction accesses {named} bytes"),
-                );
-                named
+            Some(named) if whole == named => size,
+            Some(named) if whole == 8 * named => {
+                self.in_bits(size, format!("the instruction accesses {named} bytes"));
+                size / 8
             }
             Some(named) => {
-                self.found(&MEM_SIZE_OPCODE, format!("size {size}: the instruction accesses {named} bytes"));
+                self.found(&MEM_SIZE_OPCODE, format!("size {whole}: the instruction accesses {named} bytes"));
                 return;
             }
-            // More than one content word holds, with one content record: bits.
-            None if one_word && size > 8 && size <= 64 => {
-                self.found(&MEM_SIZE_UNIT, format!("{size} with one content record is in bits"));
+            // As many content records as the size has words, or as many as it has in bits.
+            None if access.words > 0 && access.words != words(size) && access.words == words(size / 8) => {
+                self.in_bits(size, format!("{} content records", access.words));
                 size / 8
             }
             None => size,
         };
-        if access.words > 0 && access.words != bytes.div_ceil(8).max(1) {
+        if access.words > 0 && access.words != words(bytes) {
             let words = access.words;
             self.found(&MEM_CONTENT_COUNT, format!("{words} content records for {bytes} bytes"));
         }
-        if one_word && bytes < 8 && access.data >> (8 * bytes) != 0 {
+        if access.words == 1 && bytes < 8 && access.data >> (8 * bytes) != 0 {
             let data = access.data;
             self.found(&MEM_CONTENT_JUSTIFIED, format!("{data:#x} has more than {bytes} bytes"));
+        }
+    }
+
+    /// A size in bits; all files of Dromajo have them.
+    fn in_bits(&mut self, size: u32, why: String) {
+        match self.producer {
+            Some(_) => self.count(IN_BITS),
+            None => self.found(&MEM_SIZE_UNIT, format!("{size} is in bits: {why}")),
         }
     }
 
@@ -118,16 +153,18 @@ impl Checker<'_> {
                 let named = flow.target.unwrap_or(0);
                 self.found(&PC_TARGET_VALUE, format!("target {target:#x}: the encoding has {named:#x}"));
             }
-            None if jumps
-                && !self.group.trapped
-                && !matches!(flow.control, Control::Branch | Control::TrapReturn) =>
-            {
-                self.found(&PC_TARGET_MISSING, "a jump without INST_PC_TARGET".into());
+            None if jumps && !self.group.trapped && flow.control != Control::Branch => {
+                self.no_target = Some((self.offset, self.item));
             }
             _ => {}
         }
+        self.returned = flow.control == Control::TrapReturn && !self.group.trapped;
         self.explained = self.group.trapped
             || !flow.control.retires()
             || matches!(flow.control, Control::TrapReturn | Control::Wait);
     }
+}
+
+const fn is_vector(class: Class) -> bool {
+    matches!(class, Class::VectorLoad(_) | Class::VectorStore(_) | Class::Vector | Class::VectorConfig)
 }

@@ -7,8 +7,9 @@ use crate::config::Version;
 use crate::fields::TILELINK;
 use crate::header::instruction_set;
 use crate::record::{Record, describe, descriptor};
+use crate::remark::Remark;
 use crate::rules::*;
-use crate::values::{features, generator};
+use crate::values::{self, features};
 
 impl Checker<'_> {
     pub(super) fn header_record(&mut self, record: &Record<'_>) {
@@ -23,7 +24,6 @@ impl Checker<'_> {
         let once = match record {
             Record::Isa { .. } => Some(&ISA_ONCE),
             Record::InstIem { .. } => Some(&IEM_ONCE),
-            Record::TraceInfoFeature { .. } => Some(&FEATURE_ONCE),
             Record::ProcessIdExt { .. } => Some(&PROCESS_ID_ONCE),
             Record::ForcePc { .. } => Some(&FORCE_PC_HEADER),
             Record::VlenConfig { .. } => Some(&VLEN_ONCE),
@@ -52,13 +52,24 @@ impl Checker<'_> {
                 }
                 self.encoding_mode(mode);
             }
-            Record::TraceInfo { generator: number, .. }
-                if generator(number).starts_with("0x") || number == 0 =>
-            {
-                self.found(&GENERATOR_KNOWN, format!("generator {number:#x}"));
+            Record::TraceInfo { generator: number, .. } => {
+                self.producer = match number {
+                    values::DROMAJO => Some("Dromajo"),
+                    values::SPIKE => Some("Spike"),
+                    _ => None,
+                };
+                if !values::is_listed(number) {
+                    self.found(&GENERATOR_KNOWN, format!("generator {number:#x}"));
+                }
             }
+            Record::Comment { text } => match Remark::read(text.0) {
+                Some(Remark::Ids(_)) => self.ids_known = true,
+                Some(Remark::ModeUnknown) => self.mode_known = true,
+                Some(Remark::FlowOnly) => self.flow_only = true,
+                _ => {}
+            },
             Record::TraceInfoFeature { features: bits } => {
-                self.features = bits;
+                self.features |= bits;
                 for bit in features::NAMES.len()..64 {
                     if bits >> bit & 1 == 1 {
                         self.found(&FEATURE_KNOWN, format!("bit {bit}"));

@@ -403,6 +403,7 @@ impl Lifter {
                 None => text,
             },
             Some(Remark::Ids(ids)) => return self.ids = ids,
+            Some(Remark::AddressUnknown) => return self.next = None,
             Some(Remark::Note(text)) => text,
             Some(remark) => {
                 self.special = true;
