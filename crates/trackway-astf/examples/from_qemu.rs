@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::Path;
 
 use trackway_astf::{Lower, WriteConfig};
-use trackway_core::{Batch, Isa, Sink, Source};
+use trackway_core::{Batch, Counting, Isa, Source};
 use trackway_testkit::qemu::Run;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -18,14 +18,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bare = args.get(3).is_some_and(|word| word == "bare");
     let run = Run::open(Path::new(folder), name, Isa::A64, bare)?;
     let mut source = run.events();
-    let mut sink = Lower::new(Box::new(File::create(out)?), source.meta().clone(), WriteConfig::default())?;
+    let lower = Lower::new(Box::new(File::create(out)?), source.meta().clone(), WriteConfig::default())?;
+    let mut sink = Counting::new(Box::new(lower), source.meta());
     let mut batch = Batch::default();
     while source.fill(&mut batch)? {
         sink.put(&batch)?;
     }
-    let mut ledger = sink.finish()?;
-    // Losses of the recording itself belong to the ledger.
-    ledger.merge(source.losses());
-    eprint!("{ledger}");
+    let ledger = sink.finish()?;
+    // The recording itself lacks something, too.
+    eprint!("{ledger}{}", source.losses());
     Ok(())
 }

@@ -12,7 +12,7 @@ use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::{Context, Instruction, Level};
 use crate::records::Records;
 use parts::{PART, STRETCH};
-use state::{FULL, State};
+pub(crate) use state::{FULL, State};
 
 /// Decodes the records of a trace into events.
 ///

@@ -11,8 +11,10 @@ mod accesses;
 mod context;
 mod emit;
 mod pending;
+mod tally;
 mod trap;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use trackway_core::*;
@@ -20,15 +22,16 @@ use trackway_isa::arm::{Class, classify};
 
 use crate::config::{ID, WriteConfig};
 use crate::producer::Producer;
-use crate::record::{Level, StringRecord};
+use crate::record::{Header, Level, StringRecord};
 use crate::rules::*;
 use context::arm_level;
 use pending::{Pending, PendingStep};
+use tally::Tally;
 
 /// Batches that decide the level.
 const EARLY: usize = 32;
 
-/// Rules that demand what a source may not record: the trace is written without, and the ledger counts it.
+/// Rules that demand what a source may not record: the trace is written without it.
 static INCOMPLETE: &[&Rule] = &[
     &VECTOR_LENGTH,
     &EA_MISSING,
@@ -58,7 +61,10 @@ pub struct Lower {
     meta: Meta,
     config: WriteConfig,
     level: Level,
-    losses: Losses,
+    /// Rules that the trace breaks because its source does not record what they demand, and how often; complete after
+    /// `finish`.
+    pub broken: BTreeMap<&'static str, u64>,
+    tally: Tally,
     /// Batches before the level is known.
     early: Vec<Batch>,
     state: State,
@@ -79,8 +85,6 @@ struct State {
     time: Option<u64>,
     /// A suspension began at `time`.
     suspended: bool,
-    /// Times passed to the producer, except for one that was invented.
-    times: u64,
     /// Instructions written.
     count: u64,
     /// The last instruction written.
@@ -121,10 +125,11 @@ impl Lower {
         let mut lower = Lower {
             out: Some(out),
             producer: None,
+            tally: Tally::new(&meta),
             meta,
             config,
             level: level.unwrap_or(Level::Basic),
-            losses: Losses::default(),
+            broken: BTreeMap::new(),
             early: Vec::new(),
             state: State::default(),
             pending: Vec::new(),
@@ -139,6 +144,7 @@ impl Lower {
     fn begin(&mut self) -> Result<()> {
         let Some(out) = self.out.take() else { return Ok(()) };
         let mut producer = Producer::create(out, self.level, self.meta.timestamps, &self.config)?;
+        producer.recent = Some(Vec::new());
         for rule in if self.config.allow_nonconforming { RULES } else { INCOMPLETE } {
             producer.tolerate(rule);
         }
@@ -146,7 +152,6 @@ impl Lower {
             for part in emit::string_parts(comment.as_bytes()) {
                 producer.string(part)?;
             }
-            self.losses.add(Fate::Kept, "comments", 1);
         }
         if self.meta.format != ID {
             let from = self.meta.format.as_str();
@@ -155,13 +160,7 @@ impl Lower {
         if self.config.allow_nonconforming {
             producer.string(b"nonconforming: this trace may break rules of the specification")?;
         }
-        self.losses.add(Fate::Dropped, "producers", self.meta.producers.len() as u64);
-        self.losses.add(Fate::Dropped, "ISA string", self.meta.isa_string.is_some().into());
-        self.losses.add(
-            Fate::Dropped,
-            "vector length of the machine",
-            self.meta.vector_bits.is_some().into(),
-        );
+        self.tally.begin(&Header::new(self.level, self.meta.timestamps));
         self.producer = Some(producer);
         for batch in std::mem::take(&mut self.early) {
             self.lower(&batch)?;
@@ -181,7 +180,6 @@ impl Lower {
 
     fn lower(&mut self, batch: &Batch) -> Result<()> {
         if *self.state.source.get_or_insert(batch.source) != batch.source {
-            self.losses.add(Fate::Dropped, "events of other sources", batch.events.len() as u64);
             return Ok(());
         }
         for event in &batch.events {
@@ -198,23 +196,20 @@ impl Lower {
                     (TimeKind::Timestamp, Some(value)) if self.meta.timestamps => {
                         self.queue(Pending::Time(value))?
                     }
-                    (TimeKind::Timestamp, _) => self.losses.add(Fate::Dropped, "timestamps", 1),
-                    _ => self.losses.add(Fate::Dropped, "cycle counts", 1),
+                    _ => {}
                 },
                 EventKind::Mark(mark) => match mark.kind {
                     MarkKind::Note => self.queue(Pending::Note(batch.bytes_of(mark.text).to_vec()))?,
                     MarkKind::Suspended => self.queue(Pending::Suspended)?,
-                    _ => self.losses.add(Fate::Dropped, "marks", 1),
+                    _ => {}
                 },
-                EventKind::State(n) => self.drop_state(&batch.states[*n as usize], batch),
+                EventKind::State(_) => {}
                 EventKind::Gap(n) => self.queue(Pending::Gap(batch.gaps[*n as usize]))?,
                 EventKind::Foreign(foreign) => {
                     let data = batch.bytes_of(foreign.data);
                     let is_string = (foreign.format, foreign.code) == (ID, StringRecord::ID.into());
                     if is_string && data.len() <= usize::from(u16::MAX) {
                         self.queue(Pending::Note(data.to_vec()))?;
-                    } else {
-                        self.losses.add(Fate::Dropped, "items of other formats", 1);
                     }
                 }
             }
@@ -222,31 +217,10 @@ impl Lower {
         Ok(())
     }
 
-    fn drop_state(&mut self, state: &trackway_core::State, batch: &Batch) {
-        match state {
-            trackway_core::State::Contents(accesses) => {
-                self.losses.add(Fate::Dropped, "register contents", batch.regs_of(*accesses).len() as u64);
-                self.losses.add(Fate::Dropped, "memory contents", batch.mem_of(*accesses).len() as u64);
-            }
-            trackway_core::State::PageWalk(_) => self.losses.add(Fate::Dropped, "page table walks", 1),
-            trackway_core::State::Bus(_) => self.losses.add(Fate::Dropped, "bus accesses", 1),
-        }
-    }
-
     fn step(&mut self, offset: u64, step: &Step, batch: &Batch) -> Result<()> {
         let extra = batch.extra_of(step).copied().unwrap_or_default();
-        let mut lose = |there: bool, what| self.losses.add(Fate::Dropped, what, there.into());
-        lose(extra.physical_pc.is_some(), "physical instruction addresses");
-        lose(extra.micro_ops.len > 0, "micro-ops");
         // A fetch that failed has no instruction: there is only its Trap.
-        if extra.placeholder {
-            lose(true, "placeholder instructions");
-            return Ok(());
-        }
-        let Some(pc) = step.pc else {
-            lose(true, "instructions without an address");
-            return Ok(());
-        };
+        let Some(pc) = step.pc.filter(|_| !extra.placeholder) else { return Ok(()) };
         if step.length == 0 {
             let kind = ErrorKind::Missing;
             return Err(kind.at(offset, "step", "instruction word", "ASTF 4.5"));
@@ -255,25 +229,21 @@ impl Lower {
         if self.is_left_out() {
             return Ok(());
         }
-        self.losses.add(Fate::Dropped, "register values", step.accesses.regs_len.into());
         let class = classify(pc, step.encoding);
-        let mut accesses = Vec::new();
-        for access in batch.mem_of(step.accesses) {
-            self.count_lost(access, batch);
-            if access.unplaced {
-                self.losses.add(Fate::Dropped, "accesses without an address", 1);
-                continue;
-            }
-            accesses.push(MemAccess { data: Value::Unknown, extra: None, attributes: 0, ..*access });
-        }
+        let placed = batch.mem_of(step.accesses).iter().filter(|access| !access.unplaced);
+        let bare =
+            |access: &MemAccess| MemAccess { data: Value::Unknown, extra: None, attributes: 0, ..*access };
+        let mut accesses: Vec<_> = placed.map(bare).collect();
+        let mut changed = 0;
         if self.meta.format != ID {
-            accesses::merge(class, &mut accesses, &mut self.losses);
+            changed += accesses::merge(class, &mut accesses);
         }
         // Some never retire, whatever the source says.
         let attempted = step.outcome == Outcome::Attempted || class.always_traps();
         if attempted {
-            accesses::fault(class, &mut accesses);
+            changed += u64::from(accesses::fault(class, &mut accesses));
         }
+        self.tally.changed[Fact::MemoryAccesses] += changed;
         let waiting = PendingStep {
             pc,
             word: step.encoding,
@@ -294,30 +264,20 @@ impl Lower {
         Ok(())
     }
 
-    fn count_lost(&mut self, access: &MemAccess, batch: &Batch) {
-        let mut lose = |there: bool, what| self.losses.add(Fate::Dropped, what, there.into());
-        lose(access.data != Value::Unknown, "memory data");
-        lose(access.attributes != 0, "memory attributes");
-        if let Some(extra) = batch.mem_extra_of(access) {
-            lose(extra.physical.is_some(), "physical addresses");
-            lose(extra.stored != Value::Unknown, "memory data");
-            lose(extra.operation.is_some(), "atomic operations");
-        }
-    }
-
     /// True for instructions that the trace cannot hold: of other levels in a Basic trace, of AArch32 in any.
     fn is_left_out(&mut self) -> bool {
-        if self.state.foreign_isa {
-            self.losses.add(Fate::Dropped, "AArch32 instructions", 1);
-            return true;
-        }
         let privilege = self.state.context.privilege;
-        let other = self.level == Level::Basic
-            && privilege.is_some_and(|level| *self.state.only_level.get_or_insert(level) != level);
-        if other {
-            self.losses.add(Fate::Dropped, "instructions at other exception levels", 1);
+        self.state.foreign_isa
+            || (self.level == Level::Basic
+                && privilege.is_some_and(|level| *self.state.only_level.get_or_insert(level) != level))
+    }
+
+    /// Counts the records since the last call.
+    fn count_written(&mut self) {
+        if let Some(recent) = self.producer.as_mut().and_then(|producer| producer.recent.as_mut()) {
+            self.tally.wrote(recent);
+            recent.clear();
         }
-        other
     }
 
     fn producer(&mut self) -> Result<&mut Producer<Box<dyn Write + Send>>> {
@@ -327,8 +287,11 @@ impl Lower {
 
 impl Sink for Lower {
     fn put(&mut self, batch: &Batch) -> Result<()> {
+        self.tally.read(batch);
         if self.producer.is_some() {
-            return self.lower(batch);
+            self.lower(batch)?;
+            self.count_written();
+            return Ok(());
         }
         if self.needs_plus(batch) {
             self.level = Level::BasicPlus;
@@ -348,17 +311,13 @@ impl Sink for Lower {
         self.flush(None)?;
         let producer = self.producer()?;
         producer.finish()?;
-        let (sanitised, broken) = (producer.sanitised, std::mem::take(&mut producer.broken));
-        let superseded = producer.superseded;
-        self.losses.add(Fate::Derived, "sanitised addresses", sanitised);
-        self.losses.add(Fate::Kept, "timestamps", self.state.times.saturating_sub(superseded));
-        self.losses.add(Fate::Dropped, "timestamps between two instructions", superseded);
-        for (rule, count) in broken {
-            // Demanded by the rule, not in the source, and not invented either.
-            self.losses.add(Fate::Dropped, rule, count);
-        }
+        let (sanitised, broken) =
+            (std::mem::take(&mut producer.sanitised), std::mem::take(&mut producer.broken));
+        self.broken = broken;
+        self.tally.changed.merge(&sanitised);
+        self.count_written();
         self.producer = None;
-        Ok(std::mem::take(&mut self.losses).into())
+        Ok(self.tally.account(&self.meta, self.level))
     }
 }
 

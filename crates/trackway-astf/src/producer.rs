@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
-use trackway_core::{Error, ErrorKind, Finding, MemAccess, MemKind, Rule, Severity};
+use trackway_core::{Counts, Error, ErrorKind, Fact, Finding, MemAccess, MemKind, Rule, Severity};
 use trackway_isa::arm::memory::Memory;
 use trackway_isa::arm::{Class, classify};
 
 use crate::check::Checker;
 use crate::config::{ReadConfig, WriteConfig};
-use crate::layout::{RECORD, Words};
+use crate::layout::{RECORD, Words, to_bytes};
 use crate::record::*;
 use crate::sanitise;
 use crate::write::{Writer, string_records};
@@ -111,9 +111,11 @@ pub struct Producer<W: Write> {
     /// Number of violations of each of them.
     pub broken: BTreeMap<&'static str, u64>,
     /// Addresses that lost tags or authentication codes.
-    pub sanitised: u64,
+    pub sanitised: Counts,
     /// Times without a Timestamp of their own, because a later one took their place.
     pub superseded: u64,
+    /// Records written since they were taken, if anybody wants them.
+    pub(crate) recent: Option<Vec<[u8; RECORD]>>,
 }
 
 impl<W: Write> Producer<W> {
@@ -140,8 +142,9 @@ impl<W: Write> Producer<W> {
             entered: false,
             tolerated: Vec::new(),
             broken: BTreeMap::new(),
-            sanitised: 0,
+            sanitised: Counts::default(),
             superseded: 0,
+            recent: None,
         })
     }
 
@@ -227,7 +230,7 @@ impl<W: Write> Producer<W> {
         accesses: &[MemAccess],
         index: Option<u8>,
     ) -> Result<()> {
-        let pc = self.strip(pc);
+        let pc = self.strip(pc, Fact::Instructions);
         if let (Some(index), true) = (index, accesses.first().is_some_and(|access| access.range)) {
             // One attribute cannot hold both.
             let kind = ErrorKind::Impossible { found: index.into() };
@@ -249,7 +252,7 @@ impl<W: Write> Producer<W> {
             (first.xattr_mode, first.xattr) = (2, index.into());
         }
         if let Completion::Taken(target) = done {
-            (first.is_branch, first.ea_valid, first.ea) = (true, true, self.strip(target));
+            (first.is_branch, first.ea_valid, first.ea) = (true, true, self.strip(target, Fact::Targets));
         } else if done == Completion::NotTaken {
             first.is_branch = true;
         }
@@ -283,7 +286,7 @@ impl<W: Write> Producer<W> {
         let with_context = self.entered && self.wanted != self.written;
         let from = if with_context { self.wanted } else { self.written.or(self.wanted) };
         let el = TrapType(trap.trap_type).target_level(from.map(|context| context.el));
-        let trap = Trap { target_pc: self.strip_at(trap.target_pc, el), ..trap };
+        let trap = Trap { target_pc: self.strip_at(trap.target_pc, el, Fact::TrapHandlers), ..trap };
         // The Trap of an instruction, or of a return, follows it directly; others come after the Timestamp.
         let time_first = !self.trapped && trap.trap_type != TrapType::RETURN.0;
         let mut records = if time_first { self.prelude(with_context) } else { Vec::new() };
@@ -341,13 +344,13 @@ impl<W: Write> Producer<W> {
         }
     }
 
-    fn strip(&mut self, address: u64) -> u64 {
-        self.strip_at(address, self.wanted.map(|context| context.el))
+    fn strip(&mut self, address: u64, fact: Fact) -> u64 {
+        self.strip_at(address, self.wanted.map(|context| context.el), fact)
     }
 
-    fn strip_at(&mut self, address: u64, el: Option<u8>) -> u64 {
+    fn strip_at(&mut self, address: u64, el: Option<u8>, fact: Fact) -> u64 {
         let stripped = sanitise(address, self.va_bits, el);
-        self.sanitised += u64::from(stripped != address);
+        self.sanitised[fact] += u64::from(stripped != address);
         stripped
     }
 
@@ -364,7 +367,7 @@ impl<W: Write> Producer<W> {
             )
         );
         let piece = Access {
-            address: self.strip(access.address),
+            address: self.strip(access.address, Fact::MemoryAccesses),
             size: 0,
             range: access.range.then_some(access.size),
             tagged: access.tagged,
@@ -402,6 +405,9 @@ impl<W: Write> Producer<W> {
         for record in records {
             self.writer.put_words(record)?;
             self.offset += RECORD as u64;
+            if let Some(recent) = &mut self.recent {
+                recent.push(to_bytes(record));
+            }
         }
         Ok(())
     }

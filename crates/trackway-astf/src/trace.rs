@@ -102,17 +102,14 @@ impl Trace {
         meta.version = format!("{}.{}", header.version_major, header.version_minor);
         meta.level = Some(header.level().as_str().to_string());
         meta.timestamps = header.timestamps;
-        let flags = [(header.single_el, "single_el"), (header.timestamps, "timestamps")];
-        meta.features = flags.iter().filter(|flag| flag.0).map(|flag| flag.1.to_string()).collect();
+        meta.features = features(&header).map(str::to_string).collect();
         let mut leading = 0;
         // Damage after the Header is reported to whoever reads the records.
         if let Ok(Some((_, chunk))) = records.chunk() {
             leading = 1;
             // The same limit for every input, so that all find the same comments.
             let chunk = &chunk[..chunk.len().min(LEADING / RECORD)];
-            while let Some((comment, used)) = read_comment(&chunk[leading..])
-                && !comment.starts_with(gap::MARK)
-            {
+            while let Some((comment, used)) = read_comment(&chunk[leading..]) {
                 meta.comments.push(comment);
                 leading += used;
             }
@@ -153,8 +150,14 @@ fn begins_with_record(start: &[u8]) -> bool {
     })
 }
 
-/// The comment that begins a chunk, and its number of records.
-fn read_comment(chunk: &[[u8; RECORD]]) -> Option<(String, usize)> {
+/// The features that a Header declares.
+pub(crate) fn features(header: &Header) -> impl Iterator<Item = &'static str> {
+    let flags = [(header.single_el, "single_el"), (header.timestamps, "timestamps")];
+    flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1)
+}
+
+/// The comment that begins a chunk, and its number of records; a gap is not a comment.
+pub(crate) fn read_comment(chunk: &[[u8; RECORD]]) -> Option<(String, usize)> {
     let first = chunk.first().filter(|record| record[0] == StringRecord::ID)?;
     let first = StringRecord::read(&from_bytes(first));
     let size = usize::from(first.size);
@@ -167,7 +170,8 @@ fn read_comment(chunk: &[[u8; RECORD]]) -> Option<(String, usize)> {
         bytes.extend_from_slice(&record[1..]);
     }
     bytes.truncate(size);
-    Some((String::from_utf8(bytes).ok()?, used))
+    let comment = String::from_utf8(bytes).ok().filter(|text| !text.starts_with(gap::MARK))?;
+    Some((comment, used))
 }
 
 /// The first record, or less where the stream ends before.

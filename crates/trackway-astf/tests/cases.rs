@@ -1,5 +1,7 @@
 //! Small traces of the corpus that show one case each: what `check` finds, and what reading delivers.
 
+mod ledger;
+
 use trackway_astf::{Level, Lower, ReadConfig, Storage, Trace, WriteConfig, example};
 use trackway_core::*;
 use trackway_testkit::output::Shared;
@@ -46,10 +48,13 @@ fn lower(meta: Meta, level: Option<Level>, text: &str) -> Vec<u8> {
     let out = Shared::default();
     let config =
         WriteConfig { storage: Storage::Raw, level, allow_nonconforming: true, ..WriteConfig::default() };
-    let mut sink = Lower::new(Box::new(out.clone()), meta, config).unwrap();
+    let sink = Lower::new(Box::new(out.clone()), meta.clone(), config).unwrap();
+    let mut sink = Counting::new(Box::new(sink), &meta);
     sink.put(&batch).unwrap();
-    sink.finish().unwrap();
-    out.take()
+    let account = sink.finish().unwrap();
+    let bytes = out.take();
+    ledger::assert_exact(&account, &bytes);
+    bytes
 }
 
 /// Traps, gaps and unsupported modes of what `text` becomes.
@@ -109,11 +114,12 @@ fn events_of_the_cases_become_the_same_records() {
         let (meta, batches) = events(&bytes);
         let out = Shared::default();
         let config = WriteConfig { storage: Storage::Raw, ..WriteConfig::default() };
-        let mut sink = Lower::new(Box::new(out.clone()), meta, config).unwrap();
+        let sink = Lower::new(Box::new(out.clone()), meta.clone(), config).unwrap();
+        let mut sink = Counting::new(Box::new(sink), &meta);
         for batch in &batches {
             sink.put(batch).unwrap();
         }
-        sink.finish().unwrap();
+        assert!(!sink.finish().unwrap().is_lossy(), "{name}");
         assert!(out.take() == bytes, "{name}");
     }
 }
@@ -308,4 +314,39 @@ fn a_compressed_trace_without_a_payload_is_truncated() {
     }
     // A payload of no records is another matter.
     assert_eq!(open(&example(Storage::Raw)[..32]).check(&mut |_| {}).1, None);
+}
+
+/// Every trace into both levels, with rules relaxed: the ledger is what a reader of the result finds.
+#[test]
+fn the_ledger_is_exact_for_every_trace_and_level() {
+    let testdata = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/astf");
+    let mut files = ["sort.astf", "levels.astf", "example/example.astf"]
+        .map(|name| format!("{testdata}/{name}"))
+        .to_vec();
+    if let Some(folder) = trackway_testkit::corpus_part("astf") {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let traces = entries.filter(|path| path.extension().is_some_and(|extension| extension == "astf"));
+        files.extend(traces.map(|path| path.to_string_lossy().into_owned()));
+    }
+    for file in files {
+        let (meta, batches) = events(&std::fs::read(&file).unwrap());
+        for format in ["astf", "stf", "ete"] {
+            // As if the events came from elsewhere, so that nothing is taken for granted.
+            let meta = Meta { format: FormatId::new(format), flow_only: format == "ete", ..meta.clone() };
+            for level in [Level::Basic, Level::BasicPlus] {
+                let out = Shared::default();
+                let config = WriteConfig {
+                    storage: Storage::Raw,
+                    level: Some(level),
+                    allow_nonconforming: true,
+                    ..WriteConfig::default()
+                };
+                let sink = Lower::new(Box::new(out.clone()), meta.clone(), config).unwrap();
+                let mut sink = Counting::new(Box::new(sink), &meta);
+                batches.iter().for_each(|batch| sink.put(batch).unwrap());
+                let account = sink.finish().unwrap();
+                ledger::assert_exact(&account, &out.take());
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use trackway_astf::{
     Completion, Context, Level, Producer, ProducerError, ReadConfig, Storage, Trace, Trap, TrapType,
     WriteConfig,
 };
-use trackway_core::{Finding, Input, MemAccess, MemKind, Severity, Value};
+use trackway_core::{Fact, Finding, Input, MemAccess, MemKind, Severity, Value};
 
 fn config() -> WriteConfig {
     WriteConfig { storage: Storage::Raw, ..WriteConfig::default() }
@@ -144,7 +144,7 @@ fn refusals_are_clear_and_leave_the_trace_as_it_was() {
     }
     // An address with a tag in it is stripped, not refused.
     trace.instruction(0x1004, load, Completion::Next, &[at(0xb400_0000_0000_9000, 8)]).unwrap();
-    assert_eq!(trace.sanitised, 1);
+    assert_eq!(trace.sanitised[Fact::MemoryAccesses], 1);
     let bytes: Vec<u8> = trace.finish().unwrap();
     assert_eq!(
         bytes.len(),

@@ -13,14 +13,14 @@ use crate::record::{
 
 /// All state that carries over from record to record.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(crate) struct State {
     pub(super) level: Level,
     /// Address of the last instruction; 0 before the first.
     pub(super) last_pc: u64,
     /// Address of the next instruction, where the records so far decide it.
     pub(super) expected: Option<u64>,
     /// Extra EAs of the last instruction follow.
-    pub(super) open: bool,
+    pub(crate) open: bool,
     /// First word of the last instruction's record: flags and instruction word; 0 before the first.
     pub(super) last: u64,
     /// A vector length other than 128 bits was seen: from then on `evl` 0 means 128 bits, not "no SVE".
@@ -44,10 +44,10 @@ const TRAP_FLAG: u64 = 1 << 18;
 const RARE_FLAGS: u64 = TRAP_FLAG | 1 << 9;
 
 /// Events of a full batch: few enough to stay in the first-level cache.
-pub(super) const FULL: usize = 128;
+pub(crate) const FULL: usize = 128;
 
 impl State {
-    pub(super) fn new(level: Level) -> Self {
+    pub(crate) fn new(level: Level) -> Self {
         State {
             level,
             last_pc: 0,
@@ -78,7 +78,7 @@ impl State {
     }
 
     /// Lifts records until the batch is full; returns how many.
-    pub(super) fn lift(&mut self, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
+    pub(crate) fn lift(&mut self, offset: u64, chunk: &[[u8; RECORD]], batch: &mut Batch) -> usize {
         let room = FULL.saturating_sub(batch.events.len()).max(1);
         let chunk = &chunk[..room.min(chunk.len())];
         let mut rest = chunk;

@@ -1,4 +1,4 @@
-//! Items to records, through the producer, with an entry in the ledger for each.
+//! Items to records, through the producer.
 
 use trackway_core::*;
 use trackway_isa::arm::{Class, StateWrite, state_write};
@@ -23,7 +23,6 @@ impl Lower {
                 Ok(())
             }
             Pending::Note(text) => {
-                self.losses.add(Fate::Kept, "notes", 1);
                 for part in string_parts(&text) {
                     self.producer()?.string(part)?;
                 }
@@ -41,7 +40,6 @@ impl Lower {
         };
         let break_here = self.state.expected.filter(|expected| next.is_some_and(|next| next != *expected));
         let found = Gap { from: self.state.last_pc, to: next, ..Gap::new(reason) };
-        self.losses.add(Fate::Kept, "gaps", 1);
         self.producer()?.discontinuity();
         if break_here.is_none() || found != *gap {
             self.producer()?.string(gap::text(gap).as_bytes())?;
@@ -51,14 +49,10 @@ impl Lower {
     }
 
     pub(super) fn write_step(&mut self, step: PendingStep, next: Option<u64>) -> Result<()> {
-        let Some(completion) = self.completion(&step, next) else {
-            self.losses.add(Fate::Dropped, "branches to an unknown target", 1);
-            return Ok(());
-        };
+        let Some(completion) = completion(&step, next) else { return Ok(()) };
         if self.state.count == 0 {
             self.first_instruction()?;
         }
-        let accesses = step.accesses.len() as u64;
         self.producer()?.indexed(step.pc, step.word, completion, &step.accesses, step.index)?;
         self.state.count += 1;
         self.state.last_pc = Some(step.pc);
@@ -70,8 +64,6 @@ impl Lower {
             _ if step.class == Class::ExceptionReturn => None,
             _ => Some(step.pc.wrapping_add(4)),
         };
-        self.losses.add(Fate::Kept, "instructions", 1);
-        self.losses.add(Fate::Kept, "memory accesses", accesses);
         match state_write(step.word).filter(|_| !step.attempted && self.meta.format != ID) {
             Some(written) => self.follow_write(written),
             None => Ok(()),
@@ -88,35 +80,9 @@ impl Lower {
             StateWrite::StackPointer(set) => (&mut context.own_stack, set),
             StateWrite::Register => return Ok(()),
         };
-        if field.replace(set) != Some(set) {
-            self.losses.add(Fate::Derived, "PSTATE changes", 1);
-        }
+        *field = Some(set);
         let record = self.context_record();
         Ok(self.producer()?.context(record)?)
-    }
-
-    /// How an instruction ended; `None` where a branch target is required and unknown.
-    fn completion(&mut self, step: &PendingStep, next: Option<u64>) -> Option<Completion> {
-        let Class::Branch { conditional, target: direct } = step.class else {
-            return Some(if step.attempted { Completion::Trapped } else { Completion::Next });
-        };
-        if step.attempted {
-            return Some(Completion::Trapped);
-        }
-        let following = step.pc.wrapping_add(4);
-        let taken = step.taken.unwrap_or_else(|| {
-            let known = !conditional || next.is_some();
-            self.losses.add(if known { Fate::Derived } else { Fate::Invented }, "branch outcomes", 1);
-            !conditional || (next.is_some() && next != Some(following) && next == direct)
-        });
-        if !taken {
-            return Some(Completion::NotTaken);
-        }
-        if step.target.is_none() {
-            let guessed = direct.is_none() && self.state.next_is_guessed;
-            self.losses.add(if guessed { Fate::Invented } else { Fate::Derived }, "branch targets", 1);
-        }
-        step.target.or(direct).or(next).map(Completion::Taken)
     }
 
     /// Writes what must precede the first instruction and was not in the events.
@@ -125,33 +91,20 @@ impl Lower {
             self.first_time()?;
         }
         if self.state.context.privilege.is_none() {
-            self.losses.add(Fate::Invented, "exception level (EL0)", 1);
             self.state.context.privilege = Some(Privilege::El0);
             self.state.only_level = Some(Privilege::El0);
-        }
-        if self.state.context.security.is_none() {
-            self.losses.add(Fate::Invented, "security state (non-secure)", 1);
         }
         let context = self.context_record();
         Ok(self.producer()?.context(context)?)
     }
 
     fn write_context(&mut self, change: &Context) -> Result<()> {
-        let lost = [
-            (change.context_id.is_some(), "context ids"),
-            (change.vmid.is_some(), "virtual machine ids"),
-            (change.asid.is_some(), "address space ids"),
-            (change.hw_thread.is_some(), "hardware threads"),
-            (change.change.is_some(), "kinds of context change"),
-        ];
-        for (there, what) in lost {
-            self.losses.add(Fate::Dropped, what, there.into());
-        }
         if matches!(change.security, Some(Security::Realm | Security::Root)) {
             if !self.config.allow_nonconforming {
                 return Err(refused("Realm and Root states", "ASTF 2.2; --allow-nonconforming writes them"));
             }
-            self.losses.add(Fate::Invented, "security states (secure)", 1);
+            let again = self.state.context.security == change.security;
+            self.tally.changed[Fact::Securities] += u64::from(!again);
         }
         self.state.foreign_isa = match change.isa {
             None => self.state.foreign_isa,
@@ -159,22 +112,13 @@ impl Lower {
         };
         let change = &Context { privilege: change.privilege.map(arm_level), ..*change };
         apply(&mut self.state.context, change, self.meta.format == ID);
-        if change.privilege.is_some() && self.state.context.own_stack.is_none() {
-            self.losses.add(Fate::Invented, "stack pointer selections (SP_ELx)", 1);
-        }
         let other = self.state.only_level.filter(|_| self.level == Level::Basic);
         let privilege = self.state.context.privilege;
         if other.is_some_and(|only| privilege.is_some_and(|privilege| privilege != only)) {
-            self.losses.add(Fate::Dropped, "contexts of other exception levels", 1);
             return Ok(());
         }
         let mut record = self.context_record();
-        if self.level == Level::Basic && record.unsupported {
-            self.losses.add(Fate::Dropped, "unsupported modes", 1);
-            return Ok(());
-        }
-        self.losses.add(Fate::Kept, "contexts", 1);
-        if privilege.is_none() {
+        if privilege.is_none() || (self.level == Level::Basic && record.unsupported) {
             return Ok(());
         }
         record.unsupported |= self.state.foreign_isa && self.level == Level::BasicPlus;
@@ -193,7 +137,6 @@ impl Lower {
 
     /// A trace with timestamps begins with one.
     fn first_time(&mut self) -> Result<()> {
-        self.losses.add(Fate::Invented, "first timestamp (0)", 1);
         self.state.time = Some(0);
         Ok(self.producer()?.timestamp(0)?)
     }
@@ -201,15 +144,10 @@ impl Lower {
     fn write_time(&mut self, value: u64) -> Result<()> {
         let suspended = std::mem::take(&mut self.state.suspended);
         let last = self.state.time;
+        // Timestamps increase.
         if value == u64::MAX || last.is_some_and(|last| last >= value) {
-            let what = if last == Some(value) { "repeated timestamps" } else { "timestamps that go back" };
-            self.losses.add(Fate::Dropped, what, 1);
             return Ok(());
         }
-        if self.meta.format != ID && last.is_none() {
-            self.losses.add(Fate::Invented, "unit of timestamps (microseconds)", 1);
-        }
-        self.state.times += 1;
         self.state.time = Some(value);
         let producer = self.producer()?;
         match last.filter(|_| suspended) {
@@ -218,6 +156,21 @@ impl Lower {
         }
         Ok(())
     }
+}
+
+/// How an instruction ended; `None` where a branch target is required and unknown.
+fn completion(step: &PendingStep, next: Option<u64>) -> Option<Completion> {
+    let Class::Branch { conditional, target: direct } = step.class else {
+        return Some(if step.attempted { Completion::Trapped } else { Completion::Next });
+    };
+    if step.attempted {
+        return Some(Completion::Trapped);
+    }
+    let falls = next.is_none_or(|next| next == step.pc.wrapping_add(4) || Some(next) != direct);
+    if !step.taken.unwrap_or(!conditional || !falls) {
+        return Some(Completion::NotTaken);
+    }
+    step.target.or(direct).or(next).map(Completion::Taken)
 }
 
 /// Cuts text into Strings, not inside a character; empty text is one String.

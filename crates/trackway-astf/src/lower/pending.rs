@@ -1,6 +1,6 @@
 //! Items that wait for the next instruction, which settles them.
 
-use trackway_core::{Context, Fate, Gap, MemAccess, Result, Trap, TrapKind};
+use trackway_core::{Context, Fact, Gap, MemAccess, Result, Trap, TrapKind};
 use trackway_isa::arm::{Class, can_take};
 
 use super::Lower;
@@ -110,7 +110,10 @@ impl Lower {
                 }
                 Pending::Gap(gap) => self.write_gap(&gap, next.filter(|_| at.is_none()))?,
                 Pending::Trap(trap) => match self.classify(trap, last.take(), later) {
-                    Some(trap) => {
+                    Some(classified) => {
+                        let renumbered = classified.cause.is_some() && classified.cause != trap.cause;
+                        self.tally.changed[Fact::TrapCauses] += u64::from(renumbered);
+                        let trap = classified;
                         self.resume()?;
                         self.emit(Pending::Trap(trap), next)?;
                     }
@@ -134,8 +137,6 @@ impl Lower {
     /// Writes a step with what it implies; a step that stands for the trap after it is left out.
     fn flush_step(&mut self, step: PendingStep, trap: Option<Trap>, next: Option<u64>) -> Result<()> {
         if trap.is_some_and(|trap| step.stands_for(&trap)) {
-            let what = if step.word == NOP { "placeholder instructions" } else { "interrupted instructions" };
-            self.losses.add(Fate::Dropped, what, 1);
             return Ok(());
         }
         self.resume()?;
@@ -146,7 +147,6 @@ impl Lower {
         let derived = step.returns() && !recorded && to.is_some() && self.level == Level::BasicPlus;
         self.emit(Pending::Step(Box::new(step)), next)?;
         if derived {
-            self.losses.add(Fate::Derived, "exception returns", 1);
             self.emit(Pending::Trap(Trap { to, ..Trap::new(TrapKind::Return) }), to)?;
         }
         Ok(())

@@ -36,25 +36,14 @@ impl Lower {
     pub(super) fn write_trap(&mut self, trap: &Trap, next: Option<u64>) -> Result<()> {
         if self.level == Level::Basic {
             // The instruction has its flag; a Context marks the discontinuity.
-            let call = trap.syscall == Some(Syscall::Svc);
-            let fate = if call { Fate::Derived } else { Fate::Dropped };
-            self.losses.add(fate, if call { "system call traps" } else { "traps" }, 1);
             self.producer()?.discontinuity();
             return Ok(());
         }
         if self.state.foreign_isa && trap.to.is_none() {
-            self.losses.add(Fate::Dropped, "traps", 1);
             return Ok(());
         }
-        let target = trap.to.or(next);
-        if target.is_none() {
-            self.losses.add(Fate::Invented, "trap targets (0)", 1);
-        } else if trap.to.is_none() {
-            self.losses.add(Fate::Derived, "trap targets", 1);
-        }
-        let record = TrapRecord { target_pc: target.unwrap_or(0), ..self.trap_record(trap) };
-        self.losses.add(Fate::Dropped, "trap values", trap.value.is_some().into());
-        self.losses.add(Fate::Kept, "traps", 1);
+        let target_pc = trap.to.or(next).unwrap_or(0);
+        let record = TrapRecord { target_pc, ..self.trap_record(trap) };
         self.state.expected = Some(record.target_pc);
         Ok(self.producer()?.trap(record)?)
     }
@@ -69,10 +58,7 @@ impl Lower {
                 (Some(1), _) | (_, Some(0x2f)) => TrapType::SERROR,
                 (Some(2), _) => TrapType::IRQ,
                 (Some(3), _) => TrapType::FIQ,
-                _ => {
-                    self.losses.add(Fate::Invented, "interrupt types (IRQ)", 1);
-                    TrapType::IRQ
-                }
+                _ => TrapType::IRQ,
             },
         };
         record.trap_type = kind.0;
@@ -86,13 +72,12 @@ impl Lower {
                 record.syscall_type = code;
                 record.ec = class;
                 record.syscall_index = trap.syscall_index.unwrap_or(0) as u16;
+                let cut = trap.syscall_index.is_some_and(|index| index > u16::MAX.into());
+                self.tally.changed[Fact::SystemCallNumbers] += u64::from(cut);
             }
             // Formats with one number for all causes keep the class in it.
-            let class = trap.class.map(u64::from).or(trap.cause).filter(|class| *class < 64);
-            match class {
-                Some(class) => record.ec = class as u8,
-                None if called.is_none() => self.losses.add(Fate::Invented, "exception classes (0)", 1),
-                None => {}
+            if let Some(class @ ..64) = trap.class.map(u64::from).or(trap.cause) {
+                record.ec = class as u8;
             }
             self.derive_syscall(&mut record);
         }
@@ -100,7 +85,7 @@ impl Lower {
     }
 
     /// Takes the system call from the instruction where the source has only its exception class.
-    fn derive_syscall(&mut self, record: &mut TrapRecord) {
+    fn derive_syscall(&self, record: &mut TrapRecord) {
         if record.syscall_type == 0
             && let Some(Class::Syscall(syscall, immediate)) =
                 self.producer.as_ref().and_then(Producer::last_class)
@@ -108,7 +93,6 @@ impl Lower {
         {
             record.syscall_type = syscall_codes(syscall).0;
             record.syscall_index = immediate;
-            self.losses.add(Fate::Derived, "system call numbers", 1);
         }
     }
 }
