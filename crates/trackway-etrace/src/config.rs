@@ -184,6 +184,11 @@ impl Config {
         )
     }
 
+    /// Do packets have a time?
+    pub(crate) fn has_time(&self) -> bool {
+        self.dialect.has_time() && self.params.notime == 0
+    }
+
     /// Are atomics traced as such?
     pub fn has_atomics(&self) -> bool {
         self.data.atomics && self.params.dtype_width >= 4

@@ -83,5 +83,9 @@ pub use open::{Etrace, FORMAT};
 pub use params::{Attribute, PARAMETERS, Parameter, Params};
 pub use wire::{Reader, Text, Writer};
 
+/// Code of a [`Foreign`](trackway_core::Foreign) event of this format: the implementation-defined signal of the port
+/// (table 4.2, `impdef`) from here on, four little-endian bytes. Packets do not have it; filters see it.
+pub const IMPDEF: u32 = 0x200;
+
 /// The name of the format.
 pub const ID: trackway_core::FormatId = trackway_core::FormatId::new("etrace");

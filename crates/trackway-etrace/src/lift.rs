@@ -115,7 +115,7 @@ pub(crate) fn meta(config: &Config, isa: Isa) -> Meta {
     if config.data.enable {
         meta.features.push("data_trace".into());
     }
-    meta.timestamps = config.dialect.has_time() && config.params.notime == 0;
+    meta.timestamps = config.has_time();
     meta.notes.push(("framing".into(), config.framing.as_str().into()));
     meta.notes.push(("address bits".into(), config.params.iaddress_width.to_string()));
     meta

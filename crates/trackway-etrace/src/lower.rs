@@ -80,6 +80,6 @@ impl<W: Write> Sink for Lower<W> {
         self.builder.finish(&mut self.encoder)?;
         self.drain()?;
         self.out.flush()?;
-        Ok(self.encoder.losses.clone().into())
+        Ok(self.encoder.account.clone())
     }
 }

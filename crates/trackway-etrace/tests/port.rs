@@ -45,9 +45,8 @@ fn trace_lost_and_stall() {
         let (bytes, losses) = common::encode(&walk.batch, &config);
         let found = decode(&bytes, &config, &image_of(&program), 1);
         assert_eq!(found.error, None, "seed {seed}");
-        let lost: u64 =
-            losses.entries().filter(|entry| entry.1.contains("back-pressure")).map(|entry| entry.2).sum();
-        assert!(lost > 0, "seed {seed}");
+        assert_eq!(losses.count(Fate::Invented, Fact::Gaps), found.gaps.len() as u64, "seed {seed}");
+        assert!(losses.count(Fate::Dropped, Fact::Instructions) > 0, "seed {seed}");
         assert!(!found.gaps.is_empty() && found.gaps.iter().all(|gap| gap.reason == GapReason::Overflow));
         // The rest is in order.
         let mut rest = wanted.iter();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{decode, encode, image_of};
+use common::{decode, encode, facts_in, image_of};
 use trackway_core::*;
 use trackway_etrace::registers::{Comparator, Filter, function, match_mode};
 use trackway_etrace::{Config, Dialect, ResyncMode, SupportLayout, TrapVector};
@@ -141,11 +141,9 @@ fn v2_exact_is_the_identity() {
         let found = decode(&bytes, &config, &image, 1);
         same(seed, &walk, &found, &bytes, &config);
         assert!(found.gaps.is_empty(), "seed {seed}: {:?}", found.gaps);
-        assert_eq!(
-            losses.entries().filter(|(fate, ..)| *fate == Fate::Dropped).count(),
-            0,
-            "seed {seed}: {losses}"
-        );
+        for fact in [Fact::Instructions, Fact::Attempted, Fact::Outcomes, Fact::Traps, Fact::Encodings] {
+            assert_eq!(losses.count(Fate::Dropped, fact), 0, "seed {seed}: {losses}");
+        }
         for (n, &(at, id, change)) in walk.contexts.iter().enumerate() {
             // An imprecise change is reported near its place.
             let blurred = walk.contexts.get(n + 1).is_some_and(|next| next.2 == 1 && next.0 == at + 1);
@@ -223,9 +221,7 @@ fn draft_exact_is_the_identity_less_the_ledger() {
         config.options.implicit_exception &= !config.trap_vectors.is_empty();
         let (bytes, losses) = encode(&walk.batch, &config);
         let mut found = decode(&bytes, &config, &image_of(&program), 1);
-        let dropped =
-            losses.entries().filter(|(fate, what, _)| *fate == Fate::Dropped && what.starts_with("traps"));
-        let dropped: u64 = dropped.map(|(.., n)| n).sum();
+        let dropped = losses.count(Fate::Dropped, Fact::Traps);
         let all = walk.seen.iter().filter(|item| matches!(item, Seen::Trap(..))).count() as u64;
         walk.seen = as_the_draft_says(&walk, &program);
         let reported = walk.seen.iter().filter(|item| matches!(item, Seen::Trap(..))).count() as u64;
@@ -270,34 +266,71 @@ fn hide_something(numbers: &mut Numbers, program: &Program, config: &mut Config)
     }
 }
 
-/// The ledger says how many instructions a decoder finds, whatever filters exclude and buffers lose.
+/// Adds gaps and times between the events.
+fn add_gaps_and_times(numbers: &mut Numbers, batch: &mut Batch) {
+    let (gaps, times) = (numbers.one_in(3), numbers.one_in(3));
+    let mut time = 0;
+    for event in std::mem::take(&mut batch.events) {
+        if gaps && numbers.one_in(20) {
+            batch.push_gap(0, Gap::new(GapReason::LostSync));
+        }
+        if times && numbers.one_in(5) {
+            time += numbers.below(3);
+            let time = Time { kind: TimeKind::Timestamp, value: Some(time), clock: 0 };
+            batch.push(0, EventKind::Time(time));
+        }
+        batch.events.push(event);
+    }
+}
+
+/// The ledger says what a decoder finds, whatever filters exclude and buffers lose.
 #[test]
 fn the_ledger_counts_what_a_decoder_finds() {
     for seed in seeds() {
         for dialect in Dialect::ALL {
-            let Case { mut config, program, walk } = case(seed, dialect);
+            let Case { mut config, program, mut walk } = case(seed, dialect);
             config.options.implicit_exception &= !config.trap_vectors.is_empty();
-            hide_something(&mut Numbers(seed ^ 0x5eed), &program, &mut config);
+            let numbers = &mut Numbers(seed ^ 0x5eed);
+            hide_something(numbers, &program, &mut config);
+            add_gaps_and_times(numbers, &mut walk.batch);
+            config.params.notime = numbers.below(2) as u32;
+            config.params.time_width = 32;
             let (bytes, losses) = encode(&walk.batch, &config);
-            let found = decode(&bytes, &config, &image_of(&program), 1);
-            assert_eq!(found.error, None, "seed {seed} {dialect:?}");
-            let count = |what: &str, fate| {
-                losses.entries().find(|of| of.0 == fate && of.1 == what).map_or(0, |(.., n)| n)
-            };
-            let retired = found.seen.iter().filter(|item| matches!(item, Seen::Retired(..))).count();
-            let invented = count("attempted instructions", Fate::Invented);
-            assert_eq!(
-                count("instructions", Fate::Kept) + invented,
-                (retired + found.attempted.len()) as u64,
-                "seed {seed} {dialect:?}: {losses}{}\n{}",
-                common::raw(&bytes, &config),
-                found.lines.join("\n")
-            );
-            let missing = count("instructions that no packet reports", Fate::Dropped);
-            assert_eq!(count("instructions", Fate::Kept) + missing, walk.batch.instructions(), "seed {seed}");
+            let found = facts_in(&bytes, &config, &image_of(&program));
+            for fact in FOUND {
+                let [kept, derived, _, invented] = Fate::ALL.map(|fate| losses.count(fate, fact));
+                assert_eq!(
+                    kept + derived + invented,
+                    found[fact],
+                    "seed {seed} {dialect:?}: {}\n{losses}{}\n{}",
+                    fact.as_str(),
+                    common::raw(&bytes, &config),
+                    decode(&bytes, &config, &image_of(&program), 1).lines.join("\n")
+                );
+            }
         }
     }
 }
+
+/// Facts that a decoder finds in packets and program.
+const FOUND: [Fact; 16] = [
+    Fact::Instructions,
+    Fact::Encodings,
+    Fact::Attempted,
+    Fact::Outcomes,
+    Fact::Traps,
+    Fact::TrapCauses,
+    Fact::TrapValues,
+    Fact::TrapPlaces,
+    Fact::TrapHandlers,
+    Fact::ReturnAddresses,
+    Fact::Privileges,
+    Fact::ContextIds,
+    Fact::ChangeKinds,
+    Fact::Marks,
+    Fact::Gaps,
+    Fact::Timestamps,
+];
 
 /// Blocks of any size and number per cycle yield the packets of single retirement.
 #[test]

@@ -668,7 +668,7 @@ impl Decoder {
     }
 
     fn note_time(&mut self, time: u64, out: &mut Batch) {
-        if self.config.dialect.has_time() && self.config.params.notime == 0 {
+        if self.config.has_time() {
             let time = Time { kind: TimeKind::Timestamp, value: Some(time), clock: 0 };
             out.push(self.offset, EventKind::Time(time));
         }

@@ -3,6 +3,7 @@
 use trackway_core::*;
 
 use super::data_queue::{Activity, DataItem};
+use super::tally::DataFacts;
 use crate::config::Config;
 use crate::port::expected::{Atomic, Csr, CsrOperand, Expectations, Expected};
 use crate::port::{Access, Dtype, Transfer};
@@ -13,21 +14,16 @@ pub(crate) struct AccessBuilder {
     expectations: Expectations,
     atomics: bool,
     csrs: bool,
+    has_address: bool,
     has_data: bool,
     split: bool,
     latency: u64,
     /// Accesses so far: the clock of made-up latencies.
     now: u64,
-    /// Split: loads in flight: id, data, and when they arrive.
-    in_flight: Vec<(u32, Option<u128>, u64)>,
+    /// Split: loads in flight: id, data, when they arrive, and their facts.
+    in_flight: Vec<(u32, Option<u128>, u64, DataFacts)>,
     /// Split: ids that are not in use.
     free: Vec<u32>,
-    /// Accesses whose data are not recorded.
-    pub(crate) invented: u64,
-    /// Recorded accesses that the instruction does not make.
-    pub(crate) unmatched: u64,
-    /// Accesses emitted, of memory and of CSRs.
-    pub(crate) emitted: (u64, u64),
 }
 
 /// The recorded accesses of one instruction.
@@ -74,15 +70,13 @@ impl AccessBuilder {
             expectations: Expectations::new(isa),
             atomics: config.has_atomics(),
             csrs: config.has_csrs(),
+            has_address: !config.options.no_address,
             has_data: !config.options.no_data,
             split: config.data.split,
             latency: config.data.latency.into(),
             now: 0,
             in_flight: Vec::new(),
             free: (0..1 << config.params.lrid_width).rev().collect(),
-            invented: 0,
-            unmatched: 0,
-            emitted: (0, 0),
         }
     }
 
@@ -94,7 +88,6 @@ impl AccessBuilder {
         recorded: Recorded<'_>,
         out: &mut Vec<DataItem>,
     ) {
-        let begun = self.emitted.0;
         match self.expectations.get(encoding) {
             Expected::Nothing => {}
             Expected::Single(dtype, dsize) => self.one(iaddr, dtype, dsize, recorded, out),
@@ -104,17 +97,20 @@ impl AccessBuilder {
             Expected::Csr(_) => {}
             Expected::Several(dtype, dsize) => {
                 let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
+                let mut end = None;
                 for access in recorded.batch.mem_of(recorded.accesses) {
                     let size = access.size.max(1).ilog2() as u8;
                     let fits = access.size == 1 << size && size <= 4 && dsize.is_none_or(|of| of == size);
                     if access.kind == kind && fits && !access.range {
-                        self.emit_access(iaddr, dtype, size, access, recorded, out);
+                        // The ledger counts adjoining accesses once.
+                        let adjoins = end == Some(access.address);
+                        end = Some(access.address.wrapping_add(access.size));
+                        self.emit_access(iaddr, dtype, size, access, adjoins, recorded, out);
                     }
                 }
                 out.push(DataItem::new(iaddr, Activity::Silence(dtype, dsize)));
             }
         }
-        self.unmatched += u64::from(recorded.accesses.mem_len).saturating_sub(self.emitted.0 - begun);
     }
 
     /// The accesses that an instruction could make where nothing is recorded.
@@ -138,31 +134,39 @@ impl AccessBuilder {
         let kind = if dtype == Dtype::LOAD { MemKind::Read } else { MemKind::Write };
         let failed = recorded.access(MemKind::Faulting, dsize).filter(|_| self.split && dtype == Dtype::LOAD);
         match recorded.access(kind, dsize).or(failed) {
-            Some(access) => self.emit_access(iaddr, dtype, dsize, access, recorded, out),
+            Some(access) => self.emit_access(iaddr, dtype, dsize, access, false, recorded, out),
             None => out.push(DataItem::new(iaddr, Activity::Silence(dtype, Some(dsize)))),
         }
     }
 
-    /// Emits a load or a store.
+    /// Emits a load or a store, which may adjoin the access before it.
+    #[allow(clippy::too_many_arguments)] // the facts of one access
     fn emit_access(
         &mut self,
         iaddr: u64,
         dtype: Dtype,
         dsize: u8,
         access: &MemAccess,
+        adjoins: bool,
         recorded: Recorded<'_>,
         out: &mut Vec<DataItem>,
     ) {
-        let data = self.data_or_zero(recorded.value(access.data));
-        self.emitted.0 += 1;
+        let data = recorded.value(access.data);
         let failed = access.kind == MemKind::Faulting;
-        self.emit(iaddr, Access { dtype, daddr: access.address, dsize, data, operand: 0 }, failed, out);
+        let facts = if adjoins { DataFacts::default() } else { self.facts(data.is_some(), failed) };
+        let data = data.unwrap_or(0);
+        let access = Access { dtype, daddr: access.address, dsize, data, operand: 0 };
+        self.emit(iaddr, access, facts, failed, out);
     }
 
-    /// The data, or zero where packets need some and none are recorded.
-    fn data_or_zero(&mut self, data: Option<u128>) -> u128 {
-        self.invented += u64::from(data.is_none() && self.has_data);
-        data.unwrap_or(0)
+    /// The facts of a recorded access; data that are not recorded are made up.
+    fn facts(&self, has_data: bool, failed: bool) -> DataFacts {
+        let mut facts = DataFacts::default();
+        facts.add(Fact::MemoryAccesses, self.has_address);
+        if self.has_data && !failed {
+            facts.add(Fact::MemoryData, has_data);
+        }
+        facts
     }
 
     fn atomic(&mut self, iaddr: u64, atomic: &Atomic, recorded: Recorded<'_>, out: &mut Vec<DataItem>) {
@@ -187,8 +191,12 @@ impl AccessBuilder {
                 }
             },
         };
-        self.emitted.0 += count;
-        let data = self.data_or_zero(loaded);
+        let mut facts = match (count, self.atomics) {
+            (1, true) => self.facts(loaded.is_some(), false),
+            // Another kind of access than the recorded one.
+            _ => DataFacts { invented: self.facts(true, false).kept, ..DataFacts::default() },
+        };
+        let data = loaded.unwrap_or(0);
         let source = match atomic.rs2 {
             0 => Some(0),
             rs2 => recorded.source(RegClass::Int, rs2.into()),
@@ -199,62 +207,91 @@ impl AccessBuilder {
         let operand = operand.or(derived).unwrap_or(0);
         let access = Access { dtype: atomic.dtype(), daddr: address, dsize, data, operand };
         if self.atomics {
-            return self.emit(iaddr, access, false, out);
+            facts.add(Fact::AtomicOperations, false);
+            if self.has_data {
+                facts.add(Fact::StoredData, count == 1 && stored.is_some());
+            }
+            if atomic.rs2 > 0 {
+                facts.add(Fact::RegisterReads, source.is_some() && dsize == 3);
+            }
+            return self.emit(iaddr, access, facts, false, out);
         }
         let stored = stored.unwrap_or_else(|| atomic.stored(data as u64, operand as u64).into());
-        self.emit(iaddr, Access { dtype: Dtype::LOAD, operand: 0, ..access }, false, out);
-        self.emit(iaddr, Access { dtype: Dtype::STORE, data: stored, operand: 0, ..access }, false, out);
+        self.emit(iaddr, Access { dtype: Dtype::LOAD, operand: 0, ..access }, facts, false, out);
+        self.emit(
+            iaddr,
+            Access { dtype: Dtype::STORE, data: stored, operand: 0, ..access },
+            facts,
+            false,
+            out,
+        );
     }
 
     fn csr(&mut self, iaddr: u64, csr: &Csr, recorded: Recorded<'_>, out: &mut Vec<DataItem>) {
         if self.has_data && !recorded.names_csr(csr.number) {
             return out.push(DataItem::new(iaddr, Activity::Silence(csr.dtype, None)));
         }
-        let data = if csr.reads { self.data_or_zero(recorded.source(RegClass::Csr, csr.number)) } else { 0 };
+        let mut facts = DataFacts::default();
+        let mut found = |class, number: u16| {
+            let value = recorded.source(class, number);
+            facts.add(Fact::RegisterReads, value.is_some());
+            value.unwrap_or(0)
+        };
+        let data = if csr.reads { found(RegClass::Csr, csr.number) } else { 0 };
         let operand = match csr.operand {
             CsrOperand::Immediate(immediate) => immediate.into(),
             CsrOperand::Register(0) => 0,
-            CsrOperand::Register(rs1) => self.data_or_zero(recorded.source(RegClass::Int, rs1.into())),
+            CsrOperand::Register(rs1) => found(RegClass::Int, rs1.into()),
         };
-        self.emitted.1 += 1;
+        if csr.writes {
+            facts.add(Fact::RegisterWrites, false);
+        }
         let access = Access { dtype: csr.dtype, daddr: csr.number.into(), dsize: 3, data, operand };
-        self.emit(iaddr, access, false, out);
+        self.emit(iaddr, access, facts, false, out);
     }
 
     /// Emits the access, in two phases where the interface is split.
-    fn emit(&mut self, iaddr: u64, access: Access, failed: bool, out: &mut Vec<DataItem>) {
+    fn emit(&mut self, iaddr: u64, access: Access, facts: DataFacts, failed: bool, out: &mut Vec<DataItem>) {
         self.now += 1;
         self.end_due(iaddr, out);
-        let mut push = |transfer| out.push(DataItem::new(iaddr, Activity::Transfer(transfer)));
+        let mut push = |transfer, facts| {
+            out.push(DataItem { facts, ..DataItem::new(iaddr, Activity::Transfer(transfer)) });
+        };
         if !self.split || !(access.dtype == Dtype::LOAD || access.dtype.is_atomic()) {
-            return push(Transfer::Unified(access));
+            return push(Transfer::Unified(access), facts);
         }
         if self.free.is_empty() {
             // All ids are in use: the oldest load ends first.
-            let (lid, data, _) = self.in_flight.remove(0);
-            push(Transfer::Response { lid, data });
+            let (lid, data, _, facts) = self.in_flight.remove(0);
+            push(Transfer::Response { lid, data }, facts);
             self.free.push(lid);
         }
         let Some(lrid) = self.free.pop() else { return };
-        push(Transfer::Request { access: Access { data: 0, ..access }, lrid });
+        let (request, response) = facts.split();
+        push(Transfer::Request { access: Access { data: 0, ..access }, lrid }, request);
         // Out of order, but reproducible.
         let wait = access.daddr.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let due = self.now + if self.latency == 0 { 0 } else { wait % (self.latency + 1) };
-        self.in_flight.push((lrid, (!failed).then_some(access.data), due));
+        self.in_flight.push((lrid, (!failed).then_some(access.data), due, response));
         self.end_due(iaddr, out);
     }
 
     /// Ends the loads whose data are due.
     fn end_due(&mut self, iaddr: u64, out: &mut Vec<DataItem>) {
-        while let Some(n) = self.in_flight.iter().position(|(_, _, due)| *due <= self.now) {
-            let (lid, data, _) = self.in_flight.remove(n);
+        while let Some(n) = self.in_flight.iter().position(|(_, _, due, _)| *due <= self.now) {
+            let (lid, data, _, facts) = self.in_flight.remove(n);
             self.free.push(lid);
-            out.push(DataItem::new(iaddr, Activity::Transfer(Transfer::Response { lid, data })));
+            let item = DataItem::new(iaddr, Activity::Transfer(Transfer::Response { lid, data }));
+            out.push(DataItem { facts, ..item });
         }
     }
 
     /// Ends all loads in flight.
-    pub(crate) fn drain(&mut self) -> Vec<Transfer> {
-        self.in_flight.drain(..).map(|(lid, data, _)| Transfer::Response { lid, data }).collect()
+    pub(crate) fn drain(&mut self) -> Vec<DataItem> {
+        let response = |(lid, data, _, facts)| {
+            let item = DataItem::new(0, Activity::Transfer(Transfer::Response { lid, data }));
+            DataItem { facts, ..item }
+        };
+        self.in_flight.drain(..).map(response).collect()
     }
 }

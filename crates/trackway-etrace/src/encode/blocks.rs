@@ -10,7 +10,7 @@ use trackway_isa::{Control, Flow, flow};
 use super::accesses::{AccessBuilder, Recorded};
 use super::data_queue::DataItem;
 use super::executed::Executed;
-use super::{Encoder, PortTrap};
+use super::{Encoder, PortTrap, Progress};
 use crate::config::Config;
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
 
@@ -30,7 +30,7 @@ struct Pending {
     sijump: bool,
     notify: bool,
     /// Instructions in the run.
-    count: u64,
+    count: Progress,
 }
 
 /// Where an instruction leads by its encoding, unless it is a branch that is not taken.
@@ -91,6 +91,15 @@ fn plain_length(encoding: u32) -> u8 {
 /// Most instructions in a block without another limit, and most bytes of a straight run that steps are joined to.
 const LARGEST_BLOCK: u32 = 1 << 20;
 
+/// Signals of the port that hold from an instruction on.
+#[derive(Clone, Copy, Debug)]
+struct Incoming {
+    privilege: Privilege,
+    context: u64,
+    ctype: u8,
+    impdef: u32,
+}
+
 /// Forms blocks and cycles and passes them to the encoder.
 #[derive(Debug)]
 pub(crate) struct BlockBuilder {
@@ -111,21 +120,21 @@ pub(crate) struct BlockBuilder {
     /// The block that is being formed, and the number of instructions in it.
     block: Block,
     count: u32,
-    instructions: u64,
-    /// Blocks that wait for their cycle, with their numbers of instructions and their data accesses.
-    blocks: Vec<(Block, u64, Vec<DataItem>)>,
+    instructions: Progress,
+    /// Blocks that wait for their cycle, with their instructions and their data accesses.
+    blocks: Vec<(Block, Progress, Vec<DataItem>)>,
     privilege: Privilege,
     /// Signals of the port besides blocks; `ctype` is for the next one.
     port: Cycle<'static>,
-    /// An instruction that was attempted and whose trap has not come yet: address and encoding.
-    attempted: Option<(u64, u32)>,
+    /// An instruction that was attempted and whose trap has not come yet: address, encoding, and whether the events
+    /// mark it so.
+    attempted: Option<(u64, u32, bool)>,
     /// Address and encoding of the instruction that retired last, for pairs.
     last: Option<(u64, u32)>,
     after_trap: bool,
-    /// Memory and register accesses recorded.
-    accesses: (u64, u64),
-    /// Instructions in the events, less those that are counted as dropped elsewhere.
-    taken: u64,
+    /// Instructions in the events, and those without an encoding.
+    taken: (u64, u64),
+    contexts: Contexts,
     /// Code that the program does not have, where it is asked for.
     pub(crate) executed: Option<Executed>,
     /// Data trace, if it is on.
@@ -136,8 +145,8 @@ pub(crate) struct BlockBuilder {
     items: Vec<DataItem>,
     /// The last instruction that joined the block.
     joined: Option<u64>,
-    /// Privilege, context and how to report it, from the next instruction on.
-    incoming: Option<(Privilege, u64, u8)>,
+    /// Signals of the port from the next instruction on.
+    incoming: Option<Incoming>,
 }
 
 impl BlockBuilder {
@@ -157,7 +166,7 @@ impl BlockBuilder {
             open: None,
             block: Block::default(),
             count: 0,
-            instructions: 0,
+            instructions: Progress::default(),
             blocks: Vec::new(),
             privilege: config.encoder.privilege,
             port: Cycle {
@@ -167,8 +176,8 @@ impl BlockBuilder {
             attempted: None,
             last: None,
             after_trap: false,
-            accesses: (0, 0),
-            taken: 0,
+            taken: (0, 0),
+            contexts: Contexts::default(),
             executed: None,
             data: config.data.enable.then(|| AccessBuilder::new(config, isa)),
             pending_items: Vec::new(),
@@ -180,19 +189,26 @@ impl BlockBuilder {
 
     pub(crate) fn put(&mut self, batch: &Batch, encoder: &mut Encoder) {
         for event in &batch.events {
-            self.taken += event.kind.instructions();
+            if let EventKind::Step(step) = &event.kind
+                && self.extend(step)
+            {
+                continue;
+            }
+            // With a data trace, steps are counted in full; otherwise only facts that E-Trace can hold.
+            if self.data.is_some() || !matches!(event.kind, EventKind::Step(_)) {
+                encoder.tally.taken.add_event(batch, &event.kind, &mut self.contexts);
+            }
             match &event.kind {
-                EventKind::Step(step) if self.extend(step) => {}
                 EventKind::Step(step) => self.step(step, batch, encoder),
                 EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
-                EventKind::Run(_) => encoder.losses.add(Fate::Dropped, "withdrawn runs", 1),
+                EventKind::Run(_) => {}
                 EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
-                EventKind::Context(n) => self.context(&batch.contexts[*n as usize], encoder),
-                EventKind::Time(time) => self.time(time, encoder),
+                EventKind::Context(n) => self.context(&batch.contexts[*n as usize]),
+                EventKind::Time(time) => self.time(time),
                 EventKind::Mark(mark) => self.mark(mark, encoder),
                 EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], encoder),
-                EventKind::State(_) => encoder.losses.add(Fate::Dropped, "state outside instructions", 1),
-                EventKind::Foreign(_) => encoder.losses.add(Fate::Dropped, "foreign items", 1),
+                EventKind::Foreign(item) => self.foreign(item, batch),
+                EventKind::State(_) => {}
             }
         }
     }
@@ -210,22 +226,14 @@ impl BlockBuilder {
         self.flush(encoder);
         if let Some(data) = &mut self.data {
             encoder.respond(data.drain());
-            let (memory, registers) = data.emitted;
-            encoder.losses.add(Fate::Kept, "memory accesses", memory);
-            encoder.losses.add(Fate::Kept, "CSR accesses", registers);
-            encoder.losses.add(Fate::Invented, "data of accesses", data.invented);
-            encoder.losses.add(Fate::Dropped, "accesses that the instruction does not make", data.unmatched);
-            self.accesses.0 = self.accesses.0.saturating_sub(memory + data.unmatched);
-            self.accesses.1 = self.accesses.1.saturating_sub(registers);
         }
-        encoder.losses.add(Fate::Dropped, "memory accesses", self.accesses.0);
-        encoder.losses.add(Fate::Dropped, "register accesses", self.accesses.1);
         encoder.finish(self.port.cycle)?;
-        let tally = encoder.tally;
-        encoder.losses.add(Fate::Kept, "instructions", tally.found);
-        let missing = self.taken.saturating_sub(tally.found);
-        encoder.losses.add(Fate::Dropped, "instructions that no packet reports", missing);
-        encoder.losses.add(Fate::Invented, "attempted instructions", tally.attempts_invented);
+        let tally = &mut encoder.tally;
+        tally.taken[Fact::Instructions] += self.taken.0;
+        tally.taken[Fact::Encodings] += self.taken.0 - self.taken.1;
+        // Other marks than those of its own do not come back.
+        tally.taken[Fact::Marks] = tally.own_marks;
+        tally.settle(&mut encoder.account);
         Ok(())
     }
 
@@ -239,57 +247,55 @@ impl BlockBuilder {
             return false;
         }
         (pending.address, pending.length) = (pc, plain_length(step.encoding));
-        pending.count += 1;
+        pending.count.instructions += 1;
+        self.taken.0 += 1;
         if let Some(executed) = &mut self.executed {
             executed.note(pc, step.encoding, step.length);
         }
         self.open = Some(pending.end());
         self.last = Some((pc, step.encoding));
         self.after_trap = false;
-        self.accesses.0 += u64::from(step.accesses.mem_len);
-        self.accesses.1 += u64::from(step.accesses.regs_len);
         true
     }
 
     #[inline]
     fn step(&mut self, step: &Step, batch: &Batch, encoder: &mut Encoder) {
-        let Some(pc) = step.pc else {
-            encoder.losses.add(Fate::Dropped, "instructions without an address", 1);
-            self.taken -= 1;
-            return;
-        };
-        let accesses = step.accesses;
-        self.accesses.0 += u64::from(accesses.mem_len);
-        self.accesses.1 += u64::from(accesses.regs_len);
-        if batch.extra_of(step).is_some_and(|extra| extra.placeholder) {
-            encoder.losses.add(Fate::Dropped, "placeholder instructions", 1);
-            self.taken -= 1;
+        let extra = batch.extra_of(step);
+        if extra.is_some_and(|extra| extra.placeholder) {
             return;
         }
+        let attempted = step.outcome == Outcome::Attempted;
+        let has_target = extra.is_some_and(|extra| extra.target.is_some());
+        if self.data.is_none() {
+            let taken = &mut encoder.tally.taken;
+            self.taken.0 += 1;
+            self.taken.1 += u64::from(step.length == 0);
+            taken[Fact::Attempted] += u64::from(attempted);
+            taken[Fact::Outcomes] += u64::from(step.taken.is_some());
+            taken[Fact::Targets] += u64::from(has_target);
+        }
+        let Some(pc) = step.pc else { return };
         let encoding = if step.length > 0 { Some(step.encoding) } else { self.fetch(pc) };
         let Some(encoding) = encoding else {
-            encoder.losses.add(Fate::Dropped, "instructions without an encoding", 1);
-            self.taken -= 1;
             self.interrupt_flow(encoder);
             return;
         };
         if let Some(executed) = self.executed.as_mut().filter(|_| step.length > 0) {
             executed.note(pc, encoding, step.length);
         }
-        let recorded = Recorded { batch, accesses };
-        let attempted = step.outcome == Outcome::Attempted;
+        let recorded = Recorded { batch, accesses: step.accesses };
         self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
+        if has_target && let Some(pending) = &mut self.pending {
+            pending.count.targets += 1;
+        }
     }
 
     /// Takes a straight run, block by block.
     fn run(&mut self, run: &Run, batch: &Batch, encoder: &mut Encoder) {
         let mut at = run.start;
         let accesses = batch.accesses_of(run);
-        self.accesses.0 += u64::from(accesses.mem_len);
-        self.accesses.1 += u64::from(accesses.regs_len);
         while at < run.end {
             let Some(block) = self.image.as_mut().and_then(|image| image.at(at)) else {
-                encoder.losses.add(Fate::Dropped, "runs of code that is not known", 1);
                 return self.interrupt_flow(encoder);
             };
             let (mut last, mut end) = (block.last, block.end);
@@ -368,7 +374,7 @@ impl BlockBuilder {
             }
         }
         if !retires {
-            self.attempted = Some((pc, encoding));
+            self.attempted = Some((pc, encoding, attempted));
             self.last = None;
             return;
         }
@@ -387,8 +393,9 @@ impl BlockBuilder {
             self.note_data(start, pc, encoding, recorded);
         }
         let own = if start == pc { 1 } else { self.count_to(start, pc) };
-        let (first, before) = run.unwrap_or((start, 0));
-        let (start, length, target, count) = (first, flow.length, Target::new(&flow), before + own);
+        let (start, mut count) = run.unwrap_or((start, Progress::default()));
+        count.instructions += own;
+        let (length, target) = (flow.length, Target::new(&flow));
         let pending =
             Pending { start, address: pc, length, target, control, taken, sijump, notify: false, count };
         self.open = (self.joins && plain).then(|| pending.end());
@@ -451,17 +458,13 @@ impl BlockBuilder {
                 // A branch to the next instruction may be taken or not; only the recording knows.
                 (Some(taken), _) => taken,
                 (None, Some(next)) => next != pending.end(),
-                (None, None) => {
-                    encoder.losses.add(Fate::Invented, "outcome of the last branch", 1);
-                    false
-                }
+                (None, None) => false,
             };
         }
         let itype = Itype::new(control, taken, self.itype_width);
         self.join(start, address, length, itype, pending.sijump, notify, count, encoder);
         if let Some(next) = next {
             if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
-                encoder.losses.add(Fate::Kept, "breaks in the flow", 1);
                 self.interrupt_flow(encoder);
             } else if !control.is_indirect() && next != pending.end() && itype.0 == 0 {
                 self.close(encoder);
@@ -479,7 +482,7 @@ impl BlockBuilder {
         itype: Itype,
         sijump: bool,
         notify: bool,
-        count: u64,
+        count: Progress,
         encoder: &mut Encoder,
     ) {
         let halfwords = (address.wrapping_sub(start) / 2) as u32 + u32::from(length / 2);
@@ -491,7 +494,7 @@ impl BlockBuilder {
             self.block.iaddr = start;
         }
         if !self.pending_items.is_empty() {
-            let (joined, number) = (self.joined, self.instructions);
+            let (joined, number) = (self.joined, self.instructions.instructions);
             self.items.extend(self.pending_items.drain(..).map(|item| DataItem {
                 before: if start == address { joined } else { item.before },
                 number: number + item.number,
@@ -501,7 +504,8 @@ impl BlockBuilder {
         self.joined = Some(address);
         self.after_trap = false;
         self.count += 1;
-        self.instructions += count;
+        self.instructions.instructions += count.instructions;
+        self.instructions.targets += count.targets;
         self.block.iretire += halfwords;
         self.block.ilastsize = u8::from(length > 2);
         if itype.0 != 0 || notify || length > 4 {
@@ -569,18 +573,16 @@ impl BlockBuilder {
             TrapKind::Reset => return self.interrupt_flow(encoder),
         }
         let attempted = self.attempted.take();
-        let known = attempted.map(|(pc, _)| pc).or(trap.from).or(trap.return_address);
+        let known = attempted.map(|(pc, ..)| pc).or(trap.from).or(trap.return_address);
         let epc = known.or_else(|| self.pending.and_then(|pending| pending.successor(pending.taken)));
         self.settle(epc, encoder);
         self.enter_context(encoder);
         let interrupt = trap.kind == TrapKind::Interrupt;
-        let invented = attempted.map_or(0, |(_, encoding)| self.usual_cause(encoding));
-        if trap.cause.is_none() {
-            encoder.losses.add(Fate::Invented, "causes of traps", 1);
-        }
+        let invented = attempted.map_or(0, |(_, encoding, _)| self.usual_cause(encoding));
         let (cause, tval) = (trap.cause.unwrap_or(invented), trap.value.unwrap_or(0));
-        let attempted = attempted.is_some();
-        self.send_trap(PortTrap { interrupt, cause, tval, epc, attempted }, encoder);
+        let attempted = attempted.map(|(.., marked)| marked);
+        let recorded = Some(*trap);
+        self.send_trap(PortTrap { interrupt, cause, tval, epc, attempted, recorded }, encoder);
     }
 
     fn send_trap(&mut self, trap: PortTrap, encoder: &mut Encoder) {
@@ -595,12 +597,10 @@ impl BlockBuilder {
     /// Adds the trap of an attempted instruction where the recording has none.
     #[inline]
     fn invent_trap(&mut self, encoder: &mut Encoder) {
-        let Some((pc, encoding)) = self.attempted.take() else { return };
+        let Some((pc, encoding, marked)) = self.attempted.take() else { return };
         self.settle(Some(pc), encoder);
-        encoder.losses.add(Fate::Invented, "traps of attempted instructions", 1);
-        let cause = self.usual_cause(encoding);
-        let trap = PortTrap { interrupt: false, cause, tval: 0, epc: Some(pc), attempted: true };
-        self.send_trap(trap, encoder);
+        let (cause, attempted) = (self.usual_cause(encoding), Some(marked));
+        self.send_trap(PortTrap { cause, epc: Some(pc), attempted, ..PortTrap::default() }, encoder);
     }
 
     /// The cause of the exception that an instruction raises (privileged spec, table of causes).
@@ -618,49 +618,62 @@ impl BlockBuilder {
         }
     }
 
-    fn context(&mut self, context: &Context, encoder: &mut Encoder) {
+    fn context(&mut self, context: &Context) {
         let privilege = context.privilege.filter(|privilege| privilege_code(*privilege).is_some());
         let id = context.context_id.filter(|_| self.has_context);
-        if id.is_none() && context.context_id.is_some() {
-            encoder.losses.add(Fate::Dropped, "context ids", 1);
-        }
-        let others = [context.vmid, context.asid, context.pid, context.tid, context.hw_thread];
-        encoder.losses.add(Fate::Dropped, "other ids", others.iter().flatten().count() as u64);
-        let now = self.incoming.map_or((self.privilege, self.port.context), |(p, c, _)| (p, c));
-        let changes_id = id.is_some_and(|id| id != now.1);
-        if privilege.is_none_or(|privilege| privilege == now.0) && !changes_id {
+        let mut next = self.next_signals();
+        let changes_id = id.is_some_and(|id| id != next.context);
+        if privilege.is_none_or(|privilege| privilege == next.privilege) && !changes_id {
             return;
         }
-        // The pending instruction still belongs to the old context, and the next one settles it.
-        let (old, old_id, old_ctype) =
-            self.incoming.unwrap_or((self.privilege, self.port.context, self.port.ctype));
-        let ctype = if changes_id { context.change.unwrap_or(self.default_ctype).min(3) } else { old_ctype };
-        self.incoming = Some((privilege.unwrap_or(old), id.unwrap_or(old_id), ctype));
-        self.open = None;
+        if changes_id {
+            next.ctype = context.change.unwrap_or(self.default_ctype).min(3);
+        }
+        next.privilege = privilege.unwrap_or(next.privilege);
+        next.context = id.unwrap_or(next.context);
+        self.announce(next);
     }
 
     /// Enters a context that was announced.
     #[inline]
     fn enter_context(&mut self, encoder: &mut Encoder) {
-        if let Some((privilege, context, ctype)) = self.incoming.take() {
+        if let Some(Incoming { privilege, context, ctype, impdef }) = self.incoming.take() {
             self.close(encoder);
             self.flush(encoder);
             self.privilege = privilege;
             self.port.privilege = privilege_code(privilege).unwrap_or(0);
             self.port.context = context;
             self.port.ctype = ctype;
+            self.port.impdef = impdef;
         }
     }
 
-    fn time(&mut self, time: &Time, encoder: &mut Encoder) {
+    fn time(&mut self, time: &Time) {
         match (time.kind, time.value) {
-            (TimeKind::Timestamp, Some(value)) => {
-                self.port.time = value;
-                encoder.losses.add(Fate::Derived, "time stamps", 1);
-            }
+            (TimeKind::Timestamp, Some(value)) => self.port.time = value,
             (TimeKind::Cycles, Some(value)) => self.port.cycle += value,
-            _ => encoder.losses.add(Fate::Dropped, "times", 1),
+            _ => {}
         }
+    }
+
+    /// The implementation-defined signal of the port, four little-endian bytes ([`IMPDEF`](crate::IMPDEF)).
+    fn foreign(&mut self, item: &Foreign, batch: &Batch) {
+        let bytes = batch.bytes_of(item.data).try_into().map(u32::from_le_bytes);
+        if let (true, crate::IMPDEF, Ok(impdef)) = (item.format == crate::ID, item.code, bytes) {
+            self.announce(Incoming { impdef, ..self.next_signals() });
+        }
+    }
+
+    /// The signals of the next instruction.
+    fn next_signals(&self) -> Incoming {
+        let Cycle { context, ctype, impdef, .. } = self.port;
+        self.incoming.unwrap_or(Incoming { privilege: self.privilege, context, ctype, impdef })
+    }
+
+    /// The pending instruction still belongs to the old signals, and the next one settles it.
+    fn announce(&mut self, incoming: Incoming) {
+        self.incoming = Some(incoming);
+        self.open = None;
     }
 
     fn mark(&mut self, mark: &Mark, encoder: &mut Encoder) {
@@ -670,22 +683,23 @@ impl BlockBuilder {
                     pending.notify = true;
                     self.open = None;
                 }
-                None => encoder.losses.add(Fate::Dropped, "marks", 1),
+                None => return,
             },
-            MarkKind::TraceOff | MarkKind::Halt | MarkKind::Suspended => self.interrupt_flow(encoder),
+            MarkKind::TraceOff => self.interrupt_flow(encoder),
             MarkKind::TraceOn => {}
-            _ => encoder.losses.add(Fate::Dropped, "marks", 1),
+            MarkKind::Halt | MarkKind::Suspended => return self.interrupt_flow(encoder),
+            _ => return,
         }
+        encoder.tally.own_marks += 1;
     }
 
     fn gap(&mut self, gap: &Gap, encoder: &mut Encoder) {
         // After a trap the handler may be anywhere: this is not a gap.
         if self.after_trap && matches!(gap.reason, GapReason::Unexplained | GapReason::Filtered) {
-            encoder.losses.add(Fate::Dropped, "gaps after traps", 1);
             return;
         }
-        encoder.losses.add(Fate::Kept, "gaps", 1);
         self.invent_trap(encoder);
         self.interrupt_flow(encoder);
+        encoder.gap(self.port.cycle);
     }
 }

@@ -8,11 +8,10 @@
 
 use std::collections::VecDeque;
 
-use trackway_core::Fate;
-
 use super::Encoder;
 use super::data::DataEncoder;
 use super::row::RowKind;
+use super::tally::{DataFacts, Progress};
 use crate::config::Config;
 use crate::port::{Access, Block, Cycle, Dtype, Itype, Transfer, Trigger};
 use crate::wire::data::Packet;
@@ -26,12 +25,14 @@ pub(crate) struct DataItem {
     pub(crate) before: Option<u64>,
     /// Number of instructions before it in the block.
     pub(crate) number: u64,
+    /// Facts that its packet has.
+    pub(crate) facts: DataFacts,
     pub(crate) activity: Activity,
 }
 
 impl DataItem {
     pub(crate) fn new(iaddr: u64, activity: Activity) -> Self {
-        DataItem { iaddr, before: None, number: 0, activity }
+        DataItem { iaddr, before: None, number: 0, facts: DataFacts::default(), activity }
     }
 }
 
@@ -64,7 +65,7 @@ pub(super) struct DataQueue {
     /// Data trace is on.
     pub(super) on: bool,
     encoder: DataEncoder,
-    queue: VecDeque<Transfer>,
+    queue: VecDeque<(Transfer, DataFacts)>,
     /// Transfers that have entered the queue.
     pub(super) pushed: u64,
     /// Transfers that have left it.
@@ -160,9 +161,10 @@ impl Encoder {
                     trigger: Trigger { notify: true, ..Trigger::default() },
                     ..rest
                 };
-                self.tally.entered.1 = start + item.number;
+                let here = Progress { instructions: start.instructions + item.number, ..start };
+                self.tally.entered.1 = here;
                 self.block_rows(&first, cycle, &items[from..n]);
-                self.tally.entered = (start + item.number, end);
+                self.tally.entered = (here, end);
                 self.row.cut = true;
                 from = n;
                 rest = Block { iaddr: item.iaddr, iretire: rest.iretire - halves, ..rest };
@@ -176,18 +178,15 @@ impl Encoder {
 
     /// Turns accesses that filters exclude into silence.
     fn filter_items(&mut self, items: &mut [DataItem]) {
-        let mut dropped = 0;
         let mut number = 0;
         for item in items {
             if let Some(access) = access_of(&item.activity) {
                 if !self.qualifier.access(number) {
                     item.activity = Activity::Silence(access.dtype, Some(access.dsize));
-                    dropped += 1;
                 }
                 number += 1;
             }
         }
-        self.losses.add(Fate::Dropped, "data accesses that filters exclude", dropped);
     }
 
     /// Would a decoder attach this access to an older instruction? Silence is remembered for later items.
@@ -225,15 +224,15 @@ impl Encoder {
 
     fn enqueue(&mut self, item: &DataItem) {
         if let Activity::Transfer(transfer) = item.activity {
-            self.data.queue.push_back(transfer);
+            self.data.queue.push_back((transfer, item.facts));
             self.data.pushed += 1;
         }
     }
 
     /// Takes responses that belong to no block.
-    pub(crate) fn respond(&mut self, transfers: impl IntoIterator<Item = Transfer>) {
-        for transfer in transfers {
-            self.enqueue(&DataItem::new(0, Activity::Transfer(transfer)));
+    pub(crate) fn respond(&mut self, items: impl IntoIterator<Item = DataItem>) {
+        for item in items {
+            self.enqueue(&item);
         }
     }
 
@@ -247,25 +246,20 @@ impl Encoder {
 
     fn send_data_slow(&mut self, end: u64) {
         while self.data.sent < end {
-            let Some(transfer) = self.data.queue.pop_front() else { return };
+            let Some((transfer, facts)) = self.data.queue.pop_front() else { return };
             self.data.sent += 1;
             if self.lost {
                 self.data.lost = true;
-                self.losses.add(Fate::Dropped, "data accesses lost to back-pressure", 1);
                 continue;
             }
             self.enable();
-            let Some(packet) = self.data.encoder.packet(&transfer) else {
-                if !matches!(transfer, Transfer::Response { .. }) {
-                    self.losses.add(Fate::Dropped, "data accesses that no packet can hold", 1);
-                }
-                continue;
-            };
-            self.send_data_packet(&packet);
+            if let Some(packet) = self.data.encoder.packet(&transfer) {
+                self.send_data_packet(&packet, &facts);
+            }
         }
     }
 
-    fn send_data_packet(&mut self, packet: &Packet) {
+    fn send_data_packet(&mut self, packet: &Packet, facts: &DataFacts) {
         if self.error.is_err() {
             return;
         }
@@ -276,8 +270,9 @@ impl Encoder {
             return;
         }
         let time = self.config.encoder.stamps.then_some(self.row.time);
-        if let Err(error) = self.writer.write_data(&payload, time) {
-            self.error = Err(error);
+        match self.writer.write_data(&payload, time) {
+            Ok(()) => self.tally.count_data(facts),
+            Err(error) => self.error = Err(error),
         }
     }
 }

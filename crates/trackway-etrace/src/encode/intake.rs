@@ -5,6 +5,7 @@ use trackway_core::Result;
 use super::Encoder;
 use super::data_queue::{Activity, DataItem};
 use super::row::{Ahead, Changes, PortTrap, Row, RowKind};
+use super::tally::Progress;
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
@@ -34,7 +35,8 @@ impl Encoder {
         }
         if cycle.blocks.is_empty() && self.data.on {
             let split = self.config.data.split;
-            self.respond(cycle.data.iter().flat_map(|port| port.transfers(split)));
+            let transfers = cycle.data.iter().flat_map(|port| port.transfers(split));
+            self.respond(transfers.map(|transfer| DataItem::new(0, Activity::Transfer(transfer))));
         }
         self.error
     }
@@ -65,8 +67,8 @@ impl Encoder {
         if follows & is_same & (block.iretire > 0) & !block.itype.is_trap() & !is_triggered {
             self.row.join(block, cycle);
             self.row.data_end = self.data.pushed;
-            self.row.number = self.tally.entered.1;
-            self.open = if block.itype.0 == 0 { Some(self.row.end()) } else { None };
+            self.row.end = self.tally.entered.1;
+            self.open = if block.itype.0 == 0 { Some(self.row.next()) } else { None };
             return;
         }
         self.begin_row(block, cycle, qualified.notify);
@@ -138,7 +140,7 @@ impl Encoder {
                 time: cycle.time,
                 cycle: cycle.cycle,
                 data_end: split,
-                number: self.tally.entered.0 + 1,
+                end: Progress { instructions: self.tally.entered.0.instructions + 1, ..self.tally.entered.0 },
             };
             let last = block.last();
             if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
@@ -155,10 +157,10 @@ impl Encoder {
             row.halfwords = block.iretire;
             row.address = last;
             row.data_end = self.data.pushed;
-            row.number = self.tally.entered.1;
+            row.end = self.tally.entered.1;
             self.row = row;
             if self.can_join && row.is_plain() {
-                self.open = Some(row.end());
+                self.open = Some(row.next());
             }
         }
         if is_trap {
@@ -264,6 +266,7 @@ fn trap_of(block: &Block, cycle: &Cycle<'_>) -> PortTrap {
         cause: cycle.cause,
         tval: cycle.tval,
         epc: (block.iretire == 0).then_some(block.iaddr),
-        attempted: true,
+        attempted: Some(false),
+        recorded: None,
     }
 }

@@ -33,7 +33,7 @@ mod stretch;
 mod sync;
 mod tally;
 
-use trackway_core::{Losses, Result};
+use trackway_core::{Account, Result};
 
 use crate::config::{Config, ConfigError};
 use crate::mirrored::{JumpCache, Predictor, ReturnStack};
@@ -48,7 +48,7 @@ use qualify::Qualifier;
 pub(crate) use row::PortTrap;
 use row::{Previous, Row, RowKind};
 use stretch::Stretch;
-pub(crate) use tally::Tally;
+pub(crate) use tally::{Progress, Tally};
 
 /// The trace encoder.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ pub struct Encoder {
     config: Config,
     /// Writes the packets.
     pub writer: Writer,
-    /// Counts of events that packets could not express.
-    pub losses: Losses,
+    /// The account of events that packets could not express.
+    pub account: Account,
     options: Options,
     previous: Previous,
     /// The row that waits for its pass, until the next one is known.
@@ -108,8 +108,10 @@ pub struct Encoder {
     port: Option<(u32, u64)>,
     qualifier: Qualifier,
     data: DataQueue,
-    /// Instructions that have entered, and those a decoder finds.
+    /// Facts that have entered, and those a decoder finds.
     pub(crate) tally: Tally,
+    /// The context that was sent last.
+    tally_context: Option<u64>,
     error: Result<()>,
 }
 
@@ -121,7 +123,7 @@ impl Encoder {
         Ok(Encoder {
             config: config.clone(),
             writer: Writer::new(config),
-            losses: Losses::default(),
+            account: tally::account(config),
             options: config.options,
             previous: Previous::default(),
             row: Row::default(),
@@ -155,6 +157,7 @@ impl Encoder {
             qualifier: Qualifier::new(config),
             data: DataQueue::new(config),
             tally: Tally::default(),
+            tally_context: None,
             error: Ok(()),
         })
     }
@@ -216,6 +219,14 @@ impl Encoder {
         }
         let on = (ienable && !before.0) || (denable && !before.1);
         self.enabled &= !on;
+    }
+
+    /// Something is missing in the events here: the trace ends, and a support packet reports a loss.
+    pub(crate) fn gap(&mut self, cycle: u64) {
+        self.tally.wait_for_gap();
+        self.flush_rows(cycle);
+        self.enable();
+        self.send_support(true, qual_status::TRACE_LOST);
     }
 
     /// Has everything been emitted and taken?

@@ -161,6 +161,7 @@ impl Encoder {
             self.map |= u32::from(!taken) << self.branches;
         }
         self.branches += 1;
+        self.tally.branches += 1;
         self.branched = true;
         failed
     }
@@ -180,7 +181,7 @@ impl Encoder {
     fn departure(&self, next: Ahead, fresh: bool) -> Departure {
         let itype = self.row.itype;
         if itype.0 == 0 {
-            let straight = !next.is(RowKind::Retire) || next.start() == self.row.end();
+            let straight = !next.is(RowKind::Retire) || next.start() == self.row.next();
             return if straight || self.row.size == 0 { Departure::Plain } else { Departure::Inferred };
         }
         if itype.is_branch() {
@@ -249,7 +250,7 @@ impl Encoder {
         let depth = self.stack.depth();
         if self.options.implicit_return && itype.0 >= 8 {
             if itype.is_call() {
-                self.stack.push(self.row.end());
+                self.stack.push(self.row.next());
                 self.returned = false;
             } else if departure == Departure::InferredReturn {
                 self.stack.pop();
@@ -277,7 +278,7 @@ impl Encoder {
             Departure::Inferred | Departure::InferredPair | Departure::InferredReturn
                 if self.config.encoder.exact =>
             {
-                self.stretch.transfer(address, self.row.number, start);
+                self.stretch.transfer(address, self.row.end, start);
             }
             Departure::Inferred | Departure::InferredPair | Departure::InferredReturn => {}
         }

@@ -1,20 +1,23 @@
 //! Formats 0, 1 and 2: branches and addresses (8.1).
 
+use trackway_core::Fact;
+
 use super::Encoder;
 use super::row::{Departure, ReportReason};
+use super::tally::Progress;
 use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
 
 impl Encoder {
     /// Sends format 0, 1 or 2 with an address (8.1).
     pub(super) fn report(&mut self, address: u64, why: ReportReason, format_3: bool, failed: bool) {
-        self.report_to(address, self.row.number, why, format_3, failed);
+        self.report_to(address, self.row.end, why, format_3, failed);
     }
 
-    /// As [`report`](Encoder::report), for the instruction with that number.
+    /// As [`report`](Encoder::report), for the instruction at which the trace is at `end`.
     pub(super) fn report_to(
         &mut self,
         address: u64,
-        number: u64,
+        end: Progress,
         why: ReportReason,
         format_3: bool,
         failed: bool,
@@ -65,7 +68,10 @@ impl Encoder {
             None if branches == 0 => self.send_here(&Packet::Address(reported)),
             None => self.send_here(&Packet::Branches(Branches { branches, branch_map, reported })),
         }
-        self.tally.reach(number);
+        self.tally.reach(end);
+        if reported.notify && !self.lost {
+            self.tally.kept[Fact::Marks] += 1;
+        }
     }
 
     /// Format 0/1 instead, where the target is in the cache and the packet expresses the same.
@@ -132,6 +138,6 @@ impl Encoder {
         self.ambiguous = false;
         self.clear_branches();
         self.send(&packet);
-        self.tally.reach(self.row.number);
+        self.tally.reach(self.row.end);
     }
 }

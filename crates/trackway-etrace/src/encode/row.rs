@@ -1,17 +1,22 @@
 //! Rows of the pipeline: an instruction as the encoder sees it, and what it keeps of the previous one.
 
+use trackway_core::Trap;
+
+use super::tally::{Hit, Progress};
 use crate::port::{Block, Cycle, Itype};
 
 /// A trap at the port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct PortTrap {
     pub(crate) interrupt: bool,
     pub(crate) cause: u64,
     pub(crate) tval: u64,
     /// Address of the instruction that trapped, if known.
     pub(crate) epc: Option<u64>,
-    /// That instruction was attempted.
-    pub(crate) attempted: bool,
+    /// That instruction was attempted, and whether the events mark it so.
+    pub(crate) attempted: Option<bool>,
+    /// The trap in the events.
+    pub(crate) recorded: Option<Trap>,
 }
 
 /// The kind of a row.
@@ -79,8 +84,8 @@ pub(super) struct Row {
     pub(super) cycle: u64,
     /// Number of data accesses up to here, since the start.
     pub(super) data_end: u64,
-    /// Number of instructions up to here, since the start.
-    pub(super) number: u64,
+    /// Instructions up to here, since the start.
+    pub(super) end: Progress,
 }
 
 impl Row {
@@ -104,7 +109,7 @@ impl Row {
 
     /// The address after it.
     #[inline(always)]
-    pub(super) fn end(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.address.wrapping_add(u64::from(self.size))
     }
 }
@@ -180,8 +185,8 @@ pub(super) struct Previous {
     pub(super) trap_reported: bool,
     /// Another trap came directly before it.
     pub(super) trap_chained: bool,
-    /// A decoder infers where the trap hit by following the program; whether an instruction was attempted there.
-    pub(super) trap_inferred: Option<bool>,
+    /// Where a decoder sees the trap hit by following the program.
+    pub(super) hit: Option<Hit>,
     /// Privilege before the trap.
     pub(super) privilege: u32,
     /// Call depth before a mispredicted return.

@@ -1,7 +1,5 @@
 //! Sending: support and context packets, start and end of the trace, and a buffer that may be full.
 
-use trackway_core::Fate;
-
 use super::Encoder;
 use super::row::{Previous, Row};
 use super::stretch::Stretch;
@@ -54,8 +52,6 @@ impl Encoder {
         if let Some(trap) = self.previous.trap.filter(|_| !self.previous.trap_reported) {
             if self.config.dialect.has_thaddr() {
                 self.report_trap_only(trap, self.previous.privilege);
-            } else {
-                self.losses.add(Fate::Dropped, "traps at the end of tracing", 1);
             }
         }
         if self.enabled && !self.first {
@@ -77,6 +73,7 @@ impl Encoder {
         let packet =
             Support { enable, qual_status, ioptions, doptions, denable, dloss, ..Support::default() };
         self.send(&Packet::Support(packet));
+        self.count_support(enable, qual_status);
     }
 
     pub(super) fn send_context(&mut self) {
@@ -84,6 +81,10 @@ impl Encoder {
         let packet = Context { privilege, time, context };
         self.context_pending = false;
         self.send(&Packet::Context(packet));
+        if !self.lost {
+            self.count_context(privilege, context, 1, false);
+            self.count_time();
+        }
     }
 
     /// Sends a packet, or loses it if the buffer is full.
@@ -108,6 +109,9 @@ impl Encoder {
         if let Err(error) = self.writer.write(packet, time) {
             self.error = Err(error);
         }
+        if time.is_some() && self.config.framing.has_stamps() {
+            self.count_stamp();
+        }
     }
 
     /// Takes a packet of `bytes` bytes into the buffer. If it is full, the core waits or trace is lost.
@@ -116,7 +120,6 @@ impl Encoder {
         if !self.buffer.has_room(cycle, bytes) {
             if !self.config.encoder.stall {
                 self.lost = true;
-                self.losses.add(Fate::Dropped, "stretches lost to back-pressure", 1);
                 self.begin();
                 return false;
             }

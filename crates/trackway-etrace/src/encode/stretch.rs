@@ -2,6 +2,7 @@
 
 use super::Encoder;
 use super::row::{Previous, ReportReason};
+use super::tally::Progress;
 
 /// The addresses passed since the last report or branch, in exact mode.
 #[derive(Clone, Debug, Default)]
@@ -10,8 +11,8 @@ pub(super) struct Stretch {
     pub(super) runs: Vec<(u64, u64)>,
     /// Start of the current run.
     pub(super) start: u64,
-    /// The inferred transfer that led to the current run: its address, and its number.
-    pub(super) transfer: Option<(u64, u64)>,
+    /// The inferred transfer that led to the current run: its address, and the instructions up to it.
+    pub(super) transfer: Option<(u64, Progress)>,
 }
 
 impl Stretch {
@@ -23,13 +24,13 @@ impl Stretch {
         self.start = start;
     }
 
-    /// An inferred transfer, instruction `number`, leads from `address` to `start`.
+    /// An inferred transfer leads from `address`, where the trace is at `end`, to `start`.
     #[inline]
-    pub(super) fn transfer(&mut self, address: u64, number: u64, start: u64) {
+    pub(super) fn transfer(&mut self, address: u64, end: Progress, start: u64) {
         if self.start <= address {
             self.runs.push((self.start, address));
         }
-        self.transfer = Some((address, number));
+        self.transfer = Some((address, end));
         self.start = start;
     }
 
@@ -48,12 +49,12 @@ impl Encoder {
     /// Nothing has been sent since that transfer.
     pub(super) fn avoid_overlap(&mut self, from: u64, to: u64) {
         let stretch = &self.stretch;
-        let Some((transfer, number)) = stretch.transfer else { return };
+        let Some((transfer, end)) = stretch.transfer else { return };
         let full = stretch.runs.len() > MAX_RUNS;
         if full || stretch.runs.iter().any(|&(first, last)| from <= last && first <= to) {
             let previous = self.previous;
             self.previous = Previous::default();
-            self.report_to(transfer, number, ReportReason::Notify, false, false);
+            self.report_to(transfer, end, ReportReason::Notify, false, false);
             self.previous = previous;
             self.stretch.runs.clear();
         }

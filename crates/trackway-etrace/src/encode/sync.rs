@@ -1,7 +1,5 @@
 //! Formats 3/0 and 3/1: starts, synchronisations and traps.
 
-use trackway_core::Fate;
-
 use super::Encoder;
 use super::row::{Changes, Departure, PortTrap, Previous, Row};
 use crate::port::{Itype, privilege_of};
@@ -44,9 +42,7 @@ impl Encoder {
     /// Sends a synchronisation packet and resets all state that refers to earlier packets.
     pub(super) fn synchronise(&mut self, packet: &Packet) {
         self.send(packet);
-        if !self.lost {
-            self.tally.synchronise(self.row.number);
-        }
+        self.count_sync();
         self.first = false;
         self.sync_next = false;
         self.restart = false;
@@ -83,7 +79,6 @@ impl Encoder {
                 == Some(cur.address);
         if self.first && !implied {
             // Tracing begins with the handler: there is no trace to end before it.
-            self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
             return self.report_start();
         }
         if v2 && (!implied || (previous.trap_chained && self.config.encoder.exact)) {
@@ -96,14 +91,15 @@ impl Encoder {
         }
         if !implied {
             // The draft has no packet for it; only the handler's address is reported.
-            self.losses.add(Fate::Dropped, "traps whose handler cannot be inferred", 1);
             self.send_end(true);
             return self.report_start();
         }
         let packet = self.trap_packet(&cur, trap, true, cur.address);
+        self.tally.held = None;
         self.synchronise(&packet);
         let is_told = !v2 && trap.cause == 2 && !trap.interrupt && trap.epc.is_some();
-        self.count_trap(&trap, if is_told { Some(trap.attempted) } else { previous.trap_inferred });
+        let hit = if is_told { Some((trap.epc, trap.attempted)) } else { previous.hit };
+        self.count_trap(&trap, hit, Some(cur.address));
     }
 
     pub(super) fn trap_packet(&self, at: &Row, trap: PortTrap, thaddr: bool, address: u64) -> Packet {
@@ -131,7 +127,10 @@ impl Encoder {
         let at = Row { privilege, ..self.row };
         let packet = self.trap_packet(&at, trap, false, trap.epc.unwrap_or(0));
         self.send(&packet);
-        self.count_trap(&trap, Some(trap.attempted));
+        self.count_trap(&trap, Some((trap.epc, trap.attempted)), None);
+        if !self.lost {
+            self.count_context(privilege, at.context, 2, true);
+        }
         self.data.clear_history();
         self.predictor.reset();
         self.cache.reset();
@@ -157,18 +156,15 @@ impl Encoder {
         let previous = self.previous;
         let mut now = Previous {
             trap: Some(self.trap),
-            trap_inferred: self.infers_trap(&previous),
+            hit: self.inferred_hit(&previous),
             privilege: self.row.privilege,
             ..Previous::default()
         };
         if let Some(before) = previous.trap {
             now.trap_chained = true;
-            if !previous.trap_reported {
-                if v2 {
-                    self.report_trap_only(before, previous.privilege);
-                } else {
-                    self.losses.add(Fate::Dropped, "traps followed by another at once", 1);
-                }
+            // The draft has no packet for it.
+            if !previous.trap_reported && v2 {
+                self.report_trap_only(before, previous.privilege);
             }
         } else if v2 && (self.first || previous.updiscon()) && self.trap.epc.is_some() {
             self.report_trap_only(self.trap, self.row.privilege);

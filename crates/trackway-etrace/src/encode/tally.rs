@@ -1,76 +1,318 @@
-//! Counts of what a decoder of the packets will find, kept where packets are sent.
+//! Counts of what a decoder of the packets finds, kept where packets are sent.
+
+use trackway_core::{Account, Counts, Fact, Fate, Trap};
 
 use super::Encoder;
 use super::row::{Departure, PortTrap, Previous};
+use crate::config::Config;
+use crate::modes::Mode;
+use crate::wire::instruction::qual_status;
 
-/// Instructions that have entered, and those a decoder finds.
-#[derive(Clone, Copy, Debug, Default)]
+/// Facts that are in the packets.
+const KEPT: &[Fact] = &[
+    Fact::Instructions,
+    Fact::Attempted,
+    Fact::Outcomes,
+    Fact::Traps,
+    Fact::TrapCauses,
+    Fact::TrapValues,
+    Fact::TrapPlaces,
+    Fact::TrapHandlers,
+    Fact::ReturnAddresses,
+    Fact::Gaps,
+];
+
+/// Facts that follow from the packets and the program.
+const DERIVED: &[Fact] = &[Fact::Encodings, Fact::Targets, Fact::TrapReturns, Fact::SystemCalls];
+
+/// Facts that data packets have.
+const DATA: &[Fact] = &[Fact::MemoryAccesses, Fact::MemoryData, Fact::StoredData];
+
+/// Facts that a data packet has: kept and made up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DataFacts {
+    pub(crate) kept: [u8; DATA_FACTS.len()],
+    pub(crate) invented: [u8; DATA_FACTS.len()],
+}
+
+/// The facts of [`DataFacts`], in order.
+const DATA_FACTS: [Fact; 6] = [
+    Fact::MemoryAccesses,
+    Fact::MemoryData,
+    Fact::StoredData,
+    Fact::AtomicOperations,
+    Fact::RegisterReads,
+    Fact::RegisterWrites,
+];
+
+impl DataFacts {
+    /// A packet has this fact; `recorded` says whether the events have it too.
+    pub(crate) fn add(&mut self, fact: Fact, recorded: bool) {
+        if let Some(n) = DATA_FACTS.iter().position(|of| *of == fact) {
+            if recorded { self.kept[n] += 1 } else { self.invented[n] += 1 }
+        }
+    }
+
+    /// Those of a request, and those of its response.
+    pub(crate) fn split(self) -> (Self, Self) {
+        let (mut request, mut response) = (self, DataFacts::default());
+        for n in [1, 2] {
+            response.kept[n] = std::mem::take(&mut request.kept[n]);
+            response.invented[n] = std::mem::take(&mut request.invented[n]);
+        }
+        (request, response)
+    }
+}
+
+/// Where a decoder sees a trap hit, if it does: the address, where it is known here, and the instruction attempted
+/// there, with whether it is marked as attempted in the events.
+pub(super) type Hit = (Option<u64>, Option<bool>);
+
+/// Instructions, branches and jumps with a recorded target, up to a place in the trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) instructions: u64,
+    pub(crate) targets: u64,
+}
+
+/// Facts that came in, and those a decoder finds.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
-    /// Instructions before the current block, and with it.
-    pub(super) entered: (u64, u64),
-    /// The decoder follows execution; it has reached the instruction with this number.
+    /// What has entered before the current block, and with it.
+    pub(super) entered: (Progress, Progress),
+    /// Branches that had their pass.
+    pub(super) branches: u64,
+    /// The decoder follows execution, and has reached this place.
     following: bool,
-    reached: u64,
-    /// Instructions that it finds.
-    pub(crate) found: u64,
-    /// Attempted instructions that it finds although none was recorded.
-    pub(crate) attempts_invented: u64,
-    /// Traps that it finds.
-    pub(crate) traps: u64,
+    reached: Progress,
+    reached_branches: u64,
+    /// A trap was sent without its handler; the handler in the events.
+    pub(super) held: Option<Option<u64>>,
+    /// The decoder has been told that tracing is off.
+    off: bool,
+    /// Gaps in the events that no packet has reported yet.
+    waiting_gaps: u64,
+    /// The last time that was sent.
+    time: Option<u64>,
+    /// Marks for start and end of tracing, and reports that were asked for.
+    pub(crate) own_marks: u64,
+    /// Facts in the events, as far as they can be found.
+    pub(crate) taken: Counts,
+    /// Facts that a decoder finds.
+    pub(crate) kept: Counts,
+    /// Facts that a decoder finds and nobody handed in.
+    pub(crate) invented: Counts,
 }
 
 impl Tally {
-    /// The next block has `instructions` instructions.
+    /// The next block has these instructions.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, instructions: u64) {
-        self.entered = (self.entered.1, self.entered.1 + instructions);
+    pub(crate) fn enter(&mut self, block: Progress) {
+        let Progress { instructions, targets } = self.entered.1;
+        self.entered.0 = self.entered.1;
+        self.entered.1 =
+            Progress { instructions: instructions + block.instructions, targets: targets + block.targets };
     }
 
-    /// A packet was sent that reports everything up to instruction `to`.
+    /// A packet was sent that reports everything up to `to`.
     #[inline]
-    pub(super) fn reach(&mut self, to: u64) {
+    pub(super) fn reach(&mut self, to: Progress) {
         if self.following {
-            self.found += to.saturating_sub(self.reached);
-            self.reached = self.reached.max(to);
+            self.kept[Fact::Instructions] += to.instructions.saturating_sub(self.reached.instructions);
+            self.kept[Fact::Targets] += to.targets.saturating_sub(self.reached.targets);
+            self.kept[Fact::Outcomes] += self.branches - self.reached_branches;
+            (self.reached, self.reached_branches) = (to, self.branches);
         }
-    }
-
-    /// A synchronisation at instruction `to` was sent.
-    pub(super) fn synchronise(&mut self, to: u64) {
-        if !self.following {
-            self.following = true;
-            self.reached = to.saturating_sub(1);
-        }
-        self.reach(to);
     }
 
     /// The trace ends or is lost here.
     pub(super) fn stop(&mut self) {
         self.following = false;
     }
-}
 
-impl Encoder {
-    /// A trap packet was sent; `attempted` says whether an instruction was attempted where a decoder sees the trap
-    /// hit, if it sees that.
-    pub(super) fn count_trap(&mut self, trap: &PortTrap, attempted: Option<bool>) {
-        if self.lost {
-            return;
-        }
-        self.tally.traps += 1;
-        // An instruction that could not be fetched was not attempted.
-        let is_attempt = !trap.interrupt && !matches!(trap.cause, 1 | 12 | 20);
-        if let Some(attempted) = attempted.filter(|_| is_attempt) {
-            self.tally.found += u64::from(attempted);
-            self.tally.attempts_invented += u64::from(!attempted);
+    /// Counts a fact that a decoder finds: kept if the events have the same.
+    fn find<T: PartialEq>(&mut self, fact: Fact, found: Option<T>, recorded: Option<T>) {
+        if found.is_some() {
+            let counts = if found == recorded { &mut self.kept } else { &mut self.invented };
+            counts[fact] += 1;
         }
     }
 
-    /// Does a decoder that follows execution find the place of a trap after `previous` without an address?
-    pub(super) fn infers_trap(&self, previous: &Previous) -> Option<bool> {
+    /// A data packet was sent.
+    pub(super) fn count_data(&mut self, facts: &DataFacts) {
+        for (n, &fact) in DATA_FACTS.iter().enumerate() {
+            self.kept[fact] += u64::from(facts.kept[n]);
+            self.invented[fact] += u64::from(facts.invented[n]);
+        }
+    }
+
+    /// A gap in the events.
+    pub(super) fn wait_for_gap(&mut self) {
+        self.waiting_gaps += 1;
+    }
+
+    /// The ledger's account: what is missing of the facts that came in, and what was made up.
+    pub(crate) fn settle(&self, account: &mut Account) {
+        let missing = |fact| self.taken[fact].saturating_sub(self.kept[fact]);
+        for &fact in Fact::ALL {
+            let missing = match fact {
+                // They follow from the instructions.
+                Fact::Encodings => missing(Fact::Instructions).min(self.taken[fact]),
+                Fact::TrapReturns => 0,
+                _ => missing(fact),
+            };
+            match account.fate(fact) {
+                Fate::Dropped => account.keep(fact, self.kept[fact].min(self.taken[fact])),
+                _ => account.lose(fact, missing),
+            }
+            let surplus = self.kept[fact].saturating_sub(self.taken[fact]);
+            account.invent(fact, self.invented[fact] + surplus);
+        }
+        let unencoded = self.taken[Fact::Instructions].saturating_sub(self.taken[Fact::Encodings]);
+        account.invent(Fact::Encodings, unencoded.min(self.kept[Fact::Instructions]));
+    }
+}
+
+/// What becomes of facts by these settings.
+pub(super) fn account(config: &Config) -> Account {
+    let mut account = Account::new(KEPT, DERIVED);
+    if config.data.enable {
+        DATA.iter().for_each(|&fact| account.set(fact, Fate::Kept));
+    }
+    if config.has_time() {
+        account.set(Fact::Timestamps, Fate::Kept);
+    }
+    let modes = Mode::ALL.into_iter().filter(|mode| config.options.get(*mode)).count();
+    account.invent(Fact::Features, modes as u64 + u64::from(config.data.enable));
+    account
+}
+
+impl Encoder {
+    /// A synchronisation at the current row was sent.
+    pub(super) fn count_sync(&mut self) {
+        if self.lost {
+            return;
+        }
+        let row = self.row;
+        let tally = &mut self.tally;
+        if !tally.following {
+            let Progress { instructions, targets } = row.end;
+            tally.following = true;
+            // The row's last instruction alone.
+            tally.reached = Progress { instructions: instructions.saturating_sub(1), targets };
+            tally.reached_branches = tally.branches - u64::from(row.itype.is_branch());
+        }
+        tally.reach(row.end);
+        if let Some(to) = tally.held.take() {
+            tally.find(Fact::TrapHandlers, Some(row.address), to);
+        }
+        self.count_resumption();
+        self.count_context(row.privilege, row.context, 2, true);
+        self.count_time();
+    }
+
+    fn count_resumption(&mut self) {
+        if std::mem::take(&mut self.tally.off) {
+            self.tally.kept[Fact::Marks] += 1;
+        }
+    }
+
+    /// A packet with privilege and context was sent.
+    pub(super) fn count_context(&mut self, privilege: u32, context: u64, change: u8, has_context: bool) {
+        let has_context = self.config.params.nocontext == 0
+            || (!has_context && !self.config.dialect.nocontext_everywhere());
+        let context_id = has_context.then_some(context);
+        let is_new = context_id.is_some() && context_id != self.tally_context;
+        self.tally_context = context_id.or(self.tally_context);
+        self.account.keep_context(&trackway_core::Context {
+            privilege: crate::port::privilege_of(privilege),
+            context_id,
+            change: is_new.then_some(change),
+            ..trackway_core::Context::default()
+        });
+    }
+
+    /// A packet with the time of the current row was sent.
+    pub(super) fn count_time(&mut self) {
+        if self.config.has_time() {
+            self.count_stamp();
+        }
+    }
+
+    /// The time of the current row was sent.
+    pub(super) fn count_stamp(&mut self) {
+        let time = Some(self.row.time).filter(|time| *time != 0);
+        let is_new = time.is_some() && time != self.tally.time;
+        self.tally.time = time;
+        let counts = if is_new { &mut self.tally.kept } else { &mut self.tally.invented };
+        counts[Fact::Timestamps] += 1;
+    }
+
+    /// A support packet was sent.
+    pub(super) fn count_support(&mut self, enable: bool, status: u32) {
+        if self.lost || status == qual_status::NO_CHANGE {
+            return;
+        }
+        if !enable {
+            self.tally.held = None;
+        }
+        if status == qual_status::TRACE_LOST {
+            self.tally.off = false;
+            let waited = self.tally.waiting_gaps > 0;
+            self.tally.waiting_gaps = 0;
+            let counts = if waited { &mut self.tally.kept } else { &mut self.tally.invented };
+            counts[Fact::Gaps] += 1;
+        } else {
+            self.tally.off = true;
+            self.tally.kept[Fact::Marks] += 1;
+        }
+    }
+
+    /// A trap packet was sent; `hit` is where a decoder sees it hit. Without a handler in the packet, the next
+    /// synchronisation has it.
+    pub(super) fn count_trap(&mut self, trap: &PortTrap, hit: Option<Hit>, handler: Option<u64>) {
+        if self.lost {
+            return;
+        }
+        if handler.is_none() {
+            self.count_resumption();
+        }
+        let params = &self.config.params;
+        let cause = trackway_core::mask(trap.cause, params.ecause_width);
+        let is_illegal = trap.cause == 2 && !trap.interrupt;
+        let has_value = if self.config.dialect.has_tvalepc() { !is_illegal } else { !trap.interrupt };
+        let value = has_value.then_some(trackway_core::mask(trap.tval, params.iaddress_width));
+        let tally = &mut self.tally;
+        if let (Some(to), Some((Some(place), _))) = (tally.held.take(), hit) {
+            // The trap before led to where this one hit.
+            tally.find(Fact::TrapHandlers, Some(place), to);
+        }
+        let recorded = trap.recorded.unwrap_or(Trap::new(trackway_core::TrapKind::Exception));
+        tally.find(Fact::Traps, Some(true), Some(trap.recorded.is_some()));
+        tally.find(Fact::TrapCauses, Some(cause), recorded.cause);
+        tally.find(Fact::TrapValues, value, recorded.value);
+        match handler {
+            Some(handler) => tally.find(Fact::TrapHandlers, Some(handler), recorded.to),
+            None => tally.held = Some(recorded.to),
+        }
+        let Some((place, attempted)) = hit else { return };
+        tally.find(Fact::TrapPlaces, Some(place), recorded.from.map(Some));
+        tally.find(Fact::ReturnAddresses, Some(place), recorded.return_address.map(Some));
+        // An instruction that could not be fetched was not attempted.
+        if trap.interrupt || matches!(trap.cause, 1 | 12 | 20) {
+            return;
+        }
+        tally.find(Fact::Instructions, Some(true), Some(attempted.is_some()));
+        tally.find(Fact::Attempted, Some(true), Some(attempted == Some(true)));
+        tally.invented[Fact::Encodings] += u64::from(attempted.is_none());
+        tally.kept[Fact::SystemCalls] += u64::from(recorded.syscall.is_some());
+    }
+
+    /// Where a decoder that follows execution sees the current trap hit without an address in a packet.
+    pub(super) fn inferred_hit(&self, previous: &Previous) -> Option<Hit> {
         if previous.trap.is_some() && !self.config.dialect.has_thaddr() {
             // The trap before is not in the trace: this one seems to hit at its place.
-            return previous.trap_inferred;
+            return previous.hit;
         }
         let known = self.tally.following
             && previous.trap.is_none()
@@ -80,6 +322,6 @@ impl Encoder {
                 Departure::InferredPair | Departure::InferredReturn => self.config.dialect.has_thaddr(),
                 Departure::Updiscon | Departure::Mispredicted => false,
             };
-        known.then_some(self.trap.attempted)
+        known.then_some((self.trap.epc, self.trap.attempted))
     }
 }

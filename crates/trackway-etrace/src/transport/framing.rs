@@ -111,6 +111,15 @@ impl Framing {
         }
     }
 
+    /// Can a frame have a time stamp?
+    pub(crate) const fn has_stamps(&self) -> bool {
+        match self {
+            Framing::Encap { timestamp_bytes, .. } => *timestamp_bytes > 0,
+            Framing::Ultrasoc { .. } | Framing::Atb { .. } => true,
+            Framing::Smi | Framing::Bare { .. } => false,
+        }
+    }
+
     /// Does a frame say whether it holds instruction or data trace?
     pub const fn marks_data(&self) -> bool {
         match self {

@@ -17,11 +17,44 @@ pub fn image_of(program: &Program) -> Arc<Image> {
 }
 
 /// Encodes a batch; returns the bytes and the ledger.
-pub fn encode(batch: &Batch, config: &Config) -> (Vec<u8>, Losses) {
+pub fn encode(batch: &Batch, config: &Config) -> (Vec<u8>, Ledger) {
     let mut lower = Lower::new(Vec::new(), config, Isa::Rv64, None).unwrap();
     lower.put(batch).unwrap();
-    let losses = lower.finish().unwrap();
-    (lower.into_inner(), losses)
+    let account = lower.finish().unwrap();
+    (lower.into_inner(), Ledger::new(&facts_of(batch), &account))
+}
+
+/// The facts of a batch.
+pub fn facts_of(batch: &Batch) -> Counts {
+    let mut facts = Counts::default();
+    facts.add_batch(batch, &mut Contexts::default());
+    facts
+}
+
+/// The facts that a decoder finds, with its runs as single instructions.
+pub fn facts_in(bytes: &[u8], config: &Config, image: &Arc<Image>) -> Counts {
+    let input = Input::from_vec(bytes.to_vec());
+    let mut lift = lift_by(input, config, Arc::clone(image), &Plan::new(1)).unwrap();
+    let (mut facts, mut contexts, mut batch) = (Counts::default(), Contexts::default(), Batch::default());
+    let mut seen_by = Context::default();
+    let mut memory = image.memory(&seen_by);
+    while lift.fill(&mut batch).unwrap() {
+        for event in &batch.events {
+            if let EventKind::Context(n) = event.kind {
+                seen_by.update(&batch.contexts[n as usize]);
+                memory = image.memory(&seen_by);
+            }
+            match &event.kind {
+                EventKind::Run(run) => {
+                    let accesses = batch.accesses_of(run);
+                    let put = |step: EventKind| facts.add_event(&batch, &step, &mut contexts);
+                    trackway_image::expand(&memory, run, accesses, put);
+                }
+                other => facts.add_event(&batch, other, &mut contexts),
+            }
+        }
+    }
+    facts
 }
 
 /// The results of a decoder.
