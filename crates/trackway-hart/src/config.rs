@@ -71,6 +71,31 @@ impl Extensions {
         Some((isa, set))
     }
 
+    /// The ISA string of a core with these extensions, in the order of the unprivileged specification.
+    ///
+    /// ```
+    /// use trackway_core::Isa;
+    /// use trackway_hart::Extensions;
+    /// let (isa, set) = Extensions::read("rv64gc_zba_zfh").unwrap();
+    /// assert_eq!(set.isa_string(isa), "rv64imafdc_zicsr_zifencei_zfh_zfhmin_zba");
+    /// assert_eq!(Extensions::read(&set.isa_string(isa)), Some((isa, set)));
+    /// ```
+    pub fn isa_string(self, isa: Isa) -> String {
+        const NAMES: [&str; 16] = [
+            "i", "m", "a", "f", "d", "c", "zicond", "zicsr", "zifencei", "zawrs", "zfh", "zfhmin", "zba", "zbb",
+            "zbc", "zbs",
+        ];
+        let mut text = String::from(if isa == Isa::Rv32 { "rv32" } else { "rv64" });
+        for name in NAMES {
+            // All that the name implies.
+            if self.0 | Self(0).and(name).0 == self.0 {
+                text += if name.len() > 1 { "_" } else { "" };
+                text += name;
+            }
+        }
+        text
+    }
+
     /// The set with the extension of this name, and with those that it implies.
     fn and(self, name: &str) -> Self {
         let add = |list: &[Extension]| list.iter().fold(self, |set, e| set.with(*e, true));

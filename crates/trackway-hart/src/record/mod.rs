@@ -86,6 +86,7 @@ impl Recorder {
                 Target::Machine(_) => "golden model, bare metal".to_string(),
             },
         });
+        meta.isa_string = Some(config.extensions.isa_string(meta.isa));
         let mut recorder = Self {
             target,
             options,
