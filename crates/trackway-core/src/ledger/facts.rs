@@ -401,7 +401,8 @@ fn each_of_trap(batch: &Batch, trap: &Trap, each: &mut impl FnMut(Fact, u64)) {
     let fact = if kind == TrapKind::Return { Fact::TrapReturns } else { Fact::Traps };
     each(fact, kind as u64);
     for (fact, value) in [
-        (Fact::TrapCauses, cause),
+        // The same number is another cause for an interrupt.
+        (Fact::TrapCauses, cause.map(|cause| digest([kind as u64, cause]))),
         (Fact::TrapClasses, class.map(u64::from)),
         (Fact::TrapValues, value),
         (Fact::TrapPlaces, from),
