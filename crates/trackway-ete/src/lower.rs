@@ -128,7 +128,7 @@ impl<D: UnitSink> Sink for Lower<D> {
             let stuck = ErrorKind::Impossible { found: n as u64 };
             lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
             self.out.write(n, &lane.unit.take())?;
-            lane.unit.end_account();
+            lane.unit.end_account(lane.attempts);
             account.merge(lane.unit.account());
             written.push(lane.written()?);
         }

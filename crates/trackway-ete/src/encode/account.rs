@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use trackway_core::{Account as Facts, Context, Fact, Isa};
 
+use super::unit::Instruction;
 use crate::wire::context::ContextState;
 
 /// The properties of an instruction that its source had; others are found all the same, and count as made up.
@@ -18,6 +19,8 @@ pub struct Known {
     pub outcome: bool,
     /// That it was only attempted.
     pub attempted: bool,
+    /// Where it went, if it is a branch that was taken.
+    pub target: Option<u64>,
     /// The trap that returns by it.
     pub trap: Option<KnownTrap>,
 }
@@ -25,6 +28,8 @@ pub struct Known {
 /// The properties of a trap that its source had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownTrap {
+    /// The kind is that of the exception type.
+    pub kind: bool,
     /// The cause is an exception type.
     pub cause: bool,
     /// The instruction that trapped.
@@ -51,18 +56,51 @@ pub(crate) struct Shown {
     calls: u32,
     attempted: u32,
     isa: Option<Isa>,
+    /// Targets of branches that the next instruction shows: of all instructions, and of those that retire.
+    targets: [Targets; 2],
+}
+
+/// Branch targets, as the address of the next instruction shows them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Targets {
+    /// The first instruction.
+    first: Option<u64>,
+    shown: u32,
+    /// The target of the last instruction.
+    open: Option<u64>,
+}
+
+impl Targets {
+    fn add(&mut self, address: u64, target: Option<u64>) {
+        self.first.get_or_insert(address);
+        self.shown += u32::from(self.open == Some(address));
+        self.open = target;
+    }
+
+    /// Continues with `later`.
+    fn join(&mut self, later: &Targets) {
+        let Some(first) = later.first else { return };
+        self.first.get_or_insert(first);
+        self.shown += later.shown + u32::from(self.open == Some(first));
+        self.open = later.open;
+    }
 }
 
 impl Shown {
     /// Adds an instruction: whether its outcome is shown, and whether it is a system call.
-    pub(crate) fn add(&mut self, known: &Known, isa: Isa, branch: bool, call: bool) {
-        self.isa = Some(isa);
+    pub(crate) fn add(&mut self, instruction: &Instruction, branch: bool, call: bool) {
+        let known = &instruction.known;
+        self.isa = Some(instruction.isa);
         self.instructions += 1;
         self.encodings += u32::from(known.encoding);
         self.branches += u32::from(branch);
         self.outcomes += u32::from(branch && known.outcome);
         self.calls += u32::from(call);
         self.attempted += u32::from(call && known.attempted);
+        self.targets[0].add(instruction.address, known.target);
+        if !call {
+            self.targets[1].add(instruction.address, known.target);
+        }
     }
 
     /// The outcome of the last instruction is shown after all.
@@ -71,14 +109,18 @@ impl Shown {
         self.outcomes += u32::from(known);
     }
 
-    pub(crate) fn merge(&mut self, other: &Shown) {
-        self.instructions += other.instructions;
-        self.encodings += other.encodings;
-        self.branches += other.branches;
-        self.outcomes += other.outcomes;
-        self.calls += other.calls;
-        self.attempted += other.attempted;
-        self.isa = self.isa.or(other.isa);
+    /// Continues with `later`.
+    pub(crate) fn join(&mut self, later: &Shown) {
+        self.instructions += later.instructions;
+        self.encodings += later.encodings;
+        self.branches += later.branches;
+        self.outcomes += later.outcomes;
+        self.calls += later.calls;
+        self.attempted += later.attempted;
+        self.isa = later.isa.or(self.isa);
+        for (targets, later) in self.targets.iter_mut().zip(&later.targets) {
+            targets.join(later);
+        }
     }
 }
 
@@ -98,8 +140,10 @@ pub(crate) enum What {
     },
     Target(u64),
     Context(ContextState),
+    /// `gap`: the source has a gap here.
     TraceOn {
         own: bool,
+        gap: bool,
     },
     Time {
         fact: Fact,
@@ -142,7 +186,10 @@ pub(crate) enum Step {
     Emit(Element),
     Commit(u64),
     Cancel(u64),
-    Discard,
+    /// The source has a gap here.
+    Discard {
+        gap: bool,
+    },
 }
 
 /// Elements that were accepted and are not resolved, and the facts of those that are.
@@ -156,11 +203,17 @@ pub(crate) struct Account {
     begun: bool,
     /// Code was followed since the last gap: the next Trace On is a gap.
     followed: bool,
+    /// A gap was found since the last instruction that none of the source's is matched with.
+    shows_gap: bool,
     halted: bool,
     /// The instruction set reported.
     isa: Option<Isa>,
+    /// Branch targets so far: of all instructions, and of those that retire.
+    targets: [Targets; 2],
     /// A trap that waits for its target: the one known, and the one found.
     trap: Option<(Option<u64>, Option<u64>)>,
+    /// Number of attempted instructions found.
+    pub(crate) attempted: u64,
     pub(crate) facts: Facts,
 }
 
@@ -172,9 +225,13 @@ impl Default for Account {
             transaction: None,
             begun: false,
             followed: false,
+            shows_gap: false,
             halted: false,
-            isa: None,
+            // A reader assumes it.
+            isa: Some(Isa::A64),
+            targets: Default::default(),
             trap: None,
+            attempted: 0,
             facts: Facts::new(&[], &[]),
         }
     }
@@ -202,19 +259,20 @@ impl Account {
             }
             Step::Commit(count) => self.commit(count),
             Step::Cancel(count) => self.cancel(count),
-            Step::Discard => {
+            Step::Discard { gap } => {
                 self.cancel(self.depth);
                 if std::mem::take(&mut self.begun) || self.transaction.is_some() {
                     self.pass(&What::TransactionFailure { own: true }.into());
                 }
                 self.settle_trap();
                 self.gap();
+                self.keep_gap(gap);
             }
         }
     }
 
     /// Nothing follows: what is unresolved is not found.
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn end(&mut self, loses_attempted: bool) {
         let open = self.transaction.take().is_some_and(|elements| !elements.is_empty());
         if self.depth > 0 || open {
             self.gap();
@@ -222,6 +280,9 @@ impl Account {
         self.queue.clear();
         self.depth = 0;
         self.settle_trap();
+        // Where some attempted instructions are not found, a reader compares those that retire.
+        let shown = self.targets[usize::from(loses_attempted)].shown;
+        self.facts.keep(Fact::Targets, shown.into());
     }
 
     fn commit(&mut self, mut count: u64) {
@@ -290,9 +351,22 @@ impl Account {
         }
     }
 
+    /// A gap is found.
     fn gap(&mut self) {
-        self.followed = false;
-        self.facts.keep(Fact::Gaps, 1);
+        (self.followed, self.shows_gap) = (false, true);
+        self.leave_targets();
+    }
+
+    /// The source has a gap here, which one that is found shows.
+    fn keep_gap(&mut self, given: bool) {
+        if given && std::mem::take(&mut self.shows_gap) {
+            self.facts.keep(Fact::Gaps, 1);
+        }
+    }
+
+    /// The next instruction does not show where the last branch went.
+    fn leave_targets(&mut self) {
+        self.targets.iter_mut().for_each(|targets| targets.open = None);
     }
 
     /// The target of the last trap is final.
@@ -304,16 +378,18 @@ impl Account {
 
     /// A decoder reaches the element.
     fn find(&mut self, element: &Element) {
-        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa } = element.shown;
+        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa, targets } =
+            element.shown;
         if element.p0 {
             self.settle_trap();
         }
         if instructions > 0 {
-            self.followed = true;
-            if isa != self.isa {
-                self.isa = isa;
-                self.facts.keep_context(&Context { isa, ..Context::default() });
+            (self.followed, self.shows_gap) = (true, false);
+            self.change_isa(isa);
+            for (targets, later) in self.targets.iter_mut().zip(&targets) {
+                targets.join(later);
             }
+            self.attempted += u64::from(attempted);
             self.facts.keep(Fact::Instructions, instructions);
             for (fact, found, known) in [
                 (Fact::Encodings, instructions, encodings),
@@ -327,7 +403,7 @@ impl Account {
         match element.what {
             What::Atom => {}
             What::Exception(return_address, call, known) => {
-                self.count(Fact::Traps, false);
+                self.count(Fact::Traps, !known.kind);
                 self.count(Fact::TrapCauses, !known.cause);
                 if let Some(address) = return_address {
                     let place = call.unwrap_or(address);
@@ -360,15 +436,17 @@ impl Account {
             What::Context(context) => {
                 let known = self.isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);
                 let mut event = context.to_event();
-                event.isa = known.or(event.isa);
-                self.isa = event.isa;
+                self.change_isa(known.or(event.isa));
+                event.isa = None;
                 self.facts.keep_context(&event);
             }
-            What::TraceOn { own } => {
+            What::TraceOn { own, gap } => {
                 self.settle_trap();
                 if self.followed {
                     self.gap();
                 }
+                self.leave_targets();
+                self.keep_gap(gap);
                 self.count(Fact::Marks, own);
             }
             What::Time { fact, offset, own } => {
@@ -379,6 +457,13 @@ impl Account {
             }
             What::Mark { own } | What::TransactionFailure { own } => self.count(Fact::Marks, own),
             What::TransactionStart | What::TransactionCommit => self.count(Fact::Marks, false),
+        }
+    }
+
+    fn change_isa(&mut self, isa: Option<Isa>) {
+        if isa.is_some() && isa != self.isa {
+            self.isa = isa;
+            self.facts.keep_context(&Context { isa, ..Context::default() });
         }
     }
 
@@ -419,7 +504,7 @@ mod tests {
         assert_eq!(found(&account), (1, 1));
         (0..20).for_each(|_| account.accept(p0(1), 9));
         assert_eq!(found(&account), (12, 1), "the depth commits");
-        account.accept(Step::Discard, 9);
+        account.accept(Step::Discard { gap: false }, 9);
         assert_eq!(found(&account), (12, 1));
     }
 

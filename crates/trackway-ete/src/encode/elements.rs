@@ -61,7 +61,7 @@ impl Unit {
             return false;
         }
         self.lost = false;
-        self.packer.discard(true);
+        self.packer.discard(true, std::mem::take(&mut self.gap_noted));
         self.synchronised = false;
         self.count_unknown = true;
         true
@@ -100,7 +100,8 @@ impl Unit {
     }
 
     fn trace_on(&mut self) {
-        self.packer.plain(Packet::TraceOn, &[What::TraceOn { own: !self.marks_starts }]);
+        let gap = std::mem::take(&mut self.gap_noted);
+        self.packer.plain(Packet::TraceOn, &[What::TraceOn { own: !self.marks_starts, gap }]);
     }
 
     fn is_sync_due(&self) -> bool {
@@ -168,12 +169,7 @@ impl Unit {
             // Instructions of a Q element are not traced; the address after it is.
             q.count += 1;
             if q.certain {
-                q.shown.add(
-                    &instruction.known,
-                    instruction.isa,
-                    branches && !instruction.flow.conditional,
-                    calls,
-                );
+                q.shown.add(instruction, branches && !instruction.flow.conditional, calls);
             }
             if ends {
                 q.left -= 1;
@@ -185,7 +181,7 @@ impl Unit {
             }
             return;
         }
-        self.in_block.add(&instruction.known, instruction.isa, branches, calls);
+        self.in_block.add(instruction, branches, calls);
         self.call = calls.then_some(instruction.address);
         if !ends {
             return;
@@ -265,9 +261,10 @@ impl Unit {
     }
 
     /// Omits the atoms of branches that wait: the element that shows `last` shows them too.
-    fn take_deferred(&mut self, mut last: Shown) -> Shown {
-        std::mem::take(&mut self.deferred).iter().for_each(|shown| last.merge(shown));
-        last
+    fn take_deferred(&mut self, last: Shown) -> Shown {
+        let mut all = Shown::default();
+        std::mem::take(&mut self.deferred).iter().chain([&last]).for_each(|shown| all.join(shown));
+        all
     }
 
     /// Starts a Q element by chance (TRCCONFIGR.QE, TRCQCTLR).
@@ -401,7 +398,7 @@ impl Unit {
             return self.stop(None);
         }
         if self.tracing {
-            self.end_q(return_address);
+            self.end_q(next);
         } else if let Some(at) = return_address {
             self.arrive(at, false);
             self.block = None;
@@ -422,9 +419,12 @@ impl Unit {
                 if let Some(next) = next.filter(|_| self.model.halts) {
                     self.halt_at(Some(next));
                     self.place(next);
+                } else {
+                    self.stop(None);
+                    self.trace_on();
+                    (self.traced_context, self.tracing) = (None, true);
+                    self.stack.clear();
                 }
-                self.settle();
-                self.drop_block();
             }
         }
         let call = self.call.filter(|_| number == exception_type::CALL);

@@ -470,11 +470,12 @@ impl Packer {
         elements.iter().for_each(|&what| self.note(what));
     }
 
-    /// K10.5.2.4, K10.5.2.5: unresolved elements were not executed; waiting ones are not written.
-    pub(crate) fn discard(&mut self, overflow: bool) {
+    /// K10.5.2.4, K10.5.2.5: unresolved elements were not executed; waiting ones are not written. `gap`: the source has one
+    /// here.
+    pub(crate) fn discard(&mut self, overflow: bool, gap: bool) {
         self.drop_waiting();
         self.write(if overflow { Packet::Overflow } else { Packet::Discard });
-        self.log.push(Step::Discard);
+        self.log.push(Step::Discard { gap });
         self.depth = 0;
         self.in_transaction = false;
     }

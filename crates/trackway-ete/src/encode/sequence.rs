@@ -160,7 +160,7 @@ impl Unit {
             self.packer.drop_waiting();
         } else if self.packer.depth > 0 {
             self.packer.flush();
-            self.packer.discard(false);
+            self.packer.discard(false, false);
         } else {
             self.packer.flush();
         }

@@ -210,6 +210,8 @@ pub struct Unit {
     pub(super) in_block: Shown,
     /// The last instruction of the current block, if it is a system call.
     pub(super) call: Option<u64>,
+    /// The source has a gap since the last instruction.
+    pub(super) gap_noted: bool,
     /// The source's traces have marks where tracing starts.
     pub(super) marks_starts: bool,
     /// The context of the core, and the last one traced.
@@ -272,6 +274,7 @@ impl Unit {
             block: None,
             in_block: Shown::default(),
             call: None,
+            gap_noted: false,
             marks_starts: false,
             context: ContextState { security: 1, sixty_four_bit: true, ..ContextState::default() },
             traced_context: None,
@@ -312,8 +315,14 @@ impl Unit {
     }
 
     /// Nothing follows: ends the account.
-    pub(crate) fn end_account(&mut self) {
-        self.account.end();
+    /// `attempted` is the number of attempted instructions in the source.
+    pub(crate) fn end_account(&mut self, attempted: u64) {
+        self.account.end(attempted > self.account.attempted);
+    }
+
+    /// The source has a gap here.
+    pub(crate) fn note_gap(&mut self) {
+        self.gap_noted = true;
     }
 
     /// Takes the bytes emitted since the last call; elements that are not packed yet stay.
@@ -494,7 +503,7 @@ impl Unit {
         if self.enabled && !self.lost && self.synchronised {
             self.settle();
             self.packer.flush();
-            self.packer.discard(false);
+            self.packer.discard(false, std::mem::take(&mut self.gap_noted));
             self.forget();
             self.checkpoint();
         }

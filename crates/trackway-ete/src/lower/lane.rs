@@ -9,6 +9,7 @@ use trackway_isa::Control;
 use super::code::{Code, space_of};
 use crate::config::ID;
 use crate::encode::{Instruction, Known, KnownTrap, Registers, Unit};
+use crate::profile::Profile;
 use crate::transport::output::WrittenSource;
 use crate::wire::context::ContextState;
 use crate::wire::exception_type;
@@ -54,6 +55,8 @@ pub(super) struct Lane {
     attempted: Option<u64>,
     /// The address after the last instruction, if that was a system call.
     call: Option<u64>,
+    /// Number of instructions that were attempted and not executed.
+    pub(super) attempts: u64,
     /// Number of nested transactions.
     transactions: u32,
     /// A timestamp that may have a cycle count after it.
@@ -80,6 +83,7 @@ impl Lane {
             deferred: Vec::new(),
             attempted: None,
             call: None,
+            attempts: 0,
             transactions: 0,
             timestamp: None,
             is_active,
@@ -134,9 +138,10 @@ impl Lane {
             encoding: step.length > 0,
             outcome: step.taken.is_some(),
             attempted: step.outcome == Outcome::Attempted,
+            target: extra.and_then(|extra| extra.target),
             trap: None,
         };
-        self.one((pc, encoding, length), (step.taken, extra.and_then(|extra| extra.target)), known);
+        self.one((pc, encoding, length), step.taken, known);
     }
 
     /// A run, instruction by instruction.
@@ -149,18 +154,14 @@ impl Lane {
             let taken = if last { run.taken } else { Some(false) };
             // The source has none of these for a run.
             let known = Known { attempted: last && run.attempted, ..Known::default() };
-            self.one((pc, encoding, length), (taken, None), known);
+            self.one((pc, encoding, length), taken, known);
             pc = pc.wrapping_add(length.into());
         }
     }
 
-    /// One instruction: address, encoding and length; whether it was taken, and where to.
-    fn one(
-        &mut self,
-        (pc, encoding, length): (u64, u32, u8),
-        (taken, target): (Option<bool>, Option<u64>),
-        known: Known,
-    ) {
+    /// One instruction: address, encoding and length.
+    fn one(&mut self, (pc, encoding, length): (u64, u32, u8), taken: Option<bool>, known: Known) {
+        self.attempts += u64::from(known.attempted);
         self.settle(Some(pc));
         if !self.code.execute(space_of(&self.state()), pc, encoding, length) {
             // A snapshot has one instruction for each place.
@@ -186,9 +187,6 @@ impl Lane {
             return;
         }
         self.execute(instruction);
-        if let (Expected::Any, Some(target)) = (self.expected, target) {
-            self.expected = Expected::At(target);
-        }
         match encoding {
             TSB_CSYNC if self.isa == Isa::A64 => self.unit.tsb_csync(),
             TCOMMIT if self.isa == Isa::A64 && self.transactions > 0 => {
@@ -216,7 +214,7 @@ impl Lane {
                 }
                 Expected::At(if self.isa == Isa::A64 { target } else { target & 0xffff_ffff })
             }
-            None => Expected::Any,
+            None => instruction.known.target.map_or(Expected::Any, Expected::At),
         };
     }
 
@@ -365,6 +363,7 @@ impl Lane {
     fn trap(&mut self, trap: &Trap, format: FormatId) {
         let number = Self::exception_type(trap, format);
         let known = KnownTrap {
+            kind: trap.kind == Profile::A.trap_kind(number),
             cause: trap.cause == Some(number.into()),
             place: trap.from,
             to: trap.to,
@@ -419,6 +418,7 @@ impl Lane {
 
     fn gap(&mut self, gap: &Gap) {
         self.settle_open();
+        self.unit.note_gap();
         match gap.reason {
             GapReason::Overflow => self.unit.overflow(),
             GapReason::Discarded => self.unit.discard(),
