@@ -1,6 +1,6 @@
 //! Checks packets against the rules of [`rules`](crate::rules).
 
-use trackway_core::{Finding, Input, Result, Rule};
+use trackway_core::{Batch, ErrorKind, EventKind, Finding, Gap, GapReason, Input, Result, Rule, Source};
 
 use crate::config::Config;
 use crate::port::privilege_of;
@@ -28,6 +28,56 @@ struct State {
 
 /// Checks a trace; returns the number of packets.
 pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+    check_packets(input, config, Vec::new(), report)
+}
+
+/// A finding that is known before the packets are read: its rule, and an error with its place.
+type Known = (&'static Rule, trackway_core::Error);
+
+/// Most findings about the program that are kept.
+const MOST_KNOWN: usize = 10_000;
+
+/// Follows the packets through the program and collects contradictions.
+pub(crate) fn check_program(events: &mut dyn Source, findings: &mut Vec<Known>) -> Result<()> {
+    let mut batch = Batch::default();
+    loop {
+        let more = match events.fill(&mut batch) {
+            Ok(more) => more,
+            Err(error) => {
+                // What cannot be read, or is of another dialect, has a rule of its own.
+                if matches!(error.kind, ErrorKind::Reason { .. }) && error.field != "dialect" {
+                    findings.push((&PROGRAM, error));
+                }
+                if !events.resync()? {
+                    return Ok(());
+                }
+                true
+            }
+        };
+        for event in &batch.events {
+            if let EventKind::Gap(n) = event.kind
+                && let Gap { reason: GapReason::NoCode, from: Some(pc), .. } = batch.gaps[n as usize]
+            {
+                let kind = ErrorKind::Reason { text: "no code at {:#x}", value: pc };
+                findings.push((&CODE, kind.at(event.offset, "packet", "address", "")));
+            }
+        }
+        batch.clear();
+        if !more || findings.len() > MOST_KNOWN {
+            return Ok(());
+        }
+    }
+}
+
+/// As [`check`], with findings that are known already.
+pub(crate) fn check_packets(
+    input: Input,
+    config: &Config,
+    mut known: Vec<Known>,
+    report: &mut dyn FnMut(Finding),
+) -> Result<u64> {
+    known.sort_by_key(|(_, error)| error.offset);
+    let mut known = known.into_iter().peekable();
     let mut reader = Reader::new(input, config);
     let mut state = State::default();
     let mut items = 0;
@@ -36,7 +86,12 @@ pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> 
         let offset = reader.offset();
         let mut violate =
             |rule: &'static Rule, message: String| report(Finding { rule, offset, item: items, message });
-        match reader.read() {
+        let read = reader.read();
+        let end = if matches!(read, Ok(None)) { u64::MAX } else { reader.offset() };
+        while let Some((rule, error)) = known.next_if(|(_, error)| error.offset < end) {
+            violate(rule, error.kind.to_string());
+        }
+        match read {
             Ok(None) => return Ok(items),
             Ok(Some(item)) => match &item.content {
                 Content::Instruction(received) => {

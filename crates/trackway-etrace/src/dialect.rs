@@ -75,6 +75,14 @@ impl Dialect {
         matches!(self, Dialect::Draft)
     }
 
+    /// The name of the id of split loads.
+    pub const fn split_id(self) -> &'static str {
+        match self {
+            Dialect::Draft => "index",
+            Dialect::V2 => "lrid",
+        }
+    }
+
     /// Is the size field of data packets just wide enough for the logarithms of the sizes, and the same for atomics?
     pub const fn data_size_is_logarithm(self) -> bool {
         matches!(self, Dialect::V2)

@@ -58,6 +58,7 @@ mod check;
 mod config;
 pub mod decode;
 mod dialect;
+mod doubt;
 pub mod encode;
 mod lift;
 mod lower;

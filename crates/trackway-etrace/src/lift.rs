@@ -14,6 +14,7 @@ use crate::config::Config;
 use crate::decode::attach::Attach;
 use crate::decode::serial::{Notes, Serial};
 use crate::decode::{PART_BYTES, Part, Scanner, Setup};
+use crate::doubt::wrong_dialect;
 use crate::transport::Kind;
 use crate::wire::Reader;
 
@@ -56,13 +57,19 @@ pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) ->
     let input = if several { Input::Whole(input.read_whole()?) } else { input };
     let sources = match input {
         Input::Whole(bytes) => {
+            let doubt = wrong_dialect(&bytes, config, &setup.image);
             let ids: Vec<Option<u32>> = match plan.source {
                 _ if !several => vec![None],
                 Some(id) => vec![Some(id)],
                 None => source_ids(&bytes, config).into_iter().map(Some).collect(),
             };
             meta.sources = ids.iter().flatten().map(|id| format!("source {id}")).collect();
-            ids.into_iter().map(|id| SourceDecoder::whole(&bytes, &setup, id, plan)).collect()
+            let mut sources: Vec<_> =
+                ids.into_iter().map(|id| SourceDecoder::whole(&bytes, &setup, id, plan)).collect();
+            if let Some(first) = sources.first_mut() {
+                first.doubt = doubt;
+            }
+            sources
         }
         stream => {
             let serial = Serial::new(stream, &setup, None);
@@ -139,6 +146,8 @@ pub struct SourceDecoder {
     error: Option<Error>,
     /// All packets have been decoded; `attach` may hold batches.
     drained: bool,
+    /// Settings that the stream contradicts, to be returned first.
+    doubt: Option<Error>,
     /// The end was reached, and the reason why nothing was found returned.
     ended: bool,
     notes: Notes,
@@ -166,6 +175,7 @@ impl SourceDecoder {
             attach,
             error: None,
             drained: false,
+            doubt: None,
             ended: false,
             notes: Notes::default(),
             instructions: 0,
@@ -209,7 +219,9 @@ impl SourceDecoder {
         if self.notes.found > 0 {
             self.setup.followed.store(true, Relaxed);
         }
-        let failure = self.notes.failure().filter(|_| !self.ended);
+        // Without a program only the data trace is shown.
+        let is_expected = self.ended || self.setup.image.is_empty();
+        let failure = self.notes.failure().filter(|_| !is_expected);
         self.ended = true;
         failure.map_or(Ok(false), Err)
     }
@@ -229,6 +241,9 @@ fn show_all(serial: &mut Serial, batch: &mut Batch, notes: &mut Notes, show: &mu
 
 impl Decode for SourceDecoder {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        if let Some(doubt) = self.doubt.take() {
+            return Err(doubt);
+        }
         if self.attach.is_none() {
             return self.decode(batch);
         }
@@ -281,6 +296,9 @@ impl Decode for SourceDecoder {
 
     fn observe_parts(&mut self, threads: usize, show: &mut Show<'_>) -> Result<Parts> {
         let Some(scanner) = &mut self.scanner else { return Ok(Parts::None) };
+        if let Some(doubt) = self.doubt.take() {
+            return Err(doubt);
+        }
         let (setup, batches, notes) = (&self.setup, &self.batches, &mut self.notes);
         if let Some(serial) = &mut self.serial {
             let (mut batch, before) = (batches.take_or(Batch::default), show.number);

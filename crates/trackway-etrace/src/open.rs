@@ -14,11 +14,12 @@ use trackway_format::{
 use trackway_image::{Image, Space};
 use trackway_io::{FileError, Target};
 
-use crate::check::check;
+use crate::check::{check_packets, check_program};
 use crate::config::{Config, ImageRule, Order};
+use crate::doubt::wrong_dialect;
 use crate::lift::{Plan, isa_of, lift_by, meta, source_ids};
 use crate::lower::Lower;
-use crate::rules::RULES;
+use crate::rules::{DIALECT, RULES};
 use crate::transport::{Framing, read_lengths, write_lengths};
 use crate::wire::{Reader, Text, Writer};
 
@@ -342,7 +343,7 @@ impl Opened for OpenedEtrace {
     }
 
     fn events(&mut self) -> Result<Box<dyn Source>> {
-        if self.image.is_empty() {
+        if self.image.is_empty() && !self.config.data.enable {
             let text = "E-Trace is decoded against the program that ran: name it with --elf, or with `program` in \
                         the settings";
             return Err(Error::Config(text.into()));
@@ -366,7 +367,19 @@ impl Opened for OpenedEtrace {
     }
 
     fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-        Ok(check(self.content.input()?, &self.config, report)?)
+        let mut input = self.content.input()?;
+        let mut findings = Vec::new();
+        if let Input::Whole(bytes) = &input {
+            findings.extend(wrong_dialect(bytes, &self.config, &self.image).map(|error| (&DIALECT, error)));
+        }
+        if !self.image.is_empty() {
+            let bytes = input.read_whole().map_err(trackway_core::Error::from)?;
+            let again = Input::Whole(Arc::clone(&bytes));
+            let mut events = lift_by(again, &self.config, Arc::clone(&self.image), &self.plan)?;
+            check_program(&mut events, &mut findings)?;
+            input = Input::Whole(bytes);
+        }
+        Ok(check_packets(input, &self.config, findings, report)?)
     }
 
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {

@@ -3,6 +3,12 @@
 trackway_core::rules! { "etrace";
     /// A packet can be read with the parameters given.
     READABLE = "readable": Error, "E-Trace 6", old "readable";
+    /// Packets are laid out as in the dialect given.
+    DIALECT = "dialect": Error, "E-Trace 6";
+    /// The program leads where packets say (where a program is given).
+    PROGRAM = "program": Error, "E-Trace 11";
+    /// Instructions that packets report are in the program (where one is given).
+    CODE = "code": Warning, "E-Trace 11";
     /// Flow packets follow a synchronisation packet.
     SYNC_FIRST = "sync-first": Error, "E-Trace 6.2", old "sync-first";
     /// A support packet reports the modes before the first synchronisation.

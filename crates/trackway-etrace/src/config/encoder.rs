@@ -59,8 +59,9 @@ trackway_format::settings! { serde;
         pub drain: u32 = "256",
         /// Stall the core where the buffer is full, instead of losing trace.
         pub stall: bool = "false",
-        /// Largest number of predicted branches that a packet reports, less 31 (`branch_count`).
-        pub branch_count_max: u32 = "4294967295",
+        /// Largest number of predicted branches that a packet reports, less 31 (`branch_count`). A decoder doubts
+        /// larger ones: it shows that many of a loop that repeats itself, then a gap.
+        pub branch_count_max: u32 = "4194304",
     }
 }
 
@@ -80,7 +81,7 @@ impl Default for EncoderConfig {
             buffer: 0,
             drain: 256,
             stall: false,
-            branch_count_max: u32::MAX,
+            branch_count_max: 1 << 22,
         }
     }
 }

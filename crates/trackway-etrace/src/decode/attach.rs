@@ -61,6 +61,11 @@ enum Destination {
     Emitted(u64, usize, Option<(Atomic, u64)>),
 }
 
+/// Is it a gap in the data trace only?
+fn is_of_data(gap: &Gap) -> bool {
+    gap.instructions == Some(0)
+}
+
 /// Attaches data packets to the instructions of one source.
 #[derive(Debug)]
 pub(crate) struct Attach {
@@ -188,8 +193,8 @@ impl Attach {
                 self.set_modes(batch.bytes_of(foreign.data));
                 false
             }
-            EventKind::Gap(_) => {
-                self.epochs.0 += 1;
+            EventKind::Gap(n) => {
+                self.epochs.0 += u64::from(!is_of_data(&batch.gaps[n as usize]));
                 self.decoder.history.clear();
                 true
             }
@@ -215,6 +220,10 @@ impl Attach {
                 EventKind::Context(n) => {
                     self.context.update(&batch.contexts[n as usize]);
                     self.memory = self.image.memory(&self.context);
+                    batch.push(offset, kind);
+                }
+                EventKind::Gap(n) if is_of_data(&batch.gaps[n as usize]) => {
+                    self.decoder.history.clear();
                     batch.push(offset, kind);
                 }
                 EventKind::Gap(_) => {

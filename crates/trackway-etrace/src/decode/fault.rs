@@ -4,7 +4,7 @@ use trackway_core::ErrorKind;
 
 /// The reason why a packet could not be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The program has no code at an address.
     NoCode {
         /// The address.
@@ -41,6 +41,11 @@ pub enum Fault {
         /// The address reported.
         target: u64,
     },
+    /// More predicted branches than a packet is expected to report, and not those of a loop that repeats itself.
+    TooMany {
+        /// Position of the walk.
+        pc: u64,
+    },
     /// A packet that needs a synchronisation before it.
     NotSynchronised,
     /// The packet omits the handler's address, and no trap vector provides it.
@@ -52,14 +57,15 @@ pub enum Fault {
 
 impl Fault {
     /// Position of the walk.
-    pub const fn pc(&self) -> Option<u64> {
+    pub(crate) const fn pc(&self) -> Option<u64> {
         match *self {
             Fault::NoCode { pc }
             | Fault::NoOutcome { pc }
             | Fault::BranchesLeft { pc, .. }
             | Fault::NoTarget { pc }
             | Fault::EmptyCacheEntry { pc, .. }
-            | Fault::Endless { pc, .. } => Some(pc),
+            | Fault::Endless { pc, .. }
+            | Fault::TooMany { pc } => Some(pc),
             Fault::NotSynchronised | Fault::NoHandler { .. } => None,
         }
     }
@@ -70,6 +76,7 @@ impl Fault {
             Fault::NoCode { .. } | Fault::NoTarget { .. } | Fault::Endless { .. } => "address",
             Fault::NoOutcome { .. } | Fault::BranchesLeft { .. } => "branch_map",
             Fault::EmptyCacheEntry { .. } => "index",
+            Fault::TooMany { .. } => "branch_count",
             Fault::NotSynchronised => "format",
             Fault::NoHandler { .. } => "ecause",
         }
@@ -86,6 +93,7 @@ impl Fault {
                 ("entry {} of the jump target cache is empty", index as u64)
             }
             Fault::Endless { pc, .. } => ("a loop without a branch at {:#x} never reaches the address", pc),
+            Fault::TooMany { pc } => ("more branches than are plausible, at {:#x}", pc),
             Fault::NotSynchronised => ("no synchronisation before it", 0),
             Fault::NoHandler { cause } => ("no trap vector for cause {}", cause),
         };
@@ -111,6 +119,9 @@ impl std::fmt::Display for Fault {
             }
             Fault::Endless { pc, target } => {
                 write!(f, "endless loop at {pc:#x} without a branch that never reaches {target:#x}")
+            }
+            Fault::TooMany { pc } => {
+                write!(f, "more predicted branches than encoder.branch_count_max allows (at {pc:#x})")
             }
             Fault::NotSynchronised => f.write_str("no synchronisation before it"),
             Fault::NoHandler { cause } => {

@@ -21,5 +21,4 @@ mod walk;
 
 pub(crate) use cuts::{PART_BYTES, Part, Scanner};
 pub use data::{DataDecoder, Decoded, DecodedAccess};
-pub use fault::Fault;
 pub(crate) use setup::Setup;

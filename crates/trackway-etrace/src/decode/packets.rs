@@ -82,6 +82,8 @@ pub(crate) struct Decoder {
     lost: Option<(Option<u64>, GapReason)>,
     /// Bytes of packets that could not be used since then.
     skipped: u64,
+    /// There is no program: only what packets say themselves is shown, after a gap.
+    blind: Option<bool>,
     /// Synchronisations, and how many of them are at addresses without code.
     pub(crate) synchronised: (u64, u64),
 }
@@ -104,6 +106,7 @@ impl Decoder {
             held: None,
             lost: None,
             skipped: 0,
+            blind: image.is_empty().then_some(false),
             synchronised: (0, 0),
         }
     }
@@ -284,6 +287,10 @@ impl Decoder {
 
     /// Begins with the packet.
     fn first(&mut self, out: &mut Batch) -> Result<(), Fault> {
+        if self.blind.is_some() {
+            self.first_blind(out);
+            return Ok(());
+        }
         if self.packet.is_format_3() {
             self.note_missing_code();
         }
@@ -308,6 +315,34 @@ impl Decoder {
         }
     }
 
+    /// Without a program: instructions are a gap, and the rest is shown.
+    fn first_blind(&mut self, out: &mut Batch) {
+        self.stage = Stage::Idle;
+        if !matches!(self.packet, Packet::Support(_)) && self.blind.replace(true) == Some(false) {
+            out.push_gap(self.offset, Gap::new(GapReason::NoCode));
+        }
+        match self.packet {
+            Packet::Start(start) => {
+                self.note_time(start.time, out);
+                self.note_context(Some(start.privilege), self.context_field(start.context, false), 2, out);
+            }
+            Packet::Trap(packet) => {
+                self.note_time(packet.time, out);
+                self.note_context(Some(packet.privilege), self.context_field(packet.context, false), 2, out);
+                let at = self.address_of(packet.address);
+                let implied = self.walker.options.implicit_exception;
+                let to = Some(at).filter(|_| packet.thaddr && !implied);
+                out.push_trap(self.offset, Trap { to, ..self.trap_event(&packet, None) });
+            }
+            Packet::Context(context) => {
+                self.note_time(context.time, out);
+                self.note_context(Some(context.privilege), self.context_field(context.context, true), 1, out);
+            }
+            Packet::Support(support) => self.support(&support, out),
+            _ => {}
+        }
+    }
+
     /// Formats 0, 1 and 2.
     #[inline]
     fn first_flow(&mut self) -> Result<(), Fault> {
@@ -327,7 +362,8 @@ impl Decoder {
             Packet::Branches(packet) => outcomes.add_map(packet.branch_map, packet.branches),
             Packet::JumpTarget(packet) => outcomes.add_map(packet.branch_map, packet.branches),
             Packet::BranchCount(packet) => {
-                outcomes.add_predicted(u64::from(packet.branch_count) + 31, packet.branch_fmt != 2);
+                let bound = u64::from(self.config.encoder.branch_count_max) + 31;
+                outcomes.add_predicted(u64::from(packet.branch_count) + 31, packet.branch_fmt != 2, bound);
             }
             _ => {}
         }
@@ -470,9 +506,6 @@ impl Decoder {
     fn approach_trap(&mut self, packet: &packet::Trap, out: &mut Batch) -> Result<(), Fault> {
         let at = self.address_of(packet.address);
         let epc = self.epc(packet, at);
-        let tvalepc = self.config.dialect.has_tvalepc();
-        let is_illegal = packet.ecause == 2 && !packet.interrupt;
-        let has_value = if tvalepc { !is_illegal } else { !packet.interrupt };
         let handler = if !packet.thaddr {
             None
         } else if self.walker.options.implicit_exception {
@@ -499,14 +532,7 @@ impl Decoder {
         if !packet.thaddr {
             self.note_before_trap(packet, out);
         }
-        let trap = Trap {
-            cause: Some(packet.ecause),
-            value: has_value.then_some(packet.tval),
-            from: epc,
-            return_address: epc,
-            to: handler,
-            ..Trap::new(if packet.interrupt { TrapKind::Interrupt } else { TrapKind::Exception })
-        };
+        let trap = Trap { to: handler, ..self.trap_event(packet, epc) };
         if !packet.thaddr {
             self.held = Some((self.offset, trap));
             self.state = FlowState::Trapped;
@@ -520,6 +546,19 @@ impl Decoder {
         }
         self.stage = Stage::Begin;
         Ok(())
+    }
+
+    /// The trap of a packet, less its handler.
+    fn trap_event(&self, packet: &packet::Trap, epc: Option<u64>) -> Trap {
+        let is_illegal = packet.ecause == 2 && !packet.interrupt;
+        let has_value = if self.config.dialect.has_tvalepc() { !is_illegal } else { !packet.interrupt };
+        Trap {
+            cause: Some(packet.ecause),
+            value: has_value.then_some(packet.tval),
+            from: epc,
+            return_address: epc,
+            ..Trap::new(if packet.interrupt { TrapKind::Interrupt } else { TrapKind::Exception })
+        }
     }
 
     /// Updates privilege and context from a trap packet without a handler: those before the trap.
@@ -554,6 +593,15 @@ impl Decoder {
             let options = &self.walker.options;
             let bits = u8::from(options.no_address) | u8::from(options.no_data) << 1;
             emit_marker(self.offset, attach::MODES, &[bits], out);
+        }
+        if support.dloss && self.config.data.enable && support.qual_status != qual_status::TRACE_LOST {
+            // Accesses are missing, and no instruction is.
+            let on = self.state == FlowState::On;
+            if on {
+                self.walker.emit_through(Exit::Next, false, out);
+            }
+            let (from, instructions) = (on.then_some(self.walker.pc), Some(0));
+            out.push_gap(self.offset, Gap { from, instructions, ..Gap::new(GapReason::Overflow) });
         }
         if support.qual_status == qual_status::NO_CHANGE {
             return;

@@ -29,6 +29,8 @@ pub(crate) struct Outcomes {
     predicted: u64,
     /// Then one that is mispredicted.
     missed: bool,
+    /// With so few predictions left, the others are doubted; 0: none are.
+    doubted: u64,
 }
 
 impl Outcomes {
@@ -44,9 +46,11 @@ impl Outcomes {
         self.count += count;
     }
 
-    pub(crate) fn add_predicted(&mut self, count: u64, missed: bool) {
+    /// More predictions than `bound` are doubted.
+    pub(crate) fn add_predicted(&mut self, count: u64, missed: bool, bound: u64) {
         self.predicted += count;
         self.missed = missed;
+        self.doubted = self.predicted.saturating_sub(bound);
     }
 
     pub(crate) fn add_sync(&mut self, not_taken: bool) {
@@ -82,8 +86,16 @@ impl Goal {
     }
 }
 
+/// Most blocks in a loop that is recognised as repeating itself.
+const LONGEST_LOOP: usize = 1 << 10;
+
+/// An address where no instruction starts.
+const NOWHERE: u64 = 1;
+
 /// Blocks that may be walked without using the outcome of a branch.
 const MAX_BLOCKS: u32 = 1 << 16;
+/// Those of them that the fast path may walk: it does not see loops.
+const FAST_BLOCKS: u32 = 64;
 
 /// The walker: the position of execution, and all state that decides where it continues.
 #[derive(Debug)]
@@ -105,6 +117,8 @@ pub(crate) struct Walker {
     /// Position in the current block: lower addresses have been passed.
     lo: u64,
     blocks: u32,
+    /// State after a power of two of `blocks`: where it comes back, the walk is endless.
+    mark: (u64, ReturnStack),
     pub(crate) outcomes: Outcomes,
     pub(crate) stack: ReturnStack,
     pub(crate) predictor: Predictor,
@@ -151,6 +165,7 @@ impl Walker {
             via: Control::Sequential,
             lo: 0,
             blocks: 0,
+            mark: (NOWHERE, ReturnStack::new(config)),
             outcomes: Outcomes::default(),
             stack: ReturnStack::new(config),
             predictor: Predictor::new(config),
@@ -235,6 +250,10 @@ impl Walker {
             let Some(block) = self.cursor.at(self.start) else {
                 return Err(Fault::NoCode { pc: self.start });
             };
+            if self.outcomes.predicted == self.outcomes.doubted && self.outcomes.doubted > 0 {
+                self.shorten(&goal, out)?;
+                continue;
+            }
             let left = self.outcomes.left();
             if left < 2 && self.arrives(&goal, &block, left, out) {
                 return Ok(Progress::Arrived);
@@ -250,6 +269,38 @@ impl Walker {
         }
     }
 
+    /// Passes the rest of the predicted branches if they are those of a loop that repeats itself: a gap has the number
+    /// of instructions. A damaged count could otherwise be four thousand million branches.
+    #[cold]
+    fn shorten(&mut self, goal: &Goal, out: &mut Batch) -> Result<(), Fault> {
+        let (start, predicted, instructions) = (self.start, self.outcomes.predicted, self.instructions);
+        let (predictor, stack) = (self.predictor.clone(), self.stack.clone());
+        self.outcomes.doubted = 0;
+        for _ in 0..LONGEST_LOOP {
+            let Some(block) = self.cursor.at(self.start) else {
+                return Err(Fault::NoCode { pc: self.start });
+            };
+            self.pc = block.last;
+            self.leave(goal, &block, self.outcomes.left(), out)?;
+            self.lo = self.start;
+            let branches = predicted - self.outcomes.predicted;
+            if branches > 0 && self.start == start && self.predictor == predictor && self.stack == stack {
+                // One round and the way out are still to be shown.
+                let rounds = self.outcomes.predicted.saturating_sub(1) / branches;
+                self.outcomes.predicted -= rounds * branches;
+                let instructions = Some(rounds * (self.instructions - instructions));
+                let gap =
+                    Gap { from: Some(self.pc), to: Some(start), instructions, ..Gap::new(GapReason::NoPath) };
+                out.push_gap(self.offset, gap);
+                return Ok(());
+            }
+            if self.outcomes.predicted == 0 {
+                return Ok(());
+            }
+        }
+        Err(Fault::TooMany { pc: self.pc })
+    }
+
     /// Fast path: passes blocks that end in direct transfers while more outcomes remain than the goal needs. Only
     /// without predictor and return stack, and if the batch has room. A function of its own keeps its state in
     /// registers.
@@ -260,7 +311,7 @@ impl Walker {
             (self.outcomes.bits, self.outcomes.count, self.start, self.blocks);
         let (mut past, mut instructions) = (None, 0);
         while count >= 2
-            && blocks < MAX_BLOCKS
+            && blocks < FAST_BLOCKS
             && out.events.len() < Batch::FULL
             && let Some(near) = self.cursor.near(start)
         {
@@ -294,6 +345,7 @@ impl Walker {
         }
         if let Some(near) = past {
             (self.outcomes.bits, self.outcomes.count, self.blocks) = (bits, count, blocks);
+            self.mark.0 = NOWHERE;
             self.instructions += instructions;
             self.pc = near.last();
             self.move_to(start, near.control());
@@ -390,8 +442,17 @@ impl Walker {
     }
 
     fn count_block(&mut self, goal: &Goal) -> Result<bool, Fault> {
+        let is_mark = self.blocks > 0
+            && self.start == self.mark.0
+            && (!self.options.implicit_return || self.stack == self.mark.1);
         self.blocks += 1;
-        if self.blocks > MAX_BLOCKS {
+        if self.blocks.is_power_of_two() {
+            self.mark.0 = self.start;
+            if self.options.implicit_return {
+                self.mark.1.clone_from(&self.stack);
+            }
+        }
+        if is_mark || self.blocks > MAX_BLOCKS {
             return Err(Fault::Endless { pc: self.pc, target: goal.target().unwrap_or(0) });
         }
         Ok(false)

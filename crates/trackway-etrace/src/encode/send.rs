@@ -73,7 +73,7 @@ impl Encoder {
         let packet =
             Support { enable, qual_status, ioptions, doptions, denable, dloss, ..Support::default() };
         self.send(&Packet::Support(packet));
-        self.count_support(enable, qual_status);
+        self.count_support(enable, qual_status, dloss);
     }
 
     pub(super) fn send_context(&mut self) {

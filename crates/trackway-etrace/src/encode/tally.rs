@@ -249,7 +249,10 @@ impl Encoder {
     }
 
     /// A support packet was sent.
-    pub(super) fn count_support(&mut self, enable: bool, status: u32) {
+    pub(super) fn count_support(&mut self, enable: bool, status: u32, dloss: bool) {
+        if dloss && !self.lost && status != qual_status::TRACE_LOST {
+            self.tally.invented[Fact::Gaps] += 1;
+        }
         if self.lost || status == qual_status::NO_CHANGE {
             return;
         }

@@ -10,7 +10,7 @@ pub use history::History;
 pub(crate) use history::{extend, low};
 
 /// The branch predictor (3.2.6): two bits per entry, the prediction and the last outcome.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Predictor {
     table: Box<[u8]>,
     shift: u32,
@@ -111,7 +111,7 @@ impl JumpCache {
 }
 
 /// The return address stack (3.2.5); with a call counter the decoder keeps a stack of that depth.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ReturnStack {
     ring: Box<[u64]>,
     top: usize,

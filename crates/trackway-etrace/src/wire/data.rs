@@ -25,6 +25,8 @@ pub struct Layout {
     pub atomic_base: u32,
     /// Bits of the id of split loads.
     pub index: u32,
+    /// Name of that id.
+    pub index_name: &'static str,
     /// Bits of an address.
     pub address: u32,
     /// Bits of data that end a packet.
@@ -66,6 +68,7 @@ impl Layout {
             atomic_size: if draft_atomics { 1 } else { size },
             atomic_base: if draft_atomics { 2 } else { 0 },
             index: params.lrid_width,
+            index_name: dialect.split_id(),
             address: if dialect.data_address_is_iaddress() { params.iaddress_width } else { daddress },
             data: params.data_width,
             data_diff: if data.offers == Compress::Both { 2 } else { 1 },
@@ -336,7 +339,7 @@ impl LoadRequest {
     #[inline]
     fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) -> Checked {
         size(w, &mut self.size, l.size, 0)?;
-        w.small("index", &mut self.index, l.index);
+        w.small(l.index_name, &mut self.index, l.index);
         if l.has_address {
             w.small("diff", &mut self.diff, 1);
             w.bits("address", &mut self.address, l.address);
@@ -349,7 +352,7 @@ impl LoadReply {
     #[inline]
     fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) -> Checked {
         size(w, &mut self.size, l.size, 0)?;
-        w.small("index", &mut self.index, l.index);
+        w.small(l.index_name, &mut self.index, l.index);
         w.small("resp", &mut self.resp, 2);
         if self.resp != 0 {
             wide(w, DATA[1], DATA[2], &mut self.data, l.data);
@@ -389,7 +392,7 @@ impl AtomicRequest {
     fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) -> Checked {
         w.small("subtype", &mut self.subtype, 3);
         size(w, &mut self.size, l.atomic_size, l.atomic_base)?;
-        w.small("index", &mut self.index, l.index);
+        w.small(l.index_name, &mut self.index, l.index);
         if l.has_address {
             w.small("diff", &mut self.diff, if l.has_data { l.data_diff } else { 1 });
         }
@@ -406,7 +409,7 @@ impl AtomicRequest {
 impl AtomicReply {
     #[inline]
     fn wire<W: Wire>(&mut self, w: &mut W, l: &Layout) {
-        w.small("index", &mut self.index, l.index);
+        w.small(l.index_name, &mut self.index, l.index);
         w.small("resp", &mut self.resp, 2);
         if let Some(size) = self.size.filter(|_| self.resp != 0) {
             counted(w, DATA, &mut self.data_len, &mut self.data, size.min(MAX_SIZE));
@@ -515,7 +518,7 @@ impl Packet {
         if let Packet::AtomicReply(reply) = &mut packet {
             // The id comes first, and determines the size.
             let mut ahead = *take;
-            ahead.small("index", &mut reply.index, l.index);
+            ahead.small(l.index_name, &mut reply.index, l.index);
             reply.size = sizes.get(reply.index);
         }
         packet.wire(take, l)?;

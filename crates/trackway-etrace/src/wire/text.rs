@@ -130,7 +130,9 @@ fn show_data(packet: &data::Packet, layout: &data::Layout, out: &mut String) {
         let _ = match (name, operation) {
             _ if width == 0 => Ok(()),
             ("subtype", Some(dtype)) => write!(out, "subtype={value}({}) ", dtype.name()),
-            ("size" | "diff" | "resp" | "data_len" | "op_len" | "index", _) => write!(out, "{name}={value} "),
+            ("size" | "diff" | "resp" | "data_len" | "op_len" | "index" | "lrid", _) => {
+                write!(out, "{name}={value} ")
+            }
             _ => write!(out, "{name}={value:x} "),
         };
     });
