@@ -141,8 +141,10 @@ impl<'a> Window<'a> {
         let ended = ended.and_then(|()| if never { Err(self.never_reached()) } else { Ok(()) });
         let limited = args.limit.is_some() || self.from.is_some() || self.to.is_some();
         // Batches are read whole; the health is that of the window.
-        let counts = if limited { std::mem::take(&mut self.shown) } else { health.counts };
-        (Health { counts, ..health }, ended)
+        if limited {
+            return (Health { items: None, counts: std::mem::take(&mut self.shown), ..health }, ended);
+        }
+        (health, ended)
     }
 
     fn never_reached(&self) -> Failure {

@@ -2,39 +2,43 @@
 
 use std::path::Path;
 
-use trackway::Trace;
 use trackway::format::Format;
+use trackway::{Options, Trace};
 
 use crate::cli::{Common, TOOL_SECTIONS};
 use crate::exit::Failure;
+use crate::interrupt;
 use crate::report::placed;
 
 /// Opens the trace at `path`.
 pub(crate) fn open(common: &Common, path: &Path) -> Result<Trace, Failure> {
-    open_with(common, path, None, &[])
+    open_with(common, &common.options()?, path, None, &[])
 }
 
 /// Opens the trace at `path` for a golden model, which has settings of its own.
 pub(crate) fn open_for_model(common: &Common, path: &Path) -> Result<Trace, Failure> {
-    open_with(common, path, None, &TOOL_SECTIONS)
+    open_with(common, &common.options()?, path, None, &TOOL_SECTIONS)
 }
 
-/// Opens the trace at `path`, to be written in the format `into`, whose settings may be given too.
+/// Opens the trace at `path`, to be written in the format `into`, whose settings may be given too. A signal ends its
+/// events, so that the output can be put in order.
 pub(crate) fn open_to_write(
     common: &Common,
     path: &Path,
     into: Option<&dyn Format>,
 ) -> Result<Trace, Failure> {
-    open_with(common, path, into, &[])
+    let options = Options { cancel: interrupt::cancel(), ..common.options()? };
+    open_with(common, &options, path, into, &[])
 }
 
 fn open_with(
     common: &Common,
+    options: &Options,
     path: &Path,
     into: Option<&dyn Format>,
     sections: &[&str],
 ) -> Result<Trace, Failure> {
-    let trace = common.options()?.open(path).map_err(|error| placed(common, path, error))?;
+    let trace = options.open(path).map_err(|error| placed(common, path, error))?;
     if common.config.is_some() {
         let formats: Vec<&dyn Format> = std::iter::once(trace.format()).chain(into).collect();
         common.context.refuse_idle(trace.settings(), &formats, sections)?;

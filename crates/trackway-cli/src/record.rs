@@ -13,7 +13,7 @@ use trackway_hart::{
     Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Settings, Target,
 };
 
-use crate::cli::{Platform, RecordArgs, read_settings, threads};
+use crate::cli::{Platform, RecordArgs, TOOL_SECTIONS, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
-    args.context.refuse_idle(&file, &[into], &["machine"])?;
+    args.context.refuse_idle(&file, &[into], &TOOL_SECTIONS)?;
     let settings = args.context.write_settings(&file, into)?;
     let files = Files { elf: vec![path.display().to_string()], raw: Vec::new() };
     let target = Output::new(&args.output);
@@ -70,7 +70,11 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let threads = threads(args.jobs);
     let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads };
     let cancel = interrupt::cancel();
-    let mut sink = Counting::new(into.create(writing, &meta).map_err(written)?, &meta);
+    let sink = into.create(writing, &meta).map_err(|error| match error {
+        trackway::Error::Unsupported(text) => Failure::Usage(format!("{}: {text}", args.output.display())),
+        error => written(error),
+    })?;
+    let mut sink = Counting::new(sink, &meta);
     let mut batch = Batch::default();
     // Where stdout has the trace or the report, the program's own output goes to stderr.
     let to_stdout = args.output != Path::new("-") && !args.json;

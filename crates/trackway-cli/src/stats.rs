@@ -110,7 +110,7 @@ fn print_entries(out: &mut impl Write, entries: &[Json]) -> std::io::Result<()> 
         let name = match (field("name"), field("bytes"), field("start"), field("kind")) {
             (Some(name), ..) => name,
             (_, Some(bytes), ..) => format!("of {bytes} bytes"),
-            (.., Some(start), _) => match field("place") {
+            (.., Some(start), _) => match field("symbol") {
                 Some(place) => format!("{start} <{place}>"),
                 None => start,
             },
@@ -157,7 +157,7 @@ fn groups(
         [("reads", reads), ("writes", writes), ("csr reads", stats.csrs[0]), ("csr writes", stats.csrs[1])];
     let hottest = stats.hottest(top).into_iter().map(|(start, block)| {
         let (entries, instructions) = (block.entries, block.instructions);
-        json!({ "start": hex(start), "place": place(start), "entries": entries, "instructions": instructions })
+        json!({ "start": hex(start), "symbol": place(start), "entries": entries, "instructions": instructions })
     });
     let traps = stats.traps().iter().map(|((kind, cause, class), count)| {
         json!({ "kind": kind.as_str(), "cause": cause, "class": class, "count": count })

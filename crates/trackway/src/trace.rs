@@ -276,22 +276,19 @@ impl Trace {
         };
         match names.iter().position(is_it) {
             Some(index) => Ok(Some(index).filter(|_| names.len() > 1)),
-            None if names.is_empty() => {
-                Err(Error::Config(format!("--source {wanted}: this trace has one source, without a name")))
-            }
+            // The only source of a format without names.
+            None if names.is_empty() && wanted == "0" => Ok(None),
+            None if names.is_empty() => Err(Error::Config(format!("--source {wanted}: there is only 0"))),
             None => Err(Error::Config(format!("--source {wanted}: there are {}", names.join(", ")))),
         }
     }
 
     /// Items and findings are not divided by source in every format.
     fn refuse_undivided(&self) -> Result<()> {
+        // Unknown names were refused when it was opened, where the names are known.
         match self.pick(&self.meta().sources) {
-            Ok(Some(_)) => {
-                Err(Error::Config("--source: this format does not divide its items by source".into()))
-            }
             Ok(None) => Ok(()),
-            Err(_) if self.meta().sources.is_empty() => Ok(()),
-            Err(error) => Err(error),
+            _ => Err(Error::Config("--source: this format does not divide its items by source".into())),
         }
     }
 

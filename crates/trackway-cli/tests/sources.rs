@@ -1,0 +1,97 @@
+//! Several sources stay apart, and each is named.
+
+mod common;
+
+use common::{repo, stdout, text, trackway};
+use serde_json::Value as Json;
+
+fn count() -> String {
+    repo("testdata/ete/count")
+}
+
+/// Stretches of a shape by source.
+fn stretches(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut out: Vec<(String, Vec<String>)> = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("# source ") {
+            Some(name) => out.push((name.to_string(), Vec::new())),
+            None => out.last_mut().expect("a heading comes first").1.push(line.to_string()),
+        }
+    }
+    out
+}
+
+#[test]
+fn every_shape_has_headings() {
+    for shape in ["text", "pcs", "runs", "events"] {
+        let all = stretches(&stdout(&["dump", "--as", shape, &count()]));
+        let names: Vec<&str> = all.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["ETE_0", "ETE_1"], "{shape}");
+        for (name, lines) in all {
+            // Alone it is the same, without a heading.
+            let one = stdout(&["dump", "--as", shape, "--source", &name, &count()]);
+            assert_eq!(one.lines().collect::<Vec<_>>(), lines, "{shape} of {name}");
+        }
+    }
+    let lines = stdout(&["dump", "--jsonl", &count()]);
+    let mut numbers = [0, 0];
+    for line in lines.lines() {
+        let object: Json = serde_json::from_str(line).unwrap();
+        let n = ["ETE_0", "ETE_1"].iter().position(|name| object["source"] == *name).expect("a source");
+        if object["event"] == "step" {
+            assert_eq!(object["number"], numbers[n], "numbers count per source");
+            numbers[n] += 1;
+        }
+    }
+    assert_eq!(numbers, [17, 9]);
+}
+
+#[test]
+fn reports_name_the_sources() {
+    let info: Json = serde_json::from_str(&stdout(&["info", "--json", &count()])).unwrap();
+    let wanted = serde_json::json!([
+        { "name": "ETE_0", "instructions": 17 },
+        { "name": "ETE_1", "instructions": 9 },
+    ]);
+    assert_eq!(info["sources"], wanted);
+    let stats: Json = serde_json::from_str(&stdout(&["stats", "--json", &count()])).unwrap();
+    assert_eq!(stats["sources"], wanted);
+    let one: Json =
+        serde_json::from_str(&stdout(&["stats", "--json", "--source", "ETE_1", &count()])).unwrap();
+    assert_eq!(one["instructions"]["total"], 9);
+    if let Some(corpus) = trackway_testkit::corpus() {
+        let juno = corpus.join("ete/juno_r1_1").display().to_string();
+        let check = trackway(&["check", "--jsonl", &juno]);
+        let sources: std::collections::BTreeSet<String> = text(&check.stdout)
+            .lines()
+            .map(|line| serde_json::from_str::<Json>(line).unwrap()["source"].as_str().unwrap().to_string())
+            .collect();
+        assert!(sources.len() > 1 && sources.contains("ETM_0"), "{sources:?}");
+    }
+}
+
+#[test]
+fn unknown_sources_are_refused_with_the_list() {
+    for args in [&["info"][..], &["dump"], &["dump", "--raw"], &["stats"], &["check"], &["convert"]] {
+        let out = std::env::temp_dir().join("trackway-never-written.stf").display().to_string();
+        let trace = count();
+        let mut args = [args, &[&trace, "--source", "ETE_7"]].concat();
+        if args[0] == "convert" {
+            args.push(&out);
+        }
+        let output = trackway(&args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        let error = text(&output.stderr);
+        assert!(error.contains("--source ETE_7: there are ETE_0, ETE_1"), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn positions_need_one_source() {
+    for option in ["--skip", "--from", "--to"] {
+        let output = trackway(&["dump", &count(), option, "3"]);
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(text(&output.stderr).contains("choose one with --source (ETE_0, ETE_1)"));
+        stdout(&["dump", &count(), option, "3", "--source", "ETE_0"]);
+    }
+}
