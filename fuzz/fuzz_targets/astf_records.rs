@@ -11,8 +11,8 @@ use libfuzzer_sys::fuzz_target;
 use trackway_astf::{Checker, Header, Level, Lines, Lower, RECORD, ReadConfig, Storage, Trace, WriteConfig};
 use trackway_astf::{Record, copy, from_bytes, show, to_bytes};
 use trackway_core::{
-    Batch, Context, Contexts, Counts, EventKind, Fact, Fate, Finding, Input, Ledger, MemAccess, Observer, Severity,
-    Sink, Source, Trap,
+    Batch, Context, Contexts, Counts, EventKind, Fact, Fate, Finding, Input, Ledger, MemAccess, Observer,
+    Severity, Sink, Source, Trap,
 };
 use trackway_testkit::lines::{filled, observed};
 use trackway_testkit::output::Shared;

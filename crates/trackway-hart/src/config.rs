@@ -82,8 +82,8 @@ impl Extensions {
     /// ```
     pub fn isa_string(self, isa: Isa) -> String {
         const NAMES: [&str; 16] = [
-            "i", "m", "a", "f", "d", "c", "zicond", "zicsr", "zifencei", "zawrs", "zfh", "zfhmin", "zba", "zbb",
-            "zbc", "zbs",
+            "i", "m", "a", "f", "d", "c", "zicond", "zicsr", "zifencei", "zawrs", "zfh", "zfhmin", "zba",
+            "zbb", "zbc", "zbs",
         ];
         let mut text = String::from(if isa == Isa::Rv32 { "rv32" } else { "rv64" });
         for name in NAMES {
