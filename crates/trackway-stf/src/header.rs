@@ -151,7 +151,7 @@ impl Header {
         }
     }
 
-    fn collect(feed: &mut Feed, force: bool) -> Result<Self> {
+    pub(crate) fn collect(feed: &mut Feed, force: bool) -> Result<Self> {
         let mut header = Header::default();
         let mut layout = Layout::default();
         let mut refused: Option<Error> = None;

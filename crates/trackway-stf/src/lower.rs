@@ -5,16 +5,17 @@
 //! content.
 
 mod accesses;
+mod books;
 mod events;
 mod header;
 
 use trackway_core::*;
 use trackway_isa::{Control, flow, never_retires};
 
-use crate::config::{ID, Version, WriteConfig};
+use self::books::Books;
+use crate::config::{Version, WriteConfig};
 use crate::fields::{Layout, Text32};
 use crate::record::Record;
-use crate::record::descriptor::RESERVE_END;
 use crate::remark::{Ids, Remark, nop};
 use crate::values::features;
 use crate::write::Writer;
@@ -31,8 +32,7 @@ pub struct Lower {
     layout: Layout,
     version: Version,
     isa: Isa,
-    losses: Losses,
-    counts: Counts,
+    books: Books,
     /// Features seen so far.
     features: u64,
     /// Groups that wait for the header, until it is written.
@@ -57,15 +57,6 @@ pub struct Lower {
     header_ids: Option<Ids>,
     /// The privilege of the first instruction is known.
     mode_at_start: bool,
-}
-
-/// Counts of the most common content, added to the ledger at the end.
-#[derive(Debug, Default)]
-struct Counts {
-    instructions: u64,
-    registers: u64,
-    accesses: u64,
-    targets: u64,
 }
 
 /// Groups that wait for the header: their bytes, and the end and next address of each.
@@ -101,8 +92,11 @@ struct Waiting {
     /// Not an instruction.
     placeholder: bool,
     taken: Option<bool>,
-    /// What it does to the flow, if it is a jump, a branch or a return from a trap.
-    control: Option<Control>,
+    /// What it does to the flow; nothing if it was only attempted.
+    control: Control,
+    /// The target that was handed in, and the return from a trap.
+    given_target: Option<u64>,
+    returned: Option<Trap>,
     /// A trap was taken here, and one of a failed fetch.
     trapped: bool,
     fetch_fault: bool,
@@ -138,19 +132,13 @@ impl Lower {
         };
         // As in stf_lib: RV64 uses the long event form from version 1.5 on.
         let event64 = version >= Version(1, 5) && meta.isa == Isa::Rv64;
-        let mut losses = Losses::default();
-        if meta.isa_string.is_some() && version < Version(1, 6) {
-            losses.add(Fate::Dropped, "ISA string", 1);
-        }
         Ok(Lower {
             writer: Some(Writer::new(output, config)?),
             config,
             isa: meta.isa,
             layout: Layout { event64, vector_words, protocol: 0 },
-            meta,
             version,
-            losses,
-            counts: Counts::default(),
+            books: Books::new(&meta, version, header::read_isa(meta.isa)),
             features: 0,
             early: Some(Early::default()),
             first_pc: None,
@@ -164,30 +152,34 @@ impl Lower {
             ids: None,
             header_ids: None,
             mode_at_start: false,
+            meta,
         })
     }
 
     fn step(&mut self, step: &Step, batch: &Batch) -> Result<()> {
-        self.counts.instructions += 1;
+        let extra = batch.extra_of(step);
         let (encoding, length) = match step.length {
             2 => (step.encoding, 2),
             0 => {
-                self.losses.add(Fate::Invented, "encodings (NOP)", 1);
+                let placeholder = extra.is_some_and(|extra| extra.placeholder);
+                self.books.invent(Fact::Encodings, u64::from(!placeholder));
                 (nop(self.isa), 4)
             }
             _ => (step.encoding, 4),
         };
         let step = Step { encoding, length, ..*step };
-        let extra = batch.extra_of(&step);
         let target = extra.and_then(|extra| extra.target);
-        let control = jump(self.isa, encoding);
+        let control = control(self.isa, encoding);
         let settled = match control {
-            None => true,
-            Some(Control::TrapReturn) => false,
-            Some(_) => target.is_some() || step.taken == Some(false),
+            Control::TrapReturn => false,
+            _ => !control.is_transfer() || target.is_some() || step.taken == Some(false),
         };
         if !settled || step.outcome == Outcome::Attempted {
             return self.wait(&step, control, batch);
+        }
+        self.books.outcome(step.taken, read_outcome(control, target, true));
+        if !control.retires() {
+            self.books.invent(Fact::Attempted, 1);
         }
         let force = self.begin(step.pc)?;
         self.expected = target.or(next_in_memory(step.pc, length));
@@ -204,7 +196,7 @@ impl Lower {
     }
 
     /// Lets a step wait for the next event.
-    fn wait(&mut self, step: &Step, control: Option<Control>, batch: &Batch) -> Result<()> {
+    fn wait(&mut self, step: &Step, control: Control, batch: &Batch) -> Result<()> {
         let first = self.first_pc.is_none();
         let force = self.begin(step.pc)?;
         let extra = batch.extra_of(step);
@@ -213,12 +205,12 @@ impl Lower {
         group.reset();
         (group.pc, group.encoding, group.length) = (step.pc, step.encoding, step.length);
         (group.attempted, group.taken) = (step.outcome == Outcome::Attempted, step.taken);
-        group.control = control.filter(|_| !group.attempted);
+        group.control = if group.attempted { Control::Sequential } else { control };
         group.placeholder = extra.is_some_and(|extra| extra.placeholder);
         group.target = extra.and_then(|extra| extra.target);
+        group.given_target = group.target;
         // The only mode of the first group, or of one with a FORCE_PC, is that of its instruction.
-        group.takes_mode =
-            group.control == Some(Control::TrapReturn) && (own_mode || !first && force.is_none());
+        group.takes_mode = group.control == Control::TrapReturn && (own_mode || !first && force.is_none());
         self.front(force, &mut group.front);
         self.body(step, batch, &mut group.body);
         self.events(&mut group.events);
@@ -234,14 +226,14 @@ impl Lower {
         if self.waits {
             self.complete(pc)?;
         }
-        if pc.is_none() && !std::mem::replace(&mut self.unknown, true) {
+        let unknown = std::mem::replace(&mut self.unknown, pc.is_none());
+        if pc.is_none() && !unknown {
             Remark::AddressUnknown.write(&mut self.coming.front, &self.layout);
         }
-        self.unknown &= pc.is_none();
         if self.first_pc.is_none() {
             // The header's FORCE_PC has the first address, but a trap before it may lead elsewhere.
             self.first_pc = pc;
-            return Ok(pc.filter(|_| self.expected.is_some() && pc != self.expected));
+            return Ok(pc.filter(|_| unknown || self.expected.is_some() && pc != self.expected));
         }
         Ok(if pc == self.expected { None } else { pc })
     }
@@ -269,9 +261,7 @@ impl Lower {
             self.register(access, batch, out);
         }
         move_to(out, &mut self.coming.walks);
-        for access in batch.mem_of(step.accesses) {
-            self.memory(access, batch, out);
-        }
+        self.memory(step.accesses, batch, out);
         move_to(out, &mut self.coming.bus);
     }
 
@@ -294,12 +284,6 @@ impl Lower {
             self.features |= features::MICROOP;
             Record::InstMicroop { size, op: u32::from_le_bytes(op) }.write(out, &self.layout);
         }
-        if extra.physical_pc.is_some() {
-            self.losses.add(Fate::Dropped, "physical instruction addresses", 1);
-        }
-        if extra.sme_index.is_some() {
-            self.losses.add(Fate::Dropped, "SME indices", 1);
-        }
     }
 
     /// Writes the waiting group, if any; the instruction after it is at `next`.
@@ -311,17 +295,24 @@ impl Lower {
         let group = &mut self.waiting;
         let after = next_in_memory(group.pc, group.length);
         let mut remark = None;
-        if let (Some(control), None) = (group.control, group.target) {
+        if group.control.is_transfer() && group.target.is_none() {
             // A jump to the next instruction is taken too; a branch only if the flow shows it.
             let shown = next.map(|next| Some(next) != after);
-            let taken = if control == Control::Branch { group.taken.or(shown) } else { Some(true) };
+            let taken = if group.control == Control::Branch { group.taken.or(shown) } else { Some(true) };
             let encoded = group.pc.and_then(|pc| flow(isa, pc, group.encoding).target);
-            match taken {
-                Some(true) => group.target = encoded.or(next),
-                Some(false) => {}
-                None => remark = Some(Remark::OutcomeUnknown),
+            group.target = encoded.or(next).filter(|_| taken == Some(true));
+            if group.control == Control::Branch && taken != Some(false) && group.target.is_none() {
+                remark = Some(Remark::OutcomeUnknown);
             }
-            self.counts.targets += u64::from(group.target.is_some());
+        }
+        if !group.placeholder {
+            self.books.outcome(group.taken, read_outcome(group.control, group.target, remark.is_none()));
+            self.books.target(group.given_target, group.target);
+        }
+        if group.control == Control::TrapReturn {
+            let to = group.target;
+            let found = to.map(|_| Trap { from: group.pc, to, ..Trap::new(TrapKind::Return) });
+            self.books.trap(group.returned.take(), found);
         }
         // A no-op whose fetch failed is taken for a placeholder, and an attempt without a trap for a retirement.
         let seems = group.fetch_fault && group.encoding == nop(isa);
@@ -331,7 +322,7 @@ impl Lower {
             remark = Some(Remark::Attempted);
         }
         // Only a branch that was not taken continues in memory.
-        let continues = group.control.is_none_or(|control| control == Control::Branch);
+        let continues = !group.control.is_transfer() || group.control == Control::Branch;
         let next = group.event_target.or(group.target);
         (self.expected, self.read_next) = (next.or(after.filter(|_| continues)), next.or(after));
         self.unknown &= self.expected.is_none();
@@ -394,16 +385,17 @@ impl Lower {
     fn other(&mut self, event: &Event, batch: &Batch) -> Result<()> {
         match &event.kind {
             EventKind::Step(_) => {}
+            EventKind::Run(run) if run.withdrawn => {}
             EventKind::Run(run) => {
-                let what = if run.withdrawn { "withdrawn runs" } else { "instructions without code" };
-                self.losses.add(Fate::Dropped, what, run.count.into());
+                self.books.lose_event(batch, &event.kind);
+                self.books.lose(Fact::Instructions, u64::from(run.count).saturating_sub(1));
+                let (start, end, count) = (run.start, run.end, run.count);
+                self.gap(&format!("reason=no-code from={start:#x} to={end:#x} instructions={count:#x}"))?;
             }
-            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], batch)?,
-            EventKind::Context(n) => self.context(&batch.contexts[*n as usize]),
+            EventKind::Trap(n) => self.trap(&event.kind, &batch.traps[*n as usize], batch)?,
+            EventKind::Context(n) => self.context(&event.kind, &batch.contexts[*n as usize], batch),
             EventKind::State(n) => self.state(&batch.states[*n as usize], batch),
-            EventKind::Time(_) => self.losses.add(Fate::Dropped, "times", 1),
             EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
-                self.losses.add(Fate::Kept, "notes", 1);
                 let text = batch.bytes_of(mark.text);
                 let out = &mut self.coming.front;
                 match Remark::is_ambiguous(text) {
@@ -411,19 +403,22 @@ impl Lower {
                     false => Record::Comment { text: Text32(text) }.write(out, &self.layout),
                 }
             }
-            EventKind::Mark(_) => self.losses.add(Fate::Dropped, "marks", 1),
             EventKind::Gap(_) => {
-                // What follows says nothing about the instruction before.
-                self.complete(None)?;
-                self.expected = None;
                 let mut fields = String::new();
                 batch.event_fields(event, &mut |name, value| fields += &format!("{name}={value} "));
-                Remark::Gap(fields.trim_end()).write(&mut self.coming.front, &self.layout);
-                self.losses.add(Fate::Kept, "gaps", 1);
+                self.gap(fields.trim_end())?;
             }
-            EventKind::Foreign(item) if item.format == ID && item.code == RESERVE_END.into() => {}
-            EventKind::Foreign(_) => self.losses.add(Fate::Dropped, "items of other formats", 1),
+            EventKind::Time(_) | EventKind::Mark(_) | EventKind::Foreign(_) => {}
         }
+        Ok(())
+    }
+
+    /// Something is missing here.
+    fn gap(&mut self, fields: &str) -> Result<()> {
+        // What follows says nothing about the instruction before.
+        self.complete(None)?;
+        self.expected = None;
+        Remark::Gap(fields).write(&mut self.coming.front, &self.layout);
         Ok(())
     }
 }
@@ -450,14 +445,22 @@ fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
     }
 }
 
-/// Control flow of a jump, a branch or a return from a trap.
+/// What an instruction does to the flow.
 #[inline]
-fn jump(isa: Isa, encoding: u32) -> Option<Control> {
+fn control(isa: Isa, encoding: u32) -> Control {
     if matches!(isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
-        return None;
+        return Control::Sequential;
     }
-    let control = flow(isa, 0, encoding).control;
-    control.is_transfer().then_some(control)
+    flow(isa, 0, encoding).control
+}
+
+/// The outcome that a reader finds for an instruction that retired; a remark may say that it is not known.
+#[inline]
+fn read_outcome(control: Control, target: Option<u64>, known: bool) -> Option<bool> {
+    match target {
+        Some(_) => Some(true),
+        None => (control == Control::Branch && known).then_some(false),
+    }
 }
 
 impl Sink for Lower {
@@ -486,11 +489,6 @@ impl Sink for Lower {
         if let Some(writer) = self.writer.take() {
             writer.finish(&rest)?;
         }
-        let Counts { instructions, registers, accesses, targets } = std::mem::take(&mut self.counts);
-        self.losses.add(Fate::Kept, "instructions", instructions);
-        self.losses.add(Fate::Kept, "registers", registers);
-        self.losses.add(Fate::Kept, "memory accesses", accesses);
-        self.losses.add(Fate::Derived, "branch targets", targets);
-        Ok(std::mem::take(&mut self.losses).into())
+        Ok(self.books.close())
     }
 }

@@ -292,7 +292,6 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
         body(&[event(false, 12, &[0; 24]), NOP]),
         Some(body(&[event(false, 12, &[0; 16]), NOP])),
     ));
-    let mut bad = |rule, records| cases.push((rule, records, None));
     cases.push((
         "stf.event-fields",
         body(&[event(false, 2, &[0; 8]), NOP]),

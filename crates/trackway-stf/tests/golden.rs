@@ -31,10 +31,10 @@ fn items(bytes: &[u8]) -> String {
 /// The events lower to the trace, and the trace lifts to the events.
 fn case(name: &str, meta: Meta) {
     let events = std::fs::read_to_string(testdata(&format!("stf/{name}/expect.events"))).unwrap();
-    let (bytes, losses) = lower(&batch(&events), meta.clone(), plain());
+    let (bytes, ledger) = lower(&batch(&events), meta.clone(), plain());
     expect(&format!("stf/{name}/trace.stf"), &bytes);
     expect(&format!("stf/{name}/expect.items"), items(&bytes).as_bytes());
-    expect(&format!("stf/{name}/expect.ledger"), losses.to_string().as_bytes());
+    expect(&format!("stf/{name}/expect.ledger"), ledger.to_string().as_bytes());
     let lifted = lines(&bytes, 1);
     expect(&format!("stf/{name}/expect.events"), (lifted.join("\n") + "\n").as_bytes());
     // A ZSTF file holds the same records.
@@ -66,21 +66,22 @@ fn losses_are_in_the_ledger() {
 0x0 gap reason=overflow from=0x1004
 0x0 step pc=0x2000 encoding=0x13 length=0x4 outcome=retired
 ";
-    let (bytes, losses) = lower(&batch(events), Meta::new(FormatId::new("ete"), Isa::Rv64), plain());
-    assert!(losses.is_lossy());
+    let (bytes, ledger) = lower(&batch(events), Meta::new(FormatId::new("ete"), Isa::Rv64), plain());
+    assert!(ledger.is_lossy());
     assert_eq!(
-        losses.to_string(),
+        ledger.to_string(),
         "\
-kept       1  gaps
 kept       2  instructions
-dropped    1  MTE modes
-dropped    1  debug and virtual modes
-dropped    1  marks
-dropped    1  partly known registers
-dropped    1  prefetches
-dropped    1  registers without a value
+kept       2  encodings
+kept       1  gaps
+dropped    1  register reads
+dropped    1  register writes
+dropped    1  memory accesses
+dropped    1  privilege changes
 dropped    1  security states
-dropped    1  times
+dropped    1  MTE modes
+dropped    1  timestamps
+dropped    1  marks
 "
     );
     // The gap reads back, and the flow continues after it.

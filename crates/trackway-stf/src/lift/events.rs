@@ -52,7 +52,7 @@ pub(super) fn privilege(isa: Isa, id: EventId, data: Data<'_>) -> Option<Privile
 }
 
 /// The trap of an EVENT.
-pub(super) fn trap(isa: Isa, id: EventId, data: Data<'_>, batch: &mut Batch) -> Trap {
+pub(crate) fn trap(isa: Isa, id: EventId, data: Data<'_>, batch: &mut Batch) -> Trap {
     let kind = if id.interrupt { TrapKind::Interrupt } else { TrapKind::Exception };
     let words = batch.add_words(data.words());
     let trap = Trap { cause: Some(id.code), words, ..Trap::new(kind) };

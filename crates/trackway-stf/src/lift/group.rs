@@ -170,6 +170,7 @@ impl Lifter {
         }
         let Some(accesses) = batch.end_accesses(self.accesses) else { return Err(endless(offset)) };
         self.sizes(opcode, &mut batch.mem[accesses.mem_start as usize..]);
+        let accesses = if accesses.mem_len > 1 { join_atomics(accesses, batch) } else { accesses };
         let step = Step { pc: self.next, accesses, ..Step::new(0, opcode, length) };
         self.special_step(offset, step, batch)
     }
@@ -486,6 +487,29 @@ pub(super) fn may_never_retire(isa: Isa, opcode: u32, length: u8) -> bool {
 pub(super) fn mem_access(address: u64, size: u16, attributes: u16, access: u8) -> MemAccess {
     let access = MemAccess::new(mem_kind(access), address, size.into(), Value::Unknown);
     MemAccess { attributes: attributes.into(), ..access }
+}
+
+/// A read and a write of the same place by one instruction are a read-modify-write.
+fn join_atomics(accesses: Accesses, batch: &mut Batch) -> Accesses {
+    let start = accesses.mem_start as usize;
+    let mut kept = start;
+    let mut next = start;
+    while let Some(&(mut access)) = batch.mem.get(next) {
+        next += 1;
+        if let Some(&write) = batch.mem.get(next)
+            && (access.kind, write.kind) == (MemKind::Read, MemKind::Write)
+            && (access.address, access.size, access.attributes)
+                == (write.address, write.size, write.attributes)
+        {
+            next += 1;
+            access.kind = MemKind::ReadWrite;
+            access.extra = batch.add_mem_extra(MemExtra { stored: write.data, ..MemExtra::default() });
+        }
+        batch.mem[kept] = access;
+        kept += 1;
+    }
+    batch.mem.truncate(kept);
+    Accesses { mem_len: (kept - start) as u16, ..accesses }
 }
 
 fn mem_kind(access: u8) -> MemKind {

@@ -22,7 +22,6 @@ impl Lower {
 
     #[inline]
     fn write_register(&mut self, reg: Reg, role: u8, content: &[u8], out: &mut Vec<u8>) {
-        self.counts.registers += 1;
         self.features |=
             if role == reg_role::STATE { features::REGISTER_STATE } else { features::OPERAND_VALUE };
         let number = if reg.class == RegClass::Pc { REG_PC } else { reg.number };
@@ -35,19 +34,18 @@ impl Lower {
     fn rare_register(&mut self, access: &RegAccess, batch: &Batch, out: &mut Vec<u8>) {
         let class = class(access.reg.class);
         if access.role == RegRole::Ready {
-            self.counts.registers += 1;
             return Record::InstReadyReg { number: access.reg.number }.write(out, &self.layout);
         }
+        let partly = access.update != RegUpdate::Set || access.known.is_some();
         let content = match access.value {
-            _ if class == NONE => Err("registers of other files"),
-            _ if access.update != RegUpdate::Set || access.known.is_some() => Err("partly known registers"),
-            Value::Unknown => Err("registers without a value"),
-            Value::Word(word) => self.wide(class, &word.to_le_bytes()).ok_or("wide registers"),
-            Value::Bytes(span) => self.wide(class, batch.bytes_of(span)).ok_or("wide registers"),
+            _ if class == NONE || partly => None,
+            Value::Unknown => None,
+            Value::Word(word) => self.wide(class, &word.to_le_bytes()),
+            Value::Bytes(span) => self.wide(class, batch.bytes_of(span)),
         };
         match content {
-            Ok(content) => self.write_register(access.reg, role(access.role), &content, out),
-            Err(what) => self.losses.add(Fate::Dropped, what, 1),
+            Some(content) => self.write_register(access.reg, role(access.role), &content, out),
+            None => self.books.lose(fact(access.role), 1),
         }
     }
 
@@ -59,46 +57,77 @@ impl Lower {
         Some(content)
     }
 
+    /// Writes the memory accesses of a step.
     #[inline]
-    pub(super) fn memory(&mut self, access: &MemAccess, batch: &Batch, out: &mut Vec<u8>) {
-        if access.unplaced {
-            return self.losses.add(Fate::Dropped, "accesses without an address", 1);
+    pub(super) fn memory(&mut self, accesses: Accesses, batch: &Batch, out: &mut Vec<u8>) {
+        let mut plain = true;
+        for access in batch.mem_of(accesses) {
+            plain &= is_plain(access);
+            self.one_access(access, batch, out);
         }
-        let (read, write) = match access.kind {
-            MemKind::Read => (true, false),
-            MemKind::Write => (false, true),
-            MemKind::ReadWrite => (true, true),
-            kind => {
-                let what = match kind {
-                    MemKind::Prefetch => "prefetches",
-                    MemKind::Maintenance => "maintenance operations",
-                    MemKind::Suppressed => "suppressed accesses",
-                    MemKind::Faulting => "faulting accesses",
-                    _ => "accesses of unknown kind",
-                };
-                return self.losses.add(Fate::Dropped, what, 1);
-            }
-        };
-        if access.size > LARGEST {
-            return self.losses.add(Fate::Dropped, "accesses larger than 16 MiB", 1);
+        if !plain {
+            self.account(accesses, batch);
         }
-        self.counts.accesses += 1;
-        let mut drop = |dropped: bool, what| self.losses.add(Fate::Dropped, what, u64::from(dropped));
-        drop(access.tagged, "memory tags");
-        drop(access.range, "range marks");
-        let mut stored = Value::Unknown;
-        if let Some(extra) = batch.mem_extra_of(access) {
-            drop(extra.physical.is_some(), "physical data addresses");
-            drop(extra.operation.is_some(), "atomic operations");
-            stored = extra.stored;
+    }
+
+    #[inline]
+    fn one_access(&mut self, access: &MemAccess, batch: &Batch, out: &mut Vec<u8>) {
+        if access.unplaced || access.size > LARGEST {
+            return;
         }
-        if read {
+        if matches!(access.kind, MemKind::Read | MemKind::ReadWrite) {
             self.accesses(access, access::READ, access.data, batch, out);
         }
-        if write {
-            let data = if read { stored } else { access.data };
-            self.accesses(access, access::WRITE, data, batch, out);
+        let stored = match access.kind {
+            MemKind::Write => access.data,
+            MemKind::ReadWrite => batch.mem_extra_of(access).map_or(Value::Unknown, |extra| extra.stored),
+            _ => return,
+        };
+        self.accesses(access, access::WRITE, stored, batch, out);
+    }
+
+    /// Accounts for accesses that a reader does not find as they are.
+    #[cold]
+    fn account(&mut self, accesses: Accesses, batch: &Batch) {
+        let mut read = Batch::default();
+        // What is not known is written as 0.
+        let mut written = |data: Value, size: u64| match data {
+            Value::Word(word) if size <= 8 => Value::Word(word),
+            Value::Unknown if size <= 8 => Value::Word(0),
+            data => {
+                let mut bytes = vec![0; size as usize];
+                let word;
+                let known = match data {
+                    Value::Bytes(span) => batch.bytes_of(span),
+                    Value::Word(first) => {
+                        word = first.to_le_bytes();
+                        &word[..]
+                    }
+                    Value::Unknown => &[],
+                };
+                let length = known.len().min(bytes.len());
+                bytes[..length].copy_from_slice(&known[..length]);
+                Value::Bytes(read.add_bytes(&bytes))
+            }
+        };
+        let mut found = Vec::new();
+        for access in batch.mem_of(accesses) {
+            let kept = matches!(access.kind, MemKind::Read | MemKind::Write | MemKind::ReadWrite);
+            if !kept || access.unplaced || access.size > LARGEST {
+                continue;
+            }
+            let stored = batch.mem_extra_of(access).map_or(Value::Unknown, |extra| extra.stored);
+            let stored = (access.kind == MemKind::ReadWrite).then(|| written(stored, access.size));
+            let data = written(access.data, access.size);
+            let plain = MemAccess::new(access.kind, access.address, access.size, data);
+            found.push((MemAccess { attributes: attributes(access).into(), ..plain }, stored));
         }
+        for (access, stored) in found {
+            let extra =
+                stored.and_then(|stored| read.add_mem_extra(MemExtra { stored, ..MemExtra::default() }));
+            read.mem.push(MemAccess { extra, ..access });
+        }
+        self.books.memory(batch, accesses, &read);
     }
 
     /// One access, or several where the size field does not hold it.
@@ -131,13 +160,13 @@ impl Lower {
         batch: &Batch,
         out: &mut Vec<u8>,
     ) {
-        let attributes = access.attributes as u16;
+        let attributes = attributes(access);
         Record::InstMemAccess { address: access.address, size, attributes, access: kind }
             .write(out, &self.layout);
         match data {
             Value::Word(data) if size <= 8 => Record::InstMemContent { data }.write(out, &self.layout),
             data => {
-                for data in content_words(data, size, batch, &mut self.losses) {
+                for data in content_words(data, size, batch) {
                     Record::InstMemContent { data }.write(out, &self.layout);
                 }
             }
@@ -152,12 +181,9 @@ impl Lower {
                     self.register(access, batch, &mut out);
                 }
                 self.coming.registers = out;
-                let memory = accesses.mem_len.into();
-                self.losses.add(Fate::Dropped, "memory contents outside instructions", memory);
             }
             State::PageWalk(walk) => {
                 self.features |= features::PTE;
-                self.losses.add(Fate::Kept, "page table walks", 1);
                 let record = Record::PageTableWalk {
                     address: walk.virtual_address,
                     first_use: walk.first_use,
@@ -167,23 +193,21 @@ impl Lower {
                 record.write(&mut self.coming.walks, &self.layout);
             }
             State::Bus(bus) => {
-                let (access, data) = match bus.kind {
-                    MemKind::Read => (access::READ, bus.data),
-                    MemKind::Write => (access::WRITE, bus.data),
-                    _ => return self.losses.add(Fate::Dropped, "bus operations of other kinds", 1),
+                let access = match bus.kind {
+                    MemKind::Read => access::READ,
+                    MemKind::Write => access::WRITE,
+                    _ => return self.books.lose(Fact::BusTransfers, 1),
                 };
                 let Ok(size) = u16::try_from(bus.size) else {
-                    return self.losses.add(Fate::Dropped, "accesses larger than 65535 bytes", 1);
+                    return self.books.lose(Fact::BusTransfers, 1);
                 };
-                self.losses.add(Fate::Kept, "bus accesses", 1);
-                let dropped = bus.returned != Value::Unknown || bus.result.is_some();
-                self.losses.add(Fate::Dropped, "bus results", u64::from(dropped));
+                let data = bus.data;
                 let (master, index, attributes) = (bus.initiator, bus.index, bus.attributes);
                 let out = &mut self.coming.bus;
                 let record =
                     Record::BusMasterAccess { address: bus.address, size, master, index, attributes, access };
                 record.write(out, &self.layout);
-                for data in content_words(data, size, batch, &mut self.losses) {
+                for data in content_words(data, size, batch) {
                     Record::BusMasterContent { data }.write(out, &self.layout);
                 }
             }
@@ -197,11 +221,11 @@ const PIECE: u16 = u16::MAX - 7;
 const LARGEST: u64 = 1 << 24;
 
 /// The content records of an access, one per 8 bytes; zeros for unknown data.
-fn content_words(data: Value, size: u16, batch: &Batch, losses: &mut Losses) -> Vec<u64> {
+fn content_words(data: Value, size: u16, batch: &Batch) -> Vec<u64> {
     let words = usize::from(size).div_ceil(8).max(1);
     let mut content = vec![0u64; words];
     match data {
-        Value::Unknown => losses.add(Fate::Invented, "memory data (zero)", 1),
+        Value::Unknown => {}
         Value::Word(word) => content[0] = word,
         Value::Bytes(span) => {
             for (word, bytes) in content.iter_mut().zip(batch.bytes_of(span).chunks(8)) {
@@ -210,6 +234,36 @@ fn content_words(data: Value, size: u16, batch: &Batch, losses: &mut Losses) -> 
         }
     }
     content
+}
+
+/// Is it read back as it is?
+#[inline]
+fn is_plain(access: &MemAccess) -> bool {
+    let data = match access.data {
+        Value::Unknown => false,
+        Value::Word(_) => access.size <= 8,
+        Value::Bytes(span) => u64::from(span.len) == access.size,
+    };
+    data && matches!(access.kind, MemKind::Read | MemKind::Write)
+        && access.extra.is_none()
+        && access.size <= u16::MAX.into()
+        && !(access.unplaced || access.tagged)
+        && access.attributes <= u16::MAX.into()
+}
+
+/// Attributes that fit; others are left out.
+#[inline]
+fn attributes(access: &MemAccess) -> u16 {
+    access.attributes.try_into().unwrap_or(0)
+}
+
+const fn fact(role: RegRole) -> Fact {
+    match role {
+        RegRole::State => Fact::RegisterStates,
+        RegRole::Source => Fact::RegisterReads,
+        RegRole::Destination => Fact::RegisterWrites,
+        RegRole::Ready => Fact::ReadyRegisters,
+    }
 }
 
 /// Marks a class or role that STF has no number for.

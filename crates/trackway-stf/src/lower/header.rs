@@ -1,10 +1,11 @@
 //! The header of a trace that is written from events.
 
-use trackway_core::{Fate, Isa, Producer};
+use trackway_core::{Feed, Input, Isa, Producer};
 
 use super::Lower;
 use crate::config::Version;
 use crate::fields::{Text16, Text32};
+use crate::header::Header;
 use crate::record::Record;
 use crate::remark::Remark;
 use crate::values::{features, iem, isa, trace_info};
@@ -61,13 +62,7 @@ impl Lower {
             features |= features::VECTOR;
         }
         put(Record::TraceInfoFeature { features });
-        let pc = match self.first_pc {
-            Some(pc) => pc,
-            None => {
-                self.losses.add(Fate::Invented, "start address", 1);
-                self.meta.start_pc.unwrap_or(0)
-            }
-        };
+        let pc = self.first_pc.or(self.meta.start_pc).unwrap_or(0);
         put(Record::ForcePc { pc });
         if let Some(bits) = self.meta.vector_bits.filter(|_| self.version >= Version(1, 4)) {
             put(Record::VlenConfig { bits });
@@ -76,6 +71,14 @@ impl Lower {
             put(Record::IsaExtended { text: Text32(text.as_bytes()) });
         }
         put(Record::EndHeader {});
+        if let Ok(header) = Header::collect(&mut Feed::new(Input::from_vec(out.clone())), true) {
+            self.books.header(&self.meta, &header.meta());
+        }
         out
     }
+}
+
+/// The instruction set that a reader finds.
+pub(super) fn read_isa(isa: Isa) -> Isa {
+    if matches!(isa, Isa::A32 | Isa::T32) { Isa::Other } else { isa }
 }

@@ -71,12 +71,12 @@ pub fn batch(lines: &str) -> Batch {
 }
 
 /// Lowers a batch.
-pub fn lower(batch: &Batch, meta: Meta, config: WriteConfig) -> (Vec<u8>, Losses) {
+pub fn lower(batch: &Batch, meta: Meta, config: WriteConfig) -> (Vec<u8>, Ledger) {
     let file = Memory::default();
-    let mut sink = Lower::new(file.output(), meta, config).unwrap();
+    let mut sink = Counting::new(Box::new(Lower::new(file.output(), meta.clone(), config).unwrap()), &meta);
     sink.put(batch).unwrap();
-    let losses = sink.finish().unwrap();
-    (file.bytes(), losses)
+    let ledger = sink.finish().unwrap();
+    (file.bytes(), ledger)
 }
 
 pub fn plain() -> WriteConfig {
