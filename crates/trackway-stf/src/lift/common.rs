@@ -79,8 +79,10 @@ impl Lifter {
                             }
                             let accesses =
                                 Accesses { mem_start: mem.len() as u32, regs_start, mem_len: 1, regs_len: 0 };
-                            let mut access = MemAccess { data, ..mem_access(address, size, attributes, access) };
-                            self.size(opcode, &mut access);
+                            let access = mem_access(address, size, attributes, access);
+                            // A whole value, and not one that is changed: written to memory once.
+                            let (size, inferred) = self.size(opcode, access.size, data);
+                            let access = MemAccess { data, size, inferred, ..access };
                             let offset = end - (rest.len() - len) as u64;
                             let step = Step { accesses, taken: outcome(opcode), ..Step::new(pc, opcode, length) };
                             if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {

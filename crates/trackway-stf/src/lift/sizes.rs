@@ -9,26 +9,30 @@ use crate::config::SizeUnit;
 impl Lifter {
     /// Turns the sizes of a group's accesses into bytes.
     pub(super) fn sizes(&mut self, opcode: u32, group: &mut [MemAccess]) {
-        group.iter_mut().for_each(|access| self.size(opcode, access));
+        for access in group {
+            (access.size, access.inferred) = self.size(opcode, access.size, access.data);
+            if let Value::Bytes(span) = &mut access.data {
+                span.len = span.len.min(access.size.min(u64::from(u32::MAX)) as u32);
+            }
+        }
     }
 
-    /// Turns the size of an access into bytes.
+    /// The size of an access in bytes, and whether it was inferred.
     #[inline(always)]
-    pub(super) fn size(&mut self, opcode: u32, access: &mut MemAccess) {
+    pub(super) fn size(&mut self, opcode: u32, size: u64, data: Value) -> (u64, bool) {
         // The common case: one content word.
-        if let Value::Word(_) = access.data
+        if let Value::Word(_) = data
             && self.config.size_unit == SizeUnit::Auto
         {
-            let bytes = match access.size {
+            let bytes = match size {
+                0..8 => size,
                 8 => self.size_in_bytes(opcode, 8),
                 // One content word holds at most 8 bytes, so a larger size is in bits.
-                9.. => access.size / 8,
-                _ => return,
+                9.. => size / 8,
             };
-            (access.size, access.inferred) = (bytes, bytes != access.size);
-            return;
+            return (bytes, bytes != size);
         }
-        self.rare_size(opcode, access);
+        self.rare_size(opcode, size)
     }
 
     /// The size in bytes of an access that was recorded with `size`.
@@ -37,19 +41,14 @@ impl Lifter {
         *self.named_sizes.get((opcode, size), || size_in_bytes(self.isa, opcode, size))
     }
 
-    fn rare_size(&mut self, opcode: u32, access: &mut MemAccess) {
-        let size = access.size;
+    fn rare_size(&mut self, opcode: u32, size: u64) -> (u64, bool) {
         let bytes = match self.config.size_unit {
             SizeUnit::Bytes => size,
             SizeUnit::Bits => size / 8,
             SizeUnit::Auto if size < 8 => size,
             SizeUnit::Auto => self.size_in_bytes(opcode, size),
         };
-        access.inferred = bytes != size && self.config.size_unit == SizeUnit::Auto;
-        access.size = bytes;
-        if let Value::Bytes(span) = &mut access.data {
-            span.len = span.len.min(bytes.min(u64::from(u32::MAX)) as u32);
-        }
+        (bytes, bytes != size && self.config.size_unit == SizeUnit::Auto)
     }
 }
 
