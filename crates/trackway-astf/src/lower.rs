@@ -91,6 +91,10 @@ struct State {
     last_pc: Option<u64>,
     /// Address of the next instruction, as a reader of the trace expects it.
     expected: Option<u64>,
+    /// Target of the last instruction, an exception return, which the next one shows.
+    returns_to: Option<u64>,
+    /// Instructions were left out since the last one.
+    hole: bool,
     /// In Debug state, which a flow trace records as an exception.
     halted: bool,
     /// A gap lies between the pending items and the next instruction.
@@ -227,6 +231,7 @@ impl Lower {
         }
         self.flush(Some(pc))?;
         if self.is_left_out() {
+            self.state.hole = true;
             return Ok(());
         }
         let class = classify(pc, step.encoding);

@@ -52,7 +52,6 @@ impl Format for Astf {
     }
 
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
-        opening.single_source()?;
         let config: Config = opening.settings.of_format(self)?;
         let options = ReadConfig { part: opening.part, ..config.reading(opening.threads)? };
         let mut content = Content::new(opening.file.input);

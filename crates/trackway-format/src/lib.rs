@@ -146,16 +146,6 @@ pub struct Opening {
     pub cancel: Cancel,
 }
 
-impl Opening {
-    /// Refuses a source other than the only one, `0`: for formats whose files hold one.
-    pub fn single_source(&self) -> Result<()> {
-        match self.source.as_deref() {
-            None | Some("0" | "source 0") => Ok(()),
-            Some(name) => Err(Error::Config(format!("--source {name}: there is only 0"))),
-        }
-    }
-}
-
 /// Everything that writing a trace may need.
 #[derive(Clone, Debug)]
 pub struct Writing<'w> {

@@ -81,7 +81,6 @@ impl Format for Tandem {
     }
 
     fn open(&self, opening: Opening) -> trackway_format::Result<Box<dyn Opened>> {
-        opening.single_source()?;
         let Opening { file, settings, cancel, .. } = opening;
         let section: Section = settings.of_format(self)?;
         let config = section.apply(recognise(&file.head).unwrap_or_default());

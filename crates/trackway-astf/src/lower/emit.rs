@@ -41,6 +41,7 @@ impl Lower {
         let break_here = self.state.expected.filter(|expected| next.is_some_and(|next| next != *expected));
         let found = Gap { from: self.state.last_pc, to: next, ..Gap::new(reason) };
         self.producer()?.discontinuity();
+        (self.state.hole, self.state.returns_to) = (false, None);
         if break_here.is_none() || found != *gap {
             self.producer()?.string(gap::text(gap).as_bytes())?;
             self.state.expected = None;
@@ -49,7 +50,17 @@ impl Lower {
     }
 
     pub(super) fn write_step(&mut self, step: PendingStep, next: Option<u64>) -> Result<()> {
-        let Some(completion) = completion(&step, next) else { return Ok(()) };
+        let Some(completion) = completion(&step, next) else {
+            self.state.hole = true;
+            return Ok(());
+        };
+        if std::mem::take(&mut self.state.hole) && self.state.last_pc.is_some() {
+            let gap = Gap { from: self.state.last_pc, to: Some(step.pc), ..Gap::new(GapReason::Filtered) };
+            self.write_gap(&gap, Some(step.pc))?;
+        }
+        let shown = self.state.returns_to.take() == Some(step.pc);
+        self.tally.shown_targets += u64::from(shown);
+        self.state.returns_to = step.target.filter(|_| step.class == Class::ExceptionReturn);
         if self.state.count == 0 {
             self.first_instruction()?;
         }

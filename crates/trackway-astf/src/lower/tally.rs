@@ -1,5 +1,7 @@
 //! The account of a conversion: facts of the input against those that a reader of the written records finds.
 
+use std::collections::VecDeque;
+
 use trackway_core::*;
 
 use crate::config::ID;
@@ -24,7 +26,6 @@ const KEPT: &[Fact] = &[
     Fact::Stacks,
     Fact::Pids,
     Fact::Tids,
-    Fact::VectorLengths,
     Fact::Streamings,
     Fact::Dits,
     Fact::Ssbss,
@@ -54,6 +55,12 @@ pub(super) struct Tally {
     output_contexts: Contexts,
     /// Facts that are written with another value than the input has.
     pub(super) changed: Counts,
+    /// Targets that the next instruction shows: of exception returns.
+    pub(super) shown_targets: u64,
+    /// Places of the traps that were written last, as the input has them.
+    pub(super) places: VecDeque<Option<u64>>,
+    /// Places that a reader finds as they were.
+    shown_places: u64,
     /// Reads what was written.
     lift: State,
     batch: Batch,
@@ -65,10 +72,13 @@ impl Tally {
     pub(super) fn new(meta: &Meta) -> Self {
         Tally {
             input: Counts::of_meta(meta),
-            input_contexts: Contexts::default(),
+            input_contexts: Contexts::new(meta),
             output: Counts::default(),
             output_contexts: Contexts::default(),
             changed: Counts::default(),
+            shown_targets: 0,
+            places: VecDeque::new(),
+            shown_places: 0,
             lift: State::new(Level::Basic),
             batch: Batch::default(),
             leading: true,
@@ -104,12 +114,17 @@ impl Tally {
                 records = &records[used..];
             }
             self.output.add_batch(&self.batch, &mut self.output_contexts);
+            for trap in &self.batch.traps {
+                let place = self.places.pop_front().flatten();
+                self.shown_places += u64::from(place.is_some() && place == trap.from);
+            }
         }
     }
 
     /// The account, once everything is written.
     pub(super) fn account(&self, meta: &Meta, level: Level) -> Account {
-        let mut account = Account::new(KEPT, &[]);
+        // A reader knows the vector length once the trace has shown that there are vectors.
+        let mut account = Account::new(KEPT, &[Fact::VectorLengths]);
         if level == Level::BasicPlus {
             TRAPS.iter().for_each(|&fact| account.set(fact, Fate::Kept));
             account.set(Fact::TrapPlaces, Fate::Derived);
@@ -124,12 +139,21 @@ impl Tally {
         for &fact in Fact::ALL {
             let (before, after) = (self.input[fact], self.output[fact]);
             let changed = self.changed[fact].min(before).min(after);
+            let shown = match fact {
+                Fact::Targets => self.shown_targets,
+                Fact::TrapPlaces => self.shown_places,
+                _ => 0,
+            };
+            account.derive(fact, shown);
             match (account.fate(fact), fact) {
+                (_, Fact::TrapPlaces) => account.lose(fact, before.saturating_sub(shown)),
+                // A gap that shows what was left out is not made up.
+                (_, Fact::Gaps) => account.lose(fact, before.saturating_sub(after)),
                 // Suspensions, and strings that are not text.
                 (_, Fact::Marks | Fact::ForeignItems) => account.keep(fact, after),
                 (Fate::Dropped, _) => account.invent(fact, after),
                 _ => {
-                    account.lose(fact, before.saturating_sub(after) + changed);
+                    account.lose(fact, before.saturating_sub(after + shown) + changed);
                     account.invent(fact, after.saturating_sub(before) + changed);
                 }
             }

@@ -45,6 +45,7 @@ impl Lower {
         let target_pc = trap.to.or(next).unwrap_or(0);
         let record = TrapRecord { target_pc, ..self.trap_record(trap) };
         self.state.expected = Some(record.target_pc);
+        self.tally.places.push_back(trap.from);
         Ok(self.producer()?.trap(record)?)
     }
 
