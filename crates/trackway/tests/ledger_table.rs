@@ -18,7 +18,7 @@ fn table() -> String {
     let mut ledgers = Vec::new();
     for format in FORMATS {
         let taken = runs.iter().filter(|run| takes(*format, run));
-        let ledger = |run| round(*format, run, &Settings::default(), None).unwrap().0;
+        let ledger = |run| round(*format, run, &Settings::default(), None).unwrap().ledger;
         ledgers.push(taken.map(ledger).collect::<Vec<_>>());
     }
     let mut text = String::from("| fact | meaning |");

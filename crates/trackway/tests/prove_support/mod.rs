@@ -113,6 +113,14 @@ impl Drop for Folder {
     }
 }
 
+/// Result of a round trip.
+pub(super) struct Round {
+    pub(super) ledger: Ledger,
+    pub(super) proof: Proof,
+    /// The files that were written.
+    pub(super) written: Vec<Vec<u8>>,
+}
+
 /// An edit between the count and the sink: a writer with a defect.
 pub(super) type Defect<'d> = &'d mut dyn FnMut(&Batch, usize, &Event) -> bool;
 
@@ -122,7 +130,7 @@ pub(super) fn round(
     run: &Run,
     settings: &Settings,
     defect: Option<Defect<'_>>,
-) -> trackway::Result<(Ledger, Proof)> {
+) -> trackway::Result<Round> {
     let folder = Folder::new();
     let path = folder.0.join(format!("run.{}", format.extensions()[0]));
     let target = Target::new(&path);
@@ -154,7 +162,12 @@ pub(super) fn round(
     let sources = run.meta.sources.len().max(1) as u16;
     let pairs: Vec<Pair> = (0..sources).map(|n| Pair { original: n, result: n }).collect();
     let proof = prove(&mut || Ok(run.source()), &mut || reading.open(&path)?.expanded(), &pairs, &ledger)?;
-    Ok((ledger, proof))
+    let mut files: Vec<PathBuf> = Vec::new();
+    let within = if path.is_dir() { &path } else { &folder.0 };
+    files.extend(std::fs::read_dir(within).unwrap().map(|entry| entry.unwrap().path()));
+    files.sort();
+    let written = files.iter().map(|file| std::fs::read(file).unwrap_or_default()).collect();
+    Ok(Round { ledger, proof, written })
 }
 
 /// The batch without the events that `drop` names.
