@@ -167,8 +167,8 @@ fn verdict(compared: &Compared, ledger: &Ledger) -> Proof {
         let (missing, extra) = (&compared.first_missing, &compared.first_extra);
         if found < claimed {
             reasons.push(format!("{name}: {claimed} claimed, {found} are there{}", place(missing, fact)));
-        // A gap that the target shows anyway may be where the input has one.
         } else if found > claimed && fact != Fact::Gaps {
+            // A gap that the target shows anyway may be where the input has one, or two instructions on.
             reasons.push(format!("{name}: {claimed} claimed, but {found} are there"));
         }
         let invented = ledger.count(Fate::Invented, fact);

@@ -3,7 +3,7 @@
 //! Between two gaps a result is a stretch of the original without a hole. Each stretch is searched for as a whole, after
 //! the end of the one before it; taking the earliest place never spoils a later one.
 
-use trackway_core::Result;
+use trackway_core::{Fact, Result};
 
 use super::cells::{Cell, Cells};
 
@@ -16,13 +16,15 @@ pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<
     let mut places = Vec::new();
     let (mut cell, mut text) = (Cell::default(), Cell::default());
     let mut stretch = Vec::new();
+    // Outcome of its last instruction, which the next one does not show.
+    let mut last = None;
     let (mut at, mut first) = (0, 0);
     let mut more = true;
     while more {
         more = result.next(&mut cell)?;
         let ends = !more || cell.gap;
         if ends && !stretch.is_empty() {
-            match find(original, &mut text, &stretch, &mut at)? {
+            match find(original, &mut text, (&stretch, last), &mut at)? {
                 Some(place) => places.push(place),
                 None => return Ok(Err(first)),
             }
@@ -30,6 +32,7 @@ pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<
             stretch.clear();
         }
         if more && stretch.len() < SEARCHED {
+            last = outcome(&cell);
             stretch.push(cell.pc);
         } else if more {
             // Compared later; here it is only passed over.
@@ -40,8 +43,17 @@ pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<
     Ok(Ok(places))
 }
 
+fn outcome(cell: &Cell) -> Option<u64> {
+    cell.own.iter().find(|found| found.0 == Fact::Outcomes).map(|found| found.1)
+}
+
 /// The next place of `stretch`, by Knuth, Morris and Pratt; `at` is the number of instructions read so far.
-fn find(original: &mut Cells, cell: &mut Cell, stretch: &[u64], at: &mut u64) -> Result<Option<u64>> {
+fn find(
+    original: &mut Cells,
+    cell: &mut Cell,
+    (stretch, last): (&[u64], Option<u64>),
+    at: &mut u64,
+) -> Result<Option<u64>> {
     // borders[n]: length of the longest proper prefix of stretch[..n] that is also its suffix.
     let mut borders = vec![0u32; stretch.len() + 1];
     let mut border = 0;
@@ -62,6 +74,10 @@ fn find(original: &mut Cells, cell: &mut Cell, stretch: &[u64], at: &mut u64) ->
             matched = borders[matched] as usize;
         }
         matched += usize::from(stretch[matched] == cell.pc);
+        // One turn of a loop is like the other but for the way out of the last.
+        if matched == stretch.len() && outcome(cell).zip(last).is_some_and(|(one, other)| one != other) {
+            matched = borders[matched] as usize;
+        }
     }
     Ok(Some(*at - stretch.len() as u64))
 }
