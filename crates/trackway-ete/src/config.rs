@@ -239,11 +239,14 @@ fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result
 }
 
 /// Registers as settings that can be read back.
-pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing: Framing) -> String {
+pub(crate) fn to_toml<'c>(configs: impl Iterator<Item = &'c Config>, framing: Framing) -> String {
     let mut text = format!("[ete]\nformat = \"{}\"\n", framing.as_str());
-    for (name, core, registers) in units {
-        text += &format!("\n[[ete.sources]]\nname = \"{name}\"\ncore = \"{core}\"\n");
-        for (register, value) in registers {
+    for Config { name, core, registers, profile, .. } in configs {
+        text += &format!("\n[[ete.sources]]\nname = {name:?}\ncore = {core:?}\n");
+        if *profile != Profile::A {
+            text += &format!("profile = \"{}\"\n", profile.core());
+        }
+        for (register, value) in registers.iter().filter(|(register, _)| is_register(register)) {
             text += &match i64::try_from(*value) {
                 Ok(_) => format!("{register} = {value:#x}\n"),
                 // TOML's integers are signed.
@@ -252,6 +255,11 @@ pub(crate) fn to_toml(units: &[(String, String, BTreeMap<String, u64>)], framing
         }
     }
     text
+}
+
+/// Register names, in any case.
+pub(crate) fn is_register(name: &str) -> bool {
+    name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("TRC"))
 }
 
 /// A number in decimal or, after `0x`, in hex.

@@ -5,10 +5,10 @@ mod lane;
 
 use std::sync::Arc;
 
-use trackway_core::{Account, Batch, ErrorKind, FormatId, Isa, Meta, Result, Sink};
+use trackway_core::{Account, Batch, Contexts, ErrorKind, EventKind, FormatId, Isa, Meta, Result, Sink};
 use trackway_image::Image;
 
-use crate::config::{ConfigError, ID};
+use crate::config::ConfigError;
 use crate::encode::{EncodeConfig, Unit};
 use crate::transport::output::UnitSink;
 
@@ -41,6 +41,8 @@ pub struct Lower<D> {
     isa: Isa,
     /// The events have timestamps of their own.
     timestamps: bool,
+    /// The context of each source.
+    contexts: Contexts,
 }
 
 impl<D: UnitSink> Lower<D> {
@@ -63,6 +65,7 @@ impl<D: UnitSink> Lower<D> {
             format: meta.format,
             isa: meta.isa,
             timestamps: meta.timestamps,
+            contexts: Contexts::new(meta),
         };
         for n in 0..meta.sources.len().max(1) {
             lower.lane(n)?;
@@ -92,7 +95,6 @@ impl<D: UnitSink> Lower<D> {
             let mut unit = Unit::new(settings.registers, model, program)?;
             unit.enable()?;
             unit.report_time(self.timestamps, false);
-            unit.set_marks_starts(self.format == ID);
             let mut lane = Lane::new(unit, settings.name, settings.core, image, self.isa);
             lane.unit.set_context(lane.state());
             self.lanes.push(lane);
@@ -115,6 +117,9 @@ impl<D: UnitSink> Sink for Lower<D> {
         let lane = &mut self.lanes[n];
         for event in &batch.events {
             lane.event(&event.kind, batch, self.format);
+            if matches!(event.kind, EventKind::Context(_)) {
+                lane.given.add_event(batch, &event.kind, &mut self.contexts);
+            }
         }
         let bytes = lane.unit.take();
         self.out.write(n, &bytes)
@@ -122,17 +127,21 @@ impl<D: UnitSink> Sink for Lower<D> {
 
     fn finish(&mut self) -> Result<Account> {
         let mut written = Vec::new();
-        let mut account = Account::new(&[], &[]);
         for (n, lane) in self.lanes.iter_mut().enumerate() {
             lane.end();
             let stuck = ErrorKind::Impossible { found: n as u64 };
             lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
             self.out.write(n, &lane.unit.take())?;
-            lane.unit.end_account(lane.attempts);
-            account.merge(lane.unit.account());
             written.push(lane.written()?);
         }
         self.out.finish(&written)?;
+        // A reader compares attempted instructions in all sources or in none.
+        let loses_attempted = self.lanes.iter().any(|lane| lane.attempts > lane.unit.attempted());
+        let mut account = Account::new(&[], &[]);
+        for lane in &mut self.lanes {
+            lane.unit.end_account(loses_attempted, lane.marks);
+            lane.add_to(&mut account);
+        }
         Ok(account)
     }
 }

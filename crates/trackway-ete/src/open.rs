@@ -7,14 +7,14 @@ use trackway_core::{
     ErrorKind, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
 };
 use trackway_format::{
-    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, When, Writing,
+    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Settings, When, Writing,
     wrong_architecture,
 };
 use trackway_image::Image;
 use trackway_io::{FileError, map};
 
 use crate::check::check_packets;
-use crate::config::{ConfigError, Framing, ID, Options};
+use crate::config::{ConfigError, Framing, ID, Options, to_toml};
 use crate::items::{PacketItem, Packets, Text};
 use crate::lift::{lift, lift_input, meta};
 use crate::lower::Lower;
@@ -23,7 +23,7 @@ use crate::settings::{Given, KEYS};
 use crate::transport::input::TraceSource;
 use crate::transport::output::{UnitSink, WrittenSource};
 use crate::transport::snapshot::read::{SNAPSHOT_INI, Snapshot};
-use crate::transport::snapshot::write::SnapshotWriter;
+use crate::transport::snapshot::write::{SnapshotWriter, copy};
 use crate::wire::header::{Kind, header};
 use crate::wire::scan::{SYNC_LEN, leading_zeros};
 
@@ -102,6 +102,15 @@ impl Format for Ete {
         }))
     }
 
+    fn holds_several_sources(&self) -> bool {
+        true
+    }
+
+    /// `[ete.unit]` programs the trace unit.
+    fn asks_for_encoding(&self, settings: &Settings) -> bool {
+        settings.table.get(ID.as_str()).is_some_and(|section| section.get("unit").is_some())
+    }
+
     /// A snapshot folder with the program in it; to stdout, the bytes of one trace unit.
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
         if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
@@ -109,13 +118,13 @@ impl Format for Ete {
         }
         let refused = |error: ConfigError| Error::Config(error.to_string());
         let given = Given::read(writing.settings)?;
-        let config = given.encode_config().map_err(|error| writing.settings.wrong(&error))?;
+        let mut config = given.encode_config().map_err(|error| writing.settings.wrong(&error))?;
+        config.follow(meta, &given);
         let programs = vec![Arc::new(writing.program.load()?)];
         let sources = meta.sources.len().max(1);
         let Some(path) = &writing.target.path else {
             if sources > 1 || config.framing != Framing::Raw || config.buffer.is_some() {
-                let text = "several sources, frames and buffers are written into a snapshot folder";
-                return Err(Error::Unsupported(text.to_string()));
+                return Err(Error::Config(FOLDER.to_string()));
             }
             let output = RawOutput(writing.target.create()?);
             return Ok(Box::new(Lower::new(meta, &config, programs, output).map_err(refused)?));
@@ -131,6 +140,10 @@ impl Format for Ete {
         Ok(Box::new(Lower::new(meta, &config, programs, writer).map_err(refused)?))
     }
 }
+
+/// Why stdout is refused.
+const FOLDER: &str =
+    "several sources, frames and buffers are written into a snapshot folder, and not to stdout";
 
 /// The bytes of the only trace unit.
 struct RawOutput(Output);
@@ -151,6 +164,8 @@ fn starts_like_a_stream(head: &[u8]) -> bool {
     let next = sync.and_then(|length| head.get(length)).and_then(|&byte| header(byte));
     next.is_some_and(|row| matches!(row.kind, Kind::TraceInfo | Kind::Event))
 }
+
+const RAW: &str = "raw stream";
 
 struct OpenedEte {
     sources: Vec<TraceSource>,
@@ -181,7 +196,7 @@ impl OpenedEte {
         let base = || opening.program.load().unwrap_or_default();
         let sources = snapshot.sources(&|path| map(path).map_err(|error| error.error), &base);
         let mut opened = Self::new(sources, None, options, opening, "snapshot folder")?;
-        opened.meta.comments.append(&mut snapshot.notes);
+        opened.meta.notes.extend(snapshot.notes.drain(..).map(|note| ("snapshot".to_string(), note)));
         Ok(opened)
     }
 
@@ -204,7 +219,7 @@ impl OpenedEte {
         let source =
             |config| TraceSource { config, framing, data: Arc::clone(&data), image: Arc::clone(&image) };
         let container = match framing {
-            Framing::Raw => "raw stream",
+            Framing::Raw => RAW,
             Framing::Coresight => "CoreSight frames",
             Framing::Dstream => "CoreSight frames with synchronisations",
         };
@@ -229,6 +244,47 @@ impl OpenedEte {
         let meta = meta(sources.iter().map(|source| &source.config));
         let cancel = opening.cancel.clone();
         Ok(OpenedEte { sources, stream, options, cancel, meta, container })
+    }
+
+    /// Number of packets.
+    fn count(&mut self) -> Result<u64> {
+        let mut packets = self.packets()?;
+        let mut count = 0;
+        loop {
+            match packets.next() {
+                Ok(None) => return Ok(count),
+                Ok(Some(placed)) => count += u64::from(matches!(placed.item, PacketItem::Packet(_))),
+                Err(_) if packets.resync()?.is_some() => {}
+                Err(_) => return Ok(count),
+            }
+        }
+    }
+
+    /// Writes the packets of the only source, byte for byte.
+    fn copy_packets(&mut self, output: &mut Output) -> Result<u64> {
+        let mut packets = self.packets()?;
+        let mut count = 0;
+        let mut bytes = Vec::new();
+        while let Some(placed) = packets.next()? {
+            match (placed.item, packets.config()) {
+                (PacketItem::Packet(packet), Some(config)) => {
+                    packet.write(&config.dialect, &mut bytes);
+                    count += 1;
+                }
+                (PacketItem::Skipped, _) => {
+                    let kind = ErrorKind::Trailing { count: placed.len };
+                    return Err(kind.at(placed.offset, "bytes outside packets", "", "").into());
+                }
+                _ => {}
+            }
+            if bytes.len() >= 1 << 16 {
+                output.as_write().write_all(&bytes).map_err(trackway_core::Error::from)?;
+                bytes.clear();
+            }
+        }
+        let written = output.as_write().write_all(&bytes).and_then(|()| output.as_write().flush());
+        written.map_err(trackway_core::Error::from)?;
+        Ok(count)
     }
 
     /// The packets of all sources.
@@ -275,35 +331,23 @@ impl Opened for OpenedEte {
         Ok(check_packets(self.packets()?, report)?)
     }
 
-    /// The packets of one source, byte for byte, as a raw stream.
+    /// A raw stream byte for byte, with its registers in a sidecar; else a snapshot with the same buffers, registers and
+    /// programs. To stdout, the packets of one source.
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
+        let is_raw = self.container == RAW;
+        if !is_raw && writing.target.path.is_some() {
+            let folder = writing.target.create_folder(SNAPSHOT_INI)?;
+            copy(&folder, &self.sources, self.options.write_pointer)?;
+            return self.count();
+        }
         if self.sources.len() > 1 {
-            return Err(Error::Unsupported("several sources: choose one with --source".to_string()));
+            return Err(Error::Config(FOLDER.to_string()));
         }
-        let mut output = writing.target.create()?;
-        let mut packets = self.packets()?;
-        let mut count = 0;
-        let mut bytes = Vec::new();
-        while let Some(placed) = packets.next()? {
-            match (placed.item, packets.config()) {
-                (PacketItem::Packet(packet), Some(config)) => {
-                    packet.write(&config.dialect, &mut bytes);
-                    count += 1;
-                }
-                (PacketItem::Skipped, _) => {
-                    let kind = ErrorKind::Trailing { count: placed.len };
-                    return Err(kind.at(placed.offset, "bytes outside packets", "", "").into());
-                }
-                _ => {}
-            }
-            if bytes.len() >= 1 << 16 {
-                output.as_write().write_all(&bytes).map_err(trackway_core::Error::from)?;
-                bytes.clear();
-            }
+        if let Some(source) = self.sources.first().filter(|source| !source.config.registers.is_empty()) {
+            let text = to_toml([&source.config].into_iter(), Framing::Raw);
+            writing.target.write_beside("toml", text.as_bytes())?;
         }
-        let written = output.as_write().write_all(&bytes).and_then(|()| output.as_write().flush());
-        written.map_err(trackway_core::Error::from)?;
-        Ok(count)
+        self.copy_packets(&mut writing.target.create()?)
     }
 
     /// Several buffers have no offsets in common: these are the bytes of the first.

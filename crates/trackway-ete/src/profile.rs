@@ -34,6 +34,15 @@ impl Profile {
         }
     }
 
+    /// A type of core that has the profile, for snapshots and settings.
+    pub(crate) fn core(self) -> &'static str {
+        match self {
+            Profile::A => "ARM-AA64",
+            Profile::V7M => "ARMv7-M",
+            Profile::V8M => "ARMv8-M",
+        }
+    }
+
     /// The kind of an exception type (ETMv4 6.4, K10.5.2.13).
     pub(crate) fn trap_kind(self, number: u16) -> TrapKind {
         match (self, number) {

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use trackway_core::Meta;
 use trackway_format::{Error, Key, Number, Result, Sample, Settings, Value};
 
-use crate::config::{Config, Framing, ID, number};
+use crate::config::{Config, Framing, ID, is_register, number};
 use crate::encode::{
     EncodeConfig, FifoModel, Implementation, Model, Preset, Registers, SourceAddresses, UnitConfig,
 };
@@ -252,11 +253,6 @@ pub(crate) struct Given {
     sources: Vec<Source>,
 }
 
-/// Names of registers, in any case.
-fn is_register(name: &str) -> bool {
-    name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case("TRC"))
-}
-
 /// Takes the registers out of a table.
 fn take_registers(table: &mut toml::Table) -> Result<BTreeMap<String, u64>, String> {
     let mut registers = BTreeMap::new();
@@ -350,6 +346,26 @@ impl Given {
             framing: unit.format.filter(|&format| format != Framing::Raw).unwrap_or(self.section.format),
             buffer: unit.buffer()?,
         })
+    }
+}
+
+impl EncodeConfig {
+    /// Takes over from the source what the settings leave open: its timestamps, and its names if it is ETE too.
+    pub(crate) fn follow(&mut self, meta: &Meta, given: &Given) {
+        if meta.timestamps {
+            for (unit, source) in self.units.iter_mut().zip(&given.sources) {
+                if !source.registers.contains_key("TRCCONFIGR") {
+                    let timestamps = unit.registers.get("TRCCONFIGR") | 1 << 11;
+                    unit.registers.set("TRCCONFIGR", timestamps);
+                }
+            }
+        }
+        if meta.format == ID && given.sources.iter().all(|source| source.section.name.is_none()) {
+            self.units = (0..meta.sources.len().max(1)).map(|n| self.unit(n)).collect();
+            for (unit, name) in self.units.iter_mut().zip(&meta.sources) {
+                unit.name.clone_from(name);
+            }
+        }
     }
 }
 
@@ -456,7 +472,8 @@ mod tests {
     #[test]
     fn written_registers_are_read_back() {
         let unit = EncodeConfig::default().unit(1);
-        let text = to_toml(&[(unit.name, unit.core, unit.registers.0.clone())], Framing::Coresight);
+        let config = unit.registers.config(&unit.name).unwrap();
+        let text = to_toml([&config].into_iter(), Framing::Coresight);
         let read = SourcesConfig::from_toml(&text).unwrap();
         assert_eq!((read.framing, &read.sources[0].registers), (Framing::Coresight, &unit.registers.0));
         assert_eq!(read.sources[0].trace_id, 0x11);

@@ -100,14 +100,6 @@ impl Account {
         crate::ledger::facts::each_of_context(&mut self.context, written, &mut |fact, _| kept[fact] += 1);
     }
 
-    /// Adds the exceptions of another account, as of another source; the rules stay.
-    pub fn merge(&mut self, other: &Account) {
-        self.kept.merge(&other.kept);
-        self.derived.merge(&other.derived);
-        self.dropped.merge(&other.dropped);
-        self.invented.merge(&other.invented);
-    }
-
     /// The exceptions of one fate.
     pub(super) fn exceptions(&self, fate: Fate) -> &Counts {
         match fate {

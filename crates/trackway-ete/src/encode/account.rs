@@ -142,9 +142,9 @@ pub(crate) enum What {
     Context(ContextState),
     /// `gap`: the source has a gap here.
     TraceOn {
-        own: bool,
         gap: bool,
     },
+    TimestampMarker,
     Time {
         fact: Fact,
         offset: bool,
@@ -176,7 +176,7 @@ impl From<What> for Element {
 impl Element {
     /// A cancel, a discard or a failed transaction does not remove it (table K10-2).
     fn is_kept(&self) -> bool {
-        matches!(self.what, What::Time { .. } | What::Mark { .. })
+        matches!(self.what, What::Time { .. } | What::Mark { .. } | What::TimestampMarker)
     }
 }
 
@@ -212,8 +212,10 @@ pub(crate) struct Account {
     targets: [Targets; 2],
     /// A trap that waits for its target: the one known, and the one found.
     trap: Option<(Option<u64>, Option<u64>)>,
-    /// Number of attempted instructions found.
+    /// Numbers found of attempted instructions, and of the unit's own marks: Trace On, Timestamp Marker.
     pub(crate) attempted: u64,
+    starts: u64,
+    markers: u64,
     pub(crate) facts: Facts,
 }
 
@@ -232,6 +234,8 @@ impl Default for Account {
             targets: Default::default(),
             trap: None,
             attempted: 0,
+            starts: 0,
+            markers: 0,
             facts: Facts::new(&[], &[]),
         }
     }
@@ -271,8 +275,8 @@ impl Account {
         }
     }
 
-    /// Nothing follows: what is unresolved is not found.
-    pub(crate) fn end(&mut self, loses_attempted: bool) {
+    /// Nothing follows: what is unresolved is not found. The source has this many marks of starts and timestamps.
+    pub(crate) fn end(&mut self, loses_attempted: bool, (starts, markers): (u64, u64)) {
         let open = self.transaction.take().is_some_and(|elements| !elements.is_empty());
         if self.depth > 0 || open {
             self.gap();
@@ -283,6 +287,10 @@ impl Account {
         // Where some attempted instructions are not found, a reader compares those that retire.
         let shown = self.targets[usize::from(loses_attempted)].shown;
         self.facts.keep(Fact::Targets, shown.into());
+        for (found, known) in [(self.starts, starts), (self.markers, markers)] {
+            self.facts.keep(Fact::Marks, found.min(known));
+            self.facts.invent(Fact::Marks, found.saturating_sub(known));
+        }
     }
 
     fn commit(&mut self, mut count: u64) {
@@ -440,15 +448,16 @@ impl Account {
                 event.isa = None;
                 self.facts.keep_context(&event);
             }
-            What::TraceOn { own, gap } => {
+            What::TraceOn { gap } => {
                 self.settle_trap();
                 if self.followed {
                     self.gap();
                 }
                 self.leave_targets();
                 self.keep_gap(gap);
-                self.count(Fact::Marks, own);
+                self.starts += 1;
             }
+            What::TimestampMarker => self.markers += 1,
             What::Time { fact, offset, own } => {
                 self.count(fact, own);
                 if offset {

@@ -101,7 +101,7 @@ impl Unit {
 
     fn trace_on(&mut self) {
         let gap = std::mem::take(&mut self.gap_noted);
-        self.packer.plain(Packet::TraceOn, &[What::TraceOn { own: !self.marks_starts, gap }]);
+        self.packer.plain(Packet::TraceOn, &[What::TraceOn { gap }]);
     }
 
     fn is_sync_due(&self) -> bool {
@@ -204,6 +204,9 @@ impl Unit {
                 (false, false) => Need::No,
             };
         }
+        if instruction.is_contradiction() {
+            self.need = Need::Yes;
+        }
         // K10.5.5.3: the first outcome traced counts.
         if first && control.is_call() && self.program.return_stack && self.may_push && !broadcasts {
             if self.stack.len() == RETURNS {
@@ -223,6 +226,7 @@ impl Unit {
         let taken = instruction.taken;
         let transfers = instruction.flow.control.is_transfer();
         let by_source = transfers
+            && !instruction.is_contradiction()
             && match self.model.source_addresses {
                 SourceAddresses::Never => false,
                 SourceAddresses::Always => true,
@@ -495,7 +499,7 @@ impl Unit {
     fn trace_timestamp(&mut self, value: u64, count: Option<u64>, own: bool) {
         self.settle();
         if self.program.timestamp_markers {
-            self.packer.plain(Packet::TimestampMarker, &[What::Mark { own: true }]);
+            self.packer.plain(Packet::TimestampMarker, &[What::TimestampMarker]);
         }
         self.packer.timestamp(value, count, own);
     }

@@ -45,6 +45,13 @@ impl Instruction {
         if self.isa == Isa::A64 { end } else { end & 0xffff_ffff }
     }
 
+    /// A branch that is always taken and was not: a decoder loses the address there.
+    pub(super) fn is_contradiction(&self) -> bool {
+        let flow = &self.flow;
+        let certain = flow.control.is_transfer() && !flow.conditional && self.isa != Isa::T32;
+        !self.taken && certain && flow.target != Some(self.end())
+    }
+
     pub(super) fn entry(&self) -> Entry {
         entry(self.address, self.isa)
     }
@@ -212,8 +219,6 @@ pub struct Unit {
     pub(super) call: Option<u64>,
     /// The source has a gap since the last instruction.
     pub(super) gap_noted: bool,
-    /// The source's traces have marks where tracing starts.
-    pub(super) marks_starts: bool,
     /// The context of the core, and the last one traced.
     pub(super) context: ContextState,
     pub(super) traced_context: Option<ContextState>,
@@ -275,7 +280,6 @@ impl Unit {
             in_block: Shown::default(),
             call: None,
             gap_noted: false,
-            marks_starts: false,
             context: ContextState { security: 1, sixty_four_bit: true, ..ContextState::default() },
             traced_context: None,
             need: Need::Yes,
@@ -314,10 +318,14 @@ impl Unit {
         &self.account.facts
     }
 
-    /// Nothing follows: ends the account.
-    /// `attempted` is the number of attempted instructions in the source.
-    pub(crate) fn end_account(&mut self, attempted: u64) {
-        self.account.end(attempted > self.account.attempted);
+    /// Number of attempted instructions that a decoder finds.
+    pub(crate) fn attempted(&self) -> u64 {
+        self.account.attempted
+    }
+
+    /// Nothing follows: ends the account. `marks` are the source's marks of starts and timestamps.
+    pub(crate) fn end_account(&mut self, loses_attempted: bool, marks: (u64, u64)) {
+        self.account.end(loses_attempted, marks);
     }
 
     /// The source has a gap here.
@@ -362,11 +370,6 @@ impl Unit {
     pub fn report_time(&mut self, timestamps: bool, cycles: bool) {
         self.is_timed |= timestamps;
         self.is_clocked |= cycles;
-    }
-
-    /// The source has marks where tracing starts, as ETE has: the unit's own are not made up.
-    pub(crate) fn set_marks_starts(&mut self, marks: bool) {
-        self.marks_starts = marks;
     }
 
     /// Sets the timestamp and traces it if timestamps are enabled; `count` is the number of cycles since the last count.

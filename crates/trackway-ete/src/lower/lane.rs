@@ -18,6 +18,10 @@ use crate::wire::exception_type;
 const TSB_CSYNC: u32 = 0xd503_225f;
 const TCOMMIT: u32 = 0xd503_307f;
 
+/// The facts of a context.
+const CONTEXT: [Fact; 6] =
+    [Fact::Privileges, Fact::Securities, Fact::ContextIds, Fact::Vmids, Fact::Isas, Fact::Unsupporteds];
+
 /// The address of the next instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Expected {
@@ -57,6 +61,10 @@ pub(super) struct Lane {
     call: Option<u64>,
     /// Number of instructions that were attempted and not executed.
     pub(super) attempts: u64,
+    /// Changes of context in the events.
+    pub(super) given: Counts,
+    /// Number of marks that the unit has too: starts and timestamps.
+    pub(super) marks: (u64, u64),
     /// Number of nested transactions.
     transactions: u32,
     /// A timestamp that may have a cycle count after it.
@@ -84,6 +92,8 @@ impl Lane {
             attempted: None,
             call: None,
             attempts: 0,
+            given: Counts::default(),
+            marks: (0, 0),
             transactions: 0,
             timestamp: None,
             is_active,
@@ -180,7 +190,7 @@ impl Lane {
         }
         // An instruction in an IT block is conditional without a sign of it in its encoding.
         let certain = !flow.control.is_transfer() || !flow.conditional && self.isa != Isa::T32;
-        instruction.taken = taken.unwrap_or(true) || certain;
+        instruction.taken = !flow.control.is_transfer() || taken.unwrap_or(true);
         if taken.is_none() && !certain || flow.control == Control::TrapReturn {
             // The next event has the outcome, or the return of the trap.
             self.pending = Some(instruction);
@@ -289,7 +299,9 @@ impl Lane {
                 self.unit.transaction_fail();
                 self.expected = Expected::Any;
             }
-            // The unit has its own marks of starts and timestamps.
+            // The unit has its own.
+            (MarkKind::TraceOn, _) => self.marks.0 += 1,
+            (MarkKind::TimestampMarker, _) => self.marks.1 += 1,
             _ => {}
         }
     }
@@ -457,6 +469,19 @@ impl Lane {
         }
         self.interrupt();
         self.call = None;
+    }
+
+    /// Adds what a decoder finds; what it finds of a context beyond the events' is made up.
+    pub(super) fn add_to(&self, account: &mut Account) {
+        let mut given = self.given.clone();
+        for &fact in Fact::ALL.iter().filter(|fact| !CONTEXT.contains(fact)) {
+            given[fact] = u64::MAX;
+        }
+        let ledger = Ledger::new(&given, self.unit.account());
+        for &fact in Fact::ALL {
+            account.keep(fact, ledger.count(Fate::Kept, fact));
+            account.invent(fact, ledger.count(Fate::Invented, fact));
+        }
     }
 
     pub(super) fn written(&self) -> Result<WrittenSource> {

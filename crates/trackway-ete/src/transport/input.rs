@@ -66,6 +66,17 @@ impl SourceInput {
     }
 }
 
+/// The bytes of a circular buffer from the oldest on, which is at `write_pointer`; and the place of the first of them.
+pub(crate) fn in_order(bytes: &[u8], framing: Framing, write_pointer: u64) -> (usize, Vec<u8>) {
+    let (new, _) = bytes.split_at(usize::try_from(write_pointer).unwrap_or(usize::MAX).min(bytes.len()));
+    // Frames are aligned to their length; one that is overwritten in part is lost.
+    let first = match framing {
+        Framing::Coresight => new.len().next_multiple_of(FRAME).min(bytes.len()),
+        _ => new.len(),
+    };
+    (first, [&bytes[first..], new].concat())
+}
+
 /// Bytes of one source that are unpacked from frames at once.
 const WINDOW: usize = 1 << 18;
 
@@ -91,13 +102,9 @@ impl SourceBytes {
                 let data = input.read_whole()?;
                 let bytes = (*data).as_ref();
                 length = bytes.len() as u64;
-                let (new, _) = bytes.split_at(place.min(length) as usize);
-                // Frames are aligned to their length; one that is overwritten in part is lost.
-                pointer = match framing {
-                    Framing::Coresight => (new.len().next_multiple_of(FRAME) as u64).min(length),
-                    _ => new.len() as u64,
-                };
-                Input::from_vec([&bytes[pointer as usize..], new].concat())
+                let ordered = in_order(bytes, framing, place);
+                pointer = ordered.0 as u64;
+                Input::from_vec(ordered.1)
             }
             None => input,
         };

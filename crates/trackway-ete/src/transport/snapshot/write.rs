@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use trackway_core::{Context, Privilege, Result, Security};
+use trackway_core::{Context, Privilege, Result, Security, SharedBytes};
 use trackway_image::{Image, Space};
 
 use super::read::SNAPSHOT_INI;
 use crate::config::{Config, Framing, to_toml};
 use crate::transport::buffer::{BufferConfig, TraceBuffer};
 use crate::transport::frames::write::FrameWriter;
+use crate::transport::input::{TraceSource, in_order};
 use crate::transport::output::{UnitSink, WrittenSource};
 
 /// Number of frames between two synchronisations in `dstream_coresight`.
@@ -77,58 +79,106 @@ impl SnapshotWriter {
         Ok(())
     }
 
-    fn write_text(&self, name: &str, text: &str) -> Result<()> {
-        Ok(std::fs::write(self.folder.join(name), text)?)
+    /// The files of the buffers, and the sources in each.
+    fn buffers(&self, sources: usize) -> Vec<Buffer> {
+        let framing = self.framing;
+        if self.frames.is_some() {
+            return vec![Buffer { file: FRAMED.to_string(), framing, sources: (0..sources).collect() }];
+        }
+        (0..sources).map(|n| Buffer { file: buffer_name(n), framing, sources: vec![n] }).collect()
     }
+}
 
-    /// Writes the `.ini` files.
-    fn describe(&self, written: &[WrittenSource]) -> Result<()> {
-        let mut devices = Vec::new();
-        let mut dumps = Dumps::default();
-        for (n, source) in written.iter().enumerate() {
+/// A file with trace bytes.
+struct Buffer {
+    file: String,
+    framing: Framing,
+    /// Numbers of its sources.
+    sources: Vec<usize>,
+}
+
+/// Copies sources as they are: each buffer once, registers, and the program of each core.
+pub(crate) fn copy(folder: &Path, sources: &[TraceSource], write_pointer: Option<u64>) -> Result<()> {
+    let mut buffers: Vec<(SharedBytes, Buffer)> = Vec::new();
+    let mut written = Vec::new();
+    for (n, source) in sources.iter().enumerate() {
+        written.push(WrittenSource { config: source.config.clone(), image: Arc::clone(&source.image) });
+        let shared = |(data, buffer): &&mut (SharedBytes, Buffer)| {
+            Arc::ptr_eq(data, &source.data) && buffer.framing == source.framing
+        };
+        match buffers.iter_mut().find(shared) {
+            Some((_, buffer)) => buffer.sources.push(n),
+            None => {
+                let file = buffer_name(buffers.len());
+                let bytes = (*source.data).as_ref();
+                match write_pointer {
+                    Some(place) => {
+                        std::fs::write(folder.join(&file), in_order(bytes, source.framing, place).1)?
+                    }
+                    None => std::fs::write(folder.join(&file), bytes)?,
+                }
+                let buffer = Buffer { file, framing: source.framing, sources: vec![n] };
+                buffers.push((Arc::clone(&source.data), buffer));
+            }
+        }
+    }
+    let buffers: Vec<Buffer> = buffers.into_iter().map(|(_, buffer)| buffer).collect();
+    describe(folder, &mut written, &buffers)
+}
+
+/// Writes the `.ini` files and the code.
+fn describe(folder: &Path, written: &mut [WrittenSource], buffers: &[Buffer]) -> Result<()> {
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text);
+    let mut devices = Vec::new();
+    let mut dumps = Dumps::default();
+    let mut cores: Vec<(String, Arc<Image>)> = Vec::new();
+    for (n, source) in written.iter_mut().enumerate() {
+        let WrittenSource { config, image } = source;
+        let known = cores.iter().find(|(name, _)| name.eq_ignore_ascii_case(&config.core));
+        if !known.is_some_and(|(_, other)| Arc::ptr_eq(other, image)) {
+            if known.is_some() || config.core.is_empty() {
+                // Another program: another core.
+                config.core = format!("cpu_{n}");
+            }
+            cores.push((config.core.clone(), Arc::clone(image)));
             let core = format!("cpu_{n}.ini");
-            self.write_text(&core, &dumps.core_ini(&source.config.core, &source.image, &self.folder)?)?;
-            let unit = format!("ete_{n}.ini");
-            self.write_text(&unit, &unit_ini(&source.config))?;
-            devices.extend([core, unit]);
+            write(&core, &dumps.core_ini(config, image, folder)?)?;
+            devices.push(core);
         }
-        let list: String =
-            devices.iter().enumerate().map(|(n, file)| format!("device{n}={file}\n")).collect();
-        let text = format!(
+        let unit = format!("ete_{n}.ini");
+        write(&unit, &unit_ini(config))?;
+        devices.push(unit);
+    }
+    let list: String = devices.iter().enumerate().map(|(n, file)| format!("device{n}={file}\n")).collect();
+    write("trace.ini", &trace_ini(written, buffers))?;
+    let framing = buffers.first().map_or(Framing::Raw, |buffer| buffer.framing);
+    write("ete.toml", &to_toml(written.iter().map(|source| &source.config), framing))?;
+    write(
+        SNAPSHOT_INI,
+        &format!(
             "[snapshot]\nversion=1.0\ndescription=Written by Trackway\n\n[device_list]\n{list}\n[trace]\nmetadata=trace.ini\n"
-        );
-        self.write_text(SNAPSHOT_INI, &text)?;
-        self.write_text("trace.ini", &self.trace_ini(written))?;
-        let registers: Vec<_> = written
-            .iter()
-            .map(|source| {
-                let Config { name, core, registers, .. } = &source.config;
-                (name.clone(), core.clone(), registers.clone())
-            })
-            .collect();
-        self.write_text("ete.toml", &to_toml(&registers, self.framing))
-    }
+        ),
+    )?;
+    Ok(())
+}
 
-    fn trace_ini(&self, written: &[WrittenSource]) -> String {
-        let framed = self.frames.is_some();
-        let count = if framed { 1 } else { written.len() };
-        let names: Vec<String> = (0..count).map(|n| format!("buffer{n}")).collect();
-        let mut text = format!("[trace_buffers]\nbuffers={}\n", names.join(","));
-        for (n, name) in names.iter().enumerate() {
-            let file = if framed { FRAMED.to_string() } else { buffer_name(n) };
-            let format = self.framing.as_str();
-            text += &format!("\n[{name}]\nname=ETB_{n}\nfile={file}\nformat={format}\n");
-        }
-        text += "\n[source_buffers]\n";
-        for (n, source) in written.iter().enumerate() {
-            text += &format!("{}=ETB_{}\n", source.config.name, if framed { 0 } else { n });
-        }
-        text += "\n[core_trace_sources]\n";
-        for source in written {
-            text += &format!("{}={}\n", source.config.core, source.config.name);
-        }
-        text
+fn trace_ini(written: &[WrittenSource], buffers: &[Buffer]) -> String {
+    let names: Vec<String> = (0..buffers.len()).map(|n| format!("buffer{n}")).collect();
+    let mut text = format!("[trace_buffers]\nbuffers={}\n", names.join(","));
+    for (n, (name, Buffer { file, framing, .. })) in names.iter().zip(buffers).enumerate() {
+        text += &format!("\n[{name}]\nname=ETB_{n}\nfile={file}\nformat={}\n", framing.as_str());
     }
+    text += "\n[source_buffers]\n";
+    for (n, buffer) in buffers.iter().enumerate() {
+        for &source in &buffer.sources {
+            text += &format!("{}=ETB_{n}\n", written[source].config.name);
+        }
+    }
+    text += "\n[core_trace_sources]\n";
+    for source in written {
+        text += &format!("{}={}\n", source.config.core, source.config.name);
+    }
+    text
 }
 
 impl UnitSink for SnapshotWriter {
@@ -155,13 +205,14 @@ impl UnitSink for SnapshotWriter {
             file.write_all(&std::mem::take(writer).finish())?;
             file.flush()?;
         }
-        self.describe(written)
+        describe(&self.folder, &mut written.to_vec(), &self.buffers(written.len()))
     }
 }
 
 /// Registers of a trace unit.
 fn unit_ini(config: &Config) -> String {
-    let mut text = format!("[device]\nname={}\nclass=trace_source\ntype=ETE\n\n[regs]\n", config.name);
+    let kind = if config.dialect.ete { "ETE" } else { "ETM4" };
+    let mut text = format!("[device]\nname={}\nclass=trace_source\ntype={kind}\n\n[regs]\n", config.name);
     for (register, value) in &config.registers {
         text += &format!("{register}={value:#x}\n");
     }
@@ -175,9 +226,10 @@ struct Dumps {
 }
 
 impl Dumps {
-    fn core_ini(&mut self, core: &str, image: &Image, folder: &Path) -> Result<String> {
+    fn core_ini(&mut self, config: &Config, image: &Image, folder: &Path) -> Result<String> {
+        let (core, kind) = (&config.core, config.profile.core());
         let mut text = format!(
-            "[device]\nname={core}\nclass=core\ntype=ARM-AA64\n\n[regs]\nPC(size:64)=0x0\nSP(size:64)=0x0\nSCTLR_EL1=0x0\nCPSR=0x0\n"
+            "[device]\nname={core}\nclass=core\ntype={kind}\n\n[regs]\nPC(size:64)=0x0\nSP(size:64)=0x0\nSCTLR_EL1=0x0\nCPSR=0x0\n"
         );
         let mut number = 0;
         for (address, bytes, space) in pieces(image) {
