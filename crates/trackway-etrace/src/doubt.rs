@@ -17,21 +17,26 @@ const LOOKED_AT: usize = 1 << 20;
 /// What speaks against reading packets by a dialect.
 #[derive(Default)]
 struct Evidence {
-    /// Packets with bits after their last field, or with values that are not defined.
+    /// Packets with bits after their last field, with values that are not defined, or in a place where they cannot be.
     unfit: u64,
     /// Offset of the first of them.
     first: Option<u64>,
     /// Handlers of traps in the program, and outside it.
     handlers: (u64, u64),
+    /// The last packet is a trap whose handler has to be reported next.
+    trapped: bool,
 }
 
 impl Evidence {
     fn add(&mut self, offset: u64, payload: &[u8], bits: u32, config: &Config, code: &mut Option<Cursor>) {
         let layout = Layout::new(config, config.options);
         let Ok(received) = Received::<Packet>::read(payload, bits, &layout) else { return };
-        let mut fits = received.spare.is_empty();
+        // Padding is not evidence.
+        let mut fits = received.spare.iter().all(|byte| *byte == 0);
+        self.trapped = false;
         if let Packet::Trap(trap) = &received.packet {
             fits &= privilege_of(trap.privilege).is_some();
+            self.trapped = !trap.thaddr;
             let params = &config.params;
             let pc = mask(trap.address << params.iaddress_lsb, params.iaddress_width);
             if let Some(code) = code.as_mut().filter(|_| trap.thaddr) {
@@ -41,6 +46,16 @@ impl Evidence {
                 }
             }
         }
+        self.expect(fits, offset);
+    }
+
+    /// A packet of format 0, 1 or 2.
+    fn add_flow(&mut self, offset: u64) {
+        let fits = !std::mem::take(&mut self.trapped);
+        self.expect(fits, offset);
+    }
+
+    fn expect(&mut self, fits: bool, offset: u64) {
         if !fits {
             self.unfit += 1;
             self.first.get_or_insert(offset);
@@ -69,11 +84,18 @@ pub(crate) fn wrong_dialect(bytes: &SharedBytes, config: &Config, image: &Image)
     let all = (**bytes).as_ref();
     let mut reader = Reader::new(Input::Whole(bytes.clone()), config);
     while reader.offset() < LOOKED_AT.min(all.len()) as u64 {
-        reader.skip_flow();
+        let at = reader.offset();
+        if reader.skip_flow() > 0 {
+            found.iter_mut().for_each(|evidence| evidence.add_flow(at));
+        }
         let Ok(Some((offset, frame))) = reader.next_frame() else { break };
         let mut scratch = [0; 64];
         let payload = reader.payload(&frame, &mut scratch);
-        if frame.kind == Kind::Instruction && payload.first().is_some_and(|byte| byte & 3 == 3) {
+        if frame.kind != Kind::Instruction {
+            // Data trace and null packets say nothing.
+        } else if payload.first().is_none_or(|byte| byte & 3 != 3) {
+            found.iter_mut().for_each(|evidence| evidence.add_flow(offset));
+        } else {
             for (evidence, config) in found.iter_mut().zip(&configs) {
                 evidence.add(offset, payload, frame.payload_bits, config, &mut code);
             }

@@ -15,6 +15,7 @@ use crate::decode::attach::Attach;
 use crate::decode::serial::{Notes, Serial};
 use crate::decode::{PART_BYTES, Part, Scanner, Setup};
 use crate::doubt::wrong_dialect;
+use crate::mirrored::History;
 use crate::transport::Kind;
 use crate::wire::Reader;
 
@@ -161,6 +162,8 @@ struct PartResult {
     notes: Notes,
     /// An error, and the decoder that can continue after it.
     failed: Option<(Error, Box<Serial>)>,
+    /// The stage that attached its data packets.
+    attach: Option<Attach>,
 }
 
 impl SourceDecoder {
@@ -186,9 +189,8 @@ impl SourceDecoder {
     /// Decodes source `id`, or the only one, of a trace in memory.
     fn whole(bytes: &SharedBytes, setup: &Setup, id: Option<u32>, plan: &Plan) -> Self {
         let size = Some((**bytes).as_ref().len() as u64);
-        // Data packets are attached to instructions in order.
         let (mut serial, mut scanner) = (None, None);
-        if plan.threads > 1 && !setup.config.data.enable {
+        if plan.threads > 1 && setup.has_separate_parts() {
             scanner = Some(Scanner::new(Arc::clone(bytes), setup, id, plan.part_bytes));
         } else {
             serial = Some(Serial::new(Input::Whole(Arc::clone(bytes)), setup, id));
@@ -228,14 +230,42 @@ impl SourceDecoder {
 }
 
 /// Shows a part up to its end or to an error.
-fn show_all(serial: &mut Serial, batch: &mut Batch, notes: &mut Notes, show: &mut Show<'_>) -> Result<()> {
+fn show_all(
+    serial: &mut Serial,
+    mut attach: Option<&mut Attach>,
+    batch: &mut Batch,
+    notes: &mut Notes,
+    show: &mut Show<'_>,
+) -> Result<()> {
     loop {
         batch.clear();
         let filled = serial.fill(batch, notes);
-        show.batch(batch, notes.instructions);
-        if filled.is_err() || batch.events.is_empty() {
+        let is_last = filled.is_err() || batch.events.is_empty();
+        match &mut attach {
+            None => show.batch(batch, notes.instructions),
+            Some(attach) => {
+                if !batch.events.is_empty() {
+                    attach.put(std::mem::take(batch));
+                }
+                if filled.is_ok() && is_last && serial.ends_at_cut() {
+                    attach.end_part();
+                } else if is_last {
+                    attach.finish();
+                }
+                show_attached(attach, show);
+            }
+        }
+        if is_last {
             return filled;
         }
+    }
+}
+
+/// Shows the batches whose data packets are attached.
+fn show_attached(attach: &mut Attach, show: &mut Show<'_>) {
+    while let Some(mut batch) = attach.pop() {
+        let instructions = batch.instructions();
+        show.batch(&mut batch, instructions);
     }
 }
 
@@ -300,9 +330,17 @@ impl Decode for SourceDecoder {
             return Err(doubt);
         }
         let (setup, batches, notes) = (&self.setup, &self.batches, &mut self.notes);
+        let before = show.number;
+        if let Some(attach) = &mut self.attach {
+            show_attached(attach, show);
+            self.instructions += show.number - before;
+            if let Some(error) = self.error.take() {
+                return Err(error);
+            }
+        }
         if let Some(serial) = &mut self.serial {
             let (mut batch, before) = (batches.take_or(Batch::default), show.number);
-            let shown = show_all(serial, &mut batch, notes, show);
+            let shown = show_all(serial, self.attach.as_deref_mut(), &mut batch, notes, show);
             batches.put(batch);
             self.instructions += show.number - before;
             shown?;
@@ -314,24 +352,43 @@ impl Decode for SourceDecoder {
         let parts = std::iter::from_fn(|| {
             if stop.load(Relaxed) { None } else { waiting.pop_front().or_else(|| scanner.next()) }
         });
-        let alone = |part: Part, show: &mut Show<'_>| {
+        let show_part = |part: Part, history: Option<History>, show: &mut Show<'_>| {
             let mut notes = Notes::default();
             let mut serial = Box::new(Serial::part(&bytes, setup, &part));
+            let mut attach = setup.config.data.enable.then(|| setup.attach());
+            if let Some(attach) = &mut attach {
+                attach.resume(&part.carried);
+                history.into_iter().for_each(|history| attach.refer_to(history));
+            }
             let mut batch = batches.take_or(Batch::default);
-            let shown = show_all(&mut serial, &mut batch, &mut notes, show);
+            let shown = show_all(&mut serial, attach.as_mut(), &mut batch, &mut notes, show);
             batches.put(batch);
-            PartResult { part, notes, failed: shown.err().map(|error| (error, serial)) }
+            PartResult { part, notes, failed: shown.err().map(|error| (error, serial)), attach }
         };
+        let alone = |part: Part, show: &mut Show<'_>| show_part(part, None, show);
         let (mut count, mut failed, mut later) = (0, None, VecDeque::new());
-        let join = |show: &mut Show<'_>, result: PartResult, seen: Seen| {
+        let join = |show: &mut Show<'_>, mut result: PartResult, seen: Seen| {
             count += 1;
             if failed.is_some() {
                 // After an error the caller decides whether this part is shown at all.
                 later.push_back(result.part);
                 return Ok::<(), Error>(());
             }
-            self.instructions += seen.instructions;
-            show.join(seen);
+            let missing = self.attach.as_ref().zip(result.attach.as_ref());
+            match missing.and_then(|(attach, part)| attach.missing(part)) {
+                Some(history) => {
+                    let before = show.number;
+                    result = show.again(|show| show_part(result.part, Some(history), show));
+                    self.instructions += show.number - before;
+                }
+                None => {
+                    self.instructions += seen.instructions;
+                    show.join(seen);
+                }
+            }
+            if let (Some(attach), Some(part)) = (&mut self.attach, result.attach) {
+                attach.join(part);
+            }
             notes.merge(&result.notes);
             if result.failed.is_some() {
                 failed = result.failed;

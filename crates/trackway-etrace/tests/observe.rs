@@ -98,6 +98,81 @@ fn observers_see_what_fill_gives() {
     }
 }
 
+/// A loop of loads and stores with a data trace, some of them not recorded.
+fn data_case(seed: u64, toml: &str) -> Case {
+    let numbers = &mut Numbers(seed);
+    // 1: lw a0, 0(a0); sw a0, 4(a0); bne a0, x0, 1b
+    let code = [0x0005_2503u32, 0x00a5_2223, 0xfe05_1ce3];
+    let mut batch = Batch::default();
+    for _ in 0..4_000 {
+        for (n, kind) in [MemKind::Read, MemKind::Write].into_iter().enumerate() {
+            let mut step = Step::new(0x4000 + 4 * n as u64, code[n], 4);
+            if !numbers.one_in(9) {
+                let begun = batch.begin_accesses();
+                let address = 0x9000 + numbers.below(300) * 4;
+                batch.mem.push(MemAccess::new(kind, address, 4, Value::Word(numbers.below(1 << 32))));
+                step.accesses = batch.end_accesses(begun).unwrap();
+            }
+            batch.push(0, EventKind::Step(step));
+        }
+        batch.push(0, EventKind::Step(Step { taken: Some(true), ..Step::new(0x4008, code[2], 4) }));
+        if numbers.one_in(200) {
+            batch.push_gap(0, Gap::new(GapReason::Filtered));
+        }
+    }
+    let mut config = Config::from_toml(&format!("iaddress_width = 64\n{toml}")).unwrap();
+    config.encoder.resync_interval = Some(9);
+    let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();
+    lower.put(&batch).unwrap();
+    lower.finish().unwrap();
+    let mut image = Image::default();
+    let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    image.add_raw("loop", 0x4000, Arc::new(bytes), trackway_image::Space::default()).unwrap();
+    config.data.order = trackway_etrace::Order::Retired;
+    Case { bytes: lower.into_inner(), config, image: Arc::new(image) }
+}
+
+/// Accesses come at the same instructions, whatever the number of threads.
+#[test]
+fn data_trace_on_several_threads() {
+    let settings =
+        ["[data]", "[data]\nsplit = true\nlatency = 5", "[encoder]\nbuffer = 100\ndrain = 300\n[data]"];
+    for (seed, toml) in settings.into_iter().enumerate() {
+        let case = data_case(seed as u64, toml);
+        let lines = case.compare(&case.bytes, toml);
+        assert!(lines > 500, "{lines}");
+        for damage in 0..12 {
+            let numbers = &mut Numbers(damage);
+            let mut bytes = case.bytes.clone();
+            for _ in 0..1 + numbers.below(30) {
+                let place = numbers.below(bytes.len() as u64) as usize;
+                bytes[place] ^= 1 << numbers.below(8);
+            }
+            case.compare(&bytes, &format!("{toml} damaged {damage}"));
+        }
+    }
+}
+
+/// References of compression that cross a synchronisation: the part is decoded again.
+#[test]
+fn references_to_the_part_before() {
+    let mut case = data_case(5, "[data]");
+    let mut reader = trackway_etrace::Reader::new(Input::from_vec(case.bytes.clone()), &case.config);
+    let (mut out, mut kept) = (Vec::new(), 0);
+    while let Some(item) = reader.read().unwrap() {
+        let is_full = item.data().is_some_and(|packet| format!("{packet:?}").contains("diff: 0"));
+        let range = item.offset as usize..item.offset as usize + item.frame.len as usize;
+        // Only the first data packets that are in full stay.
+        kept += u32::from(is_full);
+        if !is_full || kept < 3 {
+            out.extend_from_slice(&case.bytes[range]);
+        }
+    }
+    case.bytes = out;
+    let bytes = case.bytes.clone();
+    assert!(case.compare(&bytes, "references") > 1_000);
+}
+
 /// Damage: errors, gaps and the events after them come at the same places.
 #[test]
 fn observers_see_the_same_errors_and_gaps() {

@@ -17,10 +17,12 @@ use trackway_image::{Image, Memory};
 
 use super::accesses::{emit_csr, emit_memory, fill_in};
 use super::data::{DataDecoder, Decoded, DecodedAccess};
+use super::packets::CarriedState;
 use crate::config::{Config, Order};
+use crate::mirrored::History;
 use crate::modes::Options;
 use crate::port::expected::{Atomic, Csr, Expectations, Expected};
-use crate::port::{Dtype, privilege_code};
+use crate::port::{Dtype, privilege_code, privilege_of};
 use crate::wire::data::{Packet, Sizes};
 
 /// Marker in the stream of events: execution begins at a synchronisation packet.
@@ -93,6 +95,10 @@ pub(crate) struct Attach {
     number: u64,
     /// Data packets by name.
     counts: [u64; 8],
+    /// A packet refers to something before the first one.
+    depends: bool,
+    /// References of compression were cleared: those before the first packet no longer count.
+    cleared: bool,
 }
 
 impl Attach {
@@ -116,7 +122,53 @@ impl Attach {
             done: VecDeque::new(),
             number: 0,
             counts: [0; 8],
+            depends: false,
+            cleared: false,
         }
+    }
+
+    /// Begins at the start of a part.
+    pub(crate) fn resume(&mut self, carried: &CarriedState) {
+        self.options = carried.options;
+        self.decoder.set_options(&self.config, self.options);
+        let privilege = carried.privilege.and_then(privilege_of);
+        self.context = Context { privilege, context_id: carried.context, ..Context::default() };
+        self.memory = self.image.memory(&self.context);
+    }
+
+    /// The part ends at a synchronisation: accesses that are still in the queue belong to no known instruction.
+    pub(crate) fn end_part(&mut self) {
+        let mut batch = Batch::default();
+        self.emit_orphans(u64::MAX, &mut batch);
+        self.hold(batch);
+    }
+
+    /// References of compression that a part needs and was decoded without.
+    pub(crate) fn missing(&self, part: &Attach) -> Option<History> {
+        let known = self.decoder.history;
+        (part.depends && known != History::default()).then_some(known)
+    }
+
+    /// Uses references of compression of the part before.
+    pub(crate) fn refer_to(&mut self, history: History) {
+        self.decoder.history = history;
+        self.cleared = true;
+    }
+
+    /// Continues after a part that another stage attached.
+    pub(crate) fn join(&mut self, mut part: Attach) {
+        for (count, before) in part.counts.iter_mut().zip(self.counts) {
+            *count += before;
+        }
+        if !part.cleared {
+            part.decoder.history = part.decoder.history.or(&self.decoder.history);
+        }
+        *self = part;
+    }
+
+    fn clear_history(&mut self) {
+        self.decoder.history.clear();
+        self.cleared = true;
     }
 
     /// Data packets by name.
@@ -169,7 +221,7 @@ impl Attach {
             self.hold(batch);
         }
         self.destinations.fill(None);
-        self.decoder.history.clear();
+        self.clear_history();
         self.sizes = Sizes::default();
         self.following = false;
     }
@@ -195,7 +247,7 @@ impl Attach {
             }
             EventKind::Gap(n) => {
                 self.epochs.0 += u64::from(!is_of_data(&batch.gaps[n as usize]));
-                self.decoder.history.clear();
+                self.clear_history();
                 true
             }
             _ => true,
@@ -223,13 +275,13 @@ impl Attach {
                     batch.push(offset, kind);
                 }
                 EventKind::Gap(n) if is_of_data(&batch.gaps[n as usize]) => {
-                    self.decoder.history.clear();
+                    self.clear_history();
                     batch.push(offset, kind);
                 }
                 EventKind::Gap(_) => {
                     if self.config.data.order == Order::Retired {
                         self.epochs.0 += 1;
-                        self.decoder.history.clear();
+                        self.clear_history();
                     }
                     self.epochs.1 += 1;
                     self.emit_orphans(self.epochs.1, &mut batch);
@@ -273,6 +325,9 @@ impl Attach {
         });
         match reply {
             Some(Decoded::Access(access)) => {
+                let layout = self.decoder.layout();
+                self.depends |= (layout.has_address && access.daddr.is_none())
+                    || (layout.has_data && access.data.is_none());
                 let number = self.first + self.queue.len() as u64;
                 if let Some(index) = access.pending {
                     self.destinations[index as usize & 255] = Some(Destination::Queued(number));
@@ -286,7 +341,7 @@ impl Attach {
             Some(Decoded::Response { index, data }) => self.settle(index, data, batch),
             None => {
                 // The packet is invalid, so later packets that refer to it cannot be decoded either.
-                self.decoder.history.clear();
+                self.clear_history();
                 if let Some(batch) = batch {
                     let data = batch.add_bytes(payload);
                     let code = PACKET & 0xff;

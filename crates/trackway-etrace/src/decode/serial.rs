@@ -134,6 +134,11 @@ impl Serial {
         serial
     }
 
+    /// Does the part end with a synchronisation that begins the next one?
+    pub(crate) fn ends_at_cut(&self) -> bool {
+        self.cut
+    }
+
     /// Offset of the next frame.
     pub(crate) fn offset(&self) -> u64 {
         self.reader.offset()

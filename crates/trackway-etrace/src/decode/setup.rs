@@ -7,7 +7,7 @@ use trackway_core::Isa;
 use trackway_image::Image;
 
 use super::attach::Attach;
-use crate::config::Config;
+use crate::config::{Config, Order};
 
 /// Settings and program, shared by all parts and sources.
 #[derive(Clone, Debug)]
@@ -20,6 +20,12 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
+    /// Can the data packets of a part be attached without those before it? Split loads and a loose order cross parts.
+    pub(crate) fn has_separate_parts(&self) -> bool {
+        let data = &self.config.data;
+        !data.enable || (data.order == Order::Retired && !data.split)
+    }
+
     /// A fresh stage that attaches data packets to instructions.
     pub(crate) fn attach(&self) -> Attach {
         Attach::new(&self.config, &self.image, self.isa)

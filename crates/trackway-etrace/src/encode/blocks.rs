@@ -29,8 +29,9 @@ struct Pending {
     taken: Option<bool>,
     sijump: bool,
     notify: bool,
-    /// Instructions in the run.
+    /// Instructions in the run, and the last alone.
     count: Progress,
+    last: Progress,
 }
 
 /// Where an instruction leads by its encoding, unless it is a branch that is not taken.
@@ -83,6 +84,12 @@ fn max_block(config: &Config) -> u32 {
     }
 }
 
+/// Does a reader of a run see whether the instruction was taken?
+fn is_taken_or_not(control: Control) -> bool {
+    use Exit::*;
+    matches!(control.exit(), Branch | Jump | Call | IndirectJump | IndirectCall | Return | TrapReturn)
+}
+
 /// Length of a plain instruction in bytes.
 fn plain_length(encoding: u32) -> u8 {
     if encoding & 3 == 3 { 4 } else { 2 }
@@ -121,8 +128,9 @@ pub(crate) struct BlockBuilder {
     block: Block,
     count: u32,
     instructions: Progress,
-    /// Blocks that wait for their cycle, with their instructions and their data accesses.
-    blocks: Vec<(Block, Progress, Vec<DataItem>)>,
+    last_of_block: Progress,
+    /// Blocks that wait for their cycle, with their instructions, the last alone, and their data accesses.
+    blocks: Vec<(Block, [Progress; 2], Vec<DataItem>)>,
     privilege: Privilege,
     /// Signals of the port besides blocks; `ctype` is for the next one.
     port: Cycle<'static>,
@@ -167,6 +175,7 @@ impl BlockBuilder {
             block: Block::default(),
             count: 0,
             instructions: Progress::default(),
+            last_of_block: Progress::default(),
             blocks: Vec::new(),
             privilege: config.encoder.privilege,
             port: Cycle {
@@ -248,6 +257,7 @@ impl BlockBuilder {
         }
         (pending.address, pending.length) = (pc, plain_length(step.encoding));
         pending.count.instructions += 1;
+        pending.last = Progress { instructions: 1, ..Progress::default() };
         self.taken.0 += 1;
         if let Some(executed) = &mut self.executed {
             executed.note(pc, step.encoding, step.length);
@@ -287,6 +297,7 @@ impl BlockBuilder {
         self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
         if has_target && let Some(pending) = &mut self.pending {
             pending.count.targets += 1;
+            pending.last.targets += 1;
         }
     }
 
@@ -393,11 +404,28 @@ impl BlockBuilder {
             self.note_data(start, pc, encoding, recorded);
         }
         let own = if start == pc { 1 } else { self.count_to(start, pc) };
-        let (start, mut count) = run.unwrap_or((start, Progress::default()));
-        count.instructions += own;
+        let (start, count) = run.unwrap_or((start, Progress::default()));
+        let is_transfer = is_taken_or_not(flow.control);
+        let last = Progress {
+            instructions: 1,
+            transfers: is_transfer.into(),
+            outcomes: (is_transfer && taken.is_some()).into(),
+            targets: 0,
+        };
+        let count = count.plus(Progress { instructions: own, ..last });
         let (length, target) = (flow.length, Target::new(&flow));
-        let pending =
-            Pending { start, address: pc, length, target, control, taken, sijump, notify: false, count };
+        let pending = Pending {
+            start,
+            address: pc,
+            length,
+            target,
+            control,
+            taken,
+            sijump,
+            notify: false,
+            count,
+            last,
+        };
         self.open = (self.joins && plain).then(|| pending.end());
         self.pending = Some(pending);
     }
@@ -451,7 +479,7 @@ impl BlockBuilder {
     fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
         let Some(pending) = self.pending.take() else { return };
         self.open = None;
-        let Pending { start, address, length, control, notify, count, .. } = pending;
+        let Pending { start, address, length, control, notify, count, last, .. } = pending;
         let mut taken = false;
         if control == Control::Branch {
             taken = match (pending.taken, next) {
@@ -462,11 +490,11 @@ impl BlockBuilder {
             };
         }
         let itype = Itype::new(control, taken, self.itype_width);
-        self.join(start, address, length, itype, pending.sijump, notify, count, encoder);
+        self.join(start, address, length, itype, pending.sijump, notify, count, last, encoder);
         if let Some(next) = next {
             if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
                 self.interrupt_flow(encoder);
-            } else if !control.is_indirect() && next != pending.end() && itype.0 == 0 {
+            } else if last.transfers > 0 && itype.0 == 0 {
                 self.close(encoder);
             }
         }
@@ -483,6 +511,7 @@ impl BlockBuilder {
         sijump: bool,
         notify: bool,
         count: Progress,
+        last: Progress,
         encoder: &mut Encoder,
     ) {
         let halfwords = (address.wrapping_sub(start) / 2) as u32 + u32::from(length / 2);
@@ -504,8 +533,8 @@ impl BlockBuilder {
         self.joined = Some(address);
         self.after_trap = false;
         self.count += 1;
-        self.instructions.instructions += count.instructions;
-        self.instructions.targets += count.targets;
+        self.instructions = self.instructions.plus(count);
+        self.last_of_block = last;
         self.block.iretire += halfwords;
         self.block.ilastsize = u8::from(length > 2);
         if itype.0 != 0 || notify || length > 4 {
@@ -527,7 +556,7 @@ impl BlockBuilder {
         self.count = 0;
         self.joined = None;
         if self.max_blocks == 1 {
-            encoder.tally.enter(instructions);
+            encoder.tally.enter(instructions, self.last_of_block);
             if self.items.is_empty() {
                 encoder.block(&block, &self.port);
             } else {
@@ -537,7 +566,8 @@ impl BlockBuilder {
             self.port.cycle += 1;
             self.port.ctype = 0;
         } else {
-            self.blocks.push((block, instructions, std::mem::take(&mut self.items)));
+            let counts = [instructions, self.last_of_block];
+            self.blocks.push((block, counts, std::mem::take(&mut self.items)));
             if self.blocks.len() == self.max_blocks {
                 self.flush(encoder);
             }
@@ -549,8 +579,8 @@ impl BlockBuilder {
         if self.blocks.is_empty() {
             return;
         }
-        for (block, instructions, items) in self.blocks.drain(..) {
-            encoder.tally.enter(instructions);
+        for (block, [instructions, last], items) in self.blocks.drain(..) {
+            encoder.tally.enter(instructions, last);
             encoder.block_with(&block, &self.port, &items);
         }
         self.port.cycle += 1;

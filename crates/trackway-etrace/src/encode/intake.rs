@@ -5,7 +5,7 @@ use trackway_core::Result;
 use super::Encoder;
 use super::data_queue::{Activity, DataItem};
 use super::row::{Ahead, Changes, PortTrap, Row, RowKind};
-use super::tally::Progress;
+use super::tally::ONE;
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
@@ -67,7 +67,7 @@ impl Encoder {
         if follows & is_same & (block.iretire > 0) & !block.itype.is_trap() & !is_triggered {
             self.row.join(block, cycle);
             self.row.data_end = self.data.pushed;
-            self.row.end = self.tally.entered.1;
+            (self.row.end, self.row.last) = (self.tally.entered.1, self.tally.last);
             self.open = if block.itype.0 == 0 { Some(self.row.next()) } else { None };
             return;
         }
@@ -140,7 +140,8 @@ impl Encoder {
                 time: cycle.time,
                 cycle: cycle.cycle,
                 data_end: split,
-                end: Progress { instructions: self.tally.entered.0.instructions + 1, ..self.tally.entered.0 },
+                end: self.tally.entered.0.plus(ONE),
+                last: ONE,
             };
             let last = block.last();
             if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
@@ -157,7 +158,7 @@ impl Encoder {
             row.halfwords = block.iretire;
             row.address = last;
             row.data_end = self.data.pushed;
-            row.end = self.tally.entered.1;
+            (row.end, row.last) = (self.tally.entered.1, self.tally.last);
             self.row = row;
             if self.can_join && row.is_plain() {
                 self.open = Some(row.next());

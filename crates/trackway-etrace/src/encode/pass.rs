@@ -161,7 +161,6 @@ impl Encoder {
             self.map |= u32::from(!taken) << self.branches;
         }
         self.branches += 1;
-        self.tally.branches += 1;
         self.branched = true;
         failed
     }

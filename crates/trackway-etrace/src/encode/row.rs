@@ -86,6 +86,8 @@ pub(super) struct Row {
     pub(super) data_end: u64,
     /// Instructions up to here, since the start.
     pub(super) end: Progress,
+    /// The last instruction alone.
+    pub(super) last: Progress,
 }
 
 impl Row {

@@ -49,10 +49,10 @@ impl Encoder {
         if !ready || self.lost {
             return;
         }
-        if let Some(trap) = self.previous.trap.filter(|_| !self.previous.trap_reported) {
-            if self.config.dialect.has_thaddr() {
-                self.report_trap_only(trap, self.previous.privilege);
-            }
+        // The draft has no packet for it.
+        let unreported = self.previous.trap.filter(|_| !self.previous.trap_reported);
+        if let Some(trap) = unreported.filter(|_| self.config.dialect.has_thaddr()) {
+            self.report_trap_only(trap, self.previous.privilege);
         }
         if self.enabled && !self.first {
             self.send_end(false);

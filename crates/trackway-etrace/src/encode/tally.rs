@@ -68,11 +68,40 @@ impl DataFacts {
 /// there, with whether it is marked as attempted in the events.
 pub(super) type Hit = (Option<u64>, Option<bool>);
 
-/// Instructions, branches and jumps with a recorded target, up to a place in the trace.
+/// Counts up to a place in the trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
     pub(crate) instructions: u64,
+    /// Branches and jumps: a decoder finds whether they were taken.
+    pub(crate) transfers: u64,
+    /// Those whose outcome is in the events.
+    pub(crate) outcomes: u64,
+    /// Those whose target is in the events.
     pub(crate) targets: u64,
+}
+
+/// An instruction that does not transfer control.
+pub(super) const ONE: Progress = Progress { instructions: 1, transfers: 0, outcomes: 0, targets: 0 };
+
+impl Progress {
+    #[inline(always)]
+    pub(crate) fn plus(self, more: Progress) -> Self {
+        Progress {
+            instructions: self.instructions + more.instructions,
+            transfers: self.transfers + more.transfers,
+            outcomes: self.outcomes + more.outcomes,
+            targets: self.targets + more.targets,
+        }
+    }
+
+    fn less(self, before: Progress) -> Self {
+        Progress {
+            instructions: self.instructions.saturating_sub(before.instructions),
+            transfers: self.transfers.saturating_sub(before.transfers),
+            outcomes: self.outcomes.saturating_sub(before.outcomes),
+            targets: self.targets.saturating_sub(before.targets),
+        }
+    }
 }
 
 /// Facts that came in, and those a decoder finds.
@@ -80,12 +109,11 @@ pub(crate) struct Progress {
 pub(crate) struct Tally {
     /// What has entered before the current block, and with it.
     pub(super) entered: (Progress, Progress),
-    /// Branches that had their pass.
-    pub(super) branches: u64,
+    /// The last instruction of the current block alone.
+    pub(super) last: Progress,
     /// The decoder follows execution, and has reached this place.
     following: bool,
     reached: Progress,
-    reached_branches: u64,
     /// A trap was sent without its handler; the handler in the events.
     pub(super) held: Option<Option<u64>>,
     /// The decoder has been told that tracing is off.
@@ -105,23 +133,23 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The next block has these instructions.
+    /// The next block has these instructions, of which `last` is the last.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, block: Progress) {
-        let Progress { instructions, targets } = self.entered.1;
-        self.entered.0 = self.entered.1;
-        self.entered.1 =
-            Progress { instructions: instructions + block.instructions, targets: targets + block.targets };
+    pub(crate) fn enter(&mut self, block: Progress, last: Progress) {
+        self.entered = (self.entered.1, self.entered.1.plus(block));
+        self.last = last;
     }
 
     /// A packet was sent that reports everything up to `to`.
     #[inline]
     pub(super) fn reach(&mut self, to: Progress) {
         if self.following {
-            self.kept[Fact::Instructions] += to.instructions.saturating_sub(self.reached.instructions);
-            self.kept[Fact::Targets] += to.targets.saturating_sub(self.reached.targets);
-            self.kept[Fact::Outcomes] += self.branches - self.reached_branches;
-            (self.reached, self.reached_branches) = (to, self.branches);
+            let new = to.less(self.reached);
+            self.kept[Fact::Instructions] += new.instructions;
+            self.kept[Fact::Targets] += new.targets;
+            self.kept[Fact::Outcomes] += new.outcomes;
+            self.invented[Fact::Outcomes] += new.transfers - new.outcomes;
+            self.reached = to;
         }
     }
 
@@ -196,11 +224,9 @@ impl Encoder {
         let row = self.row;
         let tally = &mut self.tally;
         if !tally.following {
-            let Progress { instructions, targets } = row.end;
             tally.following = true;
             // The row's last instruction alone.
-            tally.reached = Progress { instructions: instructions.saturating_sub(1), targets };
-            tally.reached_branches = tally.branches - u64::from(row.itype.is_branch());
+            tally.reached = row.end.less(row.last);
         }
         tally.reach(row.end);
         if let Some(to) = tally.held.take() {

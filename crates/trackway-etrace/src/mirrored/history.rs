@@ -19,6 +19,18 @@ impl History {
         *self = History::default();
     }
 
+    /// It, and where it has no value the one of an earlier history.
+    pub(crate) fn or(&self, earlier: &History) -> History {
+        let mut history = *self;
+        for (value, before) in history.addresses.iter_mut().zip(earlier.addresses) {
+            *value = value.or(before);
+        }
+        for (value, before) in history.data.iter_mut().zip(earlier.data) {
+            *value = value.or(before);
+        }
+        history
+    }
+
     /// Address of the last access of that size.
     pub fn address(&self, dtype: Dtype, dsize: u8) -> Option<u64> {
         self.addresses[Self::class(dtype, dsize)]
