@@ -62,7 +62,7 @@ impl HwThreads {
         if names.is_empty() {
             return match chosen {
                 ONLY => Ok(()),
-                _ => Err(format!("--source {chosen}: there is {ONLY}")),
+                _ => Err(format!("--source {chosen}: there is only {ONLY}")),
             };
         }
         self.wanted.retain(|thread| name(*thread).eq_ignore_ascii_case(chosen));
@@ -74,7 +74,7 @@ impl HwThreads {
 }
 
 /// Name of the source of a trace that has one only.
-const ONLY: &str = "stf";
+const ONLY: &str = "0";
 
 fn name(thread: u32) -> String {
     format!("hart{thread}")

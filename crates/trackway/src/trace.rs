@@ -277,7 +277,7 @@ impl Trace {
         match names.iter().position(is_it) {
             Some(index) => Ok(Some(index).filter(|_| names.len() > 1)),
             // The only source of a format without names.
-            None if names.is_empty() && wanted == "0" => Ok(None),
+            None if names.is_empty() && matches!(wanted.as_str(), "0" | "source 0") => Ok(None),
             None if names.is_empty() => Err(Error::Config(format!("--source {wanted}: there is only 0"))),
             None => Err(Error::Config(format!("--source {wanted}: there are {}", names.join(", ")))),
         }
