@@ -115,7 +115,7 @@ fn past_the_end_is_usage() {
     ] {
         refused(args, "the trace never reaches");
     }
-    refused(&["dump", &stf, "--raw", "--skip", "1101"], "there are 1101 items");
+    refused(&["dump", &stf, "--raw", "--skip", "1102"], "there are 1102 items");
     assert_eq!(stdout(&["dump", &stf, "--skip", "296", "--as", "pcs", "--attempted"]).lines().count(), 1);
 }
 

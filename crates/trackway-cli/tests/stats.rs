@@ -38,7 +38,7 @@ fn stf_is_the_same_for_any_number_of_threads() {
 fn a_chunk_is_decoded_by_what_came_before() {
     let folder = Folder::new("stats-iem");
     let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).expect("a trace");
-    bytes.truncate(0x52);
+    bytes.truncate(0x76);
     assert_eq!(bytes.last(), Some(&19), "END_HEADER");
     // INST_OPCODE16 of c.addiw a0, 1 on RV64, and of c.jal on RV32; INST_IEM RV32 between them.
     let opcodes = [241, 0x05, 0x25].repeat(10);
