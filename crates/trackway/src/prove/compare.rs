@@ -102,15 +102,7 @@ impl Compared {
 
     fn wait(&mut self, (fact, value): Found, of_result: bool, number: u64) {
         let waiting = self.waiting.entry(fact).or_default();
-        let Waiting { original, result } = waiting;
-        let (own, other) = if of_result { (result, original) } else { (original, result) };
-        if let Some(n) = other.iter().position(|&(_, one)| one == value) {
-            // Those before it in a fact that keeps its order have lost their partner for good.
-            other.remove(n);
-            self.matched[fact] += 1;
-        } else {
-            own.push_back((number, value));
-        }
+        // Those that have waited too long have lost their partner for good.
         let late = |queue: &mut VecDeque<(u64, u64)>| {
             let first = queue.front().copied();
             first.filter(|&(at, _)| number.saturating_sub(at) > reach(fact) || queue.len() > WAITING)
@@ -123,6 +115,14 @@ impl Compared {
         while let Some((at, _)) = late(&mut waiting.result) {
             waiting.result.pop_front();
             extra.push(at);
+        }
+        let Waiting { original, result } = waiting;
+        let (own, other) = if of_result { (result, original) } else { (original, result) };
+        if let Some(n) = other.iter().position(|&(_, one)| one == value) {
+            other.remove(n);
+            self.matched[fact] += 1;
+        } else {
+            own.push_back((number, value));
         }
         missing.into_iter().for_each(|at| self.miss(fact, at));
         extra.into_iter().for_each(|at| self.add(fact, at));
