@@ -78,8 +78,8 @@ struct Coming {
     /// BUS_MASTER_ACCESS with its content.
     bus: Vec<u8>,
     events: Vec<u8>,
-    /// The events have a mode.
-    mode: bool,
+    /// Number of modes among the events, and the last of them.
+    modes: (usize, u64),
 }
 
 /// A group whose target or events are still to come.
@@ -102,6 +102,8 @@ struct Waiting {
     fetch_fault: bool,
     /// Another mode may be written, which holds after the instruction.
     takes_mode: bool,
+    /// The mode to write again if no other follows.
+    repeat_mode: Option<u64>,
     /// Records before INST_PC_TARGET.
     front: Vec<u8>,
     target: Option<u64>,
@@ -138,7 +140,7 @@ impl Lower {
             isa: meta.isa,
             layout: Layout { event64, vector_words, protocol: 0 },
             version,
-            books: Books::new(&meta, version, header::read_isa(meta.isa)),
+            books: Books::new(&meta, version, header::read_isa(meta.isa), config.process_id),
             features: 0,
             early: Some(Early::default()),
             first_pc: None,
@@ -182,6 +184,9 @@ impl Lower {
             self.books.invent(Fact::Attempted, 1);
         }
         let force = self.begin(step.pc)?;
+        if Self::seem_joined(step.accesses, batch) {
+            Remark::SeparateAccesses.write(&mut self.coming.front, &self.layout);
+        }
         self.expected = target.or(next_in_memory(step.pc, length));
         self.read_next = self.expected;
         let mut out = self.begin_group()?;
@@ -199,8 +204,11 @@ impl Lower {
     fn wait(&mut self, step: &Step, control: Control, batch: &Batch) -> Result<()> {
         let first = self.first_pc.is_none();
         let force = self.begin(step.pc)?;
+        if Self::seem_joined(step.accesses, batch) {
+            Remark::SeparateAccesses.write(&mut self.coming.front, &self.layout);
+        }
         let extra = batch.extra_of(step);
-        let own_mode = self.coming.mode;
+        let modes = self.coming.modes;
         let mut group = std::mem::take(&mut self.waiting);
         group.reset();
         (group.pc, group.encoding, group.length) = (step.pc, step.encoding, step.length);
@@ -210,7 +218,10 @@ impl Lower {
         group.target = extra.and_then(|extra| extra.target);
         group.given_target = group.target;
         // The only mode of the first group, or of one with a FORCE_PC, is that of its instruction.
-        group.takes_mode = group.control == Control::TrapReturn && (own_mode || !first && force.is_none());
+        group.takes_mode = group.control == Control::TrapReturn && (modes.0 > 0 || !first && force.is_none());
+        // A reader takes the last of several for the one after the return.
+        let alone = usize::from(first || force.is_some());
+        group.repeat_mode = Some(modes.1).filter(|_| group.takes_mode && modes.0 > alone);
         self.front(force, &mut group.front);
         self.body(step, batch, &mut group.body);
         self.events(&mut group.events);
@@ -250,7 +261,7 @@ impl Lower {
     #[inline]
     fn events(&mut self, out: &mut Vec<u8>) {
         move_to(out, &mut self.coming.events);
-        self.coming.mode = false;
+        self.coming.modes = (0, 0);
     }
 
     /// Writes registers, walks, memory and bus.
@@ -308,6 +319,9 @@ impl Lower {
         if !group.placeholder {
             self.books.outcome(group.taken, read_outcome(group.control, group.target, remark.is_none()));
             self.books.target(group.given_target, group.target);
+        }
+        if let Some(mode) = group.repeat_mode.filter(|_| group.takes_mode) {
+            events::mode_change(mode, &mut group.events, &layout);
         }
         if group.control == Control::TrapReturn {
             let to = group.target;

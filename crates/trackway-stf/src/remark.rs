@@ -26,6 +26,8 @@ pub(crate) enum Remark<'a> {
     ValuesUnknown,
     /// `address unknown`: of the instruction, and of those after it until a record has one.
     AddressUnknown,
+    /// `separate accesses`: a read and a write of one place are two accesses, not a read-modify-write.
+    SeparateAccesses,
     /// `mode unknown`, in the header: the privilege of the first instruction is not known.
     ModeUnknown,
     /// `flow only`, in the header: memory accesses and registers are not recorded.
@@ -37,12 +39,13 @@ pub(crate) enum Remark<'a> {
 }
 
 /// Remarks without fields.
-const WORDS: [(Remark<'static>, &str); 7] = [
+const WORDS: [(Remark<'static>, &str); 8] = [
     (Remark::Attempted, "attempted"),
     (Remark::Placeholder, "placeholder"),
     (Remark::OutcomeUnknown, "outcome unknown"),
     (Remark::ValuesUnknown, "values unknown"),
     (Remark::AddressUnknown, "address unknown"),
+    (Remark::SeparateAccesses, "separate accesses"),
     (Remark::ModeUnknown, "mode unknown"),
     (Remark::FlowOnly, "flow only"),
 ];
@@ -196,6 +199,7 @@ mod tests {
             Remark::OutcomeUnknown,
             Remark::ValuesUnknown,
             Remark::AddressUnknown,
+            Remark::SeparateAccesses,
             Remark::ModeUnknown,
             Remark::FlowOnly,
             Remark::Ids(ids),

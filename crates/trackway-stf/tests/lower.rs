@@ -100,8 +100,8 @@ const FAITHFUL: &[(&str, &str)] = &[
     ),
     (
         "a comment that looks like a remark",
-        "0x0 context privilege=m
-0x0 mark kind=note text='trackway%3a%20attempted
+        "0x0 mark kind=note text='trackway%3a%20attempted
+0x0 context privilege=m
 0x0 step pc=0x1000 encoding=0x13 length=0x4 outcome=retired",
     ),
 ];

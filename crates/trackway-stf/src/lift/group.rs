@@ -36,8 +36,8 @@ pub(crate) struct Lifter {
     branch_target: Option<u64>,
     /// Traps of this group, with the offsets of their records.
     traps: Vec<(u64, Trap)>,
-    /// Context change before the instruction of this group, and its place among the events of the batch.
-    context: Option<(u64, usize, Context)>,
+    /// Context changes before the instruction of this group, and their places among the events of the batch.
+    changes: Vec<(u64, usize, Context)>,
     /// Mode changes of this group.
     modes: Modes,
     /// Remarks on this group.
@@ -66,6 +66,7 @@ struct Remarks {
     placeholder: bool,
     outcome_unknown: bool,
     values_unknown: bool,
+    separate_accesses: bool,
 }
 
 /// What a chunk inherits from the one before it. Chunks that are lifted on their own assume it.
@@ -92,7 +93,7 @@ impl Lifter {
             special: false,
             branch_target: None,
             traps: Vec::new(),
-            context: None,
+            changes: Vec::new(),
             modes: Modes::default(),
             remarks: Remarks::default(),
             first_event: 0,
@@ -170,14 +171,15 @@ impl Lifter {
         }
         let Some(accesses) = batch.end_accesses(self.accesses) else { return Err(endless(offset)) };
         self.sizes(opcode, &mut batch.mem[accesses.mem_start as usize..]);
-        let accesses = if accesses.mem_len > 1 { join_atomics(accesses, batch) } else { accesses };
+        let may_join = accesses.mem_len > 1 && !self.remarks.separate_accesses;
+        let accesses = if may_join { join_atomics(accesses, batch) } else { accesses };
         let step = Step { pc: self.next, accesses, ..Step::new(0, opcode, length) };
         self.special_step(offset, step, batch)
     }
 
     /// Emits the instruction of a group that may have a target, events and micro-ops.
     fn special_step(&mut self, offset: u64, mut step: Step, batch: &mut Batch) -> Result<()> {
-        let Remarks { attempted, placeholder, outcome_unknown, values_unknown } =
+        let Remarks { attempted, placeholder, outcome_unknown, values_unknown, .. } =
             std::mem::take(&mut self.remarks);
         let never =
             may_never_retire(self.isa, step.encoding, step.length) && never_retires(self.isa, step.encoding);
@@ -233,7 +235,7 @@ impl Lifter {
     /// The context changes before an instruction. They come before the page walks of the group, as they took effect.
     /// Returns the mode after it.
     fn contexts(&mut self, encoding: u32, batch: &mut Batch) -> Option<(u64, Option<Privilege>)> {
-        if self.modes.is_empty() && self.context.is_none() {
+        if self.modes.is_empty() && self.changes.is_empty() {
             return None;
         }
         if is_return(self.isa, encoding) {
@@ -244,40 +246,37 @@ impl Lifter {
         let walks = group.iter().position(|event| matches!(event.kind, EventKind::State(_)));
         let place = walks.map_or(batch.events.len(), |n| self.first_event + n);
         for (offset, privilege) in before {
-            self.change(offset, place, Context { privilege, ..Context::default() }, batch);
+            self.change(offset, place, Context { privilege, ..Context::default() });
         }
-        self.push_context(batch);
+        // The last first, so that the places of the others stay.
+        while let Some((offset, place, context)) = self.changes.pop() {
+            batch.contexts.push(context);
+            let kind = EventKind::Context(batch.contexts.len() as u32 - 1);
+            batch.events.insert(place.min(batch.events.len()), Event { offset, kind });
+        }
         after
     }
 
-    /// Adds to the context change of this group. What changes twice makes two of them.
-    fn change(&mut self, offset: u64, place: usize, change: Context, batch: &mut Batch) {
+    /// Adds to the context changes of this group: to the last one, unless that has changed the same.
+    fn change(&mut self, offset: u64, place: usize, change: Context) {
         self.special = true;
         let ids =
             |context: &Context| context.hw_thread.or(context.pid).or(context.tid).or(context.asid).is_some();
-        if let Some((_, _, context)) = &mut self.context {
-            let twice = context.privilege.is_some() && change.privilege.is_some()
-                || context.isa.is_some() && change.isa.is_some()
-                || ids(context) && ids(&change);
-            if !twice {
+        match self.changes.last_mut() {
+            Some((_, _, context))
+                if !(context.privilege.is_some() && change.privilege.is_some()
+                    || context.isa.is_some() && change.isa.is_some()
+                    || ids(context) && ids(&change)) =>
+            {
                 context.privilege = context.privilege.or(change.privilege);
                 context.isa = context.isa.or(change.isa);
                 if ids(&change) {
                     (context.hw_thread, context.asid) = (change.hw_thread, change.asid);
                     (context.pid, context.tid) = (change.pid, change.tid);
                 }
-                return;
             }
-            self.push_context(batch);
+            _ => self.changes.push((offset, place, change)),
         }
-        self.context = Some((offset, place, change));
-    }
-
-    fn push_context(&mut self, batch: &mut Batch) {
-        let Some((offset, place, context)) = self.context.take() else { return };
-        batch.contexts.push(context);
-        let kind = EventKind::Context(batch.contexts.len() as u32 - 1);
-        batch.events.insert(place.min(batch.events.len()), Event { offset, kind });
     }
 
     /// INST_MEM_CONTENT: the first word stays a word, more become bytes.
@@ -304,7 +303,7 @@ impl Lifter {
                 let isa = instruction_set(self.isa_number, mode);
                 if !self.in_header {
                     let change = Context { isa: Some(isa), ..Context::default() };
-                    self.change(offset, batch.events.len(), change, batch);
+                    self.change(offset, batch.events.len(), change);
                 }
                 self.isa = isa;
                 self.named_sizes.clear();
@@ -312,7 +311,7 @@ impl Lifter {
             Record::ProcessIdExt { first, second, third } => {
                 let words = [first, second, third];
                 self.hw_thread = self.ids.hw_thread().map_or(self.hw_thread, |n| words[n]);
-                self.change(offset, batch.events.len(), self.ids.context(words), batch);
+                self.change(offset, batch.events.len(), self.ids.context(words));
             }
             Record::Comment { text } if !self.in_header => self.comment(offset, text.0, batch),
             Record::InstReg { register } => {
@@ -412,6 +411,7 @@ impl Lifter {
                 self.remarks.placeholder |= remark == Remark::Placeholder;
                 self.remarks.outcome_unknown |= remark == Remark::OutcomeUnknown;
                 self.remarks.values_unknown |= remark == Remark::ValuesUnknown;
+                self.remarks.separate_accesses |= remark == Remark::SeparateAccesses;
                 return;
             }
             None => text,

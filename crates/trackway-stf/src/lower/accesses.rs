@@ -70,6 +70,16 @@ impl Lower {
         }
     }
 
+    /// Would a reader take two of the accesses for a read-modify-write?
+    #[inline]
+    pub(super) fn seem_joined(accesses: Accesses, batch: &Batch) -> bool {
+        accesses.mem_len > 1
+            && batch.mem_of(accesses).windows(2).any(|pair| {
+                (pair[0].kind, pair[1].kind) == (MemKind::Read, MemKind::Write)
+                    && (pair[0].address, pair[0].size) == (pair[1].address, pair[1].size)
+            })
+    }
+
     #[inline]
     fn one_access(&mut self, access: &MemAccess, batch: &Batch, out: &mut Vec<u8>) {
         if access.unplaced || access.size > LARGEST {

@@ -3,7 +3,7 @@
 
 use trackway_core::*;
 
-use crate::config::{ID, Version};
+use crate::config::{ID, ProcessId, Version};
 
 /// What STF holds.
 const KEPT: &[Fact] = &[
@@ -78,9 +78,10 @@ pub(super) struct Books {
 type Found = (Fact, u64);
 
 impl Books {
-    /// For a trace of `version` that is read back with the instruction set `isa`.
-    pub(super) fn new(meta: &Meta, version: Version, isa: Isa) -> Self {
+    /// For a trace of `version` that is read back with the instruction set `isa` and the ids in this order.
+    pub(super) fn new(meta: &Meta, version: Version, isa: Isa, order: ProcessId) -> Self {
         let mut account = Account::new(KEPT, &[]);
+        account.set(if order == ProcessId::Library { Fact::Asids } else { Fact::HwThreads }, Fate::Dropped);
         if version < Version(1, 6) {
             account.set(Fact::IsaStrings, Fate::Dropped);
         }

@@ -5,7 +5,7 @@ use trackway_isa::Control;
 
 use super::{Lower, Waiting};
 use crate::config::ID;
-use crate::fields::{Data, EventId};
+use crate::fields::{Data, EventId, Layout};
 use crate::lift::events as lift;
 use crate::lift::events::{arm_code, is_arm};
 use crate::record::Record;
@@ -88,14 +88,12 @@ impl Lower {
         });
         if let Some(mode) = mode {
             written.privilege = context.privilege;
-            let id = EventId { interrupt: false, special: true, code: MODE_CHANGE };
-            let event = Record::Event { id, data: Data(&mode.to_le_bytes()) };
             // After a trap, and after the return from one, it is in the group of that instruction.
             if self.waits && std::mem::take(&mut self.waiting.takes_mode) {
-                event.write(&mut self.waiting.events, &layout);
+                mode_change(mode, &mut self.waiting.events, &layout);
             } else {
-                event.write(&mut self.coming.events, &layout);
-                self.coming.mode = true;
+                mode_change(mode, &mut self.coming.events, &layout);
+                self.coming.modes = (self.coming.modes.0 + 1, mode);
                 self.mode_at_start |= self.first_pc.is_none();
             }
             self.features |= features::EVENT;
@@ -148,6 +146,12 @@ impl Lower {
         self.features |= features::PROCESS_ID;
         Record::ProcessIdExt { first, second, third }.write(&mut self.coming.front, &self.layout);
     }
+}
+
+/// Writes a change of mode.
+pub(super) fn mode_change(mode: u64, out: &mut Vec<u8>, layout: &Layout) {
+    let id = EventId { interrupt: false, special: true, code: MODE_CHANGE };
+    Record::Event { id, data: Data(&mode.to_le_bytes()) }.write(out, layout);
 }
 
 /// The metadata words that the table "STF Exception Event and Event Meta-Data" asks for; 0 replaces what is not known. Arm,
