@@ -68,11 +68,20 @@ pub struct Options {
     pub write_pointer: Option<u64>,
     /// Minimum size in bytes of a part that a thread decodes; `None` for one whose overhead does not matter.
     pub min_part: Option<usize>,
+    /// Trace ids of sources in the same frames, one bit each; those that are decoded are known anyway.
+    pub known_ids: u128,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Options { threads: 1, strict: false, show_withdrawn: false, write_pointer: None, min_part: None }
+        Options {
+            threads: 1,
+            strict: false,
+            show_withdrawn: false,
+            write_pointer: None,
+            min_part: None,
+            known_ids: 0,
+        }
     }
 }
 
@@ -180,22 +189,25 @@ impl Config {
         if !ete && field(configr, 17, 16) != 0 {
             return refuse(format!("{name}: TRCCONFIGR.DA/DV: data trace is not decoded"));
         }
-        let size = |bytes: u64| match bytes {
-            // ETE has only identifiers of four bytes.
-            0 => 0,
-            _ if ete => 4,
-            1 | 2 | 4 => bytes as u8,
-            _ => 4,
-        };
         let vmid = field(idr2, 14, 10);
+        // ETE has only identifiers of four bytes.
+        let sizes: &[u64] = if ete { &[0, 4] } else { &[0, 1, 2, 4] };
+        for (what, bytes, sizes) in [("VMIDSIZE", vmid, sizes), ("CIDSIZE", field(idr2, 9, 5), &[0, 4])] {
+            if !sizes.contains(&bytes) {
+                return refuse(format!(
+                    "{name}: TRCIDR2.{what} is {bytes}, which {} does not have: {sizes:?} bytes",
+                    if ete { "ETE" } else { "ETMv4" }
+                ));
+            }
+        }
         let dialect = Dialect {
             ete,
             minor,
             commopt: field(idr0, 29, 29) == 1,
             // An ETE unit may send Q packets although QSUPP is 0.
             q: ete || field(idr0, 16, 15) != 0,
-            vmid_bytes: if !ete && minor == 0 && vmid != 0 { 1 } else { size(vmid) },
-            context_id_bytes: size(field(idr2, 9, 5)),
+            vmid_bytes: if !ete && minor == 0 && vmid != 0 { 1 } else { vmid as u8 },
+            context_id_bytes: field(idr2, 9, 5) as u8,
             timestamp_bits: if ete || field(idr0, 28, 24) == 8 { 64 } else { 48 },
         };
         Ok(Config {
@@ -317,6 +329,8 @@ mod tests {
         assert!(try_config(7).unwrap_err().message.contains("INSTP0"));
         assert!(try_config(0x101).unwrap_err().message.contains("COND"));
         assert!(try_config(0x1_0001).unwrap_err().message.contains("DA/DV"));
+        let odd = Config::from_registers("x", [("TRCIDR2".to_string(), 0x488)].into(), Some(true));
+        assert!(odd.unwrap_err().message.contains("TRCIDR2.VMIDSIZE is 1"));
         let five = Config::from_registers("x", [("TRCIDR1".to_string(), 0x300)].into(), None);
         assert!(five.unwrap_err().message.contains("neither"));
     }

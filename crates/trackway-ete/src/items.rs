@@ -55,8 +55,10 @@ impl std::fmt::Debug for Packets {
 impl Packets {
     /// The packets of `sources`.
     pub fn new(sources: Vec<TraceSource>, options: Options) -> Self {
+        let known_ids =
+            sources.iter().fold(options.known_ids, |ids, source| ids | 1 << source.config.trace_id);
         let sources = sources.into_iter().map(SourceInput::from).collect();
-        Packets { sources, options, current: None }
+        Packets { sources, options: Options { known_ids, ..options }, current: None }
     }
 
     /// The packets of one raw stream.
@@ -80,7 +82,7 @@ impl Packets {
             self.current = None;
         }
         let Some(mut source) = self.sources.pop_front() else { return Ok(None) };
-        let input = source.open(self.options.write_pointer)?;
+        let input = source.open(&self.options)?;
         let config = source.config;
         let item = PacketItem::Source(config.name.clone());
         let placed = Placed { item, offset: input.offset(0), bytes: Vec::new(), len: 0 };

@@ -38,6 +38,7 @@ mod lift;
 mod lower;
 mod open;
 mod profile;
+mod recognise;
 mod rules;
 mod settings;
 mod transport;

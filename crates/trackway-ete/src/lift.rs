@@ -47,7 +47,9 @@ pub fn lift_input(config: Config, input: Input, image: Arc<Image>, options: &Opt
     stream(vec![SourceInput::raw(config, input, image)], options)
 }
 
-fn stream(sources: Vec<SourceInput>, options: &Options) -> Stream<Lift> {
+pub(crate) fn stream(sources: Vec<SourceInput>, options: &Options) -> Stream<Lift> {
+    let known_ids = sources.iter().fold(options.known_ids, |ids, source| ids | 1 << source.config.trace_id);
+    let options = &Options { known_ids, ..*options };
     let meta = meta(sources.iter().map(|source| &*source.config));
     let sources = sources.into_iter().map(|source| Lift::new(source, options)).collect();
     Stream::new(meta, sources, options.threads)

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use trackway_core::{
     ErrorKind, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
@@ -14,18 +15,20 @@ use trackway_image::Image;
 use trackway_io::{FileError, map};
 
 use crate::check::check_packets;
-use crate::config::{ConfigError, Framing, ID, Options, to_toml};
+use crate::config::{Config, ConfigError, Framing, ID, Options, to_toml};
 use crate::items::{PacketItem, Packets, Text};
-use crate::lift::{lift, lift_input, meta};
+use crate::lift::{meta, stream};
 use crate::lower::Lower;
+use crate::recognise::{
+    contradictions, framing_of, holds_a_stream, show_ids, starts_like_a_stream, traced_ids,
+};
 use crate::rules::RULES;
 use crate::settings::{Given, KEYS};
-use crate::transport::input::TraceSource;
+use crate::transport::frames::read::ids;
+use crate::transport::input::{Remarks, SourceInput, TraceSource};
 use crate::transport::output::{UnitSink, WrittenSource};
 use crate::transport::snapshot::read::{SNAPSHOT_INI, Snapshot};
 use crate::transport::snapshot::write::{SnapshotWriter, copy};
-use crate::wire::header::{Kind, header};
-use crate::wire::scan::{SYNC_LEN, leading_zeros};
 
 /// ETE and ETMv4.
 pub static FORMAT: Ete = Ete;
@@ -76,7 +79,7 @@ impl Format for Ete {
         FLAGS
     }
 
-    /// A folder with `snapshot.ini`; a raw stream by its Alignment Sync and Trace Info, or by the settings.
+    /// A folder with `snapshot.ini`; a raw stream by its Alignment Sync and Trace Info, also in frames, or by the settings.
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
         let file = probe.file;
         if file.is_folder {
@@ -84,7 +87,16 @@ impl Format for Ete {
             let maybe = Recognised::Maybe { why: "a folder", missing: SNAPSHOT_INI };
             return if is_snapshot { Recognised::Yes } else { maybe };
         }
-        (probe.settings.has(ID.as_str()) || starts_like_a_stream(&file.head)).into()
+        if probe.settings.has(ID.as_str())
+            || starts_like_a_stream(&file.head)
+            || framing_of(&file.head) != Framing::Raw
+        {
+            return Recognised::Yes;
+        }
+        let missing = "--format ete, with --write-pointer N if the buffer wrapped, or format = \"coresight\" in \
+                       [ete] of --config if it has frames";
+        let maybe = Recognised::Maybe { why: "Alignment Syncs of ETE, but not at the start", missing };
+        if holds_a_stream(&file.head) { maybe } else { Recognised::No }
     }
 
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
@@ -158,13 +170,6 @@ impl UnitSink for RawOutput {
     }
 }
 
-/// A whole Alignment Sync, then a Trace Info or an event.
-fn starts_like_a_stream(head: &[u8]) -> bool {
-    let sync = leading_zeros(head).map(|zeros| zeros + 1).filter(|&length| length >= SYNC_LEN);
-    let next = sync.and_then(|length| head.get(length)).and_then(|&byte| header(byte));
-    next.is_some_and(|row| matches!(row.kind, Kind::TraceInfo | Kind::Event))
-}
-
 const RAW: &str = "raw stream";
 
 struct OpenedEte {
@@ -175,6 +180,59 @@ struct OpenedEte {
     cancel: trackway_core::Cancel,
     meta: Meta,
     container: &'static str,
+    facts: Vec<(&'static str, String)>,
+    remarks: Arc<Remarks>,
+}
+
+/// Takes the trace ids from the frames where none is given; refuses ids that the frames do not have.
+fn choose_ids(configs: &mut Vec<Config>, framing: Framing, data: &[u8]) -> Result<()> {
+    let is_given = |config: &Config| config.registers.contains_key("TRCTRACEIDR");
+    if let [config] = &configs[..]
+        && !is_given(config)
+    {
+        let one = config.clone();
+        let found = traced_ids(framing, data);
+        let named = found.len() > 1;
+        *configs = found
+            .into_iter()
+            .map(|id| {
+                let name = if named { format!("{}_{id:#x}", one.name) } else { one.name.clone() };
+                Config { trace_id: id, name, ..one.clone() }
+            })
+            .collect();
+        if configs.is_empty() {
+            *configs = vec![one];
+        }
+        return Ok(());
+    }
+    let there = ids(framing, data);
+    let missing = |config: &Config| !there.iter().any(|(id, _)| *id == config.trace_id);
+    if !there.is_empty() && configs.iter().all(missing) {
+        let wanted: Vec<String> = configs.iter().map(|config| format!("{:#x}", config.trace_id)).collect();
+        let text = format!("ids in the stream: {}, configured {}", show_ids(&there), wanted.join(", "));
+        return Err(Error::Unsupported(text));
+    }
+    Ok(())
+}
+
+/// Ids in frames that no source has, with the number of their bytes.
+fn strangers(sources: &[TraceSource]) -> Option<String> {
+    let mut seen: Vec<&SharedBytes> = Vec::new();
+    let mut texts = Vec::new();
+    for source in sources.iter().filter(|source| source.framing != Framing::Raw) {
+        if seen.iter().any(|data| Arc::ptr_eq(data, &source.data)) {
+            continue;
+        }
+        seen.push(&source.data);
+        let has = |id: u8| sources.iter().any(|source| source.config.trace_id == id);
+        let mut strange = ids(source.framing, (*source.data).as_ref());
+        // Ids from 0x70 on are triggers and synchronisation.
+        strange.retain(|&(id, _)| id < 0x70 && !has(id));
+        if !strange.is_empty() {
+            texts.push(show_ids(&strange));
+        }
+    }
+    (!texts.is_empty()).then(|| texts.join("; "))
 }
 
 fn options(opening: &Opening, given: &Given) -> Options {
@@ -184,6 +242,7 @@ fn options(opening: &Opening, given: &Given) -> Options {
         show_withdrawn: given.section.show_withdrawn,
         write_pointer: given.section.write_pointer,
         min_part: opening.part,
+        known_ids: 0,
     }
 }
 
@@ -203,7 +262,8 @@ impl OpenedEte {
     fn stream(mut opening: Opening) -> Result<Self> {
         let given = Given::read(&opening.settings)?;
         let options = options(&opening, &given);
-        let (framing, configs) = (given.section.format, given.configs()?);
+        let framing = given.section.format.unwrap_or_else(|| framing_of(&opening.file.head));
+        let mut configs = given.configs()?;
         let image = Arc::new(opening.program.load()?);
         let is_readable_once =
             framing == Framing::Raw && configs.len() == 1 && options.write_pointer.is_none();
@@ -216,6 +276,11 @@ impl OpenedEte {
             }
             input => input.read_whole().map_err(|error| Error::Trace(error.into()))?,
         };
+        if framing != Framing::Raw {
+            choose_ids(&mut configs, framing, (*data).as_ref())?;
+        }
+        let given_registers = configs.iter().any(|config| !config.registers.is_empty());
+        let starts = starts_like_a_stream(&opening.file.head) || options.write_pointer.is_some();
         let source =
             |config| TraceSource { config, framing, data: Arc::clone(&data), image: Arc::clone(&image) };
         let container = match framing {
@@ -223,17 +288,46 @@ impl OpenedEte {
             Framing::Coresight => "CoreSight frames",
             Framing::Dstream => "CoreSight frames with synchronisations",
         };
-        Self::new(configs.into_iter().map(source).collect(), stream, options, &opening, container)
+        let mut opened =
+            Self::new(configs.into_iter().map(source).collect(), stream, options, &opening, container)?;
+        if framing == Framing::Raw && !starts {
+            let text = "it does not start with an Alignment Sync: --write-pointer N if the buffer wrapped, or \
+                        format = \"coresight\" if it has frames";
+            opened.facts.push(("doubt", text.to_string()));
+        }
+        if !given_registers {
+            opened.doubt_defaults()?;
+        }
+        Ok(opened)
+    }
+
+    /// No registers are given: which ones are assumed, and what speaks against them.
+    fn doubt_defaults(&mut self) -> Result<()> {
+        let Some(source) = self.sources.first() else { return Ok(()) };
+        let config = source.config.clone();
+        let text = format!(
+            "no registers are given: {}, MAXSPEC {}, return stack off, timestamps off, as in `trackway config ete`",
+            config.version(),
+            config.max_spec
+        );
+        self.facts.push(("assumed", text));
+        if self.stream.is_none() {
+            let against = contradictions(&config, &mut self.packets()?);
+            self.facts.extend(against.into_iter().map(|text| ("doubt", text)));
+        }
+        Ok(())
     }
 
     /// Keeps the source that was asked for.
     fn new(
         mut sources: Vec<TraceSource>,
         stream: Option<Content>,
-        options: Options,
+        mut options: Options,
         opening: &Opening,
         container: &'static str,
     ) -> Result<Self> {
+        options.known_ids = sources.iter().fold(0, |ids, source| ids | 1 << source.config.trace_id);
+        let strangers = strangers(&sources);
         if let Some(name) = &opening.source {
             let names: Vec<String> = sources.iter().map(|source| source.config.name.clone()).collect();
             sources.retain(|source| source.config.name.eq_ignore_ascii_case(name));
@@ -243,7 +337,10 @@ impl OpenedEte {
         }
         let meta = meta(sources.iter().map(|source| &source.config));
         let cancel = opening.cancel.clone();
-        Ok(OpenedEte { sources, stream, options, cancel, meta, container })
+        let mut facts = vec![("container", container.to_string())];
+        facts.extend(strangers.map(|text| ("ids without a source", text)));
+        let remarks = Arc::default();
+        Ok(OpenedEte { sources, stream, options, cancel, meta, container, facts, remarks })
     }
 
     /// Number of packets.
@@ -304,7 +401,11 @@ impl Opened for OpenedEte {
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        vec![("container", self.container.to_string())]
+        let mut facts = self.facts.clone();
+        if self.remarks.lost_returns.load(Ordering::Relaxed) {
+            facts.push(("doubt", "returns without an address: is TRCCONFIGR.RS set?".to_string()));
+        }
+        facts
     }
 
     fn programs(&self) -> Vec<Arc<Image>> {
@@ -312,13 +413,15 @@ impl Opened for OpenedEte {
     }
 
     fn events(&mut self) -> Result<Box<dyn Source>> {
-        let events = match (&mut self.stream, self.sources.first()) {
+        let mut inputs: Vec<SourceInput> = match (&mut self.stream, self.sources.first()) {
             (Some(content), Some(source)) => {
                 let image = Arc::clone(&source.image);
-                lift_input(source.config.clone(), content.input()?, image, &self.options)
+                vec![SourceInput::raw(source.config.clone(), content.input()?, image)]
             }
-            _ => lift(self.sources.clone(), &self.options),
+            _ => self.sources.iter().cloned().map(SourceInput::from).collect(),
         };
+        inputs.iter_mut().for_each(|input| input.remarks = Arc::clone(&self.remarks));
+        let events = stream(inputs, &self.options);
         Ok(Box::new(events.with_cancel(self.cancel.clone())))
     }
 

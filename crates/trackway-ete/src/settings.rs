@@ -7,9 +7,10 @@ use serde::Deserialize;
 use trackway_core::Meta;
 use trackway_format::{Error, Key, Number, Result, Sample, Settings, Value};
 
-use crate::config::{Config, Framing, ID, is_register, number};
+use crate::config::{Config, Framing, ID, is_register};
 use crate::encode::{
     EncodeConfig, FifoModel, Implementation, Model, Preset, Registers, SourceAddresses, UnitConfig,
+    check_name,
 };
 use crate::profile::Profile;
 use crate::transport::buffer::{BufferConfig, Mode};
@@ -19,8 +20,8 @@ trackway_format::settings! {
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Section {
         /// How trace bytes are stored: "source_data" (raw), "coresight" (frames) or "dstream_coresight" (a probe's
-        /// frames).
-        pub(crate) format: Framing = "\"source_data\"",
+        /// frames). Without it the content decides.
+        pub(crate) format: Option<Framing> = "\"source_data\"",
         /// Name of the source.
         pub(crate) name: Option<String> = "\"ete\"",
         /// Name of its core.
@@ -51,7 +52,7 @@ trackway_format::settings! {
     }
 }
 
-/// Registers that decide how packets are read; all others are accepted too.
+/// Registers that decide how packets are read; all others are accepted too. Text is hex, as sysfs has it.
 const REGISTER_KEYS: [Key; 7] = [
     register("TRCIDR0", &["COMMOPT, COMMTRANS, QSUPP, TSSIZE."], "0x28c1cea1"),
     register("TRCIDR1", &["Architecture version, if TRCDEVARCH is not given."], "0x4100fff0"),
@@ -260,11 +261,17 @@ fn take_registers(table: &mut toml::Table) -> Result<BTreeMap<String, u64>, Stri
     for name in names {
         let value = match table.remove(&name) {
             Some(Value::Integer(value)) => u64::try_from(value).ok(),
-            Some(Value::String(text)) => number(&text),
+            // As sysfs shows it: in hex, with or without 0x.
+            Some(Value::String(text)) => {
+                let text = text.trim().to_ascii_lowercase();
+                u64::from_str_radix(text.trim_start_matches("0x"), 16).ok()
+            }
             _ => None,
         };
         let value = value.ok_or_else(|| format!("{name}: not a register value"))?;
-        registers.insert(name.to_uppercase(), value);
+        let name = name.to_uppercase();
+        check_name(&name).map_err(|error| error.to_string())?;
+        registers.insert(name, value);
     }
     Ok(registers)
 }
@@ -343,7 +350,7 @@ impl Given {
         Ok(EncodeConfig {
             units: units.collect::<Result<_, String>>()?,
             model: unit.model(),
-            framing: unit.format.filter(|&format| format != Framing::Raw).unwrap_or(self.section.format),
+            framing: unit.format.or(self.section.format).unwrap_or_default(),
             buffer: unit.buffer()?,
         })
     }
@@ -395,7 +402,8 @@ impl SourcesConfig {
     /// ```
     pub fn from_toml(text: &str) -> Result<Self> {
         let given = Given::read(&settings(text)?)?;
-        Ok(SourcesConfig { framing: given.section.format, sources: given.configs()? })
+        let framing = given.section.format.unwrap_or_default();
+        Ok(SourcesConfig { framing, sources: given.configs()? })
     }
 }
 
@@ -430,8 +438,13 @@ mod tests {
         assert_eq!(config.sources.len(), 2);
         assert_eq!((config.sources[0].name.as_str(), config.sources[0].trace_id), ("a", 0x10));
         assert_eq!((config.sources[1].trace_id, config.sources[1].max_spec), (0x11, 3));
+        // As sysfs shows registers.
+        let config = SourcesConfig::from_toml("[ete]\nTRCIDR8 = \"10\"\nTRCIDR0 = \"28C1CEA1\"\n").unwrap();
+        assert_eq!((config.sources[0].max_spec, config.sources[0].registers["TRCIDR0"]), (0x10, 0x28c1_cea1));
         for (wrong, message) in [
             ("[ete]\nTRCIDR0 = \"zero\"", "not a register value"),
+            ("[ete]\nTRCIDRO = 1", "TRCIDRO: no such register; did you mean TRCIDR0?"),
+            ("[ete]\nTRCCONFIG = 1", "did you mean TRCCONFIGR?"),
             ("[ete]\nfoo = 1", "foo: unknown key"),
             ("[ete]\nformt = \"coresight\"", "did you mean \"format\"?"),
             ("[ete]\nformat = \"x\"", "source_data, coresight, dstream_coresight"),

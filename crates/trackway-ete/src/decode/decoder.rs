@@ -12,6 +12,7 @@ use super::flow::{Analyser, Flow};
 use super::output::Output;
 use super::speculation::Speculation;
 use crate::config::Config;
+use crate::transport::input::Remarks;
 use crate::wire::atoms::Atoms;
 use crate::wire::header::error_at;
 use crate::wire::packet::Packet;
@@ -60,12 +61,17 @@ struct Stages {
 }
 
 impl Decoder {
-    pub(crate) fn new(config: &Arc<Config>, image: &Arc<Image>, show_withdrawn: bool) -> Self {
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        image: &Arc<Image>,
+        remarks: &Arc<Remarks>,
+        show_withdrawn: bool,
+    ) -> Self {
         let stages = Stages {
             config: Arc::clone(config),
             elements: Elements::default(),
             speculation: Speculation::default(),
-            flow: Analyser::new(config, image, show_withdrawn),
+            flow: Analyser::new(config, image, remarks, show_withdrawn),
             actions: Vec::new(),
             unused: None,
             goal: Goal::None,

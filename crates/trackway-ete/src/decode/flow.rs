@@ -6,6 +6,7 @@ mod state;
 mod walk;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use trackway_core::{
     Context, EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Run, Time, TimeKind, Trap, TrapKind,
@@ -17,6 +18,7 @@ use super::element::Element;
 use super::output::Output;
 use crate::config::Config;
 use crate::profile::Profile;
+use crate::transport::input::Remarks;
 use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 
@@ -37,6 +39,7 @@ pub(crate) struct Analyser {
     /// Copies of `flow` that follow withdrawn elements, with the number of their withdrawal.
     pub(crate) shadows: Vec<(u32, Flow)>,
     image: Arc<Image>,
+    remarks: Arc<Remarks>,
     waypoints: Waypoints,
     /// Contexts see different code.
     spaces: bool,
@@ -54,12 +57,18 @@ pub(crate) struct Analyser {
 }
 
 impl Analyser {
-    pub(crate) fn new(config: &Config, image: &Arc<Image>, show_withdrawn: bool) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        image: &Arc<Image>,
+        remarks: &Arc<Remarks>,
+        show_withdrawn: bool,
+    ) -> Self {
         Analyser {
             flow: Flow::default(),
             out: Output::new(),
             shadows: Vec::new(),
             image: Arc::clone(image),
+            remarks: Arc::clone(remarks),
             waypoints: Waypoints::ete(config.wfx_is_p0),
             spaces: image.parts().iter().any(|part| !part.space.is_everywhere()),
             tables: Vec::new(),
@@ -126,6 +135,9 @@ impl Analyser {
         self.stale |= before != self.flow.sub_isa;
         if self.flow.is_synchronised() {
             return true;
+        }
+        if !self.return_stack && self.flow.has_context && self.flow.last.is_some_and(|last| last.taken) {
+            self.remarks.lost_returns.store(true, Ordering::Relaxed);
         }
         // K10.5.5.4.1: an address without a context does not outlive an atom.
         self.flow.lose_address();

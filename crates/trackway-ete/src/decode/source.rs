@@ -10,7 +10,7 @@ use super::decoder::{Decoder, Goal};
 use super::output::Finished;
 use super::parallel;
 use crate::config::{Config, Options};
-use crate::transport::input::{SourceBytes, SourceInput};
+use crate::transport::input::{Remarks, SourceBytes, SourceInput};
 use crate::wire::scan::{SYNC_LEN, Stop, bytes_before_sync, endless_zeros, find_sync, leading_zeros};
 
 /// Decodes one source.
@@ -19,6 +19,7 @@ pub(crate) struct SourceDecoder {
     decoder: Decoder,
     config: Arc<Config>,
     image: Arc<Image>,
+    remarks: Arc<Remarks>,
     options: Options,
     /// Place in the window.
     at: usize,
@@ -48,8 +49,9 @@ impl SourceDecoder {
     pub(crate) fn open(source: &mut SourceInput, options: &Options) -> Result<Self> {
         let (config, image) = (Arc::clone(&source.config), Arc::clone(&source.image));
         Ok(SourceDecoder {
-            input: source.open(options.write_pointer)?,
-            decoder: Decoder::new(&config, &image, options.show_withdrawn),
+            input: source.open(options)?,
+            decoder: Decoder::new(&config, &image, &source.remarks, options.show_withdrawn),
+            remarks: Arc::clone(&source.remarks),
             config,
             image,
             options: *options,
@@ -269,7 +271,7 @@ impl SourceDecoder {
             self.serial_to = self.input.position() + end as u64;
             return Ok(false);
         }
-        let new = || Decoder::new(&self.config, &self.image, self.options.show_withdrawn);
+        let new = || Decoder::new(&self.config, &self.image, &self.remarks, self.options.show_withdrawn);
         let parts = parallel::Window { window: &self.input.view(), pool: &self.pool, new: &new, threads };
         let stop = parts.observe(&mut self.decoder, &mut self.at, self.after_sync, &cuts, show);
         self.after_sync = stop.is_ok();

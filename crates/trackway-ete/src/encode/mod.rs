@@ -34,7 +34,7 @@ mod unit;
 pub use account::{Known, KnownTrap};
 pub use config::{EncodeConfig, UnitConfig};
 pub use model::{FifoModel, Model, SourceAddresses};
-pub(crate) use registers::Preset;
 pub use registers::{Implementation, Registers};
+pub(crate) use registers::{Preset, check_name};
 pub use sequence::{Saved, Status};
 pub use unit::{Counts, Instruction, Unit};

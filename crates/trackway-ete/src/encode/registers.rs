@@ -69,6 +69,45 @@ pub(crate) const SAVED: &[Row] = &[
 /// Read-only registers: identification and status.
 pub(crate) const READ_ONLY: &[Row] = &[many("TRCIDR", 0, 14, false), one("TRCDEVARCH"), one("TRCSTATR")];
 
+/// Registers that say nothing about the packets: management, and ETMv4's data trace. Dumps have them.
+const OTHERS: &[Row] = &[
+    one("TRCPROCSELR"),
+    one("TRCITEEDCR"),
+    one("TRCVDCTLR"),
+    one("TRCVDSACCTLR"),
+    one("TRCVDARCCTLR"),
+    many("TRCDVCVR", 0, 8, true),
+    many("TRCDVCMR", 0, 8, true),
+    one("TRCOSLAR"),
+    one("TRCOSLSR"),
+    one("TRCPDCR"),
+    one("TRCPDSR"),
+    one("TRCITCTRL"),
+    one("TRCCLAIMSET"),
+    one("TRCCLAIMCLR"),
+    many("TRCDEVAFF", 0, 2, false),
+    one("TRCLAR"),
+    one("TRCLSR"),
+    one("TRCAUTHSTATUS"),
+    one("TRCDEVID"),
+    many("TRCDEVID", 1, 2, false),
+    one("TRCDEVTYPE"),
+    many("TRCPIDR", 0, 8, false),
+    many("TRCCIDR", 0, 4, false),
+];
+
+/// Refuses a name that no register has.
+pub(crate) fn check_name(name: &str) -> Result<(), ConfigError> {
+    let all = || SAVED.iter().chain(READ_ONLY).chain(OTHERS);
+    if all().any(|row| row.has(name)) {
+        return Ok(());
+    }
+    let names: Vec<String> = all().flat_map(names).collect();
+    let near = trackway_format::suggest(name, names.iter().map(String::as_str));
+    let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+    refuse(format!("{name}: no such register{near}"))
+}
+
 /// The registers of a row.
 pub(crate) fn names(row: &Row) -> impl Iterator<Item = String> + '_ {
     let (first, count) = row.numbers.unwrap_or((0, 1));
@@ -78,15 +117,21 @@ pub(crate) fn names(row: &Row) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// True if there is a register of this name.
+impl Row {
+    fn has(&self, name: &str) -> bool {
+        match self.numbers {
+            None => self.name == name,
+            Some((first, count)) => name
+                .strip_prefix(self.name)
+                .and_then(|number| number.parse::<u8>().ok())
+                .is_some_and(|number| (first..first + count).contains(&number)),
+        }
+    }
+}
+
+/// True if the unit has a register of this name.
 pub(crate) fn is_register(name: &str) -> bool {
-    SAVED.iter().chain(READ_ONLY).any(|row| match row.numbers {
-        None => row.name == name,
-        Some((first, count)) => name
-            .strip_prefix(row.name)
-            .and_then(|number| number.parse::<u8>().ok())
-            .is_some_and(|number| (first..first + count).contains(&number)),
-    })
+    SAVED.iter().chain(READ_ONLY).any(|row| row.has(name))
 }
 
 /// The implementation options that the TRCIDR registers describe.
@@ -292,10 +337,7 @@ impl Registers {
 
     /// Refuses unknown registers.
     pub fn check(&self) -> Result<(), ConfigError> {
-        match self.0.keys().find(|name| !is_register(name)) {
-            Some(name) => refuse(format!("{name}: no such register")),
-            None => Ok(()),
-        }
+        self.0.keys().try_for_each(|name| check_name(name))
     }
 }
 

@@ -1,12 +1,13 @@
 //! The bytes of one source, window by window.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use trackway_core::{Feed, Input, Result, SharedBytes};
 use trackway_image::Image;
 
 use super::frames::read::{Deframed, FRAME, Frames};
-use crate::config::{Config, Framing};
+use crate::config::{Config, Framing, Options};
 use crate::wire::scan::Window;
 
 /// One source: its registers, its bytes, and the program that ran on its core.
@@ -33,22 +34,31 @@ impl std::fmt::Debug for TraceSource {
 pub(crate) struct SourceInput {
     pub(crate) config: Arc<Config>,
     pub(crate) image: Arc<Image>,
+    pub(crate) remarks: Arc<Remarks>,
     framing: Framing,
     /// Empty once it is open.
     input: Input,
 }
 
+/// What decoders came across, for people.
+#[derive(Debug, Default)]
+pub(crate) struct Remarks {
+    /// The return stack is off, and returns have no address.
+    pub(crate) lost_returns: AtomicBool,
+}
+
 impl From<TraceSource> for SourceInput {
     fn from(source: TraceSource) -> Self {
         let (framing, input) = (source.framing, Input::Whole(source.data));
-        SourceInput { config: Arc::new(source.config), image: source.image, framing, input }
+        let remarks = Arc::default();
+        SourceInput { config: Arc::new(source.config), image: source.image, remarks, framing, input }
     }
 }
 
 impl SourceInput {
     /// A raw stream.
     pub(crate) fn raw(config: Config, input: Input, image: Arc<Image>) -> Self {
-        SourceInput { config: Arc::new(config), image, framing: Framing::Raw, input }
+        SourceInput { config: Arc::new(config), image, remarks: Arc::default(), framing: Framing::Raw, input }
     }
 
     /// Number of bytes in the buffer, if known.
@@ -59,10 +69,10 @@ impl SourceInput {
         }
     }
 
-    /// The bytes, once. `write_pointer` is the offset of the oldest byte in a circular buffer.
-    pub(crate) fn open(&mut self, write_pointer: Option<u64>) -> Result<SourceBytes> {
+    /// The bytes, once.
+    pub(crate) fn open(&mut self, options: &Options) -> Result<SourceBytes> {
         let input = std::mem::replace(&mut self.input, Input::from_vec(Vec::new()));
-        SourceBytes::new(self.framing, input, self.config.trace_id, write_pointer)
+        SourceBytes::new(self.framing, input, self.config.trace_id, options)
     }
 }
 
@@ -95,9 +105,9 @@ enum Kind {
 }
 
 impl SourceBytes {
-    fn new(framing: Framing, input: Input, id: u8, write_pointer: Option<u64>) -> Result<Self> {
+    fn new(framing: Framing, input: Input, id: u8, options: &Options) -> Result<Self> {
         let (mut pointer, mut length) = (0, u64::MAX);
-        let input = match write_pointer {
+        let input = match options.write_pointer {
             Some(place) => {
                 let data = input.read_whole()?;
                 let bytes = (*data).as_ref();
@@ -112,7 +122,8 @@ impl SourceBytes {
             Framing::Raw => Kind::Raw(Feed::new(input)),
             framing => {
                 let data = input.read_whole()?;
-                let frames = Frames::new(framing, (*data).as_ref());
+                let known = options.known_ids | 1 << (id & 0x7f);
+                let frames = Frames::with_known(framing, (*data).as_ref(), known);
                 Kind::Framed { data, frames, id, bytes: Deframed::default(), consumed: 0 }
             }
         };

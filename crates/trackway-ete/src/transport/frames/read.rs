@@ -112,6 +112,8 @@ pub struct Frames {
     blocks: bool,
     /// The first synchronisation is not found yet.
     searching: bool,
+    /// Ids that nobody has and that appear once: they end the trust in the source that they interrupt.
+    strange: u128,
 }
 
 /// Bit 0 of the even bytes that can hold an id.
@@ -138,12 +140,23 @@ impl Frames {
     /// At the start of `buffer`.
     pub fn new(framing: Framing, buffer: &[u8]) -> Self {
         let searching = framing == Framing::Dstream && find(buffer, 0, false).is_some();
-        let mut frames = Frames { at: 0, id: None, blocks: false, searching };
+        let mut frames = Frames { at: 0, id: None, blocks: false, searching, strange: 0 };
         if searching && buffer.len() >= BLOCK && buffer.len().is_multiple_of(BLOCK) {
             // Footers shift the frames: without them, fewer synchronisations are inside a frame.
             let torn = |blocks| Frames { blocks, ..frames.clone() }.torn(buffer);
             frames.blocks = torn(true) < torn(false);
         }
+        frames
+    }
+
+    /// As [`new`](Frames::new), with the ids that sources have, one bit each: an id that appears nowhere else in the
+    /// buffer, as after a flipped bit, ends the trust in the source that it interrupts.
+    pub fn with_known(framing: Framing, buffer: &[u8], known: u128) -> Self {
+        let mut frames = Frames::new(framing, buffer);
+        let survey = survey(framing, buffer);
+        frames.strange = (1..0x70u8)
+            .filter(|id| known >> id & 1 == 0 && survey[usize::from(*id)].1 == 1)
+            .fold(0, |ids, id| ids | 1 << id);
         frames
     }
 
@@ -174,11 +187,17 @@ impl Frames {
             }
             match self.frame(buffer, &mut frame) {
                 None => return false,
-                Some(Step::Frame(len)) => self.slow(&frame[..len], &mut |owner, byte, offset| {
-                    if owner == Some(id) {
-                        out.push(byte, offset);
-                    }
-                }),
+                Some(Step::Frame(len)) => {
+                    let strange = self.strange;
+                    self.slow(&frame[..len], &mut |part| match part {
+                        Part::Byte(owner, byte, offset) if owner == Some(id) => out.push(byte, offset),
+                        // Bytes of the source may lie under an id that is damaged.
+                        Part::Change(Some(from), to) if from == id && strange >> to & 1 == 1 => {
+                            out.breaks.push(out.bytes.len());
+                        }
+                        _ => {}
+                    });
+                }
                 Some(Step::Barrier) => {
                     self.id = None;
                     out.breaks.push(out.bytes.len());
@@ -208,29 +227,34 @@ impl Frames {
     }
 
     /// One frame, byte by byte; an incomplete one at the end has no flags.
-    fn slow(&mut self, frame: &[(u8, u64)], put: &mut impl FnMut(Option<u8>, u8, u64)) {
+    fn slow(&mut self, frame: &[(u8, u64)], put: &mut impl FnMut(Part)) {
         let flags = if frame.len() == 16 { frame[15].0 } else { 0 };
         let mut next_id = None;
         for (index, &(byte, offset)) in frame.iter().take(15).enumerate() {
             if index % 2 == 1 {
-                put(self.id, byte, offset);
+                put(Part::Byte(self.id, byte, offset));
                 if let Some(id) = next_id.take() {
-                    self.id = Some(id);
+                    self.change(id, put);
                 }
             } else {
                 let flag = flags >> (index / 2) & 1;
                 if byte & 1 == 0 {
-                    put(self.id, byte | flag, offset);
+                    put(Part::Byte(self.id, byte | flag, offset));
                 } else if flag == 1 {
                     next_id = Some(byte >> 1);
                 } else {
-                    self.id = Some(byte >> 1);
+                    self.change(byte >> 1, put);
                 }
             }
         }
         if let Some(id) = next_id {
-            self.id = Some(id);
+            self.change(id, put);
         }
+    }
+
+    fn change(&mut self, id: u8, put: &mut impl FnMut(Part)) {
+        put(Part::Change(self.id, id));
+        self.id = Some(id);
     }
 
     /// The next frame or synchronisation.
@@ -292,6 +316,14 @@ impl Frames {
     }
 }
 
+/// A part of a frame.
+enum Part {
+    /// A byte of this id, and its offset.
+    Byte(Option<u8>, u8, u64),
+    /// The id changes.
+    Change(Option<u8>, u8),
+}
+
 /// A result of [`Frames::frame`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -312,23 +344,39 @@ fn find(buffer: &[u8], from: usize, blocks: bool) -> Option<usize> {
     if blocks && found % BLOCK >= BLOCK - FOOTER { find(buffer, found + 1, blocks) } else { Some(found) }
 }
 
-/// The trace ids in a buffer and the number of bytes of each, without padding.
-pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
-    let mut counts = [0u64; 128];
+/// By trace id: the number of bytes, and how often the id begins.
+fn survey(framing: Framing, buffer: &[u8]) -> [(u64, u64); 128] {
+    let mut found = [(0, 0); 128];
     let mut frames = Frames::new(framing, buffer);
     let mut frame = [(0, 0); 16];
-    while let Some(step) = frames.frame(buffer, &mut frame) {
-        match step {
-            Step::Frame(len) => frames.slow(&frame[..len], &mut |id, _, _| {
-                if let Some(id) = id {
-                    counts[usize::from(id)] += 1;
-                }
+    loop {
+        while !frames.searching
+            && !frames.blocks
+            && let Some(chunk) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<16>())
+            && u128::from_le_bytes(*chunk) & IDS == 0
+        {
+            if let Some(id) = frames.id {
+                found[usize::from(id)].0 += 15;
+            }
+            frames.at += 16;
+        }
+        match frames.frame(buffer, &mut frame) {
+            None => return found,
+            Some(Step::Frame(len)) => frames.slow(&frame[..len], &mut |part| match part {
+                Part::Byte(Some(id), ..) => found[usize::from(id)].0 += 1,
+                Part::Change(from, to) if from != Some(to) => found[usize::from(to)].1 += 1,
+                _ => {}
             }),
-            Step::Barrier => frames.id = None,
-            Step::Sync | Step::Torn => {}
+            Some(Step::Barrier) => frames.id = None,
+            Some(Step::Sync | Step::Torn) => {}
         }
     }
-    (1..128u8).map(|id| (id, counts[usize::from(id)])).filter(|&(_, count)| count > 0).collect()
+}
+
+/// The trace ids in a buffer and the number of bytes of each, without padding.
+pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
+    let found = survey(framing, buffer);
+    (1..128u8).map(|id| (id, found[usize::from(id)].0)).filter(|&(_, count)| count > 0).collect()
 }
 
 #[cfg(test)]
@@ -454,6 +502,22 @@ mod tests {
         assert_eq!(pull(Framing::Coresight, &buffer, 0x10, 99).bytes, [0xaa, 0xbb]);
         assert_eq!(pull(Framing::Coresight, &buffer, 0x11, 99).bytes, [0xcd, 0xdd]);
         assert_eq!(ids(Framing::Coresight, &buffer), [(0x10, 2), (0x11, 2)]);
+    }
+
+    #[test]
+    fn an_id_that_appears_once_and_that_nobody_has_interrupts() {
+        let pull = |pieces: &[(u8, &[u8])]| {
+            let buffer = frame(pieces);
+            let mut piece = Deframed::default();
+            let mut frames = Frames::with_known(Framing::Coresight, &buffer, 1 << 5 | 1 << 6);
+            frames.pull(&buffer, 5, usize::MAX, &mut piece);
+            (piece.bytes.len(), piece.breaks)
+        };
+        // A flipped bit; a known source; an id of another device; a trigger.
+        assert_eq!(pull(&[(5, &[1; 20]), (7, &[2; 9]), (5, &[3; 20])]), (40, vec![20]));
+        assert_eq!(pull(&[(5, &[1; 20]), (6, &[2; 9]), (5, &[3; 20])]), (40, vec![]));
+        assert_eq!(pull(&[(5, &[1; 20]), (7, &[2]), (5, &[3; 20]), (7, &[2]), (5, &[4])]), (41, vec![]));
+        assert_eq!(pull(&[(5, &[1; 20]), (0x7d, &[2; 9]), (5, &[3; 20])]), (40, vec![]));
     }
 
     #[test]
