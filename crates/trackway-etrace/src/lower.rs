@@ -44,8 +44,8 @@ impl<W: Write> Lower<W> {
     }
 
     /// Those instructions.
-    pub fn code(&self) -> Option<&Code> {
-        self.builder.executed.as_ref().map(|executed| &executed.code)
+    pub fn code(&self) -> Option<Code> {
+        self.builder.executed.as_ref().map(|executed| executed.code())
     }
 
     /// The encoder.

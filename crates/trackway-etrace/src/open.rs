@@ -183,7 +183,7 @@ fn load(program: &Program, config: &Config, settings: &Settings) -> Result<Image
         if config.xlen.is_some_and(|xlen| xlen != bits) {
             return refuse(&format!("this trace is of a core with {} bits", config.xlen.unwrap_or(0)));
         }
-        if bits == 32 && config.params.iaddress_width > 34 {
+        if config.xlen.is_none() && bits == 32 && config.params.iaddress_width > 34 {
             return refuse(&format!("addresses in this trace have {} bits", config.params.iaddress_width));
         }
     }

@@ -36,6 +36,16 @@ impl Code {
         self.instructions.insert(pc, (encoding, length.min(4)));
     }
 
+    /// The instruction at `pc` and its length.
+    pub fn get(&self, pc: u64) -> Option<(u32, u8)> {
+        self.instructions.get(&pc).copied()
+    }
+
+    /// Keeps the instructions for which `keeps` is true.
+    pub fn retain(&mut self, mut keeps: impl FnMut(u64, (u32, u8)) -> bool) {
+        self.instructions.retain(|pc, instruction| keeps(*pc, *instruction));
+    }
+
     /// Is there nothing in it?
     pub fn is_empty(&self) -> bool {
         self.instructions.is_empty()

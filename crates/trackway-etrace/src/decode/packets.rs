@@ -557,6 +557,7 @@ impl Decoder {
             value: has_value.then_some(packet.tval),
             from: epc,
             return_address: epc,
+            syscall: call_of(packet.interrupt, packet.ecause),
             ..Trap::new(if packet.interrupt { TrapKind::Interrupt } else { TrapKind::Exception })
         }
     }
@@ -772,6 +773,11 @@ impl Decoder {
         self.walker.inferred = false;
         Err(fault.kind().at(self.offset, self.packet.title(), fault.field(), self.packet.section()))
     }
+}
+
+/// The instruction that makes an environment call (privileged spec, table of causes).
+pub(crate) fn call_of(interrupt: bool, cause: u64) -> Option<Syscall> {
+    (!interrupt && (8..=11).contains(&cause)).then_some(Syscall::Ecall)
 }
 
 /// Emits a marker for the stage that attaches data packets, which removes it.

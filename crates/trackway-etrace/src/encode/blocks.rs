@@ -129,14 +129,19 @@ pub(crate) struct BlockBuilder {
     count: u32,
     instructions: Progress,
     last_of_block: Progress,
+    /// The block begins at the target of a jump that is in the events.
+    at_target: bool,
+    /// The target of the last instruction, where it is in the events.
+    recorded_target: Option<u64>,
     /// Blocks that wait for their cycle, with their instructions, the last alone, and their data accesses.
-    blocks: Vec<(Block, [Progress; 2], Vec<DataItem>)>,
+    blocks: Vec<(Block, Progress, Progress, bool, Vec<DataItem>)>,
     privilege: Privilege,
     /// Signals of the port besides blocks; `ctype` is for the next one.
     port: Cycle<'static>,
     /// An instruction that was attempted and whose trap has not come yet: address, encoding, and whether the events
     /// mark it so.
     attempted: Option<(u64, u32, bool)>,
+    attempted_at_target: bool,
     /// Address and encoding of the instruction that retired last, for pairs.
     last: Option<(u64, u32)>,
     after_trap: bool,
@@ -176,6 +181,8 @@ impl BlockBuilder {
             count: 0,
             instructions: Progress::default(),
             last_of_block: Progress::default(),
+            at_target: false,
+            recorded_target: None,
             blocks: Vec::new(),
             privilege: config.encoder.privilege,
             port: Cycle {
@@ -183,6 +190,7 @@ impl BlockBuilder {
                 ..Cycle::default()
             },
             attempted: None,
+            attempted_at_target: false,
             last: None,
             after_trap: false,
             taken: (0, 0),
@@ -260,7 +268,7 @@ impl BlockBuilder {
         pending.last = Progress { instructions: 1, ..Progress::default() };
         self.taken.0 += 1;
         if let Some(executed) = &mut self.executed {
-            executed.note(pc, step.encoding, step.length);
+            pending.count.altered += u64::from(executed.note(pc, step.encoding, step.length));
         }
         self.open = Some(pending.end());
         self.last = Some((pc, step.encoding));
@@ -290,14 +298,13 @@ impl BlockBuilder {
             self.interrupt_flow(encoder);
             return;
         };
-        if let Some(executed) = self.executed.as_mut().filter(|_| step.length > 0) {
-            executed.note(pc, encoding, step.length);
-        }
+        let executed = self.executed.as_mut().filter(|_| step.length > 0);
+        let is_altered = executed.is_some_and(|executed| executed.note(pc, encoding, step.length));
         let recorded = Recorded { batch, accesses: step.accesses };
         self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
-        if has_target && let Some(pending) = &mut self.pending {
-            pending.count.targets += 1;
-            pending.last.targets += 1;
+        self.recorded_target = extra.and_then(|extra| extra.target);
+        if let Some(pending) = self.pending.as_mut().filter(|_| is_altered) {
+            pending.count.altered += 1;
         }
     }
 
@@ -386,6 +393,7 @@ impl BlockBuilder {
         }
         if !retires {
             self.attempted = Some((pc, encoding, attempted));
+            self.attempted_at_target = self.recorded_target.take() == Some(pc);
             self.last = None;
             return;
         }
@@ -404,6 +412,7 @@ impl BlockBuilder {
             self.note_data(start, pc, encoding, recorded);
         }
         let own = if start == pc { 1 } else { self.count_to(start, pc) };
+        let at_target = self.recorded_target.take() == Some(start);
         let (start, count) = run.unwrap_or((start, Progress::default()));
         let is_transfer = is_taken_or_not(flow.control);
         let last = Progress {
@@ -411,8 +420,9 @@ impl BlockBuilder {
             transfers: is_transfer.into(),
             outcomes: (is_transfer && taken.is_some()).into(),
             targets: 0,
+            altered: 0,
         };
-        let count = count.plus(Progress { instructions: own, ..last });
+        let count = count.plus(Progress { instructions: own, targets: at_target.into(), ..last });
         let (length, target) = (flow.length, Target::new(&flow));
         let pending = Pending {
             start,
@@ -521,6 +531,7 @@ impl BlockBuilder {
         if !runs_on {
             self.close(encoder);
             self.block.iaddr = start;
+            self.at_target = count.targets > 0;
         }
         if !self.pending_items.is_empty() {
             let (joined, number) = (self.joined, self.instructions.instructions);
@@ -556,7 +567,7 @@ impl BlockBuilder {
         self.count = 0;
         self.joined = None;
         if self.max_blocks == 1 {
-            encoder.tally.enter(instructions, self.last_of_block);
+            encoder.tally.enter(instructions, self.last_of_block, self.at_target);
             if self.items.is_empty() {
                 encoder.block(&block, &self.port);
             } else {
@@ -566,8 +577,8 @@ impl BlockBuilder {
             self.port.cycle += 1;
             self.port.ctype = 0;
         } else {
-            let counts = [instructions, self.last_of_block];
-            self.blocks.push((block, counts, std::mem::take(&mut self.items)));
+            let items = std::mem::take(&mut self.items);
+            self.blocks.push((block, instructions, self.last_of_block, self.at_target, items));
             if self.blocks.len() == self.max_blocks {
                 self.flush(encoder);
             }
@@ -579,8 +590,8 @@ impl BlockBuilder {
         if self.blocks.is_empty() {
             return;
         }
-        for (block, [instructions, last], items) in self.blocks.drain(..) {
-            encoder.tally.enter(instructions, last);
+        for (block, instructions, last, at_target, items) in self.blocks.drain(..) {
+            encoder.tally.enter(instructions, last, at_target);
             encoder.block_with(&block, &self.port, &items);
         }
         self.port.cycle += 1;
@@ -594,6 +605,7 @@ impl BlockBuilder {
         self.flush(encoder);
         encoder.stop(self.port.cycle);
         self.last = None;
+        self.recorded_target = None;
     }
 
     fn trap(&mut self, trap: &Trap, encoder: &mut Encoder) {
@@ -611,8 +623,9 @@ impl BlockBuilder {
         let invented = attempted.map_or(0, |(_, encoding, _)| self.usual_cause(encoding));
         let (cause, tval) = (trap.cause.unwrap_or(invented), trap.value.unwrap_or(0));
         let attempted = attempted.map(|(.., marked)| marked);
-        let recorded = Some(*trap);
-        self.send_trap(PortTrap { interrupt, cause, tval, epc, attempted, recorded }, encoder);
+        let (at_target, recorded) = (std::mem::take(&mut self.attempted_at_target), Some(*trap));
+        self.recorded_target = None;
+        self.send_trap(PortTrap { interrupt, cause, tval, epc, attempted, at_target, recorded }, encoder);
     }
 
     fn send_trap(&mut self, trap: PortTrap, encoder: &mut Encoder) {
@@ -630,7 +643,11 @@ impl BlockBuilder {
         let Some((pc, encoding, marked)) = self.attempted.take() else { return };
         self.settle(Some(pc), encoder);
         let (cause, attempted) = (self.usual_cause(encoding), Some(marked));
-        self.send_trap(PortTrap { cause, epc: Some(pc), attempted, ..PortTrap::default() }, encoder);
+        let at_target = std::mem::take(&mut self.attempted_at_target);
+        self.send_trap(
+            PortTrap { cause, epc: Some(pc), attempted, at_target, ..PortTrap::default() },
+            encoder,
+        );
     }
 
     /// The cause of the exception that an instruction raises (privileged spec, table of causes).

@@ -161,10 +161,16 @@ impl Encoder {
                     trigger: Trigger { notify: true, ..Trigger::default() },
                     ..rest
                 };
-                let here = Progress { instructions: start.instructions + item.number, ..start };
+                let here = Progress {
+                    instructions: start.instructions + item.number,
+                    targets: start.targets + self.tally.first.targets,
+                    ..start
+                };
+                let last = std::mem::replace(&mut self.tally.last, self.tally.first);
                 self.tally.entered.1 = here;
                 self.block_rows(&first, cycle, &items[from..n]);
                 self.tally.entered = (here, end);
+                (self.tally.last, self.tally.first.targets) = (last, 0);
                 self.row.cut = true;
                 from = n;
                 rest = Block { iaddr: item.iaddr, iretire: rest.iretire - halves, ..rest };

@@ -5,7 +5,6 @@ use trackway_core::Result;
 use super::Encoder;
 use super::data_queue::{Activity, DataItem};
 use super::row::{Ahead, Changes, PortTrap, Row, RowKind};
-use super::tally::ONE;
 use crate::port::{Block, Cycle, Itype, Trigger};
 
 impl Encoder {
@@ -140,8 +139,8 @@ impl Encoder {
                 time: cycle.time,
                 cycle: cycle.cycle,
                 data_end: split,
-                end: self.tally.entered.0.plus(ONE),
-                last: ONE,
+                end: self.tally.entered.0.plus(self.tally.first),
+                last: self.tally.first,
             };
             let last = block.last();
             if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
@@ -268,6 +267,6 @@ fn trap_of(block: &Block, cycle: &Cycle<'_>) -> PortTrap {
         tval: cycle.tval,
         epc: (block.iretire == 0).then_some(block.iaddr),
         attempted: Some(false),
-        recorded: None,
+        ..PortTrap::default()
     }
 }

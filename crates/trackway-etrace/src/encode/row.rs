@@ -15,6 +15,8 @@ pub(crate) struct PortTrap {
     pub(crate) epc: Option<u64>,
     /// That instruction was attempted, and whether the events mark it so.
     pub(crate) attempted: Option<bool>,
+    /// That instruction is the target of the jump before it, and the jump's target is in the events.
+    pub(crate) at_target: bool,
     /// The trap in the events.
     pub(crate) recorded: Option<Trap>,
 }

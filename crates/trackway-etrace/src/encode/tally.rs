@@ -5,6 +5,7 @@ use trackway_core::{Account, Counts, Fact, Fate, Trap};
 use super::Encoder;
 use super::row::{Departure, PortTrap, Previous};
 use crate::config::Config;
+use crate::decode::call_of;
 use crate::modes::Mode;
 use crate::wire::instruction::qual_status;
 
@@ -19,11 +20,12 @@ const KEPT: &[Fact] = &[
     Fact::TrapPlaces,
     Fact::TrapHandlers,
     Fact::ReturnAddresses,
+    Fact::SystemCalls,
     Fact::Gaps,
 ];
 
 /// Facts that follow from the packets and the program.
-const DERIVED: &[Fact] = &[Fact::Encodings, Fact::Targets, Fact::TrapReturns, Fact::SystemCalls];
+const DERIVED: &[Fact] = &[Fact::Encodings, Fact::Targets];
 
 /// Facts that data packets have.
 const DATA: &[Fact] = &[Fact::MemoryAccesses, Fact::MemoryData, Fact::StoredData];
@@ -76,12 +78,14 @@ pub(crate) struct Progress {
     pub(crate) transfers: u64,
     /// Those whose outcome is in the events.
     pub(crate) outcomes: u64,
-    /// Those whose target is in the events.
+    /// Instructions that follow a jump with that target: a decoder finds it where it follows both.
     pub(crate) targets: u64,
+    /// Instructions that are other ones in the program.
+    pub(crate) altered: u64,
 }
 
 /// An instruction that does not transfer control.
-pub(super) const ONE: Progress = Progress { instructions: 1, transfers: 0, outcomes: 0, targets: 0 };
+const ONE: Progress = Progress { instructions: 1, transfers: 0, outcomes: 0, targets: 0, altered: 0 };
 
 impl Progress {
     #[inline(always)]
@@ -91,6 +95,7 @@ impl Progress {
             transfers: self.transfers + more.transfers,
             outcomes: self.outcomes + more.outcomes,
             targets: self.targets + more.targets,
+            altered: self.altered + more.altered,
         }
     }
 
@@ -100,6 +105,7 @@ impl Progress {
             transfers: self.transfers.saturating_sub(before.transfers),
             outcomes: self.outcomes.saturating_sub(before.outcomes),
             targets: self.targets.saturating_sub(before.targets),
+            altered: self.altered.saturating_sub(before.altered),
         }
     }
 }
@@ -109,8 +115,13 @@ impl Progress {
 pub(crate) struct Tally {
     /// What has entered before the current block, and with it.
     pub(super) entered: (Progress, Progress),
-    /// The last instruction of the current block alone.
+    /// The last instruction of the current block alone, and the first.
     pub(super) last: Progress,
+    pub(super) first: Progress,
+    /// Attempted instructions that were found at the target of a jump.
+    attempts_at_targets: u64,
+    /// Instructions that were found and are other ones in the program.
+    altered: u64,
     /// The decoder follows execution, and has reached this place.
     following: bool,
     reached: Progress,
@@ -133,11 +144,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// The next block has these instructions, of which `last` is the last.
+    /// The next block has these instructions, of which `last` is the last; the first may be the target of a jump.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, block: Progress, last: Progress) {
+    pub(crate) fn enter(&mut self, block: Progress, last: Progress, at_target: bool) {
         self.entered = (self.entered.1, self.entered.1.plus(block));
         self.last = last;
+        self.first = Progress { targets: at_target.into(), ..ONE };
     }
 
     /// A packet was sent that reports everything up to `to`.
@@ -148,6 +160,7 @@ impl Tally {
             self.kept[Fact::Instructions] += new.instructions;
             self.kept[Fact::Targets] += new.targets;
             self.kept[Fact::Outcomes] += new.outcomes;
+            self.altered += new.altered;
             self.invented[Fact::Outcomes] += new.transfers - new.outcomes;
             self.reached = to;
         }
@@ -181,19 +194,27 @@ impl Tally {
 
     /// The ledger's account: what is missing of the facts that came in, and what was made up.
     pub(crate) fn settle(&self, account: &mut Account) {
-        let missing = |fact| self.taken[fact].saturating_sub(self.kept[fact]);
+        let kept = |fact| {
+            let attempts =
+                if fact == Fact::Targets && self.kept[Fact::Attempted] >= self.taken[Fact::Attempted] {
+                    self.attempts_at_targets
+                } else {
+                    0
+                };
+            self.kept[fact] + attempts
+        };
+        let missing = |fact| self.taken[fact].saturating_sub(kept(fact));
         for &fact in Fact::ALL {
             let missing = match fact {
                 // They follow from the instructions.
-                Fact::Encodings => missing(Fact::Instructions).min(self.taken[fact]),
-                Fact::TrapReturns => 0,
+                Fact::Encodings => (missing(Fact::Instructions) + self.altered).min(self.taken[fact]),
                 _ => missing(fact),
             };
             match account.fate(fact) {
-                Fate::Dropped => account.keep(fact, self.kept[fact].min(self.taken[fact])),
+                Fate::Dropped => account.keep(fact, kept(fact).min(self.taken[fact])),
                 _ => account.lose(fact, missing),
             }
-            let surplus = self.kept[fact].saturating_sub(self.taken[fact]);
+            let surplus = kept(fact).saturating_sub(self.taken[fact]);
             account.invent(fact, self.invented[fact] + surplus);
         }
         let unencoded = self.taken[Fact::Instructions].saturating_sub(self.taken[Fact::Encodings]);
@@ -223,10 +244,15 @@ impl Encoder {
         }
         let row = self.row;
         let tally = &mut self.tally;
-        if !tally.following {
+        let was_following = tally.following;
+        if !was_following {
             tally.following = true;
             // The row's last instruction alone.
             tally.reached = row.end.less(row.last);
+        }
+        if !was_following || tally.off {
+            // The jump before it is not seen.
+            tally.reached.targets = row.end.targets;
         }
         tally.reach(row.end);
         if let Some(to) = tally.held.take() {
@@ -320,6 +346,7 @@ impl Encoder {
         tally.find(Fact::Traps, Some(true), Some(trap.recorded.is_some()));
         tally.find(Fact::TrapCauses, Some(cause), recorded.cause);
         tally.find(Fact::TrapValues, value, recorded.value);
+        tally.find(Fact::SystemCalls, call_of(trap.interrupt, cause), recorded.syscall);
         match handler {
             Some(handler) => tally.find(Fact::TrapHandlers, Some(handler), recorded.to),
             None => tally.held = Some(recorded.to),
@@ -334,7 +361,9 @@ impl Encoder {
         tally.find(Fact::Instructions, Some(true), Some(attempted.is_some()));
         tally.find(Fact::Attempted, Some(true), Some(attempted == Some(true)));
         tally.invented[Fact::Encodings] += u64::from(attempted.is_none());
-        tally.kept[Fact::SystemCalls] += u64::from(recorded.syscall.is_some());
+        if trap.at_target {
+            tally.attempts_at_targets += 1;
+        }
     }
 
     /// Where a decoder that follows execution sees the current trap hit without an address in a packet.
