@@ -19,7 +19,7 @@ use crate::report::{placed, say};
 
 pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     if let Some(id) = args.rules {
-        return rules(args.common.context.format(id)?);
+        return rules(args.common.context.format(id)?, args);
     }
     let Some(file) = &args.file else {
         return Err(Failure::Usage("which trace? Give FILE, or --rules FORMAT".into()));
@@ -75,7 +75,7 @@ struct Group {
     first: Vec<Placed>,
 }
 
-/// What was found so far.
+/// Findings so far.
 struct Found<'a> {
     args: &'a CheckArgs,
     waived: BTreeMap<&'static str, u64>,
@@ -85,7 +85,7 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
-    /// Checks all sources, each by itself where the format can; returns the number of items.
+    /// Checks all sources, each alone where the format can; returns the number of items.
     fn check(&mut self, trace: &mut Trace, file: &Path) -> trackway::Result<u64> {
         let names = trace.meta().sources.clone();
         let mut items = 0;
@@ -199,7 +199,18 @@ fn waived_rules(
 }
 
 /// `--rules`: all rules of a format.
-fn rules(format: &dyn Format) -> Result<Exit, Failure> {
+fn rules(format: &dyn Format, args: &CheckArgs) -> Result<Exit, Failure> {
+    if args.json {
+        let rules = format.rules().iter().map(|rule| {
+            let severity = rule.severity.as_str();
+            json!({ "rule": rule.name, "severity": severity, "section": rule.section, "demand": rule.demand })
+        });
+        let mut object = object("rules");
+        object.insert("format".into(), json!(format.id().as_str()));
+        object.insert("rules".into(), rules.collect());
+        print(object)?;
+        return Ok(Exit::Fine);
+    }
     let mut out = BufWriter::new(std::io::stdout().lock());
     for rule in format.rules() {
         writeln!(out, "{:<7} {} [{}]: {}", rule.severity.as_str(), rule.name, rule.section, rule.demand)?;

@@ -420,7 +420,7 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "FILE", required_unless_present = "rules")]
     pub(crate) file: Option<PathBuf>,
     /// List the rules of a format instead
-    #[arg(long, value_name = "FORMAT", value_parser = format, conflicts_with = "file")]
+    #[arg(long, value_name = "FORMAT", value_parser = format, conflicts_with_all = ["file", "waive", "limit", "jsonl"])]
     pub(crate) rules: Option<FormatId>,
     /// Ignore findings of this rule
     #[arg(long, value_name = "RULE")]
@@ -521,7 +521,7 @@ fn isa(name: &str) -> Result<Isa, String> {
         .ok_or_else(|| "instruction sets are rv32, rv64, a64, a32, t32".to_string())
 }
 
-/// What a program runs on.
+/// The platform of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Platform {
     /// Linux user mode

@@ -50,7 +50,7 @@ impl<W: Write> Lines<W> {
         Lines { out, name: None, meta: isa, isa, columns, programs }
     }
 
-    /// What is known of an instruction beside the event's own fields.
+    /// Facts about an instruction beside the event's own fields.
     fn step(&mut self, batch: &Batch, step: &Step, object: &mut Object) {
         if let Some(extra) = batch.extra_of(step) {
             put(object, "target", extra.target.map(hex));

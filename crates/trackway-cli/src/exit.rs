@@ -35,7 +35,7 @@ pub(crate) enum Failure {
     Input {
         /// The trace.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         error: Box<trackway::Error>,
         /// How far it was read.
         instruction: Option<u64>,
@@ -61,7 +61,7 @@ pub(crate) enum Failure {
     Unproved {
         /// The output.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reasons.
         reasons: Vec<String>,
     },
     /// A loss that `--strict` refuses.
@@ -74,7 +74,7 @@ fn is_cancelled(error: &trackway::Error) -> bool {
     matches!(error, trackway::Error::Trace(error) if error.kind == trackway_core::ErrorKind::Cancelled)
 }
 
-/// What is wrong with which file. Some errors name it themselves, or are about options.
+/// The error with its file. Some errors name it themselves, or are about options.
 fn about(path: &Path, error: &trackway::Error) -> String {
     match error {
         trackway::Error::File { .. }

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &ImageArgs) -> Result<Exit, Failure> {
     Ok(if shown == 0 { Exit::Found } else { Exit::Fine })
 }
 
-/// What is listed, as text, as a stream of objects, or collected for one object.
+/// Rows of a listing, as text, as a stream of objects, or collected for one object.
 struct Rows<W> {
     out: W,
     json: bool,

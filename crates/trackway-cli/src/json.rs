@@ -63,7 +63,7 @@ pub(crate) fn ledger(ledger: &Ledger) -> Json {
         .collect()
 }
 
-/// What is known of the program, where it was compared.
+/// The comparison with the program.
 pub(crate) fn program(verdict: &Verdict) -> Json {
     json!({
         "matches": verdict.is_right(),

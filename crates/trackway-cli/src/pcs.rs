@@ -7,6 +7,7 @@ use trackway_core::{Batch, Event, EventKind, Exit, Isa, Meta, Outcome};
 use trackway_isa::flow;
 
 use crate::json::{hex, object, write_line};
+use crate::report::say;
 use crate::view::{Budget, View};
 
 /// The start of a stretch of another source.
@@ -23,11 +24,13 @@ pub(crate) struct Pcs<W> {
     attempted: bool,
     json: bool,
     name: Option<String>,
+    /// Instructions of which not even the address is known.
+    unknown: u64,
 }
 
 impl<W: Write> Pcs<W> {
     pub(crate) fn new(out: W, attempted: bool, json: bool) -> Self {
-        Pcs { out, attempted, json, name: None }
+        Pcs { out, attempted, json, name: None, unknown: 0 }
     }
 
     fn line(&mut self, pc: u64, number: u64, attempted: bool, budget: &mut Budget) -> std::io::Result<()> {
@@ -55,7 +58,10 @@ impl<W: Write> View for Pcs<W> {
         match &event.kind {
             EventKind::Step(step) => match step.pc {
                 Some(pc) => self.line(pc, number, step.outcome == Outcome::Attempted, budget),
-                None => Ok(()),
+                None => {
+                    self.unknown += 1;
+                    Ok(())
+                }
             },
             // A run that was not expanded: its code is unknown, so are the lengths of its instructions.
             EventKind::Run(run) if !run.withdrawn => {
@@ -77,7 +83,11 @@ impl<W: Write> View for Pcs<W> {
     }
 
     fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
-        self.out.flush()
+        self.out.flush()?;
+        if self.unknown > 0 {
+            say!("{} instructions have no address: the trace does not say where it starts", self.unknown);
+        }
+        Ok(())
     }
 }
 

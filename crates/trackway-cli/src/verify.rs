@@ -217,7 +217,7 @@ fn reasons(report: &Report) -> Vec<String> {
     reasons
 }
 
-/// What could not be compared, and why.
+/// Facts that could not be compared, and why.
 fn not_compared(report: &Report) -> Vec<Json> {
     let what = [
         ("gaps", report.gaps, "the trace leaves instructions out"),

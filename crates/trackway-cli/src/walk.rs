@@ -109,7 +109,7 @@ pub(crate) fn checked_program(isa: Isa, programs: &[Arc<Image>]) -> CheckedProgr
 pub(crate) struct CheckedProgram(Option<ProgramCheck>);
 
 impl CheckedProgram {
-    /// What was found, where something was compared.
+    /// The result, where something was compared.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.0.as_ref().map(ProgramCheck::verdict).filter(|verdict| verdict.distinct() > 0)
     }

@@ -210,7 +210,7 @@ fn demo_agrees() {
     let text = text(&output.stdout);
     assert!(text.contains("the same") && !text.contains("DIFFERS"), "{text}");
     assert!(Path::new(&folder.file("out/sort.zstf")).is_file());
-    // What it proposes to try works.
+    // The commands that it proposes work.
     let folder = folder.file("out");
     for line in text.lines().filter_map(|line| line.strip_prefix("  trackway ")) {
         let words: Vec<&str> = line.split(' ').collect();

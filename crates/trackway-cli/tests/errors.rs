@@ -65,7 +65,7 @@ fn broken_containers_are_told_alike() {
     let bytes = std::fs::read(&whole).unwrap();
     let index = u64::from_le_bytes(bytes[12..20].try_into().unwrap()) as usize;
     let with = |at: usize, word: u64| [&bytes[..at], &word.to_le_bytes(), &bytes[at + 8..]].concat();
-    // What is broken in the index, which the records overrule; check has a finding.
+    // Damage in the index, which the records overrule; check has a finding.
     let cases = [
         (with(index, 1 << 60), format!("chunk count 0x1000000000000000 at {index:#x} of the file")),
         (with(index + 32, 3), format!("at {:#x} of the file", index + 32)),
@@ -139,7 +139,7 @@ fn errors_read_well() {
     let (raw, check) = (error(&["dump", "--raw", &nothing]), error(&["check", &nothing]));
     assert!(!raw.contains("trackway dump --raw") && raw.contains("trackway check"), "{raw}");
     assert!(check.contains("trackway dump --raw") && !check.contains("trackway check"), "{check}");
-    // What the options say is not the trace's fault.
+    // A wrong option is not the trace's fault.
     let trace = repo("testdata/stf/sort/trace.stf");
     let elf = repo("testdata/stf/sort/expect.items");
     assert_eq!(

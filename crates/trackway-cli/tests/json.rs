@@ -103,6 +103,7 @@ fn every_command_prints_what_is_documented() {
         &[&etrace, "--config", &config],
     ];
     let mut commands: Vec<Vec<&str>> = vec![
+        vec!["check", "--rules", "stf", "--json"],
         vec!["check", "--json", "/none"],
         vec!["dump", "--jsonl", "/none"],
         vec!["verify", "--json", &tandem, "--elf", &elf, "--coverage"],
@@ -199,7 +200,7 @@ fn errors_are_in_the_json_of_every_command() {
     }
 }
 
-/// What a format does not hold is unknown, not 0.
+/// A fact that a format does not hold is unknown, not 0.
 #[test]
 fn absent_is_not_zero() {
     let trace = repo("testdata/ete/count");

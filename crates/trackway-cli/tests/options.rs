@@ -98,7 +98,7 @@ fn limits_count_lines() {
             }
         }
     }
-    // The ECALL at 296 does not retire: it is no line, and does not count.
+    // The ECALL at 296 does not retire: it has no line and does not count.
     let pcs = stdout(&["dump", &stf, "--as", "pcs", "--skip", "290", "--limit", "7"]);
     assert_eq!(pcs.lines().count(), 6);
 }
@@ -153,6 +153,22 @@ fn proposed_commands_work() {
             assert!(!output.stdout.is_empty() || line.contains(" check "), "{line}");
         }
     }
+}
+
+/// A trace that does not say where it starts has no addresses to show.
+#[test]
+fn instructions_without_an_address_are_counted() {
+    let folder = Folder::new("no-start");
+    let bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
+    // The header without FORCE_PC, and two instructions.
+    let start = bytes.windows(3).position(|found| found == [9, 0xe8, 0]).expect("FORCE_PC");
+    let header = [&bytes[..start], &bytes[start + 9..=start + 9]].concat();
+    assert_eq!(header.last(), Some(&19), "END_HEADER");
+    let path = folder.file("no-start.stf");
+    std::fs::write(&path, [&header[..], &[241, 0x05, 0x25, 241, 0x05, 0x25]].concat()).unwrap();
+    let output = trackway(&["dump", "--as", "pcs", &path]);
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    assert!(text(&output.stderr).contains("2 instructions have no address"), "{}", text(&output.stderr));
 }
 
 /// Text of a trace cannot move the cursor: control characters reach no output as they are.

@@ -88,7 +88,7 @@ fn tandem_is_the_same_for_any_number_of_threads() {
     same(&[&trace]);
 }
 
-/// What it looks like.
+/// Its layout.
 #[test]
 fn the_text_is_as_documented() {
     let expected =

@@ -54,7 +54,7 @@ fn a_damaged_trace_is_told_as_text_json_and_junit() {
     assert_eq!(object["mismatches"][0]["elements"][0]["name"], "s0");
     let traps = object["coverage"]["traps"].as_array().unwrap();
     assert!(traps.contains(&serde_json::json!({ "name": "interrupt 3 M>M", "count": 1 })), "{traps:?}");
-    // The short trace fails by itself, without the program.
+    // The short trace fails alone, without the program.
     let short = folder.file("short.tv");
     let output = trackway(&[&args[..], &["--minimise", &short]].concat());
     assert_eq!(output.status.code(), Some(1));
@@ -64,7 +64,7 @@ fn a_damaged_trace_is_told_as_text_json_and_junit() {
     assert_eq!(object["instructions"], 1);
 }
 
-/// What `record` writes verifies, as tandem and as STF.
+/// Recordings verify, as tandem and as STF.
 #[test]
 fn recorded_programs_verify() {
     let folder = Folder::new("verify-recorded");

@@ -92,7 +92,7 @@ fn a_folder_appears_at_the_end() {
         target.commit().unwrap();
         assert_eq!(folder.names(), ["out.ete"]);
         assert_eq!(fs::read_to_string(path.join("main.ini")).unwrap(), round);
-        // What else is there stays.
+        // Other files in it stay.
         fs::write(path.join("notes"), "mine").unwrap();
     }
     assert_eq!(fs::read_to_string(path.join("notes")).unwrap(), "mine");
@@ -153,7 +153,7 @@ fn devices_and_pipes_are_written_directly() {
 fn a_failure_names_the_output() {
     let folder = Folder::new("failure");
     let target = Target::new(folder.0.join("none/out"));
-    let error = target.create().err().expect("there is no such folder");
+    let error = target.create().expect_err("there is no such folder");
     assert_eq!(error.path, folder.0.join("none/out"));
     assert!(target.failure().is_some());
     let target = Target::new(&folder.0);

@@ -59,7 +59,7 @@ impl Attempted {
         Self::with(Arc::clone(&self.programs))
     }
 
-    /// What follows ran in this context of this source.
+    /// The runs that follow are of this context and source.
     pub fn enter(&mut self, source: u16, context: &Context) {
         self.memory = (!self.programs.is_empty()).then(|| program(&self.programs, source).memory(context));
     }

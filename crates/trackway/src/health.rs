@@ -2,7 +2,7 @@
 
 use trackway_core::{Batch, Error, Event, EventKind, GapReason, Observer, Source};
 
-/// What the events seen so far hold, and what they lack.
+/// Counts of the events seen so far: instructions, and losses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Instructions, attempted ones included.

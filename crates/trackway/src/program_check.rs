@@ -101,7 +101,7 @@ pub struct ProgramCheck {
     blind: bool,
 }
 
-/// What [`ProgramCheck`] found, in distinct addresses.
+/// The result of [`ProgramCheck`], in distinct addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// The program has the same instruction.
@@ -186,7 +186,7 @@ impl ProgramCheck {
         }
     }
 
-    /// What was found so far.
+    /// The result so far.
     pub fn verdict(&self) -> Verdict {
         let mut verdict = Verdict::default();
         for (_, one) in &self.compared {
