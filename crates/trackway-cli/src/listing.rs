@@ -55,7 +55,8 @@ impl<W: Write> Listing<W> {
             self.memory(batch, access)?;
         }
         for access in batch.regs_of(step.accesses) {
-            write!(self.out, "{INDENT}reg {:<5} {:<11}", access.reg, access.role)?;
+            let name = trackway_isa::reg_name(self.isa, access.reg);
+            write!(self.out, "{INDENT}reg {name:<5} {:<11}", access.role)?;
             value(&mut self.out, batch, access.value)?;
             writeln!(self.out)?;
         }

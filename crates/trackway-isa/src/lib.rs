@@ -52,7 +52,9 @@ pub use memory::{Memory, memory};
 pub use recent::{Key, Recent};
 pub use style::Style;
 
-use trackway_core::Isa;
+use std::borrow::Cow;
+
+use trackway_core::{Isa, Reg, RegClass};
 
 /// How long an instruction is and where control can go after it.
 ///
@@ -76,6 +78,23 @@ pub fn is_conditional(isa: Isa, encoding: u32) -> bool {
             flow.conditional && flow.control.is_transfer()
         }
     }
+}
+
+/// The name of a register in listings: RISC-V's control and status registers have names, others numbers.
+///
+/// ```
+/// use trackway_core::{Isa, Reg, RegClass};
+/// let reg = |class, number| Reg { class, number };
+/// assert_eq!(trackway_isa::reg_name(Isa::Rv64, reg(RegClass::Csr, 0x300)), "mstatus");
+/// assert_eq!(trackway_isa::reg_name(Isa::Rv64, reg(RegClass::Csr, 0x7ff)), "csr0x7ff");
+/// assert_eq!(trackway_isa::reg_name(Isa::Rv64, reg(RegClass::Int, 10)), "x10");
+/// ```
+pub fn reg_name(isa: Isa, reg: Reg) -> Cow<'static, str> {
+    let name = match (isa, reg.class) {
+        (Isa::Rv32 | Isa::Rv64, RegClass::Csr) => riscv::csr_name(reg.number),
+        _ => None,
+    };
+    name.map_or_else(|| reg.to_string().into(), Cow::Borrowed)
 }
 
 /// True if the instruction always traps and so never retires: system calls, breakpoints, permanently undefined ones.

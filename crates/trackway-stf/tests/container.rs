@@ -181,10 +181,10 @@ fn a_wrong_index_changes_no_event() {
         ("stf.chunk-index", entry(2, 0), 0),
         ("stf.chunk-index", entry(0, 16), u64::MAX),
     ];
-    for n in 1..entries.len() {
+    for (n, [offset, pc, _]) in entries.iter().enumerate().skip(1) {
         for bit in [0, 1, 5, 63] {
-            damages.push(("stf.chunk-index", entry(n, 0), entries[n][0] ^ 1 << bit));
-            damages.push(("stf.chunk-pc", entry(n, 8), entries[n][1] ^ 1 << bit));
+            damages.push(("stf.chunk-index", entry(n, 0), offset ^ 1 << bit));
+            damages.push(("stf.chunk-pc", entry(n, 8), pc ^ 1 << bit));
         }
     }
     for size in [0, 1, entries[3][2] - 1, entries[3][2] + 1, 1 << 40] {

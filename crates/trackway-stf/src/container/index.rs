@@ -85,7 +85,7 @@ fn by_index(all: &[u8], index_at: u64) -> Result<Vec<Chunk>, Doubt> {
     };
     // Only an empty file has an empty index, and nothing follows it.
     let room = (len - index_at - 8) / ENTRY;
-    if count != room || (len - index_at - 8) % ENTRY != 0 || (count == 0) != (index_at == HEADER) {
+    if count != room || !(len - index_at - 8).is_multiple_of(ENTRY) || (count == 0) != (index_at == HEADER) {
         return Err(doubt(index_at, "chunk count", count));
     }
     let mut chunks: Vec<Chunk> = Vec::with_capacity(count as usize);

@@ -117,7 +117,7 @@ impl Pipe {
                 Content::Large => stream(std::io::Cursor::new(frame))?,
                 Content::Part { bytes, at, cut } => {
                     damage = Some(Damage { at: offset + at as u64, cut });
-                    self.to_next_frame();
+                    self.skip_damage();
                     Feed::from_buffer(bytes)
                 }
             },
@@ -134,7 +134,7 @@ impl Pipe {
     }
 
     /// After a damaged frame, whose length may be wrong: skips what belongs to it.
-    fn to_next_frame(&mut self) {
+    fn skip_damage(&mut self) {
         if self.buffer.starts_with(MAGIC) || self.buffer.starts_with(&self.count.to_le_bytes()) {
             return;
         }
