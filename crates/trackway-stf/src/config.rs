@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, de};
-use trackway_core::FormatId;
+use trackway_core::{FormatId, Isa};
 use trackway_io::Compression;
 
 /// The id of STF.
@@ -180,6 +180,21 @@ impl Default for WriteConfig {
             reserve_end: false,
             process_id: ProcessId::Library,
             threads: 1,
+        }
+    }
+}
+
+impl WriteConfig {
+    /// ISA and INST_IEM of an instruction set.
+    pub(crate) fn numbers(&self, isa: Isa) -> (u16, u16) {
+        use crate::values::{iem, isa as number};
+        match isa {
+            Isa::Rv32 => (number::RISCV, iem::RV32),
+            Isa::Rv64 => (number::RISCV, iem::RV64),
+            Isa::A64 => (number::ARM, self.a64_iem),
+            Isa::A32 => (number::ARM, iem::A32),
+            Isa::T32 => (number::ARM, iem::T32),
+            Isa::Other => (0, 0),
         }
     }
 }

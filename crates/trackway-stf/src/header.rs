@@ -249,6 +249,8 @@ pub(crate) fn instruction_set(isa: u16, mode: u16) -> Isa {
         (isa::RISCV, iem::RV32) => Isa::Rv32,
         (isa::RISCV, iem::RV64) => Isa::Rv64,
         (isa::ARM, iem::A64) => Isa::A64,
+        (isa::ARM, iem::A32) => Isa::A32,
+        (isa::ARM, iem::T32) => Isa::T32,
         _ => Isa::Other,
     }
 }

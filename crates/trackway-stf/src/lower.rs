@@ -140,7 +140,7 @@ impl Lower {
             isa: meta.isa,
             layout: Layout { event64, vector_words, protocol: 0 },
             version,
-            books: Books::new(&meta, version, header::read_isa(meta.isa), config.process_id),
+            books: Books::new(&meta, version, config.process_id),
             features: 0,
             early: Some(Early::default()),
             first_pc: None,

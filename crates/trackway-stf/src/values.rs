@@ -171,11 +171,21 @@ pub mod iem {
     pub const RV64: u16 = 2;
     /// AArch64: Trackway's own number, since no version of the specification assigns one.
     pub const A64: u16 = 0x41;
+    /// AArch32, A32 encodings: Trackway's own number, too.
+    pub const A32: u16 = 0x42;
+    /// AArch32, T32 encodings: Trackway's own number, too.
+    pub const T32: u16 = 0x43;
 }
 
 /// Name of an instruction encoding mode.
 pub fn iem_name(number: u16) -> Cow<'static, str> {
-    const NAMES: &[(u64, &str)] = &[(1, "RV32"), (2, "RV64"), (iem::A64 as u64, "A64")];
+    const NAMES: &[(u64, &str)] = &[
+        (1, "RV32"),
+        (2, "RV64"),
+        (iem::A64 as u64, "A64"),
+        (iem::A32 as u64, "A32"),
+        (iem::T32 as u64, "T32"),
+    ];
     named(NAMES, number.into())
 }
 

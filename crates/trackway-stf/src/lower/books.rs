@@ -3,7 +3,7 @@
 
 use trackway_core::*;
 
-use crate::config::{ID, ProcessId, Version};
+use crate::config::{ProcessId, Version};
 
 /// What STF holds.
 const KEPT: &[Fact] = &[
@@ -78,8 +78,8 @@ pub(super) struct Books {
 type Found = (Fact, u64);
 
 impl Books {
-    /// For a trace of `version` that is read back with the instruction set `isa` and the ids in this order.
-    pub(super) fn new(meta: &Meta, version: Version, isa: Isa, order: ProcessId) -> Self {
+    /// For a trace of `version` with the ids in this order.
+    pub(super) fn new(meta: &Meta, version: Version, order: ProcessId) -> Self {
         let mut account = Account::new(KEPT, &[]);
         account.set(if order == ProcessId::Library { Fact::Asids } else { Fact::HwThreads }, Fate::Dropped);
         if version < Version(1, 6) {
@@ -88,8 +88,8 @@ impl Books {
         if version < Version(1, 4) {
             account.set(Fact::HeaderVectorLengths, Fate::Dropped);
         }
-        let read = Contexts::new(&Meta::new(ID, isa));
-        Books { account, given: Contexts::new(meta), read, derived: Counts::default() }
+        let contexts = || Contexts::new(meta);
+        Books { account, given: contexts(), read: contexts(), derived: Counts::default() }
     }
 
     /// The account, once everything is written.

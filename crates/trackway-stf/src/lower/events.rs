@@ -100,13 +100,9 @@ impl Lower {
         }
         self.process_ids(context, &mut written);
         if let Some(isa) = context.isa.filter(|isa| *isa != self.isa) {
-            let mode = match isa {
-                Isa::Rv32 => Some(iem::RV32),
-                Isa::Rv64 => Some(iem::RV64),
-                Isa::A64 => Some(self.config.a64_iem),
-                _ => None,
-            };
-            if let Some(mode) = mode {
+            let (_, mode) = self.config.numbers(isa);
+            // One ISA record holds for the whole trace.
+            if isa != Isa::Other && is_arm(isa) == is_arm(self.meta.isa) {
                 written.isa = Some(isa);
                 Record::InstIem { mode }.write(&mut self.coming.front, &layout);
             }

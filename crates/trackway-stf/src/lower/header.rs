@@ -8,7 +8,7 @@ use crate::fields::{Text16, Text32};
 use crate::header::Header;
 use crate::record::Record;
 use crate::remark::Remark;
-use crate::values::{features, iem, isa, trace_info};
+use crate::values::{features, isa, trace_info};
 
 impl Lower {
     /// The header record group, in stf_lib's order.
@@ -16,13 +16,7 @@ impl Lower {
         let mut out = Vec::new();
         let layout = self.layout;
         let mut put = |record: Record<'_>| record.write(&mut out, &layout);
-        let (isa, mode) = match self.meta.isa {
-            Isa::Rv32 => (isa::RISCV, iem::RV32),
-            Isa::Rv64 => (isa::RISCV, iem::RV64),
-            Isa::A64 => (isa::ARM, self.config.a64_iem),
-            Isa::A32 | Isa::T32 => (isa::ARM, 0),
-            Isa::Other => (0, 0),
-        };
+        let (isa, mode) = self.config.numbers(self.meta.isa);
         put(Record::Identifier { magic: *b"STF" });
         put(Record::Version { major: self.version.0, minor: self.version.1 });
         for comment in &self.meta.comments {
@@ -30,8 +24,8 @@ impl Lower {
         }
         let (format, version) = (self.meta.format.as_str(), env!("CARGO_PKG_VERSION"));
         let mut made = format!("Trackway {version}, from {format}");
-        if self.meta.isa == Isa::A64 {
-            made += &format!("; INST_IEM {mode:#x} means A64");
+        if isa == isa::ARM {
+            made += &format!("; INST_IEM {mode:#x} means {}", self.meta.isa);
         }
         put(Record::Comment { text: Text32(made.as_bytes()) });
         let mode_unknown = (!self.mode_at_start).then_some(Remark::ModeUnknown);
@@ -76,9 +70,4 @@ impl Lower {
         }
         out
     }
-}
-
-/// The instruction set that a reader finds.
-pub(super) fn read_isa(isa: Isa) -> Isa {
-    if matches!(isa, Isa::A32 | Isa::T32) { Isa::Other } else { isa }
 }
