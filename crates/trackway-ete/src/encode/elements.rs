@@ -214,6 +214,7 @@ impl Unit {
             }
             self.stack.push(entry(instruction.end(), instruction.isa));
         }
+        self.keep_past(control.is_indirect(), instruction.taken);
         if let Some(delay) = &mut self.sync_delay {
             *delay = delay.saturating_sub(1);
         }
@@ -374,6 +375,7 @@ impl Unit {
         self.counts.p0 += 1;
         self.drop_block();
         self.need = Need::Yes;
+        self.keep_past(false, true);
         self.resolve();
     }
 
@@ -445,6 +447,10 @@ impl Unit {
             // A failure undoes the calls in it.
             self.stack.clear();
             self.transaction_p0 = self.packer.p0s;
+            self.transaction_context = self.traced_context;
+            if self.config.start_is_p0 {
+                self.keep_past(false, true);
+            }
             self.resolve();
             self.checkpoint();
         }
@@ -467,7 +473,7 @@ impl Unit {
             self.q = None;
             self.packer.transaction_failure();
             self.drop_block();
-            (self.traced_context, self.need) = (None, Need::Yes);
+            (self.traced_context, self.need) = (self.transaction_context, Need::Yes);
             self.stack.clear();
             self.checkpoint();
         } else {

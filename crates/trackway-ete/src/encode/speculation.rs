@@ -6,10 +6,70 @@ use trackway_isa::{Control, Switch};
 
 use super::account::Element;
 use super::filter::Now;
-use super::unit::{Instruction, Unit, entry};
+use super::unit::{Instruction, Need, Unit, entry};
 use crate::wire::address::{Entry, SubIsa};
+use crate::wire::context::ContextState;
+
+/// The unit after a P0 element, for a cancel that goes back to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Past {
+    need: Need,
+    context: Option<ContextState>,
+    /// An indirect branch, and the outcome traced.
+    indirect: bool,
+    taken: bool,
+}
 
 impl Unit {
+    /// Keeps the state after a P0 element while it may be cancelled.
+    pub(super) fn keep_past(&mut self, indirect: bool, taken: bool) {
+        let most = self.config.max_spec as usize;
+        if most > 0 {
+            self.past.push_back(Past { need: self.need, context: self.traced_context, indirect, taken });
+            if self.past.len() > most + 1 {
+                self.past.pop_front();
+            }
+        }
+    }
+
+    /// The core executed the last instructions speculatively, and they did not happen: the youngest `count` P0 elements
+    /// and everything after them. With `mispredict` the branch before them has the opposite outcome.
+    pub fn cancel(&mut self, count: u64, mispredict: bool) {
+        if !self.tracing || self.lost {
+            return;
+        }
+        self.settle();
+        self.q = None;
+        self.drop_block();
+        let count = count.min(self.packer.depth);
+        self.packer.cancel(count, mispredict);
+        self.counts.cancelled += count;
+        self.counts.mispredicted += u64::from(mispredict);
+        if self.packer.p0s < self.transaction_p0 {
+            // Its start did not happen either (table K10-19).
+            self.packer.in_transaction = false;
+        }
+        self.past.truncate(self.past.len().saturating_sub(count as usize));
+        (self.need, self.traced_context) = match self.past.back() {
+            None => (Need::Yes, None),
+            Some(past) if !mispredict => (past.need, past.context),
+            Some(past) if past.indirect && !past.taken => (Need::Yes, past.context),
+            Some(past) => (Need::No, past.context),
+        };
+        self.stack.clear();
+        self.may_push = false;
+        self.checkpoint();
+    }
+
+    /// Everything so far happened.
+    pub fn commit(&mut self) {
+        if self.tracing && !self.lost {
+            self.settle();
+            self.commit_all();
+            self.checkpoint();
+        }
+    }
+
     /// After an executed P0 element: commits, with a cycle count if one is due.
     pub(super) fn resolve(&mut self) {
         let depth = self.packer.depth;

@@ -1,5 +1,6 @@
 //! The trace unit: its state, and inputs other than instructions.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use trackway_core::{Isa, SplitMix64};
@@ -16,6 +17,7 @@ use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
 use super::registers::Registers;
+use super::speculation::Past;
 
 /// An instruction that was executed.
 #[derive(Clone, Copy, Debug)]
@@ -231,8 +233,9 @@ pub struct Unit {
     /// instructions up to each.
     pub(super) deferred: Vec<Shown>,
     pub(super) q: Option<Q>,
-    /// Number of P0 elements before the open transaction.
+    /// Number of P0 elements before the open transaction, and the context traced there: it cannot change inside.
     pub(super) transaction_p0: u64,
+    pub(super) transaction_context: Option<ContextState>,
     /// Cycle of the last Cycle Count; the next count is unknown after an overflow.
     pub(super) last_count: u64,
     pub(super) count_unknown: bool,
@@ -247,6 +250,8 @@ pub struct Unit {
     pub(super) inputs: u8,
     /// Recent targets, for mispredictions.
     pub(super) targets: [Entry; 8],
+    /// The state after each P0 element that may be cancelled.
+    pub(super) past: VecDeque<Past>,
 }
 
 impl Unit {
@@ -288,6 +293,7 @@ impl Unit {
             deferred: Vec::new(),
             q: None,
             transaction_p0: 0,
+            transaction_context: None,
             last_count: 0,
             count_unknown: true,
             timestamp_due: false,
@@ -296,6 +302,7 @@ impl Unit {
             is_clocked: false,
             inputs: 0,
             targets: [Entry::default(); 8],
+            past: VecDeque::new(),
             registers,
             config,
             model,

@@ -171,7 +171,9 @@ fn stream_line((bytes, text, count): &(Vec<u8>, String, usize)) -> String {
 fn unit(registers: &[&str]) -> Unit {
     let mut all = Registers::new(&Implementation::default()).everything();
     all.put(&settings(registers));
-    let mut unit = Unit::new(all, Model { halts: false, ..Model::default() }, None).unwrap();
+    // Elements are committed where the execution says so.
+    let model = Model { halts: false, commit_every: 0, ..Model::default() };
+    let mut unit = Unit::new(all, model, None).unwrap();
     unit.enable().unwrap();
     unit
 }
@@ -194,6 +196,9 @@ fn execute(unit: &mut Unit, line: &str) {
         ["prohibit", "on"] => unit.prohibit(true),
         ["prohibit", "off"] => unit.prohibit(false),
         ["tsb_csync"] => unit.tsb_csync(),
+        ["commit"] => unit.commit(),
+        ["cancel", count] => unit.cancel(number(count), false),
+        ["cancel", count, "mispredict"] => unit.cancel(number(count), true),
         [address, word, outcome @ ("E" | "N")] => {
             let address = hex(address.trim_end_matches(':'));
             unit.instruction(&Instruction::new(Isa::A64, address, hex(word) as u32, outcome == "E"));
