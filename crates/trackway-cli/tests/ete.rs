@@ -126,6 +126,52 @@ fn a_wrapped_buffer_of_frames() {
     assert_eq!(stdout(&with), stdout(&["dump", "--as", "pcs", "--source", "ETE_0", COUNT]));
 }
 
+/// Frames by their content, registers as sysfs has them, and settings that cannot be.
+#[test]
+fn what_is_assumed_and_what_is_refused() {
+    let folder = Folder::new("ete-assumed");
+    let stream = std::fs::read(format!("{COUNT}/core0.bin")).expect("the stream");
+    let frames = folder.file("frames.bin");
+    std::fs::write(&frames, trackway_ete::frame(&[(0x21, &stream), (0x44, &[1; 40])]))
+        .expect("it can be written");
+    let raw = stdout(&["info", "--image", &format!("{COUNT}/count.bin@0x80000"), &frames]);
+    for text in ["CoreSight frames", "0x44 (40 bytes)", "no registers are given", "is TRCCONFIGR.TS set?"] {
+        assert!(raw.contains(text), "{text} in\n{raw}");
+    }
+    let config = folder.file("ete.toml");
+    for (toml, text) in [
+        ("TRCIDRO = '28c1cea1'", "did you mean TRCIDR0?"),
+        ("TRCIDR2 = 0x488", "TRCIDR2.VMIDSIZE is 1"),
+        (
+            "format = 'coresight'\nTRCTRACEIDR = 0x12",
+            "ids in the stream: 0x21 (40 bytes), 0x44 (40 bytes), configured 0x12",
+        ),
+    ] {
+        std::fs::write(&config, format!("[ete]\n{toml}\n")).expect("it can be written");
+        let output = trackway(&["dump", "--config", &config, &frames]);
+        assert!(!output.status.success() && text_of(&output).contains(text), "{toml}: {}", text_of(&output));
+    }
+    // A wrapped buffer, without a word on where it begins.
+    let wrapped = folder.file("wrapped.bin");
+    std::fs::write(&wrapped, [&[0xf7; 9][..], &stream].concat()).expect("it can be written");
+    let output = trackway(&["dump", &wrapped]);
+    assert!(text_of(&output).contains("--write-pointer"), "{}", text_of(&output));
+}
+
+fn text_of(output: &std::process::Output) -> String {
+    text(&output.stderr)
+}
+
+/// A call at the end of the code that is known is attempted all the same.
+#[test]
+fn every_call_is_attempted() {
+    let Some(folder) = corpus("001-ack_test") else { return };
+    let events = stdout(&["dump", "--as", "events", &folder]);
+    let calls: Vec<&str> = events.lines().filter(|line| line.contains("cause=0x2 ")).collect();
+    let named = calls.iter().filter(|line| line.contains(" syscall=") && line.contains(" from="));
+    assert_eq!((calls.len(), named.count()), (174, 174));
+}
+
 #[test]
 fn check_finds_nothing_wrong() {
     let said = stdout(&["check", COUNT]);

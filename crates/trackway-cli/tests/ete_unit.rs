@@ -76,6 +76,109 @@ fn units_are_programmed_by_toml() {
     assert!(some.lines().all(|pc| ("0000000000400120".."0000000000400178").contains(&pc)), "{some}");
 }
 
+/// A line of the ledger: `kept 3  instructions`.
+fn count(ledger: &str, fate: &str, fact: &str) -> usize {
+    let line = |line: &&str| line.starts_with(fate) && line.ends_with(&format!("  {fact}"));
+    let found = ledger.lines().find(line).and_then(|line| line.split_whitespace().nth(1));
+    found.map_or(0, |count| count.parse().expect("a number"))
+}
+
+/// Filters, overflows and Q elements lose instructions: the ledger has those that reading back finds, and says so only
+/// after reading back.
+#[test]
+fn the_ledger_counts_what_is_found() {
+    let folder = Folder::new("ete-unit-ledger");
+    let (config, ledger, snapshot) = (folder.file("u.toml"), folder.file("ledger.txt"), folder.file("x.ete"));
+    for (toml, kept) in [
+        ("[ete.unit]\npreset = 'include'\nfirst = 0x4000b0\nlast = 0x4000bf\n", 3),
+        ("[ete.unit]\nfifo_bytes = 32\ncycles_per_byte = 200\n", 355),
+        ("[ete]\nTRCCONFIGR = 0x18d1\n[ete.unit]\nfifo_bytes = 32\ncycles_per_byte = 200\n", 64),
+        ("[ete]\nTRCCONFIGR = 0x60c1\n[ete.unit]\nq = 500\n", 216),
+    ] {
+        std::fs::write(&config, toml).expect("it can be written");
+        stdout(&["convert", ASTF, &snapshot, "--config", &config, "--ledger", &ledger]);
+        let said = std::fs::read_to_string(&ledger).expect("the ledger");
+        assert_eq!(count(&said, "kept", "instructions"), kept, "{toml}{said}");
+        assert_eq!(count(&said, "dropped", "instructions"), 355 - kept, "{toml}{said}");
+        assert_eq!(pcs(&snapshot).lines().count(), kept, "{toml}");
+        std::fs::remove_dir_all(&snapshot).expect("it can be removed");
+    }
+}
+
+/// All timestamps of the source are in the stream, and a halt that shows the last instructions is said to be made up.
+#[test]
+fn timestamps_are_kept_and_halts_are_listed() {
+    let folder = Folder::new("ete-unit-times");
+    let (ledger, snapshot) = (folder.file("ledger.txt"), folder.file("x.ete"));
+    let levels = ASTF.replace("sort.astf", "levels.astf");
+    stdout(&["convert", &levels, &snapshot, "--ledger", &ledger]);
+    let said = std::fs::read_to_string(&ledger).expect("the ledger");
+    assert_eq!(count(&said, "kept", "timestamps"), 14, "{said}");
+    let found = stdout(&["dump", "--as", "events", &snapshot]);
+    assert_eq!(found.matches("kind=timestamp").count(), 14, "{found}");
+    let halted = folder.file("halted.ete");
+    stdout(&["convert", ASTF, &halted, "--ledger", &ledger]);
+    let said = std::fs::read_to_string(&ledger).expect("the ledger");
+    assert_eq!(count(&said, "invented", "unsupported modes"), 1, "{said}");
+}
+
+const COUNT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ete/count");
+
+/// A snapshot becomes a snapshot: as it is, or through the trace unit.
+#[test]
+fn ete_to_ete_keeps_what_reading_needs() {
+    let folder = Folder::new("ete-unit-copy");
+    let events = |trace: &str| stdout(&["dump", "--as", "events", trace]);
+    let copy = folder.file("copy.ete");
+    stdout(&["convert", COUNT, &copy]);
+    assert_eq!(events(&copy), events(COUNT));
+    let one = folder.file("one.ete");
+    stdout(&["convert", COUNT, &one, "--source", "ETE_1"]);
+    assert_eq!(events(&one), stdout(&["dump", "--as", "events", "--source", "ETE_1", COUNT]));
+    let config = folder.file("u.toml");
+    std::fs::write(&config, "[ete.unit]\nformat = 'coresight'\n").expect("it can be written");
+    let again = folder.file("again.ete");
+    stdout(&["convert", COUNT, &again, "--config", &config]);
+    assert_eq!(pcs(&again), pcs(COUNT));
+    assert!(stdout(&["info", &again]).contains("CoreSight") || Path::new(&again).join("trace.bin").is_file());
+}
+
+#[test]
+fn snapshots_of_the_corpus_through_the_trace_unit() {
+    let Some(corpus) = trackway_testkit::corpus_part("ete") else { return };
+    let folder = Folder::new("ete-unit-corpus");
+    let config = folder.file("u.toml");
+    std::fs::write(&config, "[ete]\nTRCCONFIGR = 0x18d1\n[ete.unit]\nmax_spec = 9\n")
+        .expect("it can be written");
+    for name in ["002-ack_test_scr", "rme_test", "tme_simple", "trace_file_cid_vmid", "feat_cmpbr"] {
+        let snapshot = corpus.join(name).display().to_string();
+        for with in [&[][..], &["--config", config.as_str()]] {
+            let out = folder.file("x.ete");
+            stdout(&[&["convert", snapshot.as_str(), &out][..], with].concat());
+            assert_eq!(pcs(&out), pcs(&snapshot), "{name} {with:?}");
+            std::fs::remove_dir_all(&out).expect("it can be removed");
+        }
+    }
+}
+
+/// Exceptions where a branch went, at the start, and of each kind.
+#[test]
+fn exceptions_of_the_corpus_keep_their_place() {
+    let Some(corpus) = trackway_testkit::corpus_part("astf") else { return };
+    let folder = Folder::new("ete-unit-traps");
+    for (name, trap) in [
+        ("iabort-after-ret", "kind=exception cause=0xb from=0x400100 to=0xffff800000080400"),
+        ("irq-after-eret", "kind=interrupt cause=0xe from=0x400000 to=0xffff800000080480"),
+        ("fiq", "kind=interrupt cause=0xf from=0x400004 to=0xffff800000080500"),
+        ("bti-nop", "kind=exception cause=0x3 from=0x400000 to=0xffff800000080400"),
+    ] {
+        let out = folder.file(&format!("{name}.ete"));
+        stdout(&["convert", &corpus.join(format!("{name}.astf")).display().to_string(), &out]);
+        let events = stdout(&["dump", "--as", "events", &out]);
+        assert!(events.contains(trap), "{name}: {trap} in\n{events}");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_is_said() {
     let folder = Folder::new("ete-unit-errors");

@@ -7,42 +7,8 @@ use std::collections::VecDeque;
 
 use trackway_core::{Account as Facts, Context, Fact, Isa};
 
-use super::unit::Instruction;
+use super::instruction::{Instruction, KnownTrap};
 use crate::wire::context::ContextState;
-
-/// The properties of an instruction that its source had; others are found all the same, and count as made up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Known {
-    /// Its encoding.
-    pub encoding: bool,
-    /// Whether it was taken.
-    pub outcome: bool,
-    /// That it was only attempted.
-    pub attempted: bool,
-    /// Where it went, if it is a branch that was taken.
-    pub target: Option<u64>,
-    /// The trap that returns by it.
-    pub trap: Option<KnownTrap>,
-}
-
-/// The properties of a trap that its source had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KnownTrap {
-    /// The kind is that of the exception type.
-    pub kind: bool,
-    /// The cause is an exception type.
-    pub cause: bool,
-    /// The instruction that trapped.
-    pub place: Option<u64>,
-    /// Where it went.
-    pub to: Option<u64>,
-    /// The preferred return address.
-    pub return_address: Option<u64>,
-    /// The instruction of a system call.
-    pub syscall: bool,
-    /// The number of a system call.
-    pub syscall_index: bool,
-}
 
 /// The instructions that an element shows.
 #[derive(Clone, Copy, Debug, Default)]

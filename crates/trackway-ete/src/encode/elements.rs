@@ -1,9 +1,10 @@
 //! Execution to elements.
 
-use super::account::{Element, KnownTrap, Shown, What};
+use super::account::{Element, Shown, What};
 use super::filter::Now;
+use super::instruction::{Instruction, KnownTrap, entry};
 use super::model::SourceAddresses;
-use super::unit::{Instruction, Need, Q, Unit, entry};
+use super::unit::{Need, Q, Unit};
 use crate::wire::address::Entry;
 use crate::wire::exception_type;
 use crate::wire::packet::Packet;

@@ -6,19 +6,9 @@ use trackway_isa::{Control, Switch};
 
 use super::account::Element;
 use super::filter::Now;
-use super::unit::{Instruction, Need, Unit, entry};
+use super::instruction::{Instruction, entry};
+use super::unit::{Need, Past, Unit};
 use crate::wire::address::{Entry, SubIsa};
-use crate::wire::context::ContextState;
-
-/// The unit after a P0 element, for a cancel that goes back to it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Past {
-    need: Need,
-    context: Option<ContextState>,
-    /// An indirect branch, and the outcome traced.
-    indirect: bool,
-    taken: bool,
-}
 
 impl Unit {
     /// Keeps the state after a P0 element while it may be cancelled.

@@ -3,67 +3,19 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use trackway_core::{Isa, SplitMix64};
+use trackway_core::SplitMix64;
 use trackway_image::{Image, Waypoints};
-use trackway_isa::Flow;
 
 use crate::config::{Config, ConfigError, refuse};
-use crate::wire::address::{Entry, SubIsa};
+use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
-use super::account::{Account, Known, Shown, What};
+use super::account::{Account, Shown, What};
 use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
 use super::registers::Registers;
-use super::speculation::Past;
-
-/// An instruction that was executed.
-#[derive(Clone, Copy, Debug)]
-pub struct Instruction {
-    /// Address of the instruction.
-    pub address: u64,
-    /// Instruction set.
-    pub isa: Isa,
-    /// Control flow of the encoding.
-    pub flow: Flow,
-    /// A branch was taken; any other conditional instruction was executed.
-    pub taken: bool,
-    /// What its source had of it, for the account.
-    pub known: Known,
-}
-
-impl Instruction {
-    /// By its encoding.
-    pub fn new(isa: Isa, address: u64, encoding: u32, taken: bool) -> Self {
-        let flow = trackway_isa::flow(isa, address, encoding);
-        Instruction { address, isa, flow, taken, known: Known::default() }
-    }
-
-    /// Address of the next instruction in memory.
-    pub fn end(&self) -> u64 {
-        let end = self.address.wrapping_add(self.flow.length.into());
-        if self.isa == Isa::A64 { end } else { end & 0xffff_ffff }
-    }
-
-    /// A branch that is always taken and was not: a decoder loses the address there.
-    pub(super) fn is_contradiction(&self) -> bool {
-        let flow = &self.flow;
-        let certain = flow.control.is_transfer() && !flow.conditional && self.isa != Isa::T32;
-        !self.taken && certain && flow.target != Some(self.end())
-    }
-
-    pub(super) fn entry(&self) -> Entry {
-        entry(self.address, self.isa)
-    }
-}
-
-/// An address as packets have it.
-pub(crate) fn entry(address: u64, isa: Isa) -> Entry {
-    let sub_isa = if isa == Isa::T32 { SubIsa::Is1 } else { SubIsa::Is0 };
-    Entry { address: if isa == Isa::A64 { address } else { address & 0xffff_ffff }, sub_isa }
-}
 
 /// Whether an address is traced before the next P0 element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,6 +41,16 @@ pub(super) struct Q {
     pub(super) branch: Option<bool>,
     /// P0 instructions that it will still take.
     pub(super) left: u64,
+}
+
+/// The unit after a P0 element, for a cancel that goes back to it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Past {
+    pub(super) need: Need,
+    pub(super) context: Option<ContextState>,
+    /// An indirect branch, and the outcome traced.
+    pub(super) indirect: bool,
+    pub(super) taken: bool,
 }
 
 /// The decoded register fields.

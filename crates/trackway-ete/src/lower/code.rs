@@ -40,7 +40,7 @@ impl Code {
     fn instructions(&self) -> impl Iterator<Item = (u8, u64, (u32, u8))> + '_ {
         self.pages.iter().flat_map(|(&(space, page), code)| {
             let known = code.iter().enumerate().filter(|(_, instruction)| instruction.1 > 0);
-            known.map(move |(n, &instruction)| (space, page << 12 | 2 * n as u64, instruction))
+            known.map(move |(n, &instruction)| (space, (page << 12) | (2 * n as u64), instruction))
         })
     }
 
