@@ -41,6 +41,8 @@ pub(crate) enum Failure {
         instruction: Option<u64>,
         /// The bytes around the place, ready to print.
         excerpt: Option<String>,
+        /// The trace and the options that open it, for commands to try.
+        words: String,
     },
     /// Options that make no sense.
     #[error("{0}")]
@@ -111,14 +113,16 @@ impl Failure {
 
     /// A failure to open or read a trace.
     pub(crate) fn input(path: &Path, error: impl Into<trackway::Error>) -> Self {
-        Failure::Input { path: path.into(), error: Box::new(error.into()), instruction: None, excerpt: None }
+        let words = path.display().to_string();
+        let error = Box::new(error.into());
+        Failure::Input { path: path.into(), error, instruction: None, excerpt: None, words }
     }
 
     /// The same failure, after that many instructions.
     pub(crate) fn after(self, instructions: Option<u64>) -> Self {
         match self {
-            Failure::Input { path, error, excerpt, .. } => {
-                Failure::Input { path, error, instruction: instructions, excerpt }
+            Failure::Input { path, error, excerpt, words, .. } => {
+                Failure::Input { path, error, instruction: instructions, excerpt, words }
             }
             other => other,
         }

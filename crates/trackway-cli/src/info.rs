@@ -168,34 +168,8 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
 
 /// Commands to try, with the options that opened the trace.
 fn next_commands(path: &Path, common: &Common) -> [String; 3] {
-    let mut words = vec![quoted(&path.display().to_string())];
-    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);
-    common.elf.iter().for_each(|path| option("elf", path.clone()));
-    common.image.iter().for_each(|path| option("image", path.clone()));
-    common.config.iter().for_each(|path| option("config", path.display().to_string()));
-    common.format.iter().for_each(|format| option("format", format.to_string()));
-    common.source.iter().for_each(|name| option("source", name.clone()));
-    for (flag, value) in &common.context.flags {
-        match value.as_bool() {
-            Some(_) => words.push(format!("--{}", flag.name)),
-            None => {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
-                words.extend([format!("--{}", flag.name), quoted(&text)]);
-            }
-        }
-    }
-    words.extend(common.force.then(|| "--force".to_string()));
-    let words = words.join(" ");
+    let words = report::words(path, common);
     [format!("dump {words} --limit 20"), format!("check {words}"), format!("dump --raw {words} --limit 20")]
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_string();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 fn facts(

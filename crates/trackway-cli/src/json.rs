@@ -103,8 +103,8 @@ pub(crate) fn failed(kind: &str, failure: &Failure) -> std::io::Result<()> {
 /// A failure as an entry of `errors`.
 fn of_failure(failure: &Failure) -> Json {
     match failure {
-        Failure::Input { error, instruction, path, .. } => {
-            let hint = next_thing(error, path, "");
+        Failure::Input { error, instruction, words, .. } => {
+            let hint = next_thing(error, words, "");
             match &**error {
                 trackway::Error::Trace(error) => place(error, *instruction, hint),
                 error => json!({ "message": error.to_string().trim_end(), "hint": hint }),

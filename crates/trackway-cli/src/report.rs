@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use trackway::Health;
+use trackway::format::When;
 use trackway_core::{Error, ErrorKind, Input};
 
 use crate::cli::Common;
@@ -33,14 +34,14 @@ pub(crate) fn failure(failure: &Failure, tried: &str) -> Exit {
         _ => {}
     }
     say!("{RED}error:{RED:#} {failure}");
-    if let Failure::Input { error, instruction, excerpt, path } = failure {
+    if let Failure::Input { error, instruction, excerpt, words, .. } = failure {
         if let Some(excerpt) = excerpt {
             say!("{excerpt}");
         }
         if let Some(instruction) = instruction {
             say!("  after {instruction} instructions");
         }
-        if let Some(next) = next_thing(error, path, tried) {
+        if let Some(next) = next_thing(error, words, tried) {
             say!("  {BLUE}try:{BLUE:#} {next}");
         }
     }
@@ -48,8 +49,7 @@ pub(crate) fn failure(failure: &Failure, tried: &str) -> Exit {
 }
 
 /// The next thing to try.
-pub(crate) fn next_thing(error: &trackway::Error, path: &Path, tried: &str) -> Option<String> {
-    let path = path.display();
+pub(crate) fn next_thing(error: &trackway::Error, words: &str, tried: &str) -> Option<String> {
     Some(match error {
         trackway::Error::NotRecognised { head, .. } if head.is_empty() => return None,
         trackway::Error::NotRecognised { maybe, .. } if !maybe.is_empty() => maybe.join("; "),
@@ -67,12 +67,43 @@ pub(crate) fn next_thing(error: &trackway::Error, path: &Path, tried: &str) -> O
             _ => [("dump --raw", "shows the items up to there"), ("check", "says what else is wrong")]
                 .iter()
                 .filter(|(command, _)| *command != tried)
-                .map(|(command, does)| format!("trackway {command} {path} {does}"))
+                .map(|(command, does)| format!("trackway {command} {words} {does}"))
                 .collect::<Vec<_>>()
                 .join("; "),
         },
         _ => return None,
     })
+}
+
+/// The trace and the options that open it, as a shell takes them.
+pub(crate) fn words(path: &Path, common: &Common) -> String {
+    let mut words = vec![quoted(&path.display().to_string())];
+    let mut option = |name: &str, value: String| words.extend([format!("--{name}"), quoted(&value)]);
+    common.elf.iter().for_each(|path| option("elf", path.clone()));
+    common.image.iter().for_each(|path| option("image", path.clone()));
+    common.config.iter().for_each(|path| option("config", path.display().to_string()));
+    common.format.iter().for_each(|format| option("format", format.to_string()));
+    common.source.iter().for_each(|name| option("source", name.clone()));
+    for (flag, value) in common.context.flags.iter().filter(|(flag, _)| flag.when == When::Reading) {
+        match value.as_bool() {
+            Some(_) => words.push(format!("--{}", flag.name)),
+            None => {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_string);
+                words.extend([format!("--{}", flag.name), quoted(&text)]);
+            }
+        }
+    }
+    words.extend(common.force.then(|| "--force".to_string()));
+    words.join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_string();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 /// A failure with the bytes around its place.
@@ -82,7 +113,8 @@ pub(crate) fn placed(common: &Common, path: &Path, error: trackway::Error) -> Fa
         trackway::Error::NotRecognised { head, .. } if !head.is_empty() => Some(hex_lines(head, 0, None)),
         _ => None,
     };
-    Failure::Input { path: path.into(), error: Box::new(error), instruction: None, excerpt }
+    let words = words(path, common);
+    Failure::Input { path: path.into(), error: Box::new(error), instruction: None, excerpt, words }
 }
 
 /// As [`placed`], after `instruction` instructions.
@@ -93,6 +125,7 @@ pub(crate) fn placed_at(common: &Common, path: &Path, error: Error, instruction:
         error: Box::new(error.into()),
         instruction: Some(instruction),
         excerpt,
+        words: words(path, common),
     }
 }
 
@@ -169,7 +202,9 @@ pub(crate) fn print_health(health: &Health, common: &Common) {
 pub(crate) fn unfollowed(health: &Health) -> Option<String> {
     let places = health.counts.unfollowed;
     let text = || {
-        format!("no instruction could be followed, in {places} places: is this the program that ran (--elf)?")
+        format!(
+            "not one instruction could be followed, of {places} tried: is this the program that ran (--elf)?"
+        )
     };
     health.is_unfollowed().then(text)
 }

@@ -139,6 +139,10 @@ fn errors_read_well() {
     let (raw, check) = (error(&["dump", "--raw", &nothing]), error(&["check", &nothing]));
     assert!(!raw.contains("trackway dump --raw") && raw.contains("trackway check"), "{raw}");
     assert!(check.contains("trackway dump --raw") && !check.contains("trackway check"), "{check}");
+    // With the options that were given.
+    let elf = repo("programs/riscv/sort.elf");
+    let check = error(&["check", &nothing, "--format", "stf", "--elf", &elf]);
+    assert!(check.contains(&format!("trackway dump --raw {nothing} --elf {elf} --format stf shows")), "{check}");
     // A wrong option is not the trace's fault.
     let trace = repo("testdata/stf/sort/trace.stf");
     let elf = repo("testdata/stf/sort/expect.items");
