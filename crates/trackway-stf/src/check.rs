@@ -192,7 +192,7 @@ impl<'r> Checker<'r> {
         }
     }
 
-    /// What to add to a deviation that all files of the producer have.
+    /// The end of a finding that all files of the producer have.
     fn as_always(&self) -> String {
         self.producer.map_or(String::new(), |name| format!(", as in every file of {name}"))
     }

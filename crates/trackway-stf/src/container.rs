@@ -365,7 +365,7 @@ impl ChunkReader {
         self.0.part(n, base)
     }
 
-    /// What the index says about the chunks.
+    /// The chunks by the index.
     pub(crate) fn list(&self) -> &[Chunk] {
         &self.0.chunks
     }

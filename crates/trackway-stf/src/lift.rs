@@ -95,7 +95,7 @@ fn place(part: &Part) -> Place {
 /// A chunk that was lifted on its own.
 struct Lifted {
     counts: Box<Counts>,
-    /// What it assumed of the chunk before, and its place in the stream and among the instructions.
+    /// The state that it assumed, and its place in the stream and among the instructions.
     assumed: (Inherited, u64, u64),
     /// The state after it, and its size.
     after: Option<(Lifter, u64)>,

@@ -52,7 +52,7 @@ pub struct Lower {
     unknown: bool,
     /// Ids in force.
     context: Context,
-    /// What the words of PROCESS_ID_EXT are, once one was written; the header says it for the first ones.
+    /// The words of PROCESS_ID_EXT, once one was written; the header names the first ones.
     ids: Option<Ids>,
     header_ids: Option<Ids>,
     /// The privilege of the first instruction is known.
@@ -92,7 +92,7 @@ struct Waiting {
     /// Not an instruction.
     placeholder: bool,
     taken: Option<bool>,
-    /// What it does to the flow; nothing if it was only attempted.
+    /// Its effect on the flow; none if it was only attempted.
     control: Control,
     /// The target that was handed in, and the return from a trap.
     given_target: Option<u64>,
@@ -429,7 +429,7 @@ impl Lower {
 
     /// Something is missing here.
     fn gap(&mut self, fields: &str) -> Result<()> {
-        // What follows says nothing about the instruction before.
+        // The next instruction says nothing about the one before.
         self.complete(None)?;
         self.expected = None;
         Remark::Gap(fields).write(&mut self.coming.front, &self.layout);
@@ -459,7 +459,7 @@ fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
     }
 }
 
-/// What an instruction does to the flow.
+/// The effect of an instruction on the flow.
 #[inline]
 fn control(isa: Isa, encoding: u32) -> Control {
     if matches!(isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {

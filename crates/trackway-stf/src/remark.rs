@@ -92,7 +92,7 @@ impl<'a> Remark<'a> {
     }
 }
 
-/// What a word of PROCESS_ID_EXT is.
+/// The meaning of a word of PROCESS_ID_EXT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Id {
     HwThread,

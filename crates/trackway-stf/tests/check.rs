@@ -405,7 +405,7 @@ fn a_written_trace_is_legal() {
     assert_eq!(found, [""; 0]);
 }
 
-/// What real writers do and the text allows.
+/// Habits of real writers that the text allows.
 #[test]
 fn no_false_errors() {
     let access = |address, size| Record::InstMemAccess { address, size, attributes: 0, access: 1 };
@@ -439,7 +439,7 @@ fn no_false_errors() {
     assert_eq!(findings(&bytes(&wrong)), ["stf.mem-size-opcode"; 2]);
 }
 
-/// What all files of a producer have is said once.
+/// A deviation that all files of a producer have is reported once.
 #[test]
 fn deviations_of_a_producer_are_grouped() {
     let bits = Record::InstMemAccess { address: 0, size: 64, attributes: 0, access: 1 };

@@ -1,4 +1,4 @@
-//! What is written reads back as it was, and others' tools can read it.
+//! Events that are written read back as they were, and others' tools can read the records.
 
 mod common;
 

@@ -115,7 +115,7 @@ enum End {
     Complete,
     /// The limit was reached.
     Full,
-    /// After so many bytes of input.
+    /// After this number of bytes of input.
     Cut(usize),
     Damaged(usize),
 }

@@ -119,7 +119,7 @@ fn begins(all: &[u8], before: Option<&Chunk>, offset: u64) -> bool {
         })
 }
 
-/// Walks the frames. What the index says about as many chunks is still taken as a hint.
+/// Walks the frames. An index with as many chunks is still taken as a hint.
 fn by_frames(all: &[u8], index_at: u64, doubt: Doubt) -> Index {
     let mut chunks = Vec::new();
     let mut at = HEADER as usize;

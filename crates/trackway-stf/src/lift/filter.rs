@@ -2,8 +2,6 @@
 
 use trackway_core::Batch;
 
-use super::group::Lifter;
-
 /// Keeps the groups of one hardware thread. Addresses are followed through all groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Filter {
@@ -50,18 +48,5 @@ impl Filter {
             gaps.truncate(i);
         }
         self.begin_group(batch);
-    }
-}
-
-impl Lifter {
-    /// Lifts the groups of one hardware thread only; the trace begins with `first`.
-    pub(super) fn only(&mut self, wanted: u32, first: u32) {
-        (self.filter, self.hw_thread) = (Some(Filter::new(wanted)), first);
-    }
-
-    /// Are the groups of the current hardware thread kept?
-    #[inline(always)]
-    pub(super) fn is_wanted(&self) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.wanted == self.hw_thread)
     }
 }

@@ -59,7 +59,7 @@ pub(crate) struct Lifter {
     in_header: bool,
 }
 
-/// What remarks say about the instruction of a group.
+/// Remarks on the instruction of a group.
 #[derive(Clone, Copy, Debug, Default)]
 struct Remarks {
     attempted: bool,
@@ -69,7 +69,7 @@ struct Remarks {
     separate_accesses: bool,
 }
 
-/// What a chunk inherits from the one before it. Chunks that are lifted on their own assume it.
+/// The state that a chunk inherits from the one before it. Chunks that are lifted on their own assume it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Inherited {
     next: Option<u64>,
@@ -107,12 +107,23 @@ impl Lifter {
         }
     }
 
+    /// Lifts the groups of one hardware thread only; the trace begins with `first`.
+    pub(super) fn only(&mut self, wanted: u32, first: u32) {
+        (self.filter, self.hw_thread) = (Some(Filter::new(wanted)), first);
+    }
+
+    /// Are the groups of the current hardware thread kept?
+    #[inline(always)]
+    pub(super) fn is_wanted(&self) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.wanted == self.hw_thread)
+    }
+
     /// Continues at a chunk that begins at `pc`, after one that was not read to its end.
     pub(crate) fn start_at(&mut self, pc: Option<u64>) {
         (self.next, self.in_header, self.forced) = (pc, false, false);
     }
 
-    /// What the next chunk inherits.
+    /// The state for the next chunk.
     pub(super) fn inherited(&self) -> Inherited {
         Inherited { next: self.next, isa: self.isa, ids: self.ids }
     }

@@ -100,7 +100,7 @@ impl Lower {
     #[cold]
     fn account(&mut self, accesses: Accesses, batch: &Batch) {
         let mut read = Batch::default();
-        // What is not known is written as 0.
+        // Unknown data is written as 0.
         let mut written = |data: Value, size: u64| match data {
             Value::Word(word) if size <= 8 => Value::Word(word),
             Value::Unknown if size <= 8 => Value::Word(0),

@@ -5,7 +5,7 @@ use trackway_core::*;
 
 use crate::config::{ProcessId, Version};
 
-/// What STF holds.
+/// Facts that STF holds.
 const KEPT: &[Fact] = &[
     Fact::Producers,
     Fact::Comments,
