@@ -89,7 +89,9 @@ pub use census::Census;
 pub use error::{Error, ErrorKind, Result};
 pub use events::*;
 pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
-pub use ledger::{Account, Contexts, Counting, Counts, Fact, Fate, Ledger, each_of_event, each_of_meta};
+pub use ledger::{
+    Account, Contexts, Counting, Counts, Fact, Fate, Ledger, Nearby, each_of_event, each_of_meta,
+};
 pub use losses::Losses;
 pub use observer::{Count, Observer};
 pub use random::SplitMix64;

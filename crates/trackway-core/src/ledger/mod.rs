@@ -6,12 +6,14 @@
 mod account;
 mod counting;
 mod facts;
+mod nearby;
 
 use std::fmt;
 
 pub use account::Account;
 pub use counting::Counting;
 pub use facts::{Contexts, Counts, Fact, each_of_event, each_of_meta};
+pub use nearby::Nearby;
 
 /// What happened to a piece of information on its way into another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
