@@ -184,9 +184,11 @@ impl Lower {
 
     fn lower(&mut self, batch: &Batch) -> Result<()> {
         if *self.state.source.get_or_insert(batch.source) != batch.source {
+            batch.events.iter().for_each(|event| self.tally.lose(batch, &event.kind));
             return Ok(());
         }
         for event in &batch.events {
+            self.tally.read(batch, &event.kind);
             match &event.kind {
                 EventKind::Step(step) => self.step(event.offset, step, batch)?,
                 EventKind::Run(_) => {
@@ -292,7 +294,6 @@ impl Lower {
 
 impl Sink for Lower {
     fn put(&mut self, batch: &Batch) -> Result<()> {
-        self.tally.read(batch);
         if self.producer.is_some() {
             self.lower(batch)?;
             self.count_written();

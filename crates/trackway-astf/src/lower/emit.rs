@@ -16,7 +16,10 @@ impl Lower {
         match item {
             Pending::Step(waiting) => self.write_step(*waiting, next),
             Pending::Trap(trap) => self.write_trap(&trap, next),
-            Pending::Context(context) => self.write_context(&context),
+            Pending::Context(context) => {
+                self.tally.change(context);
+                self.write_context(&context)
+            }
             Pending::Time(value) => self.write_time(value),
             Pending::Suspended => {
                 self.state.suspended = true;
@@ -66,6 +69,7 @@ impl Lower {
         }
         self.producer()?.indexed(step.pc, step.word, completion, &step.accesses, step.index)?;
         self.state.count += 1;
+        self.tally.instruction();
         self.state.last_pc = Some(step.pc);
         self.state.expected = match completion {
             Completion::Taken(target) => Some(target),
@@ -109,13 +113,10 @@ impl Lower {
         Ok(self.producer()?.context(context)?)
     }
 
-    fn write_context(&mut self, change: &Context) -> Result<()> {
-        if matches!(change.security, Some(Security::Realm | Security::Root)) {
-            if !self.config.allow_nonconforming {
-                return Err(refused("Realm and Root states", "ASTF 2.2; --allow-nonconforming writes them"));
-            }
-            let again = self.state.context.security == change.security;
-            self.tally.changed[Fact::Securities] += u64::from(!again);
+    pub(super) fn write_context(&mut self, change: &Context) -> Result<()> {
+        let held = !matches!(change.security, Some(Security::Realm | Security::Root));
+        if !held && !self.config.allow_nonconforming {
+            return Err(refused("Realm and Root states", "ASTF 2.2; --allow-nonconforming writes them"));
         }
         self.state.foreign_isa = match change.isa {
             None => self.state.foreign_isa,

@@ -119,14 +119,14 @@ impl Lower {
                     }
                     None => {
                         self.state.halted = true;
-                        let context = Context { unsupported: Some(true), ..Context::default() };
-                        self.emit(Pending::Context(context), None)?;
+                        self.write_context(&Context { unsupported: Some(true), ..Context::default() })?;
                     }
                 },
                 Pending::Context(mut context) if self.state.halted => {
                     self.state.halted = false;
+                    self.tally.change(context);
                     context.unsupported.get_or_insert(false);
-                    self.emit(Pending::Context(context), None)?;
+                    self.write_context(&context)?;
                 }
                 item => self.emit(item, next)?,
             }
@@ -155,8 +155,7 @@ impl Lower {
     /// Ends a stay in Debug state.
     fn resume(&mut self) -> Result<()> {
         if std::mem::take(&mut self.state.halted) {
-            let context = Context { unsupported: Some(false), ..Context::default() };
-            self.emit(Pending::Context(context), None)?;
+            self.write_context(&Context { unsupported: Some(false), ..Context::default() })?;
         }
         Ok(())
     }

@@ -46,7 +46,10 @@ const TRAPS: &[Fact] = &[
     Fact::Unsupporteds,
 ];
 
-/// Counts both sides of a conversion.
+/// A fact with a digest of its value.
+type Found = (Fact, u64);
+
+/// Counts both sides of a conversion: context changes by their values before each instruction, all else by number.
 #[derive(Debug)]
 pub(super) struct Tally {
     input: Counts,
@@ -61,6 +64,14 @@ pub(super) struct Tally {
     pub(super) places: VecDeque<Option<u64>>,
     /// Places that a reader finds as they were.
     shown_places: u64,
+    /// Context changes of the input that are not written so far: the number of the instruction after them.
+    changes: VecDeque<(u64, Found)>,
+    /// Context changes of the output since the last instruction.
+    written: Vec<Found>,
+    /// Instructions written, and read back.
+    instructions: (u64, u64),
+    /// Context changes that only one side has.
+    nearby: Nearby,
     /// Reads what was written.
     lift: State,
     batch: Batch,
@@ -79,6 +90,10 @@ impl Tally {
             shown_targets: 0,
             places: VecDeque::new(),
             shown_places: 0,
+            changes: VecDeque::new(),
+            written: Vec::new(),
+            instructions: (0, 0),
+            nearby: Nearby::default(),
             lift: State::new(Level::Basic),
             batch: Batch::default(),
             leading: true,
@@ -91,9 +106,31 @@ impl Tally {
         self.output[Fact::Features] = features(header).count() as u64;
     }
 
-    /// Counts a batch of the input.
-    pub(super) fn read(&mut self, batch: &Batch) {
-        self.input.add_batch(batch, &mut self.input_contexts);
+    /// Counts an event of the input; context changes are counted where they take effect.
+    pub(super) fn read(&mut self, batch: &Batch, event: &EventKind) {
+        if !matches!(event, EventKind::Context(_)) {
+            self.input.add_event(batch, event, &mut self.input_contexts);
+        }
+    }
+
+    /// An event that is not written at all.
+    pub(super) fn lose(&mut self, batch: &Batch, event: &EventKind) {
+        let missing = &mut self.nearby.missing;
+        each_of_event(batch, event, &mut self.input_contexts, &mut |fact, _| missing[fact] += 1);
+    }
+
+    /// A context change of the input, before the next instruction that is written.
+    pub(super) fn change(&mut self, change: Context) {
+        let (batch, changes, number) = (&mut self.batch, &mut self.changes, self.instructions.0);
+        batch.clear();
+        batch.push_context(0, change);
+        let mut each = |fact, value| changes.push_back((number, (fact, value)));
+        each_of_event(batch, &EventKind::Context(0), &mut self.input_contexts, &mut each);
+    }
+
+    /// An instruction is written.
+    pub(super) fn instruction(&mut self) {
+        self.instructions.0 += 1;
     }
 
     /// Counts records that were written: whole groups of them.
@@ -113,7 +150,7 @@ impl Tally {
                 let used = self.lift.lift(0, records, &mut self.batch);
                 records = &records[used..];
             }
-            self.output.add_batch(&self.batch, &mut self.output_contexts);
+            self.count_batch();
             for trap in &self.batch.traps {
                 let place = self.places.pop_front().flatten();
                 self.shown_places += u64::from(place.is_some() && place == trap.from);
@@ -121,8 +158,48 @@ impl Tally {
         }
     }
 
+    fn count_batch(&mut self) {
+        let Tally { batch, output, output_contexts, written, .. } = self;
+        let steps = batch.instructions();
+        let changed = self.changes.front().is_some_and(|(number, _)| *number < self.instructions.1 + steps);
+        if !changed && written.is_empty() && batch.contexts.is_empty() {
+            output.add_batch(batch, output_contexts);
+            self.instructions.1 += steps;
+            return;
+        }
+        for n in 0..batch.events.len() {
+            let Tally { batch, output, output_contexts, written, .. } = self;
+            let event = &batch.events[n].kind;
+            match event {
+                EventKind::Context(_) => {
+                    each_of_event(batch, event, output_contexts, &mut |fact, value| {
+                        written.push((fact, value))
+                    });
+                    continue;
+                }
+                _ => output.add_event(batch, event, output_contexts),
+            }
+            if matches!(event, EventKind::Step(_)) {
+                self.compare_changes();
+                self.instructions.1 += 1;
+            }
+        }
+    }
+
+    /// Compares the context changes before the instruction that was read back last, or before the end.
+    fn compare_changes(&mut self) {
+        let here = self.changes.iter().take_while(|(number, _)| *number <= self.instructions.1).count();
+        let changes = self.changes.drain(..here).map(|(_, found)| found).collect();
+        self.nearby.compare(changes, &self.written, self.instructions.1);
+        self.written.clear();
+    }
+
     /// The account, once everything is written.
-    pub(super) fn account(&self, meta: &Meta, level: Level) -> Account {
+    pub(super) fn account(&mut self, meta: &Meta, level: Level) -> Account {
+        // After the last instruction.
+        self.compare_changes();
+        self.nearby.finish();
+        let Nearby { missing, extra, .. } = &self.nearby;
         // A reader knows the vector length once the trace has shown that there are vectors.
         let mut account = Account::new(KEPT, &[Fact::VectorLengths]);
         if level == Level::BasicPlus {
@@ -133,7 +210,7 @@ impl Tally {
             account.set(Fact::Features, Fate::Kept);
         }
         // The field is there in every Context, and 0 has a meaning.
-        if meta.format != ID && self.output[Fact::Privileges] > 0 && self.output[Fact::VectorLengths] == 0 {
+        if meta.format != ID && self.instructions.0 > 0 && extra[Fact::VectorLengths] == 0 {
             account.invent(Fact::VectorLengths, 1);
         }
         for &fact in Fact::ALL {
@@ -146,15 +223,15 @@ impl Tally {
             };
             account.derive(fact, shown);
             match (account.fate(fact), fact) {
-                (_, Fact::TrapPlaces) => account.lose(fact, before.saturating_sub(shown)),
+                (_, Fact::TrapPlaces) => account.lose(fact, before.saturating_sub(shown) + missing[fact]),
                 // A gap that shows what was left out is not made up.
-                (_, Fact::Gaps) => account.lose(fact, before.saturating_sub(after)),
+                (_, Fact::Gaps) => account.lose(fact, before.saturating_sub(after) + missing[fact]),
                 // Suspensions, and strings that are not text.
                 (_, Fact::Marks | Fact::ForeignItems) => account.keep(fact, after),
-                (Fate::Dropped, _) => account.invent(fact, after),
+                (Fate::Dropped, _) => account.invent(fact, after + extra[fact]),
                 _ => {
-                    account.lose(fact, before.saturating_sub(after + shown) + changed);
-                    account.invent(fact, after.saturating_sub(before) + changed);
+                    account.lose(fact, before.saturating_sub(after + shown) + changed + missing[fact]);
+                    account.invent(fact, after.saturating_sub(before) + changed + extra[fact]);
                 }
             }
         }
