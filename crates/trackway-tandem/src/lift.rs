@@ -9,7 +9,7 @@ mod memory;
 
 use trackway_core::*;
 
-use self::group::Lifter;
+pub(crate) use self::group::Lifter;
 use crate::config::{Config, ID};
 use crate::group::{Frame, Group};
 use crate::read::Reader;

@@ -5,6 +5,7 @@
 
 mod memory;
 mod state;
+mod tally;
 
 use std::io::Write;
 
@@ -16,6 +17,7 @@ use crate::group::{Frame, Group};
 use crate::pack::Packer;
 use crate::record::Record;
 use crate::register;
+use tally::{Found, Tally};
 
 /// Most groups that follow a waiting one before it is written without its next pc.
 const MOST_FOLLOWING: usize = 1 << 10;
@@ -25,11 +27,11 @@ pub struct Lower<W: Write> {
     packer: Packer<W>,
     config: Config,
     xlen: u8,
-    losses: Losses,
+    tally: Tally,
     /// The group that waits for its next pc.
     waiting: Option<Waiting>,
-    /// Groups that come after the waiting one.
-    following: Vec<Group>,
+    /// Groups that come after the waiting one, with what the input says of them.
+    following: Vec<(Group, Vec<Found>)>,
     /// Address of the next instruction as a reader will compute it.
     expected: Option<u64>,
     /// Privilege as a reader knows it.
@@ -60,6 +62,8 @@ struct Waiting {
     registers: Vec<Record>,
     memory: Vec<Record>,
     csrs: Vec<Record>,
+    /// What the input says of it.
+    facts: Vec<Found>,
 }
 
 impl<W: Write> Lower<W> {
@@ -70,14 +74,12 @@ impl<W: Write> Lower<W> {
             let found = if meta.isa == Isa::Rv32 { 32 } else { 64 };
             return Err(ErrorKind::Unsupported { found }.at(0, "trace", "instruction set", "Tandem 1"));
         }
-        let mut losses = Losses::default();
-        losses.add(Fate::Dropped, "comments", meta.comments.len() as u64);
-        losses.add(Fate::Dropped, "producers", meta.producers.len() as u64);
+        let widths = config.config.widths()?;
         Ok(Lower {
             packer: Packer::new(out, &config.config, config.style)?,
-            xlen: config.config.widths()?.xlen,
+            xlen: widths.xlen,
+            tally: Tally::new(meta, config.config, widths),
             config: config.config,
-            losses,
             waiting: None,
             following: Vec::new(),
             expected: config.config.reset_pc,
@@ -87,17 +89,15 @@ impl<W: Write> Lower<W> {
 
     fn step(&mut self, event: &Event, step: &Step, batch: &Batch) -> Result<()> {
         self.complete(step.pc)?;
-        self.losses.add(Fate::Kept, "instructions", 1);
         let extra = batch.extra_of(step).copied().unwrap_or_default();
-        for (lost, what) in
-            [(extra.sme_index.is_some(), "SME indices"), (extra.micro_ops.len > 0, "micro-ops")]
-        {
-            self.losses.add(Fate::Dropped, what, u64::from(lost));
-        }
         self.state_of(step, batch)?;
         self.lead_to(step.pc)?;
-        let instruction = (step.length > 0 && !extra.placeholder).then_some((step.encoding, step.length));
+        let held = matches!(step.length, 2 | 4) && !extra.placeholder;
+        let instruction = held.then_some((step.encoding, step.length));
+        let mut facts = Vec::with_capacity(8);
+        self.tally.read(batch, &event.kind, Some(&mut facts));
         let mut waiting = Waiting {
+            facts,
             offset: event.offset,
             pc: step.pc,
             instruction,
@@ -107,12 +107,6 @@ impl<W: Write> Lower<W> {
             pc_physical: extra.physical_pc,
             ..Waiting::default()
         };
-        if step.length == 0 {
-            self.losses.add(Fate::Dropped, "instructions without an encoding", 1);
-        } else if step.length != 2 && step.length != 4 {
-            self.losses.add(Fate::Dropped, "encodings longer than 4 bytes", 1);
-            waiting.instruction = None;
-        }
         for access in batch.regs_of(step.accesses) {
             if access.role == RegRole::Destination
                 && !(access.reg == Reg { class: RegClass::Int, number: 0 } && access.value == Value::Word(0))
@@ -132,21 +126,14 @@ impl<W: Write> Lower<W> {
         let mut records = Vec::new();
         for access in batch.regs_of(step.accesses) {
             match access.role {
-                RegRole::Destination => continue,
+                RegRole::Destination | RegRole::Ready => continue,
                 // The operand of an atomic goes into the store data.
                 RegRole::Source if access.known.is_some() => continue,
-                RegRole::Ready => {
-                    self.losses.add(Fate::Dropped, "ready registers", 1);
-                    continue;
-                }
                 RegRole::Source | RegRole::State => {}
             }
             let known = register::address(access.reg).and_then(|a| self.packer.registers().get(a));
-            if known.is_some() && matches!(access.value, Value::Word(value) if Some(value) == known) {
-                self.losses.add(Fate::Derived, "register values before instructions", 1);
-            } else if let Some(record) = self.register(access) {
-                records.push(record);
-            }
+            let same = known.is_some() && matches!(access.value, Value::Word(value) if Some(value) == known);
+            records.extend(self.register(access).filter(|_| !same));
         }
         records.dedup();
         self.init(records)
@@ -163,10 +150,15 @@ impl<W: Write> Lower<W> {
 
     /// Writes a group, or keeps it until the waiting one is written.
     fn emit(&mut self, group: Group) -> Result<()> {
+        self.emit_with(group, Vec::new())
+    }
+
+    /// The same, with what the input says of it.
+    fn emit_with(&mut self, group: Group, facts: Vec<Found>) -> Result<()> {
         if self.waiting.is_none() {
-            return self.packer.put(&group);
+            return self.put_group(&group, facts);
         }
-        self.following.push(group);
+        self.following.push((group, facts));
         if self.following.len() >= MOST_FOLLOWING { self.complete(None) } else { Ok(()) }
     }
 
@@ -175,34 +167,23 @@ impl<W: Write> Lower<W> {
         if let Some(pc) = pc
             && self.expected != Some(pc)
         {
-            self.losses.add(Fate::Kept, "jumps between instructions", 1);
             self.init(vec![Record::Pc(self.narrow(pc))])?;
         }
         Ok(())
     }
 
-    fn register(&mut self, access: &RegAccess) -> Option<Record> {
-        let Some(address) = register::address(access.reg) else {
-            self.losses.add(Fate::Dropped, "registers of other files", 1);
-            return None;
-        };
+    fn register(&self, access: &RegAccess) -> Option<Record> {
+        let address = register::address(access.reg)?;
         let width = if access.reg.class == RegClass::Float { self.config.flen } else { self.config.xlen };
-        let (Value::Word(value), None) = (access.value, access.known) else {
-            self.losses.add(Fate::Dropped, "registers without a whole value", 1);
-            return None;
-        };
+        let (Value::Word(value), None) = (access.value, access.known) else { return None };
         let record = match access.update {
             RegUpdate::Set => Record::FullRegister { address, data: mask(value, width) },
             RegUpdate::Add => Record::AddRegister { address, offset: value as i8 },
             RegUpdate::Or => Record::OrRegister { address, mask: value as u8 },
         };
         let custom = address >= register::CUSTOM && !self.config.custom;
-        if custom || (access.reg.class == RegClass::Float && width == 0) {
-            self.losses.add(Fate::Dropped, "registers that the widths leave out", 1);
-            return None;
-        }
-        self.losses.add(Fate::Kept, "registers", 1);
-        Some(record)
+        let without = access.reg.class == RegClass::Float && width == 0;
+        Some(record).filter(|_| !custom && !without)
     }
 
     /// Writes the waiting group; the instruction after it is at `next`.
@@ -224,10 +205,14 @@ impl<W: Write> Lower<W> {
             control if control.is_transfer() || !control.retires() => None,
             _ => after,
         });
-        let leads = to.or(next).or(derived).map(|pc| self.narrow(pc));
-        if leads.is_none() {
-            self.losses.add(Fate::Dropped, "instructions whose next pc is unknown", 1);
-        }
+        // The flow may continue elsewhere without a word; what the instruction did is certain all the same.
+        let certain = derived.filter(|_| {
+            control.is_some_and(|flow| match flow.control {
+                Control::Branch => waiting.taken.is_some(),
+                control => control.is_direct(),
+            })
+        });
+        let leads = to.or(certain).or(next).or(derived).map(|pc| self.narrow(pc));
         self.trap_registers(&mut waiting);
 
         let mut records = Vec::with_capacity(8);
@@ -244,48 +229,50 @@ impl<W: Write> Lower<W> {
         records.append(&mut waiting.csrs);
         self.privilege = waiting.privilege.or(self.privilege);
         self.expected = leads;
-        if !records.is_empty() {
-            self.packer.put(&Group { offset: waiting.offset, frame: Frame::Ended, records })?;
+        let facts = std::mem::take(&mut waiting.facts);
+        if records.is_empty() {
+            self.tally.wrote(None, facts);
+        } else {
+            self.put_group(&Group { offset: waiting.offset, frame: Frame::Ended, records }, facts)?;
         }
-        self.following.drain(..).try_for_each(|group| self.packer.put(&group))
+        let following = std::mem::take(&mut self.following);
+        following.into_iter().try_for_each(|(group, facts)| self.put_group(&group, facts))
     }
 
     fn event(&mut self, event: &Event, batch: &Batch) -> Result<()> {
+        if !matches!(event.kind, EventKind::Step(_) | EventKind::Trap(_) | EventKind::Context(_)) {
+            self.tally.read(batch, &event.kind, None);
+        }
         match &event.kind {
             EventKind::Step(step) => self.step(event, step, batch),
-            EventKind::Trap(n) => self.trap(event, &batch.traps[*n as usize]),
-            EventKind::Context(n) => self.context(&batch.contexts[*n as usize]),
+            EventKind::Trap(n) => {
+                let mut facts = Vec::new();
+                self.tally.read(batch, &event.kind, Some(&mut facts));
+                self.trap(event, &batch.traps[*n as usize], facts)
+            }
+            EventKind::Context(n) => {
+                let mut facts = Vec::new();
+                self.tally.read(batch, &event.kind, Some(&mut facts));
+                self.context(&batch.contexts[*n as usize], facts)
+            }
             EventKind::State(n) => match batch.states[*n as usize] {
                 State::Contents(accesses) => self.contents(event, accesses, batch),
                 State::Bus(bus) => self.bus(&bus),
-                State::PageWalk(_) => {
-                    self.losses.add(Fate::Dropped, "page walks", 1);
-                    Ok(())
-                }
+                State::PageWalk(_) => Ok(()),
             },
             EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(time), .. }) => {
-                self.losses.add(Fate::Kept, "timestamps", 1);
                 let records = vec![Record::Mtime(*time)];
                 self.emit(Group { offset: 0, frame: Frame::Outside, records })
             }
-            EventKind::Time(_) => {
-                self.losses.add(Fate::Dropped, "cycle counts", 1);
-                Ok(())
-            }
+            EventKind::Time(_) | EventKind::Mark(_) => Ok(()),
             EventKind::Run(run) => {
                 self.complete(Some(run.start))?;
                 self.expected = None;
-                self.losses.add(Fate::Dropped, "instructions of runs without a program", run.count.into());
-                Ok(())
-            }
-            EventKind::Mark(_) => {
-                self.losses.add(Fate::Dropped, "marks", 1);
                 Ok(())
             }
             EventKind::Gap(_) => {
                 self.complete(None)?;
                 self.expected = None;
-                self.losses.add(Fate::Dropped, "gap marks", 1);
                 Ok(())
             }
             EventKind::Foreign(item) => self.foreign(item, batch),
@@ -297,10 +284,15 @@ impl<W: Write> Lower<W> {
         mask(address, self.config.xlen)
     }
 
-    /// Ends the trace; returns the output and the ledger.
-    pub fn into_inner(mut self) -> Result<(W, Losses)> {
+    fn put_group(&mut self, group: &Group, facts: Vec<Found>) -> Result<()> {
+        self.tally.wrote(Some(group), facts);
+        self.packer.put(group)
+    }
+
+    /// Ends the trace; returns the output and the account.
+    pub fn into_inner(mut self) -> Result<(W, Account)> {
         self.complete(None)?;
-        Ok((self.packer.into_inner()?, self.losses))
+        Ok((self.packer.into_inner()?, self.tally.account()))
     }
 }
 
@@ -312,6 +304,6 @@ impl<W: Write> Sink for Lower<W> {
     fn finish(&mut self) -> Result<Account> {
         self.complete(None)?;
         self.packer.finish()?;
-        Ok(std::mem::take(&mut self.losses).into())
+        Ok(self.tally.account())
     }
 }

@@ -40,11 +40,16 @@ fn lift_all(bytes: &[u8], config: Config) -> Vec<Batch> {
     batches
 }
 
-fn lower_all(batches: &[Batch], config: WriteConfig) -> (Vec<u8>, Losses) {
+fn lower_all(batches: &[Batch], config: WriteConfig) -> (Vec<u8>, Ledger) {
     let meta = Meta::new(trackway_tandem::ID, config.config.isa());
+    let (mut facts, mut contexts) = (Counts::of_meta(&meta), Contexts::new(&meta));
     let mut lower = Lower::new(Vec::new(), &meta, config).unwrap();
-    batches.iter().for_each(|batch| lower.put(batch).unwrap());
-    lower.into_inner().unwrap()
+    for batch in batches {
+        facts.add_batch(batch, &mut contexts);
+        lower.put(batch).unwrap();
+    }
+    let (bytes, account) = lower.into_inner().unwrap();
+    (bytes, Ledger::new(&facts, &account))
 }
 
 #[test]
@@ -129,8 +134,8 @@ fn lifted_instructions_are_the_program() {
 fn lifting_and_lowering_keeps_every_byte() {
     let Some((bytes, _)) = own() else { return };
     let batches = lift_all(&bytes, flute());
-    let (again, losses) = lower_all(&batches, WriteConfig { config: flute(), style: Style::Verbose });
-    assert!(!losses.is_lossy(), "{losses}");
+    let (again, ledger) = lower_all(&batches, WriteConfig { config: flute(), style: Style::Verbose });
+    assert!(!ledger.is_lossy(), "{ledger}");
     let (before, after) = (groups(&bytes, &flute()), groups(&again, &flute()));
     for (before, after) in before.iter().zip(&after) {
         assert_eq!(before.records, after.records, "at {:#x}", before.offset);

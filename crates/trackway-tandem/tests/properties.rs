@@ -261,11 +261,14 @@ fn events_go_round_in_every_profile() {
             let mut lift = Trace::open(Input::from_vec(bytes.clone()), config).unwrap().events();
             let mut lower = Lower::new(Vec::new(), lift.meta(), WriteConfig { config, style }).unwrap();
             let mut batch = Batch::default();
+            let (mut facts, mut contexts) = (Counts::of_meta(lift.meta()), Contexts::new(lift.meta()));
             while lift.fill(&mut batch).unwrap() {
+                facts.add_batch(&batch, &mut contexts);
                 lower.put(&batch).unwrap();
             }
-            let (out, losses) = lower.into_inner().unwrap();
-            assert!(!losses.is_lossy(), "{config:?}\n{losses}");
+            let (out, account) = lower.into_inner().unwrap();
+            let ledger = Ledger::new(&facts, &account);
+            assert!(!ledger.is_lossy(), "{config:?}\n{ledger}");
             // Compact and back.
             let (groups, error) = survival::groups(&out, &config);
             assert_eq!(error, None);

@@ -20,7 +20,7 @@ pub(crate) struct Lifter {
     reset_pc: Option<u64>,
     pub(super) xlen: u8,
     /// Values that increments are relative to.
-    pub(super) registers: Registers,
+    pub(crate) registers: Registers,
     /// Address of the next instruction, if known.
     pub(super) pc: Option<u64>,
     /// Recently decoded instructions.
@@ -33,7 +33,7 @@ const ECALL: u32 = 0x73;
 const LARGEST_STATE: usize = 0x8000;
 
 impl Lifter {
-    pub(super) fn new(config: Config, widths: &Widths) -> Self {
+    pub(crate) fn new(config: Config, widths: &Widths) -> Self {
         Lifter {
             isa: config.isa(),
             profile: config.profile,
@@ -55,7 +55,7 @@ impl Lifter {
         self.pc = None;
     }
 
-    pub(super) fn lift(&mut self, group: &Group, view: &View, batch: &mut Batch) -> Result<()> {
+    pub(crate) fn lift(&mut self, group: &Group, view: &View, batch: &mut Batch) -> Result<()> {
         if let Some(time) = view.mtime {
             let time = Time { kind: TimeKind::Timestamp, value: Some(time), clock: 0 };
             batch.push(group.offset, EventKind::Time(time));

@@ -20,7 +20,7 @@ impl<W: Write> Lower<W> {
             return;
         }
         if accesses.iter().any(|access| access.unplaced) {
-            return self.losses.add(Fate::Dropped, "accesses without an address", accesses.len() as u64);
+            return;
         }
         let inst = riscv::decode(self.config.isa(), step.encoding).filter(|_| step.length > 0);
         let is_amo = inst.is_some_and(|inst| matches!(inst.op.class(), Class::Amo(_)));
@@ -42,7 +42,6 @@ impl<W: Write> Lower<W> {
             }
             return;
         }
-        self.losses.add(Fate::Kept, "memory accesses", accesses.len() as u64);
         let extra = batch.mem_extra_of(first).copied().unwrap_or_default();
         let stored = match first.kind {
             _ if pair => accesses[1].data,
@@ -50,16 +49,11 @@ impl<W: Write> Lower<W> {
             MemKind::Read | MemKind::Faulting | MemKind::Unknown => Value::Unknown,
             _ => first.data,
         };
-        if first.tagged {
-            self.losses.add(Fate::Dropped, "memory tags", 1);
-        }
         let log = first.size.checked_ilog2().filter(|log| *log <= 3 && 1 << log == first.size);
         let store = self.store_data(inst, stored, step, batch).zip(log);
         if let Some((data, log)) = store {
             let data = mask(data, 8 << log);
             waiting.memory.push(Record::StoreData { size: log as u8, data });
-        } else if stored != Value::Unknown {
-            self.losses.add(Fate::Dropped, "store data", 1);
         }
         if let Some(physical) = extra.physical {
             waiting.memory.push(Record::PhysicalAddress(physical));
@@ -117,11 +111,9 @@ impl<W: Write> Lower<W> {
             })
         });
         if follows {
-            return self.losses.add(Fate::Derived, "load data", 1);
+            return;
         }
-        let Some(log) = log.filter(|_| self.config.profile == Profile::Spec) else {
-            return self.losses.add(Fate::Dropped, "load data", 1);
-        };
+        let Some(log) = log.filter(|_| self.config.profile == Profile::Spec) else { return };
         let (size, data) = (log as u8, mask(data, 8 << log));
         let address = physical.unwrap_or(self.narrow(access.address));
         waiting.memory.extend([
@@ -135,7 +127,7 @@ impl<W: Write> Lower<W> {
         let (op, sends) = match access.kind {
             MemKind::Read => (MemOp::LOAD, false),
             MemKind::Write => (MemOp::STORE, true),
-            _ => return self.losses.add(Fate::Dropped, "accesses of other kinds", 1),
+            _ => return,
         };
         let word;
         let bytes: &[u8] = match access.data {
@@ -147,9 +139,8 @@ impl<W: Write> Lower<W> {
             Value::Bytes(span) => batch.bytes_of(span),
         };
         if access.size > 4096 || (bytes.len() as u64) < access.size {
-            return self.losses.add(Fate::Dropped, "memory accesses without all their data", 1);
+            return;
         }
-        self.losses.add(Fate::Kept, "memory accesses", 1);
         let mut at = 0;
         while at < access.size {
             // The largest aligned power of two in the rest.
@@ -175,25 +166,15 @@ impl<W: Write> Lower<W> {
             (kind, 0, op) if op <= MemOp::LAST.into() && MemOp(op as u8).kind() == kind => MemOp(op as u8),
             (MemKind::Read, ..) => MemOp::LOAD,
             (MemKind::Write, ..) => MemOp::STORE,
-            _ => {
-                self.losses.add(Fate::Dropped, "bus transfers of other kinds", 1);
-                return Ok(());
-            }
+            _ => return Ok(()),
         };
-        let Some(log) = log else {
-            self.losses.add(Fate::Dropped, "bus transfers of other sizes", 1);
-            return Ok(());
-        };
-        self.losses.add(Fate::Kept, "bus transfers", 1);
+        let Some(log) = log else { return Ok(()) };
         let cut = |value| match value {
             Value::Word(word) => Some(mask(word, 8 << log)),
             _ => None,
         };
         let size = log as u8;
         let (sent, returned) = (cut(words.0), cut(words.1));
-        if op.sends() && sent.is_none() {
-            self.losses.add(Fate::Invented, "bus data", 1);
-        }
         let data = if op.sends() { sent.unwrap_or(0) } else { 0 };
         let back = returned.or(if op.sends() { None } else { sent });
         let mut records = vec![Record::MemoryRequest { address: self.narrow(bus.address), op, size, data }];
@@ -221,10 +202,7 @@ impl<W: Write> Lower<W> {
             (ID, code @ STORE..=LAST_STORE, Some(data)) => {
                 Record::StoreData { size: (code - STORE) as u8, data }
             }
-            _ => {
-                self.losses.add(Fate::Dropped, "items of other formats", 1);
-                return Ok(());
-            }
+            _ => return Ok(()),
         };
         self.emit(Group { offset: 0, frame: Frame::Outside, records: vec![record] })
     }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use trackway_core::*;
 
+use super::tally::Found;
 use super::{Lower, Waiting};
 use crate::group::Group;
 use crate::record::Record;
@@ -13,26 +14,28 @@ use crate::register;
 const MACHINE: u8 = 3;
 
 impl<W: Write> Lower<W> {
-    pub(super) fn trap(&mut self, event: &Event, trap: &Trap) -> Result<()> {
+    pub(super) fn trap(&mut self, event: &Event, trap: &Trap, mut facts: Vec<Found>) -> Result<()> {
         match trap.kind {
             TrapKind::Return => {
                 // The instruction implies it; its target is the next pc.
-                self.losses.add(Fate::Derived, "returns from traps", 1);
-                if let Some(waiting) = &mut self.waiting {
-                    waiting.target = waiting.target.or(trap.to);
+                match &mut self.waiting {
+                    Some(waiting) => {
+                        waiting.target = waiting.target.or(trap.to);
+                        waiting.facts.append(&mut facts);
+                    }
+                    None => self.tally.wrote(None, facts),
                 }
                 return Ok(());
             }
             TrapKind::Reset => {
                 self.complete(None)?;
-                self.losses.add(Fate::Kept, "resets", 1);
-                self.packer.put(&Group { records: vec![Record::HartReset], ..Group::default() })?;
+                let group = Group { records: vec![Record::HartReset], ..Group::default() };
+                self.put_group(&group, facts)?;
                 self.expected = self.config.reset_pc;
                 return Ok(());
             }
             _ => {}
         }
-        self.losses.add(Fate::Kept, "traps", 1);
         let own = self.waiting.as_ref().is_some_and(|waiting| {
             waiting.attempted
                 && self.following.is_empty()
@@ -46,13 +49,13 @@ impl<W: Write> Lower<W> {
                 Some(Waiting { offset: event.offset, pc: trap.from, attempted: true, ..Waiting::default() });
         } else if trap.kind == TrapKind::Interrupt
             && let Some(waiting) = &mut self.waiting
-            && waiting.instruction.take().is_some()
         {
             // An interrupt has no instruction (chapter 3).
-            self.losses.add(Fate::Dropped, "instructions that an interrupt cut off", 1);
+            waiting.instruction = None;
         }
         if let Some(waiting) = &mut self.waiting {
             waiting.trap = Some(*trap);
+            waiting.facts.append(&mut facts);
         }
         Ok(())
     }
@@ -83,33 +86,31 @@ impl<W: Write> Lower<W> {
                 waiting.csrs.push(Record::FullRegister { address: level | low, data });
             }
         }
-        self.losses.add(Fate::Derived, "trap registers", 1);
         if waiting.privilege.is_none() {
-            self.losses.add(Fate::Invented, "privilege of traps (machine)", 1);
             waiting.privilege = Some(MACHINE);
         }
     }
 
-    pub(super) fn context(&mut self, context: &Context) -> Result<()> {
-        let named = Context { privilege: None, change: None, ..*context };
-        if named != Context::default() {
-            self.losses.add(Fate::Dropped, "contexts other than privilege", 1);
-        }
+    pub(super) fn context(&mut self, context: &Context, mut facts: Vec<Found>) -> Result<()> {
         let mode = match context.privilege {
-            None => return Ok(()),
             Some(Privilege::U) => 0,
             Some(Privilege::S) => 1,
             Some(Privilege::M) => MACHINE,
-            Some(_) => {
-                self.losses.add(Fate::Dropped, "privileges other than M, S, U", 1);
+            _ => {
+                self.tally.wrote(None, facts);
                 return Ok(());
             }
         };
-        self.losses.add(Fate::Kept, "privilege changes", 1);
         match &mut self.waiting {
-            Some(waiting) if self.following.is_empty() => waiting.privilege = Some(mode),
-            _ if self.privilege == Some(mode) => {}
-            _ => self.init(vec![Record::PrivilegeMode(mode)])?,
+            Some(waiting) if self.following.is_empty() => {
+                waiting.privilege = Some(mode);
+                waiting.facts.append(&mut facts);
+            }
+            _ if self.privilege == Some(mode) => self.tally.wrote(None, facts),
+            _ => {
+                let records = vec![Record::StateInitialization, Record::PrivilegeMode(mode)];
+                self.emit_with(Group { records, ..Group::default() }, facts)?;
+            }
         }
         self.privilege = Some(mode);
         Ok(())
