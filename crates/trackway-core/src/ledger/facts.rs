@@ -288,6 +288,10 @@ fn each_of_step(batch: &Batch, step: &Step, each: &mut impl FnMut(Fact, u64)) {
         each(Fact::Placeholders, step.pc.unwrap_or(0));
         return;
     }
+    if step.pc.is_none() && step.length == 0 {
+        // Accesses of an instruction that is not known.
+        return each_access(batch, step.accesses, each);
+    }
     each(Fact::Instructions, step.pc.unwrap_or(0));
     if step.length > 0 {
         each(Fact::Encodings, step.encoding.into());

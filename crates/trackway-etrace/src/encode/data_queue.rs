@@ -44,6 +44,9 @@ pub(crate) enum Activity {
     Silence(Dtype, Option<u8>),
 }
 
+/// Bytes of the longest report of an address.
+const LONGEST_REPORT: u64 = 18;
+
 /// Kinds of accesses that a decoder could expect, a bit each.
 fn kinds(dtype: Dtype, dsize: Option<u8>) -> u32 {
     let class = match dtype {
@@ -129,7 +132,9 @@ impl Encoder {
             self.exclude(block, cycle);
             self.drain();
             for item in &items {
-                self.enqueue(item);
+                // A decoder finds the access without its instruction.
+                let is_csr = access_of(&item.activity).is_some_and(|access| access.dtype.is_csr());
+                self.enqueue(&DataItem { facts: item.facts.alone(is_csr), ..*item });
             }
             return self.send_data(self.data.pushed);
         }
@@ -240,6 +245,23 @@ impl Encoder {
         for item in items {
             self.enqueue(&item);
         }
+    }
+
+    /// With a buffer that may be full: makes room for the data packets of the row together with the report of it, so
+    /// that the instructions they belong to are not lost without them. True if there are any.
+    pub(super) fn reserve_data(&mut self) -> bool {
+        let exact = self.config.encoder.exact && self.config.encoder.buffer > 0;
+        if !exact || self.lost || self.data.sent >= self.row.data_end {
+            return false;
+        }
+        let mut encoder = self.data.encoder.clone();
+        let transfers = self.data.queue.iter().take((self.row.data_end - self.data.sent) as usize);
+        let packets = transfers.filter_map(|(transfer, _)| encoder.packet(transfer));
+        let (layout, compress) = (*self.data.encoder.layout(), self.config.encoder.compress);
+        let payloads = packets.filter_map(|packet| packet.write(&layout, compress).ok());
+        let bytes: u64 = payloads.map(|payload| payload.bytes().len() as u64 + 1).sum();
+        self.make_room(bytes + LONGEST_REPORT);
+        true
     }
 
     /// Sends the transfers before the `end`th.

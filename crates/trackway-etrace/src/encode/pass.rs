@@ -9,7 +9,9 @@ impl Encoder {
     /// The pass of the current row.
     #[inline(always)]
     pub(super) fn pass(&mut self, next: Ahead) {
-        if self.lost && !self.recover() {
+        // The data of a row whose first instructions are lost cannot be told apart.
+        let is_mixed = self.data.on && self.row.from != self.row.address;
+        if self.lost && (is_mixed || !self.recover()) {
             return self.send_data(self.row.data_end);
         }
         let Row { from, address, itype, notify, changes, .. } = self.row;
@@ -74,6 +76,7 @@ impl Encoder {
             self.report_start();
             reported = true;
         }
+        let notify = self.reserve_data() || notify;
         self.send_data(self.row.data_end);
         if self.lost {
             return;

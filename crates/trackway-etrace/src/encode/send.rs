@@ -116,6 +116,15 @@ impl Encoder {
 
     /// Takes a packet of `bytes` bytes into the buffer. If it is full, the core waits or trace is lost.
     pub(super) fn admit(&mut self, bytes: u64) -> bool {
+        let has_room = self.make_room(bytes);
+        if has_room {
+            self.buffer.put(bytes);
+        }
+        has_room
+    }
+
+    /// Waits for room in the buffer, or loses trace.
+    pub(super) fn make_room(&mut self, bytes: u64) -> bool {
         let cycle = self.row.cycle + self.stalled;
         if !self.buffer.has_room(cycle, bytes) {
             if !self.config.encoder.stall {
@@ -127,7 +136,6 @@ impl Encoder {
             self.stalled += wait;
             self.buffer.has_room(cycle + wait, bytes);
         }
-        self.buffer.put(bytes);
         true
     }
 }

@@ -55,6 +55,19 @@ impl DataFacts {
         }
     }
 
+    /// Those of an access whose instruction is not traced: operands and stored values need the instruction.
+    pub(crate) fn alone(self, is_csr: bool) -> Self {
+        let mut facts = DataFacts::default();
+        for n in 0..DATA_FACTS.len() {
+            facts.invented[n] = match DATA_FACTS[n] {
+                Fact::RegisterReads | Fact::RegisterWrites => is_csr.into(),
+                Fact::StoredData => 0,
+                _ => self.kept[n] + self.invented[n],
+            };
+        }
+        facts
+    }
+
     /// Those of a request, and those of its response.
     pub(crate) fn split(self) -> (Self, Self) {
         let (mut request, mut response) = (self, DataFacts::default());

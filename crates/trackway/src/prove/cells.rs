@@ -54,7 +54,8 @@ impl Cells {
                 let batch = &self.batch;
                 match event.kind {
                     EventKind::Step(step)
-                        if !batch.extra_of(&step).is_some_and(|extra| extra.placeholder) =>
+                        if !batch.extra_of(&step).is_some_and(|extra| extra.placeholder)
+                            && (step.pc.is_some() || step.length > 0) =>
                     {
                         let hidden = self.retired_only && step.outcome == Outcome::Attempted;
                         // Contents of registers are recorded at an instruction or before it.
