@@ -57,8 +57,17 @@ pub fn prove(
         };
         let mut places = None;
         if ledger.count(Fate::Dropped, Fact::Instructions) > 0 {
-            let (mut original, mut result) = open()?;
-            match place::places(&mut original, &mut result)? {
+            let mut find = |with_data: bool| -> crate::Result<_> {
+                let (mut original, mut result) = open()?;
+                Ok(place::places(&mut original, &mut result, with_data)?)
+            };
+            // By data too where the output has them; not every access may be there.
+            let with_data = ledger.count(Fate::Kept, Fact::MemoryData) > 0;
+            let mut found = find(with_data)?;
+            if with_data && found.is_err() {
+                found = find(false)?;
+            }
+            match found {
                 Ok(found) => places = Some(found),
                 Err(n) => {
                     let text = format!("from instruction {n} on, the output is not a part of the input");

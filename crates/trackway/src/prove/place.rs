@@ -12,7 +12,12 @@ const SEARCHED: usize = 4 << 20;
 
 /// Places of the stretches of `result` in `original`: index of the first instruction in each. `Err(n)` holds the index
 /// in the result of the first stretch that is nowhere.
-pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<Vec<u64>, u64>> {
+/// `with_data` compares memory accesses too: turns of a loop differ by nothing else.
+pub(super) fn places(
+    original: &mut Cells,
+    result: &mut Cells,
+    with_data: bool,
+) -> Result<Result<Vec<u64>, u64>> {
     let mut places = Vec::new();
     let (mut cell, mut text) = (Cell::default(), Cell::default());
     let mut stretch = Vec::new();
@@ -24,7 +29,7 @@ pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<
         more = result.next(&mut cell)?;
         let ends = !more || cell.gap;
         if ends && !stretch.is_empty() {
-            match find(original, &mut text, (&stretch, last), &mut at)? {
+            match find(original, &mut text, (&stretch, last), with_data, &mut at)? {
                 Some(place) => places.push(place),
                 None => return Ok(Err(first)),
             }
@@ -33,7 +38,7 @@ pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<
         }
         if more && stretch.len() < SEARCHED {
             last = outcome(&cell);
-            stretch.push(cell.pc);
+            stretch.push(symbol(&cell, with_data));
         } else if more {
             // Compared later; here it is only passed over.
             first += 1;
@@ -41,6 +46,13 @@ pub(super) fn places(original: &mut Cells, result: &mut Cells) -> Result<Result<
         }
     }
     Ok(Ok(places))
+}
+
+/// What stretches are compared by.
+fn symbol(cell: &Cell, with_data: bool) -> u64 {
+    let is_data = |fact| with_data && matches!(fact, Fact::MemoryAccesses | Fact::MemoryData);
+    let data = cell.own.iter().filter(|(fact, _)| is_data(*fact));
+    data.fold(cell.pc, |symbol, (_, value)| (symbol ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 fn outcome(cell: &Cell) -> Option<u64> {
@@ -52,6 +64,7 @@ fn find(
     original: &mut Cells,
     cell: &mut Cell,
     (stretch, last): (&[u64], Option<u64>),
+    with_data: bool,
     at: &mut u64,
 ) -> Result<Option<u64>> {
     // borders[n]: length of the longest proper prefix of stretch[..n] that is also its suffix.
@@ -70,10 +83,11 @@ fn find(
             return Ok(None);
         }
         *at += 1;
-        while matched > 0 && stretch[matched] != cell.pc {
+        let symbol = symbol(cell, with_data);
+        while matched > 0 && stretch[matched] != symbol {
             matched = borders[matched] as usize;
         }
-        matched += usize::from(stretch[matched] == cell.pc);
+        matched += usize::from(stretch[matched] == symbol);
         // One turn of a loop is like the other but for the way out of the last.
         if matched == stretch.len() && outcome(cell).zip(last).is_some_and(|(one, other)| one != other) {
             matched = borders[matched] as usize;
