@@ -155,7 +155,7 @@ fn convert_keeps_an_account() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("kept     297  instructions"), "{}", text(&output.stderr));
     let object: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(ledger).unwrap()).unwrap();
-    assert_eq!(object["trackway"]["kind"], "ledger");
+    assert_eq!(object["trackway"]["kind"], "convert");
     assert!(stdout(&["info", &out]).contains("version:           1.5"));
     let pcs = |path: &str| stdout(&["dump", "--as", "pcs", path]);
     assert_eq!(pcs(&out), pcs(&repo("testdata/stf/sort/trace.stf")));

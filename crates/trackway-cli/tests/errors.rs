@@ -142,7 +142,10 @@ fn errors_read_well() {
     // With the options that were given.
     let elf = repo("programs/riscv/sort.elf");
     let check = error(&["check", &nothing, "--format", "stf", "--elf", &elf]);
-    assert!(check.contains(&format!("trackway dump --raw {nothing} --elf {elf} --format stf shows")), "{check}");
+    assert!(
+        check.contains(&format!("trackway dump --raw {nothing} --elf {elf} --format stf shows")),
+        "{check}"
+    );
     // A wrong option is not the trace's fault.
     let trace = repo("testdata/stf/sort/trace.stf");
     let elf = repo("testdata/stf/sort/expect.items");

@@ -92,12 +92,12 @@ fn data_trace_there_and_back() {
         assert_eq!(listing(&back), wanted, "{name}");
         // STF splits atomics; counts and bytes do not depend on that.
         let (from, to) = (numbers(&stf, "memory"), numbers(&trace, "memory"));
-        for key in ["bytes read", "bytes written"] {
+        for key in ["bytes_read", "bytes_written"] {
             assert_eq!(from[key], to[key], "{name}: {key}");
         }
-        assert_eq!(to["without an address"], 0);
+        assert_eq!(to["without_an_address"], 0);
         assert!(to["atomics"].as_u64() > Some(10), "{to:?}");
-        assert_eq!(numbers(&stf, "memory")["bytes read"], numbers(&back, "memory")["bytes read"]);
+        assert_eq!(numbers(&stf, "memory")["bytes_read"], numbers(&back, "memory")["bytes_read"]);
         let text = stdout(&["stats", &trace]);
         assert!(text.contains("loads") && text.contains("health:"), "{text}");
     }
@@ -106,7 +106,7 @@ fn data_trace_there_and_back() {
     std::fs::write(&toml, "iaddress_width = 64\noptions = ['no_address']\n[data]\n").expect("written");
     stdout(&["convert", &stf, &trace, "--elf", &elf, "--config", &toml]);
     assert!(stdout(&["dump", &trace]).lines().any(|line| line.contains("mem write ?")));
-    assert_eq!(numbers(&trace, "memory")["lines of 64 bytes touched"], 0);
+    assert_eq!(numbers(&trace, "memory")["lines_of_64_bytes_touched"], 0);
 }
 
 /// Filters in the encoder's TOML: what is traced is in the range, and stores only.
