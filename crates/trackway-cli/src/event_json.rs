@@ -9,7 +9,7 @@ use trackway_core::{
     Accesses, Batch, Event, EventKind, Isa, MemAccess, RegAccess, RegUpdate, State, Step, Value,
 };
 use trackway_image::{Image, Listing as Columns};
-use trackway_isa::{Style, class};
+use trackway_isa::{Style, class, reg_name};
 
 use crate::json::{Object, hex, object, write_line};
 use crate::view::{Budget, View};
@@ -81,9 +81,10 @@ fn put(object: &mut Object, name: &str, value: Option<Json>) {
 }
 
 /// Adds `memory` and `registers`.
-fn put_accesses(object: &mut Object, batch: &Batch, accesses: Accesses) {
+fn put_accesses(object: &mut Object, isa: Isa, batch: &Batch, accesses: Accesses) {
     let memory: Vec<Json> = batch.mem_of(accesses).iter().map(|access| memory(batch, access)).collect();
-    let registers: Vec<Json> = batch.regs_of(accesses).iter().map(|access| register(batch, access)).collect();
+    let registers: Vec<Json> =
+        batch.regs_of(accesses).iter().map(|access| register(isa, batch, access)).collect();
     put(object, "memory", (!memory.is_empty()).then_some(json!(memory)));
     put(object, "registers", (!registers.is_empty()).then_some(json!(registers)));
 }
@@ -106,9 +107,9 @@ fn memory(batch: &Batch, access: &MemAccess) -> Json {
     object.into()
 }
 
-fn register(batch: &Batch, access: &RegAccess) -> Json {
+fn register(isa: Isa, batch: &Batch, access: &RegAccess) -> Json {
     let mut object = Object::new();
-    put(&mut object, "reg", Some(json!(access.reg.to_string())));
+    put(&mut object, "reg", Some(json!(reg_name(isa, access.reg).to_string())));
     put(&mut object, "role", Some(json!(access.role.as_str())));
     put(&mut object, "update", (access.update != RegUpdate::Set).then(|| json!(access.update.as_str())));
     put(&mut object, "value", value(batch, access.value));
@@ -180,12 +181,12 @@ impl<W: Write> View for Lines<W> {
         match &event.kind {
             EventKind::Step(step) => {
                 self.step(batch, step, &mut object);
-                put_accesses(&mut object, batch, step.accesses);
+                put_accesses(&mut object, self.isa, batch, step.accesses);
             }
-            EventKind::Run(run) => put_accesses(&mut object, batch, batch.accesses_of(run)),
+            EventKind::Run(run) => put_accesses(&mut object, self.isa, batch, batch.accesses_of(run)),
             EventKind::State(n) => {
                 if let State::Contents(accesses) = batch.states[*n as usize] {
-                    put_accesses(&mut object, batch, accesses);
+                    put_accesses(&mut object, self.isa, batch, accesses);
                 }
             }
             EventKind::Mark(mark) if mark.text.len > 0 => {

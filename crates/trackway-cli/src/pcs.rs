@@ -54,8 +54,16 @@ impl<W: Write> View for Pcs<W> {
         heading(&mut self.out, self.json, name)
     }
 
-    fn event(&mut self, _: &Batch, event: &Event, number: u64, budget: &mut Budget) -> std::io::Result<()> {
+    fn event(
+        &mut self,
+        batch: &Batch,
+        event: &Event,
+        number: u64,
+        budget: &mut Budget,
+    ) -> std::io::Result<()> {
         match &event.kind {
+            // Not an instruction.
+            EventKind::Step(step) if batch.extra_of(step).is_some_and(|extra| extra.placeholder) => Ok(()),
             EventKind::Step(step) => match step.pc {
                 Some(pc) => self.line(pc, number, step.outcome == Outcome::Attempted, budget),
                 None => {

@@ -1,6 +1,6 @@
 //! Reading a whole trace, past damage where possible, and the account of it.
 
-use trackway_core::{Batch, Error, Event, EventKind, GapReason, Observer, Source};
+use trackway_core::{Batch, Error, ErrorKind, Event, EventKind, GapReason, Observer, Source};
 
 /// Counts of the events seen so far: instructions, and losses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -144,7 +144,7 @@ pub fn read_all<E>(
         let more = match step(source, &mut health.counts) {
             Ok(more) => more,
             Err(Ended::Error(error)) => {
-                if !source.resync().unwrap_or(false) {
+                if error.kind == ErrorKind::Cancelled || !source.resync().unwrap_or(false) {
                     break Err(Ended::Error(error));
                 }
                 if strict {
