@@ -100,6 +100,12 @@ impl Account {
         crate::ledger::facts::each_of_context(&mut self.context, written, &mut |fact, _| kept[fact] += 1);
     }
 
+    /// As [`keep_context`](Account::keep_context), with values that nobody handed in.
+    pub fn invent_context(&mut self, written: &Context) {
+        let invented = &mut self.invented;
+        crate::ledger::facts::each_of_context(&mut self.context, written, &mut |fact, _| invented[fact] += 1);
+    }
+
     /// The exceptions of one fate.
     pub(super) fn exceptions(&self, fate: Fate) -> &Counts {
         match fate {

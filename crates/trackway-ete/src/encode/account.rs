@@ -90,6 +90,13 @@ impl Shown {
     }
 }
 
+/// What of a context nobody stated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Assumed {
+    pub(crate) privilege: bool,
+    pub(crate) security: bool,
+}
+
 /// An element, as far as it is counted. `own`: the source does not have it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum What {
@@ -105,7 +112,7 @@ pub(crate) enum What {
         gap: bool,
     },
     Target(u64),
-    Context(ContextState),
+    Context(ContextState, Assumed),
     /// `gap`: the source has a gap here.
     TraceOn {
         gap: bool,
@@ -306,7 +313,7 @@ impl Account {
             }
             (What::TransactionFailure { .. }, _) => {
                 for element in self.transaction.take().unwrap_or_default() {
-                    if element.is_kept() || matches!(element.what, What::Context(_)) {
+                    if element.is_kept() || matches!(element.what, What::Context(..)) {
                         self.find(&element);
                     }
                 }
@@ -407,11 +414,16 @@ impl Account {
                     self.halt(false);
                 }
             }
-            What::Context(context) => {
+            What::Context(context, assumed) => {
                 let known = self.isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);
                 let mut event = context.to_event();
                 self.change_isa(known.or(event.isa));
                 event.isa = None;
+                self.facts.invent_context(&Context {
+                    privilege: event.privilege.filter(|_| assumed.privilege),
+                    security: event.security.filter(|_| assumed.security),
+                    ..Context::default()
+                });
                 self.facts.keep_context(&event);
             }
             What::TraceOn { gap } => {

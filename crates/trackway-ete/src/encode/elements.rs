@@ -130,7 +130,7 @@ impl Unit {
     fn place(&mut self, at: Entry) {
         if self.traced_context != Some(self.context) {
             self.settle();
-            self.packer.context(self.context);
+            self.packer.context(self.context, self.assumed);
             self.traced_context = Some(self.context);
         }
         let explicit = match self.need {

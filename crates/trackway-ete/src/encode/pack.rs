@@ -1,6 +1,6 @@
 //! Elements to packets, in the fewest bytes: the mirror of decoding's stage 1 (K10.5.2).
 
-use super::account::{Element, Step, What};
+use super::account::{Assumed, Element, Step, What};
 use crate::config::{Config, Dialect};
 use crate::wire::address::{Address, AddressForm, Entry, History, SubIsa};
 use crate::wire::atoms::{Atoms, SHORT_ATOMS};
@@ -99,6 +99,8 @@ pub(crate) struct Packer {
     pub(crate) content: Element,
     /// A context and an address that may share a packet with the next element.
     pending_context: Option<ContextState>,
+    /// Nobody stated its exception level, or its security state.
+    pending_assumed: Assumed,
     pending_address: Option<Entry>,
 }
 
@@ -121,6 +123,7 @@ impl Packer {
             log: Vec::new(),
             content: Element::default(),
             pending_context: None,
+            pending_assumed: Assumed::default(),
             pending_address: None,
         }
     }
@@ -162,7 +165,8 @@ impl Packer {
 
     fn flush_pending(&mut self) {
         let (context, address) = (self.pending_context.take(), self.pending_address.take());
-        self.log.extend(context.map(|context| Step::Emit(What::Context(context).into())));
+        self.log
+            .extend(context.map(|context| Step::Emit(What::Context(context, self.pending_assumed).into())));
         self.log.extend(address.map(|entry| Step::Emit(What::Target(entry.address).into())));
         match (context, address) {
             (None, None) => {}
@@ -260,9 +264,9 @@ impl Packer {
     }
 
     /// K10.5.2.14; a context may share a packet with the address after it.
-    pub(crate) fn context(&mut self, context: ContextState) {
+    pub(crate) fn context(&mut self, context: ContextState, assumed: Assumed) {
         self.flush();
-        self.pending_context = Some(context);
+        (self.pending_context, self.pending_assumed) = (Some(context), assumed);
     }
 
     /// K10.5.2.14.
@@ -305,7 +309,10 @@ impl Packer {
             None => 1,
         };
         self.pending_address = None;
-        self.log.extend(self.pending_context.map(|context| Step::Emit(What::Context(context).into())));
+        self.log.extend(
+            self.pending_context
+                .map(|context| Step::Emit(What::Context(context, self.pending_assumed).into())),
+        );
         if e == 2 {
             self.note(What::Target(entry.address));
         }
@@ -642,9 +649,9 @@ mod tests {
     fn k10_5_2_14_a_context_shares_a_packet_with_a_long_address_only() {
         let el1 = ContextState { el: 1, security: 1, sixty_four_bit: true, ..ContextState::default() };
         let (bytes, elements) = pack(&[], |packer| {
-            packer.context(el1);
+            packer.context(el1, Assumed::default());
             packer.target(Entry { address: 0x12_3000, ..AT });
-            packer.context(el1);
+            packer.context(el1, Assumed::default());
             packer.target(Entry { address: 0x12_3004, ..AT });
             packer.target(Entry { address: 0x12_3000, ..AT });
         });

@@ -11,7 +11,7 @@ use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
-use super::account::{Account, Shown, What};
+use super::account::{Account, Assumed, Shown, What};
 use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
@@ -145,6 +145,7 @@ pub struct Unit {
     pub(super) filter: Filter,
     pub(super) packer: Packer,
     pub(super) fifo: Fifo,
+    pub(super) assumed: Assumed,
     pub(super) random: Random,
     /// Statistics so far.
     pub counts: Counts,
@@ -226,6 +227,7 @@ impl Unit {
             filter: Filter::new(&registers),
             packer: Packer::new(&config),
             fifo: Fifo::new(model.fifo),
+            assumed: Assumed::default(),
             random: Random(SplitMix64(model.seed)),
             counts: Counts::default(),
             account: Account::default(),
@@ -323,6 +325,11 @@ impl Unit {
             vmid: context.vmid.filter(|_| self.program.vmids),
             ..context
         };
+    }
+
+    /// Nobody stated the exception level, or the security state, of the context from here on.
+    pub(crate) fn assume(&mut self, privilege: bool, security: bool) {
+        self.assumed = Assumed { privilege, security };
     }
 
     /// Sets TRCRSR.TA: the instruction before the next one counts as traced, and so does an exception after it.

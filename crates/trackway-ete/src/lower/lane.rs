@@ -34,7 +34,8 @@ enum Expected {
 /// An event after a branch whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
 enum Deferred {
-    Context(ContextState),
+    /// With what nobody stated: the exception level, the security state.
+    Context(ContextState, bool, bool),
     Timestamp(u64, Option<u64>),
     Cycles(Option<u64>),
     Mark(MarkKind, Option<u64>),
@@ -99,6 +100,7 @@ impl Lane {
             is_active,
             code: Code::default(),
         };
+        lane.unit.assume(true, true);
         lane.activate();
         lane
     }
@@ -266,7 +268,10 @@ impl Lane {
 
     fn apply(&mut self, event: Deferred) {
         match event {
-            Deferred::Context(context) => self.unit.set_context(context),
+            Deferred::Context(context, privilege, security) => {
+                self.unit.set_context(context);
+                self.unit.assume(privilege, security);
+            }
             Deferred::Timestamp(value, offset) => self.unit.set_timestamp(value, offset),
             Deferred::Cycles(count) => self.unit.set_cycles(count),
             Deferred::Mark(kind, value) => self.mark(kind, value),
@@ -339,7 +344,8 @@ impl Lane {
             self.isa = isa;
         }
         self.memory = self.image.memory(&self.context);
-        self.between(Deferred::Context(self.state()));
+        let Context { privilege, security, .. } = self.context;
+        self.between(Deferred::Context(self.state(), privilege.is_none(), security.is_none()));
     }
 
     /// The exception type of a trap (K10.5.2.13).
