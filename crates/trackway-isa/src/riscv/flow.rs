@@ -42,11 +42,9 @@ pub fn is_plain(encoding: u32) -> bool {
 /// True for a conditional branch: the same as [`flow`] says, by three bit tests.
 #[inline(always)]
 pub fn is_branch(encoding: u32) -> bool {
-    /// By funct3: all but the two reserved ones.
-    const WIDE: u32 = 0b1111_0011;
-    let wide = encoding & 0x7f == 0x63 && WIDE >> (encoding >> 12 & 7) & 1 == 1;
-    // C.BEQZ and C.BNEZ.
-    wide || encoding & 0xc003 == 0xc001
+    // All values of funct3 but 2 and 3; C.BEQZ and C.BNEZ.
+    let wide = (encoding & 0x7f == 0x63) & (encoding >> 12 & 6 != 2);
+    wide | (encoding & 0xc003 == 0xc001)
 }
 
 /// How long an instruction is and where control can go after it.

@@ -1,10 +1,9 @@
 //! The loop over common groups, where lifting spends its time.
 
 use trackway_core::*;
-use trackway_isa::is_conditional;
 
 use super::Counts;
-use super::group::{Lifter, may_never_retire, may_return, mem_access};
+use super::group::{Lifter, may_fall_through, may_never_retire, may_return, mem_access};
 use crate::fields::Layout;
 use crate::read::WINDOW;
 use crate::record::descriptor::*;
@@ -56,7 +55,7 @@ impl Lifter {
         let Some(mut pc) = self.next else { return 0 };
         let isa = if RISCV { Isa::Rv64 } else { self.isa };
         // A branch without a target was not taken.
-        let outcome = |opcode| is_conditional(isa, opcode).then_some(false);
+        let outcome = |opcode, length| may_fall_through(isa, opcode, length).then_some(false);
         let Batch { events, mem, extras, .. } = &mut *batch;
         let regs_start = self.accesses.regs_start;
         let before = (events.len(), mem.len(), extras.len());
@@ -84,7 +83,7 @@ impl Lifter {
                             let (size, inferred) = self.size(opcode, access.size, data);
                             let access = MemAccess { data, size, inferred, ..access };
                             let offset = end - (rest.len() - len) as u64;
-                            let step = Step { accesses, taken: outcome(opcode), ..Step::new(pc, opcode, length) };
+                            let step = Step { accesses, taken: outcome(opcode, length), ..Step::new(pc, opcode, length) };
                             if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
                                 break;
                             }
@@ -116,7 +115,7 @@ impl Lifter {
                             break;
                         }
                         let offset = end - rest.len() as u64;
-                        let step = Step { taken: outcome(opcode), ..Step::new(pc, opcode, length) };
+                        let step = Step { taken: outcome(opcode, length), ..Step::new(pc, opcode, length) };
                         if !push_within_capacity(events, Event { offset, kind: EventKind::Step(step) }) {
                             break;
                         }

@@ -201,7 +201,7 @@ impl Lifter {
             step.taken = Some(true);
         } else if step.outcome == Outcome::Retired
             && !outcome_unknown
-            && is_conditional(self.isa, step.encoding)
+            && may_fall_through(self.isa, step.encoding, step.length)
         {
             step.taken = Some(false);
         }
@@ -459,6 +459,18 @@ impl Lifter {
         (self.special, self.branch_target, self.remarks) = (false, None, Remarks::default());
         self.micro_ops.clear();
         self.begin_group(batch);
+    }
+}
+
+/// Is it a conditional branch? By the width of its record, so that each needs one test.
+#[inline(always)]
+pub(super) fn may_fall_through(isa: Isa, opcode: u32, length: u8) -> bool {
+    match isa {
+        // C.BEQZ and C.BNEZ.
+        Isa::Rv32 | Isa::Rv64 if length == 2 => opcode & 0xc003 == 0xc001,
+        // All of BRANCH but two reserved values of funct3; without a jump that could be mispredicted.
+        Isa::Rv32 | Isa::Rv64 => (opcode & 0x7f == 0x63) & (opcode >> 12 & 6 != 2),
+        _ => is_conditional(isa, opcode),
     }
 }
 
