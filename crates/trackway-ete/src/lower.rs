@@ -95,6 +95,7 @@ impl<D: UnitSink> Lower<D> {
             let mut unit = Unit::new(settings.registers, model, program)?;
             unit.enable()?;
             unit.report_time(self.timestamps, false);
+            unit.set_buffer(self.config.buffer);
             let mut lane = Lane::new(unit, settings.name, settings.core, image, self.isa);
             lane.unit.set_context(lane.state());
             self.lanes.push(lane);
@@ -131,6 +132,7 @@ impl<D: UnitSink> Sink for Lower<D> {
             lane.end();
             let stuck = ErrorKind::Impossible { found: n as u64 };
             lane.unit.disable().map_err(|_| stuck.at(0, "trace unit", "TRCSTATR", "K10.5.7.1"))?;
+            lane.unit.settle_buffer();
             self.out.write(n, &lane.unit.take())?;
             written.push(lane.written()?);
         }

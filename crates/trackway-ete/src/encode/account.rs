@@ -163,14 +163,25 @@ pub(crate) enum Step {
     Discard {
         gap: bool,
     },
+    /// A Trace Info, whose Alignment Sync starts at `start`.
+    Synchronise {
+        start: u64,
+        depth: u64,
+        in_transaction: bool,
+    },
 }
 
 /// Elements that were accepted and are not resolved, and the facts of those that are.
 #[derive(Clone, Debug)]
 pub(crate) struct Account {
     queue: VecDeque<Element>,
-    /// Number of unresolved P0 elements.
+    /// Number of unresolved P0 elements, and of those from before the start.
     depth: u64,
+    unseen: u64,
+    /// A Trace Info was found; a context and an address were, so that code can be followed.
+    is_started: bool,
+    has_context: bool,
+    has_address: bool,
     /// Elements of the open transaction; one was started, if only speculatively.
     transaction: Option<Vec<Element>>,
     begun: bool,
@@ -197,6 +208,10 @@ impl Default for Account {
         Account {
             queue: VecDeque::new(),
             depth: 0,
+            unseen: 0,
+            is_started: false,
+            has_context: false,
+            has_address: false,
             transaction: None,
             begun: false,
             followed: false,
@@ -234,6 +249,12 @@ impl Account {
                 }
                 self.drain();
             }
+            Step::Synchronise { depth, in_transaction, .. } => {
+                if !std::mem::replace(&mut self.is_started, true) {
+                    (self.depth, self.unseen, self.begun) = (depth, depth, in_transaction);
+                    self.transaction = in_transaction.then(Vec::new);
+                }
+            }
             Step::Commit(count) => self.commit(count),
             Step::Cancel(count) => self.cancel(count),
             Step::Discard { gap } => {
@@ -244,6 +265,7 @@ impl Account {
                 self.settle_trap();
                 self.gap();
                 self.keep_gap(gap);
+                (self.has_context, self.has_address) = (false, false);
             }
         }
     }
@@ -268,6 +290,9 @@ impl Account {
 
     fn commit(&mut self, mut count: u64) {
         self.depth = self.depth.saturating_sub(count);
+        let unseen = count.min(self.unseen);
+        self.unseen -= unseen;
+        count -= unseen;
         while count > 0
             && let Some(element) = self.queue.pop_front()
         {
@@ -279,7 +304,8 @@ impl Account {
 
     /// Passes on the elements that no P0 element holds back.
     fn drain(&mut self) {
-        while let Some(element) = self.queue.front().copied()
+        while self.unseen == 0
+            && let Some(element) = self.queue.front().copied()
             && !element.p0
         {
             self.queue.pop_front();
@@ -294,6 +320,7 @@ impl Account {
             first -= 1;
             count -= u64::from(self.queue[first].p0);
         }
+        self.unseen = self.unseen.saturating_sub(count);
         let rest = self.queue.split_off(first);
         self.queue.extend(rest.into_iter().filter(Element::is_kept));
         self.drain();
@@ -359,8 +386,9 @@ impl Account {
 
     /// A decoder reaches the element.
     fn find(&mut self, element: &Element) {
-        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa, targets } =
-            element.shown;
+        let followed = self.has_context && self.has_address;
+        let shown = if followed { element.shown } else { Shown::default() };
+        let Shown { instructions, encodings, branches, outcomes, calls, attempted, isa, targets } = shown;
         if element.p0 {
             self.settle_trap();
         }
@@ -384,6 +412,7 @@ impl Account {
         match element.what {
             What::Atom => {}
             What::Exception(return_address, call, known) => {
+                let call = call.filter(|_| followed);
                 self.count(Fact::Traps, !known.kind);
                 self.count(Fact::TrapCauses, !known.cause);
                 if let Some(address) = return_address {
@@ -397,6 +426,7 @@ impl Account {
                 }
                 self.trap = Some((known.to, None));
             }
+            What::TrapReturn(..) if !followed => {}
             What::TrapReturn(address, known) => {
                 self.count(Fact::TrapReturns, known.is_none());
                 let known = known.unwrap_or_default();
@@ -407,6 +437,7 @@ impl Account {
             What::Q { gap: true } => self.gap(),
             What::Q { gap: false } => {}
             What::Target(address) => {
+                self.has_address = true;
                 if let Some((_, found)) = &mut self.trap {
                     *found = Some(address);
                 }
@@ -415,6 +446,7 @@ impl Account {
                 }
             }
             What::Context(context, assumed) => {
+                self.has_context = true;
                 let known = self.isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);
                 let mut event = context.to_event();
                 self.change_isa(known.or(event.isa));
@@ -433,6 +465,7 @@ impl Account {
                 }
                 self.leave_targets();
                 self.keep_gap(gap);
+                (self.has_context, self.has_address) = (false, false);
                 self.starts += 1;
             }
             What::TimestampMarker => self.markers += 1,
@@ -472,6 +505,10 @@ mod tests {
         Step::Emit(Element { shown, p0: true, ..Element::default() })
     }
 
+    fn followed() -> Account {
+        Account { has_context: true, has_address: true, ..Account::default() }
+    }
+
     /// Numbers found of instructions and timestamps.
     fn found(account: &Account) -> (u64, u64) {
         let ledger = Ledger::new(&Counts::default(), &account.facts);
@@ -480,7 +517,7 @@ mod tests {
 
     #[test]
     fn elements_count_once_they_are_resolved() {
-        let mut account = Account::default();
+        let mut account = followed();
         for step in [p0(1), p0(2), Step::Emit(TIME.into()), p0(4)] {
             account.accept(step, 9);
         }
@@ -497,7 +534,7 @@ mod tests {
 
     #[test]
     fn a_failed_transaction_keeps_times() {
-        let mut account = Account::default();
+        let mut account = followed();
         let start = Element { p0: true, ..What::TransactionStart.into() };
         for step in [Step::Emit(start), p0(3), Step::Emit(TIME.into())] {
             account.accept(step, 0);

@@ -22,6 +22,7 @@ impl Unit {
         }
         self.was_active = false;
         if !self.is_operative() {
+            self.gap_noted = false;
             return self.stop(Some(instruction.entry()));
         }
         self.context.sixty_four_bit = instruction.isa == Isa::A64;
@@ -31,10 +32,12 @@ impl Unit {
         let active = self.filter.view(&now);
         self.resources(&now);
         if !active {
+            self.gap_noted = false;
             return self.stop(Some(instruction.entry()));
         }
         self.counts.viewed += 1;
         if self.lost && !self.recover() {
+            self.gap_noted = false;
             return;
         }
         self.arrive(instruction.entry(), instruction.flow.control == Control::TransactionStart);

@@ -93,8 +93,11 @@ pub(crate) struct Packer {
     /// A transaction is open.
     pub(crate) in_transaction: bool,
     atoms: Waiting,
-    /// Steps of a decoder for the elements so far, until they are taken; those of the atoms that wait come last.
-    log: Vec<Step>,
+    /// Steps of a decoder for the elements so far, until they are taken, each with the place in the stream where its
+    /// packet ends; those of the atoms that wait come last.
+    log: Vec<(Step, u64)>,
+    /// Place in the stream of the first byte in `out`.
+    pub(crate) base: u64,
     /// The content of the next P0 element, for the log.
     pub(crate) content: Element,
     /// A context and an address that may share a packet with the next element.
@@ -121,6 +124,7 @@ impl Packer {
             in_transaction: false,
             atoms: Waiting::default(),
             log: Vec::new(),
+            base: 0,
             content: Element::default(),
             pending_context: None,
             pending_assumed: Assumed::default(),
@@ -131,6 +135,10 @@ impl Packer {
     fn write(&mut self, packet: Packet) {
         packet.write(&self.dialect, &mut self.out);
         self.packets += 1;
+        let (here, written) = (self.here(), self.log.len() - self.atoms.count as usize);
+        for (_, end) in self.log[..written].iter_mut().rev().take_while(|(_, end)| *end == WAITS) {
+            *end = here;
+        }
     }
 
     /// Writes everything that waits.
@@ -164,46 +172,57 @@ impl Packer {
     }
 
     fn flush_pending(&mut self) {
-        let (context, address) = (self.pending_context.take(), self.pending_address.take());
-        self.log
-            .extend(context.map(|context| Step::Emit(What::Context(context, self.pending_assumed).into())));
-        self.log.extend(address.map(|entry| Step::Emit(What::Target(entry.address).into())));
-        match (context, address) {
-            (None, None) => {}
-            (Some(context), None) => self.write_context(context),
-            (None, Some(entry)) => {
-                let address = self.shortest(entry);
+        let context = self.pending_context.take();
+        let Some(entry) = self.pending_address.take() else {
+            return context.into_iter().for_each(|context| self.write_context(context));
+        };
+        let address = self.shortest(entry);
+        match context {
+            Some(context) if is_long(address.form) => {
+                let payload = self.payload(context);
+                self.write(Packet::AddressContext(address, payload));
+                self.note(What::Context(context, self.pending_assumed));
+            }
+            context => {
+                context.into_iter().for_each(|context| self.write_context(context));
                 self.write(Packet::Address(address));
             }
-            (Some(context), Some(entry)) => {
-                let address = self.shortest(entry);
-                if is_long(address.form) {
-                    let payload = self.payload(context);
-                    self.write(Packet::AddressContext(address, payload));
-                } else {
-                    self.write_context(context);
-                    self.write(Packet::Address(address));
-                }
-            }
         }
+        self.note(What::Target(entry.address));
+    }
+
+    /// The place in the stream after everything that is written.
+    fn here(&self) -> u64 {
+        self.base + self.out.len() as u64
+    }
+
+    /// Logs the step of the last packet.
+    fn log(&mut self, step: Step) {
+        self.log.push((step, self.here()));
     }
 
     /// Counts a P0 element, which commits the oldest one beyond the maximum depth (K10.5.2.18.3).
     fn p0(&mut self) {
         self.depth = (self.depth + 1).min(self.max_spec);
         self.p0s += 1;
-        self.log.push(Step::Emit(Element { p0: true, ..std::mem::take(&mut self.content) }));
+        let element = Element { p0: true, ..std::mem::take(&mut self.content) };
+        self.log(Step::Emit(element));
     }
 
     /// The steps of a decoder for the packets in `out` since the last call.
-    pub(crate) fn take_log(&mut self) -> impl Iterator<Item = Step> + '_ {
+    pub(crate) fn take_log(&mut self) -> impl Iterator<Item = (Step, u64)> + '_ {
         let written = self.log.len() - self.atoms.count as usize;
         self.log.drain(..written)
     }
 
+    /// Nothing waits to be taken.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.log.is_empty()
+    }
+
     /// Logs an element that is not a P0 element.
     fn note(&mut self, what: What) {
-        self.log.push(Step::Emit(what.into()));
+        self.log(Step::Emit(what.into()));
     }
 
     /// K10.5.2.10.
@@ -211,10 +230,13 @@ impl Packer {
         self.flush_pending();
         self.atoms.bits |= u32::from(taken) << self.atoms.count;
         self.atoms.count += 1;
+        self.p0();
+        if let Some((_, end)) = self.log.last_mut() {
+            *end = WAITS;
+        }
         if self.atoms.count == 32 {
             self.pack_atoms();
         }
-        self.p0();
     }
 
     /// The shortest form of an address, which becomes the newest in the history.
@@ -253,6 +275,7 @@ impl Packer {
         payload
     }
 
+    /// Writes a context of its own.
     fn write_context(&mut self, context: ContextState) {
         let same = ContextState {
             vmid: context.vmid.or(self.context.vmid),
@@ -261,6 +284,7 @@ impl Packer {
         } == self.context;
         let payload = (!same).then(|| self.payload(context));
         self.write(Packet::Context(payload));
+        self.note(What::Context(context, self.pending_assumed));
     }
 
     /// K10.5.2.14; a context may share a packet with the address after it.
@@ -309,16 +333,11 @@ impl Packer {
             None => 1,
         };
         self.pending_address = None;
-        self.log.extend(
-            self.pending_context
-                .map(|context| Step::Emit(What::Context(context, self.pending_assumed).into())),
-        );
-        if e == 2 {
-            self.note(What::Target(entry.address));
-        }
         let address = self.shortest(entry);
+        let mut inside = None;
         let address = match self.pending_context.take() {
             Some(context) if is_long(address.form) => {
+                inside = Some(What::Context(context, self.pending_assumed));
                 ExceptionAddress::WithContext(address, self.payload(context))
             }
             context => {
@@ -330,6 +349,10 @@ impl Packer {
             }
         };
         self.write(Packet::Exception(Exception { info: info(e), info2: None, address }));
+        inside.into_iter().for_each(|context| self.note(context));
+        if e == 2 {
+            self.note(What::Target(entry.address));
+        }
         self.p0();
     }
 
@@ -392,7 +415,7 @@ impl Packer {
             self.flush();
             self.write(Packet::Commit(Chain::shortest(count, width::COUNT)));
             self.depth = self.depth.saturating_sub(count);
-            self.log.push(Step::Commit(count));
+            self.log(Step::Commit(count));
         }
     }
 
@@ -415,7 +438,7 @@ impl Packer {
         self.depth = self.depth.saturating_sub(count);
         self.p0s = self.p0s.saturating_sub(count);
         self.write(packet);
-        self.log.push(Step::Cancel(count));
+        self.log(Step::Cancel(count));
     }
 
     /// K10.5.2.16: `commit` P0 elements were executed; `count` cycles since the last count, including the threshold.
@@ -441,7 +464,6 @@ impl Packer {
         }
         let from_max = (commit + 15).checked_sub(self.max_spec).filter(|a| *a <= 15);
         self.depth = self.depth.saturating_sub(commit);
-        self.log.push(Step::Commit(commit));
         self.write(match (commit, above) {
             (1..=4, Some(above @ 0..=3)) => Packet::CycleCount3((commit as u8 - 1) << 2 | above as u8),
             (1..=16, Some(above @ 0..=15)) => {
@@ -456,6 +478,7 @@ impl Packer {
                 count: above.map(cycle_chain),
             },
         });
+        self.log(Step::Commit(commit));
     }
 
     /// K10.5.2.16.1: high bits that did not change are omitted.
@@ -482,7 +505,7 @@ impl Packer {
     pub(crate) fn discard(&mut self, overflow: bool, gap: bool) {
         self.drop_waiting();
         self.write(if overflow { Packet::Overflow } else { Packet::Discard });
-        self.log.push(Step::Discard { gap });
+        self.log(Step::Discard { gap });
         self.depth = 0;
         self.in_transaction = false;
     }
@@ -504,15 +527,20 @@ impl Packer {
     /// K10.5.2.3, K10.5.2.6: decoding can start here; compression restarts.
     pub(crate) fn synchronise(&mut self, cycle_counting: bool, threshold: u64) {
         self.flush();
+        let start = self.here();
         self.write(Packet::AlignmentSync { zeros: 11 });
         let info = u64::from(cycle_counting) | u64::from(self.in_transaction) << 6;
         self.threshold = if cycle_counting { threshold } else { 0 };
         self.write(Packet::TraceInfo(TraceInfo::new(info, self.depth, self.threshold)));
+        self.log(Step::Synchronise { start, depth: self.depth, in_transaction: self.in_transaction });
         self.history = History::default();
         self.context = ContextState::default();
         self.timestamp = 0;
     }
 }
+
+/// The end of a packet that is not written.
+const WAITS: u64 = u64::MAX;
 
 fn cycle_chain(count: u64) -> Chain {
     Chain::shortest(count, width::CYCLES)

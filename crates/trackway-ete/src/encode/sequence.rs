@@ -140,7 +140,7 @@ impl Unit {
         let out = std::mem::take(&mut self.packer.out);
         let packets = self.packer.packets;
         self.packer = Packer::new(&self.config);
-        (self.packer.out, self.packer.packets) = (out, packets);
+        (self.packer.out, self.packer.packets, self.packer.base) = (out, packets, self.taken);
         self.enabled = true;
         self.lost = false;
         self.forget();

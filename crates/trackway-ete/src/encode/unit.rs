@@ -3,15 +3,16 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use trackway_core::SplitMix64;
+use trackway_core::{GapReason, SplitMix64};
 use trackway_image::{Image, Waypoints};
 
 use crate::config::{Config, ConfigError, refuse};
+use crate::transport::buffer::{BufferConfig, Mode};
 use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 use crate::wire::packet::Packet;
 
-use super::account::{Account, Assumed, Shown, What};
+use super::account::{Account, Assumed, Shown, Step, What};
 use super::filter::Filter;
 use super::model::{Fifo, Model, Random};
 use super::pack::Packer;
@@ -213,6 +214,9 @@ pub struct Unit {
     pub(super) inputs: u8,
     /// Recent targets, for mispredictions.
     pub(super) targets: [Entry; 8],
+    /// A trace buffer of limited size, and the steps of a decoder for the bytes in a circular one.
+    pub(super) buffer: Option<BufferConfig>,
+    pub(super) recent: VecDeque<(Step, u64)>,
     /// The state after each P0 element that may be cancelled.
     pub(super) past: VecDeque<Past>,
 }
@@ -266,6 +270,8 @@ impl Unit {
             is_clocked: false,
             inputs: 0,
             targets: [Entry::default(); 8],
+            buffer: None,
+            recent: VecDeque::new(),
             past: VecDeque::new(),
             registers,
             config,
@@ -289,6 +295,24 @@ impl Unit {
         &self.account.facts
     }
 
+    /// The bytes go into a trace buffer, which keeps the first or the last of them.
+    pub(crate) fn set_buffer(&mut self, buffer: Option<BufferConfig>) {
+        self.buffer = buffer;
+    }
+
+    /// A decoder of a circular buffer begins at the first Alignment Sync that is not overwritten.
+    pub(crate) fn settle_buffer(&mut self) {
+        let Some(BufferConfig { bytes, .. }) = self.buffer else { return };
+        let oldest = (self.taken + self.accepted as u64).saturating_sub(bytes);
+        let max_spec = self.config.max_spec.into();
+        // One zero of it is enough.
+        let is_there = |step: &Step| matches!(step, Step::Synchronise { start, .. } if start + 10 >= oldest);
+        let recent = std::mem::take(&mut self.recent);
+        for (step, _) in recent.into_iter().skip_while(|(step, _)| oldest > 0 && !is_there(step)) {
+            self.account.accept(step, max_spec);
+        }
+    }
+
     /// Number of attempted instructions that a decoder finds.
     pub(crate) fn attempted(&self) -> u64 {
         self.account.attempted
@@ -299,9 +323,16 @@ impl Unit {
         self.account.end(loses_attempted, marks);
     }
 
-    /// The source has a gap here.
-    pub(crate) fn note_gap(&mut self) {
-        self.gap_noted = true;
+    /// The source has a gap here, and the core stops. It counts as found where nothing else is missing beside it: in a larger
+    /// hole it cannot be told from others.
+    pub(crate) fn note_gap(&mut self, reason: GapReason) {
+        let discards = matches!(reason, GapReason::Overflow | GapReason::Discarded);
+        let whole = if discards {
+            self.in_block.instructions == 0 && self.packer.is_settled() && self.packer.depth == 0
+        } else {
+            self.in_block.instructions == 0 || self.model.halts
+        };
+        self.gap_noted = self.tracing && !self.lost && self.q.is_none() && whole;
     }
 
     /// Takes the bytes emitted since the last call; elements that are not packed yet stay.
@@ -309,6 +340,7 @@ impl Unit {
         let rest = self.packer.out.split_off(self.accepted);
         let bytes = std::mem::replace(&mut self.packer.out, rest);
         self.taken += bytes.len() as u64;
+        self.packer.base = self.taken;
         self.accepted = 0;
         bytes
     }
@@ -461,8 +493,22 @@ impl Unit {
         }
         self.accepted = self.packer.out.len();
         self.counts.bytes += new;
-        for step in self.packer.take_log() {
-            self.account.accept(step, self.config.max_spec.into());
+        let max_spec = self.config.max_spec.into();
+        for (step, end) in self.packer.take_log() {
+            match self.buffer {
+                None => self.account.accept(step, max_spec),
+                Some(BufferConfig { mode: Mode::Fill, bytes }) => {
+                    if end <= bytes {
+                        self.account.accept(step, max_spec);
+                    }
+                }
+                Some(BufferConfig { bytes, .. }) => {
+                    self.recent.push_back((step, end));
+                    while self.recent.front().is_some_and(|(_, old)| old + bytes < end) {
+                        self.recent.pop_front();
+                    }
+                }
+            }
         }
     }
 

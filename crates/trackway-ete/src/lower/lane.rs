@@ -436,7 +436,7 @@ impl Lane {
 
     fn gap(&mut self, gap: &Gap) {
         self.settle_open();
-        self.unit.note_gap();
+        self.unit.note_gap(gap.reason);
         match gap.reason {
             GapReason::Overflow => self.unit.overflow(),
             GapReason::Discarded => self.unit.discard(),
