@@ -17,9 +17,9 @@ struct Difference {
     source: &'static str,
     /// Index into OpenCSD's instructions.
     at: usize,
-    /// So many of OpenCSD's instructions did not run.
+    /// Number of OpenCSD's instructions that did not run.
     theirs: usize,
-    /// So many instructions are there instead.
+    /// Number of instructions there instead.
     ours: usize,
     /// Why ours is right.
     #[allow(dead_code)] // For readers.
@@ -76,7 +76,7 @@ fn instructions_are_those_of_opencsd() {
 
 /// Differences other than instructions: contexts, exceptions, time, marks, gaps. A text that ends in
 /// `*` is a beginning; an empty one is nothing.
-struct Told {
+struct Expected {
     snapshot: &'static str,
     source: &'static str,
     ours: &'static str,
@@ -88,7 +88,7 @@ struct Told {
 }
 
 #[rustfmt::skip]
-const TOLD: &[Told] = &{
+const EXPECTED: &[Expected] = &{
     const fn row(
         snapshot: &'static str,
         source: &'static str,
@@ -96,8 +96,8 @@ const TOLD: &[Told] = &{
         theirs: &'static str,
         times: usize,
         reason: &'static str,
-    ) -> Told {
-        Told { snapshot, source, ours, theirs, times, reason }
+    ) -> Expected {
+        Expected { snapshot, source, ours, theirs, times, reason }
     }
     const LOST: &str = "K10.5.5.4.1: the address is not known here, which OpenCSD does not report.";
     const UNKNOWN: &str = "K10.5.2.16: a count of this form is unknown; OpenCSD prints 0.";
@@ -118,7 +118,7 @@ const TOLD: &[Told] = &{
 #[test]
 fn elements_are_those_of_opencsd() {
     let Some(root) = corpus() else { return };
-    let mut found = vec![0; TOLD.len()];
+    let mut found = vec![0; EXPECTED.len()];
     let mut compared = 0;
     for name in SNAPSHOTS.iter().filter(|name| **name != ANOTHER_PROGRAM) {
         let folder = root.join(name);
@@ -152,17 +152,17 @@ fn elements_are_those_of_opencsd() {
                     (None, Some(text)) => pattern.is_empty() || text == pattern,
                 };
                 let (mine, other) = (a.peek().map(|one| &*one.1), b.peek().map(|one| &*one.1));
-                let listed = TOLD.iter().position(|row| {
+                let listed = EXPECTED.iter().position(|row| {
                     is_of(row.snapshot, row.source) && fits(row.ours, mine) && fits(row.theirs, other)
                 });
                 let Some(row) = listed else {
                     panic!("{name} {}: {:?} is not {:?}", ours.name, a.peek(), b.peek());
                 };
                 found[row] += 1;
-                if !TOLD[row].ours.is_empty() {
+                if !EXPECTED[row].ours.is_empty() {
                     a.next();
                 }
-                if !TOLD[row].theirs.is_empty() {
+                if !EXPECTED[row].theirs.is_empty() {
                     b.next();
                 }
             }
@@ -171,7 +171,7 @@ fn elements_are_those_of_opencsd() {
             assert_eq!(left.elements.list, [], "{name}: source {:#x}", left.id);
         }
     }
-    for (row, found) in TOLD.iter().zip(found) {
+    for (row, found) in EXPECTED.iter().zip(found) {
         assert_eq!(row.times, found, "{} {}: {:?}, {:?}", row.snapshot, row.source, row.ours, row.theirs);
     }
     assert!(compared > 1_500, "{compared}");

@@ -324,7 +324,7 @@ impl Unit {
     }
 
     /// The source has a gap here, and the core stops. It counts as found where nothing else is missing beside it: in a larger
-    /// hole it cannot be told from others.
+    /// hole it cannot be distinguished from others.
     pub(crate) fn note_gap(&mut self, reason: GapReason) {
         let discards = matches!(reason, GapReason::Overflow | GapReason::Discarded);
         let whole = if discards {

@@ -403,12 +403,12 @@ impl Lane {
         }
         let attempted = self.attempted;
         let after_call = if number == exception_type::CALL { self.call } else { None };
-        let told = trap.return_address.or(after_call).or(attempted);
+        let given = trap.return_address.or(after_call).or(attempted);
         if self.pending.is_some() {
-            self.settle(told.or(trap.from));
+            self.settle(given.or(trap.from));
         }
         let here = self.next().map(|(address, _)| address);
-        let place = told.or(here).or(trap.from);
+        let place = given.or(here).or(trap.from);
         if let Some(address) = place {
             if let Expected::At(expected) = self.expected
                 && expected != address

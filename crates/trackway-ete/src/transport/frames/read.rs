@@ -112,7 +112,7 @@ pub struct Frames {
     blocks: bool,
     /// The first synchronisation is not found yet.
     searching: bool,
-    /// Ids that nobody has and that appear once: they end the trust in the source that they interrupt.
+    /// Ids that no source has and that appear once: they end the trust in the source that they interrupt.
     strange: u128,
 }
 
@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_that_appears_once_and_that_nobody_has_interrupts() {
+    fn an_unknown_id_that_appears_once_interrupts() {
         let pull = |pieces: &[(u8, &[u8])]| {
             let buffer = frame(pieces);
             let mut piece = Deframed::default();
