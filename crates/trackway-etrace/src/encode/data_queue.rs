@@ -69,6 +69,8 @@ pub(super) struct DataQueue {
     pub(super) on: bool,
     encoder: DataEncoder,
     queue: VecDeque<(Transfer, DataFacts)>,
+    /// By id: the instruction of a split access is not traced.
+    alone: [bool; 256],
     /// Transfers that have entered the queue.
     pub(super) pushed: u64,
     /// Transfers that have left it.
@@ -85,6 +87,7 @@ impl DataQueue {
             on: config.data.enable,
             encoder: DataEncoder::new(config),
             queue: VecDeque::new(),
+            alone: [false; 256],
             pushed: 0,
             sent: 0,
             silent: 0,
@@ -132,9 +135,7 @@ impl Encoder {
             self.exclude(block, cycle);
             self.drain();
             for item in &items {
-                // A decoder finds the access without its instruction.
-                let is_csr = access_of(&item.activity).is_some_and(|access| access.dtype.is_csr());
-                self.enqueue(&DataItem { facts: item.facts.alone(is_csr), ..*item });
+                self.enqueue(item, true);
             }
             return self.send_data(self.data.pushed);
         }
@@ -224,26 +225,37 @@ impl Encoder {
     fn block_rows(&mut self, block: &Block, cycle: &Cycle<'_>, items: &[DataItem]) {
         let first = items.iter().take_while(|item| item.iaddr == block.iaddr);
         for item in first.clone() {
-            self.enqueue(item);
+            self.enqueue(item, false);
         }
         let split = self.data.pushed;
         for item in &items[first.count()..] {
-            self.enqueue(item);
+            self.enqueue(item, false);
         }
         self.rows(block, cycle, split);
     }
 
-    fn enqueue(&mut self, item: &DataItem) {
-        if let Activity::Transfer(transfer) = item.activity {
-            self.data.queue.push_back((transfer, item.facts));
-            self.data.pushed += 1;
-        }
+    /// Takes an access; if it is `alone`, a decoder finds it without its instruction.
+    fn enqueue(&mut self, item: &DataItem, alone: bool) {
+        let Activity::Transfer(transfer) = item.activity else { return };
+        let slots = &mut self.data.alone;
+        let (alone, is_csr) = match transfer {
+            Transfer::Unified(access) => (alone, access.dtype.is_csr()),
+            Transfer::Request { lrid, .. } => {
+                slots[lrid as usize & 255] = alone;
+                (alone, false)
+            }
+            // As its request.
+            Transfer::Response { lid, .. } => (slots[lid as usize & 255], false),
+        };
+        let facts = if alone { item.facts.alone(is_csr) } else { item.facts };
+        self.data.queue.push_back((transfer, facts));
+        self.data.pushed += 1;
     }
 
     /// Takes responses that belong to no block.
     pub(crate) fn respond(&mut self, items: impl IntoIterator<Item = DataItem>) {
         for item in items {
-            self.enqueue(&item);
+            self.enqueue(&item, false);
         }
     }
 
