@@ -48,7 +48,8 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         None if matches!(error, trackway::Error::Unsupported(_)) => {
             Failure::Usage(format!("{}: {error}", args.output.display()))
         }
-        None => placed(&args.common, &args.input, error),
+        None => Failure::only_output(&args.output, &error)
+            .unwrap_or_else(|| placed(&args.common, &args.input, error)),
     })?;
     conclude(conversion, args)
 }

@@ -111,6 +111,16 @@ impl Failure {
         }
     }
 
+    /// A failure of a conversion that can only be one of its output: a full disk.
+    pub(crate) fn only_output(path: &Path, error: &trackway::Error) -> Option<Self> {
+        use std::io::ErrorKind as Io;
+        let trackway::Error::Trace(error) = error else { return None };
+        let trackway_core::ErrorKind::Io(kind) = error.kind else { return None };
+        let full =
+            [Io::StorageFull, Io::QuotaExceeded, Io::FileTooLarge, Io::ReadOnlyFilesystem, Io::WriteZero];
+        full.contains(&kind).then(|| Failure::Written { path: path.into(), error: kind.into() })
+    }
+
     /// A failure to open or read a trace.
     pub(crate) fn input(path: &Path, error: impl Into<trackway::Error>) -> Self {
         let words = path.display().to_string();

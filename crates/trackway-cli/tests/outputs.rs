@@ -176,6 +176,34 @@ fn outputs_that_cannot_be_written_are_5() {
     }
 }
 
+/// Files may not grow: as on a full disk, nothing appears, and the output is to blame.
+#[test]
+fn a_full_disk_is_the_output_s_fault() {
+    let folder = Folder::new("full");
+    let (stf, astf) = (repo("testdata/stf/sort/trace.stf"), repo("testdata/astf/sort.astf"));
+    let elf = repo("programs/riscv/sort.elf");
+    for (args, out) in [
+        (format!("convert {stf} {{}} --no-prove"), "a.tv"),
+        (format!("convert {stf} {{}} --no-prove"), "a.zstf"),
+        (format!("convert {stf} {{}} --no-prove --elf {elf}"), "a.etrace"),
+        (format!("convert {astf} {{}} --no-prove"), "a.ete"),
+        (format!("convert {astf} {{}} --no-prove"), "a.stf"),
+        (format!("record {elf} -o {{}}"), "b.tv"),
+    ] {
+        let out = folder.file(out);
+        let line = format!(
+            "ulimit -f 0; trap '' XFSZ; exec {} {}",
+            env!("CARGO_BIN_EXE_trackway"),
+            args.replace("{}", &out)
+        );
+        let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(5), "{line}: {error}");
+        assert!(error.contains(&format!("error: {out}: ")), "{line}: {error}");
+        assert!(!Path::new(&out).exists() && !Path::new(&format!("{out}.partial")).exists(), "{line}");
+    }
+}
+
 #[test]
 fn devices_links_and_modes_survive() {
     use std::os::unix::fs::{PermissionsExt, symlink};
