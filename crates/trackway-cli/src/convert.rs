@@ -11,6 +11,7 @@ use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
+use crate::interrupt;
 use crate::open::open_to_write;
 use crate::output::write_file;
 use crate::progress::Progress;
@@ -37,6 +38,9 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     let strict = args.common.strict;
     let options = ConvertOptions { into: Some(into), settings: Some(settings), strict, prove };
     let target = Target::new(&args.output);
+    if !args.keep_partial {
+        interrupt::abandon(&target);
+    }
     let progress = Progress::new(args.common.quiet);
     progress.say("writing");
     let converted =

@@ -2,22 +2,37 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
+use trackway::io::Target;
 use trackway_core::Cancel;
 
 use crate::exit::Exit;
 
 /// Set by a command that ends in good order when it is interrupted.
 static CANCEL: OnceLock<Cancel> = OnceLock::new();
+/// Its output, where nothing of it is to be kept.
+static OUTPUT: OnceLock<Target> = OnceLock::new();
 /// The command has nothing left to put in order.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
+/// Time for a command to end: it may be waiting for input, or copying items, which cannot be cancelled.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// From here on a signal ends the program with the exit code for it, or trips [`cancel`].
 pub(crate) fn install() {
-    let interrupted = || match CANCEL.get() {
-        Some(cancel) if !cancel.is_cancelled() && !RELEASED.load(Relaxed) => cancel.cancel(),
-        // Nobody waits for it, or this is the second one.
-        _ => std::process::exit(Exit::Interrupted as i32),
+    let interrupted = || {
+        match CANCEL.get() {
+            Some(cancel) if !cancel.is_cancelled() && !RELEASED.load(Relaxed) => {
+                cancel.cancel();
+                let Some(output) = OUTPUT.get() else { return };
+                std::thread::sleep(PATIENCE);
+                output.discard();
+            }
+            // The command does not wait for it, or this is the second one.
+            _ => {}
+        }
+        std::process::exit(Exit::Interrupted as i32)
     };
     // Where signals cannot be caught they end the program at once.
     let _ = ctrlc::set_handler(interrupted);
@@ -26,6 +41,18 @@ pub(crate) fn install() {
 /// A switch that the first signal trips; the command then ends in good order.
 pub(crate) fn cancel() -> Cancel {
     CANCEL.get_or_init(Cancel::default).clone()
+}
+
+/// Nothing of this output is kept when a signal comes, also where the command does not look at [`cancel`].
+pub(crate) fn abandon(output: &Target) {
+    let _ = OUTPUT.set(output.clone());
+}
+
+/// The command has ended: what it did not commit is removed.
+pub(crate) fn end() {
+    if let Some(output) = OUTPUT.get() {
+        output.discard();
+    }
 }
 
 /// The outputs are complete: from here on a signal ends the program at once.

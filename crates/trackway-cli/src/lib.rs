@@ -66,6 +66,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
     };
+    interrupt::end();
     match outcome {
         Ok(exit) => exit.into(),
         Err(failure) => {

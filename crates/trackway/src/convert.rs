@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use trackway_core::{Batch, Counting, Fact, Fate, Ledger, Meta, Observer, Source};
+use trackway_core::{
+    Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Source,
+};
 use trackway_format::{Error, Format, Result, Settings, When, Writing};
 use trackway_io::{FileError, Target};
 
@@ -119,7 +121,11 @@ pub fn convert_with(
         } else {
             lower(trace, target, into, &settings, options, progress)?
         };
-    let done = matches!(conversion.ended, None | Some(Error::Trace(_)));
+    let done = match &conversion.ended {
+        None => true,
+        Some(Error::Trace(error)) => error.kind != ErrorKind::Cancelled,
+        Some(_) => false,
+    };
     if done && conversion.count > 0 {
         let reading = Options {
             formats: trace.formats().to_vec(),
@@ -198,6 +204,10 @@ fn lower(
         return Err(Error::Config(verdict.to_string()));
     }
     let warnings = if verdict.is_right() { Vec::new() } else { vec![verdict.to_string()] };
+    if matches!(&ended, Err(Ended::Error(error)) if error.kind == ErrorKind::Cancelled) {
+        let note = interrupted(health.counts.instructions);
+        sinks.iter_mut().try_for_each(|sink| sink.put(&note))?;
+    }
     // What came before damage is in the output, and the output is whole.
     let mut ledger = Ledger::default();
     for (sink, output) in sinks.iter_mut().zip(&mut outputs) {
@@ -211,6 +221,15 @@ fn lower(
         _ => None,
     };
     Ok(Conversion { ledger, count, health: Some(health), ended, outputs, warnings, ..Conversion::default() })
+}
+
+/// The last event of an output whose conversion was interrupted.
+fn interrupted(instructions: u64) -> Batch {
+    let mut batch = Batch { first_instruction: instructions, ..Batch::default() };
+    let text = format!("the conversion was interrupted after {instructions} instructions");
+    let text = batch.add_bytes(text.as_bytes());
+    batch.push(0, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
+    batch
 }
 
 /// The facts of each source alone.
