@@ -135,6 +135,8 @@ struct Group {
     gap: bool,
     /// A remark: the instruction did not retire.
     attempted: bool,
+    /// A remark: no instruction follows.
+    trailing: bool,
     /// Content records of the current bus access.
     bus_words: Option<u32>,
 }
@@ -248,7 +250,7 @@ impl<'r> Checker<'r> {
         if self.markers == 0 {
             self.found(&EMPTY, "no instruction and no transaction".into());
         }
-        if self.group.last != 0 && !self.ended {
+        if self.group.last != 0 && !self.ended && !self.group.trailing {
             let name = describe(self.group.last).0;
             self.found(&GROUP_OPEN, format!("{name} after the last instruction"));
         }

@@ -494,6 +494,9 @@ impl Sink for Lower {
         self.write_early()?;
         let Coming { front: mut rest, mut registers, mut walks, mut bus, mut events, .. } =
             std::mem::take(&mut self.coming);
+        if ![&registers, &walks, &bus, &events].iter().all(|part| part.is_empty()) {
+            Remark::Trailing.write(&mut rest, &self.layout);
+        }
         for part in [&mut registers, &mut walks, &mut bus, &mut events] {
             rest.append(part);
         }

@@ -28,6 +28,8 @@ pub(crate) enum Remark<'a> {
     AddressUnknown,
     /// `separate accesses`: a read and a write of one place are two accesses, not a read-modify-write.
     SeparateAccesses,
+    /// `after the last instruction`: the records that follow belong to no instruction.
+    Trailing,
     /// `mode unknown`, in the header: the privilege of the first instruction is not known.
     ModeUnknown,
     /// `flow only`, in the header: memory accesses and registers are not recorded.
@@ -39,13 +41,14 @@ pub(crate) enum Remark<'a> {
 }
 
 /// Remarks without fields.
-const WORDS: [(Remark<'static>, &str); 8] = [
+const WORDS: [(Remark<'static>, &str); 9] = [
     (Remark::Attempted, "attempted"),
     (Remark::Placeholder, "placeholder"),
     (Remark::OutcomeUnknown, "outcome unknown"),
     (Remark::ValuesUnknown, "values unknown"),
     (Remark::AddressUnknown, "address unknown"),
     (Remark::SeparateAccesses, "separate accesses"),
+    (Remark::Trailing, "after the last instruction"),
     (Remark::ModeUnknown, "mode unknown"),
     (Remark::FlowOnly, "flow only"),
 ];
@@ -200,6 +203,7 @@ mod tests {
             Remark::ValuesUnknown,
             Remark::AddressUnknown,
             Remark::SeparateAccesses,
+            Remark::Trailing,
             Remark::ModeUnknown,
             Remark::FlowOnly,
             Remark::Ids(ids),

@@ -99,6 +99,13 @@ const FAITHFUL: &[(&str, &str)] = &[
 0x0 step pc=0x1008 encoding=0x13 length=0x4 outcome=retired",
     ),
     (
+        "state after the last instruction",
+        "0x0 context privilege=m
+0x0 step pc=0x1000 encoding=0x13 length=0x4 outcome=retired
+0x0 context privilege=u pid=0x7 tid=0x8
+0x0 contents accesses=reg(reg:x1,role:state,update:set,value:0x5)",
+    ),
+    (
         "a comment that looks like a remark",
         "0x0 mark kind=note text='trackway%3a%20attempted
 0x0 context privilege=m

@@ -34,6 +34,7 @@ impl Checker<'_> {
                 Some(Remark::AddressUnknown) => (self.group.gap, self.pc) = (true, None),
                 Some(Remark::Attempted | Remark::Placeholder) => self.group.attempted = true,
                 Some(Remark::Ids(_)) => self.ids_known = true,
+                Some(Remark::Trailing) => self.group.trailing = true,
                 _ => {}
             },
             Record::InstIem { mode } => self.encoding_mode(mode),
