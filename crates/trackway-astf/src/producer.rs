@@ -282,8 +282,8 @@ impl<W: Write> Producer<W> {
 
     /// Writes a Trap (BasicPlus): the exception of the last instruction, an interrupt, a return, a reset.
     pub fn trap(&mut self, trap: Trap) -> Result<()> {
-        // A Context between two Traps is the state in which the second one was taken.
-        let with_context = self.entered && self.wanted != self.written;
+        // A Context between two Traps, or before the first, is the state in which it was taken.
+        let with_context = (self.entered || self.written.is_none()) && self.wanted != self.written;
         let from = if with_context { self.wanted } else { self.written.or(self.wanted) };
         let el = TrapType(trap.trap_type).target_level(from.map(|context| context.el));
         let trap = Trap { target_pc: self.strip_at(trap.target_pc, el, Fact::TrapHandlers), ..trap };

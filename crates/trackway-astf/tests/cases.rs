@@ -350,3 +350,21 @@ fn the_ledger_is_exact_for_every_trace_and_level() {
         }
     }
 }
+
+/// A trace may begin with an exception: the state in which it was taken is known.
+#[test]
+fn a_trap_before_the_first_instruction_has_its_context() {
+    let text = "context privilege=el0 security=non-secure
+        trap kind=exception cause=0xb from=0x1000 to=0x8400 return_address=0x1000
+        context privilege=el1 security=non-secure
+        step pc=0x8400 encoding=0xd503201f length=0x4 outcome=retired";
+    let bytes = lower(flow_trace(), Some(Level::BasicPlus), text);
+    let kinds: Vec<_> = lines(&events(&bytes).1)
+        .iter()
+        .map(|line| line.split(' ').take(2).collect::<Vec<_>>().join(" "))
+        .collect();
+    let expected =
+        ["context privilege=el0", "trap kind=exception", "context privilege=el1", "step pc=0x8400"];
+    assert_eq!(kinds, expected);
+    assert_eq!(findings(&bytes), [""; 0]);
+}

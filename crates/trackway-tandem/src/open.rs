@@ -4,23 +4,20 @@ use std::io::Write;
 use std::sync::Arc;
 
 use trackway_core::{
-    Batch, Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Result, Rule, SharedBytes, Sink,
-    Source, Stream,
+    Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Result, Rule, SharedBytes, Sink, Source,
+    Stream,
 };
 use trackway_format::{
-    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When, Writing,
-    wrong_architecture,
+    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, When, Writing, wrong_architecture,
 };
 use trackway_image::Elf;
 use trackway_io::{Compression, compress};
 
 use crate::check;
 use crate::config::{Config, Container, ID, Profile, Section, Style, Widths, WriteConfig};
-use crate::group::Group;
 use crate::init::elf_to_records;
 use crate::lift::{self, Decoder, Lift};
 use crate::lower::Lower;
-use crate::pack::Packer;
 use crate::read::Reader;
 use crate::recognise::recognise;
 use crate::rules::RULES;
@@ -44,7 +41,7 @@ const FLAGS: &[Flag] = &[
         name: "profile",
         key: "profile",
         value: "NAME",
-        when: When::Writing,
+        when: When::Lowering,
         help: "Profile and style to write (tandem: spec, bluespec, verbose, compact, or bluespec-compact)",
     },
 ];
@@ -94,14 +91,20 @@ impl Format for Tandem {
     }
 
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> trackway_format::Result<Box<dyn Sink>> {
-        let base = match meta.isa {
+        let section: Section = writing.settings.of_format(self)?;
+        let style = section.style().unwrap_or_default();
+        let mut base = match meta.isa {
+            Isa::Rv32 | Isa::Rv64 if meta.format == ID => of_meta(meta),
             // FPRs as wide as any RV32 core has them.
             Isa::Rv32 => Config { flen: 64, ..Config::rv32() },
             Isa::Rv64 | Isa::Other => Config::default(),
             _ => return Err(wrong_architecture("tandem", "RISC-V", meta)),
         };
-        let section: Section = writing.settings.of_format(self)?;
-        let config = WriteConfig { config: section.apply(base), style: section.style().unwrap_or_default() };
+        if style == Style::Compact {
+            // A reader takes increments for the work of an encoder that follows the specification.
+            base.profile = Profile::Spec;
+        }
+        let config = WriteConfig { config: section.apply(base), style };
         Ok(Box::new(Lower::new(output(&writing, &section)?, meta, config)?))
     }
 
@@ -122,6 +125,18 @@ impl Format for Tandem {
         elf_to_records(&elf, &config, |record| writer.write(record))?;
         writer.finish()?;
         Ok(items)
+    }
+}
+
+/// Widths and profile of a tandem trace, for another one like it.
+fn of_meta(meta: &Meta) -> Config {
+    let base = if meta.isa == Isa::Rv32 { Config::rv32() } else { Config::default() };
+    let note = |name: &str| meta.notes.iter().find(|note| note.0 == name)?.1.parse().ok();
+    Config {
+        flen: note("flen").unwrap_or(base.flen),
+        mlen: note("mlen").unwrap_or(base.mlen),
+        profile: meta.level.as_deref().and_then(|name| name.parse().ok()).unwrap_or_default(),
+        ..base
     }
 }
 
@@ -178,9 +193,8 @@ impl Opened for OpenedTandem {
     }
 
     fn copy_to(&mut self, writing: Writing<'_>) -> trackway_format::Result<u64> {
-        let section: Section = Settings::of_format(writing.settings, &Tandem)?;
-        let profile = section.apply(self.config).profile;
-        Ok(self.trace()?.copy_to(output(&writing, &section)?, profile, section.style())?)
+        let section: Section = writing.settings.of_format(&Tandem)?;
+        Ok(self.trace()?.copy_to(output(&writing, &section)?)?)
     }
 
     fn bytes(&mut self) -> trackway_format::Result<Input> {
@@ -243,39 +257,15 @@ impl Trace {
         check::check(self.reader(), &config, report)
     }
 
-    /// Writes the trace to `out` and returns the number of items: byte for byte in the same profile and without a
-    /// style, group by group in another style, through events in another profile.
-    pub fn copy_to(self, out: impl Write, profile: Profile, style: Option<Style>) -> Result<u64> {
-        let config = Config { profile, ..self.config };
-        let mut items = 0;
-        if profile != self.config.profile {
-            let mut events = self.events();
-            let write = WriteConfig { config, style: style.unwrap_or_default() };
-            let mut lower = Lower::new(out, events.meta(), write)?;
-            let mut batch = Batch::default();
-            while events.fill(&mut batch)? {
-                lower.put(&batch)?;
-            }
-            lower.finish()?;
-            return Ok(events.census().total());
+    /// Writes the items to `out`, byte for byte; returns their number.
+    pub fn copy_to(self, out: impl Write) -> Result<u64> {
+        let mut writer = Writer::new(out, &self.config)?;
+        let (mut reader, mut items) = (self.reader(), 0);
+        while let Some((_, record)) = reader.read()? {
+            writer.write(&record)?;
+            items += 1;
         }
-        let mut reader = self.reader();
-        let Some(style) = style else {
-            let mut writer = Writer::new(out, &config)?;
-            while let Some((_, record)) = reader.read()? {
-                writer.write(&record)?;
-                items += 1;
-            }
-            writer.finish()?;
-            return Ok(items);
-        };
-        let mut packer = Packer::new(out, &config, style)?;
-        let mut group = Group::default();
-        while reader.read_group(&mut group)? {
-            packer.put(&group)?;
-            items += group.wire().count() as u64;
-        }
-        packer.finish()?;
+        writer.finish()?;
         Ok(items)
     }
 }

@@ -92,3 +92,18 @@ fn an_increment_that_contradicts_the_pc() {
     assert_eq!(decode(&group(4), config), (1, vec![]));
     assert_eq!(decode(&group(8), config), (0, vec![4]));
 }
+
+/// Times outside groups follow each other: two of them do not contradict.
+#[test]
+fn times_outside_groups() {
+    let times = [0x07, 0x08, 1, 0, 0, 0, 0, 0, 0, 0, 0x07, 0x08, 2, 0, 0, 0, 0, 0, 0, 0];
+    let mut events = Trace::open(Input::from_vec(times.to_vec()), Config::default()).unwrap().events();
+    let (mut batch, mut found) = (Batch::default(), Vec::new());
+    while events.fill(&mut batch).unwrap() {
+        found.extend(batch.events.iter().map(|event| event.kind));
+    }
+    let time = |value| EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(value), clock: 0 });
+    assert_eq!(found, [time(1), time(2)]);
+    let trace = Trace::open(Input::from_vec(times.to_vec()), Config::default()).unwrap();
+    assert_eq!(trace.check(&mut |finding| panic!("{finding}")).unwrap(), 2);
+}
