@@ -89,7 +89,7 @@ impl Found<'_> {
     fn check(&mut self, trace: &mut Trace, file: &Path) -> trackway::Result<u64> {
         let names = trace.meta().sources.clone();
         let mut items = 0;
-        if names.len() > 1 {
+        if names.len() > 1 && trace.divides_items() {
             let options =
                 self.args.common.options().map_err(|failure| trackway::Error::Config(failure.to_string()))?;
             for name in &names {

@@ -157,7 +157,7 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
             print_fact(&mut out, name, value)?;
         }
         writeln!(out, "{}", health.line())?;
-        for next in next_commands(path, &args.common) {
+        for next in next_commands(path, &args.common, trace.divides_items()) {
             writeln!(out, "  trackway {next}")?;
         }
     }
@@ -167,9 +167,11 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
 }
 
 /// Commands to try, with the options that opened the trace.
-fn next_commands(path: &Path, common: &Common) -> [String; 3] {
+fn next_commands(path: &Path, common: &Common, divides_items: bool) -> [String; 3] {
     let words = report::words(path, common);
-    [format!("dump {words} --limit 20"), format!("check {words}"), format!("dump --raw {words} --limit 20")]
+    let of_items = if divides_items { common.source.clone() } else { None };
+    let items = report::words(path, &Common { source: of_items, ..common.clone() });
+    [format!("dump {words} --limit 20"), format!("check {items}"), format!("dump --raw {items} --limit 20")]
 }
 
 fn facts(

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{repo, stdout, text, trackway};
+use common::{Folder, repo, stdout, text, trackway};
 use serde_json::Value as Json;
 
 fn count() -> String {
@@ -83,6 +83,43 @@ fn unknown_sources_are_refused_with_the_list() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         let error = text(&output.stderr);
         assert!(error.contains("--source ETE_7: there are ETE_0, ETE_1"), "{args:?}: {error}");
+    }
+}
+
+/// Two harts in one STF trace, by the library's reading of PROCESS_ID_EXT.
+#[test]
+fn harts_of_one_trace() {
+    let folder = Folder::new("harts");
+    let mut bytes = std::fs::read(repo("testdata/stf/sort/trace.stf")).unwrap();
+    bytes.truncate(0x76);
+    assert_eq!(bytes.last(), Some(&19), "END_HEADER");
+    let ids = |hart: u8| [8, hart, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0];
+    let opcodes = [241, 0x05, 0x25].repeat(3);
+    for (hart, opcodes) in [(0, &opcodes[..]), (1, &opcodes[..6]), (0, &opcodes[..3])] {
+        bytes.extend(ids(hart));
+        bytes.extend(opcodes);
+    }
+    let trace = folder.file("harts.stf");
+    std::fs::write(&trace, &bytes).unwrap();
+    let all = stretches(&stdout(&["dump", "--as", "pcs", &trace]));
+    assert_eq!(
+        all.iter().map(|(name, pcs)| (&**name, pcs.len())).collect::<Vec<_>>(),
+        [("hart0", 4), ("hart1", 2)]
+    );
+    let one = stdout(&["dump", "--as", "pcs", "--source", "hart1", &trace]);
+    assert_eq!(one.lines().collect::<Vec<_>>(), all[1].1);
+    let info = stdout(&["info", "--source", "hart1", &trace]);
+    assert!(
+        info.contains(" --source hart1 --limit 20\n") && info.contains(&format!("check {trace}\n")),
+        "{info}"
+    );
+    // Records and findings are of the whole file.
+    let check = trackway(&["check", &trace]);
+    assert!(text(&check.stderr).starts_with("19 items checked"), "{}", text(&check.stderr));
+    for args in [&["dump", "--raw"][..], &["check"]] {
+        let output = trackway(&[args, &[&trace, "--source", "hart1"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains("not divided by source"), "{}", text(&output.stderr));
     }
 }
 

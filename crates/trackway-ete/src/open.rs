@@ -425,6 +425,10 @@ impl Opened for OpenedEte {
         Ok(Box::new(events.with_cancel(self.cancel.clone())))
     }
 
+    fn divides_items(&self) -> bool {
+        true
+    }
+
     fn items(&mut self) -> Result<Box<dyn Items>> {
         let sources = self.sources.len();
         Ok(Box::new(Text::new(self.packets()?, sources)))

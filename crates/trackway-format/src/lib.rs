@@ -178,6 +178,11 @@ pub trait Opened {
     /// Its events.
     fn events(&mut self) -> Result<Box<dyn Source>>;
 
+    /// True if items and findings are those of the source asked for, not of all.
+    fn divides_items(&self) -> bool {
+        false
+    }
+
     /// Its native items as text.
     fn items(&mut self) -> Result<Box<dyn Items>>;
 

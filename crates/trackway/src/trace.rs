@@ -283,12 +283,23 @@ impl Trace {
         }
     }
 
-    /// Items and findings are not divided by source in every format.
+    /// True if items and findings are those of the source asked for, not of all.
+    pub fn divides_items(&self) -> bool {
+        self.opened.divides_items()
+    }
+
+    /// Refuses to show the items of one source where the format cannot.
     fn refuse_undivided(&self) -> Result<()> {
-        // Unknown names were refused when it was opened, where the names are known.
-        match self.pick(&self.meta().sources) {
-            Ok(None) => Ok(()),
-            _ => Err(Error::Config("--source: this format does not divide its items by source".into())),
+        let is_only = self.meta().sources.is_empty() && self.pick(&[]).is_ok();
+        if self.divides_items() || is_only {
+            return Ok(());
+        }
+        match &self.source {
+            Some(name) => {
+                let text = format!("--source {name}: the items of this format are not divided by source");
+                Err(Error::Config(text))
+            }
+            None => Ok(()),
         }
     }
 
