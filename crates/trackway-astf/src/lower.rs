@@ -119,10 +119,12 @@ impl Lower {
     /// effective addresses (ASTF 2.2), unless the settings allow nonconforming output.
     pub fn new(out: Box<dyn Write + Send>, meta: Meta, config: WriteConfig) -> Result<Self> {
         if !matches!(meta.isa, Isa::A64 | Isa::A32 | Isa::T32) {
-            return Err(refused("instruction set", "ASTF 2.2"));
+            return Err(refused("ASTF holds A64 instructions only"));
         }
         if meta.flow_only && !config.allow_nonconforming {
-            return Err(refused("effective addresses", "ASTF 2.2; --allow-nonconforming writes it without"));
+            return Err(refused(
+                "ASTF demands the addresses of accesses, which this trace does not have; --allow-nonconforming writes it without",
+            ));
         }
         let named = meta.level.as_deref().filter(|_| meta.format == ID);
         let level = config.level.or_else(|| named.and_then(|name| name.parse().ok()));
@@ -327,6 +329,6 @@ impl Sink for Lower {
     }
 }
 
-fn refused(what: &'static str, section: &'static str) -> Error {
-    ErrorKind::Unsupported { found: 0 }.at(0, "source", what, section)
+fn refused(text: &'static str) -> Error {
+    ErrorKind::Reason { text, value: 0 }.at(0, "source", "", "ASTF 2.2")
 }

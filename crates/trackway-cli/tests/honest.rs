@@ -148,18 +148,31 @@ fn words_are_explained() {
 }
 
 #[test]
-fn gaps_survive_every_format_of_the_architecture() {
+fn gaps_survive_a_conversion() {
     let folder = Folder::new("honest-gaps");
-    let (config, lossy) = (folder.file("unit.toml"), folder.file("lossy.ete"));
-    std::fs::write(&config, "[ete.unit]\nfifo_bytes = 32\ncycles_per_byte = 200\n").unwrap();
-    convert(&[&repo("testdata/astf/sort.astf"), &lossy, "--config", &config]);
+    let (config, run, lossy) = (folder.file("b.toml"), folder.file("mix.stf"), folder.file("mix.etrace"));
+    std::fs::write(&config, "[etrace.encoder]\nbuffer = 64\ndrain = 16\n").unwrap();
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    stdout(&["record", &elf, "-o", &run, "-q", "--limit", "20000"]);
+    convert(&[&run, &lossy, "--config", &config, "--elf", &elf]);
     let gaps = events(&[&lossy], "gap");
     assert!(gaps > 0);
-    for end in ["stf", "astf"] {
-        let out = folder.file(&format!("gaps.{end}"));
-        let ledger =
-            convert(&[&lossy, &out, "--allow-nonconforming"][..if end == "astf" { 3 } else { 2 }].as_ref());
-        assert_eq!(events(&[&out], "gap"), gaps, "{end}");
-        assert_eq!(count(&ledger, "kept", "gaps"), gaps as u64, "{end}");
+    let out = folder.file("gaps.stf");
+    let ledger = convert(&[&lossy, &out]);
+    assert_eq!(events(&[&out], "gap"), gaps);
+    assert_eq!(count(&ledger, "kept", "gaps"), gaps as u64);
+    assert_eq!(ledger["proved"], true);
+    // Tandem has no way to show them, and says so.
+    let ledger = convert(&[&lossy, &folder.file("gaps.tv")]);
+    assert_eq!(count(&ledger, "dropped", "gaps"), gaps as u64);
+}
+
+#[test]
+fn a_conversion_that_cannot_be_is_a_wrong_command() {
+    let folder = Folder::new("honest-cannot");
+    for (from, to) in [("testdata/stf/sort/trace.stf", "x.astf"), ("testdata/astf/sort.astf", "x.tv")] {
+        let refused = trackway(&["convert", &repo(from), &folder.file(to)]);
+        assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+        assert!(!folder.0.join(to).exists());
     }
 }

@@ -173,7 +173,7 @@ fn lower(
     for (n, meta) in metas.iter().enumerate() {
         let target = if split { target_of(target, &meta.sources[0])? } else { target.clone() };
         let writing = Writing { target: target.clone(), settings, program: &program, threads };
-        sinks.push(Counting::new(into.create(writing, meta)?, meta));
+        sinks.push(Counting::new(into.create(writing, meta).map_err(of_target)?, meta));
         outputs.push(Written { target, ledger: None, source: split.then_some(n as u16) });
     }
     let mut batch = Batch::default();
@@ -197,7 +197,7 @@ fn lower(
         progress,
     );
     if let Err(Ended::Caller(error)) = ended {
-        return Err(error.into());
+        return Err(of_target(error.into()));
     }
     let verdict = check.map(|check| check.verdict()).unwrap_or_default();
     if verdict.is_wrong() {
@@ -230,6 +230,16 @@ fn interrupted(instructions: u64) -> Batch {
     let text = batch.add_bytes(text.as_bytes());
     batch.push(0, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
     batch
+}
+
+/// An error of the target: a reason in words has no place in the input.
+fn of_target(error: Error) -> Error {
+    match error {
+        Error::Trace(trackway_core::Error { kind: ErrorKind::Reason { text, .. }, section, .. }) => {
+            Error::Unsupported(format!("{text} [{section}]"))
+        }
+        error => error,
+    }
 }
 
 /// The facts of each source alone.

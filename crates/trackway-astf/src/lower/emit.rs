@@ -116,7 +116,7 @@ impl Lower {
     pub(super) fn write_context(&mut self, change: &Context) -> Result<()> {
         let held = !matches!(change.security, Some(Security::Realm | Security::Root));
         if !held && !self.config.allow_nonconforming {
-            return Err(refused("Realm and Root states", "ASTF 2.2; --allow-nonconforming writes them"));
+            return Err(refused("ASTF has no Realm and Root states; --allow-nonconforming writes them"));
         }
         self.state.foreign_isa = match change.isa {
             None => self.state.foreign_isa,
