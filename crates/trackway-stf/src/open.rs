@@ -1,5 +1,6 @@
 //! STF in the list of formats; an opened trace and the ways through it.
 
+use std::io::Read;
 use std::path::Path;
 
 use trackway_core::{
@@ -25,6 +26,18 @@ use crate::text::Text;
 
 /// Traces up to this size are searched for hardware threads although they declare none.
 const ALWAYS_SEARCHED: u64 = 1 << 20;
+
+/// A short stream is read at once: it is then the same as a file.
+fn held_if_small(input: Input) -> Input {
+    let Input::Stream(mut stream) = input else { return input };
+    let mut head = Vec::new();
+    let read = stream.by_ref().take(ALWAYS_SEARCHED + 1).read_to_end(&mut head);
+    match read {
+        Ok(_) if head.len() as u64 <= ALWAYS_SEARCHED => Input::from_vec(head),
+        // A failure comes again, after the bytes that arrived before it.
+        _ => Input::Stream(Box::new(std::io::Cursor::new(head).chain(stream))),
+    }
+}
 
 fn shared(input: &Input) -> Option<SharedBytes> {
     match input {
@@ -95,11 +108,12 @@ impl Format for Stf {
     fn open(&self, opening: Opening) -> trackway_format::Result<Box<dyn Opened>> {
         let Opening { file, settings, threads, force, cancel, source, .. } = opening;
         let config = settings.of_format(self)?;
+        let again = shared(&file.input);
         let mut trace = Trace::open(file.input, config, force)?;
         if let Some(name) = &source {
             trace.choose(name).map_err(Error::Config)?;
         }
-        let (meta, threads_kept, whole) = (trace.meta(), trace.hw_threads.clone(), trace.whole.clone());
+        let (meta, hw_threads) = (trace.meta(), trace.hw_threads.clone());
         let mut facts = vec![("container", trace.container.as_str().to_string())];
         if let Some(per_chunk) = trace.per_chunk() {
             facts.push(("chunks", format!("{} of {per_chunk} instructions", trace.chunks())));
@@ -107,8 +121,8 @@ impl Format for Stf {
         let trace = Some(trace);
         Ok(Box::new(OpenedStf {
             trace,
-            whole,
-            hw_threads: threads_kept,
+            whole: again,
+            hw_threads,
             config,
             force,
             threads,
@@ -252,6 +266,7 @@ impl Trace {
 
     /// As [`open`](Trace::open), with the hardware threads that are already known.
     fn open_with(input: Input, config: Config, force: bool, known: Option<HwThreads>) -> Result<Self> {
+        let input = held_if_small(input);
         let mut whole = shared(&input);
         let mut parts = Parts::open(input)?;
         let header = Header::read(&mut parts, force)?;

@@ -154,9 +154,21 @@ fn a_killed_writer_leaves_a_readable_file() {
     assert_eq!(lines(&file.bytes(), 1).len(), lines(&whole, 1).len());
 }
 
+/// A stream that fails once, so that it is not held as a whole.
+struct Pipe(std::io::Cursor<Vec<u8>>, bool);
+
+impl std::io::Read for Pipe {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        if !std::mem::replace(&mut self.1, true) {
+            return Err(std::io::Error::other("wait"));
+        }
+        self.0.read(out)
+    }
+}
+
 /// Events of the same bytes from a pipe.
 fn piped(file: &[u8]) -> Vec<String> {
-    let stream = Input::Stream(Box::new(std::io::Cursor::new(file.to_vec())));
+    let stream = Input::Stream(Box::new(Pipe(std::io::Cursor::new(file.to_vec()), false)));
     match Trace::open(stream, Config::default(), false) {
         Ok(trace) => filled(&mut trace.events(1)),
         Err(error) => vec![format!("error {error}")],
@@ -359,6 +371,7 @@ fn streams_and_files_have_the_same_events() {
         let stream = Input::Stream(Box::new(std::io::Cursor::new(file.clone())));
         let trace = Trace::open(stream, Config::default(), false).unwrap();
         assert_eq!(filled(&mut trace.events(1)), lines(&file, 1));
+        assert_eq!(piped(&file), lines(&file, 1));
     }
 }
 
