@@ -8,7 +8,10 @@ use proptest::prelude::*;
 use trackway_astf::{
     Completion, Context, Level, Lower, Producer, ReadConfig, Storage, Trace, Trap, TrapType, WriteConfig,
 };
-use trackway_core::{Batch, Input, MemAccess, MemKind, Output, Severity, Sink, Source, Value};
+use trackway_core::{
+    Batch, Contexts, Counts, Fact, Fate, Input, Ledger, MemAccess, MemKind, Output, Severity, Sink, Source,
+    Value,
+};
 use trackway_testkit::output::Shared;
 
 /// Interprets choices as what a processor may do.
@@ -124,10 +127,7 @@ impl Machine {
             }
             17 => self.plain(0x19c2_0420, &[range(access(Write, ea, noise >> 16 & 0xfff))]),
             18 => self.plain(0xa400_4020, &[access(Read, ea, vector)]),
-            19 => self.plain(
-                0xa5e0_4020,
-                &[access(Read, ea, 8), access(Read, ea + 16, 8), access(Read, ea + 64, 8)],
-            ),
+            19 => self.plain(0xc5c0_c020, &[access(Read, ea, 8), access(Read, ea + 64, 8)]),
             20 => self.plain(0xe400_4020, &[access(Write, ea, 1)][..(noise & 1) as usize]),
             21 => self.plain(0xa400_6020, &[access(Read, ea, 3), access(Suppressed, ea + 3, 1)]),
             22 => self.plain(0x8580_4020, &[access(Read, ea, vector)]),
@@ -248,24 +248,27 @@ fn findings(bytes: &[u8]) -> Vec<trackway_core::Finding> {
     findings
 }
 
-/// All events of a source into a sink; the ledger, line by line.
-fn pour(source: &mut dyn Source, sink: &mut dyn Sink) -> String {
+/// All events of a source into a sink; the ledger.
+fn pour(source: &mut dyn Source, sink: &mut dyn Sink) -> Ledger {
+    let (mut facts, mut contexts) = (Counts::of_meta(source.meta()), Contexts::new(source.meta()));
     let mut batch = Batch::default();
     while source.fill(&mut batch).unwrap() {
+        facts.add_batch(&batch, &mut contexts);
         sink.put(&batch).unwrap_or_else(|error| panic!("{error}"));
     }
-    sink.finish().unwrap_or_else(|error| panic!("{error}")).to_string()
+    Ledger::new(&facts, &sink.finish().unwrap_or_else(|error| panic!("{error}")))
 }
 
-fn lower(source: &mut dyn Source, level: Option<Level>) -> (Vec<u8>, String) {
+/// The trace, its ledger, and the rules that it breaks.
+fn lower(source: &mut dyn Source, level: Option<Level>) -> (Vec<u8>, Ledger, BTreeMap<&'static str, u64>) {
     let out = Shared::default();
     let config = WriteConfig { storage: Storage::Raw, level, ..WriteConfig::default() };
     let mut sink = Lower::new(Box::new(out.clone()), source.meta().clone(), config).unwrap();
     let ledger = pour(source, &mut sink);
-    (out.take(), ledger)
+    (out.take(), ledger, sink.broken)
 }
 
-fn to_stf(bytes: &[u8]) -> (Vec<u8>, String) {
+fn to_stf(bytes: &[u8]) -> (Vec<u8>, Ledger) {
     let out = Shared::default();
     let mut source = open(bytes).events();
     let config = trackway_stf::WriteConfig {
@@ -284,22 +287,12 @@ fn pcs(bytes: &[u8]) -> Vec<u64> {
 }
 
 /// How often which rule is broken.
-fn errors(bytes: &[u8]) -> BTreeMap<String, u64> {
+fn errors(bytes: &[u8]) -> BTreeMap<&'static str, u64> {
     let mut errors = BTreeMap::new();
     for finding in findings(bytes).iter().filter(|finding| finding.rule.severity == Severity::Error) {
-        *errors.entry(finding.rule.name.to_string()).or_default() += 1;
+        *errors.entry(finding.rule.name).or_default() += 1;
     }
     errors
-}
-
-/// The same, as a ledger has it.
-fn broken(ledger: &str) -> BTreeMap<String, u64> {
-    let reported = ledger.lines().filter_map(|line| {
-        let mut words = line.split_whitespace().skip(1);
-        let (count, what) = (words.next()?, words.next()?);
-        what.starts_with("astf.").then(|| (what.to_string(), count.parse().unwrap()))
-    });
-    reported.collect()
 }
 
 /// Does what a processor may do come back, from events and from STF?
@@ -310,11 +303,13 @@ fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), Test
     }
     machine.plain(NOP, &[]);
     let bytes = machine.trace.finish().unwrap();
-    prop_assert_eq!(findings(&bytes), []);
+    // The process changes whenever it likes.
+    let other = |finding: &trackway_core::Finding| finding.rule.name != "astf.context-without-cause";
+    prop_assert_eq!(findings(&bytes).into_iter().filter(other).collect::<Vec<_>>(), []);
 
     // Through events, nothing changes and nothing is lost.
-    let (again, ledger) = lower(&mut open(&bytes).events(), None);
-    prop_assert!(ledger.lines().all(|line| line.starts_with("kept")), "{}", ledger);
+    let (again, ledger, _) = lower(&mut open(&bytes).events(), None);
+    prop_assert!(!ledger.is_lossy(), "{}", ledger);
     prop_assert!(again == bytes, "{}", ledger);
 
     // To STF and back: tags, ranges, levels of detail are lost, no instruction is.
@@ -322,10 +317,10 @@ fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), Test
     let stf =
         trackway_stf::Trace::open(Input::from_vec(stf), trackway_stf::Config::default(), false).unwrap();
     let level = if plus { Level::BasicPlus } else { Level::Basic };
-    let (back, ledger) = lower(&mut stf.events(1), Some(level));
+    let (back, ledger, broken) = lower(&mut stf.events(1), Some(level));
     prop_assert!(pcs(&back) == pcs(&bytes), "{}", ledger);
-    // What a rule demands and STF does not hold: the ledger has it, and nothing else is wrong.
-    prop_assert_eq!(errors(&back), broken(&ledger));
+    // What a rule demands and STF does not hold is counted, and nothing else is wrong.
+    prop_assert_eq!(errors(&back), broken);
     Ok(())
 }
 
@@ -400,8 +395,8 @@ proptest! {
             }
             sink.finish()
         })();
-        if let Ok(ledger) = poured {
-            prop_assert_eq!(errors(&out.take()), broken(&ledger.to_string()));
+        if poured.is_ok() {
+            prop_assert_eq!(errors(&out.take()), sink.broken);
         }
     }
 }
@@ -429,6 +424,5 @@ fn stf_does_not_hold_that_an_interrupt_is_virtual() {
         machine.go(choice, noise);
     }
     let (_, ledger) = to_stf(&machine.trace.finish().unwrap());
-    let reported = ledger.lines().any(|line| line.ends_with("1  marks of virtual interrupts"));
-    assert!(reported, "{ledger}");
+    assert_eq!(ledger.count(Fate::Dropped, Fact::VirtualTraps), 1, "{ledger}");
 }
