@@ -405,6 +405,27 @@ fn marks_come_back_where_registers_ask_for_them() {
     assert!(by_resource.matches("kind=timestamp").count() > 2, "{by_resource}");
 }
 
+/// A PE reset has no return address: a halt shows the instructions before it, or a gap says that they are missing.
+#[test]
+fn the_instructions_before_a_reset() {
+    let image = image_at(&[0x40_0000, 0x50_0000]);
+    let mut batch = Batch::default();
+    let step = |pc: u64, n: usize| EventKind::Step(Step::new(pc, LOOP[n], 4));
+    batch.push(0, step(0x40_000c, 3));
+    batch.push(0, step(0x40_0000, 0));
+    batch.push_trap(0, Trap { to: Some(0x50_0000), ..Trap::new(TrapKind::Reset) });
+    batch.push(0, step(0x50_0000, 0));
+    batch.push(0, step(0x50_0004, 1));
+    let meta = Meta::new(FormatId::new("test"), Isa::A64);
+    for (halts, expected) in [(true, 4), (false, 3)] {
+        let settings = with_model(0xc1, 0, Model { halts, ..Model::default() });
+        let encoded = encode(&[batch.clone()], &meta, &settings, &image);
+        let (_, pcs) = facts_of(&encoded.config, &encoded.bytes[0], &image);
+        assert_eq!(pcs.len(), expected, "{pcs:x?}");
+        assert_exact(&encoded, &image, "a reset");
+    }
+}
+
 fn folder(name: &str) -> std::path::PathBuf {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("features").join(name);
     let _ = std::fs::remove_dir_all(&folder);
