@@ -26,6 +26,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let ledger = sink.finish()?;
     // The recording itself lacks something, too.
-    eprint!("{ledger}{}", source.losses());
+    eprint!("{ledger}");
     Ok(())
 }

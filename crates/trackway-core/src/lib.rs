@@ -76,7 +76,6 @@ mod error;
 mod events;
 mod input;
 mod ledger;
-mod losses;
 mod observer;
 mod random;
 mod rules;
@@ -92,7 +91,6 @@ pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
 pub use ledger::{
     Account, Contexts, Counting, Counts, Fact, Fate, Ledger, Nearby, each_of_event, each_of_meta,
 };
-pub use losses::Losses;
 pub use observer::{Count, Observer};
 pub use random::SplitMix64;
 #[doc(hidden)]

@@ -143,7 +143,7 @@ impl Run {
             (_, false) => Privilege::U,
             (_, true) => Privilege::M,
         };
-        Events { run: self, meta, at: 0, mem: 0, privilege, losses: Losses::default() }
+        Events { run: self, meta, at: 0, mem: 0, privilege }
     }
 
     /// The encoding at `pc` and its size; (0, 0) where nothing ran.
@@ -163,8 +163,6 @@ pub struct Events<'a> {
     mem: usize,
     /// Privilege that the next instruction runs at.
     privilege: Privilege,
-    /// What was worked out and not recorded.
-    losses: Losses,
 }
 
 impl Source for Events<'_> {
@@ -178,7 +176,6 @@ impl Source for Events<'_> {
         if self.at == 0 {
             let context = Context { isa: Some(self.run.isa), ..self.context() };
             batch.push_context(0, context);
-            self.losses.add(Fate::Derived, "privilege levels", 1);
         }
         while !batch.is_full() && self.at < self.run.pcs.len() {
             self.step(batch);
@@ -192,11 +189,6 @@ impl Source for Events<'_> {
 }
 
 impl Events<'_> {
-    /// What these events say and the recording does not, so far, and what it lacks.
-    pub fn losses(&self) -> &Losses {
-        &self.losses
-    }
-
     fn context(&self) -> Context {
         let mut context = Context { privilege: Some(self.privilege), ..Context::default() };
         if self.run.isa == Isa::A64 {
@@ -267,7 +259,6 @@ impl Events<'_> {
                 // Only loads fault in these recordings. 0x24 and 0x25: data abort from a lower, the same level.
                 let class = if self.privilege == Privilege::El0 { 0x24 } else { 0x25 };
                 trap = Some(self.exception(&mut step, 5, class));
-                self.losses.add(Fate::Dropped, "addresses of faulting accesses", 1);
             }
             Flow::Next { .. } if next.is_some_and(|next| next != after) => {
                 trap = Some(Trap::new(TrapKind::Interrupt));
@@ -306,8 +297,6 @@ impl Events<'_> {
         next: Option<u64>,
     ) {
         let interrupt = trap.kind == TrapKind::Interrupt;
-        let caused = u64::from(trap.class.is_some() || trap.cause.is_some());
-        self.losses.add(Fate::Derived, "causes of exceptions", caused);
         let from = if interrupt { None } else { Some(pc) };
         if !self.run.bare {
             batch.push_trap(offset, Trap { from, ..trap });
@@ -328,7 +317,6 @@ impl Events<'_> {
             (_, _) => Privilege::M,
         };
         batch.push_context(offset, self.context());
-        self.losses.add(Fate::Derived, "privilege levels", 1);
     }
 }
 
