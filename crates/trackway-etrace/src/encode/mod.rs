@@ -223,10 +223,12 @@ impl Encoder {
 
     /// Something is missing in the events here: the trace ends, and a support packet reports a loss.
     pub(crate) fn gap(&mut self, cycle: u64) {
-        self.tally.wait_for_gap();
         self.flush_rows(cycle);
         self.enable();
         self.send_support(true, qual_status::TRACE_LOST);
+        if !self.lost {
+            self.tally.begin_gap();
+        }
     }
 
     /// Has everything been emitted and taken?

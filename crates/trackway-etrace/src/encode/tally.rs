@@ -142,8 +142,8 @@ pub(crate) struct Tally {
     pub(super) held: Option<Option<u64>>,
     /// The decoder has been told that tracing is off.
     off: bool,
-    /// Gaps in the events that no packet has reported yet.
-    waiting_gaps: u64,
+    /// A gap of the events was reported after this many instructions.
+    gap_after: Option<u64>,
     /// The last time that was sent.
     time: Option<u64>,
     /// Marks for start and end of tracing, and reports that were asked for.
@@ -200,9 +200,9 @@ impl Tally {
         }
     }
 
-    /// A gap in the events.
-    pub(super) fn wait_for_gap(&mut self) {
-        self.waiting_gaps += 1;
+    /// A loss is reported for a gap of the events here.
+    pub(super) fn begin_gap(&mut self) {
+        self.gap_after = Some(self.entered.1.instructions);
     }
 
     /// The ledger's account: what is missing of the facts that came in, and what was made up.
@@ -271,6 +271,10 @@ impl Encoder {
         if let Some(to) = tally.held.take() {
             tally.find(Fact::TrapHandlers, Some(row.address), to);
         }
+        if tally.gap_after.take().is_some_and(|before| before + 1 == row.end.instructions) {
+            tally.invented[Fact::Gaps] -= 1;
+            tally.kept[Fact::Gaps] += 1;
+        }
         self.count_resumption();
         self.count_context(row.privilege, row.context, 2, true);
         self.count_time();
@@ -326,10 +330,8 @@ impl Encoder {
         }
         if status == qual_status::TRACE_LOST {
             self.tally.off = false;
-            let waited = self.tally.waiting_gaps > 0;
-            self.tally.waiting_gaps = 0;
-            let counts = if waited { &mut self.tally.kept } else { &mut self.tally.invented };
-            counts[Fact::Gaps] += 1;
+            // Unless the next instruction shows that it is the gap of the events.
+            self.tally.invented[Fact::Gaps] += 1;
         } else {
             self.tally.off = true;
             self.tally.kept[Fact::Marks] += 1;
