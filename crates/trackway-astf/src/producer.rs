@@ -114,7 +114,7 @@ pub struct Producer<W: Write> {
     pub sanitised: Counts,
     /// Times without a Timestamp of their own, because a later one took their place.
     pub superseded: u64,
-    /// Records written since they were taken, if anybody wants them.
+    /// Records written since they were taken, where they are asked for.
     pub(crate) recent: Option<Vec<[u8; RECORD]>>,
 }
 

@@ -255,7 +255,7 @@ fn scan_outside(data: &[u8], widths: &Widths, group: &mut Group) -> Result<usize
     {
         let at = bytes.position();
         match Record::read(&mut bytes, widths, group.records.last()) {
-            // Outside groups time goes on: another time begins another stretch.
+            // Outside groups time passes: another time begins another stretch.
             Ok(Record::Mtime(_)) if group.records.iter().any(|one| matches!(one, Record::Mtime(_))) => {
                 return Ok(at);
             }

@@ -56,7 +56,7 @@ impl PendingStep {
 
     /// True if it did not take this exception, which was taken before it. Formats whose traps need an instruction put
     /// one there that did not run, or a no-op.
-    fn stands_for(&self, trap: &Trap) -> bool {
+    fn is_placeholder_of(&self, trap: &Trap) -> bool {
         let class = trap.class.map(u64::from).or(trap.cause);
         match (trap.kind, class) {
             _ if !self.attempted || self.class.always_traps() => false,
@@ -134,9 +134,9 @@ impl Lower {
         if next.is_some() { self.resume() } else { Ok(()) }
     }
 
-    /// Writes a step with what it implies; a step that stands for the trap after it is left out.
+    /// Writes a step with what it implies; a placeholder of the trap after it is left out.
     fn flush_step(&mut self, step: PendingStep, trap: Option<Trap>, next: Option<u64>) -> Result<()> {
-        if trap.is_some_and(|trap| step.stands_for(&trap)) {
+        if trap.is_some_and(|trap| step.is_placeholder_of(&trap)) {
             return Ok(());
         }
         self.resume()?;
