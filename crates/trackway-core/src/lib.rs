@@ -72,6 +72,7 @@
 mod bits;
 mod bytes;
 mod census;
+mod counting;
 mod error;
 mod events;
 mod input;
@@ -85,12 +86,11 @@ mod stream;
 pub use bits::{BitReader, BitWriter, mask, sign_extend};
 pub use bytes::Bytes;
 pub use census::Census;
+pub use counting::Counting;
 pub use error::{Error, ErrorKind, Result};
 pub use events::*;
 pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
-pub use ledger::{
-    Account, Contexts, Counting, Counts, Fact, Fate, Ledger, Nearby, each_of_event, each_of_meta,
-};
+pub use ledger::{Account, Contexts, Counts, Fact, Fate, Ledger, Nearby, each_of_event, each_of_meta};
 pub use observer::{Count, Observer};
 pub use random::SplitMix64;
 #[doc(hidden)]

@@ -4,14 +4,12 @@
 //! of the input are counted here, not by the sinks; a sink's [`Account`] says what became of them.
 
 mod account;
-mod counting;
 mod facts;
 mod nearby;
 
 use std::fmt;
 
 pub use account::Account;
-pub use counting::Counting;
 pub use facts::{Contexts, Counts, Fact, each_of_event, each_of_meta};
 pub use nearby::Nearby;
 

@@ -2,8 +2,7 @@
 
 use crate::error::Result;
 use crate::events::{Batch, Meta};
-use crate::ledger::Ledger;
-use crate::ledger::facts::{Contexts, Counts};
+use crate::ledger::{Contexts, Counts, Ledger};
 use crate::source::Sink;
 
 /// A sink, and the facts that it was handed: together they make the ledger.
