@@ -29,7 +29,7 @@ pub(crate) struct Outcomes {
     predicted: u64,
     /// Then one that is mispredicted.
     missed: bool,
-    /// With so few predictions left, the others are doubted; 0: none are.
+    /// With this number of predictions left, they are doubted; 0: none are.
     doubted: u64,
 }
 

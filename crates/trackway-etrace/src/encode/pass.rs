@@ -9,7 +9,7 @@ impl Encoder {
     /// The pass of the current row.
     #[inline(always)]
     pub(super) fn pass(&mut self, next: Ahead) {
-        // The data of a row whose first instructions are lost cannot be told apart.
+        // The data of a row whose first instructions are lost cannot be assigned.
         let is_mixed = self.data.on && self.row.from != self.row.address;
         if self.lost && (is_mixed || !self.recover()) {
             return self.send_data(self.row.data_end);
@@ -144,7 +144,7 @@ impl Encoder {
         self.can_join = !(self.sync_next || self.restart || self.previous.updiscon());
     }
 
-    /// Must a report fit one place by itself? Chapter 11 applies a depth in the packet after an ambiguous report to
+    /// Must a report alone fit one place? Chapter 11 applies a depth in the packet after an ambiguous report to
     /// the first place, and a packet that would settle it may be lost.
     #[inline]
     fn keeps_apart(&self) -> bool {

@@ -97,8 +97,8 @@ impl Encoder {
         let packet = self.trap_packet(&cur, trap, true, cur.address);
         self.tally.held = None;
         self.synchronise(&packet);
-        let is_told = !v2 && trap.cause == 2 && !trap.interrupt && trap.epc.is_some();
-        let hit = if is_told { Some((trap.epc, trap.attempted)) } else { previous.hit };
+        let is_stated = !v2 && trap.cause == 2 && !trap.interrupt && trap.epc.is_some();
+        let hit = if is_stated { Some((trap.epc, trap.attempted)) } else { previous.hit };
         self.count_trap(&trap, hit, Some(cur.address));
     }
 

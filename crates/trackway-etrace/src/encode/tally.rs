@@ -58,8 +58,8 @@ impl DataFacts {
     /// Those of an access whose instruction is not traced: operands and stored values need the instruction.
     pub(crate) fn alone(self, is_csr: bool) -> Self {
         let mut facts = DataFacts::default();
-        for n in 0..DATA_FACTS.len() {
-            facts.invented[n] = match DATA_FACTS[n] {
+        for (n, fact) in DATA_FACTS.into_iter().enumerate() {
+            facts.invented[n] = match fact {
                 Fact::RegisterReads | Fact::RegisterWrites => is_csr.into(),
                 Fact::StoredData => 0,
                 _ => self.kept[n] + self.invented[n],
@@ -140,7 +140,7 @@ pub(crate) struct Tally {
     reached: Progress,
     /// A trap was sent without its handler; the handler in the events.
     pub(super) held: Option<Option<u64>>,
-    /// The decoder has been told that tracing is off.
+    /// The decoder knows that tracing is off.
     off: bool,
     /// A gap of the events was reported after this many instructions.
     gap_after: Option<u64>,
@@ -152,7 +152,7 @@ pub(crate) struct Tally {
     pub(crate) taken: Counts,
     /// Facts that a decoder finds.
     pub(crate) kept: Counts,
-    /// Facts that a decoder finds and nobody handed in.
+    /// Facts that a decoder finds and the events do not have.
     pub(crate) invented: Counts,
 }
 
