@@ -35,22 +35,22 @@ use crate::registers::{Comparator, Filter, function, input, match_mode};
 
 /// A block with the other signals of its cycle and its data accesses.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub(super) struct Row<'a> {
     /// The block to be judged.
-    pub block: &'a Block,
+    pub(super) block: &'a Block,
     /// Signals of its cycle.
-    pub cycle: &'a Cycle<'a>,
+    pub(super) cycle: &'a Cycle<'a>,
     /// Data accesses in order, each with the address of its instruction.
-    pub accesses: &'a [(u64, Access)],
+    pub(super) accesses: &'a [(u64, Access)],
 }
 
 /// The result for a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Qualified {
+pub(super) struct Qualified {
     /// Its instructions are traced.
-    pub instructions: bool,
+    pub(super) instructions: bool,
     /// A watchpoint requests a report of its last instruction.
-    pub notify: bool,
+    pub(super) notify: bool,
 }
 
 /// All inputs at one point.
@@ -149,7 +149,7 @@ impl Comparator {
 
 /// The filters with their state.
 #[derive(Clone, Debug, Default)]
-pub struct Filters {
+pub(super) struct Filters {
     config: FilterConfig,
     /// Anything is filtered or watched at all.
     active: bool,
@@ -170,7 +170,7 @@ pub struct Filters {
 
 impl Filters {
     /// The filters of these settings, in their initial state.
-    pub fn new(config: &crate::Config) -> Self {
+    pub(super) fn new(config: &crate::Config) -> Self {
         let filters = &config.filters;
         Filters {
             config: filters.clone(),
@@ -187,17 +187,17 @@ impl Filters {
 
     /// Is there anything to evaluate?
     #[inline]
-    pub fn is_active(&self) -> bool {
+    pub(super) fn is_active(&self) -> bool {
         self.active
     }
 
     /// Does the `n`th access of the last row qualify?
-    pub fn access(&self, n: usize) -> bool {
+    pub(super) fn access(&self, n: usize) -> bool {
         self.accesses.get(n).copied().unwrap_or(true)
     }
 
     /// Judges a row.
-    pub fn row(&mut self, row: &Row<'_>) -> Qualified {
+    pub(super) fn row(&mut self, row: &Row<'_>) -> Qualified {
         let Row { block, cycle, accesses } = *row;
         let trap = matches!(block.itype, Itype::EXCEPTION | Itype::INTERRUPT);
         let base = Sample {

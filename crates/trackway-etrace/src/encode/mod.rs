@@ -3,7 +3,7 @@
 //! | step | here |
 //! |---|---|
 //! | events → blocks and accesses at the [`port`](crate::port) | `blocks`, `accesses` |
-//! | what is traced | [`filter`], `qualify` |
+//! | what is traced | `filter`, `qualify` |
 //! | blocks → rows of the pipeline | `intake`, `row` |
 //! | one pass per row: the decisions of the figure | `pass`, and `stretch` for exact mode |
 //! | packets | `report` (formats 0 to 2), `sync` (3/0, 3/1), `data` and `data_queue` (data trace), `send` |
@@ -22,7 +22,7 @@ pub(crate) mod control;
 mod data;
 mod data_queue;
 pub(crate) mod executed;
-pub mod filter;
+mod filter;
 mod intake;
 mod pass;
 mod qualify;

@@ -87,7 +87,7 @@ impl Itype {
 
 /// Class of control flow of an instruction. With `x1_only`, calls and returns are those of chapter 11 and not those
 /// of 4.1.1.
-pub fn control_of(isa: Isa, pc: u64, encoding: u32, x1_only: bool) -> Control {
+pub(crate) fn control_of(isa: Isa, pc: u64, encoding: u32, x1_only: bool) -> Control {
     let control = flow(isa, pc, encoding).control;
     if !x1_only || !(control.is_call() || control.is_return()) {
         return control;
@@ -223,7 +223,7 @@ pub(crate) const PRIVILEGES: [(u32, Privilege); 6] = [
 ];
 
 /// The code of a privilege, if it has one.
-pub fn privilege_code(privilege: Privilege) -> Option<u32> {
+pub(crate) fn privilege_code(privilege: Privilege) -> Option<u32> {
     match privilege {
         Privilege::H => Some(1),
         _ => PRIVILEGES.iter().find(|(_, of)| *of == privilege).map(|(code, _)| *code),
@@ -231,7 +231,7 @@ pub fn privilege_code(privilege: Privilege) -> Option<u32> {
 }
 
 /// The privilege of a code; `None` for a reserved one.
-pub fn privilege_of(code: u32) -> Option<Privilege> {
+pub(crate) fn privilege_of(code: u32) -> Option<Privilege> {
     PRIVILEGES.iter().find(|(of, _)| *of == code).map(|(_, privilege)| *privilege)
 }
 

@@ -73,9 +73,9 @@ pub struct Frame {
 }
 
 /// Longest payload that a header can announce.
-pub const MAX_PAYLOAD: u32 = 31;
+const MAX_PAYLOAD: u32 = 31;
 /// A run of this many zero bytes cannot lie inside a packet (chapter 6).
-pub const ALIGN_ZEROS: usize = 32;
+const ALIGN_ZEROS: usize = 32;
 
 /// Layout of a frame with a header; widths in bits unless named otherwise.
 #[derive(Clone, Copy)]
