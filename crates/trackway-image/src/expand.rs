@@ -12,10 +12,11 @@ pub fn program(programs: &[Arc<Image>], source: u16) -> Arc<Image> {
     programs.get(usize::from(source)).or(programs.last()).cloned().unwrap_or_default()
 }
 
-/// An unconditional transfer of control is taken.
-fn always_taken(exit: Exit) -> Option<bool> {
+/// Outcome of the branch at the end of a run: an unconditional transfer of control is taken.
+pub fn taken_at_end(run: &Run) -> Option<bool> {
     use Exit::*;
-    matches!(exit, Jump | Call | IndirectJump | IndirectCall | Return | TrapReturn).then_some(true)
+    let always = matches!(run.exit, Jump | Call | IndirectJump | IndirectCall | Return | TrapReturn);
+    run.taken.or(always.then_some(true))
 }
 
 /// The steps of a run, in order, as far as the program is known; what is left stays a run. `accesses` are those of the run:
@@ -32,7 +33,7 @@ pub fn expand(memory: &Memory, run: &Run, accesses: Accesses, mut put: impl FnMu
         };
         let mut step = Step::new(pc, encoding, length);
         if n == last {
-            (step.accesses, step.taken) = (accesses, run.taken.or_else(|| always_taken(run.exit)));
+            (step.accesses, step.taken) = (accesses, taken_at_end(run));
             if run.attempted {
                 step.outcome = Outcome::Attempted;
             }

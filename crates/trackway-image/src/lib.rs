@@ -50,7 +50,7 @@ pub use blocks::{Blocks, Cursor};
 pub use code::Code;
 pub use elf::{Elf, ProgramHeaders, Section};
 pub use error::Error;
-pub use expand::{expand, program};
+pub use expand::{expand, program, taken_at_end};
 pub use image::{Image, Part, read_spec};
 pub use lines::{Line, Lines};
 pub use listing::{Listing, Row};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_image::{expand, program};
+use trackway_image::{expand, program, taken_at_end};
 
 use super::Stats;
 use super::code::Assumptions;
@@ -118,7 +118,7 @@ impl Stats {
             self.blocks.enter(block.start, block.end, block.instructions, block.leaves);
         }
         let outcome = if run.attempted { Outcome::Attempted } else { shape.last.outcome };
-        let last = Step { accesses, outcome, taken: run.taken, ..shape.last };
+        let last = Step { accesses, outcome, taken: taken_at_end(run), ..shape.last };
         self.step(&last, run.isa, batch, cache);
     }
 
