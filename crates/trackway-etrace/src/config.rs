@@ -16,7 +16,7 @@
 
 use std::fmt;
 
-use trackway_core::{Error, ErrorKind, Privilege};
+use trackway_core::{Error, ErrorKind, Isa, Privilege};
 
 use crate::dialect::Dialect;
 use crate::modes::{Options, SupportLayout};
@@ -147,6 +147,12 @@ impl Default for Config {
 }
 
 impl Config {
+    /// The instruction set: the program's, else by the width of addresses.
+    pub(crate) fn isa_of(&self, image: &trackway_image::Image) -> Isa {
+        let by_width = if self.params.iaddress_width <= 32 { Isa::Rv32 } else { Isa::Rv64 };
+        image.isa().filter(|isa| matches!(isa, Isa::Rv32 | Isa::Rv64)).unwrap_or(by_width)
+    }
+
     /// The defaults of a dialect.
     pub fn new(dialect: Dialect) -> Self {
         Config {

@@ -5,7 +5,6 @@ use trackway_image::{Cursor, Image, Waypoints};
 
 use crate::config::Config;
 use crate::dialect::Dialect;
-use crate::lift::isa_of;
 use crate::port::privilege_of;
 use crate::transport::Kind;
 use crate::wire::instruction::{Layout, Packet};
@@ -76,7 +75,7 @@ pub(crate) fn wrong_dialect(bytes: &SharedBytes, config: &Config, image: &Image)
         Dialect::V2 => Dialect::Draft,
     };
     let configs = [config.clone(), Config { dialect: other, ..config.clone() }];
-    let isa = isa_of(config, image);
+    let isa = config.isa_of(image);
     let is_implied = config.options.implicit_exception;
     let mut code = (!image.is_empty() && !is_implied)
         .then(|| image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor());

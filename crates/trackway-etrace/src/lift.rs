@@ -51,7 +51,7 @@ pub fn lift(input: Input, config: &Config, image: Arc<Image>, threads: usize) ->
 /// As [`lift`], by a plan.
 pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) -> Result<Lift> {
     config.check()?;
-    let isa = isa_of(config, &image);
+    let isa = config.isa_of(&image);
     let setup = Setup { config: Arc::new(config.clone()), image, isa, followed: Arc::default() };
     let mut meta = meta(config, isa);
     let several = config.framing.source_bits() > 0;
@@ -78,12 +78,6 @@ pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) ->
         }
     };
     Ok(Stream::new(meta, sources, plan.threads))
-}
-
-/// The instruction set: the program's, else by the width of addresses.
-pub(crate) fn isa_of(config: &Config, image: &Image) -> Isa {
-    let by_width = if config.params.iaddress_width <= 32 { Isa::Rv32 } else { Isa::Rv64 };
-    image.isa().filter(|isa| matches!(isa, Isa::Rv32 | Isa::Rv64)).unwrap_or(by_width)
 }
 
 /// The source ids in a trace, in order.

@@ -17,7 +17,7 @@ use trackway_io::{FileError, Target};
 use crate::check::{check_packets, check_program};
 use crate::config::{Config, ImageRule, Order};
 use crate::doubt::wrong_dialect;
-use crate::lift::{Plan, isa_of, lift_by, meta, source_ids};
+use crate::lift::{Plan, lift_by, meta, source_ids};
 use crate::lower::Lower;
 use crate::rules::{DIALECT, RULES};
 use crate::transport::{Framing, read_lengths, write_lengths};
@@ -78,7 +78,7 @@ impl Format for Etrace {
             config.params.iaddress_width = 64;
         }
         check_identity(&image, &config)?;
-        let mut meta = meta(&config, isa_of(&config, &image));
+        let mut meta = meta(&config, config.isa_of(&image));
         if is_assumed {
             meta.notes.push(("assumed settings".into(), config.summary()));
         }

@@ -25,6 +25,7 @@
 //! own records or packets as text, [`Trace::check`] the findings of its rules. The formats are in one list, [`FORMATS`];
 //! a format of your own implements [`Format`](format::Format) and goes beside them into [`Options::formats`].
 
+mod conversion;
 mod convert;
 mod expand;
 mod formats;
@@ -36,7 +37,8 @@ mod prove;
 mod steps;
 mod trace;
 
-pub use convert::{Conversion, ConvertOptions, Written, convert, convert_with};
+pub use conversion::{Conversion, Written};
+pub use convert::{ConvertOptions, convert, convert_with};
 pub use expand::Expand;
 pub use formats::{FORMATS, by_id, for_output};
 pub use health::{Counts, Ended, Health, Passed, read_all};

@@ -4,7 +4,7 @@ use trackway_core::{Account, Batch, Contexts, Counts, Fact, Ledger};
 use trackway_format::{Error, Result, Settings};
 use trackway_io::Target;
 
-use crate::convert::Conversion;
+use crate::conversion::Conversion;
 use crate::prove::{Pair, prove};
 use crate::trace::{Options, Trace};
 

@@ -17,6 +17,7 @@ use trackway_image::{Image, Memory};
 
 use super::accesses::{emit_csr, emit_memory, fill_in};
 use super::data::{DataDecoder, Decoded, DecodedAccess};
+use super::markers::{BEGIN, MODES, PACKET};
 use super::packets::CarriedState;
 use crate::config::{Config, Order};
 use crate::mirrored::History;
@@ -24,13 +25,6 @@ use crate::modes::Options;
 use crate::port::expected::{Atomic, Csr, Expectations, Expected};
 use crate::port::{Dtype, privilege_code, privilege_of};
 use crate::wire::data::{Packet, Sizes};
-
-/// Marker in the stream of events: execution begins at a synchronisation packet.
-pub(crate) const BEGIN: u32 = 0x100;
-/// Marker: the modes change; two bits, no address and no data.
-pub(crate) const MODES: u32 = 0x101;
-/// Marker: a data packet.
-pub(crate) const PACKET: u32 = 0x102;
 
 /// Batches that wait for later packets, with a loose order.
 const AHEAD: usize = 4;

@@ -14,6 +14,7 @@ pub(crate) mod attach;
 mod cuts;
 mod data;
 mod fault;
+mod markers;
 mod packets;
 pub(crate) mod serial;
 mod setup;

@@ -10,8 +10,8 @@ use trackway_core::*;
 use trackway_image::Image;
 use trackway_isa::Control;
 
-use super::attach;
 use super::fault::Fault;
+use super::markers::{self, emit_marker};
 use super::walk::{Goal, Progress, Walker};
 use crate::config::Config;
 use crate::port::privilege_of;
@@ -593,7 +593,7 @@ impl Decoder {
         if self.config.data.enable {
             let options = &self.walker.options;
             let bits = u8::from(options.no_address) | u8::from(options.no_data) << 1;
-            emit_marker(self.offset, attach::MODES, &[bits], out);
+            emit_marker(self.offset, markers::MODES, &[bits], out);
         }
         if support.dloss && self.config.data.enable && support.qual_status != qual_status::TRACE_LOST {
             // Accesses are missing, and no instruction is.
@@ -689,7 +689,7 @@ impl Decoder {
             _ => return,
         };
         if self.config.data.enable {
-            emit_marker(self.offset, attach::BEGIN, &[], out);
+            emit_marker(self.offset, markers::BEGIN, &[], out);
         }
         let before = match self.packet {
             Packet::Start(_) if self.state == FlowState::On && self.walker.options.sijump => {
@@ -778,10 +778,4 @@ impl Decoder {
 /// The instruction that makes an environment call (privileged spec, table of causes).
 pub(crate) fn call_of(interrupt: bool, cause: u64) -> Option<Syscall> {
     (!interrupt && (8..=11).contains(&cause)).then_some(Syscall::Ecall)
-}
-
-/// Emits a marker for the stage that attaches data packets, which removes it.
-fn emit_marker(offset: u64, code: u32, bytes: &[u8], out: &mut Batch) {
-    let data = out.add_bytes(bytes);
-    out.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));
 }

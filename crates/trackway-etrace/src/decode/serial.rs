@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trackway_core::*;
 
-use super::attach;
 use super::cuts::Part;
+use super::markers;
 use super::packets::Decoder;
 use super::setup::Setup;
 use super::walk::Progress;
@@ -273,6 +273,6 @@ impl Serial {
 /// Emits data trace and unknown packets verbatim; with `joined`, as a marker that is attached later.
 fn emit_foreign(batch: &mut Batch, offset: u64, frame: &Frame, payload: &[u8], joined: bool) {
     let data = batch.add_bytes(payload);
-    let code = if joined && frame.kind == Kind::Data { attach::PACKET } else { u32::from(frame.code) };
+    let code = if joined && frame.kind == Kind::Data { markers::PACKET } else { u32::from(frame.code) };
     batch.push(offset, EventKind::Foreign(Foreign { format: crate::ID, code, data }));
 }

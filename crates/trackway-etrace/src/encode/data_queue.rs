@@ -10,8 +10,9 @@ use std::collections::VecDeque;
 
 use super::Encoder;
 use super::data::DataEncoder;
+use super::progress::Progress;
 use super::row::RowKind;
-use super::tally::{DataFacts, Progress};
+use super::tally::DataFacts;
 use crate::config::Config;
 use crate::port::{Access, Block, Cycle, Dtype, Itype, Transfer, Trigger};
 use crate::wire::data::Packet;

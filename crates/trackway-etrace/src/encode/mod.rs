@@ -25,6 +25,7 @@ pub(crate) mod executed;
 mod filter;
 mod intake;
 mod pass;
+mod progress;
 mod qualify;
 mod report;
 mod row;
@@ -44,11 +45,12 @@ use crate::wire::instruction::qual_status;
 pub use control::TraceUnit;
 pub use data::DataEncoder;
 use data_queue::DataQueue;
+pub(crate) use progress::Progress;
 use qualify::Qualifier;
 pub(crate) use row::PortTrap;
 use row::{Previous, Row, RowKind};
 use stretch::Stretch;
-pub(crate) use tally::{Progress, Tally};
+pub(crate) use tally::Tally;
 
 /// The trace encoder.
 #[derive(Clone, Debug)]

@@ -3,8 +3,8 @@
 use trackway_core::Fact;
 
 use super::Encoder;
+use super::progress::Progress;
 use super::row::{Departure, ReportReason};
-use super::tally::Progress;
 use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
 
 impl Encoder {

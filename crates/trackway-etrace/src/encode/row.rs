@@ -2,7 +2,7 @@
 
 use trackway_core::Trap;
 
-use super::tally::{Hit, Progress};
+use super::progress::{Hit, Progress};
 use crate::port::{Block, Cycle, Itype};
 
 /// A trap at the port.

@@ -1,8 +1,8 @@
 //! Exact mode: no address is passed twice between a report or branch and the next report.
 
 use super::Encoder;
+use super::progress::Progress;
 use super::row::{Previous, ReportReason};
-use super::tally::Progress;
 
 /// The addresses passed since the last report or branch, in exact mode.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,7 @@
 use trackway_core::{Account, Counts, Fact, Fate, Trap};
 
 use super::Encoder;
+use super::progress::{Hit, ONE, Progress};
 use super::row::{Departure, PortTrap, Previous};
 use crate::config::Config;
 use crate::decode::call_of;
@@ -76,50 +77,6 @@ impl DataFacts {
             response.invented[n] = std::mem::take(&mut request.invented[n]);
         }
         (request, response)
-    }
-}
-
-/// Where a decoder sees a trap hit, if it does: the address, where it is known here, and the instruction attempted
-/// there, with whether it is marked as attempted in the events.
-pub(super) type Hit = (Option<u64>, Option<bool>);
-
-/// Counts up to a place in the trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Progress {
-    pub(crate) instructions: u64,
-    /// Branches and jumps: a decoder finds whether they were taken.
-    pub(crate) transfers: u64,
-    /// Those whose outcome is in the events.
-    pub(crate) outcomes: u64,
-    /// Instructions that follow a jump with that target: a decoder finds it where it follows both.
-    pub(crate) targets: u64,
-    /// Instructions that are other ones in the program.
-    pub(crate) altered: u64,
-}
-
-/// An instruction that does not transfer control.
-const ONE: Progress = Progress { instructions: 1, transfers: 0, outcomes: 0, targets: 0, altered: 0 };
-
-impl Progress {
-    #[inline(always)]
-    pub(crate) fn plus(self, more: Progress) -> Self {
-        Progress {
-            instructions: self.instructions + more.instructions,
-            transfers: self.transfers + more.transfers,
-            outcomes: self.outcomes + more.outcomes,
-            targets: self.targets + more.targets,
-            altered: self.altered + more.altered,
-        }
-    }
-
-    fn less(self, before: Progress) -> Self {
-        Progress {
-            instructions: self.instructions.saturating_sub(before.instructions),
-            transfers: self.transfers.saturating_sub(before.transfers),
-            outcomes: self.outcomes.saturating_sub(before.outcomes),
-            targets: self.targets.saturating_sub(before.targets),
-            altered: self.altered.saturating_sub(before.altered),
-        }
     }
 }
 
