@@ -20,7 +20,15 @@ const TABLES: [&str; 3] = ["dependencies", "dev-dependencies", "build-dependenci
 fn of_package(package: &Package) -> Vec<String> {
     let mut problems = Vec::new();
     let all = words(&package.folder);
-    let code = words(&package.folder.join("src"));
+    let mut code = words(&package.folder.join("src"));
+    // Programs may lie elsewhere.
+    let programs = package.manifest.get("bin").and_then(toml::Value::as_array);
+    for program in programs.into_iter().flatten() {
+        if let Some(path) = program.get("path").and_then(toml::Value::as_str) {
+            let file = package.folder.join(path);
+            code.extend(words(file.parent().unwrap_or(&file)));
+        }
+    }
     for table in TABLES {
         for name in package.dependencies(table) {
             let word = name.replace('-', "_");
