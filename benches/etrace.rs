@@ -63,7 +63,7 @@ impl Stream {
         count.0
     }
 
-    /// Each pc by itself, added up.
+    /// Each pc separately, added up.
     fn pcs(&self, base: u64, lengths: &[u8]) -> u64 {
         let (mut lift, mut batch) = (self.lift(1), Batch::default());
         let (mut sum, mut count) = (0u64, 0);

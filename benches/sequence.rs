@@ -6,7 +6,7 @@ use trackway_core::Context;
 use trackway_image::{Blocks, Image, Space, Waypoints};
 use trackway_testkit::qemu::Run;
 
-/// What a perfect flow trace records of an execution.
+/// The part of an execution that a perfect flow trace records.
 pub(crate) struct Sequence {
     /// Name of the execution.
     pub(crate) name: String,

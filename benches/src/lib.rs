@@ -69,7 +69,7 @@ impl<'a> Measure<'a> {
     }
 }
 
-/// What one measure took.
+/// Times of one measure.
 struct Measured {
     name: String,
     unit: &'static str,
@@ -93,7 +93,7 @@ impl Measured {
     }
 }
 
-/// What all measures took.
+/// Times of all measures.
 pub struct Results(Vec<Measured>);
 
 /// Runs the measures in turn, so that a change of the machine's speed hits all alike.

@@ -79,7 +79,7 @@ fuzz_target!(|data: &[u8]| {
     let lines = |jobs: usize| at_most(20_000, &mut lift(jobs));
     if let (Some(one), Some(two)) = (lines(1), lines(2)) {
         assert_eq!(one, two);
-        // What is not endless can be observed: the same events on several threads.
+        // A trace that is not endless can be observed: the same events on several threads.
         assert_eq!(observed(&mut lift(1)), observed(&mut lift(3)));
     }
 });

@@ -28,7 +28,7 @@ pub fn choose<F: Float>(x: F, y: F, smaller: bool) -> F {
     }
 }
 
-/// What FCLASS gives: one bit of ten.
+/// Result of FCLASS: one bit of ten.
 pub fn class<F: Float>(x: &F) -> u64 {
     let kinds = [
         x.is_negative_infinity(),

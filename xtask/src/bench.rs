@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::tree;
 
-/// What the table's page says above it.
+/// Text of the page above the table.
 const HEAD: &str = "\
 # Benchmarks
 

@@ -15,7 +15,7 @@ use crate::tree::{self, shown};
 struct Case {
     /// Line of the page, from 1.
     line: usize,
-    /// What the shell runs.
+    /// Command for the shell.
     command: String,
     /// Lines that it prints.
     output: Vec<String>,

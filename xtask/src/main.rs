@@ -21,7 +21,7 @@ cargo xtask console [--write]       runs the console blocks; --write puts what t
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
 cargo xtask fuzz [SECS]             every fuzz target, SECS each (needs cargo-fuzz)";
 
-/// What went wrong, as one message.
+/// The error, as one message.
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {

@@ -28,7 +28,7 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     found
 }
 
-/// What is directly inside `folder`, sorted.
+/// Entries directly inside `folder`, sorted.
 pub(crate) fn entries(folder: &Path) -> Vec<PathBuf> {
     let read = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<PathBuf> = read.map(|entry| entry.path()).collect();

@@ -289,7 +289,7 @@ fn gaps_come_back() {
     for level in [Level::Basic, Level::BasicPlus] {
         let meta = || Meta::new(FormatId::new("stf"), Isa::A64);
         assert_eq!(read_back(meta(), level, &text), gaps, "{level:?}");
-        // A gap that the flow shows by itself needs no note.
+        // A gap that the flow shows needs no note.
         let bytes = lower(meta(), Some(level), &text);
         let noted = bytes.windows(13).filter(|bytes| bytes == b"trackway: gap").count();
         assert_eq!(noted, gaps.len() - 1, "{level:?}");

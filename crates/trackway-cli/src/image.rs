@@ -1,4 +1,4 @@
-//! `trackway image`: a program by itself.
+//! `trackway image`: a program without a trace.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let survey = survey(args)?;
     let mut base = Config::new(isa);
     if survey.user_only {
-        // A program without its system: nobody sets PMP up, and entries that are off would let nothing run.
+        // A program without its system: nothing sets PMP up, and entries that are off would let nothing run.
         base.pmp_entries = 0;
     }
     let core = settings.core(base).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;

@@ -389,7 +389,7 @@ fn ids_belong_to_the_context_that_has_them() {
         let said = stdout(&[command, file]);
         said.lines().filter(|line| line.contains("non-secure")).map(str::to_string).collect::<Vec<_>>()
     };
-    // What runs at EL1 of the example is not a process (ASTF 5.1.14).
+    // The code at EL1 of the example is not a process (ASTF 5.1.14).
     for command in ["info", "stats"] {
         let said = contexts(command, &testdata("example/example.astf"));
         assert!(said.len() == 2 && said[0].contains("el0 non-secure pid 0x7208 tid 0x720d"), "{said:?}");

@@ -184,7 +184,7 @@ fn errors_read_well() {
     assert_eq!(json["note"], serde_json::json!(["features: 0x42c"]));
 }
 
-/// Nobody reads stderr either.
+/// Stderr is a pipe without a reader.
 #[test]
 fn a_closed_stderr_is_not_an_error() {
     let folder = Folder::new("stderr");
@@ -289,13 +289,13 @@ fn versions_are_forced() {
     assert_eq!(trackway(&["info", "--force", &path]).status.code(), Some(0));
 }
 
-/// The end of a pipe that nobody reads.
+/// The writing end of a pipe without a reader.
 fn nobody() -> Stdio {
     let (_, writer) = std::io::pipe().expect("a pipe");
     writer.into()
 }
 
-/// Runs the program with nobody to read what it prints.
+/// Runs the program with stdout as a pipe without a reader.
 fn closed_pipe(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stdout(nobody()).output().expect("it runs")
 }

@@ -69,7 +69,7 @@ impl<'a> Bytes<'a> {
         self.at
     }
 
-    /// What is left.
+    /// The bytes that are left.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         &self.data[self.at..]

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// What is wrong with the input, without the place.
+/// The error in the input, without its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The input ends inside an item. Told apart from damage: more bytes might complete it.
@@ -85,7 +85,7 @@ pub struct Error {
     pub field: &'static str,
     /// The spec section, or empty.
     pub section: &'static str,
-    /// What is wrong.
+    /// The error.
     pub kind: ErrorKind,
     /// The offset is one of the file, not of the decompressed stream.
     pub in_container: bool,

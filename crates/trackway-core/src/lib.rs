@@ -15,9 +15,9 @@
 //! instruction. An [`Event`] is small and `Copy`; what is large or rare lies in the batch's side arrays.
 //!
 //! - Instructions are numbered from 0 per source, attempted ones included.
-//! - Unknown is `None`, never 0. What was inferred and not recorded is marked.
-//! - What is missing is a [`Gap`], never silence.
-//! - What a target format cannot hold is in the [`Ledger`].
+//! - Unknown is `None`, never 0. Values that were inferred and not recorded are marked.
+//! - Missing trace is a [`Gap`], never silence.
+//! - Facts that a target format cannot hold are in the [`Ledger`].
 //!
 //! # A format
 //!

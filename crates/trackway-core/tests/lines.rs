@@ -22,7 +22,7 @@ fn put_value(batch: &mut Batch, value: Option<Vec<u8>>) -> Value {
     }
 }
 
-/// What it takes to put an event into a batch.
+/// Puts an event into a batch.
 struct Put(Box<dyn Fn(&mut Batch)>);
 
 impl std::fmt::Debug for Put {

@@ -1,4 +1,4 @@
-//! What bytes look like, before anything is known about them: raw streams, frames, wrapped buffers, trace ids.
+//! Guesses at the form of bytes, before anything is known about them: raw streams, frames, wrapped buffers, trace ids.
 
 use crate::config::{Config, Framing};
 use crate::items::{PacketItem, Packets};

@@ -44,7 +44,7 @@ pub(crate) fn check_program(events: &mut dyn Source, findings: &mut Vec<Known>) 
         let more = match events.fill(&mut batch) {
             Ok(more) => more,
             Err(error) => {
-                // What cannot be read, or is of another dialect, has a rule of its own.
+                // Packets that cannot be read, or are of another dialect, have a rule of their own.
                 if matches!(error.kind, ErrorKind::Reason { .. }) && error.field != "dialect" {
                     findings.push((&PROGRAM, error));
                 }

@@ -141,8 +141,8 @@ fn source_id(name: &str, config: &Config) -> Result<u32> {
     number.map_err(|_| Error::Config(format!("--source {name}: expected the number of a source")))
 }
 
-/// A file that the settings name. What belongs to the trace is also found beside the settings under their name: while
-/// the trace is being written, and where it was renamed.
+/// A file that the settings name. Files that belong to the trace are also found beside the settings under their name:
+/// while the trace is being written, and where it was renamed.
 fn find(name: &str, settings: &Settings) -> PathBuf {
     let ends = [CODE, "lengths"].into_iter().filter(|end| name.ends_with(end));
     let mut beside = ends.filter_map(|end| Some(settings.path.as_ref()?.with_extension(end)));

@@ -108,9 +108,9 @@ pub enum Recognised {
     No,
     /// It may be: opening needs more than the file.
     Maybe {
-        /// What speaks for it.
+        /// Evidence for the format.
         why: &'static str,
-        /// What is missing.
+        /// Inputs or settings that opening still needs.
         missing: &'static str,
     },
     /// It is of this format.

@@ -1,6 +1,6 @@
 //! Single-step agreement with QEMU's user mode on the real programs of the corpus.
 //!
-//! Every pc and every memory access is reproduced. What the recording could not fix is passed to the model:
+//! Every pc and every memory access is reproduced. Inputs that the recording could not fix are passed to the model:
 //! the name that the program was started with, the length of its path, and for Lua the time of day.
 
 use trackway_hart::linux::{Kernel, Options, Process, Status};

@@ -49,7 +49,7 @@ impl Part {
         self.lines.get_or_init(|| self.elf.as_ref().and_then(read)).as_deref()
     }
 
-    /// What tells it from others: the build id of an ELF file, else a hash of the bytes that it loads.
+    /// Identity of the program: the build id of an ELF file, else a hash of the bytes that it loads.
     pub fn identity(&self) -> String {
         if let Some(id) = self.elf.as_ref().and_then(Elf::build_id) {
             return format!("build-id {}", id.iter().map(|byte| format!("{byte:02x}")).collect::<String>());

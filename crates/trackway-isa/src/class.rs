@@ -8,7 +8,7 @@ use crate::riscv;
 
 macro_rules! classes {
     ($($(#[$doc:meta])* $class:ident = $name:literal,)*) => {
-        /// What kind of work an instruction does.
+        /// Kind of work that an instruction does.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Class { $($(#[$doc])* $class,)* }
 

@@ -131,7 +131,7 @@ pub enum Switch {
 pub struct Flow {
     /// Length in bytes; 0 where the instruction set is not known.
     pub length: u8,
-    /// What it does.
+    /// Its effect on the flow.
     pub control: Control,
     /// Target when taken, if the encoding has it.
     pub target: Option<u64>,

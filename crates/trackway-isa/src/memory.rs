@@ -5,7 +5,7 @@ use trackway_core::{Isa, MemKind};
 use crate::arm::memory::{self as arm, Bytes};
 use crate::riscv::{self, Count};
 
-/// What an instruction that completes does to memory.
+/// Effect on memory of an instruction that completes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Memory {
     /// Loads read, stores write, atomics and copies do both.

@@ -62,7 +62,7 @@ struct Waiting {
     registers: Vec<Record>,
     memory: Vec<Record>,
     csrs: Vec<Record>,
-    /// What the input says of it.
+    /// Facts that the input has of it.
     facts: Vec<Found>,
 }
 

@@ -1,8 +1,8 @@
-//! What an instruction does to the flow, by masks: as plain as an oracle has to be.
+//! Effects of an instruction on the flow, by masks: as plain as an oracle has to be.
 
 use trackway_core::{Isa, Syscall};
 
-/// What an instruction does to the flow.
+/// Effect of an instruction on the flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// Continues after itself; `memory` if it is a load or store.

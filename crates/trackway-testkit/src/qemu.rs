@@ -1,7 +1,7 @@
 //! The QEMU executions of the corpus: pcs, opcodes, memory accesses, system calls.
 //!
 //! A [`Run`] holds them as arrays, and as a [`Source`] of events ([`Run::events`]). The streams hold every
-//! *attempted* instruction. What the recording does not say is worked out from opcodes and from where the
+//! *attempted* instruction. Facts that the recording lacks are worked out from opcodes and from where the
 //! flow goes, and nothing more:
 //!
 //! - user programs: a system call is a `Step` that did not retire, then a `Trap` without a target (the kernel

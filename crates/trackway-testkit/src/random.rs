@@ -181,7 +181,7 @@ pub struct Rates {
     pub vector: bool,
 }
 
-/// What a decoder has to find, in order.
+/// One thing that a decoder has to find.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// An instruction retired, at a privilege.
@@ -195,7 +195,7 @@ pub enum Seen {
 pub struct Walk {
     /// Its events.
     pub batch: Batch,
-    /// What happened.
+    /// Things that a decoder has to find, in order.
     pub seen: Vec<Seen>,
     /// Context changes: number of the retired instruction that is the first in it, its id, how to report it.
     pub contexts: Vec<(u64, u64, u8)>,

@@ -319,7 +319,7 @@ fn comes_back(choices: &[(u8, u64)], plus: bool, timed: bool) -> Result<(), Test
     let level = if plus { Level::BasicPlus } else { Level::Basic };
     let (back, ledger, broken) = lower(&mut stf.events(1), Some(level));
     prop_assert!(pcs(&back) == pcs(&bytes), "{}", ledger);
-    // What a rule demands and STF does not hold is counted, and nothing else is wrong.
+    // Facts that a rule demands and STF does not hold are counted, and nothing else is wrong.
     prop_assert_eq!(errors(&back), broken);
     Ok(())
 }

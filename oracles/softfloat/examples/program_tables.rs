@@ -206,7 +206,7 @@ fn integers(xlen: u32) -> String {
             tests.add("immediate", &format!("slli.uw, {shift}"), results);
         }
     }
-    // What QEMU 7.2 does not have, or gets wrong (ctzw looks at the upper word).
+    // Instructions that QEMU 7.2 does not have, or gets wrong (ctzw looks at the upper word).
     tests.out.push_str("#ifdef EXTRA\n");
     if xlen == 64 {
         tests.unary("ctzw", |a, _, _| u64::from((a as u32).trailing_zeros()));

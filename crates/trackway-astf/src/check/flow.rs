@@ -125,7 +125,7 @@ impl Checker {
             StateWrite::StackPointer(set) => context.handler != set,
             StateWrite::Register => false,
         };
-        // What happens between the instructions of a Basic trace is known only where they follow each other.
+        // A Basic trace shows that nothing happened between two instructions only where they follow each other.
         let follows = self.level == Level::BasicPlus
             || (pc == Some(group.record.pc.wrapping_add(4)) && !self.since.switched);
         let word = group.record.iword;

@@ -35,7 +35,7 @@ impl Lower {
         }
     }
 
-    /// Writes a gap, unless the reader finds it by itself: where the flow breaks without a reason.
+    /// Writes a gap, unless the reader finds it anyway: where the flow breaks without a reason.
     pub(super) fn write_gap(&mut self, gap: &Gap, next: Option<u64>) -> Result<()> {
         let reason = match self.level {
             Level::Basic => GapReason::Filtered,

@@ -10,7 +10,7 @@ use crate::lift::{FULL, State};
 use crate::record::{Header, Level};
 use crate::trace::{features, read_comment};
 
-/// What ASTF holds; the Basic level has no [`TRAPS`].
+/// Facts that ASTF holds; the Basic level has no [`TRAPS`].
 const KEPT: &[Fact] = &[
     Fact::Comments,
     Fact::Instructions,

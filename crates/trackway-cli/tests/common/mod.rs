@@ -1,4 +1,4 @@
-//! What the tests of the program share.
+//! Items that the tests of the program share.
 #![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
 use std::io::Write;
@@ -27,12 +27,12 @@ pub fn piped(args: &[&str], stdin: &[u8]) -> Output {
     })
 }
 
-/// What it wrote, as text.
+/// Bytes that the program wrote, as text.
 pub fn text(written: &[u8]) -> String {
     String::from_utf8_lossy(written).into_owned()
 }
 
-/// What it prints; it must end well.
+/// The program's stdout; it must succeed.
 pub fn stdout(args: &[&str]) -> String {
     let output = trackway(args);
     assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));

@@ -23,7 +23,7 @@ pub struct Batch {
     pub source: u16,
     /// Number of the first instruction in this batch, counted per source from 0.
     pub first_instruction: u64,
-    /// What happened, in order.
+    /// Events, in order.
     pub events: Vec<Event>,
     /// Memory accesses.
     pub mem: Vec<MemAccess>,

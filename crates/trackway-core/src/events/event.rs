@@ -13,11 +13,11 @@ use crate::events::model::{fields, words};
 pub struct Event {
     /// Byte offset of the native item, in the decompressed stream.
     pub offset: u64,
-    /// What happened.
+    /// Kind of event, with its data.
     pub kind: EventKind,
 }
 
-/// What happened. The numbers index the side array of the same name in the batch.
+/// Kind of event, with its data. The numbers index the side array of the same name in the batch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum EventKind {
     /// One instruction, attempted or retired.
@@ -188,7 +188,7 @@ fields! {
 }
 
 words! {
-    /// What an access does to memory.
+    /// Effect of an access on memory.
     pub enum MemKind {
         /// Load.
         Read = "read",
@@ -234,7 +234,7 @@ fields! {
     /// One memory access of an instruction.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct MemAccess {
-        /// What it does.
+        /// Its effect on memory.
         pub kind: MemKind,
         /// Virtual address.
         pub address: u64,
@@ -263,7 +263,7 @@ fields! {
     pub struct MemExtra {
         /// Physical address.
         pub physical: Option<u64>,
-        /// What a read-modify-write stored (`data` is what it read).
+        /// Value that a read-modify-write stored (`data` is the one that it read).
         pub stored: Value,
         /// The operation of an atomic, in the format's own terms.
         pub operation: Option<u32>,
@@ -312,7 +312,7 @@ words! {
 }
 
 words! {
-    /// What the value means for the register.
+    /// Meaning of the value for the register.
     pub enum RegUpdate {
         /// It is the value.
         Set = "set",
@@ -341,7 +341,7 @@ fields! {
 }
 
 words! {
-    /// What kind of trap.
+    /// Kind of trap.
     pub enum TrapKind {
         /// Synchronous.
         Exception = "exception",
@@ -442,7 +442,7 @@ words! {
 }
 
 fields! {
-    /// What changed in the context. `None` says: as before, or unknown; for `pid` and `tid` beside an Arm exception
+    /// Changes of the context. `None` says: as before, or unknown; for `pid` and `tid` beside an Arm exception
     /// level: that there is none (decision 0242).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Context {
@@ -484,7 +484,7 @@ fields! {
 }
 
 words! {
-    /// What a time is.
+    /// Kind of time.
     pub enum TimeKind {
         /// Absolute timestamp.
         Timestamp = "timestamp",
@@ -499,7 +499,7 @@ fields! {
     /// Timestamp or cycle count.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Time {
-        /// What it is.
+        /// Kind of time.
         pub kind: TimeKind,
         /// The number; a unit may say that it lost count.
         pub value: Option<u64>,
@@ -509,7 +509,7 @@ fields! {
 }
 
 words! {
-    /// What a mark is.
+    /// Kind of mark.
     pub enum MarkKind {
         /// The core halted.
         Halt = "halt",
@@ -544,7 +544,7 @@ fields! {
     /// A mark in the stream.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Mark {
-        /// What it is.
+        /// Kind of mark.
         pub kind: MarkKind,
         /// Number, address or value, by kind.
         pub value: Option<u64>,
@@ -635,7 +635,7 @@ fields! {
     /// A transfer on the bus by an initiator other than the core traced.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub struct Bus {
-        /// What it does.
+        /// Its effect on memory.
         pub kind: MemKind,
         /// Address.
         pub address: u64,

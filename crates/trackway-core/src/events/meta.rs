@@ -1,4 +1,4 @@
-//! What a source says about itself before the first event.
+//! The description of a source, known before its first event.
 
 use crate::events::event::Isa;
 use crate::events::format_id::FormatId;
@@ -43,7 +43,7 @@ pub struct Producer {
     pub name: String,
     /// Version.
     pub version: String,
-    /// What it says of itself.
+    /// The tool's comment.
     pub comment: String,
 }
 

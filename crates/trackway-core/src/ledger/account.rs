@@ -1,4 +1,4 @@
-//! What a sink did with the facts that it was handed.
+//! A sink's account of the facts that it was handed.
 
 use crate::events::{Batch, Context, EventKind};
 use crate::ledger::Fate;
@@ -52,7 +52,7 @@ impl Account {
         account
     }
 
-    /// What becomes of a fact unless an exception is counted.
+    /// Fate of a fact unless an exception is counted.
     pub fn fate(&self, fact: Fact) -> Fate {
         self.fates[fact as usize]
     }
@@ -77,7 +77,7 @@ impl Account {
         self.dropped[fact] += n;
     }
 
-    /// `n` of these are written that nobody handed in.
+    /// `n` of these are written that the input does not have.
     pub fn invent(&mut self, fact: Fact, n: u64) {
         self.invented[fact] += n;
     }
@@ -87,7 +87,7 @@ impl Account {
     pub fn lose_event(&mut self, batch: &Batch, event: &EventKind) {
         if !matches!(event, EventKind::Context(_)) {
             let Account { fates, dropped, .. } = self;
-            // A fact that is dropped anyway is no exception.
+            // A fact that is dropped anyway is not an exception.
             let mut lose = |fact: Fact, _| dropped[fact] += u64::from(fates[fact as usize] != Fate::Dropped);
             each_of_event(batch, event, &mut Contexts::default(), &mut lose);
         }
@@ -100,7 +100,7 @@ impl Account {
         crate::ledger::facts::each_of_context(&mut self.context, written, &mut |fact, _| kept[fact] += 1);
     }
 
-    /// As [`keep_context`](Account::keep_context), with values that nobody handed in.
+    /// As [`keep_context`](Account::keep_context), with values that the input does not have.
     pub fn invent_context(&mut self, written: &Context) {
         let invented = &mut self.invented;
         crate::ledger::facts::each_of_context(&mut self.context, written, &mut |fact, _| invented[fact] += 1);

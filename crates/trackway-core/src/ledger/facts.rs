@@ -19,7 +19,7 @@ macro_rules! facts {
                 match self { $(Fact::$variant => $name,)* }
             }
 
-            /// What is counted, for those who see the name for the first time.
+            /// Meaning of the name, for those who see it for the first time.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Fact::$variant => $meaning,)* }
             }

@@ -13,7 +13,7 @@ pub use account::Account;
 pub use facts::{Contexts, Counts, Fact, each_of_event, each_of_meta};
 pub use nearby::Nearby;
 
-/// What happened to a piece of information on its way into another format.
+/// Fate of a piece of information on its way into another format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fate {
     /// It is there.
@@ -40,7 +40,7 @@ impl Fate {
         }
     }
 
-    /// What it means, for those who see the word for the first time.
+    /// Meaning of the word, for those who see it for the first time.
     pub const fn meaning(self) -> &'static str {
         match self {
             Fate::Kept => "is in the output as it was in the input",
@@ -55,7 +55,7 @@ impl Fate {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ledger {
     counts: [Counts; 4],
-    /// What the target does with each fact as a rule; empty where nothing was converted.
+    /// The target's rule for each fact; empty where nothing was converted.
     rules: Vec<Fate>,
 }
 
@@ -82,7 +82,7 @@ impl Ledger {
         ledger
     }
 
-    /// What the target does with a fact as a rule.
+    /// The target's rule for a fact.
     pub fn rule(&self, fact: Fact) -> Fate {
         self.rules.get(fact as usize).copied().unwrap_or(Fate::Kept)
     }

@@ -1,4 +1,4 @@
-//! What a decoder of the output will find, counted where bytes leave the unit.
+//! Facts that a decoder of the output will find, counted where bytes leave the unit.
 //!
 //! An element counts once its bytes are in the buffer, the P0 elements up to it are committed, and its transaction
 //! succeeded: the mirror of decoding's stages 2 and 3 (K10.5.3 to K10.5.5).
@@ -90,7 +90,7 @@ impl Shown {
     }
 }
 
-/// What of a context nobody stated.
+/// Parts of a context that the input does not state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Assumed {
     pub(crate) privilege: bool,

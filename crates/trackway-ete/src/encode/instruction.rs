@@ -1,4 +1,4 @@
-//! What a core executes, and what the source of it knows.
+//! An instruction that a core executes, and the facts that its source has.
 
 use trackway_core::Isa;
 use trackway_isa::Flow;
@@ -16,7 +16,7 @@ pub struct Instruction {
     pub flow: Flow,
     /// A branch was taken; any other conditional instruction was executed.
     pub taken: bool,
-    /// What its source had of it, for the account.
+    /// Facts that its source has of it, for the account.
     pub known: Known,
 }
 

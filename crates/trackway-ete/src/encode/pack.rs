@@ -102,7 +102,7 @@ pub(crate) struct Packer {
     pub(crate) content: Element,
     /// A context and an address that may share a packet with the next element.
     pending_context: Option<ContextState>,
-    /// Nobody stated its exception level, or its security state.
+    /// Whether its exception level and its security state are assumed.
     pending_assumed: Assumed,
     pending_address: Option<Entry>,
 }

@@ -290,7 +290,7 @@ impl Unit {
         &self.registers
     }
 
-    /// What a decoder finds in the bytes emitted so far, less what is unresolved.
+    /// Facts that a decoder finds in the bytes emitted so far, without unresolved ones.
     pub fn account(&self) -> &trackway_core::Account {
         &self.account.facts
     }
@@ -359,7 +359,7 @@ impl Unit {
         };
     }
 
-    /// Nobody stated the exception level, or the security state, of the context from here on.
+    /// Sets whether the exception level and the security state of the context from here on are assumed.
     pub(crate) fn assume(&mut self, privilege: bool, security: bool) {
         self.assumed = Assumed { privilege, security };
     }

@@ -34,7 +34,7 @@ enum Expected {
 /// An event after a branch whose outcome is not known yet.
 #[derive(Clone, Copy, Debug)]
 enum Deferred {
-    /// With what nobody stated: the exception level, the security state.
+    /// The context; whether its exception level, and its security state, are assumed.
     Context(ContextState, bool, bool),
     Timestamp(u64, Option<u64>),
     Cycles(Option<u64>),

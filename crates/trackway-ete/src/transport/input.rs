@@ -40,7 +40,7 @@ pub(crate) struct SourceInput {
     input: Input,
 }
 
-/// What decoders came across, for people.
+/// Observations of the decoders, for people.
 #[derive(Debug, Default)]
 pub(crate) struct Remarks {
     /// The return stack is off, and returns have no address.

@@ -25,7 +25,7 @@ pub struct Options {
     pub stdin: Vec<u8>,
     /// Folder of the host that relative paths start from.
     pub folder: std::path::PathBuf,
-    /// What `/proc/self/exe` points to.
+    /// Target of `/proc/self/exe`.
     pub executable: String,
     /// Seconds since 1970 at the start.
     pub start_time: u64,

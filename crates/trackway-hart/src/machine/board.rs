@@ -43,7 +43,7 @@ impl Machine {
     pub fn new(config: MachineConfig, program: &Program) -> Result<Self, LoadError> {
         let mut system = System::new(config.ram, &config.core, program.entry);
         for segment in &program.segments {
-            // A linker may put the ELF header, which nobody reads, in front of the RAM.
+            // A linker may put the ELF header, which is never read, in front of the RAM.
             let skip = RAM_BASE.saturating_sub(segment.physical).min(segment.bytes().len() as u64);
             if !system.load(segment.physical + skip, &segment.bytes()[skip as usize..]) {
                 return Err(LoadError::new(format!(

@@ -3,7 +3,7 @@
 use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 
-/// What a row says about its encodings.
+/// Class of the encodings of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// Goes to pc plus a signed immediate of `width` bits at bit `low`, in words.

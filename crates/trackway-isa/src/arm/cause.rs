@@ -61,7 +61,7 @@ const fn syscall_class(syscall: Syscall) -> Option<u8> {
     }
 }
 
-/// What an exception type of ETE and ETMv4 (A profile) says of the exception.
+/// Meaning of an exception type of ETE and ETMv4 (A profile).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceptionType {
     /// The PE was reset.

@@ -1,4 +1,4 @@
-//! What an A64 instruction does: control transfer from [`flow`], memory behaviour from [`memory`].
+//! Effects of an A64 instruction: control transfer from [`flow`], memory behaviour from [`memory`].
 
 use trackway_core::Syscall;
 
@@ -6,7 +6,7 @@ use super::a64::flow;
 use super::memory::{Memory, memory};
 use crate::Control;
 
-/// What an instruction does, as far as a trace of instructions and accesses shows it.
+/// Effect of an instruction, as far as a trace of instructions and accesses shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Neither control flow nor memory.

@@ -7,7 +7,7 @@ use super::mask::{Row, Table, bits, signed};
 use crate::{Control, Flow, Switch};
 use trackway_core::Isa;
 
-/// What a row says about its encodings.
+/// Class of the encodings of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// B with a condition, 8 bits.

@@ -7,7 +7,7 @@ use crate::group::Group;
 use crate::lift::Lifter;
 use crate::view::View;
 
-/// What a tandem trace holds.
+/// Facts that a tandem trace holds.
 const KEPT: &[Fact] = &[
     Fact::Instructions,
     Fact::Encodings,

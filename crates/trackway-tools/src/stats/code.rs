@@ -7,7 +7,7 @@ use trackway_image::{Image, Memory};
 
 use super::decode::DecodeCache;
 
-/// What all parts of a trace share.
+/// Data that all parts of a trace share.
 #[derive(Debug)]
 pub(super) struct Shared {
     /// Instruction set where no context has one.
@@ -44,7 +44,7 @@ pub(super) struct CurrentCode {
     pub(super) assumed: Assumptions,
 }
 
-/// What a part relied on although a context before it may say otherwise.
+/// Assumptions of a part that a context before it may contradict.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Assumptions {
     pub(super) isa: bool,

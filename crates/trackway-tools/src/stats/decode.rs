@@ -6,7 +6,7 @@ use trackway_isa::{Class, Control, Recent, class, flow, riscv};
 
 use crate::attempted::RunKey;
 
-/// What statistics need of an instruction.
+/// Properties of an instruction that statistics need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decoded {
     class: Class,

@@ -178,7 +178,7 @@ impl Verifier {
                 _ => {}
             }
             if let (true, Some(root)) = (stores, translation) {
-                // Nobody knows where it went on the core.
+                // Its address on the core is unknown.
                 self.suspects.stray = root;
             }
         }

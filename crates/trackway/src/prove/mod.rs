@@ -128,7 +128,7 @@ impl Sides<'_> {
             }
             let mut there = original.next(&mut input)?;
             if !more {
-                // What follows the last instruction of the output.
+                // The rest of the input, and the output after its last instruction.
                 if target.is_some() {
                     compared.target(false, number - 1);
                 }
@@ -183,7 +183,7 @@ fn verdict(compared: &Compared, ledger: &Ledger) -> Proof {
             // A gap that the target shows anyway may be where the input has one, or two instructions on.
             reasons.push(format!("{name}: {claimed} claimed, but {found} are there"));
         }
-        // A reader may derive more than was recorded; a gap that is shown is no claim.
+        // A reader may derive more than was recorded; a gap that is shown is not a claim.
         let free = ledger.rule(fact) == Fate::Derived || fact == Fact::Gaps;
         if extra_found != invented && !free && !by_chance {
             reasons.push(format!(

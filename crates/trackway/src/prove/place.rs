@@ -48,7 +48,7 @@ pub(super) fn places(
     Ok(Ok(places))
 }
 
-/// What stretches are compared by.
+/// Symbol of a cell, by which stretches are compared.
 fn symbol(cell: &Cell, with_data: bool) -> u64 {
     let is_data = |fact| with_data && matches!(fact, Fact::MemoryAccesses | Fact::MemoryData);
     let data = cell.own.iter().filter(|(fact, _)| is_data(*fact));

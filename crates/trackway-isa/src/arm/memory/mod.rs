@@ -1,4 +1,4 @@
-//! What an A64 instruction does to memory, and how many bytes it accesses.
+//! Effects of an A64 instruction on memory, and the number of bytes that it accesses.
 //!
 //! Masks follow the A64 encoding index of the Arm ARM (C4.1). The streaming and scalable groups are divided as far
 //! as the kinds below need it.
@@ -9,7 +9,7 @@ mod vector;
 pub use size::{Bytes, access_bytes, element_bytes, literal};
 pub use vector::{Count, Elements, elements};
 
-/// What an instruction does to memory.
+/// Effect of an instruction on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
     /// Load.
