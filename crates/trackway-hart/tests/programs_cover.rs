@@ -52,8 +52,11 @@ fn nothing_is_left_out() {
     for isa in [Isa::Rv32, Isa::Rv64] {
         let seen = run(isa);
         let other = if isa == Isa::Rv32 { Width::Rv64 } else { Width::Rv32 };
-        // Not of the model: vectors, debug, resumable interrupts, and the withdrawn N.
-        let absent = [Extension::V, Extension::Sdext, Extension::Smrnmi, Extension::N];
+        // Not of the model: vectors, the hypervisor, cache blocks, cryptography, Svinval, debug, resumable interrupts, and
+        // the withdrawn N.
+        use Extension::*;
+        let absent =
+            [V, H, Zicbom, Zicboz, Zbkb, Zbkx, Zknd, Zkne, Zknh, Zksed, Zksh, Svinval, Sdext, Smrnmi, N];
         let missing: Vec<_> = INSTRUCTIONS
             .iter()
             .chain(COMPRESSED)

@@ -35,7 +35,7 @@ fn every_command_knows_it() {
         (&["check", trace], 1, "[tiny.distance, Tiny 1]"),
         (&["check", "--rules", "tiny"], 0, "error   tiny.distance [Tiny 1]: A step moves forward."),
         (&["config", "tiny"], 0, "# start = 0x1000"),
-        (&["convert", trace, stf, "--json"], 0, r#""count":4,"fate":"kept","what":"instructions""#),
+        (&["convert", trace, stf, "--json"], 0, r#""fate":"kept","what":"instructions","count":4"#),
         (&["dump", "--as", "pcs", stf], 0, "0000000000000010"),
     ] {
         let output = run(arguments);

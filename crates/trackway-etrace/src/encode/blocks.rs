@@ -220,7 +220,16 @@ impl BlockBuilder {
                 EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
                 EventKind::Run(_) => {}
                 EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
-                EventKind::Context(n) => self.context(&batch.contexts[*n as usize]),
+                EventKind::Context(n) => {
+                    let context = &batch.contexts[*n as usize];
+                    if context.privilege.is_some() && !encoder.privilege_stated {
+                        // Blocks so far have the one that was assumed.
+                        self.close(encoder);
+                        self.flush(encoder);
+                        encoder.privilege_stated = true;
+                    }
+                    self.context(context);
+                }
                 EventKind::Time(time) => self.time(time),
                 EventKind::Mark(mark) => self.mark(mark, encoder),
                 EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], encoder),

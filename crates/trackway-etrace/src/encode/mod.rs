@@ -114,6 +114,8 @@ pub struct Encoder {
     pub(crate) tally: Tally,
     /// The context that was sent last.
     tally_context: Option<u64>,
+    /// The events have stated a privilege; before that it is assumed.
+    pub(crate) privilege_stated: bool,
     error: Result<()>,
 }
 
@@ -160,6 +162,7 @@ impl Encoder {
             data: DataQueue::new(config),
             tally: Tally::default(),
             tally_context: None,
+            privilege_stated: false,
             error: Ok(()),
         })
     }

@@ -250,8 +250,13 @@ impl Encoder {
         let context_id = has_context.then_some(context);
         let is_new = context_id.is_some() && context_id != self.tally_context;
         self.tally_context = context_id.or(self.tally_context);
+        let privilege = crate::port::privilege_of(privilege);
+        if !self.privilege_stated {
+            self.account
+                .invent_context(&trackway_core::Context { privilege, ..trackway_core::Context::default() });
+        }
         self.account.keep_context(&trackway_core::Context {
-            privilege: crate::port::privilege_of(privilege),
+            privilege,
             context_id,
             change: is_new.then_some(change),
             ..trackway_core::Context::default()
