@@ -94,7 +94,7 @@ impl Format for Etrace {
             Isa::Rv32 | Isa::Rv64 => meta.isa,
             _ => return Err(wrong_architecture("E-Trace", "RISC-V", meta)),
         };
-        if !describe_etrace(writing.settings) && isa == Isa::Rv64 {
+        if !names_width(writing.settings) && isa == Isa::Rv64 {
             config.params.iaddress_width = 64;
         }
         config.xlen = Some(if isa == Isa::Rv64 { 64 } else { 32 });
@@ -121,6 +121,11 @@ const CODE: &str = "code.elf";
 /// Are these settings of an E-Trace?
 fn describe_etrace(settings: &Settings) -> bool {
     settings.has("etrace") || FORMAT.is_at_top_level(settings)
+}
+
+/// Do these settings name the width of addresses? The default of the specification is 32 bits, also for RV64.
+fn names_width(settings: &Settings) -> bool {
+    describe_etrace(settings) && Config::section(&settings.table).contains_key("iaddress_width")
 }
 
 fn read_config(settings: &Settings) -> Result<Config> {

@@ -133,7 +133,7 @@ fn random_settings(format: &dyn Format, run: &Run, random: &mut SplitMix64) -> S
     let last = (first + random.below(40) as usize).min(pcs.len() - 1);
     let (first, last) = (pcs[first], pcs[last]);
     let text = match format.id().as_str() {
-        "etrace" => match random.below(4) {
+        "etrace" => match random.below(6) {
             0 => String::new(),
             1 => format!(
                 "[etrace]\nifilters = [0]\ncomparators = 1\nfilters = 1\n[[etrace.comparator]]\np_input = \"iaddr\"\n\
@@ -145,6 +145,12 @@ fn random_settings(format: &dyn Format, run: &Run, random: &mut SplitMix64) -> S
                 "[etrace.encoder]\nbuffer = {}\ndrain = {}\n",
                 32 + random.below(100),
                 4 + random.below(60)
+            ),
+            3 => "[etrace.data]\nenable = true\n".into(),
+            4 => format!(
+                "[etrace.data]\nenable = true\n[etrace.encoder]\nbuffer = {}\ndrain = {}\n",
+                64 + random.below(200),
+                16 + random.below(200)
             ),
             _ => format!(
                 "[etrace.encoder]\nresync_mode = \"packets\"\nresync_interval = {}\n",
