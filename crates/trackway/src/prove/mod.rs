@@ -61,8 +61,8 @@ pub fn prove(
                 let (mut original, mut result) = open()?;
                 Ok(place::places(&mut original, &mut result, with_data)?)
             };
-            // By data too where the output has them; not every access may be there.
-            let with_data = ledger.count(Fate::Kept, Fact::MemoryData) > 0;
+            // By data too where the output has them; without, where some are made up.
+            let with_data = place::DATA.into_iter().any(|fact| ledger.count(Fate::Kept, fact) > 0);
             let mut found = find(with_data)?;
             if with_data && found.is_err() {
                 found = find(false)?;

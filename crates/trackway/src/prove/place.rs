@@ -3,16 +3,46 @@
 //! Between two gaps a result is a stretch of the original without a hole. Each stretch is searched for as a whole, after
 //! the end of the one before it; taking the earliest place never spoils a later one.
 
+use std::collections::VecDeque;
+
 use trackway_core::{Fact, Result};
 
-use super::cells::{Cell, Cells};
+use super::cells::{Cell, Cells, Found};
 
 /// Instructions of a stretch that are searched for; the rest is compared where it then has to be.
 const SEARCHED: usize = 4 << 20;
 
+/// Instructions at the end of a stretch whose data are compared: turns of a loop that differ by them alone are short
+/// stretches.
+const COMPARED: usize = 64;
+
+/// Facts by which stretches with the same addresses are told apart.
+pub(super) const DATA: [Fact; 3] = [Fact::RegisterReads, Fact::MemoryAccesses, Fact::MemoryData];
+
+/// Registers and memory that the last instructions read and wrote.
+#[derive(Default)]
+struct Data(VecDeque<Vec<Found>>);
+
+impl Data {
+    fn push(&mut self, cell: &Cell) {
+        // The oldest list is filled again.
+        let mut data =
+            if self.0.len() == COMPARED { self.0.pop_front().unwrap_or_default() } else { Vec::new() };
+        data.clear();
+        data.extend(cell.own.iter().filter(|found| DATA.contains(&found.0)));
+        self.0.push_back(data);
+    }
+
+    /// True if the last instructions of the original have the data of those of the result, which may have lost some.
+    fn have(&self, result: &Data) -> bool {
+        let pairs = self.0.iter().rev().zip(result.0.iter().rev());
+        pairs.into_iter().all(|(ours, theirs)| theirs.iter().all(|found| ours.contains(found)))
+    }
+}
+
 /// Places of the stretches of `result` in `original`: index of the first instruction in each. `Err(n)` holds the index
 /// in the result of the first stretch that is nowhere.
-/// `with_data` compares memory accesses too: turns of a loop differ by nothing else.
+/// `with_data` compares registers and memory too: turns of a loop may differ by nothing else.
 pub(super) fn places(
     original: &mut Cells,
     result: &mut Cells,
@@ -21,6 +51,7 @@ pub(super) fn places(
     let mut places = Vec::new();
     let (mut cell, mut text) = (Cell::default(), Cell::default());
     let mut stretch = Vec::new();
+    let mut data = Data::default();
     // Outcome of its last instruction, which the next one does not show.
     let mut last = None;
     let (mut at, mut first) = (0, 0);
@@ -29,16 +60,20 @@ pub(super) fn places(
         more = result.next(&mut cell)?;
         let ends = !more || cell.gap;
         if ends && !stretch.is_empty() {
-            match find(original, &mut text, (&stretch, last), with_data, &mut at)? {
+            match find(original, &mut text, (&stretch, last, &data), with_data, &mut at)? {
                 Some(place) => places.push(place),
                 None => return Ok(Err(first)),
             }
             first += stretch.len() as u64;
             stretch.clear();
+            data = Data::default();
         }
         if more && stretch.len() < SEARCHED {
             last = outcome(&cell);
-            stretch.push(symbol(&cell, with_data));
+            stretch.push(cell.pc);
+            if with_data {
+                data.push(&cell);
+            }
         } else if more {
             // Compared later; here it is only passed over.
             first += 1;
@@ -46,13 +81,6 @@ pub(super) fn places(
         }
     }
     Ok(Ok(places))
-}
-
-/// Symbol of a cell, by which stretches are compared.
-fn symbol(cell: &Cell, with_data: bool) -> u64 {
-    let is_data = |fact| with_data && matches!(fact, Fact::MemoryAccesses | Fact::MemoryData);
-    let data = cell.own.iter().filter(|(fact, _)| is_data(*fact));
-    data.fold(cell.pc, |symbol, (_, value)| (symbol ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 fn outcome(cell: &Cell) -> Option<u64> {
@@ -63,7 +91,7 @@ fn outcome(cell: &Cell) -> Option<u64> {
 fn find(
     original: &mut Cells,
     cell: &mut Cell,
-    (stretch, last): (&[u64], Option<u64>),
+    (stretch, last, data): (&[u64], Option<u64>, &Data),
     with_data: bool,
     at: &mut u64,
 ) -> Result<Option<u64>> {
@@ -77,19 +105,24 @@ fn find(
         border += usize::from(stretch[n] == stretch[border]);
         borders[n + 1] = border as u32;
     }
+    let mut recent = Data::default();
     let mut matched = 0;
     while matched < stretch.len() {
         if !original.next(cell)? {
             return Ok(None);
         }
         *at += 1;
-        let symbol = symbol(cell, with_data);
-        while matched > 0 && stretch[matched] != symbol {
+        if with_data {
+            recent.push(cell);
+        }
+        while matched > 0 && stretch[matched] != cell.pc {
             matched = borders[matched] as usize;
         }
-        matched += usize::from(stretch[matched] == symbol);
-        // One turn of a loop is like the other but for the way out of the last.
-        if matched == stretch.len() && outcome(cell).zip(last).is_some_and(|(one, other)| one != other) {
+        matched += usize::from(stretch[matched] == cell.pc);
+        // One turn of a loop is like the other but for the way out of the last, or what it reads.
+        let differs =
+            || outcome(cell).zip(last).is_some_and(|(one, other)| one != other) || !recent.have(data);
+        if matched == stretch.len() && differs() {
             matched = borders[matched] as usize;
         }
     }
