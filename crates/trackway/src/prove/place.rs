@@ -33,20 +33,24 @@ impl Data {
         self.0.push_back(data);
     }
 
-    /// True if the last instructions of the original have the data of those of the result, which may have lost some.
-    fn have(&self, result: &Data) -> bool {
-        let pairs = self.0.iter().rev().zip(result.0.iter().rev());
-        pairs.into_iter().all(|(ours, theirs)| theirs.iter().all(|found| ours.contains(found)))
+    /// True if the last instructions of the original have that share of the data of those of the result.
+    fn have(&self, result: &Data, quarters: usize) -> bool {
+        let (mut found, mut all) = (0, 0);
+        for (ours, theirs) in self.0.iter().rev().zip(result.0.iter().rev()) {
+            found += theirs.iter().filter(|found| ours.contains(found)).count();
+            all += theirs.len();
+        }
+        4 * found >= quarters * all
     }
 }
 
 /// Places of the stretches of `result` in `original`: index of the first instruction in each. `Err(n)` holds the index
 /// in the result of the first stretch that is nowhere.
-/// `with_data` compares registers and memory too: turns of a loop may differ by nothing else.
+/// Of the data of a stretch that many `quarters` have to be there too: turns of a loop may differ by nothing else.
 pub(super) fn places(
     original: &mut Cells,
     result: &mut Cells,
-    with_data: bool,
+    quarters: usize,
 ) -> Result<Result<Vec<u64>, u64>> {
     let mut places = Vec::new();
     let (mut cell, mut text) = (Cell::default(), Cell::default());
@@ -60,7 +64,7 @@ pub(super) fn places(
         more = result.next(&mut cell)?;
         let ends = !more || cell.gap;
         if ends && !stretch.is_empty() {
-            match find(original, &mut text, (&stretch, last, &data), with_data, &mut at)? {
+            match find(original, &mut text, (&stretch, last, &data), quarters, &mut at)? {
                 Some(place) => places.push(place),
                 None => return Ok(Err(first)),
             }
@@ -71,7 +75,7 @@ pub(super) fn places(
         if more && stretch.len() < SEARCHED {
             last = outcome(&cell);
             stretch.push(cell.pc);
-            if with_data {
+            if quarters > 0 {
                 data.push(&cell);
             }
         } else if more {
@@ -92,7 +96,7 @@ fn find(
     original: &mut Cells,
     cell: &mut Cell,
     (stretch, last, data): (&[u64], Option<u64>, &Data),
-    with_data: bool,
+    quarters: usize,
     at: &mut u64,
 ) -> Result<Option<u64>> {
     // borders[n]: length of the longest proper prefix of stretch[..n] that is also its suffix.
@@ -112,7 +116,7 @@ fn find(
             return Ok(None);
         }
         *at += 1;
-        if with_data {
+        if quarters > 0 {
             recent.push(cell);
         }
         while matched > 0 && stretch[matched] != cell.pc {
@@ -120,8 +124,9 @@ fn find(
         }
         matched += usize::from(stretch[matched] == cell.pc);
         // One turn of a loop is like the other but for the way out of the last, or what it reads.
-        let differs =
-            || outcome(cell).zip(last).is_some_and(|(one, other)| one != other) || !recent.have(data);
+        let differs = || {
+            outcome(cell).zip(last).is_some_and(|(one, other)| one != other) || !recent.have(data, quarters)
+        };
         if matched == stretch.len() && differs() {
             matched = borders[matched] as usize;
         }
