@@ -78,7 +78,8 @@ pub fn prove(
             }
         }
         let (original, result) = open()?;
-        let mut sides = Sides { original, result, compared: &mut compared };
+        let invented = ledger.count(Fate::Invented, Fact::Instructions);
+        let mut sides = Sides { original, result, compared: &mut compared, invented };
         if let Some(difference) = sides.walk(places)? {
             return Ok(Proof { reasons: vec![difference] });
         }
@@ -101,17 +102,21 @@ struct Sides<'s> {
     original: Cells,
     result: Cells,
     compared: &'s mut Compared,
+    /// Instructions that the ledger lists as made up.
+    invented: u64,
 }
 
 impl Sides<'_> {
     /// Walks through both; returns a difference in the flow.
     fn walk(&mut self, places: Option<Vec<u64>>) -> Result<Option<String>> {
-        let Sides { original, result, compared } = self;
+        let Sides { original, result, compared, .. } = self;
         let (mut input, mut output) = (Cell::default(), Cell::default());
         let mut places = places.map(Vec::into_iter);
         // Instructions of the input read so far; where the next one of the output is.
         let (mut read, mut place) = (0, 0);
         let mut number = 0;
+        // The current instruction of the input was not the last one of the output, which was made up.
+        let mut held = None;
         // Target of the instruction before, which the output leaves to its next instruction to show.
         let mut target = None;
         loop {
@@ -128,7 +133,10 @@ impl Sides<'_> {
                 compared.own(&input.own, &[], number);
                 compared.between(&input.before, &[], number);
             }
-            let mut there = original.next(&mut input)?;
+            let mut there = match std::mem::take(&mut held) {
+                Some(there) => there,
+                None => original.next(&mut input)?,
+            };
             if !more {
                 // The rest of the input, and the output after its last instruction.
                 if target.is_some() {
@@ -147,6 +155,13 @@ impl Sides<'_> {
             }
             if let Some(target) = target.take() {
                 compared.target(!output.gap && output.pc == target, number - 1);
+            }
+            if self.invented > 0 && (!there || input.pc != output.pc) {
+                self.invented -= 1;
+                compared.own(&[], &output.own, number);
+                compared.between(&[], &output.before, number);
+                (held, number) = (Some(there), number + 1);
+                continue;
             }
             if !there || input.pc != output.pc {
                 let found = if there { format!("{:#x}", input.pc) } else { "its end".into() };
