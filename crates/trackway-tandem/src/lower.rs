@@ -17,7 +17,7 @@ use crate::group::{Frame, Group};
 use crate::pack::Packer;
 use crate::record::Record;
 use crate::register;
-use tally::{Found, Tally};
+use tally::Tally;
 
 /// Most groups that follow a waiting one before it is written without its next pc.
 const MOST_FOLLOWING: usize = 1 << 10;

@@ -46,9 +46,6 @@ const TRAPS: &[Fact] = &[
     Fact::Unsupporteds,
 ];
 
-/// A fact with a digest of its value.
-type Found = (Fact, u64);
-
 /// Counts both sides of a conversion: context changes by their values before each instruction, all else by number.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -189,8 +186,8 @@ impl Tally {
     /// Compares the context changes before the instruction that was read back last, or before the end.
     fn compare_changes(&mut self) {
         let here = self.changes.iter().take_while(|(number, _)| *number <= self.instructions.1).count();
-        let changes = self.changes.drain(..here).map(|(_, found)| found).collect();
-        self.nearby.compare(changes, &self.written, self.instructions.1);
+        let changes: Vec<Found> = self.changes.drain(..here).map(|(_, found)| found).collect();
+        self.nearby.between(&changes, &self.written, self.instructions.1);
         self.written.clear();
     }
 

@@ -443,7 +443,7 @@ words! {
 
 fields! {
     /// Changes of the context. `None` says: as before, or unknown; for `pid` and `tid` beside an Arm exception
-    /// level: that there is none (decision 0242).
+    /// level: that there is none.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Context {
         /// Privilege or exception level.

@@ -103,6 +103,9 @@ facts! {
     UncodedRuns = "runs without code", "stretches of instructions whose program is not known";
 }
 
+/// A fact with a digest of its value.
+pub type Found = (Fact, u64);
+
 /// A count for each fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counts([u64; Fact::ALL.len()]);
@@ -255,7 +258,10 @@ pub fn each_of_event(
         EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
             each(Fact::Notes, digest_bytes(0, batch.bytes_of(mark.text)));
         }
-        EventKind::Mark(mark) => each(Fact::Marks, digest([mark.kind as u64, mark.value.unwrap_or(0)])),
+        EventKind::Mark(mark) => each(
+            Fact::Marks,
+            digest([mark.kind as u64, mark.value.is_some().into(), mark.value.unwrap_or(0)]),
+        ),
         EventKind::State(n) => match &batch.states[*n as usize] {
             State::Contents(accesses) => {
                 for access in batch.mem_of(*accesses) {

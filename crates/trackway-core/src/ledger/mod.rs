@@ -10,7 +10,7 @@ mod nearby;
 use std::fmt;
 
 pub use account::Account;
-pub use facts::{Contexts, Counts, Fact, each_of_event, each_of_meta};
+pub use facts::{Contexts, Counts, Fact, Found, each_of_event, each_of_meta};
 pub use nearby::Nearby;
 
 /// Fate of a piece of information on its way into another format.

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use trackway_core::*;
 
-use super::tally::Found;
 use super::{Lower, Waiting};
 use crate::group::Group;
 use crate::record::Record;

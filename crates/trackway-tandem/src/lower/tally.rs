@@ -37,9 +37,6 @@ const KEPT: &[Fact] = &[
     Fact::ForeignItems,
 ];
 
-/// A fact with a digest of its value.
-pub(super) type Found = (Fact, u64);
-
 /// Counts both sides of a conversion.
 #[derive(Debug)]
 pub(super) struct Tally {
@@ -48,12 +45,8 @@ pub(super) struct Tally {
     input_contexts: Contexts,
     output: Counts,
     output_contexts: Contexts,
-    /// Facts of instructions that both have, that only the input has, and that only the output has.
-    matched: Counts,
-    missing: Counts,
-    extra: Counts,
-    /// Facts of traps and contexts.
-    between: Nearby,
+    /// Facts of instructions, traps and contexts.
+    facts: Nearby,
     /// Instructions read back.
     instructions: u64,
     /// Reads what was written.
@@ -70,10 +63,7 @@ impl Tally {
             input_contexts: Contexts::new(meta),
             output: Counts::default(),
             output_contexts: Contexts::default(),
-            matched: Counts::default(),
-            missing: Counts::default(),
-            extra: Counts::default(),
-            between: Nearby::default(),
+            facts: Nearby::default(),
             instructions: 0,
             lifter: Lifter::new(config, &widths),
             widths,
@@ -98,8 +88,8 @@ impl Tally {
 
     /// Counts a group that was written, and compares it with the facts that it was made of.
     pub(super) fn wrote(&mut self, group: Option<&Group>, facts: Vec<Found>) {
-        let Tally { batch, lifter, found, output, output_contexts, matched, missing, extra, .. } = self;
-        let (between, mut own): (Vec<Found>, Vec<Found>) =
+        let Tally { batch, lifter, found, output, output_contexts, .. } = self;
+        let (between, own): (Vec<Found>, Vec<Found>) =
             facts.into_iter().partition(|(fact, _)| *fact >= Fact::Traps);
         batch.clear();
         found.clear();
@@ -121,33 +111,24 @@ impl Tally {
             });
         }
         self.instructions += batch.instructions();
-        for one in found.iter() {
-            match own.iter().position(|other| other == one) {
-                Some(n) => matched[own.swap_remove(n).0] += 1,
-                None => extra[one.0] += 1,
-            }
-        }
-        own.iter().for_each(|(fact, _)| missing[*fact] += 1);
-        if !between.is_empty() || !after.is_empty() {
-            self.between.compare(between, &after, self.instructions);
-        }
+        self.facts.own(&own, found, self.instructions);
+        self.facts.between(&between, &after, self.instructions);
     }
 
     /// The account, once everything is written.
     pub(super) fn account(&mut self) -> Account {
-        self.between.finish();
-        self.missing.merge(&std::mem::take(&mut self.between.missing));
-        self.extra.merge(&std::mem::take(&mut self.between.extra));
+        self.facts.finish();
+        let Nearby { matched, missing, extra, .. } = &self.facts;
         let mut account = Account::new(KEPT, &[]);
         for &fact in Fact::ALL {
             let (before, after) = (self.input[fact], self.output[fact]);
             if account.fate(fact) == Fate::Dropped {
                 // Operands of atomics.
-                account.keep(fact, self.matched[fact]);
-                account.invent(fact, self.extra[fact] + after);
+                account.keep(fact, matched[fact]);
+                account.invent(fact, extra[fact] + after);
             } else {
-                account.lose(fact, self.missing[fact] + before.saturating_sub(after));
-                account.invent(fact, self.extra[fact] + after.saturating_sub(before));
+                account.lose(fact, missing[fact] + before.saturating_sub(after));
+                account.invent(fact, extra[fact] + after.saturating_sub(before));
             }
         }
         account

@@ -1,17 +1,14 @@
 //! A trace as cells: one for each instruction, with the facts that belong to it and those before it.
 
 use trackway_core::{
-    Batch, Contexts, ErrorKind, EventKind, Fact, MarkKind, Outcome, Result, Source, each_of_event,
+    Batch, Contexts, ErrorKind, EventKind, Fact, Found, MarkKind, Outcome, Result, Source, each_of_event,
 };
-
-/// A fact with a digest of its value.
-pub(super) type Found = (Fact, u64);
 
 /// One instruction, and everything since the one before it.
 #[derive(Debug, Default)]
 pub(super) struct Cell {
-    /// Its address; 0 where the trace has none.
-    pub pc: u64,
+    /// Its address, where the trace has one.
+    pub pc: Option<u64>,
     /// Something is missing between this instruction and the one before it.
     pub gap: bool,
     /// Byte offset of its item.
@@ -65,7 +62,7 @@ impl Cells {
                         };
                         each_of_event(batch, &event.kind, &mut self.contexts, &mut each);
                         if !hidden {
-                            (cell.pc, cell.offset) = (step.pc.unwrap_or(0), event.offset);
+                            (cell.pc, cell.offset) = (step.pc, event.offset);
                             cell.is_instruction = true;
                             return Ok(true);
                         }

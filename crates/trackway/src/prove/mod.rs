@@ -5,13 +5,11 @@
 //! sink's own bookkeeping is believed.
 
 mod cells;
-mod compare;
 mod place;
 
-use trackway_core::{Fact, Fate, Ledger, Meta, Result, Source, each_of_meta};
+use trackway_core::{Fact, Fate, Found, Ledger, Meta, Nearby, Result, Source, each_of_meta};
 
 use cells::{Cell, Cells};
-use compare::Compared;
 
 /// Opens a trace from its start; called up to twice for each source, and once more.
 pub type Reopen<'r> = dyn FnMut() -> crate::Result<Box<dyn Source>> + 'r;
@@ -46,7 +44,7 @@ pub fn prove(
     pairs: &[Pair],
     ledger: &Ledger,
 ) -> crate::Result<Proof> {
-    let mut compared = Compared::default();
+    let mut compared = Nearby::default();
     compare_meta(original()?.meta(), result()?.meta(), &mut compared);
     // Attempted instructions that the target drops leave no gap.
     let retired_only = ledger.count(Fate::Dropped, Fact::Attempted) > 0;
@@ -89,7 +87,7 @@ pub fn prove(
 }
 
 /// Facts of the traces as a whole.
-fn compare_meta(original: &Meta, result: &Meta, compared: &mut Compared) {
+fn compare_meta(original: &Meta, result: &Meta, compared: &mut Nearby) {
     let facts = |meta: &Meta| {
         let mut facts = Vec::new();
         each_of_meta(meta, |fact, value| facts.push((fact, value)));
@@ -101,7 +99,7 @@ fn compare_meta(original: &Meta, result: &Meta, compared: &mut Compared) {
 struct Sides<'s> {
     original: Cells,
     result: Cells,
-    compared: &'s mut Compared,
+    compared: &'s mut Nearby,
     /// Instructions that the ledger lists as made up.
     invented: u64,
 }
@@ -140,7 +138,7 @@ impl Sides<'_> {
             if !more {
                 // The rest of the input, and the output after its last instruction.
                 if target.is_some() {
-                    compared.target(false, number - 1);
+                    compared.miss(Fact::Targets, number - 1);
                 }
                 loop {
                     compared.own(&input.own, &[], number);
@@ -154,7 +152,11 @@ impl Sides<'_> {
                 return Ok(None);
             }
             if let Some(target) = target.take() {
-                compared.target(!output.gap && output.pc == target, number - 1);
+                if !output.gap && output.pc == Some(target) {
+                    compared.matched[Fact::Targets] += 1;
+                } else {
+                    compared.miss(Fact::Targets, number - 1);
+                }
             }
             if self.invented > 0 && (!there || input.pc != output.pc) {
                 self.invented -= 1;
@@ -164,14 +166,15 @@ impl Sides<'_> {
                 continue;
             }
             if !there || input.pc != output.pc {
-                let found = if there { format!("{:#x}", input.pc) } else { "its end".into() };
+                let found = if there { address(input.pc) } else { "its end".into() };
                 return Ok(Some(format!(
-                    "instruction {number} of the output is {:#x}, that of the input is {found} (byte {:#x} of the output)",
-                    output.pc, output.offset
+                    "instruction {number} of the output is {}, that of the input is {found} (byte {:#x} of the output)",
+                    address(output.pc),
+                    output.offset
                 )));
             }
             compared.between(&input.before, &output.before, number);
-            target = compared.leave_target(&mut input.own, &output.own);
+            target = leave_target(&mut input.own, &output.own);
             compared.own(&input.own, &output.own, number);
             read += 1;
             place += 1;
@@ -180,8 +183,22 @@ impl Sides<'_> {
     }
 }
 
+/// Takes a branch target out of `original` that `result` does not have: where the next instruction is shows it.
+fn leave_target(original: &mut Vec<Found>, result: &[Found]) -> Option<u64> {
+    let is_target = |found: &Found| found.0 == Fact::Targets;
+    if result.iter().any(is_target) {
+        return None;
+    }
+    original.iter().position(is_target).map(|n| original.remove(n).1)
+}
+
+/// An address, for people.
+fn address(pc: Option<u64>) -> String {
+    pc.map_or("at an unknown address".into(), |pc| format!("{pc:#x}"))
+}
+
 /// Compares what was found with what the ledger says.
-fn verdict(compared: &Compared, ledger: &Ledger) -> Proof {
+fn verdict(compared: &Nearby, ledger: &Ledger) -> Proof {
     let mut reasons = Vec::new();
     let place = |places: &std::collections::HashMap<Fact, u64>, fact| {
         places.get(&fact).map_or(String::new(), |number| format!(", first at instruction {number}"))

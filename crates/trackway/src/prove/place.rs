@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 
-use trackway_core::{Fact, Result};
+use trackway_core::{Fact, Found, Result};
 
-use super::cells::{Cell, Cells, Found};
+use super::cells::{Cell, Cells};
 
 /// Instructions of a stretch that are searched for; the rest is compared where it then has to be.
 const SEARCHED: usize = 4 << 20;
@@ -95,7 +95,7 @@ fn outcome(cell: &Cell) -> Option<u64> {
 fn find(
     original: &mut Cells,
     cell: &mut Cell,
-    (stretch, last, data): (&[u64], Option<u64>, &Data),
+    (stretch, last, data): (&[Option<u64>], Option<u64>, &Data),
     quarters: usize,
     at: &mut u64,
 ) -> Result<Option<u64>> {
