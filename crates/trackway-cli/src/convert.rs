@@ -134,6 +134,10 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
+    if args.prove {
+        let text = "--prove compares two traces, and a program is not one";
+        return Err(Failure::Usage(text.into()));
+    }
     let settings = match &args.common.config {
         Some(path) => read_settings(context, path)?,
         None => Settings::default(),

@@ -1,6 +1,6 @@
 //! `dump --jsonl`: events as JSON.
 
-use std::io::Write;
+use std::io::{Result, Write};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -143,7 +143,7 @@ fn field(name: &str, text: &str) -> Json {
 }
 
 impl<W: Write> View for Lines<W> {
-    fn source(&mut self, source: u16, name: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
+    fn source(&mut self, source: u16, name: Option<&str>, _: &mut Budget) -> Result<()> {
         if self.programs.len() > 1 {
             let program = trackway_image::program(&self.programs, source);
             self.columns = Columns::new(program, Style::default());
@@ -153,13 +153,7 @@ impl<W: Write> View for Lines<W> {
         Ok(())
     }
 
-    fn event(
-        &mut self,
-        batch: &Batch,
-        event: &Event,
-        number: u64,
-        budget: &mut Budget,
-    ) -> std::io::Result<()> {
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
         if let EventKind::Context(n) = event.kind {
             self.isa = batch.contexts[n as usize].isa.unwrap_or(self.isa);
         }
@@ -197,7 +191,7 @@ impl<W: Write> View for Lines<W> {
         write_line(&mut self.out, &object.into())
     }
 
-    fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
+    fn end(&mut self, _: &mut Budget) -> Result<()> {
         self.out.flush()
     }
 }

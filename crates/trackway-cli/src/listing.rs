@@ -1,6 +1,6 @@
 //! `dump --as text`: numbered instructions with disassembly, registers and memory.
 
-use std::io::Write;
+use std::io::{Result, Write};
 use std::sync::Arc;
 
 use trackway::Trace;
@@ -30,7 +30,7 @@ impl<W: Write> Listing<W> {
         Listing { out, meta: isa, isa, format: trace.format(), columns, programs }
     }
 
-    fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> std::io::Result<()> {
+    fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> Result<()> {
         self.instruction(number, step.pc, step.encoding, step.length)?;
         let extra = batch.extra_of(step);
         if step.outcome == Outcome::Attempted {
@@ -64,13 +64,7 @@ impl<W: Write> Listing<W> {
     }
 
     /// Number, address, encoding and text, without the line end.
-    fn instruction(
-        &mut self,
-        number: u64,
-        pc: Option<u64>,
-        encoding: u32,
-        length: u8,
-    ) -> std::io::Result<()> {
+    fn instruction(&mut self, number: u64, pc: Option<u64>, encoding: u32, length: u8) -> Result<()> {
         write!(self.out, "{number:>9}  ")?;
         match pc {
             Some(pc) => write!(self.out, "{pc:016x}  ")?,
@@ -85,7 +79,7 @@ impl<W: Write> Listing<W> {
     }
 
     /// Function and source line, where the program has them.
-    fn place(&mut self, pc: Option<u64>) -> std::io::Result<()> {
+    fn place(&mut self, pc: Option<u64>) -> Result<()> {
         let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) else { return Ok(()) };
         let row = self.columns.row(pc);
         if !row.place.is_empty() {
@@ -97,7 +91,7 @@ impl<W: Write> Listing<W> {
         Ok(())
     }
 
-    fn memory(&mut self, batch: &Batch, access: &MemAccess) -> std::io::Result<()> {
+    fn memory(&mut self, batch: &Batch, access: &MemAccess) -> Result<()> {
         let MemAccess { kind, address, size, .. } = access;
         if access.unplaced {
             write!(self.out, "{INDENT}mem {kind:<5} {:16} {size}", "?")?;
@@ -121,7 +115,7 @@ impl<W: Write> Listing<W> {
     }
 
     /// A run that was withdrawn, or whose code is not known.
-    fn run(&mut self, run: &Run, number: u64) -> std::io::Result<()> {
+    fn run(&mut self, run: &Run, number: u64) -> Result<()> {
         let Run { start, end, count, exit, .. } = run;
         let word = if run.withdrawn { "withdrawn" } else { "run" };
         writeln!(self.out, "{number:>9}  {start:016x}  {word} to {end:016x}, {count} instructions, {exit}")
@@ -130,7 +124,7 @@ impl<W: Write> Listing<W> {
 
 const INDENT: &str = "                               ";
 
-fn value(out: &mut impl Write, batch: &Batch, value: Value) -> std::io::Result<()> {
+fn value(out: &mut impl Write, batch: &Batch, value: Value) -> Result<()> {
     match value {
         Value::Unknown => Ok(()),
         Value::Word(word) => write!(out, " = {word:016x}"),
@@ -142,7 +136,7 @@ fn value(out: &mut impl Write, batch: &Batch, value: Value) -> std::io::Result<(
 }
 
 impl<W: Write> View for Listing<W> {
-    fn source(&mut self, source: u16, heading: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
+    fn source(&mut self, source: u16, heading: Option<&str>, _: &mut Budget) -> Result<()> {
         if self.programs.len() > 1 {
             let program = trackway_image::program(&self.programs, source);
             self.columns = Columns::new(program, Style::default());
@@ -151,13 +145,7 @@ impl<W: Write> View for Listing<W> {
         heading.map_or(Ok(()), |name| writeln!(self.out, "# source {name}"))
     }
 
-    fn event(
-        &mut self,
-        batch: &Batch,
-        event: &Event,
-        number: u64,
-        budget: &mut Budget,
-    ) -> std::io::Result<()> {
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
         if let EventKind::Context(n) = event.kind {
             self.isa = batch.contexts[n as usize].isa.unwrap_or(self.isa);
         }
@@ -187,7 +175,7 @@ impl<W: Write> View for Listing<W> {
         writeln!(self.out, "       --  {kind}{line}")
     }
 
-    fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
+    fn end(&mut self, _: &mut Budget) -> Result<()> {
         self.out.flush()
     }
 }

@@ -1,6 +1,6 @@
 //! `dump --as pcs` and `--as runs`, as text or JSON.
 
-use std::io::Write;
+use std::io::{Result, Write};
 
 use serde_json::json;
 use trackway_core::{Batch, Event, EventKind, Exit, Isa, Meta, Outcome};
@@ -11,7 +11,7 @@ use crate::report::say;
 use crate::view::{Budget, View};
 
 /// The start of a stretch of another source.
-fn heading(out: &mut impl Write, json: bool, name: Option<&str>) -> std::io::Result<()> {
+fn heading(out: &mut impl Write, json: bool, name: Option<&str>) -> Result<()> {
     match name {
         Some(name) if !json => writeln!(out, "# source {name}"),
         _ => Ok(()),
@@ -33,7 +33,7 @@ impl<W: Write> Pcs<W> {
         Pcs { out, attempted, json, name: None, unknown: 0 }
     }
 
-    fn line(&mut self, pc: u64, number: u64, attempted: bool, budget: &mut Budget) -> std::io::Result<()> {
+    fn line(&mut self, pc: u64, number: u64, attempted: bool, budget: &mut Budget) -> Result<()> {
         if (attempted && !self.attempted) || !budget.take() {
             return Ok(());
         }
@@ -49,18 +49,12 @@ impl<W: Write> Pcs<W> {
 }
 
 impl<W: Write> View for Pcs<W> {
-    fn source(&mut self, _: u16, name: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
+    fn source(&mut self, _: u16, name: Option<&str>, _: &mut Budget) -> Result<()> {
         self.name = name.map(str::to_string);
         heading(&mut self.out, self.json, name)
     }
 
-    fn event(
-        &mut self,
-        batch: &Batch,
-        event: &Event,
-        number: u64,
-        budget: &mut Budget,
-    ) -> std::io::Result<()> {
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
         match &event.kind {
             // Not an instruction.
             EventKind::Step(step) if batch.extra_of(step).is_some_and(|extra| extra.placeholder) => Ok(()),
@@ -90,7 +84,7 @@ impl<W: Write> View for Pcs<W> {
         }
     }
 
-    fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
+    fn end(&mut self, _: &mut Budget) -> Result<()> {
         self.out.flush()?;
         if self.unknown > 0 {
             say!("{} instructions have no address: the trace does not say where it starts", self.unknown);
@@ -133,7 +127,7 @@ impl<W: Write> Runs<W> {
     }
 
     /// Adds a stretch that leaves by `exit`.
-    fn add(&mut self, stretch: Straight, exit: Exit, budget: &mut Budget) -> std::io::Result<()> {
+    fn add(&mut self, stretch: Straight, exit: Exit, budget: &mut Budget) -> Result<()> {
         match &mut self.run {
             Some(run) if run.end == stretch.start => {
                 (run.end, run.count) = (stretch.end, run.count + stretch.count)
@@ -146,7 +140,7 @@ impl<W: Write> Runs<W> {
         if exit == Exit::Next { Ok(()) } else { self.close(exit, budget) }
     }
 
-    fn close(&mut self, exit: Exit, budget: &mut Budget) -> std::io::Result<()> {
+    fn close(&mut self, exit: Exit, budget: &mut Budget) -> Result<()> {
         let Some(Straight { start, end, number, count }) = self.run.take() else { return Ok(()) };
         if !budget.take() {
             return Ok(());
@@ -164,20 +158,14 @@ impl<W: Write> Runs<W> {
 }
 
 impl<W: Write> View for Runs<W> {
-    fn source(&mut self, _: u16, name: Option<&str>, budget: &mut Budget) -> std::io::Result<()> {
+    fn source(&mut self, _: u16, name: Option<&str>, budget: &mut Budget) -> Result<()> {
         self.close(Exit::End, budget)?;
         self.isa = self.meta;
         self.name = name.map(str::to_string);
         heading(&mut self.out, self.json, name)
     }
 
-    fn event(
-        &mut self,
-        batch: &Batch,
-        event: &Event,
-        number: u64,
-        budget: &mut Budget,
-    ) -> std::io::Result<()> {
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {
         match &event.kind {
             EventKind::Step(step) => {
                 let Some(pc) = step.pc else { return self.close(Exit::End, budget) };
@@ -204,7 +192,7 @@ impl<W: Write> View for Runs<W> {
         }
     }
 
-    fn end(&mut self, budget: &mut Budget) -> std::io::Result<()> {
+    fn end(&mut self, budget: &mut Budget) -> Result<()> {
         self.close(Exit::End, budget)?;
         self.out.flush()
     }

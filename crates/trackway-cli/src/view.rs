@@ -1,23 +1,18 @@
 //! The shapes of `dump` with one interface.
 
+use std::io::Result;
 use trackway_core::{Batch, Event};
 
 /// Prints events one by one, in one of the shapes.
 pub(crate) trait View {
     /// The events that follow come from this source; `heading` is its name where there are several.
-    fn source(&mut self, source: u16, heading: Option<&str>, budget: &mut Budget) -> std::io::Result<()>;
+    fn source(&mut self, source: u16, heading: Option<&str>, budget: &mut Budget) -> Result<()>;
 
     /// One event; `number` is that of its first instruction.
-    fn event(
-        &mut self,
-        batch: &Batch,
-        event: &Event,
-        number: u64,
-        budget: &mut Budget,
-    ) -> std::io::Result<()>;
+    fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()>;
 
     /// After the last event.
-    fn end(&mut self, budget: &mut Budget) -> std::io::Result<()>;
+    fn end(&mut self, budget: &mut Budget) -> Result<()>;
 }
 
 /// Lines that may still be printed; details of a line are free.

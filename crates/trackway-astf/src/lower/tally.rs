@@ -33,6 +33,7 @@ const KEPT: &[Fact] = &[
     Fact::Timestamps,
     Fact::Notes,
     Fact::Gaps,
+    Fact::GapReasons,
 ];
 const TRAPS: &[Fact] = &[
     Fact::Traps,
@@ -222,7 +223,9 @@ impl Tally {
             match (account.fate(fact), fact) {
                 (_, Fact::TrapPlaces) => account.lose(fact, before.saturating_sub(shown) + missing[fact]),
                 // A gap that shows what was left out is not made up.
-                (_, Fact::Gaps) => account.lose(fact, before.saturating_sub(after) + missing[fact]),
+                (_, Fact::Gaps | Fact::GapReasons) => {
+                    account.lose(fact, before.saturating_sub(after) + missing[fact])
+                }
                 // Suspensions, and strings that are not text.
                 (_, Fact::Marks | Fact::ForeignItems) => account.keep(fact, after),
                 (Fate::Dropped, _) => account.invent(fact, after + extra[fact]),

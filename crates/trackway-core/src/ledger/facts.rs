@@ -98,6 +98,7 @@ facts! {
     Marks = "marks", "trace events, triggers, transactions and the like";
     Notes = "notes", "texts within the trace";
     Gaps = "gaps", "places where something is missing";
+    GapReasons = "reasons of gaps", "why something is missing";
     ForeignItems = "items of the format's own", "items that no other format has";
     WithdrawnRuns = "withdrawn runs", "cancelled speculation and failed transactions";
     UncodedRuns = "runs without code", "stretches of instructions whose program is not known";
@@ -278,7 +279,10 @@ pub fn each_of_event(
                 each(Fact::BusTransfers, digest([bus.kind as u64, bus.address, bus.size]));
             }
         },
-        EventKind::Gap(_) => each(Fact::Gaps, 0),
+        EventKind::Gap(n) => {
+            each(Fact::Gaps, 0);
+            each(Fact::GapReasons, batch.gaps[*n as usize].reason as u64);
+        }
         EventKind::Foreign(item) => {
             each(
                 Fact::ForeignItems,

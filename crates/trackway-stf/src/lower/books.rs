@@ -47,6 +47,7 @@ const KEPT: &[Fact] = &[
     Fact::Isas,
     Fact::Notes,
     Fact::Gaps,
+    Fact::GapReasons,
 ];
 
 /// Facts that follow from others, or that every tool adds to: a reader may find more of them than were handed in.

@@ -205,6 +205,7 @@ fn verdict(compared: &Nearby, ledger: &Ledger) -> Proof {
     };
     for &fact in Fact::ALL {
         let name = fact.as_str();
+        let is_gap = matches!(fact, Fact::Gaps | Fact::GapReasons);
         let claimed = ledger.count(Fate::Kept, fact) + ledger.count(Fate::Derived, fact);
         let found = compared.matched[fact];
         let (missing, extra) = (&compared.first_missing, &compared.first_extra);
@@ -213,12 +214,12 @@ fn verdict(compared: &Nearby, ledger: &Ledger) -> Proof {
         let by_chance = found > claimed && found - claimed == invented.saturating_sub(extra_found);
         if found < claimed {
             reasons.push(format!("{name}: {claimed} claimed, {found} are there{}", place(missing, fact)));
-        } else if found > claimed && fact != Fact::Gaps && !by_chance {
+        } else if found > claimed && !is_gap && !by_chance {
             // A gap that the target shows anyway may be where the input has one, or two instructions on.
             reasons.push(format!("{name}: {claimed} claimed, but {found} are there"));
         }
         // A reader may derive more than was recorded; a gap that is shown is not a claim.
-        let free = ledger.rule(fact) == Fate::Derived || fact == Fact::Gaps;
+        let free = ledger.rule(fact) == Fate::Derived || is_gap;
         if extra_found != invented && !free && !by_chance {
             reasons.push(format!(
                 "{name}: {extra_found} that the input does not have, {invented} listed as invented{}",
