@@ -69,8 +69,9 @@ struct Placed {
 }
 
 /// Findings of one rule.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Group {
+    rule: &'static Rule,
     count: u64,
     first: Vec<Placed>,
 }
@@ -120,7 +121,9 @@ impl Found<'_> {
             line.extend(fields(&placed));
             self.written = write_line(&mut self.out, &line.into());
         }
-        let group = self.groups.entry(placed.finding.rule.name).or_default();
+        let rule = placed.finding.rule;
+        let new = || Group { rule, count: 0, first: Vec::new() };
+        let group = self.groups.entry(rule.name).or_insert_with(new);
         group.count += 1;
         if group.first.len() < self.args.limit as usize {
             group.first.push(placed);
@@ -130,10 +133,11 @@ impl Found<'_> {
     /// Errors, warnings, notes and waived findings.
     fn counts(&self) -> (u64, u64, u64, u64) {
         let count = |severity| -> u64 {
-            let is_it = |group: &&Group| {
-                group.first.first().is_some_and(|placed| placed.finding.rule.severity == severity)
-            };
-            self.groups.values().filter(is_it).map(|group| group.count).sum()
+            self.groups
+                .values()
+                .filter(|group| group.rule.severity == severity)
+                .map(|group| group.count)
+                .sum()
         };
         let waived = self.waived.values().sum();
         (count(Severity::Error), count(Severity::Warning), count(Severity::Note), waived)
@@ -162,12 +166,9 @@ impl Found<'_> {
                     writeln!(self.out, "{source}{}", plain(&finding.to_string()))?;
                 }
                 let more = group.count - group.first.len() as u64;
-                if let Some(Placed { finding, .. }) = group.first.first().filter(|_| more > 0) {
-                    writeln!(
-                        self.out,
-                        "    … and {more} more of {} ({})",
-                        finding.rule.name, finding.rule.demand
-                    )?;
+                if more > 0 {
+                    let Rule { name, demand, .. } = group.rule;
+                    writeln!(self.out, "    … and {more} more of {name} ({demand})")?;
                 }
             }
         }

@@ -12,6 +12,7 @@ use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 use crate::cli::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
+use crate::json;
 use crate::open::open_to_write;
 use crate::output::write_file;
 use crate::progress::Progress;
@@ -172,22 +173,19 @@ fn account(conversion: &Conversion, there: bool, args: &ConvertArgs) -> Result<(
             None => conversion.reasons.iter().for_each(|reason| say!("{reason}")),
         }
     }
-    let entries: Vec<_> = ledger
-        .entries()
-        .map(|(fate, fact, n)| json!({ "fate": fate.as_str(), "what": fact.as_str(), "count": n }))
-        .collect();
     let path =
         |output: &trackway::Written| output.target.path.as_ref().map(|path| path.display().to_string());
     let outputs: Vec<String> =
         if there { conversion.outputs.iter().filter_map(path).collect() } else { Vec::new() };
-    let object = json!({
-        "trackway": { "kind": "convert", "schema": 2 },
-        "ledger": entries,
-        "proved": conversion.proved,
-        "reasons": conversion.reasons,
-        "warnings": conversion.warnings,
-        "outputs": outputs,
-    });
+    let mut object = json::object("convert");
+    object.extend([
+        ("ledger".to_string(), json::ledger(ledger)),
+        ("proved".to_string(), json!(conversion.proved)),
+        ("reasons".to_string(), json!(conversion.reasons)),
+        ("warnings".to_string(), json!(conversion.warnings)),
+        ("outputs".to_string(), json!(outputs)),
+    ]);
+    let object = serde_json::Value::from(object);
     if !args.common.quiet && !args.json && outputs.len() > 1 {
         outputs.iter().for_each(|path| say!("written: {path}"));
     }

@@ -176,3 +176,14 @@ fn a_conversion_that_cannot_be_is_a_wrong_command() {
         assert!(!folder.0.join(to).exists());
     }
 }
+
+#[test]
+fn a_check_that_shows_no_finding_still_counts_them() {
+    let trace = repo("testdata/stf/everything/trace.stf");
+    let all = trackway(&["check", &trace]);
+    let none = trackway(&["check", &trace, "--limit", "0"]);
+    assert_eq!(all.status.code(), Some(1));
+    assert_eq!(all.status.code(), none.status.code());
+    let last = |output: &std::process::Output| text(&output.stderr).lines().last().map(str::to_string);
+    assert_eq!(last(&all), last(&none));
+}
