@@ -74,6 +74,7 @@ fn losses_are_in_the_ledger() {
 kept       2  instructions
 kept       2  encodings
 kept       1  gaps
+kept       1  reasons of gaps
 dropped    1  register reads
 dropped    1  register writes
 dropped    1  memory accesses
