@@ -97,4 +97,6 @@ pub use random::SplitMix64;
 pub use rules::trim_demand;
 pub use rules::{Finding, Rule, Severity};
 pub use source::{Item, Items, Sink, Source};
-pub use stream::{Cancel, Decode, Entry, Parts, Pool, Seen, Show, Stream, in_order, in_parts};
+pub use stream::{
+    Cancel, Decode, Entry, Parts, Pool, Saved, Seen, Show, Stream, in_order, in_parts, pack, unpack,
+};

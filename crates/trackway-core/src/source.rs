@@ -2,10 +2,10 @@
 
 use crate::census::Census;
 use crate::error::Result;
-use crate::events::Batch;
-use crate::events::Meta;
+use crate::events::{Batch, Context, Meta};
 use crate::ledger::Account;
 use crate::observer::Observer;
+use crate::stream::Saved;
 
 /// Produces events: the `lift` side of a format. Formats implement [`Decode`](crate::Decode) and get this from
 /// [`Stream`](crate::Stream).
@@ -45,6 +45,23 @@ pub trait Source {
     fn seek(&mut self, n: u64) -> Result<u64> {
         let _ = n;
         Ok(0)
+    }
+
+    /// The place between the last batch and the next, where decoding can be entered again.
+    fn save(&self) -> Option<Saved> {
+        None
+    }
+
+    /// Before the first `fill`: continues from a place saved by another source of the same trace, opened in the same
+    /// way. False, and nothing has changed, if it cannot be entered.
+    fn restore(&mut self, saved: &Saved) -> Result<bool> {
+        let _ = saved;
+        Ok(false)
+    }
+
+    /// The context before the next batch; after [`restore`](Source::restore) that of events never delivered.
+    fn context(&self) -> Context {
+        Context::default()
     }
 
     /// Current position and total, in any one unit; for progress bars.

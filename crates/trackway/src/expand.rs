@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Census, Context, Event, EventKind, Meta, Result, Source};
+use trackway_core::{Batch, Census, Context, Event, EventKind, Meta, Result, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
@@ -77,6 +77,23 @@ impl Source for Expand {
 
     fn seek(&mut self, n: u64) -> Result<u64> {
         self.inner.seek(n)
+    }
+
+    fn save(&self) -> Option<Saved> {
+        self.inner.save()
+    }
+
+    fn restore(&mut self, saved: &Saved) -> Result<bool> {
+        if !self.inner.restore(saved)? {
+            return Ok(false);
+        }
+        (self.source, self.context) = (saved.source, saved.context);
+        self.memory = program(&self.programs, self.source).memory(&self.context);
+        Ok(true)
+    }
+
+    fn context(&self) -> Context {
+        self.inner.context()
     }
 
     fn progress(&self) -> Option<(u64, u64)> {

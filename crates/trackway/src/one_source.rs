@@ -1,6 +1,6 @@
 //! One source of several, where the format delivers them all.
 
-use trackway_core::{Batch, Census, Meta, Result, Source};
+use trackway_core::{Batch, Census, Context, Meta, Result, Saved, Source};
 
 /// The events of one source; it becomes the only one, with number 0.
 pub(crate) struct OneSource {
@@ -35,6 +35,19 @@ impl Source for OneSource {
 
     fn resync(&mut self) -> Result<bool> {
         self.inner.resync()
+    }
+
+    fn save(&self) -> Option<Saved> {
+        let saved = self.inner.save().filter(|saved| usize::from(saved.source) == self.index)?;
+        Some(Saved { source: 0, ..saved })
+    }
+
+    fn restore(&mut self, saved: &Saved) -> Result<bool> {
+        self.inner.restore(&Saved { source: self.index as u16, ..saved.clone() })
+    }
+
+    fn context(&self) -> Context {
+        self.inner.context()
     }
 
     fn progress(&self) -> Option<(u64, u64)> {

@@ -444,7 +444,7 @@ words! {
 fields! {
     /// Changes of the context. `None` says: as before, or unknown; for `pid` and `tid` beside an Arm exception
     /// level: that there is none.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
     pub struct Context {
         /// Privilege or exception level.
         pub privilege: Option<Privilege>,

@@ -9,17 +9,17 @@ mod cancel;
 mod parts;
 mod pool;
 mod queue;
+mod saved;
 
 pub use cancel::Cancel;
 pub use parts::{Seen, Show, in_parts};
 pub use pool::Pool;
 pub use queue::in_order;
+pub use saved::{Saved, pack, unpack};
 
 use crate::census::Census;
 use crate::error::{Error, Result};
-use crate::events::Batch;
-use crate::events::Gap;
-use crate::events::Meta;
+use crate::events::{Batch, Context, Gap, Meta};
 use crate::observer::Observer;
 use crate::source::Source;
 
@@ -48,6 +48,20 @@ pub trait Decode {
     fn seek(&mut self, n: u64) -> Result<()> {
         let _ = n;
         Ok(())
+    }
+
+    /// The state between two batches, [packed](pack), where decoding can continue from it: after
+    /// [`restore`](Decode::restore) the same events follow. A few hundred bytes at most, the place in the input
+    /// included. `None` where it cannot be entered here; it is asked again after the next batch.
+    fn save(&self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Before the first event: continues from a state that [`save`](Decode::save) returned, with `instructions`
+    /// before it. False if the state is not one of this input; it may come from a file that was damaged.
+    fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
+        let _ = (state, instructions);
+        Ok(false)
     }
 
     /// Current position, in the unit of [`size`](Decode::size).
@@ -105,6 +119,8 @@ pub struct Stream<D> {
     failed: bool,
     /// To begin the next batch with.
     gap: Option<(u64, Gap)>,
+    /// The context of the current source so far.
+    context: Context,
 }
 
 /// Batches per call of `observe`: enough to reuse one batch many times, few enough for progress to be seen.
@@ -124,6 +140,7 @@ impl<D: Decode> Stream<D> {
             error: None,
             failed: false,
             gap: None,
+            context: Context::default(),
         }
     }
 
@@ -143,6 +160,7 @@ impl<D: Decode> Stream<D> {
             self.census.merge(&decoder.census());
             self.done += decoder.size().unwrap_or_else(|| decoder.position());
             self.current += 1;
+            self.context = Context::default();
         }
     }
 
@@ -195,6 +213,7 @@ impl<D: Decode> Source for Stream<D> {
             let filled = decoder.fill(batch);
             // The decoder may have handed over a batch of its own.
             (batch.source, batch.first_instruction) = (source, number);
+            batch.contexts.iter().for_each(|context| self.context.update(context));
             if filled == Ok(false) {
                 self.close();
             }
@@ -247,6 +266,34 @@ impl<D: Decode> Source for Stream<D> {
             }
             _ => Ok(0),
         }
+    }
+
+    fn save(&self) -> Option<Saved> {
+        if self.failed || self.error.is_some() || self.gap.is_some() {
+            return None;
+        }
+        let decoder = self.decoder()?;
+        Some(Saved {
+            source: self.current as u16,
+            instruction: decoder.instructions(),
+            position: decoder.position(),
+            context: self.context,
+            state: decoder.save()?,
+        })
+    }
+
+    fn restore(&mut self, saved: &Saved) -> Result<bool> {
+        let current = usize::from(saved.source);
+        let Some(decoder) = self.sources.get_mut(current) else { return Ok(false) };
+        if !decoder.restore(&saved.state, saved.instruction)? {
+            return Ok(false);
+        }
+        (self.current, self.context) = (current, saved.context);
+        Ok(true)
+    }
+
+    fn context(&self) -> Context {
+        self.context
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
