@@ -369,10 +369,10 @@ pub(crate) struct DumpArgs {
     /// Show at most N lines: instructions, traps, contexts, gaps, items; their details are free
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-    /// Begin here: an instruction number, pc:ADDRESS, sym:NAME or time:N
+    /// Begin here: N, pc:ADDRESS, sym:NAME, line:FILE:N, time:N, mark:NAME, trap:N, gap:N or end-N
     #[arg(long, value_name = "POSITION", conflicts_with_all = ["raw", "skip"])]
     pub(crate) from: Option<String>,
-    /// End before the next instruction at this position
+    /// End before this position; pc:, sym:, line: and mark: are the next ones after the beginning
     #[arg(long, value_name = "POSITION", conflicts_with = "raw")]
     pub(crate) to: Option<String>,
     /// One JSON object per line
@@ -394,6 +394,12 @@ pub(crate) struct ConvertArgs {
     /// Output format [default: by the extension of OUT, else that of the input]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) into: Option<FormatId>,
+    /// Begin here: N, pc:ADDRESS, sym:NAME, line:FILE:N, time:N, mark:NAME, trap:N, gap:N or end-N
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) from: Option<String>,
+    /// End before this position; pc:, sym:, line: and mark: are the next ones after the beginning
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) to: Option<String>,
     /// Write the ledger to a file, as JSON if it ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,

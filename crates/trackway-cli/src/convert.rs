@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 use trackway::format::{Format, Program, Settings, Writing};
 use trackway::io::{FileError, Target};
-use trackway::{Conversion, ConvertOptions, Prove, convert_with};
+use trackway::{Conversion, ConvertOptions, Position, Prove, Trace, convert_with};
 use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
@@ -29,6 +29,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if same {
         return Err(Failure::Usage("input and output are the same file".into()));
     }
+    set_window(&mut trace, args)?;
     let into = into.unwrap_or(trace.format());
     let settings = context.write_settings(trace.settings(), into)?;
     let prove = match (args.prove, args.no_prove) {
@@ -59,6 +60,19 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     conclude(conversion, args)
 }
 
+/// Narrows the trace to the part asked for.
+fn set_window(trace: &mut Trace, args: &ConvertArgs) -> Result<(), Failure> {
+    if args.from.is_none() && args.to.is_none() {
+        return Ok(());
+    }
+    let failed = |error: trackway::Error| placed(&args.common, &args.input, error);
+    let programs = trace.programs().map_err(failed)?;
+    let read =
+        |text: &Option<String>| text.as_deref().map(|text| Position::parse(text, &programs)).transpose();
+    let (from, to) = (read(&args.from).map_err(failed)?, read(&args.to).map_err(failed)?);
+    trace.set_window(from, to).map_err(failed)
+}
+
 /// Reports on a conversion; its outputs appear if nothing speaks against them.
 fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Failure> {
     let ended = conversion.ended.take();
@@ -87,7 +101,11 @@ fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Fail
         });
     }
     if conversion.count == 0 {
-        return Err(Failure::Usage(format!("{}: nothing to convert", args.input.display())));
+        let place = |name: &str, text: &Option<String>| {
+            text.as_ref().map_or(String::new(), |text| format!(" {name} {text}"))
+        };
+        let part = place("from", &args.from) + &place("to", &args.to);
+        return Err(Failure::Usage(format!("{}: nothing to convert{part}", args.input.display())));
     }
     if conversion.proved == Some(false) {
         return Err(Failure::Unproved { path: args.output.clone(), reasons: conversion.reasons });
@@ -135,6 +153,10 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
+    if args.from.is_some() || args.to.is_some() {
+        let text = "--from and --to cut a trace, and a program is not one";
+        return Err(Failure::Usage(text.into()));
+    }
     if args.prove {
         let text = "--prove compares two traces, and a program is not one";
         return Err(Failure::Usage(text.into()));

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::json;
-use trackway::{Counts, Health, Trace};
+use trackway::{Counts, Health, Place, Position, Tally, Trace, Window};
 use trackway_core::{Batch, Context, Event, EventKind, Item, Observer, Source};
 use trackway_image::{Image, Memory, expand, program};
 
@@ -17,7 +17,6 @@ use crate::listing::Listing;
 use crate::open::open;
 use crate::pcs::{Pcs, Runs};
 use crate::plain::plain;
-use crate::position::Position;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, print_health, say};
 use crate::view::{Budget, View};
@@ -34,7 +33,7 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     }
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let programs = trace.programs().map_err(failed)?;
-    let mut source = trace.events().map_err(failed)?;
+    let (mut part, mut source) = Part::new(args, &mut trace, &programs)?;
     let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
     let mut view: Box<dyn View + '_> = match args.shape {
         Shape::Pcs => Box::new(Pcs::new(out, args.attempted, args.jsonl)),
@@ -43,10 +42,9 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         Shape::Events => Box::new(EventLines { out, line: String::new() }),
         Shape::Text => Box::new(Listing::new(out, &trace, programs.clone())),
     };
-    let mut window = Window::new(args, &mut *source, &programs)?;
-    let shown = window.show(&mut *source, &mut *view);
+    let shown = part.show(&mut *source, &mut *view);
     // Events before an error are shown before it.
-    view.end(&mut window.budget)?;
+    view.end(&mut part.budget)?;
     drop(view);
     let (health, ended) = shown;
     if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
@@ -67,15 +65,15 @@ fn print_end(health: &Health, ended: Option<&Failure>) -> std::io::Result<()> {
 }
 
 /// The part of the trace that is shown.
-struct Window<'a> {
+struct Part<'a> {
     args: &'a DumpArgs,
     from: Option<Position>,
     to: Option<Position>,
+    window: Window,
     budget: Budget,
-    /// The events reached the beginning; an instruction was shown.
-    open: bool,
-    begun: bool,
     shown: Counts,
+    /// Errors that were passed before the window.
+    errors_before: u64,
     /// Runs become instructions where the program is known.
     expands: bool,
     programs: &'a [Arc<Image>],
@@ -84,39 +82,51 @@ struct Window<'a> {
     memory: Option<Arc<Memory>>,
 }
 
-impl<'a> Window<'a> {
-    fn new(args: &'a DumpArgs, source: &mut dyn Source, programs: &'a [Arc<Image>]) -> Result<Self, Failure> {
+impl<'a> Part<'a> {
+    /// The part, and the events to read for it.
+    fn new(
+        args: &'a DumpArgs,
+        trace: &mut Trace,
+        programs: &'a [Arc<Image>],
+    ) -> Result<(Self, Box<dyn Source>), Failure> {
+        let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
         let read =
-            |text: &Option<String>| text.as_deref().map(|text| Position::read(text, programs)).transpose();
+            |text: &Option<String>| text.as_deref().map(|text| Position::parse(text, programs)).transpose();
         let skip = (args.skip > 0).then_some(Position::Number(args.skip));
-        let (from, to) = (read(&args.from)?.or(skip), read(&args.to)?);
-        let names = &source.meta().sources;
-        if names.len() > 1 && (from.is_some() || to.is_some()) {
-            let text = format!("positions count per source: choose one with --source ({})", names.join(", "));
-            return Err(Failure::Usage(text));
+        let (from, to) = (read(&args.from).map_err(failed)?.or(skip), read(&args.to).map_err(failed)?);
+        let limited = from.is_some() || to.is_some();
+        if limited {
+            trace.refuse_several().map_err(failed)?;
         }
-        if let (Some(Position::Number(from)), Some(Position::Number(to))) = (from, to)
+        if let (Some(Position::Number(from)), Some(Position::Number(to))) = (&from, &to)
             && to <= from
         {
-            return Err(Failure::Usage(format!("nothing lies between {from} and {to}")));
+            return Err(nothing_between(from, to));
         }
-        if let Some(Position::Number(n)) = from {
-            source.seek(n).map_err(|error| placed(&args.common, &args.file, error.into()))?;
+        let settled = |trace: &mut Trace, position: &Option<Position>| {
+            position.clone().map(|position| trace.settle(position)).transpose().map_err(failed)
+        };
+        let begin = settled(trace, &from)?;
+        let end = settled(trace, &to.clone().filter(|to| *to != Position::End(0)))?;
+        let mut source = trace.events().map_err(failed)?;
+        if let Some(Position::Number(n)) = begin {
+            source.seek(n).map_err(|error| failed(error.into()))?;
         }
-        Ok(Window {
+        let part = Part {
             args,
             from,
             to,
+            window: Window::new(begin, end, Tally::default()),
             budget: Budget(args.limit.unwrap_or(u64::MAX)),
-            open: from.is_none(),
-            begun: false,
             shown: Counts::default(),
-            expands: matches!(args.shape, Shape::Text | Shape::Pcs) || from.is_some() || to.is_some(),
+            errors_before: 0,
+            expands: matches!(args.shape, Shape::Text | Shape::Pcs) || limited,
             programs,
             source: None,
-            context: Context::default(),
+            context: source.context(),
             memory: None,
-        })
+        };
+        Ok((part, source))
     }
 
     /// Shows it; returns the health of what was shown, and what ended it.
@@ -125,11 +135,17 @@ impl<'a> Window<'a> {
         let progress = Progress::beside_output(args.common.quiet);
         let mut check = checked_program(source.meta().isa, self.programs);
         let names = source.meta().sources.clone();
-        let (health, ended) = walk(&args.common, &args.file, source, &progress, |batch| {
+        let (mut health, ended) = walk(&args.common, &args.file, source, &progress, |batch, errors| {
             check.observe(batch);
-            if self.source.replace(batch.source) != Some(batch.source) {
-                self.context = Context::default();
-                self.memory = None;
+            if !self.window.is_open {
+                self.errors_before = errors;
+            }
+            let before = self.source.replace(batch.source);
+            if before != Some(batch.source) {
+                if before.is_some() {
+                    self.context = Context::default();
+                    self.memory = None;
+                }
                 let name = names.get(usize::from(batch.source)).filter(|_| names.len() > 1);
                 view.source(batch.source, name.map(String::as_str), &mut self.budget)?;
             }
@@ -137,19 +153,35 @@ impl<'a> Window<'a> {
         });
         drop(progress);
         check.warn();
-        let never = self.from.is_some() && !self.begun && self.budget.0 > 0;
-        let ended = ended.and_then(|()| if never { Err(self.never_reached()) } else { Ok(()) });
+        let ended = ended.and_then(|()| self.complain());
         let limited = args.limit.is_some() || self.from.is_some() || self.to.is_some();
         // Batches are read whole; the health is that of the window.
         if limited {
-            return (Health { items: None, counts: std::mem::take(&mut self.shown), ..health }, ended);
+            health.items = None;
+            health.counts = std::mem::take(&mut self.shown);
+            health.errors -= self.errors_before;
+            let before = usize::try_from(self.errors_before).unwrap_or(usize::MAX);
+            health.first_errors.drain(..before.min(health.first_errors.len()));
         }
         (health, ended)
     }
 
-    fn never_reached(&self) -> Failure {
-        let place = self.args.from.clone().unwrap_or_else(|| format!("instruction {}", self.args.skip));
-        Failure::Usage(format!("{}: the trace never reaches {place}", self.args.file.display()))
+    /// Fails if the window was never reached, or holds nothing.
+    fn complain(&self) -> Result<(), Failure> {
+        let (Some(from), true) = (&self.from, self.budget.0 > 0) else { return Ok(()) };
+        let needs_one = matches!(from, Position::Number(_) | Position::End(_));
+        if !self.window.is_open || (needs_one && !self.window.has_begun && !self.window.is_over) {
+            let error = trackway::never_reached(from);
+            return Err(Failure::Usage(format!("{}: {error}", self.args.file.display())));
+        }
+        match &self.to {
+            Some(to) if self.window.is_over && !self.window.has_begun => Err(nothing_between(from, to)),
+            Some(to) if !self.window.is_over && !matches!(to, Position::Number(_) | Position::End(_)) => {
+                say!("the trace never reaches {to} after {from}: this is all up to its end");
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn batch(&mut self, batch: &Batch, view: &mut dyn View) -> Result<ControlFlow<()>, Failure> {
@@ -157,7 +189,7 @@ impl<'a> Window<'a> {
         for event in &batch.events {
             let flow = match event.kind {
                 EventKind::Run(run) if self.expands && !run.withdrawn => {
-                    self.shown.doubtful += u64::from(run.doubtful && self.open);
+                    self.shown.doubtful += u64::from(run.doubtful && self.window.is_open);
                     let memory = self.memory(batch.source);
                     let (mut at, mut flow) = (number, Ok(ControlFlow::Continue(())));
                     expand(&memory, &run, batch.accesses_of(&run), |kind| {
@@ -169,9 +201,10 @@ impl<'a> Window<'a> {
                     flow?
                 }
                 EventKind::Context(n) => {
+                    let flow = self.event(batch, event, number, view)?;
                     self.context.update(&batch.contexts[n as usize]);
                     self.memory = None;
-                    self.event(batch, event, number, view)?
+                    flow
                 }
                 _ => self.event(batch, event, number, view)?,
             };
@@ -196,20 +229,19 @@ impl<'a> Window<'a> {
         number: u64,
         view: &mut dyn View,
     ) -> Result<ControlFlow<()>, Failure> {
-        if !self.open {
-            self.open = self.from.is_some_and(|from| from.is_reached(event, number));
-            if !self.open {
-                return Ok(ControlFlow::Continue(()));
-            }
+        let was_open = self.window.is_open;
+        match self.window.place(batch, event, number) {
+            Place::Before => return Ok(ControlFlow::Continue(())),
+            Place::After => return Ok(ControlFlow::Break(())),
+            Place::Inside => {}
         }
-        if self.begun && self.to.is_some_and(|to| to.is_reached(event, number)) {
-            return Ok(ControlFlow::Break(()));
+        if !was_open {
+            view.enter(&self.context);
         }
         if self.budget.0 == 0 {
             return Ok(ControlFlow::Break(()));
         }
         view.event(batch, event, number, &mut self.budget)?;
-        self.begun |= event.kind.instructions() > 0;
         let doubtful = self.shown.doubtful;
         self.shown.add(batch, event);
         if self.expands {
@@ -218,6 +250,10 @@ impl<'a> Window<'a> {
         }
         Ok(if self.budget.0 == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
+}
+
+fn nothing_between(from: impl std::fmt::Display, to: impl std::fmt::Display) -> Failure {
+    Failure::Usage(format!("nothing lies between {from} and {to}"))
 }
 
 /// `--as events`: one line per event.

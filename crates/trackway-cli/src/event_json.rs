@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use trackway::Trace;
 use trackway_core::{
-    Accesses, Batch, Event, EventKind, Isa, MemAccess, RegAccess, RegUpdate, State, Step, Value,
+    Accesses, Batch, Context, Event, EventKind, Isa, MemAccess, RegAccess, RegUpdate, State, Step, Value,
 };
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::{Style, class, reg_name};
@@ -151,6 +151,10 @@ impl<W: Write> View for Lines<W> {
         self.isa = self.meta;
         self.name = name.map(str::to_string);
         Ok(())
+    }
+
+    fn enter(&mut self, context: &Context) {
+        self.isa = context.isa.unwrap_or(self.isa);
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {

@@ -23,7 +23,6 @@ mod output;
 mod pages;
 mod pcs;
 mod plain;
-mod position;
 mod progress;
 mod record;
 mod report;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trackway::Trace;
 use trackway::format::Format;
-use trackway_core::{Batch, Event, EventKind, Isa, MemAccess, Outcome, Run, Step, Value};
+use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Outcome, Run, Step, Value};
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Style;
 
@@ -143,6 +143,10 @@ impl<W: Write> View for Listing<W> {
         }
         self.isa = self.meta;
         heading.map_or(Ok(()), |name| writeln!(self.out, "# source {name}"))
+    }
+
+    fn enter(&mut self, context: &Context) {
+        self.isa = context.isa.unwrap_or(self.isa);
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {

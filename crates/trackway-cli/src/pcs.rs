@@ -3,7 +3,7 @@
 use std::io::{Result, Write};
 
 use serde_json::json;
-use trackway_core::{Batch, Event, EventKind, Exit, Isa, Meta, Outcome};
+use trackway_core::{Batch, Context, Event, EventKind, Exit, Isa, Meta, Outcome};
 use trackway_isa::flow;
 
 use crate::json::{hex, object, write_line};
@@ -163,6 +163,10 @@ impl<W: Write> View for Runs<W> {
         self.isa = self.meta;
         self.name = name.map(str::to_string);
         heading(&mut self.out, self.json, name)
+    }
+
+    fn enter(&mut self, context: &Context) {
+        self.isa = context.isa.unwrap_or(self.isa);
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()> {

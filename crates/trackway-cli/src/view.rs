@@ -1,12 +1,17 @@
 //! The shapes of `dump` with one interface.
 
 use std::io::Result;
-use trackway_core::{Batch, Event};
+use trackway_core::{Batch, Context, Event};
 
 /// Prints events one by one, in one of the shapes.
 pub(crate) trait View {
     /// The events that follow come from this source; `heading` is its name where there are several.
     fn source(&mut self, source: u16, heading: Option<&str>, budget: &mut Budget) -> Result<()>;
+
+    /// The context of the events that follow, where those that set it were not shown.
+    fn enter(&mut self, context: &Context) {
+        let _ = context;
+    }
 
     /// One event; `number` is that of its first instruction.
     fn event(&mut self, batch: &Batch, event: &Event, number: u64, budget: &mut Budget) -> Result<()>;

@@ -1,5 +1,6 @@
 //! All events of a trace, past damage where possible, with progress.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,24 +14,29 @@ use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::report::{placed_at, say};
 
-/// Shows each batch to `visit`, in order, until it breaks; returns the health of what was read, and what ended it.
+/// Shows each batch to `visit`, in order and with the number of errors passed before it, until it breaks; returns the
+/// health of what was read, and what ended it.
 pub(crate) fn walk(
     common: &Common,
     path: &Path,
     source: &mut dyn Source,
     progress: &Progress,
-    mut visit: impl FnMut(&Batch) -> Result<ControlFlow<()>, Failure>,
+    mut visit: impl FnMut(&Batch, u64) -> Result<ControlFlow<()>, Failure>,
 ) -> (Health, Result<(), Failure>) {
     let mut batch = Batch::default();
+    let errors = Cell::new(0);
     let (health, ended) = read_all(
         source,
         common.strict,
         |source, counts| {
             let more = source.fill(&mut batch).map_err(Ended::Error)?;
             counts.observe(&batch);
-            Ok(more && visit(&batch).map_err(Ended::Caller)?.is_continue())
+            Ok(more && visit(&batch, errors.get()).map_err(Ended::Caller)?.is_continue())
         },
-        |source, health| progress.update(source, health),
+        |source, health| {
+            errors.set(health.errors);
+            progress.update(source, health);
+        },
     );
     let ended = ended.map_err(|ended| failure(common, path, &health, ended));
     (health, ended)
@@ -47,7 +53,7 @@ pub(crate) fn observe<O: Observer>(
 ) -> (Health, Result<(), Failure>) {
     let progress = Progress::new(common.quiet);
     if !in_parts {
-        return walk(common, path, source, &progress, |batch| {
+        return walk(common, path, source, &progress, |batch, _| {
             observer.observe(batch);
             Ok(ControlFlow::Continue(()))
         });

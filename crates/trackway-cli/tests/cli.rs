@@ -87,6 +87,55 @@ fn dump_from_and_to() {
     let output = trackway(&["dump", "--from", "297", &trace]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("the trace never reaches 297"), "{}", text(&output.stderr));
+    assert_eq!(
+        pcs(&["--from", "end-10", "--to", "end", "--attempted"]),
+        pcs(&["--skip", "287", "--attempted"])
+    );
+    assert_eq!(pcs(&["--to", "end-287"]), all[..10]);
+    let nothing = trackway(&["dump", "--from", "sym:sum", "--to", "3", "--elf", &elf, &trace]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(
+        text(&nothing.stderr).contains("nothing lies between sym:sum and 3"),
+        "{}",
+        text(&nothing.stderr)
+    );
+    let past = trackway(&["dump", "--from", "5", "--to", "trap:9", "--as", "pcs", &trace]);
+    assert!(past.status.success() && text(&past.stderr).contains("never reaches trap:9"));
+}
+
+#[test]
+fn dump_between_events_and_from_a_stream() {
+    let trace = repo("testdata/stf/everything/trace.stf");
+    let events = stdout(&["dump", "--as", "events", &trace]);
+    let (first, second) = (events.find("trap ").unwrap(), events.find("trap kind=return").unwrap());
+    let line = |at: usize| events[..at].rfind('\n').unwrap() + 1;
+    let part = stdout(&["dump", "--as", "events", "--from", "trap:0", "--to", "trap:1", &trace]);
+    assert_eq!(part, events[line(first)..line(second)]);
+    let bytes = std::fs::read(&trace).unwrap();
+    let piped_part = piped(&["dump", "--as", "events", "--from", "trap:0", "--to", "trap:1", "-"], &bytes);
+    assert_eq!(text(&piped_part.stdout), part);
+    let end = piped(&["dump", "--from", "end-2", "-"], &bytes);
+    assert_eq!(end.status.code(), Some(2));
+    assert!(text(&end.stderr).contains("end-2: a stream cannot be read twice"), "{}", text(&end.stderr));
+}
+
+#[test]
+fn convert_a_part() {
+    let folder = Folder::new("convert-part");
+    let (trace, elf) = (repo("testdata/stf/sort/trace.stf"), repo("programs/riscv/sort.elf"));
+    let all = stdout(&["dump", "--as", "pcs", "--attempted", &trace]);
+    let all: Vec<&str> = all.lines().collect();
+    for output in ["part.stf", "part.tv"] {
+        let part = folder.file(output);
+        let args = ["convert", &trace, &part, "--elf", &elf, "--from", "sym:sort", "--to", "end-7", "--json"];
+        let report = stdout(&args);
+        assert!(report.contains("\"proved\":true"), "{output}: {report}");
+        let pcs = stdout(&["dump", "--as", "pcs", "--attempted", &part]);
+        assert_eq!(pcs.lines().collect::<Vec<_>>(), all[4..290], "{output}");
+    }
+    let nothing = trackway(&["convert", &trace, &folder.file("no.tv"), "--from", "1000"]);
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(text(&nothing.stderr).contains("nothing to convert from 1000"), "{}", text(&nothing.stderr));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -209,6 +210,12 @@ impl Image {
     /// The source line of the instruction at `pc`.
     pub fn line(&self, pc: u64) -> Option<Line> {
         self.part_at(pc)?.lines()?.at(pc)
+    }
+
+    /// The code of a source line. `file` is the whole path, as the compiler named it, or its last parts.
+    pub fn code_of(&self, file: &str, line: u32) -> Vec<Range<u64>> {
+        let lines = self.parts.iter().filter_map(Part::lines);
+        lines.flat_map(|lines| lines.code_of(file, line)).collect()
     }
 
     /// Code or data at `pc`, where the file says.

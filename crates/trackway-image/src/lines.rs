@@ -1,6 +1,7 @@
 //! Source lines, from DWARF.
 
 use std::io::Read;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use object::read::{CompressedData, CompressionFormat, Object, ObjectSection};
@@ -68,6 +69,24 @@ impl Lines {
             line: place.line.unwrap_or(0),
             column: place.column.unwrap_or(0),
         })
+    }
+
+    /// The code of a line, in order of address. `file` is the whole path or its last parts.
+    pub fn code_of(&self, file: &str, line: u32) -> Vec<Range<u64>> {
+        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(places) = context.find_location_range(0, u64::MAX) else { return Vec::new() };
+        let is_it = |name: &str| {
+            name.strip_suffix(file).is_some_and(|folder| folder.is_empty() || folder.ends_with(['/', '\\']))
+        };
+        let mut code: Vec<Range<u64>> = places
+            .filter(|(_, _, place)| place.line == Some(line) && place.file.is_some_and(is_it))
+            .map(|(start, length, _)| {
+                let start = start.wrapping_add(self.bias);
+                start..start.saturating_add(length)
+            })
+            .collect();
+        code.sort_by_key(|range| range.start);
+        code
     }
 }
 

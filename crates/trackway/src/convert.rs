@@ -77,12 +77,14 @@ pub fn convert_with(
     if options.prove == Prove::Always {
         proof::refuse(trace, target)?;
     }
-    let mut conversion =
-        if into.id() == trace.format().id() && !needs_events(into, &settings, trace.settings()) {
-            copy(trace, target, &settings)?
-        } else {
-            lower(trace, target, into, &settings, options, progress)?
-        };
+    let mut conversion = if into.id() == trace.format().id()
+        && !trace.has_window()
+        && !needs_events(into, &settings, trace.settings())
+    {
+        copy(trace, target, &settings)?
+    } else {
+        lower(trace, target, into, &settings, options, progress)?
+    };
     let done = match &conversion.ended {
         None => true,
         Some(Error::Trace(error)) => error.kind != ErrorKind::Cancelled,

@@ -33,6 +33,11 @@ impl Expand {
         let memory = program(&programs, 0).memory(&context);
         Expand { inner, programs, source: 0, context, memory, events: Vec::new(), doubtful: 0 }
     }
+
+    fn enter(&mut self, source: u16, context: Context) {
+        (self.source, self.context) = (source, context);
+        self.memory = program(&self.programs, source).memory(&context);
+    }
 }
 
 impl Source for Expand {
@@ -43,9 +48,7 @@ impl Source for Expand {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let more = self.inner.fill(batch)?;
         if batch.source != self.source {
-            self.source = batch.source;
-            self.context = Context::default();
-            self.memory = program(&self.programs, self.source).memory(&self.context);
+            self.enter(batch.source, Context::default());
         }
         self.events.clear();
         std::mem::swap(&mut self.events, &mut batch.events);
@@ -76,7 +79,9 @@ impl Source for Expand {
     }
 
     fn seek(&mut self, n: u64) -> Result<u64> {
-        self.inner.seek(n)
+        let first = self.inner.seek(n)?;
+        self.enter(0, self.inner.context());
+        Ok(first)
     }
 
     fn save(&self) -> Option<Saved> {
@@ -87,8 +92,7 @@ impl Source for Expand {
         if !self.inner.restore(saved)? {
             return Ok(false);
         }
-        (self.source, self.context) = (saved.source, saved.context);
-        self.memory = program(&self.programs, self.source).memory(&self.context);
+        self.enter(saved.source, saved.context);
         Ok(true)
     }
 

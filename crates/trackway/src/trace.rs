@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Cancel, Finding, FormatId, Input, Isa, Items, Meta, Source, Trap};
+use trackway_core::{Cancel, Finding, FormatId, Input, Isa, Items, Meta, SharedBytes, Source, Trap};
 use trackway_format::{
     Error, Format, Opened, Opening, Probe, Program, Recognised, Result, Settings, Value, When, Writing,
 };
@@ -13,7 +13,9 @@ use trackway_io::{Compression, File};
 use crate::expand::Expand;
 use crate::formats::{FORMATS, by_id};
 use crate::one_source::OneSource;
+use crate::position::{Position, Tally};
 use crate::steps::Steps;
+use crate::window::{Window, Windowed};
 
 /// How to open a trace.
 ///
@@ -100,8 +102,14 @@ impl Options {
 
     /// Opens a trace in memory.
     pub fn open_bytes(&self, bytes: Vec<u8>) -> Result<Trace> {
-        let file = File::from_input(Input::from_vec(bytes))?;
-        self.recognise(file, self.settings.clone().unwrap_or_default(), None)
+        let bytes: SharedBytes = Arc::new(bytes);
+        self.open_shared(&bytes)
+    }
+
+    fn open_shared(&self, bytes: &SharedBytes) -> Result<Trace> {
+        let file = File::from_input(Input::Whole(Arc::clone(bytes)))?;
+        let trace = self.recognise(file, self.settings.clone().unwrap_or_default(), None)?;
+        Ok(Trace { bytes: Some(Arc::clone(bytes)), ..trace })
     }
 
     fn recognise(&self, file: File, mut settings: Settings, path: Option<PathBuf>) -> Result<Trace> {
@@ -142,6 +150,7 @@ impl Options {
         let mut trace = Trace {
             format,
             path,
+            bytes: None,
             compression,
             settings,
             program: self.program.clone(),
@@ -149,6 +158,7 @@ impl Options {
             opened,
             programs: None,
             source: self.source.clone(),
+            window: None,
         };
         if !trace.meta().sources.is_empty() {
             trace.pick(&trace.meta().sources)?;
@@ -183,6 +193,8 @@ fn refuse_other_architecture(isa: Isa, image: &Image) -> Result<()> {
 pub struct Trace {
     format: &'static dyn Format,
     path: Option<PathBuf>,
+    /// Its file, where it is in memory.
+    bytes: Option<SharedBytes>,
     compression: Option<Compression>,
     settings: Settings,
     program: Program,
@@ -191,6 +203,8 @@ pub struct Trace {
     programs: Option<Vec<Arc<Image>>>,
     /// The one source to show.
     source: Option<String>,
+    /// The part to show.
+    window: Option<(Option<Position>, Option<Position>)>,
 }
 
 impl std::fmt::Debug for Trace {
@@ -306,8 +320,40 @@ impl Trace {
     /// Its events with runs expanded to steps where the program is known.
     pub fn expanded(&mut self) -> Result<Box<dyn Source>> {
         let programs = self.programs()?;
-        let source = self.events()?;
-        Ok(if programs.is_empty() { source } else { Box::new(Expand::new(source, programs)) })
+        let mut source = self.events()?;
+        if !programs.is_empty() {
+            source = Box::new(Expand::new(source, programs));
+        }
+        let Some((from, to)) = self.window.clone() else { return Ok(source) };
+        if let Some(Position::Number(n)) = from {
+            source.seek(n)?;
+        }
+        Ok(Box::new(Windowed::new(source, Window::new(from, to, Tally::default()))))
+    }
+
+    /// From here on [`expanded`](Trace::expanded) has only the events between two positions, with the context of the
+    /// first one before them; instructions count from there.
+    pub fn set_window(&mut self, from: Option<Position>, to: Option<Position>) -> Result<()> {
+        self.refuse_several()?;
+        let from = from.map(|from| self.settle(from)).transpose()?;
+        let to = to.filter(|to| *to != Position::End(0)).map(|to| self.settle(to)).transpose()?;
+        self.window = Some((from, to));
+        Ok(())
+    }
+
+    /// True if only a [window](Trace::set_window) of it is wanted.
+    pub fn has_window(&self) -> bool {
+        self.window.is_some()
+    }
+
+    /// Refuses positions where there are several sources and none is picked.
+    pub fn refuse_several(&self) -> Result<()> {
+        let names = &self.meta().sources;
+        if names.len() > 1 && self.source.is_none() {
+            let text = format!("positions count per source: choose one with --source ({})", names.join(", "));
+            return Err(Error::Config(text));
+        }
+        Ok(())
     }
 
     /// Its instructions, one by one.
@@ -349,10 +395,22 @@ impl Trace {
 
     /// The same trace, opened once more; a stream cannot be.
     pub fn reopen(&self) -> Result<Trace> {
-        match &self.path {
-            Some(path) if path.is_file() || path.is_dir() => self.options.open(path),
-            _ => Err(Error::ReadOnce),
+        match (&self.path, &self.bytes) {
+            (Some(path), _) if path.is_file() || path.is_dir() => self.options.open(path),
+            (None, Some(bytes)) => self.options.open_shared(bytes),
+            _ => return Err(Error::ReadOnce),
         }
+        .map(|trace| Trace { window: self.window.clone(), ..trace })
+    }
+
+    /// The one source that was asked for.
+    pub fn source(&self) -> Option<&str> {
+        self.source.as_deref()
+    }
+
+    /// True if damage and contradictions with the program are errors.
+    pub fn is_strict(&self) -> bool {
+        self.options.strict
     }
 }
 
