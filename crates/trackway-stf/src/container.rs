@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes};
 
 use self::frame::{AT_ONCE, Content};
@@ -66,6 +67,25 @@ impl Drop for Part {
 }
 
 impl Part {
+    fn plain(feed: Feed) -> Self {
+        Part { feed, base: 0, start_pc: None, chunk: None, size: None, damage: None, decoder: None }
+    }
+
+    /// Skips `n` bytes; false if it has fewer.
+    fn skip(&mut self, mut n: u64) -> bool {
+        loop {
+            let here = n.min(self.feed.bytes().len() as u64);
+            self.feed.consume(here as usize);
+            n -= here;
+            if n == 0 {
+                return true;
+            }
+            if !self.feed.more().unwrap_or(false) {
+                return false;
+            }
+        }
+    }
+
     /// Unread bytes of the part: according to the index, or those in the buffer.
     pub(crate) fn left(&self) -> u64 {
         match self.size {
@@ -118,6 +138,17 @@ struct Zstf {
     per_chunk: u64,
     chunks: Arc<[Chunk]>,
     spare: Decoders,
+}
+
+/// A place in the records: where a reader can continue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    /// Number of the next part.
+    next: u64,
+    /// Offset in the decompressed stream: of the part that is being read, or else of the next one.
+    base: u64,
+    /// Bytes read of the part before the next one, if it is being read.
+    inside: Option<u64>,
 }
 
 enum Plan {
@@ -268,15 +299,7 @@ impl Parts {
     /// The next part; `None` at the end. Damage of the container is returned last.
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
-            Plan::Plain(feed) => feed.take().map(|feed| Part {
-                feed,
-                base: 0,
-                start_pc: None,
-                chunk: None,
-                size: None,
-                damage: None,
-                decoder: None,
-            }),
+            Plan::Plain(feed) => feed.take().map(Part::plain),
             Plan::Chunks(zstf) if self.next < zstf.chunks.len() => Some(zstf.part(self.next, self.base)?),
             Plan::Chunks(_) => None,
             Plan::Pipe(pipe, kept) => match kept.pop_front() {
@@ -314,6 +337,52 @@ impl Parts {
                 + 16;
             self.doubts.push(Doubt { offset, field: "uncompressed size", found });
         }
+    }
+
+    /// The place of a reader with this part, unless the input is a stream.
+    pub(crate) fn place(&self, part: Option<&Part>) -> Option<Place> {
+        let enters = match &self.plan {
+            Plan::Plain(_) => self.plain_len.is_some(),
+            Plan::Chunks(_) => true,
+            Plan::Pipe(..) => false,
+        };
+        let inside = part.map(|part| part.feed.offset());
+        enters.then_some(Place { next: self.next as u64, base: self.base, inside })
+    }
+
+    /// Moves to a place and returns the part that is being read there; `None`, and nothing has changed, if there is no
+    /// such place.
+    pub(crate) fn enter(&mut self, place: &Place) -> Option<Option<Part>> {
+        let (next, base) = (usize::try_from(place.next).ok()?, place.base);
+        let is_in_file = |len: u64| base <= len && place.inside.is_none_or(|inside| inside <= len);
+        // Room for the offsets of a part.
+        if next > self.len() || base > u64::MAX / 2 || !self.plain_len.is_none_or(is_in_file) {
+            return None;
+        }
+        let part = match (&mut self.plan, place.inside) {
+            (Plan::Pipe(..), _) => return None,
+            (Plan::Plain(_), _) if self.plain_len.is_none() => return None,
+            (Plan::Plain(feed), Some(inside)) if next == 1 => {
+                let mut part = Part::plain(feed.take()?);
+                part.skip(inside);
+                Some(part)
+            }
+            (Plan::Plain(feed), None) => {
+                feed.take_if(|_| next == 1);
+                None
+            }
+            (Plan::Chunks(zstf), Some(inside)) if next > 0 => {
+                let mut part = zstf.part(next - 1, base).ok()?;
+                if !part.skip(inside) {
+                    return None;
+                }
+                Some(part)
+            }
+            (Plan::Chunks(_), None) => None,
+            _ => return None,
+        };
+        (self.next, self.base) = (next, base);
+        Some(part)
     }
 
     /// Moves to a chunk.

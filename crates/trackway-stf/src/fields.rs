@@ -1,11 +1,12 @@
 //! Field types of STF records: how each is read from and written to the wire.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Bytes, ErrorKind};
 
 use crate::values::reg_class;
 
 /// Field widths that the header settles; [`Layout::note`] takes them from its records.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Layout {
     /// EVENT ids have 64 bits (feature bit 19).
     pub event64: bool,

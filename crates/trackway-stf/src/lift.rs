@@ -22,8 +22,10 @@ mod sizes;
 
 use std::ops::ControlFlow;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{
-    Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Pool, Result, Show, Stream, in_parts,
+    Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Pool, Result, Show, Stream, in_parts, pack,
+    unpack,
 };
 
 use self::group::{Inherited, Lifter};
@@ -70,6 +72,15 @@ pub struct Decoder {
 
 /// Offset of a record, and the unread bytes of its part from there.
 type Place = (u64, u64);
+
+/// The state between two batches, which end between two groups.
+#[derive(Serialize, Deserialize)]
+struct State {
+    place: container::Place,
+    lifter: Inherited,
+    layout: Layout,
+    lost: bool,
+}
 
 /// Lifts records of a part until the batch is full; false when the part has ended.
 fn fill(
@@ -325,6 +336,21 @@ impl Decode for Decoder {
         }
         *self.counts = [0; 256];
         Ok(())
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let place = self.parts.place(self.part.as_deref())?;
+        pack(&State { place, lifter: self.lifter.inherited(), layout: self.layout, lost: self.lost })
+    }
+
+    fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
+        let state = unpack(state).filter(|_| instructions <= u64::MAX / 2);
+        let Some(State { place, lifter, layout, lost }) = state else { return Ok(false) };
+        let Some(part) = self.parts.enter(&place) else { return Ok(false) };
+        self.lifter.inherit(lifter);
+        (self.part, self.layout, self.lost) = (part.map(Box::new), layout, lost);
+        self.number = instructions;
+        Ok(true)
     }
 
     fn position(&self) -> u64 {

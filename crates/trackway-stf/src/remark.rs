@@ -2,6 +2,7 @@
 //!
 //! A remark belongs to the group that it is in. `docs/spec-readings/stf.md` lists all of them.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Context, Isa};
 
 use crate::config::ProcessId;
@@ -96,7 +97,7 @@ impl<'a> Remark<'a> {
 }
 
 /// The meaning of a word of PROCESS_ID_EXT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Id {
     HwThread,
     Pid,
@@ -108,7 +109,7 @@ const NAMES: [(Id, &str); 4] =
     [(Id::HwThread, "hw_thread"), (Id::Pid, "pid"), (Id::Tid, "tid"), (Id::Asid, "asid")];
 
 /// The words of PROCESS_ID_EXT; `None` for a word that means nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ids([Option<Id>; 3]);
 
 impl From<ProcessId> for Ids {

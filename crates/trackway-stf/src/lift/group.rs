@@ -3,6 +3,7 @@
 //! An opcode record completes a group: the records since the previous one belong to that instruction. The
 //! instruction of a group with a fault or interrupt was attempted and did not retire.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_isa::{Control, Recent, is_conditional, never_retires};
 
@@ -69,12 +70,15 @@ struct Remarks {
     separate_accesses: bool,
 }
 
-/// The state that a chunk inherits from the one before it. Chunks that are lifted on their own assume it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state between two groups. Chunks that are lifted on their own assume it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inherited {
     next: Option<u64>,
     isa: Isa,
     ids: Ids,
+    hw_thread: u32,
+    forced: bool,
+    in_header: bool,
 }
 
 /// Upper bound on the records of a group; a stream that never completes one is damaged.
@@ -123,9 +127,18 @@ impl Lifter {
         (self.next, self.in_header, self.forced) = (pc, false, false);
     }
 
-    /// The state for the next chunk.
+    /// The state for the next group.
     pub(super) fn inherited(&self) -> Inherited {
-        Inherited { next: self.next, isa: self.isa, ids: self.ids }
+        let Lifter { next, isa, ids, hw_thread, forced, in_header, .. } = *self;
+        Inherited { next, isa, ids, hw_thread, forced, in_header }
+    }
+
+    /// Continues from the state between two groups.
+    pub(super) fn inherit(&mut self, state: Inherited) {
+        let Inherited { next, isa, ids, hw_thread, forced, in_header } = state;
+        (self.next, self.isa, self.ids, self.hw_thread) = (next, isa, ids, hw_thread);
+        (self.forced, self.in_header) = (forced, in_header);
+        self.named_sizes.clear();
     }
 
     /// Begins a batch, between two groups.
@@ -321,7 +334,9 @@ impl Lifter {
             }
             Record::ProcessIdExt { first, second, third } => {
                 let words = [first, second, third];
-                self.hw_thread = self.ids.hw_thread().map_or(self.hw_thread, |n| words[n]);
+                if let (Some(n), Some(_)) = (self.ids.hw_thread(), &self.filter) {
+                    self.hw_thread = words[n];
+                }
                 self.change(offset, batch.events.len(), self.ids.context(words));
             }
             Record::Comment { text } if !self.in_header => self.comment(offset, text.0, batch),
