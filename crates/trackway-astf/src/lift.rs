@@ -6,7 +6,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use trackway_core::{Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Result, Show};
+use trackway_core::{Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Result, Show, pack, unpack};
 
 use crate::layout::{RECORD, Words, from_bytes};
 use crate::record::{Context, Instruction, Level};
@@ -28,6 +28,8 @@ pub struct Lift {
     context: Option<(u64, Words)>,
     /// Damage that `seek` met, for the next `fill`.
     seek_error: Option<Error>,
+    /// Bytes of the decompressed stream, if it can be entered anywhere.
+    seekable_len: Option<u64>,
 }
 
 impl Lift {
@@ -43,7 +45,8 @@ impl Lift {
             records.consume(leading);
         }
         let part = part.map_or(PART, |bytes| (bytes / RECORD).max(1));
-        Lift { records, state, part, context: None, seek_error: None }
+        let seekable_len = records.seekable_len();
+        Lift { records, state, part, context: None, seek_error: None, seekable_len }
     }
 }
 
@@ -125,6 +128,31 @@ impl Decode for Lift {
         }
         self.context = context;
         Ok(())
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        self.seekable_len?;
+        let State { open, string, .. } = &self.state;
+        // The last event may still change, or has not begun.
+        if *open || string.is_some() || self.context.is_some() || self.seek_error.is_some() {
+            return None;
+        }
+        pack(&(self.records.offset(), &self.state))
+    }
+
+    fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
+        let Some((offset, state)) = unpack::<(u64, State)>(state) else { return Ok(false) };
+        let is_here = self.seekable_len.is_some_and(|len| (self.records.offset()..=len).contains(&offset))
+            && offset.is_multiple_of(RECORD as u64);
+        if !is_here || instructions > u64::MAX / 2 {
+            return Ok(false);
+        }
+        let number = offset / RECORD as u64;
+        if self.records.seek(number) != Ok(number) {
+            return Ok(false);
+        }
+        self.state = State { level: self.state.level, instructions, ..state };
+        Ok(true)
     }
 
     fn position(&self) -> u64 {

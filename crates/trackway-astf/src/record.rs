@@ -356,9 +356,10 @@ pub(crate) fn syscall_codes(syscall: Syscall) -> (u8, u8) {
 }
 
 /// Conformance level (ASTF 3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Level {
     /// One exception level, no Trap records.
+    #[default]
     Basic,
     /// All exception levels, traps, an unbroken flow.
     BasicPlus,

@@ -124,6 +124,11 @@ impl Records {
         self.content.block_count()
     }
 
+    /// Bytes of the decompressed stream, where [`seek`](Records::seek) need not read all of them.
+    pub(crate) fn seekable_len(&self) -> Option<u64> {
+        self.content.seekable_len()
+    }
+
     /// Continues at record `number` (the Header is 0), skipping whole blocks where the storage has an index. Returns the
     /// number of the next record: a smaller one where the trace ends before.
     pub fn seek(&mut self, number: u64) -> Result<u64> {

@@ -1,5 +1,6 @@
 //! The state machine of lifting: one record after the other.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_isa::arm::memory::{self, Memory};
 
@@ -12,8 +13,9 @@ use crate::record::{
 };
 
 /// All state that carries over from record to record.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct State {
+    #[serde(skip)]
     pub(super) level: Level,
     /// Address of the last instruction; 0 before the first.
     pub(super) last_pc: u64,
@@ -31,10 +33,13 @@ pub(crate) struct State {
     /// The last Timestamp.
     pub(super) time: u64,
     /// Instructions so far.
+    #[serde(skip)]
     pub(super) instructions: u64,
     /// Records other than instructions, by kind.
+    #[serde(skip)]
     pub(super) others: [u64; 7],
     /// An incomplete string: offset of its first record, size, bytes so far.
+    #[serde(skip)]
     pub(super) string: Option<(u64, usize, Vec<u8>)>,
 }
 
@@ -309,7 +314,7 @@ impl State {
             batch
                 .push(offset, EventKind::Mark(Mark { value: Some(slept), ..Mark::new(MarkKind::Suspended) }));
         }
-        self.times += 1;
+        self.times = self.times.saturating_add(1);
         self.time = value;
         let time = Time { kind: TimeKind::Timestamp, value: Some(value), clock: 0 };
         batch.push(offset, EventKind::Time(time));

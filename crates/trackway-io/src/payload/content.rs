@@ -196,6 +196,20 @@ impl Content {
         self.xz.as_ref().map_or(1, |xz| xz.index.blocks.len())
     }
 
+    /// Bytes of the content, where any place in it can be entered without reading all that is before: it is in memory, or
+    /// has several blocks that begin with an item.
+    pub fn seekable_len(&self) -> Option<u64> {
+        match &self.xz {
+            None => self.size.filter(|_| self.feed.is_whole()),
+            Some(xz) => {
+                let blocks = &xz.index.blocks;
+                let begins_with_item = |block: &Block| block.start.is_multiple_of(xz.unit);
+                (blocks.len() > 1 && blocks.iter().all(begins_with_item))
+                    .then_some(xz.prefix as u64 + xz.index.len)
+            }
+        }
+    }
+
     /// Reads or decodes more; false at the end.
     pub fn more(&mut self) -> Result<bool> {
         let Some(blocks) = &mut self.blocks else { return self.feed.more() };
