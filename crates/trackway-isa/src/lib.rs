@@ -8,6 +8,7 @@
 //! | can it retire at all? | [`never_retires`] |
 //! | what kind of work does it do? | [`class`] |
 //! | what does it do to memory? | [`memory`] |
+//! | which registers does it read and write? | [`registers`] |
 //! | how is it written? | [`text`]; [`Disassembler`] for many |
 //!
 //! [`flow`] is a few compares: block tables and flow decoders ask it for every instruction of a program. The
@@ -42,6 +43,7 @@ mod control;
 mod disasm;
 mod memory;
 mod recent;
+mod registers;
 pub mod riscv;
 mod style;
 
@@ -50,6 +52,7 @@ pub use control::{Control, Flow, Switch};
 pub use disasm::{Disassembler, text};
 pub use memory::{Memory, memory};
 pub use recent::{Key, Recent};
+pub use registers::{Registers, registers};
 pub use style::Style;
 
 use std::borrow::Cow;

@@ -31,6 +31,7 @@ mod expand;
 mod formats;
 mod health;
 mod locate;
+pub mod machine;
 mod one_source;
 mod position;
 mod program_check;

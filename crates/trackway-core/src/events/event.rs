@@ -289,7 +289,7 @@ words! {
 }
 
 /// A register.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Reg {
     /// Register file.
     pub class: RegClass,

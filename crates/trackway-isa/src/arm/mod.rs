@@ -11,6 +11,7 @@ mod class;
 mod exception;
 mod mask;
 pub mod memory;
+mod registers;
 mod state;
 pub mod t32;
 mod text;
@@ -18,6 +19,7 @@ mod text;
 pub use cause::{ExceptionType, can_take};
 pub use class::{Class, classify, has_za_index, is_sme};
 pub use exception::exception_class;
+pub use registers::registers;
 pub use state::{StateWrite, state_write};
 pub use text::Text;
 

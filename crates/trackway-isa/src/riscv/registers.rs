@@ -2,7 +2,16 @@
 
 use trackway_core::{Reg, RegClass, RegRole};
 
-use super::{Inst, Op, Operand};
+use super::{Class, Extension, Inst, Op, Operand};
+use crate::Registers;
+
+/// CSRs that instructions touch without naming them.
+const FFLAGS: u16 = 0x001;
+const FRM: u16 = 0x002;
+const VSTART: u16 = 0x008;
+const VXSAT: u16 = 0x009;
+const VL: u16 = 0xc20;
+const VTYPE: u16 = 0xc21;
 
 impl Inst {
     /// The registers that the instruction reads and writes, sources first. `x0` is left out; of a vector
@@ -54,6 +63,48 @@ impl Inst {
         }
         let zero = Reg { class: RegClass::Int, number: 0 };
         sources.into_iter().chain(destinations).flatten().filter(move |(reg, _)| *reg != zero)
+    }
+
+    /// The registers that it names and the CSRs that it touches without naming them.
+    pub(crate) fn all_registers(&self) -> Registers {
+        let mut list = Registers::default();
+        let (reads, writes) = (RegRole::Source, RegRole::Destination);
+        for (reg, role) in self.registers() {
+            list.add(reg.class, reg.number, role);
+        }
+        let has = |operand| self.op.encoding().operands.contains(&operand);
+        // Dynamic rounding; moves, sign injection and classification round nothing and raise no flag.
+        if has(Operand::Rm) && self.rm == 7 {
+            list.add(RegClass::Csr, FRM, reads);
+        }
+        match self.op.class() {
+            Class::Float if matches!(self.op, Op::FclassS | Op::FclassD | Op::FclassH) => {}
+            Class::Float
+            | Class::FloatMultiply
+            | Class::FloatDivide
+            | Class::FloatCompare
+            | Class::FloatConvert => {
+                // Flags accrue.
+                list.add(RegClass::Csr, FFLAGS, reads);
+                list.add(RegClass::Csr, FFLAGS, writes);
+            }
+            Class::VectorConfig => {
+                list.add(RegClass::Csr, VL, writes);
+                list.add(RegClass::Csr, VTYPE, writes);
+                list.add(RegClass::Csr, VSTART, writes);
+            }
+            _ => {}
+        }
+        if self.op.extension() == Extension::V && self.op.class() != Class::VectorConfig {
+            list.grouped = true;
+            for csr in [VL, VTYPE, VSTART] {
+                list.add(RegClass::Csr, csr, reads);
+            }
+            for csr in [VSTART, VXSAT, FFLAGS] {
+                list.add(RegClass::Csr, csr, writes);
+            }
+        }
+        list
     }
 
     /// Does a CSR instruction read and write its register? (unprivileged 6.1, table of conditions)

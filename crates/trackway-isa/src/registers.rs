@@ -1,0 +1,76 @@
+//! The registers that an instruction reads and writes, in words that both architectures share.
+
+use trackway_core::{Isa, Reg, RegClass, RegRole};
+
+use crate::{arm, riscv};
+
+/// Registers that an instruction reads ([`RegRole::Source`]) and writes ([`RegRole::Destination`]), each once per role.
+///
+/// Flags, rounding modes and vector settings that it touches without naming them are listed as the CSRs or system
+/// registers that hold them. Registers that are always zero are left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Registers {
+    list: [(Reg, RegRole); Registers::MOST],
+    len: u8,
+    /// It may touch further registers of the vector file: a group of them counts as its first.
+    pub grouped: bool,
+}
+
+impl Default for Registers {
+    fn default() -> Self {
+        let none = (Reg { class: RegClass::Other, number: 0 }, RegRole::Source);
+        Registers { list: [none; Self::MOST], len: 0, grouped: false }
+    }
+}
+
+impl Registers {
+    const MOST: usize = 12;
+
+    /// All of them, in the order in which they were added.
+    pub fn iter(&self) -> impl Iterator<Item = (Reg, RegRole)> + '_ {
+        self.list[..usize::from(self.len)].iter().copied()
+    }
+
+    /// Those that it reads.
+    pub fn sources(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.iter().filter(|(_, role)| *role == RegRole::Source).map(|(reg, _)| reg)
+    }
+
+    /// Those that it writes.
+    pub fn destinations(&self) -> impl Iterator<Item = Reg> + '_ {
+        self.iter().filter(|(_, role)| *role == RegRole::Destination).map(|(reg, _)| reg)
+    }
+
+    /// Adds a register; a second mention in the same role changes nothing.
+    pub(crate) fn add(&mut self, class: RegClass, number: u16, role: RegRole) {
+        let item = (Reg { class, number }, role);
+        let len = usize::from(self.len);
+        if len < Self::MOST && !self.list[..len].contains(&item) {
+            self.list[len] = item;
+            self.len += 1;
+        }
+    }
+}
+
+/// The registers that an instruction reads and writes when it completes; `None` where the encoding is not known.
+///
+/// Of A64 the general registers are `x0` to `x30`, the stack pointer is number 31 beside them; `v0` to `v31` stand for
+/// any width of the floating-point and vector registers; SVE and SME are not known, nor are A32 and T32.
+///
+/// ```
+/// use trackway_core::{Isa, Reg, RegClass};
+/// use trackway_isa::registers;
+///
+/// let x = |number| Reg { class: RegClass::Int, number };
+/// let add = registers(Isa::Rv64, 0x00c5_8533).unwrap(); // add a0,a1,a2
+/// assert!(add.sources().eq([x(11), x(12)]) && add.destinations().eq([x(10)]));
+/// let pop = registers(Isa::A64, 0xa8c1_7bfd).unwrap(); // ldp x29, x30, [sp], #16
+/// assert!(pop.sources().eq([x(31)]) && pop.destinations().eq([x(31), x(29), x(30)]));
+/// ```
+pub fn registers(isa: Isa, encoding: u32) -> Option<Registers> {
+    match isa {
+        Isa::Rv32 | Isa::Rv64 => Some(riscv::decode(isa, encoding)?.all_registers()),
+        Isa::A64 => arm::registers(encoding),
+        Isa::A32 | Isa::T32 | Isa::Other => None,
+    }
+}

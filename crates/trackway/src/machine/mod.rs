@@ -1,0 +1,295 @@
+//! The state of a machine at a point of a trace, as far as the events before it show.
+//!
+//! [`Machine::apply`] takes one event after the other. It is cheap, so that an index can keep the state of every
+//! checkpoint: registers are looked at only where the trace has any, the call stack only where the flow breaks.
+//! Memory is not part of it: it is looked for when somebody asks.
+
+mod calls;
+mod csrs;
+mod registers;
+
+pub use calls::{Calls, Doubt, Frame, FrameKind, Guess};
+pub use registers::{Content, How, Known, Registers};
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{
+    Batch, Context, Event, EventKind, Exit, Gap, Isa, Outcome, Reg, RegClass, Run, State, Step, Time,
+    TimeKind, Trap, TrapKind,
+};
+use trackway_isa::{Control, flow};
+
+use calls::Left;
+
+/// What is known before the next instruction.
+///
+/// ```
+/// use trackway::events::*;
+/// use trackway::machine::Machine;
+///
+/// let mut machine = Machine::new(Isa::Rv64);
+/// let mut batch = Batch::default();
+/// // jal ra,.+16 and the first instruction of the function.
+/// batch.push(0, EventKind::Step(Step::new(0x1000, 0x0100_00ef, 4)));
+/// batch.push(0, EventKind::Step(Step::new(0x1010, 0x0001, 2)));
+/// for (number, event) in batch.events.iter().enumerate() {
+///     machine.apply(&batch, event, number as u64);
+/// }
+/// let frame = machine.calls.frames().next().unwrap();
+/// assert_eq!((frame.target, frame.return_address, frame.number), (0x1010, Some(0x1004), 0));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Instruction set.
+    pub isa: Isa,
+    /// Context.
+    pub context: Context,
+    /// Last timestamp.
+    pub time: Option<u64>,
+    /// Cycles counted so far.
+    pub cycles: Option<u64>,
+    /// Registers.
+    pub registers: Registers,
+    /// Functions and trap handlers entered and not left yet.
+    pub calls: Calls,
+    /// Number of the instruction that follows the last gap.
+    pub gap: Option<u64>,
+    /// Address that follows the last instruction in memory, where it must be compared with the next one.
+    expected: Option<u64>,
+    last: Option<Last>,
+    trap: Option<Pending>,
+}
+
+/// The last instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Last {
+    /// Its address; unknown for the last one of a run.
+    pc: Option<u64>,
+    end: u64,
+    number: u64,
+    how: Ending,
+    attempted: bool,
+    taken: Option<bool>,
+}
+
+/// How control can leave the last instruction: asked only where the flow breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+enum Ending {
+    Encoding(u32),
+    Exit(Exit),
+}
+
+/// A trap whose handler has not been seen yet.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Pending {
+    from: Option<u64>,
+    return_address: Option<u64>,
+    fallthrough: Option<u64>,
+    number: u64,
+    is_call: bool,
+}
+
+impl Machine {
+    /// Nothing known but the instruction set.
+    pub fn new(isa: Isa) -> Self {
+        Machine {
+            isa,
+            context: Context::default(),
+            time: None,
+            cycles: None,
+            registers: Registers::new(isa),
+            calls: Calls::default(),
+            gap: None,
+            expected: None,
+            last: None,
+            trap: None,
+        }
+    }
+
+    /// Takes in an event; `number` is that of its first instruction, or of the one that comes next.
+    #[inline]
+    pub fn apply(&mut self, batch: &Batch, event: &Event, number: u64) {
+        match &event.kind {
+            EventKind::Step(step) => self.step(batch, step, number),
+            EventKind::Run(run) if !run.withdrawn => self.run(batch, run, number),
+            EventKind::Time(time) => self.clock(time),
+            EventKind::Mark(_) | EventKind::Foreign(_) | EventKind::Run(_) => {}
+            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], number),
+            EventKind::Context(n) => self.switch(&batch.contexts[*n as usize], number),
+            EventKind::State(n) => self.state(batch, &batch.states[*n as usize], number),
+            EventKind::Gap(n) => self.lose(&batch.gaps[*n as usize], number),
+        }
+    }
+
+    /// Address of the next instruction, where the last one leaves no choice.
+    pub fn next_pc(&self) -> Option<u64> {
+        if self.trap.is_some() {
+            return None;
+        }
+        let last = self.last.filter(|last| !last.attempted)?;
+        let Ending::Encoding(encoding) = last.how else {
+            return (last.how == Ending::Exit(Exit::Next)).then_some(last.end);
+        };
+        let flow = flow(self.isa_now(), last.pc?, encoding);
+        match (flow.control.is_transfer(), flow.conditional, last.taken) {
+            (false, ..) | (_, true, Some(false)) => flow.control.retires().then_some(last.end),
+            (_, false, _) | (_, _, Some(true)) => flow.target,
+            _ => None,
+        }
+    }
+
+    fn isa_now(&self) -> Isa {
+        self.context.isa.unwrap_or(self.isa)
+    }
+
+    #[inline]
+    fn step(&mut self, batch: &Batch, step: &Step, number: u64) {
+        if let Some(pc) = step.pc {
+            if self.expected != Some(pc) {
+                self.arrive(pc, number);
+            }
+            let end = pc.wrapping_add(step.length.into());
+            self.expected = Some(end);
+            self.last = Some(Last {
+                pc: Some(pc),
+                end,
+                number,
+                how: Ending::Encoding(step.encoding),
+                attempted: step.outcome == Outcome::Attempted,
+                taken: step.taken,
+            });
+        } else {
+            (self.expected, self.last) = (None, None);
+        }
+        if step.accesses.regs_len != 0 || self.registers.any() {
+            let isa = self.context.isa.unwrap_or(self.isa);
+            self.registers.step(isa, batch, step, number);
+        }
+    }
+
+    fn run(&mut self, batch: &Batch, run: &Run, number: u64) {
+        if self.expected != Some(run.start) {
+            self.arrive(run.start, number);
+        }
+        self.expected = Some(run.end);
+        let last = number + u64::from(run.count).saturating_sub(1);
+        self.last = Some(Last {
+            pc: None,
+            end: run.end,
+            number: last,
+            how: Ending::Exit(run.exit),
+            attempted: run.attempted,
+            taken: run.taken,
+        });
+        // Without the encodings nobody knows which registers were written.
+        self.registers.clear();
+        if run.accesses.is_some() {
+            self.registers.shown(batch, batch.accesses_of(run), last);
+        }
+    }
+
+    /// The flow breaks: it continues at `pc`.
+    #[cold]
+    #[inline(never)]
+    fn arrive(&mut self, pc: u64, number: u64) {
+        if let Some(trap) = self.trap.take() {
+            let passed_over = [trap.fallthrough, trap.return_address, trap.from].contains(&Some(pc));
+            if !passed_over {
+                let return_address = trap.return_address.or(trap.from);
+                self.calls.enter(FrameKind::Trap, trap.from, pc, return_address, trap.number);
+            } else if trap.is_call && trap.fallthrough == Some(pc) {
+                // The kernel returned its result, and nobody recorded it.
+                let result = if self.isa_now() == Isa::A64 { 0 } else { 10 };
+                self.registers.forget_before(Reg { class: RegClass::Int, number: result }, number);
+            }
+            return;
+        }
+        let Some(last) = self.last else { return };
+        let left = match last.how {
+            Ending::Exit(exit) => Left::by_exit(exit),
+            Ending::Encoding(encoding) => {
+                let control = flow(self.isa_now(), last.pc.unwrap_or(0), encoding).control;
+                if last.attempted && control.retires() { Left::Trap } else { Left::by_control(control) }
+            }
+        };
+        self.calls.go(left, last.pc, last.end, last.number, pc, number);
+    }
+
+    #[cold]
+    fn clock(&mut self, time: &Time) {
+        match time.kind {
+            TimeKind::Timestamp => self.time = time.value.or(self.time),
+            TimeKind::Cycles => {
+                if let Some(value) = time.value {
+                    self.cycles = Some(self.cycles.unwrap_or(0).saturating_add(value));
+                }
+            }
+            TimeKind::Offset => {}
+        }
+    }
+
+    #[cold]
+    fn trap(&mut self, trap: &Trap, number: u64) {
+        match trap.kind {
+            TrapKind::Return => {
+                // Where the encoding says the same, nothing changes.
+                if let Some(last) = &mut self.last {
+                    last.how = Ending::Exit(Exit::TrapReturn);
+                }
+                self.expected = None;
+            }
+            TrapKind::Reset => {
+                self.lose(&Gap::new(trackway_core::GapReason::Unexplained), number);
+                self.calls.clear();
+            }
+            _ => {
+                let attempted = self.last.is_some_and(|last| last.attempted);
+                self.registers.trapped(trap.kind != TrapKind::Interrupt && attempted, number);
+                self.trap = Some(Pending {
+                    from: trap.from,
+                    return_address: trap.return_address,
+                    fallthrough: self.last.map(|last| last.end),
+                    number: number.saturating_sub(u64::from(attempted)),
+                    is_call: trap.syscall.is_some() || self.was_system_call(),
+                });
+                self.expected = None;
+            }
+        }
+    }
+
+    fn was_system_call(&self) -> bool {
+        self.last.is_some_and(|last| match last.how {
+            Ending::Encoding(encoding) => flow(self.isa_now(), 0, encoding).control == Control::SystemCall,
+            Ending::Exit(_) => false,
+        })
+    }
+
+    #[cold]
+    fn switch(&mut self, change: &Context, number: u64) {
+        let before = self.context;
+        self.context.update(change);
+        let owner = |context: &Context| (context.pid, context.tid, context.hw_thread);
+        let (old, new) = (owner(&before), owner(&self.context));
+        if old != new && old != (None, None, None) {
+            self.registers.clear();
+            self.calls.doubt(number, Doubt::Context);
+        }
+    }
+
+    #[cold]
+    fn state(&mut self, batch: &Batch, state: &State, number: u64) {
+        if let State::Contents(accesses) = state {
+            self.registers.shown(batch, *accesses, number);
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, _gap: &Gap, number: u64) {
+        self.registers.clear();
+        self.calls.doubt(number, Doubt::Gap);
+        self.gap = Some(number);
+        (self.expected, self.last, self.trap) = (None, None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,359 @@
+//! Register contents, as the trace shows them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use trackway_core::{
+    Accesses, Batch, Isa, Outcome, Reg, RegAccess, RegClass, RegRole, RegUpdate, Step, Value,
+};
+use trackway_isa::Recent;
+
+use super::csrs;
+
+/// How a register's content came to be known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum How {
+    /// The instruction wrote it.
+    Written,
+    /// The instruction read it: who wrote it is not known.
+    Seen,
+    /// The trace shows it before the instruction, outside of any.
+    Shown,
+}
+
+impl How {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            How::Written => "written",
+            How::Seen => "seen",
+            How::Shown => "shown",
+        }
+    }
+}
+
+/// Content of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content<'m> {
+    /// Up to 64 bits, and which of them are known.
+    Word(u64, u64),
+    /// Wider: little-endian bytes.
+    Bytes(&'m [u8]),
+}
+
+/// What is known of a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known<'m> {
+    /// Its content; `None` where it was written and the value is not recorded.
+    pub content: Option<Content<'m>>,
+    /// Number of the instruction.
+    pub number: u64,
+    /// What that instruction has to do with it.
+    pub how: How,
+}
+
+/// An entry of the table: `mask` says which bits of `value` are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    value: u64,
+    mask: u64,
+    number: u64,
+    how: How,
+}
+
+/// Registers `x`, `f` and `v` have a slot each; the mask of slots fits in a `u128`.
+const FILE: usize = 32;
+
+/// The registers that a trace has shown so far.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Registers {
+    /// `x`, `f`, `v` from slot 0, 32 and 64; empty until the first is known.
+    slots: Vec<Option<Entry>>,
+    /// Wide contents of slots.
+    wide: BTreeMap<u8, Vec<u8>>,
+    /// All other registers.
+    others: BTreeMap<Reg, Entry>,
+    /// `x0` is always zero, whatever the trace says of it.
+    zero: bool,
+    /// Effects of encodings on registers, decoded.
+    #[serde(skip)]
+    effects: Recent<(u32, Isa), Effect, 1024>,
+}
+
+impl PartialEq for Registers {
+    fn eq(&self, other: &Self) -> bool {
+        let empty = |slots: &[Option<Entry>]| slots.iter().all(Option::is_none);
+        (self.slots == other.slots || empty(&self.slots) && empty(&other.slots))
+            && self.wide == other.wide
+            && self.others == other.others
+    }
+}
+
+/// Registers that an encoding writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Effect {
+    slots: u128,
+    csrs: csrs::Written,
+    /// The encoding has no meaning here: it may write anything.
+    unknown: bool,
+}
+
+fn slot(reg: Reg) -> Option<usize> {
+    let file = match reg.class {
+        RegClass::Int => 0,
+        RegClass::Float => 1,
+        RegClass::Vector => 2,
+        RegClass::Csr | RegClass::Pc | RegClass::Other => return None,
+    };
+    (usize::from(reg.number) < FILE).then(|| file * FILE + usize::from(reg.number))
+}
+
+impl Registers {
+    pub(super) fn new(isa: Isa) -> Self {
+        Registers { zero: matches!(isa, Isa::Rv32 | Isa::Rv64), ..Registers::default() }
+    }
+
+    /// True if anything is known.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        !self.slots.is_empty() || !self.others.is_empty()
+    }
+
+    /// What is known of a register.
+    pub fn get(&self, reg: Reg) -> Option<Known<'_>> {
+        let place = slot(reg);
+        let entry = match place {
+            Some(place) => (*self.slots.get(place)?)?,
+            None => *self.others.get(&reg)?,
+        };
+        let wide = place.and_then(|place| self.wide.get(&(place as u8)));
+        let word = (entry.mask != 0).then_some(Content::Word(entry.value, entry.mask));
+        let content = wide.map(|bytes| Content::Bytes(bytes)).or(word);
+        Some(Known { content, number: entry.number, how: entry.how })
+    }
+
+    /// All registers of which something is known, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Reg, Known<'_>)> {
+        let files = [RegClass::Int, RegClass::Float, RegClass::Vector];
+        let slots =
+            files.into_iter().flat_map(|class| (0..FILE as u16).map(move |number| Reg { class, number }));
+        slots.chain(self.others.keys().copied()).filter_map(|reg| Some((reg, self.get(reg)?)))
+    }
+
+    pub(super) fn clear(&mut self) {
+        if self.any() {
+            self.slots.clear();
+            self.wide.clear();
+            self.others.clear();
+        }
+    }
+
+    /// The accesses of a step, and the registers that its encoding writes without the trace showing it.
+    #[inline]
+    pub(super) fn step(&mut self, isa: Isa, batch: &Batch, step: &Step, number: u64) {
+        let accesses = batch.regs_of(step.accesses);
+        let mut recorded = 0u128;
+        let mut recorded_csr = false;
+        // What an instruction read was there before it wrote.
+        for access in accesses {
+            match access.role {
+                RegRole::Source => self.see(batch, access, number, How::Seen),
+                RegRole::State => self.see(batch, access, number, How::Shown),
+                RegRole::Destination | RegRole::Ready => {}
+            }
+        }
+        for access in accesses.iter().filter(|access| access.role == RegRole::Destination) {
+            match slot(access.reg) {
+                Some(place) => recorded |= 1 << place,
+                None => recorded_csr = true,
+            }
+            self.write(batch, access, number);
+        }
+        if step.outcome == Outcome::Attempted || !self.any() {
+            return;
+        }
+        let effect = if step.length == 0 {
+            Effect { unknown: true, ..Effect::default() }
+        } else {
+            *self.effects.get((step.encoding, isa), || Effect::of(isa, step.encoding))
+        };
+        let hidden = effect.slots & !recorded;
+        if hidden != 0 || effect.unknown || effect.csrs != csrs::Written::default() || recorded_csr {
+            self.hide(effect, hidden, recorded, number, accesses);
+        }
+    }
+
+    /// Registers that were written without the trace showing their values.
+    #[cold]
+    #[inline(never)]
+    fn hide(&mut self, effect: Effect, hidden: u128, recorded: u128, number: u64, accesses: &[RegAccess]) {
+        if effect.unknown {
+            if recorded == 0 {
+                self.clear();
+            }
+            return;
+        }
+        for place in 0..self.slots.len() {
+            if hidden >> place & 1 == 1 {
+                self.wide.remove(&(place as u8));
+                self.slots[place] = Some(Entry { value: 0, mask: 0, number, how: How::Written });
+            }
+        }
+        let written = || {
+            let destinations = accesses.iter().filter(|access| access.role == RegRole::Destination);
+            destinations.map(|access| access.reg).filter(|reg| reg.class == RegClass::Csr)
+        };
+        let changed = |csr| effect.csrs.changes(csr) || written().any(|reg| csrs::shares(reg.number, csr));
+        self.others.retain(|reg, _| {
+            reg.class != RegClass::Csr || written().any(|other| other == *reg) || !changed(reg.number)
+        });
+    }
+
+    /// Contents that the trace shows outside of any instruction, or of a run's last one.
+    pub(super) fn shown(&mut self, batch: &Batch, accesses: Accesses, number: u64) {
+        for access in batch.regs_of(accesses) {
+            match access.role {
+                RegRole::Destination => self.write(batch, access, number),
+                RegRole::Source => self.see(batch, access, number, How::Seen),
+                RegRole::State => self.see(batch, access, number, How::Shown),
+                RegRole::Ready => {}
+            }
+        }
+    }
+
+    /// A trap writes status, cause and others; `recorded` if the instruction that trapped shows their values.
+    pub(super) fn trapped(&mut self, recorded: bool, number: u64) {
+        let is_new = |entry: &Entry| recorded && entry.how == How::Written && entry.number + 1 == number;
+        self.others.retain(|reg, entry| {
+            reg.class != RegClass::Csr || !csrs::changes_with_traps(reg.number) || is_new(entry)
+        });
+    }
+
+    /// Forgets a register, unless the trace shows it for this instruction.
+    pub(super) fn forget_before(&mut self, reg: Reg, number: u64) {
+        if let Some(entry) = slot(reg).and_then(|place| self.slots.get_mut(place))
+            && entry.is_some_and(|entry| entry.how != How::Shown || entry.number < number)
+        {
+            *entry = None;
+        }
+    }
+
+    #[inline]
+    fn is_zero(&self, reg: Reg) -> bool {
+        self.zero && reg == Reg { class: RegClass::Int, number: 0 }
+    }
+
+    #[inline]
+    fn see(&mut self, batch: &Batch, access: &RegAccess, number: u64, how: How) {
+        let Some((value, mask)) = word(access) else { return self.set_wide(batch, access, number, how) };
+        if mask == 0 || self.is_zero(access.reg) {
+            return;
+        }
+        match self.entry(access.reg) {
+            // It was known: who wrote it stays known.
+            Some(Some(entry)) if entry.mask & mask == mask && (entry.value ^ value) & mask == 0 => {}
+            Some(entry) => {
+                let writer =
+                    entry.filter(|entry| entry.mask == 0 && entry.how == How::Written && how == How::Seen);
+                let (number, how) = writer.map_or((number, how), |entry| (entry.number, How::Written));
+                *entry = Some(Entry { value, mask, number, how });
+            }
+            None => self.set_other(access.reg, Entry { value, mask, number, how }),
+        }
+    }
+
+    #[inline]
+    fn write(&mut self, batch: &Batch, access: &RegAccess, number: u64) {
+        let Some((mut value, mut mask)) = word(access) else {
+            return self.set_wide(batch, access, number, How::Written);
+        };
+        if access.update != RegUpdate::Set {
+            (value, mask) = match self.get(access.reg).and_then(|known| known.content) {
+                Some(Content::Word(old, u64::MAX)) if access.update == RegUpdate::Add => {
+                    (old.wrapping_add(value), mask)
+                }
+                Some(Content::Word(old, u64::MAX)) => (old | value, mask),
+                _ => (0, 0),
+            };
+        }
+        if self.is_zero(access.reg) {
+            return;
+        }
+        let new = Entry { value, mask, number, how: How::Written };
+        match self.entry(access.reg) {
+            Some(entry) => *entry = Some(new),
+            None => self.set_other(access.reg, new),
+        }
+    }
+
+    /// The slot of a register of the three files, narrow now.
+    #[inline]
+    fn entry(&mut self, reg: Reg) -> Option<&mut Option<Entry>> {
+        let place = slot(reg)?;
+        if self.slots.is_empty() {
+            self.slots = vec![None; 3 * FILE];
+        }
+        if !self.wide.is_empty() {
+            self.wide.remove(&(place as u8));
+        }
+        self.slots.get_mut(place)
+    }
+
+    #[cold]
+    fn set_wide(&mut self, batch: &Batch, access: &RegAccess, number: u64, how: How) {
+        let (Value::Bytes(span), Some(place)) = (access.value, slot(access.reg)) else { return };
+        let bytes = batch.bytes_of(span);
+        if how == How::Seen && self.wide.get(&(place as u8)).is_some_and(|old| old == bytes) {
+            return;
+        }
+        if let Some(entry) = self.entry(access.reg) {
+            *entry = Some(Entry { value: 0, mask: u64::MAX, number, how });
+            self.wide.insert(place as u8, bytes.to_vec());
+        }
+    }
+
+    #[cold]
+    fn set_other(&mut self, reg: Reg, entry: Entry) {
+        let keep = match reg.class {
+            RegClass::Pc => false,
+            RegClass::Csr => !csrs::is_volatile(reg.number),
+            _ => true,
+        };
+        if keep {
+            let old = self.others.get(&reg);
+            let same = old.is_some_and(|old| old.mask == entry.mask && old.value == entry.value);
+            if !(same && entry.how != How::Written) {
+                self.others.insert(reg, entry);
+            }
+        }
+    }
+}
+
+/// The value of an access and which bits of it are known; `None` where it is wider.
+#[inline]
+fn word(access: &RegAccess) -> Option<(u64, u64)> {
+    match access.value {
+        Value::Word(value) => Some((value, access.known.unwrap_or(u64::MAX))),
+        Value::Unknown => Some((0, 0)),
+        Value::Bytes(_) => None,
+    }
+}
+
+impl Effect {
+    fn of(isa: Isa, encoding: u32) -> Effect {
+        let Some(registers) = trackway_isa::registers(isa, encoding) else {
+            return Effect { unknown: true, ..Effect::default() };
+        };
+        let mut effect = Effect { csrs: csrs::Written::by(isa, encoding), ..Effect::default() };
+        for reg in registers.destinations() {
+            match slot(reg) {
+                Some(place) => effect.slots |= 1 << place,
+                None => effect.csrs.add(reg.number),
+            }
+            if registers.grouped && reg.class == RegClass::Vector {
+                effect.slots |= u128::from(u32::MAX) << (2 * FILE);
+            }
+        }
+        effect
+    }
+}

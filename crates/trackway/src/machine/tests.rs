@@ -1,0 +1,182 @@
+//! The state of a machine, event by event.
+
+use super::*;
+use trackway_core::{GapReason, RegAccess, RegRole, RegUpdate, Value, pack, unpack};
+
+const X: fn(u16) -> Reg = |number| Reg { class: RegClass::Int, number };
+const CSR: fn(u16) -> Reg = |number| Reg { class: RegClass::Csr, number };
+
+fn access(reg: Reg, role: RegRole, value: u64) -> RegAccess {
+    RegAccess { reg, role, update: RegUpdate::Set, value: Value::Word(value), known: None }
+}
+
+/// A batch under construction, and the machine that has seen it.
+struct Case {
+    batch: Batch,
+    machine: Machine,
+    number: u64,
+}
+
+impl Case {
+    fn new() -> Self {
+        Case { batch: Batch::default(), machine: Machine::new(Isa::Rv64), number: 0 }
+    }
+
+    fn apply(&mut self) {
+        let event = *self.batch.events.last().expect("an event was pushed");
+        self.machine.apply(&self.batch, &event, self.number);
+        self.number += event.kind.instructions();
+    }
+
+    fn step(&mut self, pc: u64, encoding: u32, regs: &[RegAccess]) {
+        let begun = self.batch.begin_accesses();
+        self.batch.regs.extend(regs);
+        let accesses = self.batch.end_accesses(begun).expect("few");
+        let length = if encoding & 3 == 3 { 4 } else { 2 };
+        self.batch.push(0, EventKind::Step(Step { accesses, ..Step::new(pc, encoding, length) }));
+        self.apply();
+    }
+
+    fn trap(&mut self, trap: Trap) {
+        self.batch.push_trap(0, trap);
+        self.apply();
+    }
+
+    fn gap(&mut self) {
+        self.batch.push_gap(0, Gap::new(GapReason::Overflow));
+        self.apply();
+    }
+
+    fn value(&self, reg: Reg) -> Option<(Option<u64>, u64, How)> {
+        self.machine.registers.get(reg).map(|known| {
+            let value = known.content.map(|content| match content {
+                Content::Word(value, _) => value,
+                Content::Bytes(_) => panic!("a wide content"),
+            });
+            (value, known.number, known.how)
+        })
+    }
+
+    fn targets(&self) -> Vec<u64> {
+        self.machine.calls.frames().map(|frame| frame.target).collect()
+    }
+}
+
+const NOP: u32 = 0x13;
+const CALL: u32 = 0x0100_00ef; // jal ra,.+16
+const RET: u32 = 0x0000_8067;
+const ADDI_A0: u32 = 0x0015_0513; // addi a0,a0,1
+const ECALL: u32 = 0x73;
+const MRET: u32 = 0x3020_0073;
+
+#[test]
+fn values_have_their_writers_and_readers() {
+    let mut case = Case::new();
+    case.step(0, ADDI_A0, &[access(X(10), RegRole::Source, 6), access(X(10), RegRole::Destination, 7)]);
+    assert_eq!(case.value(X(10)), Some((Some(7), 0, How::Written)));
+    // Reading the same value keeps the writer, another one replaces it.
+    case.step(4, 0x00a5_8633, &[access(X(10), RegRole::Source, 7), access(X(11), RegRole::Source, 5)]);
+    assert_eq!(case.value(X(10)), Some((Some(7), 0, How::Written)));
+    assert_eq!(case.value(X(11)), Some((Some(5), 1, How::Seen)));
+    // add a2,a1,a0 wrote a2, and the trace does not show the value.
+    assert_eq!(case.value(X(12)), Some((None, 1, How::Written)));
+    case.step(8, NOP, &[access(X(10), RegRole::Source, 9)]);
+    assert_eq!(case.value(X(10)), Some((Some(9), 2, How::Seen)));
+    // A value seen later belongs to the writer that is known without a value.
+    case.step(12, 0x0006_0063, &[access(X(12), RegRole::Source, 3)]);
+    assert_eq!(case.value(X(12)), Some((Some(3), 1, How::Written)));
+    assert_eq!(case.value(X(0)), None);
+}
+
+#[test]
+fn a_gap_forgets_registers_and_doubts_the_stack() {
+    let mut case = Case::new();
+    case.step(0x1000, CALL, &[access(X(1), RegRole::Destination, 0x1004)]);
+    case.step(0x1010, NOP, &[]);
+    assert_eq!(case.value(X(1)), Some((Some(0x1004), 0, How::Written)));
+    case.gap();
+    assert_eq!(case.value(X(1)), None);
+    assert_eq!(case.targets(), [0x1010]);
+    assert_eq!(case.machine.calls.guess, Some(Guess { number: 2, doubt: Doubt::Gap }));
+    // The frame is matched by its return address all the same.
+    case.step(0x1018, RET, &[]);
+    case.step(0x1004, NOP, &[]);
+    assert_eq!((case.targets().len(), case.machine.calls.guess), (0, None));
+}
+
+#[test]
+fn calls_returns_and_tail_calls() {
+    let mut case = Case::new();
+    case.step(0x1000, CALL, &[]);
+    case.step(0x1010, 0x0100_006f, &[]); // j .+16: a tail call keeps the frame
+    case.step(0x1020, CALL, &[]);
+    case.step(0x1030, RET, &[]);
+    assert_eq!(case.targets(), [0x1030, 0x1010]);
+    case.step(0x1024, RET, &[]);
+    assert_eq!(case.targets(), [0x1010]);
+    case.step(0x1004, NOP, &[]);
+    assert_eq!(case.targets(), []);
+    // A return from before the trace began.
+    case.step(0x1008, RET, &[]);
+    case.step(0x5000, NOP, &[]);
+    assert_eq!((case.machine.calls.depth(), case.machine.calls.guess), (0, None));
+}
+
+#[test]
+fn a_return_past_several_calls_is_a_guess() {
+    let mut case = Case::new();
+    for pc in [0x1000, 0x1010, 0x1020, 0x1030] {
+        case.step(pc, CALL, &[]);
+    }
+    case.step(0x1040, RET, &[]); // longjmp to the second caller
+    case.step(0x1014, NOP, &[]);
+    assert_eq!(case.targets(), [0x1010]);
+    assert_eq!(case.machine.calls.guess, Some(Guess { number: 5, doubt: Doubt::Unwound }));
+}
+
+#[test]
+fn handlers_are_frames_where_they_are_traced() {
+    let mut case = Case::new();
+    let syscall = |from| Trap { from: Some(from), ..Trap::new(TrapKind::Exception) };
+    case.step(0x1000, CALL, &[]);
+    case.step(0x1010, ECALL, &[access(X(10), RegRole::Source, 1), access(X(11), RegRole::Source, 2)]);
+    case.trap(syscall(0x1010));
+    case.step(0x8000, CALL, &[]);
+    case.step(0x8010, MRET, &[]);
+    assert_eq!(case.targets(), [0x8010, 0x8000, 0x1010]);
+    case.step(0x1014, ECALL, &[]);
+    assert_eq!((case.targets(), case.machine.calls.guess), (vec![0x1010], None));
+    assert_eq!(case.value(X(10)), Some((Some(1), 1, How::Seen)));
+    // The kernel is not traced: only the result of the call is lost.
+    case.trap(syscall(0x1014));
+    case.step(0x1018, NOP, &[]);
+    assert_eq!(case.targets(), [0x1010]);
+    assert_eq!(case.value(X(10)), None);
+    assert_eq!(case.value(X(11)), Some((Some(2), 1, How::Seen)));
+}
+
+#[test]
+fn csrs_that_change_by_themselves_are_forgotten() {
+    let mut case = Case::new();
+    let wrote = |csr, value| access(CSR(csr), RegRole::Destination, value);
+    case.step(0, 0x3004_9073, &[wrote(0x300, 8)]); // csrw mstatus,s1
+    case.step(4, 0x1004_9073, &[wrote(0x100, 2)]); // csrw sstatus,s1: another view of mstatus
+    assert_eq!((case.value(CSR(0x300)), case.value(CSR(0x100))), (None, Some((Some(2), 1, How::Written))));
+    case.step(8, 0xb000_27f3, &[access(CSR(0xb00), RegRole::Source, 77)]); // csrr a5,mcycle
+    assert_eq!(case.value(CSR(0xb00)), None);
+    case.step(12, 0x3054_9073, &[wrote(0x305, 0x100)]); // csrw mtvec,s1
+    case.trap(Trap::new(TrapKind::Interrupt));
+    assert_eq!((case.value(CSR(0x100)), case.value(CSR(0x305)).is_some()), (None, true));
+}
+
+#[test]
+fn it_fits_into_a_checkpoint() {
+    let mut case = Case::new();
+    for n in 0..300 {
+        case.step(0x1000 + 16 * n, CALL, &[access(X(1), RegRole::Destination, 0x1004 + 16 * n)]);
+    }
+    assert_eq!((case.machine.calls.depth(), case.machine.calls.frames().len()), (299, 128));
+    let packed = pack(&case.machine).expect("it can be packed");
+    assert!(packed.len() < 4096, "{}", packed.len());
+    assert_eq!(unpack::<Machine>(&packed).as_ref(), Some(&case.machine));
+}
