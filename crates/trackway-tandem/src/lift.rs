@@ -7,12 +7,13 @@ mod access;
 mod group;
 mod memory;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 
 pub(crate) use self::group::Lifter;
 use crate::config::{Config, ID};
 use crate::group::{Frame, Group};
-use crate::read::Reader;
+use crate::read::{Place, Reader};
 use crate::record::{CENSUS, OPCODES, Record, number};
 use crate::view::View;
 
@@ -31,6 +32,14 @@ pub struct Decoder {
     complete: bool,
     /// Items by opcode.
     counts: [u64; OPCODES],
+}
+
+/// The state between two groups.
+#[derive(Serialize, Deserialize)]
+struct State {
+    place: Place,
+    pc: Option<u64>,
+    registers: Vec<(u16, u64)>,
 }
 
 impl Decoder {
@@ -114,6 +123,22 @@ impl Decode for Decoder {
         }
         let bytes = Some(self.reader.offset() - offset);
         Ok(Entry::After { offset, gap: Gap { bytes, ..Gap::new(GapReason::BadInput) } })
+    }
+
+    fn save(&self) -> Option<Vec<u8>> {
+        let Lifter { pc, registers, .. } = &self.lifter;
+        pack(&State { place: self.reader.place()?, pc: *pc, registers: registers.save() })
+    }
+
+    fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
+        let state = unpack(state).filter(|_| instructions <= u64::MAX / 2);
+        let Some(State { place, pc, registers }) = state else { return Ok(false) };
+        let mut known = self.lifter.registers.clone();
+        if !known.restore(&registers) || !self.reader.enter(place) {
+            return Ok(false);
+        }
+        (self.lifter.registers, self.lifter.pc, self.number) = (known, pc, instructions);
+        Ok(true)
     }
 
     fn position(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! Bytes to items, one by one or group by group.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Bytes, Error, ErrorKind, Feed, Input, Result};
 
 use crate::config::{Config, Widths};
@@ -45,6 +46,13 @@ pub struct Reader {
     implied: bool,
 }
 
+/// A place between two groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Place {
+    offset: u64,
+    implied: bool,
+}
+
 impl Reader {
     /// A reader at the start of `input`.
     pub fn new(input: Input, config: &Config) -> Result<Self> {
@@ -68,6 +76,24 @@ impl Reader {
     /// Byte offset of the next item.
     pub fn offset(&self) -> u64 {
         self.feed.offset()
+    }
+
+    /// The place between two groups, if the input is in memory.
+    pub(crate) fn place(&self) -> Option<Place> {
+        self.feed.is_whole().then(|| Place { offset: self.offset(), implied: self.implied })
+    }
+
+    /// Moves to a place ahead; false, and nothing has changed, if there is no such place.
+    pub(crate) fn enter(&mut self, place: Place) -> bool {
+        let ahead = place.offset.checked_sub(self.offset()).and_then(|ahead| usize::try_from(ahead).ok());
+        match ahead {
+            Some(ahead) if self.feed.is_whole() && ahead <= self.feed.bytes().len() => {
+                self.feed.consume(ahead);
+                self.implied = place.implied;
+                true
+            }
+            _ => false,
+        }
     }
 
     /// The next item with its offset; `None` at the end.

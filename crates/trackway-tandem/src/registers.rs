@@ -35,6 +35,33 @@ impl Registers {
         registers
     }
 
+    /// The values that are known: the distance of each address from the one before, and the value.
+    pub(crate) fn save(&self) -> Vec<(u16, u64)> {
+        let known = (0..).zip(&self.known).filter(|(_, known)| **known).map(|(address, _)| address);
+        let mut before = 0;
+        known
+            .map(|address: u16| {
+                (address - std::mem::replace(&mut before, address), self.values[usize::from(address)])
+            })
+            .collect()
+    }
+
+    /// Knows these values and no others; false, and nothing has changed, if there is no such register.
+    pub(crate) fn restore(&mut self, saved: &[(u16, u64)]) -> bool {
+        let end = saved.iter().try_fold(0u16, |address, (distance, _)| address.checked_add(*distance));
+        if end.is_none_or(|end| usize::from(end) >= ADDRESSES) {
+            return false;
+        }
+        self.forget();
+        let mut address = 0;
+        for (distance, value) in saved {
+            address += usize::from(*distance);
+            (self.known[address], self.values[address]) = (true, *value);
+        }
+        self.values[usize::from(register::GPR)] = 0;
+        true
+    }
+
     /// Forgets all registers except x0.
     pub fn forget(&mut self) {
         self.known.fill(false);
