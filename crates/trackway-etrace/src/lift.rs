@@ -7,11 +7,13 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_image::Image;
 
 use crate::config::Config;
-use crate::decode::attach::Attach;
+use crate::decode::attach::{Attach, SavedAttach};
+use crate::decode::places::Place;
 use crate::decode::serial::{Notes, Serial};
 use crate::decode::{PART_BYTES, Part, Scanner, Setup};
 use crate::doubt::wrong_dialect;
@@ -74,7 +76,7 @@ pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) ->
         }
         stream => {
             let serial = Serial::new(stream, &setup, None);
-            vec![SourceDecoder::new(setup, None, Some(serial), None)]
+            vec![SourceDecoder { serial: Some(Box::new(serial)), ..SourceDecoder::new(setup, None, None) }]
         }
     };
     Ok(Stream::new(meta, sources, plan.threads))
@@ -124,11 +126,12 @@ pub(crate) fn meta(config: &Config, isa: Isa) -> Meta {
 }
 
 /// Decodes the packets of one source.
-#[derive(Debug)]
 pub struct SourceDecoder {
     setup: Setup,
-    /// Bytes of the input, where it is in memory.
-    size: Option<u64>,
+    /// The input, where it is in memory.
+    bytes: Option<SharedBytes>,
+    /// The id of the source, where there may be several.
+    only: Option<u32>,
     /// Decodes in order: the whole source, or the current part.
     serial: Option<Box<Serial>>,
     /// Cuts the source, where analyses run on several threads.
@@ -150,6 +153,19 @@ pub struct SourceDecoder {
     batches: Pool<Batch>,
 }
 
+impl std::fmt::Debug for SourceDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SourceDecoder(source {:?}, instruction {})", self.only, self.instructions)
+    }
+}
+
+/// The state between two batches.
+#[derive(Serialize, Deserialize)]
+struct State {
+    place: Place,
+    attach: Option<SavedAttach>,
+}
+
 /// Results of a part besides those of its observer.
 struct PartResult {
     part: Part,
@@ -161,13 +177,14 @@ struct PartResult {
 }
 
 impl SourceDecoder {
-    fn new(setup: Setup, size: Option<u64>, serial: Option<Serial>, scanner: Option<Scanner>) -> Self {
+    fn new(setup: Setup, bytes: Option<SharedBytes>, only: Option<u32>) -> Self {
         let attach = setup.config.data.enable.then(|| Box::new(setup.attach()));
         SourceDecoder {
             setup,
-            size,
-            serial: serial.map(Box::new),
-            scanner: scanner.map(Box::new),
+            bytes,
+            only,
+            serial: None,
+            scanner: None,
             waiting: VecDeque::new(),
             attach,
             error: None,
@@ -182,14 +199,13 @@ impl SourceDecoder {
 
     /// Decodes source `id`, or the only one, of a trace in memory.
     fn whole(bytes: &SharedBytes, setup: &Setup, id: Option<u32>, plan: &Plan) -> Self {
-        let size = Some((**bytes).as_ref().len() as u64);
-        let (mut serial, mut scanner) = (None, None);
+        let mut source = SourceDecoder::new(setup.clone(), Some(Arc::clone(bytes)), id);
         if plan.threads > 1 && setup.has_separate_parts() {
-            scanner = Some(Scanner::new(Arc::clone(bytes), setup, id, plan.part_bytes));
+            source.scanner = Some(Box::new(Scanner::new(Arc::clone(bytes), setup, id, plan.part_bytes)));
         } else {
-            serial = Some(Serial::new(Input::Whole(Arc::clone(bytes)), setup, id));
+            source.serial = Some(Box::new(Serial::new(Input::Whole(Arc::clone(bytes)), setup, id)));
         }
-        SourceDecoder::new(setup.clone(), size, serial, scanner)
+        source
     }
 
     /// Decodes packets into an empty batch until it is full; false at the end.
@@ -351,7 +367,7 @@ impl Decode for SourceDecoder {
             let mut serial = Box::new(Serial::part(&bytes, setup, &part));
             let mut attach = setup.config.data.enable.then(|| setup.attach());
             if let Some(attach) = &mut attach {
-                attach.resume(&part.carried);
+                attach.resume(&part.start.carried);
                 history.into_iter().for_each(|history| attach.refer_to(history));
             }
             let mut batch = batches.take_or(Batch::default);
@@ -403,16 +419,66 @@ impl Decode for SourceDecoder {
         }
     }
 
+    fn save(&self) -> Option<Vec<u8>> {
+        let is_open = self.error.is_none() && self.doubt.is_none() && !self.drained && !self.ended;
+        // Whether anything can be followed is known only after the first instruction.
+        let is_followed = self.notes.found > 0 || self.setup.image.is_empty();
+        if self.bytes.is_none() || !is_open || !is_followed {
+            return None;
+        }
+        let place = match (&self.serial, &self.scanner) {
+            (Some(serial), _) if !serial.is_done() => Place::Inside(serial.save()?),
+            (_, Some(scanner)) => match self.waiting.front() {
+                Some(part) => Place::Start(part.start),
+                None if scanner.is_done() => return None,
+                None => Place::Start(scanner.start()),
+            },
+            _ => return None,
+        };
+        let attach = match &self.attach {
+            Some(attach) => Some(attach.save()?),
+            None => None,
+        };
+        pack(&State { place, attach })
+    }
+
+    fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
+        let state = unpack::<State>(state).filter(|state| state.attach.is_some() == self.attach.is_some());
+        let Some(State { place, attach }) = state.filter(|_| instructions <= u64::MAX / 2) else {
+            return Ok(false);
+        };
+        let Some(bytes) = &self.bytes else { return Ok(false) };
+        let mut serial = Box::new(Serial::new(Input::Whole(Arc::clone(bytes)), &self.setup, self.only));
+        let mut attached = self.attach.as_ref().map(|_| Box::new(self.setup.attach()));
+        if !serial.restore(&place)
+            || !attached.as_mut().zip(attach).is_none_or(|(to, from)| to.restore(&from))
+        {
+            return Ok(false);
+        }
+        if let Some(scanner) = &mut self.scanner {
+            scanner.enter(&place);
+            match place {
+                Place::Inside(_) => scanner.next().into_iter().for_each(|part| serial.end_with(&part)),
+                Place::Start(_) => {}
+            }
+        }
+        let is_between = self.scanner.is_some() && matches!(place, Place::Start(_));
+        self.serial = Some(serial).filter(|_| !is_between);
+        (self.attach, self.doubt) = (attached, None);
+        (self.instructions, self.notes.found) = (instructions, instructions);
+        Ok(true)
+    }
+
     fn position(&self) -> u64 {
         match (&self.scanner, &self.serial) {
             (Some(scanner), _) => scanner.offset(),
             (None, Some(serial)) => serial.offset(),
-            (None, None) => self.size.unwrap_or(0),
+            (None, None) => self.size().unwrap_or(0),
         }
     }
 
     fn size(&self) -> Option<u64> {
-        self.size
+        self.bytes.as_ref().map(|bytes| (**bytes).as_ref().len() as u64)
     }
 
     fn census(&self) -> Census {

@@ -65,7 +65,7 @@ impl Mode {
 }
 
 /// The modes that are on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub struct Options {
     /// See [`Mode::Sijump`].
     pub sijump: bool,

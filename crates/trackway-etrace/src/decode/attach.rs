@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_image::{Image, Memory};
 
@@ -36,7 +37,7 @@ const NAMES: [&str; 8] =
     ["load", "store", "load-request", "load-data", "csr", "atomic", "atomic-request", "atomic-data"];
 
 /// An access that is not attached to an instruction yet.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct QueuedAccess {
     offset: u64,
     access: DecodedAccess,
@@ -47,6 +48,21 @@ struct QueuedAccess {
     /// Number of gaps before it in the stream.
     epoch: u64,
 }
+
+/// All of an [`Attach`] between two batches, where none of its accesses waits for data.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedAttach {
+    context: Context,
+    history: History,
+    sizes: Vec<(u8, u8)>,
+    options: Options,
+    /// Their epochs are relative to the current one.
+    queue: Vec<QueuedAccess>,
+    following: bool,
+}
+
+/// Longer queues are not saved.
+const MOST_QUEUED: usize = 32;
 
 /// The split access that arriving data belong to.
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +144,45 @@ impl Attach {
         let privilege = carried.privilege.and_then(privilege_of);
         self.context = Context { privilege, context_id: carried.context, ..Context::default() };
         self.memory = self.image.memory(&self.context);
+    }
+
+    /// The state between two batches, unless accesses or batches wait for later packets.
+    pub(crate) fn save(&self) -> Option<SavedAttach> {
+        let waits =
+            |one: &QueuedAccess| one.access.pending.is_some() && !one.settled || one.epoch != self.epochs.1;
+        if self.config.data.order != Order::Retired
+            || self.epochs.0 != self.epochs.1
+            || !self.done.is_empty()
+            || self.queue.len() > MOST_QUEUED
+            || self.queue.iter().any(waits)
+            || self.destinations.iter().flatten().any(|place| matches!(place, Destination::Emitted(..)))
+        {
+            return None;
+        }
+        Some(SavedAttach {
+            context: self.context,
+            history: self.decoder.history,
+            sizes: self.sizes.known().collect(),
+            options: self.options,
+            queue: self.queue.iter().map(|one| QueuedAccess { epoch: 0, ..*one }).collect(),
+            following: self.following,
+        })
+    }
+
+    /// Continues from a state; false if it is not possible.
+    pub(crate) fn restore(&mut self, saved: &SavedAttach) -> bool {
+        if saved.queue.iter().any(|one| one.access.dsize > 4 || one.epoch > 0) {
+            return false;
+        }
+        self.context = saved.context;
+        self.memory = self.image.memory(&self.context);
+        self.options = saved.options;
+        self.decoder.set_options(&self.config, self.options);
+        self.decoder.history = saved.history;
+        self.sizes = Sizes::of(&saved.sizes);
+        self.queue = saved.queue.iter().copied().collect();
+        self.following = saved.following;
+        true
     }
 
     /// The part ends at a synchronisation: accesses that are still in the queue belong to no known instruction.

@@ -10,6 +10,7 @@ use trackway_image::{Cursor, Waypoints};
 use trackway_isa::Control;
 
 use super::packets::CarriedState;
+use super::places::{Place, Start};
 use super::setup::Setup;
 use crate::config::Config;
 use crate::port::privilege_of;
@@ -23,19 +24,11 @@ pub(crate) const PART_BYTES: u64 = 16 << 10;
 /// A part of the trace that can be decoded independently.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// Offset of the first frame.
-    pub(crate) start: u64,
-    /// Number of that frame.
-    pub(crate) index: u64,
+    pub(crate) start: Start,
     /// Offset after the last frame.
     pub(crate) end: u64,
-    /// Begins at a cut.
-    pub(crate) begins: bool,
     /// Ends with a cut.
     pub(crate) cut: bool,
-    pub(crate) carried: CarriedState,
-    /// Bytes skipped before it to find a frame again.
-    pub(crate) skipped: u64,
     /// Why the scan stopped here.
     pub(crate) error: Option<Error>,
     /// Id of the source; `None`: the only one.
@@ -57,10 +50,8 @@ pub(crate) struct Scanner {
     part_bytes: u64,
     carried: CarriedState,
     cursor: Cursor,
-    /// Start of the next part: offset, number of the frame, begins at a cut, state.
-    start: (u64, u64, bool, CarriedState),
-    /// Bytes skipped before it.
-    skipped: u64,
+    /// Start of the next part.
+    start: Start,
     index: u64,
     done: bool,
 }
@@ -77,8 +68,7 @@ impl Scanner {
             part_bytes,
             carried,
             cursor: image.blocks(&Context::default(), *isa, Waypoints::ETRACE).cursor(),
-            start: (0, 0, false, carried),
-            skipped: 0,
+            start: Start { offset: 0, index: 0, begins: false, carried, skipped: 0 },
             index: 0,
             done: false,
         }
@@ -97,9 +87,35 @@ impl Scanner {
     }
 
     fn part(&mut self, end: u64, cut: bool, error: Option<Error>) -> Part {
-        let (start, index, begins, carried) = self.start;
-        let skipped = std::mem::take(&mut self.skipped);
-        Part { start, index, end, begins, cut, carried, skipped, error, only: self.only }
+        Part { start: self.start, end, cut, error, only: self.only }
+    }
+
+    /// Start of the next part.
+    pub(crate) fn start(&self) -> Start {
+        self.start
+    }
+
+    /// A fresh scanner continues at a place that a decoder has taken.
+    pub(crate) fn enter(&mut self, place: &Place) {
+        let (start, packet) = match place {
+            Place::Start(start) => (*start, None),
+            Place::Inside(saved) => {
+                let (carried, packet) = saved.decoder.carried();
+                let (offset, index) = (saved.offset, saved.index);
+                (Start { offset, index, begins: false, carried, skipped: 0 }, packet)
+            }
+        };
+        (self.start, self.index, self.carried) = (start, start.index, start.carried);
+        self.reader.jump(start.offset, start.index, start.carried.options);
+        // The decoder has not done it yet.
+        if let Some(packet) = packet {
+            self.note(&packet);
+        }
+    }
+
+    /// The next part begins here.
+    fn begin(&mut self, offset: u64, index: u64, begins: bool) {
+        self.start = Start { offset, index, begins, carried: self.carried, skipped: 0 };
     }
 
     /// Is the handler known? Otherwise the decoder cannot use the packet.
@@ -165,11 +181,10 @@ impl Iterator for Scanner {
                 }
                 Err(error) => {
                     let part = self.part(self.reader.offset(), false, Some(error));
-                    match self.reader.resync() {
-                        Ok(Some(skipped)) => self.skipped = skipped,
-                        _ => self.done = true,
-                    }
-                    self.start = (self.reader.offset(), self.index, false, self.carried);
+                    let skipped = self.reader.resync();
+                    self.done = !matches!(skipped, Ok(Some(_)));
+                    self.begin(self.reader.offset(), self.index, false);
+                    self.start.skipped = skipped.ok().flatten().unwrap_or(0);
                     return Some(part);
                 }
             };
@@ -186,9 +201,9 @@ impl Iterator for Scanner {
             {
                 self.reader.advance(&frame);
                 self.reader.note(&packet);
-                if offset - self.start.0 >= self.part_bytes && self.is_cut(&packet) {
+                if offset - self.start.offset >= self.part_bytes && self.is_cut(&packet) {
                     let part = self.part(self.reader.offset(), true, None);
-                    self.start = (offset, index, true, self.carried);
+                    self.begin(offset, index, true);
                     self.note(&packet);
                     return Some(part);
                 }

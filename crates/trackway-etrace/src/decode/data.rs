@@ -6,7 +6,7 @@ use crate::port::Dtype;
 use crate::wire::data::{Layout, Packet, diff};
 
 /// An access, as far as its packet determines it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct DecodedAccess {
     /// Its type.
     pub dtype: Dtype,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | frames and packets of a source or a part, in order | `serial` |
 //! | the parts of a source, cut at synchronisation packets | `cuts` |
+//! | places to continue from later | `places` |
 //! | the effect of each packet | `packets` |
 //! | the walk through the program that a packet asks for | `walk`, and `fault` if it fails |
 //! | data packets to accesses | [`DataDecoder`] |
@@ -16,6 +17,7 @@ mod data;
 mod fault;
 mod markers;
 mod packets;
+pub(crate) mod places;
 pub(crate) mod serial;
 mod setup;
 mod walk;

@@ -6,19 +6,20 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_image::Image;
 use trackway_isa::Control;
 
 use super::fault::Fault;
 use super::markers::{self, emit_marker};
-use super::walk::{Goal, Progress, Walker};
+use super::walk::{Goal, Progress, SavedWalk, Walker};
 use crate::config::Config;
 use crate::port::privilege_of;
 use crate::wire::instruction::{self as packet, Branches, Packet, Reported, Start, Support, qual_status};
 
 /// Progress of the current packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stage {
     /// The packet is done.
     Idle,
@@ -35,7 +36,7 @@ enum Stage {
 }
 
 /// Can execution be followed?
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum FlowState {
     /// No: there was no synchronisation yet. The trace may start in mid-stream.
     Fresh,
@@ -50,7 +51,7 @@ enum FlowState {
 }
 
 /// State before a synchronisation packet that the packet does not replace: it is carried into the next part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CarriedState {
     pub(crate) options: crate::modes::Options,
     pub(crate) privilege: Option<u32>,
@@ -88,7 +89,83 @@ pub(crate) struct Decoder {
     pub(crate) synchronised: (u64, u64),
 }
 
+/// All of a [`Decoder`] that its settings and the program do not determine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SavedDecoder {
+    walk: SavedWalk,
+    state: FlowState,
+    stage: Stage,
+    /// The packet, unless it is done.
+    packet: Option<Packet>,
+    offset: u64,
+    len: u32,
+    stamp: Option<u64>,
+    address: u64,
+    sync_follows: bool,
+    privilege: Option<u32>,
+    context: Option<u64>,
+    lost: Option<(Option<u64>, GapReason)>,
+    skipped: u64,
+    blind: Option<bool>,
+}
+
+impl SavedDecoder {
+    /// The state that is carried into the next part, before the packet that is not done.
+    pub(crate) fn carried(&self) -> (CarriedState, Option<Packet>) {
+        let (privilege, context) = (self.privilege, self.context);
+        (CarriedState { options: self.walk.options, privilege, context }, self.packet)
+    }
+}
+
 impl Decoder {
+    /// The state between two batches, if it can be continued from later.
+    pub(crate) fn save(&self) -> Option<SavedDecoder> {
+        if self.held.is_some() || !matches!(self.stage, Stage::Idle | Stage::Walk(_) | Stage::Again) {
+            return None;
+        }
+        Some(SavedDecoder {
+            walk: self.walker.save()?,
+            state: self.state,
+            stage: self.stage,
+            packet: (self.stage != Stage::Idle).then_some(self.packet),
+            offset: self.offset,
+            len: self.len,
+            stamp: self.stamp,
+            address: self.address,
+            sync_follows: self.sync_follows,
+            privilege: self.privilege,
+            context: self.context,
+            lost: self.lost,
+            skipped: self.skipped,
+            blind: self.blind,
+        })
+    }
+
+    /// Continues from a state; false if it is not one of these settings.
+    pub(crate) fn restore(&mut self, saved: &SavedDecoder) -> bool {
+        let is_idle = saved.stage == Stage::Idle;
+        let is_stage = matches!(saved.stage, Stage::Idle | Stage::Walk(_) | Stage::Again);
+        if !is_stage
+            || saved.packet.is_none() != is_idle
+            || saved.skipped > u64::MAX / 2
+            || saved.blind.is_some() != self.blind.is_some()
+            || !self.walker.restore(&saved.walk, self.branch_bound())
+        {
+            return false;
+        }
+        self.packet = saved.packet.unwrap_or(self.packet);
+        (self.state, self.stage, self.offset, self.len) = (saved.state, saved.stage, saved.offset, saved.len);
+        (self.stamp, self.address, self.sync_follows) = (saved.stamp, saved.address, saved.sync_follows);
+        (self.privilege, self.context) = (saved.privilege, saved.context);
+        (self.lost, self.skipped, self.blind) = (saved.lost, saved.skipped, saved.blind);
+        true
+    }
+
+    /// More predicted branches in one packet are doubted.
+    fn branch_bound(&self) -> u64 {
+        u64::from(self.config.encoder.branch_count_max) + 31
+    }
+
     pub(crate) fn new(config: &Arc<Config>, image: &Arc<Image>, isa: Isa) -> Self {
         Decoder {
             config: Arc::clone(config),
@@ -356,13 +433,13 @@ impl Decoder {
             }
             FlowState::Off | FlowState::Trapped => return Err(Fault::NotSynchronised),
         }
+        let bound = self.branch_bound();
         let outcomes = &mut self.walker.outcomes;
         match self.packet {
             Packet::Branches(packet) if packet.branches == 0 => outcomes.add_map(packet.branch_map, 31),
             Packet::Branches(packet) => outcomes.add_map(packet.branch_map, packet.branches),
             Packet::JumpTarget(packet) => outcomes.add_map(packet.branch_map, packet.branches),
             Packet::BranchCount(packet) => {
-                let bound = u64::from(self.config.encoder.branch_count_max) + 31;
                 outcomes.add_predicted(u64::from(packet.branch_count) + 31, packet.branch_fmt != 2, bound);
             }
             _ => {}

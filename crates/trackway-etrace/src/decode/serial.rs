@@ -7,6 +7,7 @@ use trackway_core::*;
 use super::cuts::Part;
 use super::markers;
 use super::packets::Decoder;
+use super::places::{Place, SavedSerial, Start};
 use super::setup::Setup;
 use super::walk::Progress;
 use crate::transport::{Frame, Kind};
@@ -123,15 +124,59 @@ impl Serial {
     /// A part of one.
     pub(crate) fn part(bytes: &SharedBytes, setup: &Setup, part: &Part) -> Self {
         let mut serial = Serial::new(Input::Whole(Arc::clone(bytes)), setup, part.only);
-        if part.begins || part.start > 0 {
-            serial.decoder.resume(part.carried);
-        }
-        if part.skipped > 0 {
-            serial.decoder.skip(part.skipped);
-        }
-        serial.reader.jump(part.start, part.index, part.carried.options);
-        (serial.end, serial.begins, serial.cut, serial.error) = (part.end, part.begins, part.cut, part.error);
+        serial.begin(&part.start);
+        serial.end_with(part);
         serial
+    }
+
+    /// Begins where a part begins.
+    fn begin(&mut self, start: &Start) {
+        if start.begins || start.offset > 0 {
+            self.decoder.resume(start.carried);
+        }
+        if start.skipped > 0 {
+            self.decoder.skip(start.skipped);
+        }
+        self.reader.jump(start.offset, start.index, start.carried.options);
+        self.begins = start.begins;
+    }
+
+    /// Ends where a part ends.
+    pub(crate) fn end_with(&mut self, part: &Part) {
+        (self.end, self.cut, self.error) = (part.end, part.cut, part.error);
+    }
+
+    /// The place between two batches. Where the part has ended, decoding continues with another one.
+    pub(crate) fn save(&self) -> Option<SavedSerial> {
+        let (offset, index) = self.reader.place().filter(|_| !self.begins && !self.frame_lost)?;
+        Some(SavedSerial { offset, index, decoder: self.decoder.save()? })
+    }
+
+    /// Has all of the part been decoded?
+    pub(crate) fn is_done(&self) -> bool {
+        self.ended || self.at_cut && self.decoder.is_idle()
+    }
+
+    /// A fresh decoder continues from a place; false if there is none.
+    pub(crate) fn restore(&mut self, place: &Place) -> bool {
+        match place {
+            Place::Inside(saved) => {
+                let there = self.reader.has_place((saved.offset, saved.index));
+                let restored = there && self.decoder.restore(&saved.decoder);
+                if restored {
+                    self.reader.jump(saved.offset, saved.index, saved.decoder.carried().0.options);
+                }
+                restored
+            }
+            Place::Start(start) => {
+                let there =
+                    self.reader.has_place((start.offset, start.index)) && start.skipped <= u64::MAX / 2;
+                if there {
+                    self.begin(start);
+                }
+                there
+            }
+        }
     }
 
     /// Does the part end with a synchronisation that begins the next one?

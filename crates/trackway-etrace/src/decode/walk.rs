@@ -4,9 +4,11 @@
 //! next one: a packet can represent billions of predicted branches.
 
 mod emit;
+mod saved;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_image::{Block, Cursor, Image, Waypoints};
 use trackway_isa::Control;
@@ -17,8 +19,10 @@ use crate::mirrored::{JumpCache, Predictor, ReturnStack};
 use crate::modes::Options;
 use crate::port::{control_of, privilege_of, sequential_target};
 
+pub(crate) use saved::SavedWalk;
+
 /// Outcomes of branches that were reported and not used yet: bits first, then predictions.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcomes {
     /// Oldest in bit 0, 1 = not taken.
     bits: u64,
@@ -61,10 +65,17 @@ impl Outcomes {
     pub(crate) fn clear(&mut self) {
         *self = Outcomes::default();
     }
+
+    /// Could packets have reported these, with the bound of [`add_predicted`](Outcomes::add_predicted)?
+    fn is_possible(&self, bound: u64) -> bool {
+        let certain = self.predicted.saturating_sub(self.doubted);
+        let shown = if self.doubted > 0 { bound } else { bound.max(2 * LONGEST_LOOP as u64) };
+        self.count <= 32 && self.doubted <= self.predicted && self.predicted <= 1 << 40 && certain <= shown
+    }
 }
 
 /// The end of a walk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Goal {
     /// The address of a format 0, 1 or 2 packet.
     Address { target: u64, notify: bool, updiscon: bool, depth: Option<u32> },
@@ -184,7 +195,10 @@ impl Walker {
 
     /// Selects the code that this privilege and context see.
     pub(crate) fn select_code(&mut self, privilege: Option<u32>, context: Option<u64>) {
-        let privilege = privilege.and_then(privilege_of);
+        self.see(privilege.and_then(privilege_of), context);
+    }
+
+    fn see(&mut self, privilege: Option<Privilege>, context: Option<u64>) {
         if (privilege, context) != (self.privilege, self.context) {
             (self.privilege, self.context) = (privilege, context);
             let seen = Context { privilege, context_id: context, ..Context::default() };

@@ -3,7 +3,7 @@
 use crate::port::Dtype;
 
 /// Last address and data by size. CSR accesses, which have no size field, count as a size of their own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct History {
     addresses: [Option<u64>; 6],
     data: [Option<u128>; 6],

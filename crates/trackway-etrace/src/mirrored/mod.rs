@@ -4,17 +4,37 @@
 
 mod history;
 
+use serde::{Deserialize, Serialize};
+
 use crate::config::Config;
 
 pub use history::History;
 pub(crate) use history::{extend, low};
 
 /// The branch predictor (3.2.6): two bits per entry, the prediction and the last outcome.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Predictor {
     table: Box<[u8]>,
     shift: u32,
     clean: bool,
+}
+
+impl PartialEq for Predictor {
+    fn eq(&self, other: &Self) -> bool {
+        self.table == other.table
+    }
+}
+
+/// State of an entry before its first branch.
+const FRESH: u8 = 0b01;
+
+/// The entries of a predictor, in the form that takes fewer bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum SavedPredictor {
+    /// Entries that are not fresh: the distance from the one before, and the state.
+    Some(Vec<(u16, u8)>),
+    /// All, four to a byte.
+    All(Vec<u8>),
 }
 
 /// Next state of an entry, by state and outcome (1 = taken).
@@ -24,7 +44,7 @@ impl Predictor {
     /// A predictor of the size that the parameters say.
     pub(crate) fn new(config: &Config) -> Self {
         let entries = if config.params.bpred_size == 0 { 0 } else { 1 << config.params.bpred_size };
-        let table = vec![0b01; entries].into_boxed_slice();
+        let table = vec![FRESH; entries].into_boxed_slice();
         Predictor { table, shift: config.params.index_shift(), clean: true }
     }
 
@@ -32,8 +52,43 @@ impl Predictor {
     #[inline]
     pub(crate) fn reset(&mut self) {
         if !self.clean {
-            self.table.fill(0b01);
+            self.table.fill(FRESH);
             self.clean = true;
+        }
+    }
+
+    pub(crate) fn save(&self) -> SavedPredictor {
+        if self.clean {
+            return SavedPredictor::Some(Vec::new());
+        }
+        let used = (0..=u16::MAX).zip(&self.table).filter(|(_, state)| **state != FRESH);
+        if 2 * used.clone().count() > self.table.len() / 4 {
+            let byte = |four: &[u8]| four.iter().rev().fold(0, |byte, state| byte << 2 | state & 3);
+            return SavedPredictor::All(self.table.chunks(4).map(byte).collect());
+        }
+        let mut before = 0;
+        let entry = |(n, state): (u16, &u8)| (n - std::mem::replace(&mut before, n), *state);
+        SavedPredictor::Some(used.map(entry).collect())
+    }
+
+    /// False if the table has another size.
+    pub(crate) fn restore(&mut self, saved: &SavedPredictor) -> bool {
+        self.clean = false;
+        self.reset();
+        self.clean = false;
+        match saved {
+            SavedPredictor::Some(used) => {
+                let mut at = 0;
+                used.iter().all(|(distance, state)| {
+                    at += usize::from(*distance);
+                    self.table.get_mut(at).map(|entry| *entry = *state & 3).is_some()
+                })
+            }
+            SavedPredictor::All(bytes) => {
+                let states = bytes.iter().flat_map(|byte| [0, 2, 4, 6].map(|shift| byte >> shift & 3));
+                self.table.iter_mut().zip(states).for_each(|(entry, state)| *entry = state);
+                bytes.len() == self.table.len().div_ceil(4)
+            }
         }
     }
 
@@ -87,6 +142,19 @@ impl JumpCache {
         }
     }
 
+    /// The addresses in it.
+    pub(crate) fn save(&self) -> Vec<u64> {
+        let used = if self.clean { &[][..] } else { &self.table };
+        used.iter().copied().filter(|address| *address != EMPTY).collect()
+    }
+
+    /// Holds these addresses and no others.
+    pub(crate) fn restore(&mut self, saved: &[u64]) {
+        self.clean = false;
+        self.reset();
+        saved.iter().for_each(|address| self.insert(*address));
+    }
+
     /// The entry of an address.
     #[inline]
     pub(crate) fn index(&self, address: u64) -> u32 {
@@ -111,11 +179,17 @@ impl JumpCache {
 }
 
 /// The return address stack (3.2.5); with a call counter the decoder keeps a stack of that depth.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct ReturnStack {
     ring: Box<[u64]>,
     top: usize,
     depth: u32,
+}
+
+impl PartialEq for ReturnStack {
+    fn eq(&self, other: &Self) -> bool {
+        self.depth == other.depth && self.entries().eq(other.entries())
+    }
 }
 
 impl ReturnStack {
@@ -128,6 +202,22 @@ impl ReturnStack {
     #[inline]
     pub(crate) fn reset(&mut self) {
         self.depth = 0;
+    }
+
+    /// The entries, newest first.
+    fn entries(&self) -> impl Iterator<Item = u64> + '_ {
+        let (older, newer) = self.ring.split_at(self.ring.len().min(self.top + 1));
+        older.iter().rev().chain(newer.iter().rev()).take(self.depth as usize).copied()
+    }
+
+    pub(crate) fn save(&self) -> Vec<u64> {
+        self.entries().collect()
+    }
+
+    /// Holds these entries, newest first.
+    pub(crate) fn restore(&mut self, saved: &[u64]) {
+        self.reset();
+        saved.iter().rev().for_each(|link| self.push(*link));
     }
 
     /// Number of entries.

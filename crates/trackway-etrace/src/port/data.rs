@@ -1,7 +1,7 @@
 //! The data side of the port (4.4, table 4.9).
 
 /// Type of a data access (table 4.9).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Dtype(pub u8);
 
 #[allow(missing_docs)] // the names are table 4.9's

@@ -265,6 +265,18 @@ impl Sizes {
         }
     }
 
+    /// The sizes that are known, by id.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
+        (0..=255).zip(self.0).filter(|(_, size)| *size != u8::MAX)
+    }
+
+    /// Knows these sizes and no others.
+    pub(crate) fn of(known: &[(u8, u8)]) -> Self {
+        let mut sizes = Sizes::default();
+        known.iter().for_each(|(index, size)| sizes.0[usize::from(*index)] = *size);
+        sizes
+    }
+
     fn get(&self, index: u32) -> Option<u32> {
         let size = self.0[index as usize & 255];
         (size != u8::MAX).then_some(u32::from(size))

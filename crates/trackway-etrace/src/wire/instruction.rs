@@ -4,6 +4,7 @@
 //! wire has differences. Only `notify`, `updiscon` and `irreport`, which mean true by differing from the bit before
 //! them, are decoded.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::ErrorKind;
 
 use crate::config::Config;
@@ -93,7 +94,7 @@ impl Layout {
 }
 
 /// An instruction trace packet, `te_inst`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Packet {
     /// Format 0, subformat 0: a count of correctly predicted branches (tables 6.8, 6.9).
     BranchCount(BranchCount),
@@ -114,7 +115,7 @@ pub enum Packet {
 }
 
 /// An address with the bits after it (table 6.5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reported {
     /// The address, or the difference to the last one.
     pub address: u64,
@@ -129,7 +130,7 @@ pub struct Reported {
 }
 
 /// Format 0, subformat 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BranchCount {
     /// Correctly predicted branches, less 31.
     pub branch_count: u32,
@@ -140,7 +141,7 @@ pub struct BranchCount {
 }
 
 /// Format 0, subformat 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JumpTarget {
     /// Entry of the cache.
     pub index: u32,
@@ -155,7 +156,7 @@ pub struct JumpTarget {
 }
 
 /// Format 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Branches {
     /// Valid bits in the map; 0: 31 and no address.
     pub branches: u32,
@@ -166,7 +167,7 @@ pub struct Branches {
 }
 
 /// Format 3, subformat 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Start {
     /// False: the address is that of a branch that was taken.
     pub branch: bool,
@@ -181,7 +182,7 @@ pub struct Start {
 }
 
 /// Format 3, subformat 1.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trap {
     /// False: the address is that of a branch that was taken.
     pub branch: bool,
@@ -204,7 +205,7 @@ pub struct Trap {
 }
 
 /// Format 3, subformat 2.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// Privilege.
     pub privilege: u32,
@@ -230,7 +231,7 @@ pub mod qual_status {
 }
 
 /// Format 3, subformat 3.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Support {
     /// Instruction trace is on.
     pub enable: bool,

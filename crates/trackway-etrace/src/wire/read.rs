@@ -104,6 +104,19 @@ impl Reader {
         self.follow(options);
     }
 
+    /// Offset and number of the next frame, if the input is in memory.
+    pub(crate) fn place(&self) -> Option<(u64, u64)> {
+        self.feed.is_whole().then(|| (self.offset(), self.index))
+    }
+
+    /// Is this place ahead, in an input that is in memory?
+    pub(crate) fn has_place(&self, (offset, index): (u64, u64)) -> bool {
+        let len = self.feed.bytes().len() as u64;
+        let is_ahead = offset.checked_sub(self.offset()).is_some_and(|ahead| ahead <= len);
+        // A frame has at least one byte, except for bare payloads.
+        self.feed.is_whole() && is_ahead && index <= u64::MAX / 2
+    }
+
     /// Offset of the next frame.
     #[inline]
     pub fn offset(&self) -> u64 {
