@@ -145,6 +145,18 @@ impl Decode for Lift {
         Ok(if shown { Parts::Shown } else { Parts::None })
     }
 
+    fn save(&self) -> Option<Vec<u8>> {
+        self.decoder.as_ref().filter(|_| self.rest.is_none())?.save()
+    }
+
+    fn restore(&mut self, state: &[u8], instructions: u64) -> Result<bool> {
+        let restored = instructions <= u64::MAX / 2 && self.decoder()?.restore(state)?;
+        if restored {
+            self.instructions = instructions;
+        }
+        Ok(restored)
+    }
+
     fn position(&self) -> u64 {
         self.decoder.as_ref().map_or(0, SourceDecoder::progress)
     }

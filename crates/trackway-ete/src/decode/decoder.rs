@@ -9,7 +9,7 @@ use super::counts::PacketCounts;
 use super::element::Element;
 use super::elements::{Action, Elements};
 use super::flow::{Analyser, Flow};
-use super::output::Output;
+use super::output::{Output, SavedOutput};
 use super::speculation::Speculation;
 use crate::config::Config;
 use crate::transport::input::Remarks;
@@ -20,12 +20,13 @@ use crate::wire::read::Reader;
 use crate::wire::scan::{Stop, Visit, Walk, Window};
 
 /// The state of all stages. Two decoders with equal states produce the same events from the same bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct State {
     elements: Elements,
     speculation: Speculation,
     flow: Flow,
     /// Withdrawn elements that are being followed.
+    #[serde(skip)]
     shadows: Vec<(u32, Flow)>,
 }
 
@@ -60,7 +61,34 @@ struct Stages {
     counts: PacketCounts,
 }
 
+/// The state between two batches: of the stages, and the events that may still change.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct SavedDecoder {
+    state: State,
+    output: SavedOutput,
+}
+
 impl Decoder {
+    /// The state between two batches, unless it is large.
+    pub(crate) fn save(&self) -> Option<SavedDecoder> {
+        let Stages { speculation, flow, unused, .. } = &self.stages;
+        if !speculation.is_small() || !flow.shadows.is_empty() || unused.is_some() {
+            return None;
+        }
+        Some(SavedDecoder { output: flow.out.save()?, state: self.state() })
+    }
+
+    /// A fresh decoder continues from a state; false if it is not possible.
+    pub(crate) fn restore(&mut self, saved: SavedDecoder) -> bool {
+        let State { elements, speculation, flow, .. } = &saved.state;
+        let is_possible = elements.is_possible() && speculation.is_possible() && flow.is_possible();
+        let restored = is_possible && self.output().restore(&saved.output);
+        if restored {
+            self.set_state(saved.state);
+        }
+        restored
+    }
+
     pub(crate) fn new(
         config: &Arc<Config>,
         image: &Arc<Image>,

@@ -4,7 +4,7 @@ use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 
 /// The meaning of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Element {
     /// Trace Info: decoding can start here.
     TraceInfo {

@@ -42,7 +42,7 @@ pub enum Action {
 /// assert_eq!(actions[1], Action::Emit(Element::TraceOn));
 /// # Ok::<(), trackway_ete::ConfigError>(())
 /// ```
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Elements {
     /// The last timestamp.
     timestamp: u64,
@@ -60,6 +60,11 @@ pub struct Elements {
 }
 
 impl Elements {
+    /// More unresolved elements than any packet can announce?
+    pub(crate) fn is_possible(&self) -> bool {
+        self.depth <= u64::from(u32::MAX)
+    }
+
     /// True after the first Trace Info.
     #[inline]
     pub(crate) fn is_started(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Batch, Error, Event, EventKind, Gap, Result, Run, Trap};
 
 /// A complete batch, and the number of its instructions.
@@ -52,6 +53,18 @@ impl PartialEq for Unsettled {
     }
 }
 
+/// Events at the end of the output that may still change, as lines.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SavedOutput {
+    lines: Vec<String>,
+    run: Option<u8>,
+    trap: Option<u8>,
+    gap: Option<u8>,
+}
+
+/// More events are not saved.
+const MOST_SAVED: usize = 16;
+
 /// Maximum number of batches kept for reuse.
 const SPARE: usize = 2;
 
@@ -72,6 +85,42 @@ impl Output {
             instructions: 0,
             spare: Vec::new(),
         }
+    }
+
+    /// The events that are not complete, unless they are many or complete ones wait before them.
+    pub(crate) fn save(&self) -> Option<SavedOutput> {
+        let events = &self.batch.events;
+        if self.is_pending() || events.len() > MOST_SAVED {
+            return None;
+        }
+        let line = |event| {
+            let mut line = String::new();
+            self.batch.write_line(event, &mut line);
+            line
+        };
+        let index = |index: usize| (index < events.len()).then_some(index as u8);
+        let (run, trap, gap) = (index(self.run), index(self.trap), index(self.gap));
+        Some(SavedOutput { lines: events.iter().map(line).collect(), run, trap, gap })
+    }
+
+    /// Fresh output continues with events that are not complete; false if they are not possible.
+    pub(crate) fn restore(&mut self, saved: &SavedOutput) -> bool {
+        let mut batch = Batch::default();
+        let is_read = saved.lines.len() <= MOST_SAVED
+            && saved.lines.iter().all(|line| batch.read_line(line).is_some())
+            && batch.events.iter().all(|event| match event.kind {
+                EventKind::Run(run) => run.accesses.is_none(),
+                EventKind::Context(_) | EventKind::Time(_) | EventKind::Mark(_) | EventKind::Gap(_) => true,
+                EventKind::Trap(n) => batch.traps[n as usize].words.len == 0,
+                EventKind::Step(_) | EventKind::State(_) | EventKind::Foreign(_) => false,
+            });
+        let count = batch.events.len();
+        let index = |index: Option<u8>| index.map_or(Some(NONE), |n| Some(n.into()).filter(|n| *n < count));
+        let indexes = (index(saved.run), index(saved.trap), index(saved.gap));
+        let (true, (Some(run), Some(trap), Some(gap))) = (is_read, indexes) else { return false };
+        self.clear();
+        self.resume(&Unsettled { batch, run, trap, gap });
+        true
     }
 
     /// An empty batch with the capacity of a full one.

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, ErrorKind, GapReason, Pool, Result, Show};
+use trackway_core::{Batch, ErrorKind, GapReason, Pool, Result, Show, pack, unpack};
 use trackway_image::Image;
 
 use super::counts::PacketCounts;
-use super::decoder::{Decoder, Goal};
+use super::decoder::{Decoder, Goal, SavedDecoder};
 use super::output::Finished;
 use super::parallel;
 use crate::config::{Config, Options};
-use crate::transport::input::{Remarks, SourceBytes, SourceInput};
+use crate::transport::input::{Place, Remarks, SourceBytes, SourceInput};
 use crate::wire::scan::{SYNC_LEN, Stop, bytes_before_sync, endless_zeros, find_sync, leading_zeros};
 
 /// Decodes one source.
@@ -98,6 +98,25 @@ impl SourceDecoder {
     /// Bytes of the buffer that were decoded or, in frames, unpacked.
     pub(crate) fn progress(&self) -> u64 {
         self.input.unpacked().unwrap_or_else(|| self.position())
+    }
+
+    /// The state between two batches, where it can be entered again.
+    pub(crate) fn save(&self) -> Option<Vec<u8>> {
+        if self.phase != Phase::Decode {
+            return None;
+        }
+        pack(&(self.input.place(self.at)?, self.decoder.save()?))
+    }
+
+    /// Before the first step: continues from a state; false if it is not one of this source.
+    pub(crate) fn restore(&mut self, state: &[u8]) -> Result<bool> {
+        let Some((place, saved)) = unpack::<(Place, SavedDecoder)>(state) else { return Ok(false) };
+        let mut decoder = Decoder::new(&self.config, &self.image, &self.remarks, self.options.show_withdrawn);
+        if !decoder.restore(saved) || !self.input.enter(place)? {
+            return Ok(false);
+        }
+        (self.decoder, self.at, self.phase) = (decoder, 0, Phase::Decode);
+        Ok(true)
     }
 
     /// Continues by some output or one change of phase; false at the end.

@@ -10,7 +10,7 @@ use super::elements::Action;
 use super::flow::Analyser;
 
 /// An element in a queue.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 struct Waiting {
     offset: u64,
     element: Element,
@@ -21,7 +21,7 @@ struct Waiting {
 }
 
 /// Both queues.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Speculation {
     queue: VecDeque<Waiting>,
     /// Number of unresolved P0 elements from before the first Trace Info.
@@ -50,6 +50,17 @@ impl PartialEq for Speculation {
 const MOST: usize = 1 << 20;
 
 impl Speculation {
+    /// Is it small enough to be saved?
+    pub(crate) fn is_small(&self) -> bool {
+        const SMALL: usize = 48;
+        self.queue.len() + self.transaction.as_ref().map_or(0, Vec::len) <= SMALL
+    }
+
+    /// Could it have been saved?
+    pub(crate) fn is_possible(&self) -> bool {
+        self.withdrawals <= u32::MAX / 2 && self.is_small()
+    }
+
     /// More waits than is possible in an undamaged stream.
     pub(crate) fn is_flooded(&self) -> bool {
         self.queue.len() > MOST || self.transaction.as_ref().is_some_and(|queue| queue.len() > MOST)

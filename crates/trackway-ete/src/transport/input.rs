@@ -1,12 +1,14 @@
 //! The bytes of one source, window by window.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Feed, Input, Result, SharedBytes};
 use trackway_image::Image;
 
-use super::frames::read::{Deframed, FRAME, Frames};
+use super::frames::read::{Deframed, FRAME, FramePlace, Frames};
 use crate::config::{Config, Framing, Options};
 use crate::wire::scan::Window;
 
@@ -101,7 +103,27 @@ pub(crate) struct SourceBytes {
 
 enum Kind {
     Raw(Feed),
-    Framed { data: SharedBytes, frames: Frames, id: u8, bytes: Deframed, consumed: u64 },
+    Framed {
+        data: SharedBytes,
+        frames: Frames,
+        id: u8,
+        bytes: Deframed,
+        consumed: u64,
+        /// Where unpacking can be entered again: at most one window before any byte of this one.
+        marks: VecDeque<Mark>,
+    },
+}
+
+/// A place between two frames, and the number of bytes of the source before it.
+type Mark = (FramePlace, u64);
+
+/// A place in the bytes of one source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Place {
+    /// After this number of bytes.
+    Raw(u64),
+    /// After this number of bytes from a mark on.
+    Framed(Mark, u64),
 }
 
 impl SourceBytes {
@@ -124,7 +146,8 @@ impl SourceBytes {
                 let data = input.read_whole()?;
                 let known = options.known_ids | 1 << (id & 0x7f);
                 let frames = Frames::with_known(framing, (*data).as_ref(), known);
-                Kind::Framed { data, frames, id, bytes: Deframed::default(), consumed: 0 }
+                let (bytes, marks) = (Deframed::default(), VecDeque::new());
+                Kind::Framed { data, frames, id, bytes, consumed: 0, marks }
             }
         };
         let ended = matches!(&kind, Kind::Raw(feed) if feed.is_whole());
@@ -155,8 +178,9 @@ impl SourceBytes {
                 self.ended = !feed.more()?;
                 Ok(!self.ended)
             }
-            Kind::Framed { data, frames, id, bytes, .. } => {
+            Kind::Framed { data, frames, id, bytes, consumed, marks } => {
                 let before = bytes.bytes.len();
+                marks.push_back((frames.place(), *consumed + before as u64));
                 bytes.bytes.reserve(WINDOW + FRAME);
                 self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, bytes);
                 Ok(bytes.bytes.len() > before || !self.ended)
@@ -168,10 +192,57 @@ impl SourceBytes {
     pub(crate) fn consume(&mut self, count: usize) {
         match &mut self.kind {
             Kind::Raw(feed) => feed.consume(count),
-            Kind::Framed { bytes, consumed, .. } => {
+            Kind::Framed { bytes, consumed, marks, .. } => {
                 *consumed += count as u64;
                 bytes.consume(count);
+                while marks.get(1).is_some_and(|mark| mark.1 <= *consumed) {
+                    marks.pop_front();
+                }
             }
+        }
+    }
+
+    /// The place of the byte at `index` of the window, unless the input is a stream.
+    pub(crate) fn place(&self, index: usize) -> Option<Place> {
+        let position = self.position() + index as u64;
+        match &self.kind {
+            Kind::Raw(feed) => feed.is_whole().then_some(Place::Raw(position)),
+            Kind::Framed { marks, .. } => {
+                let mark = marks.iter().rev().find(|mark| mark.1 <= position)?;
+                Some(Place::Framed(*mark, position - mark.1))
+            }
+        }
+    }
+
+    /// Moves the start of the window to a place; false, and nothing has changed, if there is no such place.
+    pub(crate) fn enter(&mut self, place: Place) -> Result<bool> {
+        match (&mut self.kind, place) {
+            (Kind::Raw(feed), Place::Raw(position)) => {
+                let ahead = position.checked_sub(feed.offset()).and_then(|ahead| usize::try_from(ahead).ok());
+                let ahead = ahead.filter(|ahead| feed.is_whole() && *ahead <= feed.bytes().len());
+                feed.consume(ahead.unwrap_or(0));
+                Ok(ahead.is_some())
+            }
+            (
+                Kind::Framed { data, frames, id, bytes, consumed, marks },
+                Place::Framed((place, before), skip),
+            ) => {
+                let (all, mut there) = ((**data).as_ref(), frames.clone());
+                let skip = usize::try_from(skip).ok().filter(|skip| *skip <= WINDOW + FRAME);
+                let Some(skip) = skip.filter(|_| before <= u64::MAX / 2 && there.enter(place, all)) else {
+                    return Ok(false);
+                };
+                let mut unpacked = Deframed::default();
+                let more = there.pull(all, *id, WINDOW, &mut unpacked);
+                if unpacked.bytes.len() < skip {
+                    return Ok(false);
+                }
+                (*frames, *bytes, *consumed, self.ended) = (there, unpacked, before, !more);
+                *marks = VecDeque::from([(place, before)]);
+                self.consume(skip);
+                Ok(true)
+            }
+            _ => Ok(false),
         }
     }
 

@@ -24,7 +24,7 @@ const SOURCE_FORMS: [u8; 16] =
 
 /// Instruction set state in a packet (K10.5.6.2.1); together with the context's execution state it selects the
 /// instruction set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub enum SubIsa {
     /// A64 or A32.
     #[default]
@@ -235,7 +235,7 @@ fn long_is1(raw: u64, form: AddressForm) -> Address {
 }
 
 /// One entry of the address history (K10.5.6.3.9).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Entry {
     /// The full virtual address.
     pub address: u64,
@@ -244,7 +244,7 @@ pub struct Entry {
 }
 
 /// The last three addresses, newest first (K10.5.6.3.10).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct History(pub(crate) [Entry; 3]);
 
 impl History {

@@ -87,7 +87,7 @@ fn identifier(bytes: &mut Bytes<'_>, size: u8, info: u8, field: &'static str) ->
 }
 
 /// The context after all packets so far (K10.5.2.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct ContextState {
     /// Context identifier; `None` if none was sent since the last Trace Info.
     pub context_id: Option<u32>,

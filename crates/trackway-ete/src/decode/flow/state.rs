@@ -9,7 +9,7 @@ use crate::wire::context::ContextState;
 const RETURNS: usize = 15;
 
 /// The state of execution, as far as it is known (K10.5.5.2, K10.5.6.2.2).
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Flow {
     /// The context is known.
     pub(super) has_context: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Flow {
 }
 
 /// The last P0 instruction.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(super) struct Last {
     /// Start of the block that ends with it.
     pub(super) start: u64,
@@ -50,6 +50,11 @@ pub(super) struct Last {
 }
 
 impl Flow {
+    /// Is the return stack as deep as it can be at most?
+    pub(crate) fn is_possible(&self) -> bool {
+        self.returns.len() <= RETURNS
+    }
+
     /// Nothing is known but what was reported of Debug state and instruction set.
     pub(super) fn fresh(&self) -> Self {
         Flow { halted: self.halted, reported_isa: self.reported_isa, ..Flow::default() }

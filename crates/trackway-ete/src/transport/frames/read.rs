@@ -116,6 +116,14 @@ pub struct Frames {
     strange: u128,
 }
 
+/// A place between two frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct FramePlace {
+    at: u64,
+    id: Option<u8>,
+    searching: bool,
+}
+
 /// Bit 0 of the even bytes that can hold an id.
 const IDS: u128 = 0x0001_0001_0001_0001_0001_0001_0001_0001;
 
@@ -158,6 +166,21 @@ impl Frames {
             .filter(|id| known >> id & 1 == 0 && survey[usize::from(*id)].1 == 1)
             .fold(0, |ids, id| ids | 1 << id);
         frames
+    }
+
+    /// The place between two frames.
+    pub(crate) fn place(&self) -> FramePlace {
+        FramePlace { at: self.at as u64, id: self.id, searching: self.searching }
+    }
+
+    /// Moves to a place between two frames of `buffer`; false if there is no such place.
+    pub(crate) fn enter(&mut self, place: FramePlace, buffer: &[u8]) -> bool {
+        let at = usize::try_from(place.at).ok().filter(|at| *at <= buffer.len());
+        let there = at.is_some() && (!place.searching || self.searching);
+        if there {
+            (self.at, self.id, self.searching) = (at.unwrap_or(0), place.id, place.searching);
+        }
+        there
     }
 
     /// Number of bytes of the buffer that were unpacked.
