@@ -29,6 +29,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod candidates;
 mod check;
 mod config;
 mod decode;

@@ -8,12 +8,13 @@ use trackway_core::{
     ErrorKind, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
 };
 use trackway_format::{
-    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Settings, When, Writing,
-    wrong_architecture,
+    Candidate, Content, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result,
+    Settings, When, Writing, wrong_architecture,
 };
 use trackway_image::Image;
 use trackway_io::{FileError, map};
 
+use crate::candidates;
 use crate::check::check_packets;
 use crate::config::{Config, ConfigError, Framing, ID, Options, to_toml};
 use crate::items::{PacketItem, Packets, Text};
@@ -112,6 +113,14 @@ impl Format for Ete {
             Some(folder) => OpenedEte::snapshot(&folder, &opening)?,
             None => OpenedEte::stream(opening)?,
         }))
+    }
+
+    fn candidates(&self, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
+        candidates::candidates(excerpt)
+    }
+
+    fn neighbours(&self, from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
+        candidates::neighbours(from, excerpt)
     }
 
     fn holds_several_sources(&self) -> bool {

@@ -54,6 +54,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod candidates;
 mod check;
 mod config;
 pub mod decode;

@@ -8,12 +8,13 @@ use trackway_core::{
     Account, Batch, Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source,
 };
 use trackway_format::{
-    Content, Error, Format, Key, Opened, Opening, Probe, Program, Recognised, Result, Settings, Writing,
-    wrong_architecture,
+    Candidate, Content, Error, Excerpt, Format, Key, Opened, Opening, Probe, Program, Recognised, Result,
+    Settings, Writing, wrong_architecture,
 };
 use trackway_image::{Image, Space};
 use trackway_io::{FileError, Target};
 
+use crate::candidates;
 use crate::check::{check_packets, check_program};
 use crate::config::{Config, ImageRule, Order};
 use crate::doubt::wrong_dialect;
@@ -86,6 +87,18 @@ impl Format for Etrace {
         let mut plan = Plan { source, ..Plan::new(threads) };
         plan.part_bytes = part.map_or(plan.part_bytes, |part| part as u64);
         Ok(Box::new(OpenedEtrace { content: Content::new(file.input), config, image, meta, plan, cancel }))
+    }
+
+    fn candidates(&self, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
+        candidates::candidates(excerpt)
+    }
+
+    fn neighbours(&self, from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
+        candidates::neighbours(from, excerpt)
+    }
+
+    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+        candidates::doubts(settings, excerpt)
     }
 
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {

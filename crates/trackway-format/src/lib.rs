@@ -4,6 +4,7 @@
 //! recognised, which settings and rules it has, and opens and creates traces. An opened trace answers the questions of
 //! [`Opened`]: events, native items, findings, a copy. Everything above works with these types and names no format.
 
+mod candidate;
 mod error;
 mod keys;
 mod number;
@@ -12,6 +13,7 @@ mod settings;
 
 use std::sync::Arc;
 
+pub use candidate::{Candidate, Excerpt};
 pub use error::{Error, Result};
 pub use keys::{Flag, Key, Sample, When, suggest};
 #[doc(hidden)]
@@ -83,6 +85,25 @@ pub trait Format: Sync {
     fn asks_for_encoding(&self, settings: &Settings) -> bool {
         let _ = settings;
         false
+    }
+
+    /// Settings by which the bytes may be a trace of this format, the likeliest first: for a trace whose settings are
+    /// lost. None for a format whose traces carry all that is needed.
+    fn candidates(&self, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
+        let _ = excerpt;
+        Vec::new()
+    }
+
+    /// Settings that differ from `from` in one respect, of those that its traces do not carry.
+    fn neighbours(&self, from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
+        let _ = (from, excerpt);
+        Vec::new()
+    }
+
+    /// Reasons to doubt settings by which the bytes can be read: a time that never changes.
+    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+        let _ = (settings, excerpt);
+        Vec::new()
     }
 
     /// The architecture's name of a trap, where the format has names of its own.

@@ -47,6 +47,7 @@
 //! existing encoders.
 #![forbid(unsafe_code)]
 
+mod candidates;
 mod check;
 mod config;
 pub mod encoder;

@@ -8,11 +8,13 @@ use trackway_core::{
     Stream,
 };
 use trackway_format::{
-    Content, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, When, Writing, wrong_architecture,
+    Candidate, Content, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When,
+    Writing, wrong_architecture,
 };
 use trackway_image::Elf;
 use trackway_io::{Compression, compress};
 
+use crate::candidates;
 use crate::check;
 use crate::config::{Config, Container, ID, Profile, Section, Style, Widths, WriteConfig};
 use crate::init::elf_to_records;
@@ -75,6 +77,14 @@ impl Format for Tandem {
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
         let file = probe.file;
         (!file.is_folder && (probe.settings.has(ID.as_str()) || recognise(&file.head).is_some())).into()
+    }
+
+    fn candidates(&self, _: &Excerpt<'_>) -> Vec<Candidate> {
+        candidates::candidates()
+    }
+
+    fn neighbours(&self, from: &Settings, _: &Excerpt<'_>) -> Vec<Candidate> {
+        candidates::neighbours(from)
     }
 
     fn open(&self, opening: Opening) -> trackway_format::Result<Box<dyn Opened>> {

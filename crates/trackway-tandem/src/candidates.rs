@@ -1,0 +1,56 @@
+//! Settings to try where the widths of a trace are lost.
+
+use trackway_format::{Candidate, Settings, Table, Value};
+
+use crate::config::{Config, ID, Profile, Section};
+
+/// All widths and profiles that the protocol has, the usual ones first.
+pub(crate) fn candidates() -> Vec<Candidate> {
+    let mut all = Vec::new();
+    for (xlen, mlen) in [(64, 64), (32, 34), (32, 32)] {
+        for flen in [64, 32, 0] {
+            for profile in [Profile::Spec, Profile::Bluespec] {
+                let keys = [
+                    ("xlen", Value::from(xlen)),
+                    ("flen", Value::from(flen)),
+                    ("mlen", Value::from(mlen)),
+                    ("profile", Value::from(profile.as_str())),
+                ];
+                let what = format!("xlen {xlen}, flen {flen}, mlen {mlen}, profile {}", profile.as_str());
+                all.extend(changed(&Settings::default(), &keys, what));
+            }
+        }
+    }
+    all
+}
+
+/// Variations of `from`: other widths, and what existing encoders do beyond the specification.
+pub(crate) fn neighbours(from: &Settings) -> Vec<Candidate> {
+    let widths = candidates().into_iter().filter_map(|candidate| {
+        let keys: Vec<(&str, Value)> = ["xlen", "flen", "mlen", "profile"]
+            .into_iter()
+            .filter_map(|key| Some((key, candidate.settings.table.get(ID.as_str())?.get(key)?.clone())))
+            .collect();
+        changed(from, &keys, candidate.what)
+    });
+    let switches = ["lenient", "custom"]
+        .into_iter()
+        .flat_map(|key| [true, false].map(|on| (key, on)))
+        .filter_map(|(key, on)| changed(from, &[(key, Value::from(on))], format!("{key} {on}")));
+    widths.chain(switches).collect()
+}
+
+/// `from` with some keys changed; none where nothing changes or the result is refused.
+fn changed(from: &Settings, keys: &[(&str, Value)], what: String) -> Option<Candidate> {
+    let before = from.table.get(ID.as_str()).and_then(Value::as_table).cloned().unwrap_or_default();
+    let mut section: Table = before.clone();
+    section.extend(keys.iter().map(|(key, value)| (key.to_string(), value.clone())));
+    if section == before {
+        return None;
+    }
+    let mut settings = Settings { path: from.path.clone(), table: Table::new() };
+    settings.table.insert(ID.as_str().into(), Value::Table(section));
+    let section: Section = settings.section(ID.as_str()).ok()?;
+    section.apply(Config::default()).widths().ok()?;
+    Some(Candidate { settings, what })
+}

@@ -1,0 +1,179 @@
+//! The search for settings: starting points and their variations, each tried on a short excerpt first.
+//!
+//! Work is counted, never timed, so that the same file has the same answer on every machine.
+
+use std::collections::{BTreeSet, HashSet};
+
+use trackway::Options;
+use trackway::format::{self, Candidate, Format, Settings, Value};
+use trackway::image::Image;
+
+use super::fit::{Excerpt, Fit, digest, fit};
+
+/// Limits of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Settings that are tried.
+    pub tries: usize,
+    /// Bytes of the trace that a trial decodes.
+    pub bytes: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Budget { tries: 4000, bytes: 1 << 16 }
+    }
+}
+
+/// Bytes of the first trial of settings, and of the second for the better ones.
+const SHORT: [usize; 2] = [1 << 10, 8 << 10];
+/// Settings that get a second and a third trial.
+const PROMOTED: [usize; 2] = [24, 8];
+/// Settings of each origin whose variations are tried in a round.
+const BEAM: usize = 2;
+/// Times that variations of variations are tried.
+const ROUNDS: usize = 6;
+
+/// Settings that were tried.
+#[derive(Clone, Debug)]
+pub(super) struct Tried {
+    pub(super) candidate: Candidate,
+    /// On one, eight and all the kilobytes of the budget.
+    fits: [Option<Fit>; 3],
+    /// Reasons of the format to doubt them, for those that were tried on all bytes.
+    pub(super) doubts: Vec<String>,
+    /// Keys that differ from the settings that were given.
+    distance: usize,
+    /// It comes from the settings that were given, not from the format's own starting points.
+    from_given: bool,
+    expanded: bool,
+}
+
+impl Tried {
+    /// The fit on all bytes of the budget.
+    pub(super) fn fit(&self) -> Fit {
+        self.fits[2].clone().unwrap_or_default()
+    }
+
+    /// Nothing speaks against it.
+    fn is_clean(&self) -> bool {
+        self.fits[2].as_ref().is_some_and(Fit::is_clean) && self.doubts.is_empty()
+    }
+
+    fn rank(&self, stage: usize) -> impl Ord + use<> {
+        let fit = self.fits[stage].as_ref();
+        (fit.is_none(), fit.map(|fit| fit.rank(self.doubts.len())), self.distance)
+    }
+}
+
+/// The result of a search.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// The best first; all of them tried on all bytes of the budget.
+    pub(super) best: Vec<Tried>,
+    /// The first of `best` that decodes to other events than the first.
+    pub(super) second: Option<usize>,
+    /// How many were tried.
+    pub(super) tries: usize,
+}
+
+/// Searches settings of `format`, from those `given` and from the format's own starting points.
+pub(super) struct Search<'s> {
+    pub(super) options: &'s Options,
+    pub(super) format: &'static dyn Format,
+    pub(super) image: &'s Image,
+    pub(super) given: &'s Settings,
+    pub(super) excerpt: Excerpt<'s>,
+    pub(super) budget: Budget,
+}
+
+impl Search<'_> {
+    pub(super) fn run(&self) -> Found {
+        let options = Options { format: Some(self.format.id()), ..self.options.clone() };
+        let whole = self.excerpt.first(self.budget.bytes);
+        let excerpt = format::Excerpt { bytes: whole.bytes, whole: !whole.cut, image: self.image };
+        let mut tries = 0;
+        let mut seen = HashSet::new();
+        let mut all: Vec<Tried> = Vec::new();
+        let given = Candidate { settings: self.given.clone(), what: "as given".into() };
+        let mut next: Vec<(Candidate, bool)> = vec![(given, true)];
+        for round in 0..ROUNDS {
+            for (candidate, from_given) in next.drain(..) {
+                if tries >= self.budget.tries || !seen.insert(candidate.settings.table.to_string()) {
+                    continue;
+                }
+                tries += 1;
+                let fits = [fit(&options, &candidate.settings, whole.first(SHORT[0])), None, None];
+                let distance = distance(&self.given.table, &candidate.settings.table);
+                if fits[0].is_some() || (round == 0 && from_given) {
+                    let (doubts, expanded) = (Vec::new(), false);
+                    all.push(Tried { candidate, fits, doubts, distance, from_given, expanded });
+                }
+            }
+            self.promote(&options, &mut all, whole, &excerpt);
+            if all.first().is_some_and(Tried::is_clean) || tries >= self.budget.tries {
+                break;
+            }
+            for from_given in [true, false] {
+                let own = all.iter_mut().filter(|tried| tried.from_given == from_given);
+                for tried in own.take(BEAM).filter(|tried| !tried.expanded) {
+                    tried.expanded = true;
+                    let near = self.format.neighbours(&tried.candidate.settings, &excerpt);
+                    next.extend(near.into_iter().map(|candidate| (candidate, from_given)));
+                }
+            }
+            if round == 0 {
+                let starts = self.format.candidates(&excerpt);
+                next.extend(starts.into_iter().map(|candidate| (candidate, false)));
+            }
+        }
+        all.retain(|tried| tried.fits[2].is_some());
+        let mut found = Found { best: all, second: None, tries };
+        found.second = found.second(&options, whole);
+        found
+    }
+
+    /// Tries the better ones of each origin on more bytes, and orders all of them.
+    fn promote(&self, options: &Options, all: &mut [Tried], whole: Excerpt<'_>, excerpt: &format::Excerpt<'_>) {
+        for stage in 1..3 {
+            all.sort_by_cached_key(|tried| tried.rank(stage - 1));
+            let bytes = if stage == 1 { whole.first(SHORT[1]) } else { whole };
+            for from_given in [true, false] {
+                let own = all.iter_mut().filter(|tried| tried.from_given == from_given);
+                for tried in own.take(PROMOTED[stage - 1]).filter(|tried| tried.fits[stage].is_none()) {
+                    tried.fits[stage] = match whole.bytes.len() <= SHORT[stage - 1] {
+                        true => tried.fits[stage - 1].clone(),
+                        false => fit(options, &tried.candidate.settings, bytes),
+                    };
+                    if stage == 2 {
+                        tried.doubts = self.format.doubts(&tried.candidate.settings, excerpt);
+                    }
+                }
+            }
+        }
+        all.sort_by_cached_key(|tried| (tried.fits[2].is_none(), tried.rank(2)));
+    }
+}
+
+impl Found {
+    /// The first that decodes to other events than the best.
+    fn second(&self, options: &Options, whole: Excerpt<'_>) -> Option<usize> {
+        let first = digest(options, &self.best.first()?.candidate.settings, whole);
+        let others = self.best.iter().enumerate().skip(1);
+        let mut others = others.take(PROMOTED[1]);
+        others
+            .find(|(_, tried)| first.is_none() || digest(options, &tried.candidate.settings, whole) != first)
+            .map(|(n, _)| n)
+    }
+}
+
+/// Number of keys in which two tables differ.
+fn distance(a: &format::Table, b: &format::Table) -> usize {
+    let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let differs = |key: &&String| match (a.get(*key), b.get(*key)) {
+        (Some(Value::Table(a)), Some(Value::Table(b))) => distance(a, b),
+        (Some(Value::Table(only)), None) | (None, Some(Value::Table(only))) => only.len(),
+        (a, b) => usize::from(a != b),
+    };
+    keys.iter().map(differs).sum()
+}
