@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use trackway::Options;
 use trackway::format::{Flag, Format, Program, Settings, Value, When};
 use trackway_core::{FormatId, Isa};
 
 use crate::exit::Failure;
+use crate::sections;
 
 /// One toolkit for processor execution traces: read, decode, encode, convert, check and show them.
 #[derive(Debug, Parser)]
 #[command(name = "trackway", version, max_term_width = 110, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 fine, 1 it found something, 2 usage, 3 input unreadable, \
-                        4 gaps or losses under --strict, 5 internal or output not written, 130 interrupted.")]
+#[command(disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -71,6 +72,8 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man(ManArgs),
+    /// Explain a command, or a topic: formats, positions, config, exit-codes, ledger
+    Help(HelpArgs),
 }
 
 /// The formats of this program and the options given for their settings.
@@ -162,14 +165,11 @@ impl Context {
     }
 }
 
-/// Sections of a settings file that belong to commands.
-pub(crate) const TOOL_SECTIONS: [&str; 4] = ["machine", "csr", "masks", "verify"];
-
 /// Reads a settings file; sections that no format and no command knows are refused.
 pub(crate) fn read_settings(context: &Context, path: &Path) -> Result<Settings, Failure> {
     let settings = Settings::read(path).map_err(|error| Failure::input(path, error))?;
     settings
-        .refuse_unknown_sections(&context.formats, &TOOL_SECTIONS)
+        .refuse_unknown_sections(&context.formats, &sections::NAMES)
         .map_err(|error| Failure::input(path, error))?;
     Ok(settings)
 }
@@ -183,10 +183,10 @@ pub(crate) fn threads(jobs: Option<usize>) -> usize {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// ELF file of the program that ran
-    #[arg(long, value_name = "PATH[@ADDR]")]
+    #[arg(long, value_name = "PATH[@ADDR]", value_hint = ValueHint::FilePath)]
     pub(crate) elf: Vec<String>,
     /// Raw memory image of the program that ran
-    #[arg(long, value_name = "PATH@ADDR")]
+    #[arg(long, value_name = "PATH@ADDR", value_hint = ValueHint::FilePath)]
     pub(crate) image: Vec<String>,
     /// Settings the trace does not carry, as TOML (E-Trace parameters, ETE registers, …)
     #[arg(long, value_name = "FILE.toml")]
@@ -208,6 +208,8 @@ pub(crate) struct Common {
     pub(crate) quiet: bool,
     #[arg(skip)]
     pub(crate) verbose: bool,
+    #[arg(skip)]
+    pub(crate) no_pager: bool,
     #[arg(skip)]
     pub(crate) context: Context,
 }
@@ -275,10 +277,12 @@ impl Command {
             Command::Config(args) => return args.context = context,
             Command::Completions(args) => return args.context = context,
             Command::Man(args) => return args.context = context,
+            Command::Help(args) => return args.context = context,
             Command::Demo(_) | Command::Image(_) => return,
         };
         (common.jobs, common.strict) = (always.jobs, always.strict);
         (common.quiet, common.verbose) = (always.quiet, always.verbose);
+        common.no_pager = always.no_pager;
         common.context = context;
     }
 
@@ -294,7 +298,11 @@ impl Command {
             Command::Verify(args) => args.json.then_some("verify"),
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),
             Command::Record(args) => args.json.then_some("record"),
-            Command::Demo(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => None,
+            Command::Demo(_)
+            | Command::Config(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Help(_) => None,
         }
     }
 }
@@ -486,7 +494,7 @@ pub(crate) struct VerifyArgs {
 #[derive(Args, Debug)]
 pub(crate) struct ImageArgs {
     /// The program: an ELF file, moved to ADDR if given; raw bytes with --raw
-    #[arg(value_name = "FILE[@ADDR]")]
+    #[arg(value_name = "FILE[@ADDR]", value_hint = ValueHint::FilePath)]
     pub(crate) file: String,
     /// One line per instruction: ADDRESS: ENCODING MNEMONIC OPERANDS
     #[arg(long, group = "what")]
@@ -501,7 +509,7 @@ pub(crate) struct ImageArgs {
     #[arg(long)]
     pub(crate) raw: bool,
     /// Instruction set [default: what the file says]
-    #[arg(long, value_name = "ISA", value_parser = isa)]
+    #[arg(long, value_name = "ISA", value_parser = isa())]
     pub(crate) isa: Option<Isa>,
     /// RISC-V: instructions as they are, not as pseudo-instructions
     #[arg(long, requires = "disasm")]
@@ -520,11 +528,10 @@ pub(crate) struct ImageArgs {
     pub(crate) jsonl: bool,
 }
 
-fn isa(name: &str) -> Result<Isa, String> {
-    name.parse::<Isa>()
-        .ok()
-        .filter(|isa| *isa != Isa::Other)
-        .ok_or_else(|| "instruction sets are rv32, rv64, a64, a32, t32".to_string())
+/// Instruction sets that programs have.
+fn isa() -> impl TypedValueParser<Value = Isa> {
+    let read = |name: String| name.parse::<Isa>().map_err(|()| "unknown instruction set");
+    PossibleValuesParser::new(["rv32", "rv64", "a64", "a32", "t32"]).try_map(read)
 }
 
 /// The platform of a program.
@@ -614,6 +621,16 @@ pub(crate) struct CompletionsArgs {
 pub(crate) struct ManArgs {
     /// Subcommand to describe [default: the whole program]
     pub(crate) command: Option<String>,
+    #[arg(skip)]
+    pub(crate) context: Context,
+}
+
+/// Arguments of `help`.
+#[derive(Args, Debug)]
+pub(crate) struct HelpArgs {
+    /// A command, or a topic: formats, positions, config, exit-codes, ledger [default: the whole program]
+    #[arg(value_name = "COMMAND|TOPIC")]
+    pub(crate) topic: Option<String>,
     #[arg(skip)]
     pub(crate) context: Context,
 }

@@ -12,6 +12,7 @@ use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::{LoadError, Program, RecordOptions, Recorder, Target};
 
 use crate::cli::DemoArgs;
+use crate::colours::Colours;
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;
 use crate::output::write_file;
@@ -99,7 +100,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
     )?;
     let mut trace = options.open(&recorded).map_err(failed)?;
     let programs = trace.programs().map_err(failed)?;
-    let mut listing = Listing::new(&mut out, &trace, programs);
+    let mut listing = Listing::new(&mut out, &trace, programs, Colours::of_stdout());
     let mut source = trace.events().map_err(failed)?;
     let mut batch = Batch::default();
     source.fill(&mut batch).map_err(|error| failed(error.into()))?;

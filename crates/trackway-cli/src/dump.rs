@@ -10,11 +10,13 @@ use trackway_core::{Batch, Context, Event, EventKind, Item, Observer, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 use crate::cli::{DumpArgs, Shape};
+use crate::colours::Colours;
 use crate::event_json;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, put_errors, write_line};
 use crate::listing::Listing;
 use crate::open::open;
+use crate::pager;
 use crate::pcs::{Pcs, Runs};
 use crate::plain::plain;
 use crate::progress::Progress;
@@ -34,13 +36,14 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let programs = trace.programs().map_err(failed)?;
     let (mut part, mut source) = Part::new(args, &mut trace, &programs)?;
-    let out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let colours = Colours::of_stdout();
+    let mut out = BufWriter::with_capacity(1 << 16, pager::stdout(args.common.no_pager));
     let mut view: Box<dyn View + '_> = match args.shape {
-        Shape::Pcs => Box::new(Pcs::new(out, args.attempted, args.jsonl)),
-        Shape::Runs => Box::new(Runs::new(out, args.jsonl, trace.meta())),
-        _ if args.jsonl => Box::new(event_json::Lines::new(out, &trace, programs.clone())),
-        Shape::Events => Box::new(EventLines { out, line: String::new() }),
-        Shape::Text => Box::new(Listing::new(out, &trace, programs.clone())),
+        Shape::Pcs => Box::new(Pcs::new(&mut out, args.attempted, args.jsonl)),
+        Shape::Runs => Box::new(Runs::new(&mut out, args.jsonl, trace.meta())),
+        _ if args.jsonl => Box::new(event_json::Lines::new(&mut out, &trace, programs.clone())),
+        Shape::Events => Box::new(EventLines { out: &mut out, line: String::new(), colours }),
+        Shape::Text => Box::new(Listing::new(&mut out, &trace, programs.clone(), colours)),
     };
     let shown = part.show(&mut *source, &mut *view);
     // Events before an error are shown before it.
@@ -48,8 +51,10 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     drop(view);
     let (health, ended) = shown;
     if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
-        print_end(&health, ended.as_ref().err())?;
+        print_end(&mut out, &health, ended.as_ref().err())?;
     }
+    drop(out);
+    pager::wait();
     ended?;
     if args.shape == Shape::Text && !args.jsonl || health.errors > 0 {
         print_health(&health, &args.common);
@@ -58,10 +63,11 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
 }
 
 /// The last object of a stream in which something was wrong.
-fn print_end(health: &Health, ended: Option<&Failure>) -> std::io::Result<()> {
+fn print_end(out: &mut impl Write, health: &Health, ended: Option<&Failure>) -> std::io::Result<()> {
     let mut end = object("end");
     put_errors(&mut end, health, ended);
-    crate::json::print(end)
+    write_line(out, &end.into())?;
+    out.flush()
 }
 
 /// The part of the trace that is shown.
@@ -260,11 +266,13 @@ fn nothing_between(from: impl std::fmt::Display, to: impl std::fmt::Display) -> 
 struct EventLines<W> {
     out: W,
     line: String,
+    colours: Colours,
 }
 
 impl<W: Write> View for EventLines<W> {
     fn source(&mut self, _: u16, heading: Option<&str>, _: &mut Budget) -> std::io::Result<()> {
-        heading.map_or(Ok(()), |name| writeln!(self.out, "# source {name}"))
+        let bold = self.colours.heading;
+        heading.map_or(Ok(()), |name| writeln!(self.out, "{bold}# source {name}{bold:#}"))
     }
 
     fn event(&mut self, batch: &Batch, event: &Event, _: u64, budget: &mut Budget) -> std::io::Result<()> {
@@ -273,7 +281,15 @@ impl<W: Write> View for EventLines<W> {
         }
         self.line.clear();
         batch.write_line(event, &mut self.line);
-        writeln!(self.out, "{}", self.line)
+        let Colours { faint, name, bad, .. } = self.colours;
+        let style = if matches!(event.kind, EventKind::Gap(_)) { bad } else { name };
+        match self.line.split_once(' ').filter(|_| self.colours.are_on()) {
+            Some((offset, rest)) => {
+                let (kind, fields) = rest.split_at(rest.find(' ').unwrap_or(rest.len()));
+                writeln!(self.out, "{faint}{offset}{faint:#} {style}{kind}{style:#}{fields}")
+            }
+            None => writeln!(self.out, "{}", self.line),
+        }
     }
 
     fn end(&mut self, _: &mut Budget) -> std::io::Result<()> {
@@ -285,7 +301,8 @@ impl<W: Write> View for EventLines<W> {
 fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let mut items = trace.items().map_err(failed)?;
-    let mut out = BufWriter::with_capacity(1 << 16, std::io::stdout().lock());
+    let Colours { faint, name, bad, .. } = Colours::of_stdout();
+    let mut out = BufWriter::with_capacity(1 << 16, pager::stdout(args.common.no_pager));
     let mut item = Item::default();
     let mut health = Health::default();
     let last = args.skip.saturating_add(args.limit.unwrap_or(u64::MAX));
@@ -315,7 +332,11 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
                         health.counts.gaps += 1;
                         health.counts.skipped += skipped;
                         if !args.jsonl {
-                            writeln!(out, "{:#010x} -- {error}; {skipped} bytes skipped", error.offset)?;
+                            let offset = error.offset;
+                            writeln!(
+                                out,
+                                "{faint}{offset:#010x}{faint:#} {bad}-- {error}{bad:#}; {skipped} bytes skipped"
+                            )?;
                         }
                         continue;
                     }
@@ -331,7 +352,8 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
                 write_line(&mut out, &item_object(&item, number).into())?;
             } else {
                 let space = if item.text.is_empty() { "" } else { " " };
-                writeln!(out, "{:#010x} {}{space}{}", item.offset, item.name, plain(&item.text))?;
+                let (offset, word, text) = (item.offset, &item.name, plain(&item.text));
+                writeln!(out, "{faint}{offset:#010x}{faint:#} {name}{word}{name:#}{space}{text}")?;
                 if !item.note.is_empty() {
                     writeln!(out, "{:>10} {}", number + 1, plain(&item.note))?;
                 }
@@ -339,11 +361,12 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
         }
         number += 1;
     }
+    if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
+        print_end(&mut out, &health, ended.as_ref().err())?;
+    }
     out.flush()?;
     drop(out);
-    if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
-        print_end(&health, ended.as_ref().err())?;
-    }
+    pager::wait();
     ended?;
     if let Some(passed) = health.first_errors.first() {
         say!("damaged: {}", passed.error);

@@ -2,23 +2,42 @@
 
 use std::path::{Path, PathBuf};
 
-/// How a command ended. The numbers are part of the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Exit {
-    /// Nothing to report.
-    Fine = 0,
-    /// It found something: a difference, a violation, a mismatch.
-    Found = 1,
-    /// Wrong usage.
-    Usage = 2,
-    /// Input unreadable or not understood.
-    Unreadable = 3,
-    /// Decoded with gaps, under `--strict`.
-    Gaps = 4,
-    /// A defect of ours, or an output that cannot be written.
-    Internal = 5,
-    /// Ended by a signal.
-    Interrupted = 130,
+/// Declares the exit codes: number, a few words and the whole meaning.
+macro_rules! exits {
+    ($($(#[$meta:meta])* $variant:ident = $code:literal, $brief:literal, $meaning:literal;)*) => {
+        /// How a command ended. The numbers are part of the contract.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub(crate) enum Exit { $(#[doc = $meaning] $variant = $code,)* }
+
+        impl Exit {
+            /// All of them.
+            pub(crate) const ALL: &[Exit] = &[$(Exit::$variant),*];
+
+            /// A few words.
+            pub(crate) const fn brief(self) -> &'static str {
+                match self { $(Exit::$variant => $brief,)* }
+            }
+
+            /// The whole meaning.
+            pub(crate) const fn meaning(self) -> &'static str {
+                match self { $(Exit::$variant => $meaning,)* }
+            }
+        }
+    };
+}
+
+exits! {
+    Fine = 0, "fine", "Fine. Gaps after which decoding continued are shown and are fine too.";
+    Found = 1, "it found something",
+        "It found something: a difference, a violation, a mismatch, a program that reported failure.";
+    Usage = 2, "usage",
+        "Wrong usage, and a conversion or option that cannot be: wrong architecture, several sources, nothing to compare or check.";
+    Unreadable = 3, "input unreadable",
+        "The input cannot be read or is not understood, an error ended decoding (truncation included), or the path had to be followed through the program and nowhere could be.";
+    Gaps = 4, "gaps or losses under --strict", "Gaps, doubtful runs, errors or losses, under --strict.";
+    Internal = 5, "internal or output not written",
+        "A defect of trackway, an output that cannot be written, or a conversion whose proof failed.";
+    Interrupted = 130, "interrupted", "Interrupted by a signal.";
 }
 
 impl From<Exit> for std::process::ExitCode {

@@ -1,9 +1,17 @@
-//! Command-line options that formats declare for their settings.
+//! The command line as it is at run time: examples, options that formats declare for their settings, values to propose.
 
+use std::any::TypeId;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, ArgMatches, CommandFactory};
+use trackway::PROGRAM_RULES;
 use trackway::format::{Flag, Format, Value, When};
+use trackway_core::FormatId;
 
 use crate::cli::Cli;
+use crate::examples;
+use crate::exit::Exit;
+use crate::topics::{self, TOPICS};
 
 /// Subcommands that read traces, and those that write them.
 const READING: [&str; 6] = ["info", "dump", "convert", "stats", "check", "verify"];
@@ -11,7 +19,25 @@ const WRITING: [&str; 2] = ["convert", "record"];
 
 /// The command line with the options of all formats.
 pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
-    let mut command = Cli::command();
+    let mut command = described(Cli::command().after_help(after_help()));
+    command = command.mut_subcommands(|command| {
+        described(command).mut_args(|arg| {
+            match arg.get_value_parser().type_id() == TypeId::of::<FormatId>() {
+                true => arg.value_parser(format_names(formats)),
+                false => arg,
+            }
+        })
+    });
+    let commands: Vec<String> = command.get_subcommands().map(|command| command.get_name().into()).collect();
+    let rules = formats.iter().flat_map(|format| format.rules()).chain(PROGRAM_RULES);
+    let topics = commands.iter().cloned().chain(topics::names().map(String::from));
+    for (name, arg, values) in [
+        ("check", "waive", rules.map(|rule| rule.name.to_string()).collect()),
+        ("help", "topic", topics.collect()),
+        ("man", "command", commands.clone()),
+    ] {
+        command = command.mut_subcommand(name, |command| command.mut_arg(arg, |arg| propose(arg, values)));
+    }
     for flag in distinct(formats) {
         let names: &[&str] = if flag.when == When::Reading { &READING } else { &WRITING };
         for name in names {
@@ -19,6 +45,55 @@ pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
         }
     }
     command
+}
+
+/// A command with its examples.
+fn described(command: clap::Command) -> clap::Command {
+    match examples::of(command.get_name()) {
+        Some(text) => command.before_help(text),
+        None => command,
+    }
+}
+
+/// The end of the program's help: topics and exit codes.
+fn after_help() -> String {
+    let topics = TOPICS.iter().map(|topic| format!("  {:<12} {}\n", topic.name, topic.about));
+    let exits: Vec<String> =
+        Exit::ALL.iter().map(|exit| format!("{} {}", *exit as u8, exit.brief())).collect();
+    format!("Topics, for trackway help:\n{}\nExit codes: {}.", topics.collect::<String>(), exits.join(", "))
+}
+
+/// The names of formats, and nothing else.
+fn format_names(formats: &[&'static dyn Format]) -> impl TypedValueParser<Value = FormatId> + use<> {
+    let ids: Vec<FormatId> = formats.iter().map(|format| format.id()).collect();
+    let names = ids.iter().map(|id| PossibleValue::new(id.to_string())).collect::<Vec<_>>();
+    let read = move |name: String| ids.iter().copied().find(|id| id.as_str() == name).ok_or("unknown format");
+    PossibleValuesParser::new(names).try_map(read)
+}
+
+/// Values that shells propose. Others are left to the command, which knows why it refuses one.
+#[derive(Clone)]
+struct Proposed(Vec<String>);
+
+impl TypedValueParser for Proposed {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.0.iter().map(|value| PossibleValue::new(value.clone()))))
+    }
+}
+
+fn propose(arg: Arg, values: Vec<String>) -> Arg {
+    arg.value_parser(Proposed(values)).hide_possible_values(true)
 }
 
 /// The options given, with their values as TOML, in the order of the formats.
@@ -55,16 +130,19 @@ fn distinct(formats: &[&'static dyn Format]) -> Vec<&'static Flag> {
 }
 
 fn argument(formats: &[&'static dyn Format], flag: &Flag) -> Arg {
-    let mut helps: Vec<&str> = Vec::new();
+    let (mut helps, mut values): (Vec<&str>, Vec<String>) = (Vec::new(), Vec::new());
     for other in formats.iter().flat_map(|format| format.flags()).filter(|other| other.name == flag.name) {
         if !helps.contains(&other.help) {
             helps.push(other.help);
         }
+        let new: Vec<&&str> =
+            other.values.iter().filter(|value| !values.iter().any(|known| known == *value)).collect();
+        values.extend(new.into_iter().map(|value| value.to_string()));
     }
     let argument = Arg::new(flag.name).long(flag.name).help(helps.join("; "));
     if flag.value.is_empty() {
-        argument.action(ArgAction::SetTrue)
-    } else {
-        argument.value_name(flag.value).allow_negative_numbers(true)
+        return argument.action(ArgAction::SetTrue);
     }
+    let argument = argument.value_name(flag.value).allow_negative_numbers(true);
+    if values.is_empty() { argument } else { propose(argument, values) }
 }

@@ -32,6 +32,8 @@ pub(crate) fn install() {
             // The command does not wait for it, or this is the second one.
             _ => {}
         }
+        // The pager got the signal too, and decides for itself when it ends.
+        crate::pager::wait();
         std::process::exit(Exit::Interrupted as i32)
     };
     // Where signals cannot be caught they end the program at once.

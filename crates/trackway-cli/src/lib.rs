@@ -6,11 +6,13 @@
 
 mod check;
 mod cli;
+mod colours;
 mod config;
 mod convert;
 mod demo;
 mod dump;
 mod event_json;
+mod examples;
 mod exit;
 mod flags;
 mod image;
@@ -20,13 +22,16 @@ mod json;
 mod listing;
 mod open;
 mod output;
+mod pager;
 mod pages;
 mod pcs;
 mod plain;
 mod progress;
 mod record;
 mod report;
+mod sections;
 mod stats;
+mod topics;
 mod verify;
 mod view;
 mod walk;
@@ -64,8 +69,10 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Record(args) => record::run(&args),
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
+        Command::Help(args) => pages::help(&args),
     };
     interrupt::end();
+    pager::wait();
     match outcome {
         Ok(exit) => exit.into(),
         Err(failure) => {

@@ -9,6 +9,7 @@ use trackway_core::{Batch, Context, Event, EventKind, Isa, MemAccess, Outcome, R
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Style;
 
+use crate::colours::Colours;
 use crate::plain::plain;
 use crate::view::{Budget, View};
 
@@ -21,25 +22,27 @@ pub(crate) struct Listing<W> {
     /// Text, function and line of each address.
     columns: Columns,
     programs: Vec<Arc<Image>>,
+    colours: Colours,
 }
 
 impl<W: Write> Listing<W> {
-    pub(crate) fn new(out: W, trace: &Trace, programs: Vec<Arc<Image>>) -> Self {
+    pub(crate) fn new(out: W, trace: &Trace, programs: Vec<Arc<Image>>, colours: Colours) -> Self {
         let isa = trace.meta().isa;
         let columns = Columns::new(trackway_image::program(&programs, 0), Style::default());
-        Listing { out, meta: isa, isa, format: trace.format(), columns, programs }
+        Listing { out, meta: isa, isa, format: trace.format(), columns, programs, colours }
     }
 
     fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> Result<()> {
         self.instruction(number, step.pc, step.encoding, step.length)?;
         let extra = batch.extra_of(step);
+        let Colours { flow, event, .. } = self.colours;
         if step.outcome == Outcome::Attempted {
-            write!(self.out, "  (attempted)")?;
+            write!(self.out, "  {event}(attempted){event:#}")?;
         }
         match (step.taken, extra.and_then(|extra| extra.target)) {
-            (_, Some(target)) => write!(self.out, "  T -> {target:016x}")?,
-            (Some(true), None) => write!(self.out, "  T")?,
-            (Some(false), None) => write!(self.out, "  NT")?,
+            (_, Some(target)) => write!(self.out, "  {flow}T -> {target:016x}{flow:#}")?,
+            (Some(true), None) => write!(self.out, "  {flow}T{flow:#}")?,
+            (Some(false), None) => write!(self.out, "  {flow}NT{flow:#}")?,
             (None, None) => {}
         }
         if let Some(index) = extra.and_then(|extra| extra.sme_index) {
@@ -65,7 +68,8 @@ impl<W: Write> Listing<W> {
 
     /// Number, address, encoding and text, without the line end.
     fn instruction(&mut self, number: u64, pc: Option<u64>, encoding: u32, length: u8) -> Result<()> {
-        write!(self.out, "{number:>9}  ")?;
+        let Colours { faint, name, .. } = self.colours;
+        write!(self.out, "{faint}{number:>9}{faint:#}  ")?;
         match pc {
             Some(pc) => write!(self.out, "{pc:016x}  ")?,
             None => write!(self.out, "{:16}  ", "?")?,
@@ -73,20 +77,27 @@ impl<W: Write> Listing<W> {
         if length == 0 {
             return write!(self.out, "{:8}  ?", "?");
         }
-        write!(self.out, "{:>8}  ", Columns::encoding(self.isa, encoding, length))?;
+        write!(self.out, "{faint}{:>8}{faint:#}  ", Columns::encoding(self.isa, encoding, length))?;
         let text = self.columns.text(self.isa, pc.unwrap_or(0), encoding);
-        write!(self.out, "{text:<32}")
+        if !self.colours.are_on() {
+            return write!(self.out, "{text:<32}");
+        }
+        let (mnemonic, operands) = text.split_at(text.find(' ').unwrap_or(text.len()));
+        let rest = 32usize.saturating_sub(mnemonic.len());
+        write!(self.out, "{name}{mnemonic}{name:#}{operands:<rest$}")
     }
 
     /// Function and source line, where the program has them.
     fn place(&mut self, pc: Option<u64>) -> Result<()> {
         let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) else { return Ok(()) };
         let row = self.columns.row(pc);
+        let Colours { place, faint, .. } = self.colours;
         if !row.place.is_empty() {
-            write!(self.out, "  <{}>", plain(&row.place))?;
+            write!(self.out, "  {place}<{}>{place:#}", plain(&row.place))?;
         }
         if !row.line.is_empty() {
-            write!(self.out, "  {}", plain(row.line.rsplit('/').next().unwrap_or(&row.line)))?;
+            let line = row.line.rsplit('/').next().unwrap_or(&row.line);
+            write!(self.out, "  {faint}{}{faint:#}", plain(line))?;
         }
         Ok(())
     }
@@ -142,7 +153,8 @@ impl<W: Write> View for Listing<W> {
             self.columns = Columns::new(program, Style::default());
         }
         self.isa = self.meta;
-        heading.map_or(Ok(()), |name| writeln!(self.out, "# source {name}"))
+        let bold = self.colours.heading;
+        heading.map_or(Ok(()), |name| writeln!(self.out, "{bold}# source {name}{bold:#}"))
     }
 
     fn enter(&mut self, context: &Context) {
@@ -176,7 +188,9 @@ impl<W: Write> View for Listing<W> {
         {
             line += &format!(" ({name})");
         }
-        writeln!(self.out, "       --  {kind}{line}")
+        let Colours { bad, event: other, .. } = self.colours;
+        let style = if matches!(event.kind, EventKind::Gap(_)) { bad } else { other };
+        writeln!(self.out, "       --  {style}{kind}{style:#}{line}")
     }
 
     fn end(&mut self, _: &mut Budget) -> Result<()> {

@@ -5,10 +5,11 @@ use std::path::Path;
 use trackway::format::Format;
 use trackway::{Options, Trace};
 
-use crate::cli::{Common, TOOL_SECTIONS};
+use crate::cli::Common;
 use crate::exit::Failure;
 use crate::interrupt;
 use crate::report::placed;
+use crate::sections;
 
 /// Opens the trace at `path`.
 pub(crate) fn open(common: &Common, path: &Path) -> Result<Trace, Failure> {
@@ -17,7 +18,7 @@ pub(crate) fn open(common: &Common, path: &Path) -> Result<Trace, Failure> {
 
 /// Opens the trace at `path` for a golden model, which has settings of its own.
 pub(crate) fn open_for_model(common: &Common, path: &Path) -> Result<Trace, Failure> {
-    open_with(common, &common.options()?, path, None, &TOOL_SECTIONS)
+    open_with(common, &common.options()?, path, None, &sections::NAMES)
 }
 
 /// Opens the trace at `path`, to be written in the format `into`, whose settings may be given too. A signal ends its

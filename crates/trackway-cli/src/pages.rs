@@ -1,10 +1,38 @@
-//! Completions and manual pages, from the command line's declaration.
+//! Help, completions and manual pages, from the command line's declaration.
 
 use std::io::Write;
 
-use crate::cli::{CompletionsArgs, ManArgs};
+use trackway::format::suggest;
+
+use crate::cli::{CompletionsArgs, HelpArgs, ManArgs};
 use crate::exit::{Exit, Failure};
 use crate::flags::command;
+use crate::topics::{self, TOPICS};
+
+/// `trackway help`: a topic, a command, or the whole program.
+pub(crate) fn help(args: &HelpArgs) -> Result<Exit, Failure> {
+    let formats = &args.context.formats;
+    let command = command(formats);
+    if let Some(name) = &args.topic {
+        if let Some(topic) = TOPICS.iter().find(|topic| topic.name == name) {
+            write!(std::io::stdout(), "{}\n\n{}", topic.about, (topic.text)(formats))?;
+            return Ok(Exit::Fine);
+        }
+        let mut known: Vec<&str> = topics::names().collect();
+        known.extend(command.get_subcommands().map(clap::Command::get_name));
+        if !known.contains(&name.as_str()) {
+            let near = suggest(name, known).map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+            let topics: Vec<&str> = topics::names().collect();
+            let topics = topics.join(", ");
+            return Err(Failure::Usage(format!("{name}: not a command, and topics are {topics}{near}")));
+        }
+    }
+    let words = ["trackway"].into_iter().chain(args.topic.as_deref()).chain(["--help"]);
+    if let Err(page) = command.try_get_matches_from(words) {
+        page.print()?;
+    }
+    Ok(Exit::Fine)
+}
 
 pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut page = Vec::new();
@@ -22,7 +50,16 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
         command = command.display_name(format!("trackway-{name}"));
     }
     let mut page = Vec::new();
+    let examples = command.get_before_help().map(|text| text.to_string()).unwrap_or_default();
     clap_mangen::Man::new(command).render(&mut page)?;
+    page.extend(examples_section(&examples).bytes());
     std::io::stdout().write_all(&page)?;
     Ok(Exit::Fine)
+}
+
+/// The examples of a help text as a section of a manual page.
+fn examples_section(text: &str) -> String {
+    let lines: Vec<String> =
+        text.lines().skip(1).map(|line| line.trim().replace('\\', "\\e").replace('-', "\\-")).collect();
+    if lines.is_empty() { String::new() } else { format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", lines.join("\n")) }
 }

@@ -13,11 +13,13 @@ use trackway_hart::{
     Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Settings, Target,
 };
 
-use crate::cli::{Platform, RecordArgs, TOOL_SECTIONS, read_settings, threads};
+use crate::cli::{Platform, RecordArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};
+use crate::progress::Progress;
 use crate::report::say;
+use crate::sections;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let path = &args.program;
@@ -61,7 +63,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
-    args.context.refuse_idle(&file, &[into], &TOOL_SECTIONS)?;
+    args.context.refuse_idle(&file, &[into], &sections::NAMES)?;
     let settings = args.context.write_settings(&file, into)?;
     let files = Files { elf: vec![path.display().to_string()], raw: Vec::new() };
     let target = Output::new(&args.output);
@@ -78,10 +80,13 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let mut batch = Batch::default();
     // Where stdout has the trace or the report, the program's own output goes to stderr.
     let to_stdout = args.output != Path::new("-") && !args.json;
+    let progress = Progress::beside_output(args.quiet);
     while !cancel.is_cancelled() && recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         show(&mut recorder, to_stdout)?;
+        progress.count(recorder.executed(), args.limit);
     }
+    drop(progress);
     let interrupted = cancel.is_cancelled();
     if interrupted {
         sink.put(&stopped(&recorder)).map_err(|error| written(error.into()))?;

@@ -13,9 +13,7 @@ use crate::exit::{Exit, Failure};
 
 /// Prints a line to stderr; a closed stderr does not stop the program.
 macro_rules! say {
-    ($($what:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut anstream::stderr(), format_args!("{}\n", format_args!($($what)*)));
-    }};
+    ($($what:tt)*) => { crate::pager::say(format!($($what)*)) };
 }
 pub(crate) use say;
 

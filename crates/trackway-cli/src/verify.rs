@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use serde::Deserialize;
 use serde_json::{Value as Json, json};
 use trackway::{Counts, Health};
-use trackway_core::Isa;
+use trackway_core::{Isa, Source};
 use trackway_hart::{Config, Program, Settings};
 use trackway_tools::verify::{
     self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verifier,
@@ -17,21 +16,9 @@ use crate::exit::{Exit, Failure};
 use crate::json::{self, object, put_errors};
 use crate::open::open_for_model;
 use crate::output::write_file;
+use crate::progress::{Progress, Watched};
 use crate::report::say;
-
-/// `[verify]` in the settings.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct Section {
-    /// Where memory is: pairs of first address and size. Left out: the trace decides what faults.
-    memory: Vec<(u64, u64)>,
-    /// Devices: pairs of first address and size. Left out: those of the machine that `record` has.
-    mmio: Option<Vec<(u64, u64)>>,
-    /// Elements that the trace leaves out: `x`, `f`, `csr`, `privilege`, `memory`.
-    absent: Option<Vec<String>>,
-    /// Compare `mstatus.FS` also where the trace does not record `mstatus`.
-    strict: bool,
-}
+use crate::sections::Verify as Section;
 
 /// Bytes that a segment may have beyond its content: a damaged header must not take all memory.
 const LARGEST: u64 = 1 << 30;
@@ -51,7 +38,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let settings: Settings = config.section("machine").map_err(in_config)?;
     let section: Section = config.section("verify").map_err(in_config)?;
     let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
-    let survey = survey(args)?;
+    let progress = Progress::new(args.common.quiet);
+    let survey = survey(args, &progress)?;
     let mut base = Config::new(isa);
     if survey.user_only {
         // A program without its system: nothing sets PMP up, and entries that are off would let nothing run.
@@ -80,10 +68,14 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
 
     let mut verifier = Verifier::new(verify_options.clone());
     load_all(trace.program(), &mut verifier.memory)?;
-    let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
-    let ended = verify::verify(&mut *source, &mut verifier);
+    let source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
+    let mut source = Watched::new(source, &progress);
+    let ended = verify::verify(&mut source, &mut verifier);
+    let items = source.census().total();
+    drop(source);
+    drop(progress);
     let ended = ended.map_err(|error| crate::report::placed(&args.common, &args.file, error.into()));
-    print(args, &verifier, source.census().total(), ended.as_ref().err())?;
+    print(args, &verifier, items, ended.as_ref().err())?;
     if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
         minimise(args, trace.program(), &verify_options, out)?;
     }
@@ -96,13 +88,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
 }
 
 /// A stream is read once only: then everything is expected of it.
-fn survey(args: &VerifyArgs) -> Result<Survey, Failure> {
+fn survey(args: &VerifyArgs, progress: &Progress) -> Result<Survey, Failure> {
     if args.file.as_os_str() == "-" {
         return Ok(Survey::default());
     }
     let mut trace = open_for_model(&args.common, &args.file)?;
-    let mut source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
-    Ok(verify::survey(&mut *source))
+    let source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
+    Ok(verify::survey(&mut Watched::new(source, progress)))
 }
 
 fn ranges(pairs: &[(u64, u64)]) -> Vec<Range> {

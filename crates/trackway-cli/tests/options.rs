@@ -58,10 +58,15 @@ fn misspelt_keys_are_refused_with_a_suggestion() {
     let folder = Folder::new("misspelt");
     let config = folder.file("x.toml");
     let (stf, astf) = (repo("testdata/stf/sort/trace.stf"), repo("testdata/astf/sort.astf"));
+    let elf = repo("programs/riscv/sort.elf");
     for (text, args, near) in [
         ("[etrace]\niadress_width = 64\n", &["info", &stf, "--format", "etrace"][..], "iaddress_width"),
         ("[stf]\nsize_unti = \"bits\"\n", &["info", &stf], "size_unit"),
         ("[ete.unit]\nfifo_byte = 1\n", &["convert", &astf, &folder.file("x.ete")], "fifo_bytes"),
+        ("[machine]\nsupervisr = true\n", &["record", &elf, "-o", &folder.file("x.tv")], "supervisor"),
+        ("[machine]\npmp_entry = 1\n", &["verify", &stf], "pmp_entries"),
+        ("[verify]\nmemroy = []\n", &["verify", &stf], "memory"),
+        ("[masks.mstatus]\nignor = 1\n", &["verify", &stf], "ignore"),
     ] {
         std::fs::write(&config, text).unwrap();
         refused(&[args, &["--config", &config]].concat(), &format!("did you mean {near:?}?"));

@@ -35,6 +35,8 @@ pub struct Flag {
     pub key: &'static str,
     /// Name of the value in help texts; empty for a switch, which sets `true`.
     pub value: &'static str,
+    /// Values that shells propose, where they can be listed.
+    pub values: &'static [&'static str],
     /// The help line.
     pub help: &'static str,
     /// When it applies.
@@ -118,7 +120,7 @@ macro_rules! settings {
                 let value = $name { $(
                     $field: $crate::take(&mut table, stringify!($field), default.$field)?,
                 )* };
-                $crate::refuse_rest(table)?;
+                $crate::refuse_rest(table, $name::KEYS)?;
                 Ok(value)
             }
         }
@@ -136,13 +138,13 @@ pub fn take<T: DeserializeOwned, E: serde::de::Error>(
     value.try_into().map_err(|error| E::custom(format!("{name}: {}", error.to_string().trim_end())))
 }
 
-/// Refuses the keys that are left; for [`settings!`](crate::settings).
+/// Refuses the keys that are left, with a suggestion; for [`settings!`](crate::settings).
 #[doc(hidden)]
-pub fn refuse_rest<E: serde::de::Error>(table: toml::Table) -> Result<(), E> {
-    match table.keys().next() {
-        Some(key) => Err(E::custom(format!("{key}: unknown key"))),
-        None => Ok(()),
-    }
+pub fn refuse_rest<E: serde::de::Error>(table: toml::Table, keys: &[Key]) -> Result<(), E> {
+    let Some(key) = table.keys().next() else { return Ok(()) };
+    let near = suggest(key, keys.iter().map(|key| key.name));
+    let near = near.map_or(String::new(), |near| format!("; did you mean {near:?}?"));
+    Err(E::custom(format!("{key}: unknown key{near}")))
 }
 
 /// The sample of a key: a TOML value as text, `(Table KEYS)` or `(Tables KEYS)`.

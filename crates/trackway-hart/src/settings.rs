@@ -1,48 +1,47 @@
 //! The `[machine]` section of a configuration file: a core and its machine in words.
 
-use serde::Deserialize;
-
 use crate::config::{AdUpdate, Config, Extensions, Misaligned, Paging};
 use crate::machine::MachineConfig;
 
-/// Settings of a machine; those left out keep their values.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Settings {
-    /// ISA string, such as `rv64gc_zba_zbb`.
-    pub isa: Option<String>,
-    /// Is there a supervisor level?
-    pub supervisor: Option<bool>,
-    /// Is there a user level?
-    pub user: Option<bool>,
-    /// Largest translation mode: `bare`, `sv32`, `sv39`, `sv48`, `sv57`.
-    pub paging: Option<String>,
-    /// Memory protection entries.
-    pub pmp_entries: Option<u8>,
-    /// Memory protection granularity.
-    pub pmp_grain: Option<u8>,
-    /// Misaligned loads and stores: `hardware` or `trap`.
-    pub misaligned: Option<String>,
-    /// Accessed and dirty bits: `hardware` or `trap`.
-    pub ad_update: Option<String>,
-    /// Where execution begins.
-    pub reset_pc: Option<u64>,
-    /// `mhartid`.
-    pub hart_id: Option<u64>,
-    /// `mvendorid`.
-    pub vendor_id: Option<u64>,
-    /// `marchid`.
-    pub arch_id: Option<u64>,
-    /// `mimpid`.
-    pub imp_id: Option<u64>,
-    /// Does an illegal instruction put its bits into `xtval`?
-    pub tval_instruction: Option<bool>,
-    /// Does a breakpoint put its address into `xtval`?
-    pub tval_breakpoint: Option<bool>,
-    /// Bytes of RAM.
-    pub ram: Option<usize>,
-    /// Instructions per unit of `mtime`.
-    pub instructions_per_tick: Option<u64>,
+trackway_format::settings! {
+    /// Settings of a machine; those left out keep their values.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Settings {
+        /// ISA string, such as `rv64gc_zba_zbb`.
+        pub isa: Option<String> = "\"rv64gc_zba_zbb\"",
+        /// Is there a supervisor level?
+        pub supervisor: Option<bool> = "true",
+        /// Is there a user level?
+        pub user: Option<bool> = "true",
+        /// Largest translation mode: `bare`, `sv32`, `sv39`, `sv48`, `sv57`.
+        pub paging: Option<String> = "\"sv39\"",
+        /// Memory protection entries.
+        pub pmp_entries: Option<u8> = "16",
+        /// Memory protection granularity.
+        pub pmp_grain: Option<u8> = "0",
+        /// Misaligned loads and stores: `hardware` or `trap`.
+        pub misaligned: Option<String> = "\"hardware\"",
+        /// Accessed and dirty bits: `hardware` or `trap`.
+        pub ad_update: Option<String> = "\"hardware\"",
+        /// Where execution begins.
+        pub reset_pc: Option<u64> = "0x80000000",
+        /// `mhartid`.
+        pub hart_id: Option<u64> = "0",
+        /// `mvendorid`.
+        pub vendor_id: Option<u64> = "0",
+        /// `marchid`.
+        pub arch_id: Option<u64> = "0",
+        /// `mimpid`.
+        pub imp_id: Option<u64> = "0",
+        /// Does an illegal instruction put its bits into `xtval`?
+        pub tval_instruction: Option<bool> = "true",
+        /// Does a breakpoint put its address into `xtval`?
+        pub tval_breakpoint: Option<bool> = "true",
+        /// Bytes of RAM.
+        pub ram: Option<usize> = "0x8000000",
+        /// Instructions per unit of `mtime`.
+        pub instructions_per_tick: Option<u64> = "100",
+    }
 }
 
 fn word<T: Copy>(name: &str, value: Option<&str>, words: &[(&str, T)], to: &mut T) -> Result<(), String> {

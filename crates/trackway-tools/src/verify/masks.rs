@@ -24,16 +24,17 @@ pub struct Masks {
     special: Vec<(u16, Mask)>,
 }
 
-/// One register in `[masks]`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct MaskSettings {
-    /// Bits to take from the trace.
-    pub copy: Option<Bits>,
-    /// Bits to leave out.
-    pub ignore: Option<Bits>,
-    /// Bits to compare after all.
-    pub compare: Option<Bits>,
+trackway_format::settings! {
+    /// One register in `[masks]`.
+    #[derive(Clone, Debug, Default)]
+    pub struct MaskSettings {
+        /// Bits to take from the trace: a number, as text beyond TOML's numbers, or "all".
+        pub copy: Option<Bits> = "\"all\"",
+        /// Bits to leave out.
+        pub ignore: Option<Bits> = "0x80",
+        /// Bits to compare after all.
+        pub compare: Option<Bits> = "0x1800",
+    }
 }
 
 /// Bits: a number, text for those beyond TOML's numbers, or `"all"`.

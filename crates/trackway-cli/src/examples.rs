@@ -1,0 +1,105 @@
+//! Three examples for every command: its help begins with them.
+
+/// Commands to paste, in the repository's folder. One that ends with another exit code than 0 says so: `# exit N`.
+const EXAMPLES: &[(&str, [&str; 3])] = &[
+    (
+        "trackway",
+        [
+            "trackway demo",
+            "trackway info testdata/stf/sort/trace.stf",
+            "trackway convert testdata/stf/sort/trace.stf sort.etrace",
+        ],
+    ),
+    (
+        "demo",
+        ["trackway demo", "trackway demo out", "trackway demo out && trackway dump out/sort.zstf --limit 20"],
+    ),
+    (
+        "info",
+        [
+            "trackway info testdata/stf/sort/trace.stf",
+            "trackway info testdata/astf/*.astf",
+            "trackway info testdata/ete/count --json",
+        ],
+    ),
+    (
+        "dump",
+        [
+            "trackway dump testdata/stf/sort/trace.stf --from 100 --to 120",
+            "trackway dump testdata/astf/sort.astf --as pcs",
+            "trackway dump testdata/ete/count --raw --limit 20",
+        ],
+    ),
+    (
+        "convert",
+        [
+            "trackway convert testdata/stf/sort/trace.stf sort.zstf",
+            "trackway convert testdata/stf/sort/trace.stf sort.etrace",
+            "trackway convert testdata/astf/sort.astf sort.ete --ledger ledger.json",
+        ],
+    ),
+    (
+        "stats",
+        [
+            "trackway stats testdata/stf/sort/trace.stf",
+            "trackway stats testdata/astf/sort.astf --top 3",
+            "trackway stats testdata/ete/count --json",
+        ],
+    ),
+    (
+        "check",
+        [
+            "trackway check testdata/stf/sort/trace.stf",
+            "trackway check testdata/stf/everything/trace.stf  # exit 1: findings",
+            "trackway check --rules stf",
+        ],
+    ),
+    ("config", ["trackway config etrace", "trackway config stf", "trackway config ete > ete.toml"]),
+    (
+        "verify",
+        [
+            "trackway verify testdata/tandem/sort/trace.tv --elf programs/riscv/sort.elf",
+            "trackway verify testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf",
+            "trackway verify testdata/stf/sort/trace.stf --coverage --json",
+        ],
+    ),
+    (
+        "image",
+        [
+            "trackway image programs/riscv/sort.elf",
+            "trackway image programs/riscv/sort.elf --disasm --from sym:sum",
+            "trackway image programs/aarch64/sort.elf --blocks",
+        ],
+    ),
+    (
+        "record",
+        [
+            "trackway record programs/riscv/elf/rv64-mix.elf -o mix.zstf",
+            "trackway record programs/riscv/elf/rv64-mix.elf -o mix.te --limit 1000",
+            "trackway record programs/riscv/linux/rv64-linux.elf -o run.tv -- one two",
+        ],
+    ),
+    (
+        "completions",
+        [
+            "trackway completions bash > trackway.bash",
+            "trackway completions zsh > _trackway",
+            "trackway completions fish > trackway.fish",
+        ],
+    ),
+    (
+        "man",
+        [
+            "trackway man > trackway.1",
+            "trackway man dump > trackway-dump.1",
+            "trackway man convert > trackway-convert.1",
+        ],
+    ),
+    ("help", ["trackway help formats", "trackway help exit-codes", "trackway help dump"]),
+];
+
+/// The examples of a command, as its help shows them.
+pub(crate) fn of(command: &str) -> Option<String> {
+    let (_, lines) = EXAMPLES.iter().find(|(name, _)| *name == command)?;
+    Some(format!("Examples:\n  {}", lines.join("\n  ")))
+}

@@ -1,0 +1,116 @@
+//! The program on a terminal, made by `script` of util-linux: colour, pager, progress.
+#![cfg(unix)]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Folder, repo, stdout, text};
+
+/// Runs a shell line on a terminal; returns its exit code and all that the terminal shows. None, and a word on it, where
+/// there is no `script`.
+fn on_terminal(line: &str, environment: &[(&str, &str)]) -> Option<(i32, String)> {
+    let mut script = Command::new("script");
+    script.args(["-qec", line, "/dev/null"]).env_remove("NO_COLOR").env("TERM", "xterm");
+    script.env_remove("TRACKWAY_PAGER").env_remove("PAGER").env_remove("LESS");
+    script.envs(environment.iter().copied()).stdin(std::process::Stdio::null());
+    match script.output() {
+        Ok(output) => Some((output.status.code().unwrap_or(-1), text(&output.stdout))),
+        Err(error) => {
+            trackway_testkit::skipped(&format!("a test on a terminal: script: {error}"));
+            None
+        }
+    }
+}
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_trackway");
+
+#[test]
+fn dump_is_coloured_on_a_terminal_only() {
+    let trace = repo("testdata/stf/sort/trace.stf");
+    for shape in ["", "--raw", "--as events"] {
+        let line = format!("{PROGRAM} dump {trace} {shape} --limit 9 --no-pager -q");
+        let Some((code, coloured)) = on_terminal(&line, &[]) else { return };
+        assert!(code == 0 && coloured.contains("\x1b["), "{coloured}");
+        let (_, plain) = on_terminal(&line, &[("NO_COLOR", "1")]).expect("it ran before");
+        assert!(!plain.contains('\x1b'), "{plain}");
+        let args: Vec<&str> = ["dump", &trace].into_iter().chain(shape.split_whitespace()).collect();
+        let piped = stdout(&[&args[..], &["--limit", "9", "-q"]].concat());
+        assert_eq!(plain.replace('\r', ""), piped);
+        // The same text, whatever the colours.
+        let mut stripped = String::new();
+        let mut letters = coloured.replace('\r', "").chars().collect::<Vec<_>>().into_iter();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\x1b' => drop(letters.by_ref().find(|letter| *letter == 'm')),
+                letter => stripped.push(letter),
+            }
+        }
+        assert_eq!(stripped, piped);
+    }
+}
+
+#[test]
+fn dump_goes_through_the_pager() {
+    let folder = Folder::new("pager");
+    let (trace, paged) = (repo("testdata/stf/sort/trace.stf"), folder.file("paged"));
+    let to_file = format!("cat > {paged}");
+    let line = format!("{PROGRAM} dump {trace}");
+    let Some((code, shown)) = on_terminal(&line, &[("PAGER", &to_file), ("NO_COLOR", "1")]) else { return };
+    assert_eq!(code, 0, "{shown}");
+    assert_eq!(std::fs::read_to_string(&paged).unwrap(), stdout(&["dump", &trace]));
+    assert!(shown.starts_with("health: ") && shown.lines().count() == 1, "messages come after it: {shown}");
+    std::fs::remove_file(&paged).unwrap();
+
+    // Its own variable goes first; none where it is not wanted, empty, `cat` or not there.
+    for (name, value, option) in [
+        ("PAGER", to_file.as_str(), "--no-pager"),
+        ("TRACKWAY_PAGER", "", ""),
+        ("TRACKWAY_PAGER", "cat", ""),
+        ("TRACKWAY_PAGER", "no-such-pager", ""),
+    ] {
+        let (code, shown) =
+            on_terminal(&format!("{line} {option}"), &[("PAGER", &to_file), (name, value)]).unwrap();
+        assert!(code == 0 && shown.lines().count() > 297, "{name}={value}: {shown}");
+        assert!(!std::path::Path::new(&paged).exists(), "{name}={value}");
+    }
+
+    // The exit code is that of dump, and leaving early is fine.
+    let cut = folder.file("cut.stf");
+    let bytes = std::fs::read(&trace).unwrap();
+    std::fs::write(&cut, &bytes[..bytes.len() - 1]).unwrap();
+    let (code, shown) =
+        on_terminal(&format!("{PROGRAM} dump {cut}"), &[("PAGER", "cat >/dev/null; false")]).unwrap();
+    assert!(code == 3 && shown.contains("error:"), "{code}: {shown}");
+    let mix = folder.file("mix.stf");
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    stdout(&["record", &elf, "-o", &mix, "-q"]);
+    let (code, shown) = on_terminal(&format!("{PROGRAM} dump {mix}"), &[("PAGER", "head -1")]).unwrap();
+    assert!(code == 0 && shown.lines().count() == 1, "{code}: {shown}");
+    // Never in a pipe.
+    let (_, shown) = on_terminal(&format!("{line} -q | cat"), &[("PAGER", &to_file)]).unwrap();
+    assert!(shown.lines().count() >= 297 && !std::path::Path::new(&paged).exists(), "{shown}");
+}
+
+#[test]
+fn progress_fits_the_terminal() {
+    let folder = Folder::new("progress");
+    let (elf, mix) = (repo("programs/riscv/elf/rv64-mix.elf"), folder.file("mix.stf"));
+    stdout(&["record", &elf, "-o", &mix, "-q"]);
+    // A reader that has to wait.
+    let slow = format!("(head -c 2000000 {mix}; sleep 1; tail -c +2000001 {mix})");
+    for (columns, command) in
+        [(12, "stats -"), (30, "check -"), (9, "check -"), (200, "info -"), (40, "convert - - --into stf")]
+    {
+        let line = format!("stty cols {columns} rows 24; {slow} | {PROGRAM} {command} >/dev/null");
+        let Some((code, shown)) = on_terminal(&line, &[]) else { return };
+        assert_eq!(code, 0, "{line}: {shown}");
+        let mut drawn = shown.split('\r').filter_map(|line| line.strip_suffix("\x1b[K")).peekable();
+        assert!(drawn.peek().is_some(), "{line}: {shown:?}");
+        for line in drawn {
+            assert!(line.chars().count() < columns, "{columns}: {line:?}");
+        }
+    }
+    let (_, quiet) = on_terminal(&format!("{slow} | {PROGRAM} stats - -q >/dev/null"), &[]).unwrap();
+    assert!(!quiet.contains("\x1b[K"), "{quiet:?}");
+}
