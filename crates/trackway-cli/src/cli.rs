@@ -1,14 +1,17 @@
 //! The command line, declared once; help, completions and the manual come from it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use trackway::Options;
 use trackway::format::{Flag, Format, Program, Settings, Value, When};
+use trackway::index::Cache;
+use trackway::{Indexing, Options};
 use trackway_core::{FormatId, Isa};
 
 use crate::exit::Failure;
+use crate::index;
 use crate::sections;
 
 /// One toolkit for processor execution traces: read, decode, encode, convert, check and show them.
@@ -37,7 +40,7 @@ pub(crate) struct Always {
     /// Print more
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Do not use an index beside the trace
+    /// Neither use nor make an index
     #[arg(long, global = true)]
     pub(crate) no_index: bool,
     /// Do not page the output
@@ -62,6 +65,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Print a commented settings template of a format
     Config(ConfigArgs),
+    /// Build the index of a trace, so that positions in it are found at once; or show or remove it
+    Index(index::Args),
     /// Verify a trace against the golden model: registers, memory, control flow, traps
     Verify(VerifyArgs),
     /// Show a program: segments, disassembly, straight runs, symbols
@@ -174,6 +179,9 @@ pub(crate) fn read_settings(context: &Context, path: &Path) -> Result<Settings, 
     Ok(settings)
 }
 
+/// A trace that takes longer to read is indexed on the way.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// All cores, unless a number is given.
 pub(crate) fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1)
@@ -210,6 +218,8 @@ pub(crate) struct Common {
     pub(crate) verbose: bool,
     #[arg(skip)]
     pub(crate) no_pager: bool,
+    #[arg(skip)]
+    pub(crate) no_index: bool,
     #[arg(skip)]
     pub(crate) context: Context,
 }
@@ -248,6 +258,11 @@ impl Common {
             force: self.force,
             strict: self.strict,
             source: self.source.clone(),
+            index: match Cache::of_user() {
+                _ if self.no_index => Indexing::Off,
+                Some(cache) => Indexing::Cache(cache, SLOW),
+                None => Indexing::Beside,
+            },
             ..Options::default()
         })
     }
@@ -268,6 +283,7 @@ impl Command {
             Command::Convert(args) => &mut args.common,
             Command::Stats(args) => &mut args.common,
             Command::Check(args) => &mut args.common,
+            Command::Index(args) => &mut args.common,
             Command::Verify(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
@@ -282,7 +298,7 @@ impl Command {
         };
         (common.jobs, common.strict) = (always.jobs, always.strict);
         (common.quiet, common.verbose) = (always.quiet, always.verbose);
-        common.no_pager = always.no_pager;
+        (common.no_pager, common.no_index) = (always.no_pager, always.no_index);
         common.context = context;
     }
 
@@ -295,6 +311,7 @@ impl Command {
             Command::Stats(args) => args.json.then_some("stats"),
             Command::Check(args) if args.jsonl => Some("end"),
             Command::Check(args) => args.json.then_some("check"),
+            Command::Index(args) => args.json.then_some("index"),
             Command::Verify(args) => args.json.then_some("verify"),
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),
             Command::Record(args) => args.json.then_some("record"),

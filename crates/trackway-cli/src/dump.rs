@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::json;
-use trackway::{Counts, Health, Place, Position, Tally, Trace, Window};
+use trackway::{Counts, Health, Place, Position, Trace, Window};
 use trackway_core::{Batch, Context, Event, EventKind, Item, Observer, Source};
 use trackway_image::{Image, Memory, expand, program};
 
@@ -114,15 +114,12 @@ impl<'a> Part<'a> {
         };
         let begin = settled(trace, &from)?;
         let end = settled(trace, &to.clone().filter(|to| *to != Position::End(0)))?;
-        let mut source = trace.events().map_err(failed)?;
-        if let Some(Position::Number(n)) = begin {
-            source.seek(n).map_err(|error| failed(error.into()))?;
-        }
+        let (source, before) = trace.events_from(begin.as_ref(), end.as_ref()).map_err(failed)?;
         let part = Part {
             args,
             from,
             to,
-            window: Window::new(begin, end, Tally::default()),
+            window: Window::new(begin, end, before),
             budget: Budget(args.limit.unwrap_or(u64::MAX)),
             shown: Counts::default(),
             errors_before: 0,

@@ -16,6 +16,7 @@ mod examples;
 mod exit;
 mod flags;
 mod image;
+mod index;
 mod info;
 mod interrupt;
 mod json;
@@ -64,6 +65,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Config(args) => config::run(&args),
+        Command::Index(args) => index::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Record(args) => record::run(&args),

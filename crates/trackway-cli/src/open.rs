@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use trackway::format::Format;
+use trackway::index::beside;
 use trackway::{Options, Trace};
 
 use crate::cli::Common;
 use crate::exit::Failure;
 use crate::interrupt;
-use crate::report::placed;
+use crate::report::{placed, say};
 use crate::sections;
 
 /// Opens the trace at `path`.
@@ -39,10 +40,19 @@ fn open_with(
     into: Option<&dyn Format>,
     sections: &[&str],
 ) -> Result<Trace, Failure> {
-    let trace = options.open(path).map_err(|error| placed(common, path, error))?;
+    let mut trace = options.open(path).map_err(|error| placed(common, path, error))?;
+    report_fault(common, path, &mut trace);
     if common.config.is_some() {
         let formats: Vec<&dyn Format> = std::iter::once(trace.format()).chain(into).collect();
         common.context.refuse_idle(trace.settings(), &formats, sections)?;
     }
     Ok(trace)
+}
+
+/// Says why an index is not used. One in the cache that is out of date is nothing to worry about.
+fn report_fault(common: &Common, path: &Path, trace: &mut Trace) {
+    let Some((file, fault)) = trace.index_fault() else { return };
+    if common.verbose || (file == beside(path) && !common.quiet) {
+        say!("{}: the index is ignored: {fault}", file.display());
+    }
 }

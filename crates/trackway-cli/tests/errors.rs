@@ -3,9 +3,9 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
-use common::{Folder, piped, repo, stdout, text, trackway};
+use common::{Folder, piped, program, repo, stdout, text, trackway};
 
 #[test]
 fn damage_is_told_with_its_place_and_what_came_before_is_shown() {
@@ -194,8 +194,7 @@ fn a_closed_stderr_is_not_an_error() {
         (&["check", &trace], 0),
         (&["info", "/none"], 3),
     ] {
-        let output =
-            Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stderr(nobody()).output().unwrap();
+        let output = program().args(args).stderr(nobody()).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{args:?}");
     }
 }
@@ -297,7 +296,7 @@ fn nobody() -> Stdio {
 
 /// Runs the program with stdout as a pipe without a reader.
 fn closed_pipe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).stdout(nobody()).output().expect("it runs")
+    program().args(args).stdout(nobody()).output().expect("it runs")
 }
 
 #[test]

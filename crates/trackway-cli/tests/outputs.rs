@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Folder, repo, stdout, text, trackway};
+use common::{Folder, program, repo, stdout, text, trackway};
 
 /// `j .`, for ever: two instructions, so that registers are recorded too.
 fn endless(folder: &Folder) -> String {
@@ -32,7 +32,7 @@ fn endless(folder: &Folder) -> String {
 
 /// Starts recording the endless program; returns once the partial file has grown.
 fn recording(elf: &str, out: &str) -> Child {
-    let child = Command::new(env!("CARGO_BIN_EXE_trackway"))
+    let child = program()
         .args(["record", elf, "-o", out])
         .stderr(Stdio::piped())
         .stdout(Stdio::null())
@@ -110,7 +110,7 @@ fn convert_ends_in_good_order_on_a_signal() {
         ("out.stf.gz", &["--keep-partial", "--stf-version", "1.5"], true),
     ] {
         let out = folder.file(name);
-        let child = Command::new(env!("CARGO_BIN_EXE_trackway"))
+        let child = program()
             .args([&["convert", &long, &out, "-q"], options].concat())
             .stderr(Stdio::piped())
             .spawn()
@@ -205,7 +205,11 @@ fn a_full_disk_is_the_output_s_fault() {
             env!("CARGO_BIN_EXE_trackway"),
             args.replace("{}", &out)
         );
-        let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+        let output = Command::new("sh")
+            .args(["-c", &line])
+            .env("TRACKWAY_CACHE", folder.file("cache"))
+            .output()
+            .unwrap();
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(5), "{line}: {error}");
         assert!(error.contains(&format!("error: {out}: ")), "{line}: {error}");

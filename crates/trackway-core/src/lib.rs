@@ -80,6 +80,7 @@ mod ledger;
 mod observer;
 mod random;
 mod rules;
+mod saved;
 mod source;
 mod stream;
 
@@ -96,7 +97,6 @@ pub use random::SplitMix64;
 #[doc(hidden)]
 pub use rules::trim_demand;
 pub use rules::{Finding, Rule, Severity};
+pub use saved::{Saved, pack, unpack};
 pub use source::{Item, Items, Sink, Source};
-pub use stream::{
-    Cancel, Decode, Entry, Parts, Pool, Saved, Seen, Show, Stream, in_order, in_parts, pack, unpack,
-};
+pub use stream::{Cancel, Decode, Entry, Parts, Pool, Seen, Show, Stream, in_order, in_parts};

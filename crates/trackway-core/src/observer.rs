@@ -3,6 +3,7 @@
 use std::any::Any;
 
 use crate::events::Batch;
+use crate::saved::Saved;
 
 /// An analysis of events whose results for two consecutive parts of a trace can be merged, so that
 /// [`Source::observe`](crate::Source::observe) can run it on every core.
@@ -30,6 +31,12 @@ pub trait Observer: Any + Send {
     /// Takes in a batch. Batches of a part come in order; they number instructions from the start of the part
     /// unless the container has an index.
     fn observe(&mut self, batch: &Batch);
+
+    /// After batches or parts that were taken in, in order: `save` is the [place](crate::Source::save) that was reached,
+    /// where it can be entered again. It is asked only by observers that keep places.
+    fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
+        let _ = save;
+    }
 
     /// An observer of the same type that has seen nothing yet.
     fn fork(&self) -> Box<dyn Observer>;

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::events::{Batch, Context, Meta};
 use crate::ledger::Account;
 use crate::observer::Observer;
-use crate::stream::Saved;
+use crate::saved::Saved;
 
 /// Produces events: the `lift` side of a format. Formats implement [`Decode`](crate::Decode) and get this from
 /// [`Stream`](crate::Stream).

@@ -29,7 +29,7 @@ impl std::fmt::Debug for Expand {
 impl Expand {
     /// Expands the runs of each source by its program; a single program is for all.
     pub fn new(inner: Box<dyn Source>, programs: Vec<Arc<Image>>) -> Self {
-        let context = Context::default();
+        let context = inner.context();
         let memory = program(&programs, 0).memory(&context);
         Expand { inner, programs, source: 0, context, memory, events: Vec::new(), doubtful: 0 }
     }

@@ -30,6 +30,8 @@ mod convert;
 mod expand;
 mod formats;
 mod health;
+pub mod index;
+mod indexing;
 mod locate;
 pub mod machine;
 mod one_source;
@@ -52,7 +54,7 @@ pub use program_check::{Compared, ProgramCheck, RULES as PROGRAM_RULES, Verdict,
 pub use proof::Prove;
 pub use prove::{Pair, Proof, Reopen, prove};
 pub use steps::{Instruction, Steps};
-pub use trace::{Options, Trace, trap_name};
+pub use trace::{Indexing, Options, Trace, trap_name};
 pub use window::{Place, Window};
 
 pub use trackway_core as events;

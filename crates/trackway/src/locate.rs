@@ -6,6 +6,7 @@ use trackway_core::{Batch, Context, Count, ErrorKind, Event, EventKind, Source};
 use trackway_format::{Error, Result};
 use trackway_image::{Image, expand, program};
 
+use crate::index::{Checkpoint, Part, Stretch};
 use crate::position::{Follow, Position, Tally};
 use crate::trace::Trace;
 
@@ -27,13 +28,80 @@ impl Trace {
                 let before = || Error::Config(format!("{position}: there are {count} instructions"));
                 count.checked_sub(*back).ok_or_else(before)
             }
-            _ => {
-                let programs = self.programs()?;
-                let mut source = self.again(position)?.events()?;
-                let search = Search::new(position, after, &programs, &*source);
-                search.run(&mut *source, self.is_strict())?.ok_or_else(|| never_reached(position))
+            _ => self.search(position, after)?.map(|found| found.0).ok_or_else(|| never_reached(position)),
+        }
+    }
+
+    /// Its events from a place before `from` on, as near as an index or the container allows, and what was counted
+    /// before that place. It reads on to `from` itself, and counts up to `to`, with a [`Window`](crate::Window).
+    pub fn events_from(
+        &mut self,
+        from: Option<&Position>,
+        to: Option<&Position>,
+    ) -> Result<(Box<dyn Source>, Tally)> {
+        let part = self.index_part();
+        let part = part.as_ref().and_then(|(index, name)| index.sources.get(name));
+        let checkpoint = match (from, part) {
+            (Some(Position::Number(n)), Some(part)) => part.at_or_before(*n).cloned(),
+            (Some(from), Some(_)) => self.search(from, None)?.ok_or_else(|| never_reached(from))?.1,
+            _ => None,
+        };
+        let mut source = self.events()?;
+        if let Some(checkpoint) = checkpoint {
+            // The number of a checkpoint is its own: two are never equal.
+            if source.seek(checkpoint.saved.instruction)? == checkpoint.saved.instruction {
+                return Ok((source, checkpoint.before.tally));
+            }
+            source = self.reopen()?.events()?;
+        }
+        if let Some(Position::Number(n)) = from
+            && !to.is_some_and(Position::is_counted)
+        {
+            source.seek(*n)?;
+        }
+        Ok((source, Tally::default()))
+    }
+
+    /// The number of the instruction at a position, and the checkpoint from which it was found; `None` if it is never
+    /// reached.
+    fn search(
+        &mut self,
+        position: &Position,
+        after: Option<u64>,
+    ) -> Result<Option<(u64, Option<Checkpoint>)>> {
+        let (programs, strict) = (self.programs()?, self.is_strict());
+        let least = if position.is_next() { after.map_or(0, |after| after.saturating_add(1)) } else { 0 };
+        let part = self.index_part();
+        let part = part.as_ref().and_then(|(index, name)| index.sources.get(name));
+        let mut wanted = Wanted::new(part, position, least);
+        while let Some((checkpoint, mut end)) = wanted.next() {
+            let mut source = self.again(position)?.events()?;
+            let mut before = Tally::default();
+            let place = checkpoint.map(|checkpoint| checkpoint.saved.instruction);
+            if let Some(checkpoint) = checkpoint {
+                if Some(source.seek(checkpoint.saved.instruction)?) == place {
+                    before = checkpoint.before.tally;
+                } else {
+                    // It cannot be entered: everything is read.
+                    (source, wanted) = (self.again(position)?.events()?, Wanted::new(None, position, least));
+                    end = None;
+                }
+            }
+            let search = Search {
+                follow: Follow::new(position.clone(), before),
+                position,
+                least,
+                programs: &programs,
+                context: source.context(),
+            };
+            if let Some(found) = search.run(&mut *source, strict, end)? {
+                return Ok(Some((found, checkpoint.filter(|_| !wanted.is_all).cloned())));
+            }
+            if wanted.is_all {
+                return Ok(None);
             }
         }
+        Ok(None)
     }
 
     /// The position in a form that can be followed while the trace is read: places before the end become numbers.
@@ -50,7 +118,13 @@ impl Trace {
         self.count(&"the number of instructions")
     }
 
-    fn count(&self, wanted: &dyn std::fmt::Display) -> Result<u64> {
+    fn count(&mut self, wanted: &dyn std::fmt::Display) -> Result<u64> {
+        if let Some((index, name)) = self.index_part()
+            && let Some(part) = index.sources.get(&name).filter(|part| part.is_complete)
+            && !(self.is_strict() && part.all.errors > 0)
+        {
+            return Ok(part.all.instructions);
+        }
         let mut source = self.again(wanted)?.events()?;
         let mut count = Count::default();
         loop {
@@ -97,19 +171,9 @@ struct Search<'s> {
     context: Context,
 }
 
-impl<'s> Search<'s> {
-    fn new(
-        position: &'s Position,
-        after: Option<u64>,
-        programs: &'s [Arc<Image>],
-        source: &dyn Source,
-    ) -> Self {
-        let least = if position.is_next() { after.map_or(0, |after| after.saturating_add(1)) } else { 0 };
-        let follow = Follow::new(position.clone(), Tally::default());
-        Search { follow, position, least, programs, context: source.context() }
-    }
-
-    fn run(mut self, source: &mut dyn Source, strict: bool) -> Result<Option<u64>> {
+impl Search<'_> {
+    /// Reads until it is found, or to the first batch that begins at instruction `end` or after.
+    fn run(mut self, source: &mut dyn Source, strict: bool, end: Option<u64>) -> Result<Option<u64>> {
         let mut batch = Batch::default();
         loop {
             match source.fill(&mut batch) {
@@ -119,6 +183,9 @@ impl<'s> Search<'s> {
                 Err(_) => continue,
             }
             let mut number = batch.first_instruction;
+            if end.is_some_and(|end| number > end) {
+                return Ok(None);
+            }
             for event in &batch.events {
                 if let EventKind::Context(n) = event.kind {
                     self.context.update(&batch.contexts[n as usize]);
@@ -150,5 +217,41 @@ impl<'s> Search<'s> {
             at += kind.instructions();
         });
         found
+    }
+}
+
+/// Stretches of an index that may reach a position, joined where they follow each other.
+struct Wanted<'i> {
+    stretches: std::iter::Peekable<Box<dyn Iterator<Item = Stretch<'i>> + 'i>>,
+    /// After the index, if it does not reach to the end.
+    rest: Option<Option<&'i Checkpoint>>,
+    /// There is no index: everything is read.
+    is_all: bool,
+}
+
+impl<'i> Wanted<'i> {
+    fn new(part: Option<&'i Part>, position: &'i Position, least: u64) -> Self {
+        let may =
+            move |stretch: &Stretch<'_>| stretch.after.instructions >= least && stretch.may_reach(position);
+        let stretches: Box<dyn Iterator<Item = Stretch<'i>> + 'i> = match part {
+            Some(part) => Box::new(part.stretches().filter(may)),
+            None => Box::new(std::iter::empty()),
+        };
+        let rest = match part {
+            Some(part) if part.is_complete => None,
+            Some(part) => Some(part.checkpoints.last()),
+            None => Some(None),
+        };
+        Wanted { stretches: stretches.peekable(), rest, is_all: part.is_none() }
+    }
+
+    /// Where to begin, and the number of the first instruction after it, if it has an end.
+    fn next(&mut self) -> Option<(Option<&'i Checkpoint>, Option<u64>)> {
+        let Some(first) = self.stretches.next() else { return self.rest.take().map(|rest| (rest, None)) };
+        let mut end = first.after.instructions;
+        while let Some(next) = self.stretches.next_if(|next| next.before.instructions == end) {
+            end = next.after.instructions;
+        }
+        Some((first.checkpoint, Some(end)))
     }
 }

@@ -108,6 +108,11 @@ impl Position {
         matches!(self, Pc(_) | Symbol { .. } | Line { .. } | MarkKind(_) | MarkText(_))
     }
 
+    /// True if events are counted to find it.
+    pub fn is_counted(&self) -> bool {
+        matches!(self, Position::Trap(_) | Position::Gap(_) | Position::Mark(_))
+    }
+
     /// Does an instruction at `pc` reach it?
     pub(crate) fn is_at(&self, pc: u64) -> bool {
         match self {
@@ -176,6 +181,13 @@ impl Tally {
             EventKind::Mark(_) => self.marks += 1,
             _ => {}
         }
+    }
+
+    /// Adds the counts of what follows.
+    pub fn merge(&mut self, later: &Tally) {
+        self.traps += later.traps;
+        self.gaps += later.gaps;
+        self.marks += later.marks;
     }
 }
 

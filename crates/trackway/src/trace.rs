@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use trackway_core::{Cancel, Finding, FormatId, Input, Isa, Items, Meta, SharedBytes, Source, Trap};
 use trackway_format::{
@@ -12,8 +13,9 @@ use trackway_io::{Compression, File};
 
 use crate::expand::Expand;
 use crate::formats::{FORMATS, by_id};
+use crate::index::{Cache, Fault, Identity, Index, Indexed, Keep};
 use crate::one_source::OneSource;
-use crate::position::{Position, Tally};
+use crate::position::Position;
 use crate::steps::Steps;
 use crate::window::{Window, Windowed};
 
@@ -47,6 +49,20 @@ pub struct Options {
     pub source: Option<String>,
     /// Ends a run from outside.
     pub cancel: Cancel,
+    /// Whether an index is used and made.
+    pub index: Indexing,
+}
+
+/// Whether an [index](crate::index) is used and made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Indexing {
+    /// None is used.
+    Off,
+    /// One beside the trace is used, `NAME.twx`; none is made.
+    #[default]
+    Beside,
+    /// One beside the trace or in the cache is used; one is made for the cache where reading takes longer than that.
+    Cache(Cache, Duration),
 }
 
 impl Default for Options {
@@ -63,6 +79,7 @@ impl Default for Options {
             strict: false,
             source: None,
             cancel: Cancel::default(),
+            index: Indexing::default(),
         }
     }
 }
@@ -159,6 +176,7 @@ impl Options {
             programs: None,
             source: self.source.clone(),
             window: None,
+            index: None,
         };
         if !trace.meta().sources.is_empty() {
             trace.pick(&trace.meta().sources)?;
@@ -205,6 +223,19 @@ pub struct Trace {
     source: Option<String>,
     /// The part to show.
     window: Option<(Option<Position>, Option<Position>)>,
+    /// Its index, once it was looked for.
+    pub(crate) index: Option<Found>,
+}
+
+/// The result of looking for an index.
+#[derive(Clone, Debug)]
+pub(crate) struct Found {
+    /// The index, and its file.
+    pub(crate) index: Option<(Arc<Index>, PathBuf)>,
+    /// The identity of the trace; none for a trace that has no index: a stream, or a small one.
+    pub(crate) identity: Option<Identity>,
+    /// An index that is not used, and why.
+    pub(crate) fault: Option<(PathBuf, Fault)>,
 }
 
 impl std::fmt::Debug for Trace {
@@ -274,11 +305,34 @@ impl Trace {
 
     /// Its events, in batches. Flow formats (E-Trace, ETE) yield straight runs; [`steps`](Trace::steps) expands them.
     pub fn events(&mut self) -> Result<Box<dyn Source>> {
+        let source = self.plain_events()?;
+        self.find_index();
+        let Some(Found { index, identity: Some(identity), .. }) = &self.index else { return Ok(source) };
+        let index = index.as_ref().map(|(index, _)| Arc::clone(index));
+        let keep = match (&self.options.index, &self.path) {
+            (Indexing::Cache(cache, after), Some(trace)) => Some(Keep {
+                cache: cache.clone(),
+                trace: trace.clone(),
+                identity: identity.clone(),
+                after: *after,
+            }),
+            _ => None,
+        };
+        Ok(Box::new(Indexed::new(source, index, keep, self.options.strict)))
+    }
+
+    /// Its events, without an index.
+    pub(crate) fn plain_events(&mut self) -> Result<Box<dyn Source>> {
         let source = self.opened.events()?;
         Ok(match self.pick(&source.meta().sources)? {
             Some(index) => Box::new(OneSource::new(source, index)),
             None => source,
         })
+    }
+
+    /// The index of the source that was asked for, among several.
+    pub(crate) fn picked(&self, names: &[String]) -> Option<usize> {
+        self.pick(names).ok().flatten()
     }
 
     /// The index of the source that was asked for, where the format delivers others beside it.
@@ -320,15 +374,15 @@ impl Trace {
     /// Its events with runs expanded to steps where the program is known.
     pub fn expanded(&mut self) -> Result<Box<dyn Source>> {
         let programs = self.programs()?;
-        let mut source = self.events()?;
+        let Some((from, to)) = self.window.clone() else {
+            let source = self.events()?;
+            return Ok(if programs.is_empty() { source } else { Box::new(Expand::new(source, programs)) });
+        };
+        let (mut source, before) = self.events_from(from.as_ref(), to.as_ref())?;
         if !programs.is_empty() {
             source = Box::new(Expand::new(source, programs));
         }
-        let Some((from, to)) = self.window.clone() else { return Ok(source) };
-        if let Some(Position::Number(n)) = from {
-            source.seek(n)?;
-        }
-        Ok(Box::new(Windowed::new(source, Window::new(from, to, Tally::default()))))
+        Ok(Box::new(Windowed::new(source, Window::new(from, to, before))))
     }
 
     /// From here on [`expanded`](Trace::expanded) has only the events between two positions, with the context of the
@@ -400,12 +454,22 @@ impl Trace {
             (None, Some(bytes)) => self.options.open_shared(bytes),
             _ => return Err(Error::ReadOnce),
         }
-        .map(|trace| Trace { window: self.window.clone(), ..trace })
+        .map(|trace| Trace { window: self.window.clone(), index: self.index.clone(), ..trace })
     }
 
     /// The one source that was asked for.
     pub fn source(&self) -> Option<&str> {
         self.source.as_deref()
+    }
+
+    /// The options it was opened with.
+    pub(crate) fn opened_with(&self) -> &Options {
+        &self.options
+    }
+
+    /// Its file or folder; none for a stream and for bytes in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref().filter(|path| path.is_file() || path.is_dir())
     }
 
     /// True if damage and contradictions with the program are errors.

@@ -5,14 +5,21 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
+/// The program; indexes that it makes are not the user's.
+pub fn program() -> Command {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_trackway"));
+    program.env("TRACKWAY_CACHE", env!("CARGO_TARGET_TMPDIR"));
+    program
+}
+
 /// Runs the program.
 pub fn trackway(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_trackway")).args(args).output().expect("it runs")
+    program().args(args).output().expect("it runs")
 }
 
 /// Runs the program with `stdin` to read.
 pub fn piped(args: &[&str], stdin: &[u8]) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
+    let mut child = program()
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -9,18 +9,17 @@ mod cancel;
 mod parts;
 mod pool;
 mod queue;
-mod saved;
 
 pub use cancel::Cancel;
 pub use parts::{Seen, Show, in_parts};
 pub use pool::Pool;
 pub use queue::in_order;
-pub use saved::{Saved, pack, unpack};
 
 use crate::census::Census;
 use crate::error::{Error, Result};
 use crate::events::{Batch, Context, Gap, Meta};
 use crate::observer::Observer;
+use crate::saved::Saved;
 use crate::source::Source;
 
 /// The format's side of [`Stream`]: decodes one source.
@@ -231,12 +230,14 @@ impl<D: Decode> Source for Stream<D> {
         let mut batch = Batch::default();
         for _ in 0..BATCHES {
             if let Some(more) = self.observe_parts(observer)? {
+                observer.place(&mut || self.save());
                 return Ok(more);
             }
             if !self.fill(&mut batch)? {
                 return Ok(false);
             }
             observer.observe(&batch);
+            observer.place(&mut || self.save());
         }
         Ok(true)
     }

@@ -1,0 +1,222 @@
+//! Making an index while a trace is read.
+
+use trackway_core::{Batch, EventKind, Meta, Observer, Saved, TimeKind, pack};
+
+use crate::index::{Before, Checkpoint, Index, Part, Sketch};
+use crate::machine::Machine;
+
+/// Instructions between two checkpoints, at first.
+const DISTANCE: u64 = 1 << 14;
+/// Checkpoints of one source; with more, half of them are dropped and the distance is doubled.
+const MOST: usize = 1024;
+
+/// Makes an index of the events that it observes.
+///
+/// It takes checkpoints between two batches, when [`place`](Observer::place) says where. On several threads the parts of
+/// a trace add their addresses and counts, but not the state of the machine, which depends on everything before.
+#[derive(Debug)]
+pub struct Builder {
+    meta: Meta,
+    distance: u64,
+    with_machine: bool,
+    sources: Vec<Growing>,
+    current: usize,
+}
+
+/// The index of one source, up to now.
+#[derive(Debug)]
+struct Growing {
+    part: Part,
+    /// The stretch since the last checkpoint.
+    sketch: Sketch,
+    now: Before,
+    since: u64,
+    distance: u64,
+    machine: Option<Machine>,
+}
+
+impl Growing {
+    fn new(meta: &Meta, distance: u64, with_machine: bool) -> Self {
+        Growing {
+            part: Part::default(),
+            sketch: Sketch::default(),
+            now: Before::default(),
+            since: 0,
+            distance,
+            machine: with_machine.then(|| Machine::new(meta.isa)),
+        }
+    }
+
+    fn observe(&mut self, batch: &Batch) {
+        let Growing { sketch, now, machine, .. } = self;
+        let mut number = now.instructions;
+        for event in &batch.events {
+            match &event.kind {
+                EventKind::Step(step) => {
+                    match step.pc {
+                        Some(pc) => sketch.code.add(pc),
+                        None => sketch.unplaced = true,
+                    }
+                    if let Some(machine) = machine {
+                        machine.apply(batch, event, number);
+                    }
+                    number += 1;
+                    continue;
+                }
+                EventKind::Run(run) => sketch.code.add_range(run.start..run.end),
+                EventKind::Time(time) if time.kind == TimeKind::Timestamp => {
+                    now.time = time.value.or(now.time);
+                    now.latest = now.latest.max(time.value);
+                }
+                _ => now.tally.add(event),
+            }
+            if let Some(machine) = machine {
+                machine.apply(batch, event, number);
+            }
+            number += event.kind.instructions();
+        }
+        for access in &batch.mem {
+            if access.unplaced {
+                sketch.unplaced = true;
+            } else if access.size > 64 {
+                sketch.data.add_range(access.address..access.address.saturating_add(access.size));
+            } else {
+                sketch.data.add(access.address);
+                sketch.data.add(access.address.wrapping_add(access.size.saturating_sub(1)));
+            }
+        }
+        self.since += number - now.instructions;
+        now.instructions = number;
+    }
+
+    fn checkpoint(&mut self, saved: Saved) {
+        self.now.depth = self.machine.as_ref().map(|machine| machine.calls.depth());
+        self.close();
+        let machine = self.machine.as_ref().and_then(pack);
+        self.part.checkpoints.push(Checkpoint {
+            saved,
+            before: self.now,
+            machine,
+            sketch: Sketch::default(),
+        });
+        self.since = 0;
+        if self.part.checkpoints.len() > MOST {
+            self.part.thin();
+            self.distance = self.distance.saturating_mul(2);
+        }
+    }
+
+    /// The stretch so far goes to its checkpoint.
+    fn close(&mut self) {
+        let last = self.part.checkpoints.last_mut();
+        last.map_or(&mut self.part.head, |last| &mut last.sketch).merge(&self.sketch);
+        self.sketch = Sketch::default();
+    }
+
+    fn merge(&mut self, later: &Growing) {
+        self.sketch.merge(&later.sketch);
+        self.since += later.since;
+        self.machine = None;
+        let (now, more) = (&mut self.now, &later.now);
+        now.instructions += more.instructions;
+        now.tally.merge(&more.tally);
+        now.errors += more.errors;
+        now.time = more.time.or(now.time);
+        now.latest = now.latest.max(more.latest);
+    }
+}
+
+impl Builder {
+    /// An index of a source with `meta`, with the state of the machine at every checkpoint where events come in order.
+    pub fn new(meta: &Meta, with_machine: bool) -> Self {
+        Builder { meta: meta.clone(), distance: DISTANCE, with_machine, sources: Vec::new(), current: 0 }
+    }
+
+    /// With that many instructions between two checkpoints, at first.
+    pub fn with_distance(self, distance: u64) -> Self {
+        Builder { distance: distance.max(1), ..self }
+    }
+
+    /// Continues the index of a single source from its last checkpoint.
+    pub(crate) fn resume(meta: &Meta, part: &Part) -> Option<Self> {
+        let mut builder = Builder::new(meta, true);
+        let mut part = part.clone();
+        let last = part.checkpoints.last_mut()?;
+        let (now, machine) = (last.before, last.machine());
+        last.sketch = Sketch::default();
+        let distance = match &part.checkpoints[..] {
+            [.., before, last] => last.saved.instruction - before.saved.instruction,
+            _ => DISTANCE,
+        };
+        builder.sources.push(Growing {
+            part,
+            sketch: Sketch::default(),
+            now,
+            since: 0,
+            distance: distance.max(DISTANCE),
+            machine,
+        });
+        Some(builder)
+    }
+
+    fn source(&mut self, source: usize) -> &mut Growing {
+        while self.sources.len() <= source {
+            self.sources.push(Growing::new(&self.meta, self.distance, self.with_machine));
+        }
+        &mut self.sources[source]
+    }
+
+    /// Counts an error after which decoding continues.
+    pub fn error(&mut self) {
+        self.source(self.current).now.errors += 1;
+    }
+
+    /// The index. `is_complete` says that the trace was read to its end; sources before the current one are complete
+    /// anyway.
+    pub fn finish(mut self, is_complete: bool) -> Index {
+        // A source without an event is complete too.
+        if is_complete && !self.meta.sources.is_empty() {
+            self.source(self.meta.sources.len() - 1);
+        }
+        let mut index = Index::default();
+        for (n, mut growing) in self.sources.into_iter().enumerate() {
+            growing.close();
+            growing.part.all = growing.now;
+            growing.part.is_complete = is_complete || n < self.current;
+            index.sources.insert(self.meta.sources.get(n).cloned().unwrap_or_default(), growing.part);
+        }
+        index
+    }
+}
+
+impl Observer for Builder {
+    fn observe(&mut self, batch: &Batch) {
+        self.current = batch.source.into();
+        self.source(batch.source.into()).observe(batch);
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Builder::new(&self.meta, false))
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let later = later.downcast::<Self>();
+        for (n, more) in later.sources.iter().enumerate().filter(|(_, more)| more.now != Before::default()) {
+            self.current = n;
+            self.source(n).merge(more);
+        }
+    }
+
+    fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
+        let current = self.current;
+        let Some(growing) = self.sources.get_mut(current) else { return };
+        if growing.since < growing.distance {
+            return;
+        }
+        let Some(saved) = save() else { return };
+        // After the end of a source the place is in the next one.
+        if usize::from(saved.source) == current && saved.instruction == growing.now.instructions {
+            growing.checkpoint(saved);
+        }
+    }
+}

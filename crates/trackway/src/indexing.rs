@@ -1,0 +1,184 @@
+//! The index of a trace: found, made and used.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use trackway_core::{Batch, ErrorKind, Observer, Source};
+use trackway_format::{Error, Result};
+use trackway_io::FileError;
+
+use crate::health::{Ended, Health, read_all};
+use crate::index::{Builder, Fault, Hash, Identity, Index, beside, read_file, write_file};
+use crate::trace::{Found, Indexing, Trace};
+
+/// Bytes of the smallest trace that an index may be worth its place for.
+const SMALLEST: u64 = 1 << 18;
+
+impl Trace {
+    /// Its index, where there is one that belongs to it.
+    pub fn index(&mut self) -> Option<Arc<Index>> {
+        self.find_index();
+        Some(Arc::clone(&self.index.as_ref()?.index.as_ref()?.0))
+    }
+
+    /// The file of its [index](Trace::index).
+    pub fn index_file(&mut self) -> Option<PathBuf> {
+        self.find_index();
+        Some(self.index.as_ref()?.index.as_ref()?.1.clone())
+    }
+
+    /// The file in the cache that its index has, whether it exists or not.
+    pub fn cached_index_file(&mut self) -> Option<PathBuf> {
+        let Indexing::Cache(cache, _) = self.opened_with().index.clone() else { return None };
+        let path = self.path()?.to_path_buf();
+        let identity = self.identity(&path).ok()?;
+        Some(cache.file(&path, &identity))
+    }
+
+    /// An index that was found and is not used, and why.
+    pub fn index_fault(&mut self) -> Option<(PathBuf, Fault)> {
+        self.find_index();
+        self.index.as_ref()?.fault.clone()
+    }
+
+    /// The part of the index for its only or picked source.
+    pub fn index_part(&mut self) -> Option<(Arc<Index>, String)> {
+        let index = self.index()?;
+        let sources = &self.meta().sources;
+        let name = match (self.source(), sources.as_slice()) {
+            (_, []) => String::new(),
+            (_, [only]) => only.clone(),
+            (Some(_), sources) => sources[self.picked(sources)?].clone(),
+            (None, _) => return None,
+        };
+        index.sources.contains_key(&name).then_some((index, name))
+    }
+
+    /// Looks for an index, once.
+    pub(crate) fn find_index(&mut self) {
+        if self.index.is_none() {
+            self.index = Some(self.look());
+        }
+    }
+
+    fn look(&mut self) -> Found {
+        let mut found = Found { index: None, identity: None, fault: None };
+        let indexing = self.opened_with().index.clone();
+        let Some(path) = self.path().map(Path::to_path_buf) else { return found };
+        let near = beside(&path);
+        let size =
+            std::fs::metadata(&path).map_or(0, |found| if found.is_dir() { SMALLEST } else { found.len() });
+        if indexing == Indexing::Off || (size < SMALLEST && !near.exists()) {
+            return found;
+        }
+        let Ok(identity) = self.identity(&path) else { return found };
+        let mut files = vec![near];
+        if let Indexing::Cache(cache, _) = &indexing {
+            files.push(cache.file(&path, &identity));
+        }
+        for file in files.into_iter().filter(|file| file.exists()) {
+            match read_file(&file, &identity) {
+                Ok(index) => {
+                    found.index = Some((Arc::new(index), file));
+                    break;
+                }
+                Err(fault) => found.fault = found.fault.or(Some((file, fault))),
+            }
+        }
+        found.identity = Some(identity);
+        found
+    }
+
+    /// What an index of this trace, as it was opened, belongs to.
+    fn identity(&mut self, path: &Path) -> Result<Identity> {
+        let options = self.opened_with();
+        let mut settings = Hash::default();
+        settings.add(self.format().id().as_str().as_bytes());
+        settings.add(self.settings().table.to_string().as_bytes());
+        settings.add(&[u8::from(options.force), u8::from(options.strict)]);
+        let mut program = Hash::default();
+        if self.meta().flow_only {
+            for image in self.programs()? {
+                for part in image.parts() {
+                    program.add(part.identity().as_bytes());
+                    program.add(format!("{:?} {:?}", part.segments, part.space).as_bytes());
+                }
+            }
+        }
+        Identity::read(path, settings.0, program.0).map_err(|error| FileError::at(path)(error).into())
+    }
+
+    /// Makes the index of a file, and writes it beside the trace; returns it with its file and the health of the trace.
+    ///
+    /// # Errors
+    /// The trace is a stream; it cannot be read; the index cannot be written.
+    pub fn write_index(
+        &mut self,
+        progress: impl FnMut(&dyn Source, &Health),
+    ) -> Result<(Arc<Index>, PathBuf, Health)> {
+        let Some(path) = self.path().map(Path::to_path_buf) else {
+            return Err(Error::Config("a stream cannot be entered again: only a file has an index".into()));
+        };
+        let identity = self.identity(&path)?;
+        let (index, health) = self.make_index(None, progress)?;
+        let file = beside(&path);
+        write_file(&file, &identity, &index).map_err(FileError::at(&file))?;
+        let index =
+            Arc::new(read_file(&file, &identity).map_err(|fault| Error::Unsupported(fault.to_string()))?);
+        self.index = Some(Found {
+            index: Some((Arc::clone(&index), file.clone())),
+            identity: Some(identity),
+            fault: None,
+        });
+        Ok((index, file, health))
+    }
+
+    /// Makes an index, with that many instructions between two checkpoints at first.
+    pub fn make_index(
+        &mut self,
+        distance: Option<u64>,
+        progress: impl FnMut(&dyn Source, &Health),
+    ) -> Result<(Index, Health)> {
+        let mut source = self.plain_events()?;
+        let mut builder = Builder::new(source.meta(), true);
+        if let Some(distance) = distance {
+            builder = builder.with_distance(distance);
+        }
+        let mut batch = Batch::default();
+        let (health, ended) = read_all::<std::convert::Infallible>(
+            &mut *source,
+            self.is_strict(),
+            |source, counts| {
+                let more = source.fill(&mut batch).map_err(|error| {
+                    builder.error();
+                    Ended::Error(error)
+                })?;
+                counts.observe(&batch);
+                if more {
+                    builder.observe(&batch);
+                    builder.place(&mut || source.save());
+                }
+                Ok(more)
+            },
+            progress,
+        );
+        match ended {
+            Err(Ended::Error(error)) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
+                Err(error.into())
+            }
+            Err(Ended::Strict(error)) => Err(Error::Strict(error.to_string())),
+            // What can be read is what there is.
+            _ => Ok((builder.finish(true), health)),
+        }
+    }
+
+    /// Uses this index, as if it had been found.
+    #[doc(hidden)]
+    pub fn set_index(&mut self, index: Index) -> Result<()> {
+        let Some(path) = self.path().map(Path::to_path_buf) else { return Err(Error::ReadOnce) };
+        let identity = self.identity(&path)?;
+        self.index =
+            Some(Found { index: Some((Arc::new(index), path)), identity: Some(identity), fault: None });
+        Ok(())
+    }
+}
