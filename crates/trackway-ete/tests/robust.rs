@@ -8,6 +8,8 @@ use trackway_core::{Batch, Input, Observer, Source};
 use trackway_ete::*;
 use trackway_image::{Image, Space};
 use trackway_testkit::lines::{Lines, filled, observed};
+use trackway_testkit::places::places;
+use trackway_testkit::random::Numbers;
 
 /// 0x1000: a small program with calls, loops and indirect branches.
 fn image() -> Arc<Image> {
@@ -221,6 +223,61 @@ fn the_number_of_threads_does_not_matter() {
             let options = Options { threads, min_part: Some(100), ..Options::default() };
             let mut events = lift_input(unit.clone(), input, image(), &options);
             assert_eq!(observed(&mut events), one, "in pieces of {size}");
+        }
+    }
+}
+
+/// Places lead to the same rest: with speculation, transactions, a return stack, in frames, and amid damage.
+#[test]
+fn places_are_entered_again() {
+    for (seed, (max_spec, configr, damage)) in
+        (0..).zip([(0, 1, 0), (0, 0x1001, 2), (2, 0x1001, 0), (9, 1, 2), (9, 0x1001, 0)])
+    {
+        let (unit, numbers) = (config(max_spec, configr), &mut Numbers(seed));
+        let parts: Vec<(u8, u8, u16)> = (0..40_000)
+            .map(|_| {
+                let kind = numbers.below(256) as u8;
+                // Commits and cancels need elements that are not resolved, or the depth is wrong.
+                let is_wrong = matches!(kind, 190..218 | 250..) && (max_spec < 9 || !numbers.one_in(9));
+                let kind = if is_wrong || !numbers.one_in(30) && kind > 190 { kind % 150 } else { kind };
+                (kind, numbers.below(256) as u8, numbers.below(1 << 16) as u16)
+            })
+            .collect();
+        let mut bytes = stream(&unit, &parts);
+        for _ in 0..damage {
+            let place = numbers.below(bytes.len() as u64) as usize;
+            bytes[place] ^= 1 << numbers.below(8);
+        }
+        let (other, third) = (&bytes[..9_000], &bytes[..7]);
+        let pieces: Vec<(u8, &[u8])> =
+            bytes.chunks(5_000).flat_map(|piece| [(unit.trace_id, piece), (0x33, other)]).collect();
+        let framed = frame(&[&[(5, third)], &pieces[..]].concat());
+        for show_withdrawn in [false, true] {
+            for (data, framing) in [(&bytes, Framing::Raw), (&framed, Framing::Coresight)] {
+                let data: trackway_core::SharedBytes = Arc::new(data.clone());
+                let lift = |threads| {
+                    let source = TraceSource {
+                        config: unit.clone(),
+                        framing,
+                        data: Arc::clone(&data),
+                        image: image(),
+                    };
+                    let options =
+                        Options { threads, show_withdrawn, min_part: Some(500), ..Options::default() };
+                    Box::new(lift(vec![source], &options))
+                };
+                let what = format!("MAXSPEC {max_spec}, {configr:#x}, {framing:?}, {show_withdrawn}");
+                for threads in [1, 3] {
+                    let found = places(&mut *lift(threads), 1 << 22).unwrap();
+                    assert!(found.places.len() > 5, "{what}: {} places", found.places.len());
+                    let largest = found.places.iter().map(|place| place.1.state.len()).max();
+                    assert!(largest <= Some(1024), "{what}: {largest:?} bytes");
+                    for threads in [1, 3] {
+                        found.check(&what, 5, &|| lift(threads));
+                    }
+                    found.damage(60, &|| lift(1));
+                }
+            }
         }
     }
 }

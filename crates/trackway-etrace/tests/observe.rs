@@ -9,6 +9,7 @@ use trackway_core::*;
 use trackway_etrace::{Config, Dialect, Lift, Lower, Plan, ResyncMode, SupportLayout, lift_by};
 use trackway_image::Image;
 use trackway_testkit::lines::{Lines, filled, observed};
+use trackway_testkit::places::places;
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
 
 struct Case {
@@ -19,6 +20,11 @@ struct Case {
 
 /// A long walk with traps, contexts, notifications and frequent synchronisations.
 fn case(seed: u64, dialect: Dialect, framing: &str) -> Case {
+    case_of(seed, dialect, framing, 6_000, 9)
+}
+
+/// A walk of that length, with a synchronisation after that number of packets.
+fn case_of(seed: u64, dialect: Dialect, framing: &str, steps: usize, resync: u64) -> Case {
     let numbers = &mut Numbers(seed);
     let program = Program::new(numbers, 0x8000, 50);
     let rates = Rates {
@@ -30,7 +36,7 @@ fn case(seed: u64, dialect: Dialect, framing: &str) -> Case {
         notify: 20,
         ..Rates::default()
     };
-    let walk = Walk::new(numbers, &program, 6_000, rates);
+    let walk = Walk::new(numbers, &program, steps, rates);
     let mut config = Config::from_toml(&format!("dialect = '{}'\n{framing}", dialect.as_str())).unwrap();
     config.support = SupportLayout::named("all").unwrap();
     let params = &mut config.params;
@@ -42,7 +48,7 @@ fn case(seed: u64, dialect: Dialect, framing: &str) -> Case {
     config.options.branch_prediction = on & 4 == 4;
     config.options.jump_target_cache = on & 8 == 8;
     config.encoder.resync_mode = ResyncMode::Packets;
-    config.encoder.resync_interval = Some(9);
+    config.encoder.resync_interval = Some(resync);
     let mut lower = Lower::new(Vec::new(), &config, Isa::Rv64, None).unwrap();
     lower.put(&walk.batch).unwrap();
     lower.finish().unwrap();
@@ -171,6 +177,49 @@ fn references_to_the_part_before() {
     case.bytes = out;
     let bytes = case.bytes.clone();
     assert!(case.compare(&bytes, "references") > 1_000);
+}
+
+/// Saved on any number of threads and restored on any: the same rest, also inside long packets and amid damage.
+#[test]
+fn places_are_entered_in_every_mode() {
+    let mut inside = 0;
+    for seed in 0..8 {
+        let dialect = Dialect::ALL[seed as usize % Dialect::ALL.len()];
+        let framing = FRAMINGS[seed as usize % FRAMINGS.len()];
+        let case = case_of(seed, dialect, framing, 30_000, if seed % 2 == 0 { 9 } else { 2_000 });
+        let numbers = &mut Numbers(seed);
+        let mut damaged = case.bytes.clone();
+        for _ in 0..1 + numbers.below(9) {
+            let place = numbers.below(damaged.len() as u64) as usize;
+            damaged[place] ^= 1 << numbers.below(8);
+        }
+        for (bytes, what) in [(&case.bytes, "whole"), (&damaged, "damaged")] {
+            for (jobs, part) in [(1, 0), (3, 500)] {
+                let Some(found) = places(&mut case.lift(bytes, jobs, part), 200_000) else { continue };
+                let what = format!("{seed} {framing} {what}, {jobs} threads");
+                assert!(found.places.len() > 3 || what.contains("damaged"), "{what}: {}", found.places.len());
+                inside += found.places.len();
+                let largest = found.places.iter().map(|place| place.1.state.len()).max();
+                assert!(largest <= Some(300), "{what}: {largest:?} bytes");
+                for (jobs, part) in [(1, 0), (2, 1), (3, 3000)] {
+                    found.check(&what, 3, &|| Box::new(case.lift(bytes, jobs, part)));
+                }
+                found.damage(40, &|| Box::new(case.lift(bytes, jobs, part)));
+            }
+        }
+    }
+    assert!(inside > 300, "{inside}");
+    for (seed, toml) in ["[data]", "[data]\nsplit = true\nlatency = 5"].into_iter().enumerate() {
+        let case = data_case(seed as u64, toml);
+        for jobs in [1, 3] {
+            let found = places(&mut case.lift(&case.bytes, jobs, 500), 200_000).unwrap();
+            assert!(found.places.len() > 1, "{toml}: {} places", found.places.len());
+            for jobs in [1, 2] {
+                found.check(toml, 8, &|| Box::new(case.lift(&case.bytes, jobs, 100)));
+            }
+            found.damage(60, &|| Box::new(case.lift(&case.bytes, 1, 0)));
+        }
+    }
 }
 
 /// Damage: errors, gaps and the events after them come at the same places.

@@ -160,7 +160,7 @@ impl Decode for Steps {
             if distance == 0 {
                 return Err(ErrorKind::Illegal { found: 0 }.at(offset, "step", "distance", "Tiny 1"));
             }
-            self.pc += u64::from(distance);
+            self.pc = self.pc.wrapping_add(distance.into());
             self.number += 1;
             batch.push(offset, EventKind::Step(Step::new(self.pc, 0x13, 4)));
         }
@@ -175,6 +175,20 @@ impl Decode for Steps {
     fn enter(&mut self) -> events::Result<Entry> {
         let gap = Gap { bytes: Some(1), ..Gap::new(GapReason::BadInput) };
         Ok(Entry::After { offset: self.feed.offset() - 1, gap })
+    }
+
+    /// A file in memory can be entered after any step.
+    fn save(&self) -> Option<Vec<u8>> {
+        self.feed.is_whole().then(|| pack(&(self.feed.offset(), self.pc)))?
+    }
+
+    fn restore(&mut self, state: &[u8], instructions: u64) -> events::Result<bool> {
+        let Some((offset, pc)) = unpack::<(u64, u64)>(state) else { return Ok(false) };
+        let ahead = offset.checked_sub(self.feed.offset()).filter(|n| *n <= self.feed.bytes().len() as u64);
+        let Some(ahead) = ahead.filter(|_| instructions <= u64::MAX / 2) else { return Ok(false) };
+        self.feed.consume(ahead as usize);
+        (self.pc, self.number) = (pc, instructions);
+        Ok(true)
     }
 
     fn position(&self) -> u64 {

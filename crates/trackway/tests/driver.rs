@@ -7,13 +7,14 @@ mod own_format;
 
 use std::path::{Path, PathBuf};
 
-use trackway::events::{Batch, Cancel, ErrorKind, EventKind, Gap, GapReason, SplitMix64};
+use trackway::events::{Batch, Cancel, Context, ErrorKind, EventKind, Gap, GapReason, Meta, SplitMix64};
 use trackway::format::{Format, Program, Settings, When, Writing};
 use trackway::io::Target;
 use trackway::{FORMATS, Options};
 use trackway_hart::machine::{Machine, MachineConfig};
 use trackway_hart::{Config, RecordOptions, Recorder};
 use trackway_testkit::lines::{Lines, at_most, filled, observed};
+use trackway_testkit::places::{Places, places};
 
 fn formats() -> Vec<&'static dyn Format> {
     FORMATS.iter().copied().chain([own_format::FORMAT]).collect()
@@ -41,31 +42,31 @@ impl Drop for Sample {
 /// A real run: its program, and its events.
 struct Run {
     elf: PathBuf,
-    meta: trackway::events::Meta,
+    meta: Meta,
     batches: Vec<Batch>,
 }
 
-/// `rv64-mix` on the golden model.
-fn riscv() -> Run {
+/// The first instructions of `rv64-mix` on the golden model.
+fn riscv(limit: u64) -> Run {
     let elf = file("programs/riscv/elf/rv64-mix.elf");
     let program = trackway_hart::Program::read(&std::fs::read(&elf).unwrap()).unwrap();
     let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
     let mut machine = Machine::new(config, &program).unwrap();
     machine.leave_rom();
-    let options = RecordOptions { limit: 20_000, ..RecordOptions::default() };
+    let options = RecordOptions { limit, ..RecordOptions::default() };
     let mut recorder = Recorder::new(trackway_hart::Target::Machine(Box::new(machine)), options);
     let meta = trackway::events::Source::meta(&recorder).clone();
     Run { elf, meta, batches: batches(&mut recorder) }
 }
 
 /// The recorded sort, again and again.
-fn arm() -> Run {
+fn arm(rounds: usize) -> Run {
     let elf = file("programs/aarch64/sort.elf");
     let mut trace = trackway::Trace::open(file("testdata/astf/sort.astf")).unwrap();
     let once = batches(&mut *trace.events().unwrap());
     let mut gap = Batch::default();
     gap.push_gap(0, Gap::new(GapReason::Filtered));
-    let batches = (0..40).flat_map(|_| once.iter().chain([&gap]).cloned()).collect();
+    let batches = (0..rounds).flat_map(|_| once.iter().chain([&gap]).cloned()).collect();
     Run { elf, meta: trace.meta().clone(), batches }
 }
 
@@ -80,6 +81,16 @@ fn batches(source: &mut dyn trackway::events::Source) -> Vec<Batch> {
 
 /// The run in `format`, if it can hold it.
 fn written(run: &Run, format: &'static dyn Format, name: &str) -> Option<Sample> {
+    written_with(run, format, name, |_| {})
+}
+
+/// The same with more settings.
+fn written_with(
+    run: &Run,
+    format: &'static dyn Format,
+    name: &str,
+    set: impl FnOnce(&mut Settings),
+) -> Option<Sample> {
     let id = format.id();
     let folder = std::env::temp_dir().join(format!("trackway-driver-{}-{name}-{id}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -92,6 +103,7 @@ fn written(run: &Run, format: &'static dyn Format, name: &str) -> Option<Sample>
     {
         settings.set(id.as_str(), flag.key, 4096);
     }
+    set(&mut settings);
     let options = Options { formats: formats(), program, part: Some(256), ..Options::default() };
     let sample = Sample { format, folder, path, options };
     let (target, program) = (Target::new(&sample.path), &sample.options.program);
@@ -107,7 +119,11 @@ fn written(run: &Run, format: &'static dyn Format, name: &str) -> Option<Sample>
 
 /// A trace of every format.
 fn samples(name: &str) -> Vec<Sample> {
-    let runs = [riscv(), arm()];
+    samples_of(&[riscv(20_000), arm(40)], name)
+}
+
+/// One of the runs in every format.
+fn samples_of(runs: &[Run], name: &str) -> Vec<Sample> {
     let samples = formats().into_iter().map(|format| {
         let found = runs.iter().find_map(|run| written(run, format, name));
         found.unwrap_or_else(|| panic!("{} holds neither run", format.title()))
@@ -195,6 +211,170 @@ fn damage_is_reported_alike_on_any_number_of_threads() {
             let Some(serial) = at_most(most, &mut *source) else { continue };
             assert!(sample.lines(3) == serial, "{title}: round {round}: threads see other events or errors");
         }
+    }
+}
+
+impl Sample {
+    /// The places of the trace; `None` if it has far more events than it should.
+    fn places(&self, threads: usize, most: usize) -> Option<Places> {
+        places(&mut *self.source(threads).ok()?, most)
+    }
+
+    /// Restores `count` places in sources on one thread and on several.
+    fn check_places(&self, found: &Places, what: &str, count: usize) {
+        let what = format!("{}: {what}", self.format.title());
+        found.check(&what, count, &|| self.source(1).unwrap());
+        found.check(&format!("{what}, several threads"), count, &|| self.source(3).unwrap());
+        // Observers see the same.
+        let (at, saved, _) = &found.places[found.places.len() / 2];
+        let mut source = self.source(3).unwrap();
+        assert_eq!(source.restore(saved), Ok(true), "{what}");
+        let event = |line: &String| match line.starts_with("error") {
+            true => line.clone(),
+            false => line.split_once(' ').unwrap().1.to_string(),
+        };
+        let wanted: Vec<String> = found.lines[*at..].iter().map(event).collect();
+        assert!(observed(&mut *source) == wanted, "{what}: observers see other events after line {at}");
+    }
+}
+
+#[test]
+fn a_source_that_is_restored_delivers_the_rest() {
+    for sample in samples_of(&[riscv(150_000), arm(400)], "restored") {
+        let title = sample.format.title();
+        for threads in [1, 3] {
+            let found = sample.places(threads, usize::MAX - 1).unwrap();
+            assert!(found.places.len() > 4, "{title}: {} places", found.places.len());
+            assert!(found.widest <= 100_000, "{title}: no place in {} instructions", found.widest);
+            let largest = found.places.iter().map(|place| place.1.state.len()).max();
+            assert!(largest <= Some(1024), "{title}: {largest:?} bytes");
+            sample.check_places(&found, &format!("saved with {threads} threads"), 4);
+        }
+        let found = sample.places(1, usize::MAX - 1).unwrap();
+        found.damage(60, &|| sample.source(1).unwrap());
+    }
+}
+
+/// A run whose instructions change between two hardware threads.
+fn two_threads(run: Run) -> Run {
+    let mut batches = Vec::new();
+    for (n, batch) in run.batches.into_iter().enumerate() {
+        let mut change = Batch::default();
+        change.push_context(0, Context { hw_thread: Some(n as u64 % 2), pid: Some(1), ..Context::default() });
+        batches.extend([change, batch]);
+    }
+    Run { batches, ..run }
+}
+
+/// Two cores that run the same.
+fn two_cores(run: Run) -> Run {
+    let other = |batch: &Batch| Batch { source: 1, ..batch.clone() };
+    let batches = run.batches.iter().flat_map(|batch| [batch.clone(), other(batch)]).collect();
+    let meta = Meta { sources: vec!["core0".into(), "core1".into()], ..run.meta };
+    Run { batches, meta, ..run }
+}
+
+#[test]
+fn each_of_several_sources_has_places_of_its_own() {
+    let of = |name: &str| *FORMATS.iter().find(|format| format.id().as_str() == name).unwrap();
+    let source = |id: i64| {
+        move |settings: &mut Settings| {
+            settings.set("etrace", "framing", "encap");
+            settings.set("etrace", "srcid_width", 4);
+            settings.set("etrace", "type_width", 2);
+            let mut encoder = toml::Table::new();
+            encoder.insert("source".into(), id.into());
+            settings.set("etrace", "encoder", encoder);
+        }
+    };
+    let first = written_with(&riscv(60_000), of("etrace"), "first", source(5)).unwrap();
+    let second = written_with(&riscv(40_000), of("etrace"), "second", source(6)).unwrap();
+    let both = [std::fs::read(&first.path).unwrap(), std::fs::read(&second.path).unwrap()].concat();
+    std::fs::write(&first.path, both).unwrap();
+    let threads = written(&two_threads(riscv(15_000)), of("stf"), "threads").unwrap();
+    let cores = written(&two_cores(arm(200)), of("ete"), "cores").unwrap();
+    for sample in [first, threads, cores] {
+        let title = sample.format.title();
+        let found = sample.places(1, usize::MAX - 1).unwrap();
+        for source in 0..2 {
+            let own = found.places.iter().filter(|place| place.1.source == source).count();
+            assert!(own > 1, "{title}: {own} places of source {source}");
+        }
+        sample.check_places(&found, "several sources", 6);
+    }
+}
+
+/// A single compressed stream has no place to enter; chunks, blocks and plain files do.
+#[test]
+fn containers_say_whether_they_can_be_entered() {
+    let runs = [riscv(30_000), arm(400)];
+    let containers = [
+        ("stf", "plain", true),
+        ("stf", "zstf", true),
+        ("stf", "gzip", false),
+        ("stf", "xz", false),
+        ("astf", "raw", true),
+        ("astf", "xz", true),
+        ("astf", "zlib", false),
+        ("tandem", "plain", true),
+        ("tandem", "zstd", false),
+    ];
+    for (id, container, enters) in containers {
+        let format = *FORMATS.iter().find(|format| format.id().as_str() == id).unwrap();
+        let set = |settings: &mut Settings| {
+            // Only a ZSTF file has chunks.
+            settings.table.remove(id);
+            settings.set(id, "container", container);
+        };
+        let sample = runs.iter().find_map(|run| written_with(run, format, container, set)).unwrap();
+        let found = sample.places(1, usize::MAX - 1).unwrap();
+        assert_eq!(found.places.len() > 4, enters, "{id} {container}: {} places", found.places.len());
+        assert_eq!(found.places.is_empty(), !enters, "{id} {container}");
+        if enters {
+            sample.check_places(&found, container, 4);
+        }
+    }
+}
+
+/// Real traces.
+#[test]
+fn places_in_the_corpus() {
+    let traces =
+        ["stf/dhrystone_opt1.zstf", "ete/juno_r1_1", "ete/ss_ib_el1ns", "ete/tme_simple", "ete/q_elem"];
+    for name in traces {
+        let Some(path) = trackway_testkit::corpus_part(name) else { continue };
+        let open = || Options::default().open(&path).unwrap().events().unwrap();
+        let found = places(&mut *open(), 2_000_000).unwrap();
+        found.check(name, 4, &open);
+        found.damage(20, &open);
+        println!("{name}: {} places, {} instructions apart at most", found.places.len(), found.widest);
+    }
+}
+
+#[test]
+fn places_survive_damage_around_them() {
+    for sample in samples_of(&[riscv(60_000), arm(120)], "places") {
+        let data = sample.data();
+        let bytes = std::fs::read(&data).unwrap();
+        let most = 50 * sample.lines(1).len();
+        let mut random = SplitMix64(3);
+        let mut tried = 0;
+        for round in 0..12 {
+            let mut damaged = bytes.clone();
+            for _ in 0..1 + round % 3 {
+                let at = random.below(damaged.len() as u64) as usize;
+                damaged[at] ^= 1 << random.below(8);
+            }
+            std::fs::write(&data, &damaged).unwrap();
+            let Some(found) =
+                sample.places(1 + 2 * (round % 2), most).filter(|found| !found.places.is_empty())
+            else {
+                continue;
+            };
+            sample.check_places(&found, &format!("round {round}"), 2);
+            tried += 1;
+        }
+        assert!(tried > 6, "{}: {tried} rounds", sample.format.title());
     }
 }
 
