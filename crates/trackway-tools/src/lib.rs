@@ -6,6 +6,7 @@
 //! - [`stats`]: counts of events, classes, branches, memory accesses, blocks.
 //! - [`attempted`]: instructions of runs that did not retire.
 //! - [`contexts`]: the contexts of a trace, and the instructions of each.
+//! - [`diff`]: comparison of two traces, with alignment.
 //! - [`doctor`]: what a file is that does not decode, and the settings and the program that fit it.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
@@ -13,6 +14,7 @@
 
 pub mod attempted;
 pub mod contexts;
+pub mod diff;
 pub mod doctor;
 pub mod stats;
 pub mod verify;

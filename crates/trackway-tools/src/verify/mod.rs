@@ -30,6 +30,7 @@ pub use masks::{Bits, Mask, MaskSettings, Masks};
 pub use memory::{Memory, Range};
 pub use minimise::{Minimal, minimise};
 pub use options::{Absent, Options};
+pub(crate) use report::escape;
 pub use report::{Class, Element, Mismatch, PastInstruction, Report};
 pub use verifier::Verifier;
 

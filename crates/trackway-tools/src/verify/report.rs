@@ -259,7 +259,7 @@ impl Report {
     }
 }
 
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
         match c {
             '&' => out.push_str("&amp;"),

@@ -1,0 +1,231 @@
+//! Comparison of what lies between instructions: traps, contexts, times.
+//!
+//! Formats record these a little earlier or later, so partners may be two instructions apart; times keep their order only.
+
+use std::collections::VecDeque;
+
+use trackway_core::{Batch, Context, Fact, Nearby, TimeKind, Trap, TrapKind};
+
+use super::options::Group;
+use super::report::{Field, OneSided};
+use super::side::{Facts, bit};
+
+/// How many instructions a trap or a context change may move.
+const REACH: u64 = 2;
+
+/// A place in both traces: pairs so far, and the next instruction of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) pairs: u64,
+    pub(super) a: u64,
+    pub(super) b: u64,
+}
+
+/// A difference between instructions.
+#[derive(Debug)]
+pub(super) struct Stray {
+    pub(super) place: Place,
+    pub(super) fields: Vec<Field>,
+    pub(super) one_sided: OneSided,
+}
+
+/// Compares what lies between instructions.
+#[derive(Debug, Default)]
+pub(super) struct Strays {
+    /// Traps without a partner so far: entries and returns, of each side.
+    traps: [[VecDeque<(Place, Trap)>; 2]; 2],
+    /// Since when the contexts differ, and in what.
+    contexts: Option<(Place, Vec<Field>)>,
+    /// The last difference of contexts that was reported.
+    reported: Vec<Field>,
+    pub(super) times: Nearby,
+    first_time: Option<Place>,
+    /// Values that both have, by group.
+    pub(super) compared: [u64; 6],
+    pub(super) found: Vec<Stray>,
+}
+
+impl Strays {
+    /// A trap of side `n`.
+    pub(super) fn trap(&mut self, n: usize, trap: Trap, place: Place, seen: &mut Facts) {
+        let class = usize::from(trap.kind == TrapKind::Return);
+        *seen |= bit([Fact::Traps, Fact::TrapReturns][class]);
+        self.traps[class][n].push_back((place, trap));
+        self.pair_traps(place.pairs);
+    }
+
+    /// Pairs traps, or gives up on those that waited too long.
+    fn pair_traps(&mut self, now: u64) {
+        for class in 0..2 {
+            loop {
+                let [ours, theirs] = &mut self.traps[class];
+                let late = |place: &Place| now.saturating_sub(place.pairs) > REACH;
+                let lonely = match (ours.front(), theirs.front()) {
+                    (Some((one, a)), Some((other, b))) if one.pairs.abs_diff(other.pairs) <= REACH => {
+                        let fields = trap_fields(a, b);
+                        self.compared[Group::Traps as usize] += 1;
+                        if !fields.is_empty() {
+                            self.found.push(Stray { place: *one, fields, one_sided: [0; 2] });
+                        }
+                        ours.pop_front();
+                        theirs.pop_front();
+                        continue;
+                    }
+                    (Some((one, _)), Some((other, _))) => usize::from(one.pairs > other.pairs),
+                    (Some((one, _)), None) if late(one) => 0,
+                    (None, Some((other, _))) if late(other) => 1,
+                    _ => break,
+                };
+                let Some((place, trap)) = self.traps[class][lonely].pop_front() else { break };
+                let mut one_sided = [0; 2];
+                one_sided[lonely] = bit([Fact::Traps, Fact::TrapReturns][class]);
+                let text = Some(trap_text(&trap));
+                let (a, b) = if lonely == 0 { (text, None) } else { (None, text) };
+                let fields = vec![Field { group: Group::Traps, name: "trap".into(), a, b }];
+                self.found.push(Stray { place, fields, one_sided });
+            }
+        }
+    }
+
+    /// The contexts from here on.
+    pub(super) fn context(&mut self, a: &Context, b: &Context, place: Place) {
+        self.settle(place.pairs);
+        let mut fields = Vec::new();
+        let both = context_fields(a, b, &mut fields);
+        self.compared[Group::Contexts as usize] += both;
+        if fields.is_empty() {
+            (self.contexts, self.reported) = (None, Vec::new());
+        } else if fields != self.reported && self.contexts.as_ref().is_none_or(|known| known.1 != fields) {
+            self.contexts = Some((place, fields));
+        }
+    }
+
+    /// Contexts that still differ after a few instructions do differ.
+    pub(super) fn settle(&mut self, now: u64) {
+        if let Some((place, fields)) =
+            self.contexts.take_if(|(place, _)| now.saturating_sub(place.pairs) > REACH)
+        {
+            self.reported.clone_from(&fields);
+            self.found.push(Stray { place, fields, one_sided: [0; 2] });
+        }
+        self.pair_traps(now);
+    }
+
+    /// Times of both sides before a pair of instructions.
+    pub(super) fn times(&mut self, times: [&[(TimeKind, u64)]; 2], place: Place) {
+        let facts = |times: &[(TimeKind, u64)]| {
+            times.iter().map(|&(kind, value)| (time_fact(kind), value)).collect::<Vec<_>>()
+        };
+        self.first_time.get_or_insert(place);
+        self.times.between(&facts(times[0]), &facts(times[1]), place.pairs);
+    }
+
+    /// The end: what waits has no partner.
+    pub(super) fn finish(&mut self, now: u64) {
+        self.settle(now.saturating_add(REACH + 1));
+        self.times.finish();
+        for fact in [Fact::Timestamps, Fact::TimeOffsets, Fact::CycleCounts] {
+            let (matched, missing, extra) =
+                (self.times.matched[fact], self.times.missing[fact], self.times.extra[fact]);
+            self.compared[Group::Time as usize] += matched + missing.min(extra);
+            if missing == 0 && extra == 0 || matched + missing == 0 || matched + extra == 0 {
+                continue;
+            }
+            // All of them are one difference: clocks rarely agree in anything.
+            let text = |n: u64| Some(format!("{n} of {} without a counterpart", matched + n));
+            let name = fact.as_str().to_string();
+            let fields = vec![Field { group: Group::Time, name, a: text(missing), b: text(extra) }];
+            let place = self.first_time.unwrap_or_default();
+            self.found.push(Stray { place, fields, one_sided: [0; 2] });
+        }
+    }
+}
+
+fn time_fact(kind: TimeKind) -> Fact {
+    match kind {
+        TimeKind::Timestamp => Fact::Timestamps,
+        TimeKind::Offset => Fact::TimeOffsets,
+        TimeKind::Cycles => Fact::CycleCounts,
+    }
+}
+
+fn trap_fields(a: &Trap, b: &Trap) -> Vec<Field> {
+    let mut fields = Vec::new();
+    let mut differ = |name: &str, a: String, b: String| {
+        fields.push(Field { group: Group::Traps, name: format!("trap {name}"), a: Some(a), b: Some(b) });
+    };
+    if a.kind != b.kind && ![a.kind, b.kind].contains(&TrapKind::Unknown) {
+        differ("kind", a.kind.to_string(), b.kind.to_string());
+    }
+    for (name, one, other) in [
+        ("cause", a.cause, b.cause),
+        ("class", a.class.map(u64::from), b.class.map(u64::from)),
+        ("value", a.value, b.value),
+        ("from", a.from, b.from),
+        ("to", a.to, b.to),
+        ("return address", a.return_address, b.return_address),
+        ("call", a.syscall.map(|call| call as u64), b.syscall.map(|call| call as u64)),
+        ("call number", a.syscall_index, b.syscall_index),
+    ] {
+        if let (Some(one), Some(other)) = (one, other)
+            && one != other
+        {
+            differ(name, format!("{one:#x}"), format!("{other:#x}"));
+        }
+    }
+    fields
+}
+
+fn trap_text(trap: &Trap) -> String {
+    let cause = trap.cause.map_or(String::new(), |cause| format!(" cause {cause:#x}"));
+    let from = trap.from.map_or(String::new(), |from| format!(" at {from:#x}"));
+    format!("{}{cause}{from}", trap.kind)
+}
+
+/// Adds the values that differ; returns how many both know.
+fn context_fields(a: &Context, b: &Context, fields: &mut Vec<Field>) -> u64 {
+    let mut both = 0;
+    let mut compare = |name: &str, values: Option<(String, String)>| {
+        let Some((one, other)) = values else { return };
+        both += 1;
+        if one != other {
+            fields.push(Field { group: Group::Contexts, name: name.into(), a: Some(one), b: Some(other) });
+        }
+    };
+    macro_rules! each {
+        ($($field:ident)*) => {
+            $(compare(stringify!($field), a.$field.zip(b.$field).map(|(one, other)| (show(&one), show(&other))));)*
+            // Names every field but how the change came about: a new one must be listed here.
+            let Context { change: _, $($field: _,)* } = *a;
+        };
+    }
+    each!(privilege security own_stack context_id vmid asid pid tid hw_thread isa vector_bits streaming dit ssbs mte
+          unsupported);
+    both
+}
+
+fn show(value: &dyn std::fmt::Debug) -> String {
+    format!("{value:?}").to_ascii_lowercase()
+}
+
+/// The traps, times and register contents among events.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    pub(super) traps: Vec<Trap>,
+    pub(super) times: Vec<(TimeKind, u64)>,
+}
+
+impl Sorted {
+    pub(super) fn read<'b>(&mut self, events: impl Iterator<Item = (&'b Batch, usize)>) {
+        use trackway_core::EventKind;
+        self.traps.clear();
+        self.times.clear();
+        for (batch, event) in events {
+            match batch.events[event].kind {
+                EventKind::Trap(n) => self.traps.push(batch.traps[n as usize]),
+                EventKind::Time(time) => self.times.extend(time.value.map(|value| (time.kind, value))),
+                _ => {}
+            }
+        }
+    }
+}
