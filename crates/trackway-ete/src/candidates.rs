@@ -77,7 +77,12 @@ pub(crate) fn candidates(excerpt: &Excerpt<'_>) -> Vec<Candidate> {
 pub(crate) fn neighbours(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
     let section = match from.table.get(ID.as_str()) {
         Some(Value::Table(section)) => section.clone(),
-        _ => from.table.iter().filter(|(name, _)| is_register(name)).map(|(k, v)| (k.clone(), v.clone())).collect(),
+        _ => from
+            .table
+            .iter()
+            .filter(|(name, _)| is_register(name))
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect(),
     };
     let mut found = Vec::new();
     let mut add = |section: Table, what: String| found.extend(valid(from, section, what));

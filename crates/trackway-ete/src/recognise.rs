@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Framing};
 use crate::items::{PacketItem, Packets};
-use crate::transport::frames::read::{Deframed, Frames, ids};
+use crate::transport::frames::read::split;
 use crate::wire::header::{Kind, header};
 use crate::wire::packet::Packet;
 use crate::wire::scan::{SYNC_LEN, find_sync, leading_zeros};
@@ -36,13 +36,9 @@ pub(crate) fn holds_a_stream(bytes: &[u8]) -> bool {
 
 /// The trace ids whose bytes in frames are ETE or ETMv4.
 pub(crate) fn traced_ids(framing: Framing, buffer: &[u8]) -> Vec<u8> {
-    let found = ids(framing, buffer).into_iter().map(|(id, _)| id).filter(|id| *id < 0x70);
-    let traced = |id: &u8| {
-        let mut bytes = Deframed::default();
-        Frames::new(framing, buffer).pull(buffer, *id, HEAD, &mut bytes);
-        holds_a_stream(&bytes.bytes)
-    };
-    found.filter(traced).collect()
+    // One pass for all ids: every file that is tried for recognition comes through here.
+    let split = split(framing, buffer, HEAD);
+    (1..0x70).filter(|id| holds_a_stream(&split[usize::from(*id)])).collect()
 }
 
 /// How the bytes are stored, by their content; raw where nothing speaks for frames.

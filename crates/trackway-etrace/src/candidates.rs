@@ -157,11 +157,10 @@ fn support(config: &Config) -> Vec<(String, Change)> {
         (format!("support_layout {name}"), keys)
     });
     let widths = (0..=4).filter(|width| *width != config.support.encoder_mode_width);
-    let modes = widths.map(|width| {
-        (format!("encoder_mode_width {width}"), vec![("encoder_mode_width", number(width))])
-    });
-    let data = [0, 2, 4]
-        .map(|width| (format!("doptions_width {width}"), vec![("doptions_width", number(width))]));
+    let modes = widths
+        .map(|width| (format!("encoder_mode_width {width}"), vec![("encoder_mode_width", number(width))]));
+    let data =
+        [0, 2, 4].map(|width| (format!("doptions_width {width}"), vec![("doptions_width", number(width))]));
     named.chain(modes).chain(data).collect()
 }
 
@@ -237,7 +236,12 @@ fn framing_keys(framing: &Framing) -> Change {
         Framing::Atb { align } => aligned = number(align),
         _ => {}
     }
-    keys.extend([("srcid_width", srcid), ("type_width", kind), ("timestamp_bytes", stamp), ("align", aligned)]);
+    keys.extend([
+        ("srcid_width", srcid),
+        ("type_width", kind),
+        ("timestamp_bytes", stamp),
+        ("align", aligned),
+    ]);
     keys
 }
 
@@ -372,8 +376,7 @@ fn usual() -> Vec<Layout> {
 /// The ways in which the bits before the address can be divided.
 fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]]) -> Vec<Layout> {
     let mut all = Vec::new();
-    for (dialect, privilege) in
-        [(Dialect::V2, 2), (Dialect::Draft, 3), (Dialect::V2, 3), (Dialect::Draft, 2)]
+    for (dialect, privilege) in [(Dialect::V2, 2), (Dialect::Draft, 3), (Dialect::V2, 3), (Dialect::Draft, 2)]
     {
         let Some(rest) = before.checked_sub(5 + privilege) else { continue };
         // Bits of the time, before those of the context.

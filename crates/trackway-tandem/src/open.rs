@@ -8,8 +8,8 @@ use trackway_core::{
     Stream,
 };
 use trackway_format::{
-    Candidate, Content, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When,
-    Writing, wrong_architecture,
+    Candidate, Content, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings,
+    When, Writing, wrong_architecture,
 };
 use trackway_image::Elf;
 use trackway_io::{Compression, compress};

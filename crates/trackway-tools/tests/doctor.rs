@@ -69,13 +69,16 @@ fn etrace_settings(random: &mut SplitMix64, bits: u32) -> String {
             let stamp = if one_in(random, 2) { 0 } else { 1 + random.below(8) };
             stamps = stamp > 0;
             let (srcid, kind) = (*pick(random, &[0, 0, 3, 4, 8, 12]), *pick(random, &[0, 2]));
-            format!("framing = \"encap\"\nsrcid_width = {srcid}\ntype_width = {kind}\ntimestamp_bytes = {stamp}\n")
+            format!(
+                "framing = \"encap\"\nsrcid_width = {srcid}\ntype_width = {kind}\ntimestamp_bytes = {stamp}\n"
+            )
         }
         _ if draft => format!("framing = \"ultrasoc\"\nsrcid_width = {}\n", random.below(9)),
         _ => format!("framing = \"atb\"\nalign = {}\n", pick(random, &[1, 2, 4, 8])),
     };
     let widths: &[u32] = if bits == 32 { &[32, 32, 34] } else { &[64, 64, 40, 48, 39, 57, 32] };
-    text += &format!("iaddress_width = {}\niaddress_lsb = {}\n", pick(random, widths), pick(random, &[1, 1, 0]));
+    text +=
+        &format!("iaddress_width = {}\niaddress_lsb = {}\n", pick(random, widths), pick(random, &[1, 1, 0]));
     text += &format!("privilege_width = {}\n", if draft { 3 } else { *pick(random, &[2, 2, 2, 3]) });
     match random.below(2) {
         0 => text += "nocontext = 1\n",
@@ -214,11 +217,9 @@ fn damaged_etrace_settings_are_found() {
         total += 1;
         let began = std::time::Instant::now();
         let options = Options { program: case.program.clone(), ..Options::default() };
-        let found =
-            diagnose(&options, Some(case.format.id()), &given, &case.bytes, false, Budget::default());
+        let found = diagnose(&options, Some(case.format.id()), &given, &case.bytes, false, Budget::default());
         let first = found.first();
-        let is_right =
-            first.is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
+        let is_right = first.is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
         right += u64::from(is_right);
         let took = began.elapsed().as_millis();
         let tries = first.map_or(0, |first| first.tries);

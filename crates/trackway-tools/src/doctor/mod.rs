@@ -26,9 +26,8 @@ pub fn diagnose(
 ) -> Vec<Diagnosis> {
     let formats = options.formats.iter().filter(|format| only.is_none_or(|id| format.id() == id));
     let excerpt = fit::Excerpt { bytes, cut };
-    let mut found: Vec<Diagnosis> = formats
-        .filter_map(|format| settings::diagnose(options, *format, given, excerpt, budget))
-        .collect();
+    let mut found: Vec<Diagnosis> =
+        formats.filter_map(|format| settings::diagnose(options, *format, given, excerpt, budget)).collect();
     found.sort_by_key(|diagnosis| diagnosis.fit.rank(diagnosis.doubts.len()));
     found
 }

@@ -134,7 +134,13 @@ impl Search<'_> {
     }
 
     /// Tries the better ones of each origin on more bytes, and orders all of them.
-    fn promote(&self, options: &Options, all: &mut [Tried], whole: Excerpt<'_>, excerpt: &format::Excerpt<'_>) {
+    fn promote(
+        &self,
+        options: &Options,
+        all: &mut [Tried],
+        whole: Excerpt<'_>,
+        excerpt: &format::Excerpt<'_>,
+    ) {
         for stage in 1..3 {
             all.sort_by_cached_key(|tried| tried.rank(stage - 1));
             let bytes = if stage == 1 { whole.first(SHORT[1]) } else { whole };

@@ -396,6 +396,39 @@ fn survey(framing: Framing, buffer: &[u8]) -> [(u64, u64); 128] {
     }
 }
 
+/// The first `limit` bytes of every trace id, in one pass.
+pub(crate) fn split(framing: Framing, buffer: &[u8], limit: usize) -> [Vec<u8>; 128] {
+    let mut found = [const { Vec::new() }; 128];
+    let mut frames = Frames::new(framing, buffer);
+    let mut frame = [(0, 0); 16];
+    let mut put = |id: Option<u8>, bytes: &[u8]| {
+        if let Some(of_id) = id.map(|id| &mut found[usize::from(id)]).filter(|of_id| of_id.len() < limit) {
+            of_id.extend_from_slice(bytes);
+        }
+    };
+    loop {
+        while !frames.searching
+            && !frames.blocks
+            && let Some(chunk) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<16>())
+            && u128::from_le_bytes(*chunk) & IDS == 0
+        {
+            let data = u128::from_le_bytes(*chunk) | FLAGS[usize::from(chunk[15])];
+            put(frames.id, &data.to_le_bytes()[..15]);
+            frames.at += 16;
+        }
+        match frames.frame(buffer, &mut frame) {
+            None => return found,
+            Some(Step::Frame(len)) => frames.slow(&frame[..len], &mut |part| {
+                if let Part::Byte(id, byte, _) = part {
+                    put(id, &[byte]);
+                }
+            }),
+            Some(Step::Barrier) => frames.id = None,
+            Some(Step::Sync | Step::Torn) => {}
+        }
+    }
+}
+
 /// The trace ids in a buffer and the number of bytes of each, without padding.
 pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
     let found = survey(framing, buffer);
@@ -462,6 +495,8 @@ mod tests {
             for id in 1..0x70 {
                 let piece = pull(Framing::Coresight, &buffer, id, limit);
                 prop_assert_eq!(&piece.bytes, &of(&pieces, id));
+                let split = split(Framing::Coresight, &buffer, usize::MAX);
+                prop_assert_eq!(&split[usize::from(id)], &of(&pieces, id));
                 for index in 0..piece.bytes.len() {
                     let offset = piece.offset(index, &mut 0) as usize;
                     prop_assert!(buffer[offset] | 1 == piece.bytes[index] | 1);
