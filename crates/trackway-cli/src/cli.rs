@@ -10,6 +10,7 @@ use trackway::index::Cache;
 use trackway::{Indexing, Options};
 use trackway_core::{FormatId, Isa};
 
+use crate::diff;
 use crate::exit::Failure;
 use crate::index;
 use crate::sections;
@@ -69,6 +70,8 @@ pub(crate) enum Command {
     Index(index::Args),
     /// Verify a trace against the golden model: registers, memory, control flow, traps
     Verify(VerifyArgs),
+    /// Compare two traces of any formats, aligned by instruction
+    Diff(diff::Args),
     /// Show a program: segments, disassembly, straight runs, symbols
     Image(ImageArgs),
     /// Run a RISC-V program on the golden model and record it
@@ -224,7 +227,7 @@ pub(crate) struct Common {
     pub(crate) context: Context,
 }
 
-fn format(name: &str) -> Result<FormatId, String> {
+pub(crate) fn format(name: &str) -> Result<FormatId, String> {
     name.parse().map_err(|()| "not the name of a format".to_string())
 }
 
@@ -285,6 +288,7 @@ impl Command {
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
             Command::Verify(args) => &mut args.common,
+            Command::Diff(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
                 args.context = context;
@@ -313,6 +317,7 @@ impl Command {
             Command::Check(args) => args.json.then_some("check"),
             Command::Index(args) => args.json.then_some("index"),
             Command::Verify(args) => args.json.then_some("verify"),
+            Command::Diff(args) => args.json.then_some("diff"),
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)
@@ -561,7 +566,7 @@ pub(crate) enum Platform {
 }
 
 /// Arguments of `record`.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(crate) struct RecordArgs {
     /// The program, an ELF file
     #[arg(value_name = "PROGRAM")]

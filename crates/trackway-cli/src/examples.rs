@@ -64,6 +64,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "diff",
+        [
+            "trackway diff testdata/stf/sort/trace.stf testdata/tandem/sort/trace.tv",
+            "trackway diff testdata/stf/sort/trace.stf --record programs/riscv/sort.elf --json",
+            "trackway diff testdata/astf/sort.astf testdata/astf/levels.astf --only pcs  # exit 1: differences",
+        ],
+    ),
+    (
         "image",
         [
             "trackway image programs/riscv/sort.elf",

@@ -14,7 +14,7 @@ use crate::exit::Exit;
 use crate::topics::{self, TOPICS};
 
 /// Subcommands that read traces, and those that write them.
-const READING: [&str; 7] = ["info", "dump", "convert", "stats", "check", "index", "verify"];
+const READING: [&str; 8] = ["info", "dump", "convert", "stats", "check", "index", "verify", "diff"];
 const WRITING: [&str; 2] = ["convert", "record"];
 
 /// The command line with the options of all formats.

@@ -10,6 +10,7 @@ mod colours;
 mod config;
 mod convert;
 mod demo;
+mod diff;
 mod dump;
 mod event_json;
 mod examples;
@@ -67,6 +68,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Config(args) => config::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Verify(args) => verify::run(&args),
+        Command::Diff(args) => diff::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Completions(args) => pages::completions(&args),

@@ -32,6 +32,12 @@ impl<W: Write> Listing<W> {
         Listing { out, meta: isa, isa, format: trace.format(), columns, programs, colours }
     }
 
+    /// Without colours, for a source that need not be a file.
+    pub(crate) fn of(out: W, isa: Isa, format: &'static dyn Format, programs: Vec<Arc<Image>>) -> Self {
+        let columns = Columns::new(trackway_image::program(&programs, 0), Style::default());
+        Listing { out, meta: isa, isa, format, columns, programs, colours: Colours::default() }
+    }
+
     fn step(&mut self, batch: &Batch, step: &Step, number: u64) -> Result<()> {
         self.instruction(number, step.pc, step.encoding, step.length)?;
         let extra = batch.extra_of(step);

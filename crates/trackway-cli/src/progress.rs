@@ -63,6 +63,11 @@ impl Progress {
         });
     }
 
+    /// Shows how far a source has been read, where instructions are not counted.
+    pub(crate) fn count_source(&self, source: &dyn Source) {
+        self.set(|meter| meter.share = source.progress());
+    }
+
     /// Shows how many instructions are done, of how many if it is known.
     pub(crate) fn count(&self, instructions: u64, of: Option<u64>) {
         self.set(|meter| {

@@ -23,42 +23,7 @@ use crate::sections;
 
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let path = &args.program;
-    let bytes = std::fs::read(path).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
-    let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
-    let program = Program::read(&bytes).map_err(loaded)?;
-    let file = match &args.config {
-        Some(path) => read_settings(&args.context, path)?,
-        None => FormatSettings::default(),
-    };
-    let settings: Settings = file.section("machine").map_err(|error| Failure::input(path, error))?;
-    let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
-    let target = match platform(args, &program) {
-        Platform::Linux => {
-            let bare = Config { paging: Paging::Bare, pmp_entries: 0, ..Config::new(program.isa) };
-            let core = settings.core(Config { reset_pc: program.entry, ..bare }).map_err(wrong)?;
-            let process = Process::with_config(&program, linux_options(args)?, core).map_err(loaded)?;
-            Target::Process(Box::new(process))
-        }
-        Platform::Bare => {
-            refuse_process_options(args)?;
-            let config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
-            let mut machine = Machine::new(config, &program).map_err(loaded)?;
-            // The reset ROM is not in the ELF, and flow formats could not follow it.
-            machine.leave_rom();
-            Target::Machine(Box::new(machine))
-        }
-    };
-    let mut recorder = Recorder::new(
-        target,
-        RecordOptions {
-            registers: !args.no_regs,
-            memory: !args.no_mem,
-            from: args.from.as_deref().map(|text| position(text, &program)).transpose()?,
-            to: args.to.as_deref().map(|text| position(text, &program)).transpose()?,
-            limit: args.limit.unwrap_or(u64::MAX),
-        },
-    );
-
+    let (mut recorder, file) = recorder(args)?;
     let Some(into) = args.context.output(args.into, &args.output)? else {
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
@@ -118,6 +83,47 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         print(object)?;
     }
     conclude(args, &recorder, end, interrupted)
+}
+
+/// The program, ready to run, and the settings file.
+pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), Failure> {
+    let path = &args.program;
+    let bytes = std::fs::read(path).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
+    let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
+    let program = Program::read(&bytes).map_err(loaded)?;
+    let file = match &args.config {
+        Some(path) => read_settings(&args.context, path)?,
+        None => FormatSettings::default(),
+    };
+    let settings: Settings = file.section("machine").map_err(|error| Failure::input(path, error))?;
+    let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
+    let target = match platform(args, &program) {
+        Platform::Linux => {
+            let bare = Config { paging: Paging::Bare, pmp_entries: 0, ..Config::new(program.isa) };
+            let core = settings.core(Config { reset_pc: program.entry, ..bare }).map_err(wrong)?;
+            let process = Process::with_config(&program, linux_options(args)?, core).map_err(loaded)?;
+            Target::Process(Box::new(process))
+        }
+        Platform::Bare => {
+            refuse_process_options(args)?;
+            let config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
+            let mut machine = Machine::new(config, &program).map_err(loaded)?;
+            // The reset ROM is not in the ELF, and flow formats could not follow it.
+            machine.leave_rom();
+            Target::Machine(Box::new(machine))
+        }
+    };
+    let recorder = Recorder::new(
+        target,
+        RecordOptions {
+            registers: !args.no_regs,
+            memory: !args.no_mem,
+            from: args.from.as_deref().map(|text| position(text, &program)).transpose()?,
+            to: args.to.as_deref().map(|text| position(text, &program)).transpose()?,
+            limit: args.limit.unwrap_or(u64::MAX),
+        },
+    );
+    Ok((recorder, file))
 }
 
 /// The last event of a recording that a signal ended.
