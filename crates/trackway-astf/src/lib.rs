@@ -38,6 +38,7 @@
 
 mod check;
 mod config;
+mod cut;
 mod gap;
 mod layout;
 mod lift;

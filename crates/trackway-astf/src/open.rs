@@ -1,16 +1,18 @@
 //! ASTF as a format of the toolkit: recognised, opened, created.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Cursor, Read, Write};
 
 use trackway_core::{
     Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source, Trap, TrapKind,
 };
 use trackway_format::{
-    Content, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Writing, wrong_architecture,
+    Content, Cut, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result, Streams, Writing,
+    wrong_architecture,
 };
 use trackway_io::Target;
 
 use crate::config::{Config, FLAGS, ID, ReadConfig, Storage};
+use crate::cut;
 use crate::lower::Lower;
 use crate::record::TrapType;
 use crate::rules::RULES;
@@ -45,6 +47,10 @@ impl Format for Astf {
 
     fn flags(&self) -> &'static [Flag] {
         FLAGS
+    }
+
+    fn holds_comments(&self) -> bool {
+        true
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
@@ -138,5 +144,24 @@ impl Opened for OpenedAstf {
 
     fn bytes(&mut self) -> Result<Input> {
         Ok(self.trace()?.records().into_input())
+    }
+
+    /// The Header says that the records are not compressed, as they are here.
+    fn streams(&mut self) -> Result<Streams> {
+        let mut records = self.trace()?.records();
+        let first = records.chunk()?.and_then(|(_, chunk)| chunk.first().copied());
+        let Some(header) = first else { return Ok(vec![records.into_input()]) };
+        records.consume(1);
+        let header = Cursor::new(cut::plain_header(&header));
+        Ok(vec![Input::Stream(Box::new(header.chain(records.into_input().into_read())))])
+    }
+
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> Result<Vec<Vec<Cut>>> {
+        let wanted = wanted.first().map_or(&[][..], |wanted| wanted);
+        Ok(vec![cut::cuts(self.trace()?.records(), wanted)?])
+    }
+
+    fn comment(&mut self, text: &str) -> Result<Option<(Vec<u8>, u64)>> {
+        Ok(Some((cut::comment(text), crate::layout::RECORD as u64)))
     }
 }

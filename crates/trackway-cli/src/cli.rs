@@ -60,6 +60,12 @@ pub(crate) enum Command {
     Dump(DumpArgs),
     /// Convert a trace to another format or container, with a ledger of what was lost
     Convert(ConvertArgs),
+    /// Write a part of a trace as a legal, shorter trace that begins with the state at its place
+    Slice(crate::slice::Args),
+    /// Cut a trace into files that merge joins again, or into work items for a scheduler
+    Split(crate::split::Args),
+    /// Join the parts of split, slices, or the traces of several sources
+    Merge(crate::merge::Args),
     /// Count what is in a trace: instructions by class, branches, loads and stores, traps, hot blocks
     Stats(StatsArgs),
     /// Check a trace against its specification, one named rule per finding
@@ -284,6 +290,9 @@ impl Command {
             Command::Info(args) => &mut args.common,
             Command::Dump(args) => &mut args.common,
             Command::Convert(args) => &mut args.common,
+            Command::Slice(args) => &mut args.convert.common,
+            Command::Split(args) => &mut args.common,
+            Command::Merge(args) => &mut args.common,
             Command::Stats(args) => &mut args.common,
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
@@ -312,6 +321,9 @@ impl Command {
             Command::Info(args) => args.json.then_some("info"),
             Command::Dump(args) => args.jsonl.then_some("end"),
             Command::Convert(args) => args.json.then_some("convert"),
+            Command::Slice(args) => args.convert.json.then_some("slice"),
+            Command::Split(args) => args.json.then_some("split"),
+            Command::Merge(args) => args.json.then_some("merge"),
             Command::Stats(args) => args.json.then_some("stats"),
             Command::Check(args) if args.jsonl => Some("end"),
             Command::Check(args) => args.json.then_some("check"),
@@ -424,12 +436,12 @@ pub(crate) struct ConvertArgs {
     /// Output format [default: by the extension of OUT, else that of the input]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) into: Option<FormatId>,
-    /// Begin here: N, pc:ADDRESS, sym:NAME, line:FILE:N, time:N, mark:NAME, trap:N, gap:N or end-N
+    /// Begin here: N, pc:ADDRESS, sym:NAME, line:FILE:N, time:N, mark:NAME, trap:N, gap:N or end-N; may be repeated
     #[arg(long, value_name = "POSITION")]
-    pub(crate) from: Option<String>,
+    pub(crate) from: Vec<String>,
     /// End before this position; pc:, sym:, line: and mark: are the next ones after the beginning
     #[arg(long, value_name = "POSITION")]
-    pub(crate) to: Option<String>,
+    pub(crate) to: Vec<String>,
     /// Write the ledger to a file, as JSON if it ends in .json
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,

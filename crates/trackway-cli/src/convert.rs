@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::path::Path;
 
 use serde_json::json;
+use trackway::cut::{Origin, Provenance, Selection};
 use trackway::format::{Format, Program, Settings, Writing};
 use trackway::io::{FileError, Target};
-use trackway::{Conversion, ConvertOptions, Position, Prove, Trace, convert_with};
+use trackway::{Conversion, ConvertOptions, Prove, convert_with};
 use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
 use crate::cli::{ConvertArgs, read_settings, threads};
@@ -15,13 +16,24 @@ use crate::interrupt;
 use crate::json;
 use crate::open::open_to_write;
 use crate::output::write_file;
+use crate::place::ranges;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, say};
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
+    run_part(args, "convert", Selection::default())
+}
+
+/// Converts the instructions that `--from` and `--to` name, as far as they are in `selection`.
+pub(crate) fn run_part(
+    args: &ConvertArgs,
+    kind: &'static str,
+    mut selection: Selection,
+) -> Result<Exit, Failure> {
     let context = &args.common.context;
     let into = context.output(args.into, &args.output)?;
     let same = is_same(&args.input, &args.output);
+    let whole = selection.is_all() && args.from.is_empty() && args.to.is_empty();
     if is_program(&args.input) && !same {
         return load(into, args);
     }
@@ -29,7 +41,6 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
     if same {
         return Err(Failure::Usage("input and output are the same file".into()));
     }
-    set_window(&mut trace, args)?;
     let into = into.unwrap_or(trace.format());
     let settings = context.write_settings(trace.settings(), into)?;
     let prove = match (args.prove, args.no_prove) {
@@ -37,8 +48,16 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         (_, true) => Prove::Never,
         _ => Prove::Small,
     };
+    let mut part = None;
+    if !whole {
+        selection.ranges = ranges(&mut trace, &args.from, &args.to)?;
+        let refused = |error: trackway::Error| Failure::Usage(error.to_string());
+        let selection = selection.checked().map_err(refused)?;
+        let of = Origin::of(&trace).map_err(|error| placed(&args.common, &args.input, error))?;
+        part = Some((selection.clone(), Provenance::Slice { of, selection }));
+    }
     let strict = args.common.strict;
-    let options = ConvertOptions { into: Some(into), settings: Some(settings), strict, prove };
+    let options = ConvertOptions { into: Some(into), settings: Some(settings), strict, prove, part };
     let target = Target::new(&args.output);
     if !args.keep_partial {
         interrupt::abandon(&target);
@@ -57,24 +76,15 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<Exit, Failure> {
         None => Failure::only_output(&args.output, &error)
             .unwrap_or_else(|| placed(&args.common, &args.input, error)),
     })?;
-    conclude(conversion, args)
-}
-
-/// Narrows the trace to the part asked for.
-fn set_window(trace: &mut Trace, args: &ConvertArgs) -> Result<(), Failure> {
-    if args.from.is_none() && args.to.is_none() {
-        return Ok(());
-    }
-    let failed = |error: trackway::Error| placed(&args.common, &args.input, error);
-    let programs = trace.programs().map_err(failed)?;
-    let read =
-        |text: &Option<String>| text.as_deref().map(|text| Position::parse(text, &programs)).transpose();
-    let (from, to) = (read(&args.from).map_err(failed)?, read(&args.to).map_err(failed)?);
-    trace.set_window(from, to).map_err(failed)
+    conclude(conversion, args, kind)
 }
 
 /// Reports on a conversion; its outputs appear if nothing speaks against them.
-fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Failure> {
+pub(crate) fn conclude(
+    mut conversion: Conversion,
+    args: &ConvertArgs,
+    kind: &'static str,
+) -> Result<Exit, Failure> {
     let ended = conversion.ended.take();
     let interrupted =
         matches!(&ended, Some(trackway::Error::Trace(error)) if error.kind == ErrorKind::Cancelled);
@@ -86,7 +96,7 @@ fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Fail
     if !refused {
         conversion.commit().map_err(|FileError { path, error }| Failure::Written { path, error })?;
     }
-    account(&conversion, !refused, args)?;
+    account(&conversion, !refused, args, kind)?;
     let health = conversion.health.as_ref();
     if let Some(health) = health.filter(|_| !args.common.quiet) {
         say!("{}", health.line());
@@ -101,11 +111,11 @@ fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Fail
         });
     }
     if conversion.count == 0 {
-        let place = |name: &str, text: &Option<String>| {
-            text.as_ref().map_or(String::new(), |text| format!(" {name} {text}"))
+        let place = |name: &str, texts: &[String]| -> String {
+            texts.iter().map(|text| format!(" {name} {text}")).collect()
         };
         let part = place("from", &args.from) + &place("to", &args.to);
-        return Err(Failure::Usage(format!("{}: nothing to convert{part}", args.input.display())));
+        return Err(Failure::Usage(format!("{}: nothing to {kind}{part}", args.input.display())));
     }
     if conversion.proved == Some(false) {
         return Err(Failure::Unproved { path: args.output.clone(), reasons: conversion.reasons });
@@ -117,7 +127,7 @@ fn conclude(mut conversion: Conversion, args: &ConvertArgs) -> Result<Exit, Fail
 }
 
 /// True if both are one file, whatever it is called: writing would destroy it before it is read.
-fn is_same(input: &Path, output: &Path) -> bool {
+pub(crate) fn is_same(input: &Path, output: &Path) -> bool {
     let piped = input.as_os_str() == "-";
     let input = if piped { Path::new("/dev/stdin") } else { input };
     (!piped && input == output)
@@ -153,7 +163,7 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
         let text = format!("{}: which format? Use --into FORMAT", args.output.display());
         return Err(Failure::Usage(text));
     };
-    if args.from.is_some() || args.to.is_some() {
+    if !(args.from.is_empty() && args.to.is_empty()) {
         let text = "--from and --to cut a trace, and a program is not one";
         return Err(Failure::Usage(text.into()));
     }
@@ -178,13 +188,18 @@ fn load(into: Option<&'static dyn Format>, args: &ConvertArgs) -> Result<Exit, F
     let mut ledger = Ledger::default();
     ledger.add(Fate::Kept, Fact::Items, items);
     let conversion = Conversion { ledger, count: items, ..Conversion::default() };
-    account(&conversion, true, args)?;
+    account(&conversion, true, args, "convert")?;
     target.commit().map_err(|error| Failure::output(&target, &args.output, error))?;
     Ok(Exit::Fine)
 }
 
 /// Prints the ledger, and stores it where asked.
-fn account(conversion: &Conversion, there: bool, args: &ConvertArgs) -> Result<(), Failure> {
+fn account(
+    conversion: &Conversion,
+    there: bool,
+    args: &ConvertArgs,
+    kind: &'static str,
+) -> Result<(), Failure> {
     let ledger = &conversion.ledger;
     conversion.warnings.iter().for_each(|warning| say!("warning: {warning}"));
     if !args.common.quiet && !args.json {
@@ -199,7 +214,7 @@ fn account(conversion: &Conversion, there: bool, args: &ConvertArgs) -> Result<(
         |output: &trackway::Written| output.target.path.as_ref().map(|path| path.display().to_string());
     let outputs: Vec<String> =
         if there { conversion.outputs.iter().filter_map(path).collect() } else { Vec::new() };
-    let mut object = json::object("convert");
+    let mut object = json::object(kind);
     object.extend([
         ("ledger".to_string(), json::ledger(ledger)),
         ("proved".to_string(), json!(conversion.proved)),

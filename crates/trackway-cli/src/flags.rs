@@ -14,8 +14,9 @@ use crate::exit::Exit;
 use crate::topics::{self, TOPICS};
 
 /// Subcommands that read traces, and those that write them.
-const READING: [&str; 8] = ["info", "dump", "convert", "stats", "check", "index", "verify", "diff"];
-const WRITING: [&str; 2] = ["convert", "record"];
+const READING: [&str; 11] =
+    ["info", "dump", "convert", "slice", "split", "merge", "stats", "check", "index", "verify", "diff"];
+const WRITING: [&str; 5] = ["convert", "slice", "split", "merge", "record"];
 
 /// The command line with the options of all formats.
 pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {

@@ -22,16 +22,20 @@ mod info;
 mod interrupt;
 mod json;
 mod listing;
+mod merge;
 mod open;
 mod output;
 mod pager;
 mod pages;
 mod pcs;
+mod place;
 mod plain;
 mod progress;
 mod record;
 mod report;
 mod sections;
+mod slice;
+mod split;
 mod stats;
 mod topics;
 mod verify;
@@ -63,6 +67,9 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
         Command::Convert(args) => convert::run(&args),
+        Command::Slice(args) => slice::run(&args),
+        Command::Split(args) => split::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Config(args) => config::run(&args),

@@ -22,6 +22,20 @@ impl Input {
         Input::Whole(Arc::new(bytes))
     }
 
+    /// The bytes one after the other.
+    pub fn into_read(self) -> Box<dyn Read + Send> {
+        struct Shared(SharedBytes);
+        impl AsRef<[u8]> for Shared {
+            fn as_ref(&self) -> &[u8] {
+                (*self.0).as_ref()
+            }
+        }
+        match self {
+            Input::Whole(bytes) => Box::new(std::io::Cursor::new(Shared(bytes))),
+            Input::Stream(stream) => stream,
+        }
+    }
+
     /// All bytes; a stream is read to its end.
     pub fn read_whole(self) -> std::io::Result<SharedBytes> {
         match self {

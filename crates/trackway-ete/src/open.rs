@@ -8,8 +8,8 @@ use trackway_core::{
     ErrorKind, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
 };
 use trackway_format::{
-    Candidate, Content, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result,
-    Settings, When, Writing, wrong_architecture,
+    Candidate, Content, Cut, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result,
+    Settings, Streams, When, Writing, wrong_architecture,
 };
 use trackway_image::Image;
 use trackway_io::{FileError, map};
@@ -30,6 +30,7 @@ use crate::transport::input::{Remarks, SourceInput, TraceSource};
 use crate::transport::output::{UnitSink, WrittenSource};
 use crate::transport::snapshot::read::{SNAPSHOT_INI, Snapshot};
 use crate::transport::snapshot::write::{SnapshotWriter, copy};
+use crate::wire::scan::{SYNC_LEN, find_sync};
 
 /// ETE and ETMv4.
 pub static FORMAT: Ete = Ete;
@@ -466,6 +467,67 @@ impl Opened for OpenedEte {
             writing.target.write_beside("toml", text.as_bytes())?;
         }
         self.copy_packets(&mut writing.target.create()?)
+    }
+
+    /// The bytes of each trace unit, out of their frames and from the oldest on.
+    fn streams(&mut self) -> Result<Streams> {
+        if let Some(content) = &mut self.stream {
+            return Ok(vec![content.input()?]);
+        }
+        let of = |source: &TraceSource| -> Result<Input> {
+            let mut bytes = SourceInput::from(source.clone()).open(&self.options)?;
+            while bytes.more()? {}
+            if bytes.next_break(0).is_some() {
+                return Err(Error::Unsupported("bytes are missing between its frames".into()));
+            }
+            Ok(Input::from_vec(bytes.bytes().to_vec()))
+        };
+        self.sources.iter().map(of).collect()
+    }
+
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> Result<Vec<Vec<Cut>>> {
+        let of = |(stream, wanted): (Input, &Vec<u64>)| -> Result<Vec<Cut>> {
+            let bytes = stream.read_whole().map_err(trackway_core::Error::from)?;
+            let bytes = (*bytes).as_ref();
+            let place = |&at: &u64| {
+                let sync = find_sync(bytes, usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len()));
+                let offset = sync.map_or(bytes.len(), |end| end - SYNC_LEN) as u64;
+                Cut { offset, ..Cut::default() }
+            };
+            Ok(wanted.iter().map(place).collect())
+        };
+        self.streams()?.into_iter().zip(wanted).map(of).collect()
+    }
+
+    /// A raw stream with its registers in a sidecar; else a snapshot with the same registers, programs and framing.
+    fn write_streams(&mut self, streams: Streams, writing: &Writing<'_>) -> Result<Option<Streams>> {
+        let failed = |error: std::io::Error| Error::Trace(error.into());
+        if self.container == RAW {
+            if let Some(source) = self.sources.first().filter(|source| !source.config.registers.is_empty()) {
+                let text = to_toml([&source.config].into_iter(), Framing::Raw);
+                writing.target.write_beside("toml", text.as_bytes())?;
+            }
+            let mut output = writing.target.create()?;
+            for stream in streams {
+                std::io::copy(&mut stream.into_read(), output.as_write()).map_err(failed)?;
+            }
+            output.as_write().flush().map_err(failed)?;
+            return Ok(None);
+        }
+        let folder = writing.target.create_folder(SNAPSHOT_INI)?;
+        let framing = self.sources.first().map_or(Framing::Raw, |source| source.framing);
+        let ids = self.sources.iter().map(|source| source.config.trace_id).collect();
+        let mut writer = SnapshotWriter::create(&folder, framing, None, ids).map_err(failed)?;
+        for (n, stream) in streams.into_iter().enumerate() {
+            let bytes = stream.read_whole().map_err(failed)?;
+            writer.write(n, (*bytes).as_ref())?;
+        }
+        let written = |source: &TraceSource| WrittenSource {
+            config: source.config.clone(),
+            image: Arc::clone(&source.image),
+        };
+        writer.finish(&self.sources.iter().map(written).collect::<Vec<_>>())?;
+        Ok(None)
     }
 
     /// Several buffers have no offsets in common: these are the bytes of the first.

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use serde::{Deserialize, Serialize};
 use trackway_core::*;
+use trackway_format::Cut;
 use trackway_image::Image;
 
 use crate::config::Config;
@@ -18,7 +19,7 @@ use crate::decode::serial::{Notes, Serial};
 use crate::decode::{PART_BYTES, Part, Scanner, Setup};
 use crate::doubt::wrong_dialect;
 use crate::mirrored::History;
-use crate::transport::Kind;
+use crate::transport::{Framing, Kind};
 use crate::wire::Reader;
 
 /// Parts per thread that one call shows.
@@ -48,6 +49,40 @@ impl Plan {
 /// Decodes a trace against the program that ran; analyses run on `threads` threads.
 pub fn lift(input: Input, config: &Config, image: Arc<Image>, threads: usize) -> Result<Lift> {
     lift_by(input, config, image, &Plan::new(threads))
+}
+
+/// The first places at or after the offsets `wanted` where a trace of its own can begin, in order; why there are none.
+pub(crate) fn cuts(
+    bytes: &SharedBytes,
+    config: &Config,
+    image: &Arc<Image>,
+    wanted: &[u64],
+) -> std::result::Result<Vec<Cut>, &'static str> {
+    let isa = config.isa_of(image);
+    let (config, image) = (Arc::new(config.clone()), Arc::clone(image));
+    let setup = Setup { config, image, isa, followed: Arc::default() };
+    if !setup.has_separate_parts() {
+        return Err("its data packets may come long after their instruction");
+    }
+    if matches!(setup.config.framing, Framing::Bare { .. }) {
+        return Err("the lengths of its packets are in another file");
+    }
+    if source_ids(bytes, &setup.config).len() > 1 {
+        return Err("several sources share it, and synchronise at different places");
+    }
+    let all = (**bytes).as_ref();
+    let mut scanner = Scanner::new(Arc::clone(bytes), &setup, None, 0);
+    let mut cuts: Vec<Cut> = Vec::new();
+    while let Some(part) = scanner.next() {
+        let (offset, support) = scanner.next_start();
+        while part.cut && wanted.get(cuts.len()).is_some_and(|at| *at <= offset) {
+            let prologue = support.map_or(&[][..], |(from, to)| &all[from as usize..to as usize]);
+            cuts.push(Cut { offset, prologue: prologue.to_vec(), comment_at: 0 });
+        }
+    }
+    let missing = wanted.len() - cuts.len();
+    cuts.extend(vec![Cut { offset: all.len() as u64, ..Cut::default() }; missing]);
+    Ok(cuts)
 }
 
 /// As [`lift`], by a plan.

@@ -8,8 +8,8 @@ use trackway_core::{
     Account, Batch, Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source,
 };
 use trackway_format::{
-    Candidate, Content, Error, Excerpt, Format, Key, Opened, Opening, Probe, Program, Recognised, Result,
-    Settings, Writing, wrong_architecture,
+    Candidate, Content, Cut, Error, Excerpt, Format, Key, Opened, Opening, Probe, Program, Recognised,
+    Result, Settings, Streams, Writing, wrong_architecture,
 };
 use trackway_image::{Image, Space};
 use trackway_io::{FileError, Target};
@@ -18,7 +18,7 @@ use crate::candidates;
 use crate::check::{check_packets, check_program};
 use crate::config::{Config, ImageRule, Order};
 use crate::doubt::wrong_dialect;
-use crate::lift::{Plan, lift_by, meta, source_ids};
+use crate::lift::{Plan, cuts, lift_by, meta, source_ids};
 use crate::lower::Lower;
 use crate::rules::{DIALECT, RULES};
 use crate::transport::{Framing, read_lengths, write_lengths};
@@ -286,6 +286,16 @@ impl Sidecar {
         self.write()
     }
 
+    /// Writes it, with the code that the trace brings itself.
+    fn write_with(&mut self, image: &Image) -> std::result::Result<(), FileError> {
+        let Some(part) = image.parts().iter().find(|part| part.name.ends_with(CODE)) else {
+            return self.write();
+        };
+        self.config.program.retain(|name| !name.ends_with(CODE));
+        self.config.images.retain(|rule| !rule.path.ends_with(CODE));
+        self.write_code((*part.file).as_ref())
+    }
+
     /// Writes the lengths of bare payloads.
     fn write_lengths(&self, lengths: &[u32]) -> std::result::Result<(), FileError> {
         match self.config.lengths_file {
@@ -414,14 +424,7 @@ impl Opened for OpenedEtrace {
         }
         out.flush().map_err(trackway_core::Error::from)?;
         if let Some(sidecar) = &mut sidecar {
-            match self.image.parts().iter().find(|part| part.name.ends_with(CODE)) {
-                Some(part) => {
-                    sidecar.config.program.retain(|name| !name.ends_with(CODE));
-                    sidecar.config.images.retain(|rule| !rule.path.ends_with(CODE));
-                    sidecar.write_code((*part.file).as_ref())?;
-                }
-                None => sidecar.write()?,
-            }
+            sidecar.write_with(&self.image)?;
             sidecar.write_lengths(&packets.lengths)?;
         }
         Ok(items)
@@ -429,5 +432,29 @@ impl Opened for OpenedEtrace {
 
     fn bytes(&mut self) -> Result<Input> {
         self.content.input()
+    }
+
+    /// The bytes as they are, with the settings beside them.
+    fn write_streams(&mut self, streams: Streams, writing: &Writing<'_>) -> Result<Option<Streams>> {
+        let mut out = writer(writing.target.create()?);
+        let copied = streams.into_iter().try_for_each(|stream| -> std::io::Result<()> {
+            std::io::copy(&mut stream.into_read(), &mut out)?;
+            Ok(())
+        });
+        copied.and_then(|()| out.flush()).map_err(trackway_core::Error::from)?;
+        if let Some(mut sidecar) = Sidecar::new(self.config.clone(), &self.image, writing) {
+            sidecar.write_with(&self.image)?;
+            if let Framing::Bare { lengths } = &self.config.framing {
+                sidecar.write_lengths(lengths)?;
+            }
+        }
+        Ok(None)
+    }
+
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> Result<Vec<Vec<Cut>>> {
+        let bytes = self.content.input()?.read_whole().map_err(trackway_core::Error::from)?;
+        let wanted = wanted.first().map_or(&[][..], |wanted| wanted);
+        let found = cuts(&bytes, &self.config, &self.image, wanted);
+        Ok(vec![found.map_err(|why| Error::Unsupported(why.into()))?])
     }
 }

@@ -5,6 +5,7 @@
 //! [`Opened`]: events, native items, findings, a copy. Everything above works with these types and names no format.
 
 mod candidate;
+mod cut;
 mod error;
 mod keys;
 mod number;
@@ -14,6 +15,7 @@ mod settings;
 use std::sync::Arc;
 
 pub use candidate::{Candidate, Excerpt};
+pub use cut::{Cut, Streams};
 pub use error::{Error, Result};
 pub use keys::{Flag, Key, Sample, When, suggest};
 #[doc(hidden)]
@@ -78,6 +80,11 @@ pub trait Format: Sync {
 
     /// True if one output can hold several sources.
     fn holds_several_sources(&self) -> bool {
+        false
+    }
+
+    /// True if an output holds comments on the trace as a whole.
+    fn holds_comments(&self) -> bool {
         false
     }
 
@@ -215,6 +222,31 @@ pub trait Opened {
 
     /// The bytes that offsets in errors and items refer to: the decompressed stream.
     fn bytes(&mut self) -> Result<Input>;
+
+    /// The bytes that parts of it are made of: [`bytes`](Opened::bytes), or those of each trace unit.
+    fn streams(&mut self) -> Result<Streams> {
+        Ok(vec![self.bytes()?])
+    }
+
+    /// The first place at or after each of the offsets in `wanted`, by stream, where a trace of its own can begin; the
+    /// end of the stream where there is none. An error says why it cannot be cut at all.
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> Result<Vec<Vec<Cut>>> {
+        let _ = wanted;
+        Err(Error::Unsupported("the format has no places where it can be cut".into()))
+    }
+
+    /// A comment as an item of the trace, where it has comments, and the offset in the first stream where it can be
+    /// inserted.
+    fn comment(&mut self, text: &str) -> Result<Option<(Vec<u8>, u64)>> {
+        let _ = text;
+        Ok(None)
+    }
+
+    /// Writes a trace like this one that has these bytes; returns them where opening and copying them does it.
+    fn write_streams(&mut self, streams: Streams, writing: &Writing<'_>) -> Result<Option<Streams>> {
+        let _ = writing;
+        Ok(Some(streams))
+    }
 }
 
 /// The bytes of an opened trace: shared as often as asked where they are in memory, handed out once where they are a

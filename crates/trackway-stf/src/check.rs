@@ -92,6 +92,8 @@ struct Checker<'r> {
     /// The last instruction trapped or returned from a trap, which explains a FORCE_PC after it.
     explained: bool,
     mode_known: bool,
+    /// It is a part of a trace.
+    is_part: bool,
     /// A remark says what the words of PROCESS_ID_EXT are.
     ids_known: bool,
     /// A remark says that only the flow is recorded.
@@ -164,6 +166,7 @@ impl<'r> Checker<'r> {
             group: Group::default(),
             explained: true,
             mode_known: false,
+            is_part: false,
             ids_known: false,
             flow_only: false,
             producer: None,
@@ -276,6 +279,7 @@ impl<'r> Checker<'r> {
         for (bit, present) in content {
             let name = features::NAMES[bit.trailing_zeros() as usize];
             match (self.features & bit != 0, present) {
+                (true, false) if self.is_part => {}
                 (true, false) => {
                     let always = if bit == features::PHYSICAL_ADDRESS { &as_always } else { "" };
                     self.found(&FEATURE_KEPT, format!("{name} is declared but absent{always}"));

@@ -118,7 +118,7 @@ impl Visit for Writing {
 }
 
 /// The instruction address, followed from record to record.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pc {
     /// Address of the next instruction; 0 before any is known.
     pub(crate) next: u64,

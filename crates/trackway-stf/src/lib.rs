@@ -21,6 +21,7 @@ mod check;
 mod config;
 mod container;
 mod copy;
+mod cut;
 mod fields;
 mod header;
 mod hw_threads;

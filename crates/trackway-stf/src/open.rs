@@ -7,7 +7,7 @@ use trackway_core::{
     Cancel, Finding, FormatId, Input, Items, Meta, Output, Result, Rule, SharedBytes, Sink, Source, Stream,
 };
 use trackway_format::{
-    Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When, Writing,
+    Cut, Error, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings, When, Writing,
 };
 use trackway_io::{Compression, Target};
 
@@ -15,6 +15,7 @@ use crate::check;
 use crate::config::{Config, Container, ID, WriteConfig};
 use crate::container::{PLAIN_MAGIC, Parts, ZSTF_MAGIC};
 use crate::copy::{self, Copied};
+use crate::cut;
 use crate::fields::Layout;
 use crate::header::Header;
 use crate::hw_threads::HwThreads;
@@ -108,6 +109,10 @@ impl Format for Stf {
 
     fn flags(&self) -> &'static [Flag] {
         FLAGS
+    }
+
+    fn holds_comments(&self) -> bool {
+        true
     }
 
     fn recognise(&self, probe: &Probe<'_>) -> Recognised {
@@ -229,6 +234,21 @@ impl Opened for OpenedStf {
 
     fn bytes(&mut self) -> trackway_format::Result<Input> {
         Ok(self.trace()?.bytes())
+    }
+
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> trackway_format::Result<Vec<Vec<Cut>>> {
+        let trace = self.trace()?;
+        if !trace.header.complete {
+            return Err(Error::Unsupported("its header is not complete".into()));
+        }
+        let start = trace.header.pc;
+        let wanted = wanted.first().map_or(&[][..], |wanted| wanted);
+        Ok(vec![cut::cuts(trace.records(), start, wanted)?])
+    }
+
+    fn comment(&mut self, text: &str) -> trackway_format::Result<Option<(Vec<u8>, u64)>> {
+        let end = cut::header_end(self.trace()?.records())?;
+        Ok(end.map(|end| (cut::comment(text), end)))
     }
 }
 

@@ -50,6 +50,7 @@
 mod candidates;
 mod check;
 mod config;
+mod cut;
 pub mod encoder;
 mod group;
 mod init;

@@ -8,7 +8,7 @@ use trackway_core::{
     Stream,
 };
 use trackway_format::{
-    Candidate, Content, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings,
+    Candidate, Content, Cut, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Settings,
     When, Writing, wrong_architecture,
 };
 use trackway_image::Elf;
@@ -17,6 +17,7 @@ use trackway_io::{Compression, compress};
 use crate::candidates;
 use crate::check;
 use crate::config::{Config, Container, ID, Profile, Section, Style, Widths, WriteConfig};
+use crate::cut::cuts;
 use crate::init::elf_to_records;
 use crate::lift::{self, Decoder, Lift};
 use crate::lower::Lower;
@@ -218,6 +219,12 @@ impl Opened for OpenedTandem {
 
     fn bytes(&mut self) -> trackway_format::Result<Input> {
         self.content.input()
+    }
+
+    fn cuts(&mut self, wanted: &[Vec<u64>]) -> trackway_format::Result<Vec<Vec<Cut>>> {
+        let wanted = wanted.first().map_or(&[][..], |wanted| wanted);
+        let config = self.config;
+        Ok(vec![cuts(self.trace()?.reader(), &config, wanted)?])
     }
 }
 

@@ -78,6 +78,13 @@ impl Registers {
         }
     }
 
+    /// All known values but that of x0, by address.
+    pub(crate) fn known(&self) -> impl Iterator<Item = (u16, u64)> + '_ {
+        let all = (0u16..).zip(self.known.iter().zip(&self.values));
+        all.filter(|(address, (known, _))| **known && *address != register::GPR)
+            .map(|(address, (_, value))| (address, *value))
+    }
+
     /// Sets a value, or makes it unknown.
     #[inline]
     pub fn set(&mut self, address: u16, value: Option<u64>) {

@@ -5,10 +5,11 @@ use std::path::Path;
 use trackway_core::{
     Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Source,
 };
-use trackway_format::{Error, Format, Result, Settings, When, Writing};
+use trackway_format::{Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
 
 use crate::conversion::{Conversion, Written};
+use crate::cut::{Provenance, Selection, Window};
 use crate::formats::{for_output, insert_name};
 use crate::health::{Ended, Health, read_all};
 use crate::program_check::ProgramCheck;
@@ -26,6 +27,8 @@ pub struct ConvertOptions {
     pub strict: bool,
     /// Whether the output is read back and compared.
     pub prove: Prove,
+    /// Convert only this part, and write down where it is from.
+    pub part: Option<(Selection, Provenance)>,
 }
 
 impl std::fmt::Debug for ConvertOptions {
@@ -77,30 +80,44 @@ pub fn convert_with(
     if options.prove == Prove::Always {
         proof::refuse(trace, target)?;
     }
-    let mut conversion = if into.id() == trace.format().id()
-        && !trace.has_window()
+    let mut conversion = if options.part.is_none()
+        && into.id() == trace.format().id()
         && !needs_events(into, &settings, trace.settings())
     {
         copy(trace, target, &settings)?
     } else {
-        lower(trace, target, into, &settings, options, progress)?
+        lower(events_of(trace, into, options)?, target, into, &settings, options, progress)?
     };
+    let mut original = || selected(&mut trace.reopen()?, into, options);
+    add_proof(&mut conversion, trace, into, &settings, options, &mut original)?;
+    Ok(conversion)
+}
+
+/// Proves a conversion, where its input was read to the end.
+fn add_proof(
+    conversion: &mut Conversion,
+    trace: &Trace,
+    into: &'static dyn Format,
+    settings: &Settings,
+    options: &ConvertOptions,
+    original: &mut dyn FnMut() -> Result<Box<dyn Source>>,
+) -> Result<()> {
     let done = match &conversion.ended {
         None => true,
         Some(Error::Trace(error)) => error.kind != ErrorKind::Cancelled,
         Some(_) => false,
     };
-    if done && conversion.count > 0 {
-        let reading = Options {
-            formats: trace.formats().to_vec(),
-            format: Some(into.id()),
-            program: trace.program().clone(),
-            threads: trace.threads(),
-            ..Options::default()
-        };
-        proof::add(&mut conversion, trace, &reading, &settings, options.prove)?;
+    if !done || conversion.count == 0 {
+        return Ok(());
     }
-    Ok(conversion)
+    let reading = Options {
+        formats: trace.formats().to_vec(),
+        format: Some(into.id()),
+        program: trace.program().clone(),
+        threads: trace.threads(),
+        ..Options::default()
+    };
+    proof::add(conversion, trace, &reading, settings, options.prove, original)
 }
 
 /// The same items in another container.
@@ -114,22 +131,65 @@ fn copy(trace: &mut Trace, target: &Target, settings: &Settings) -> Result<Conve
     Ok(Conversion { ledger, count: items, outputs, ..Conversion::default() })
 }
 
+/// The events to convert.
+fn selected(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> Result<Box<dyn Source>> {
+    let source = trace.expanded()?;
+    let Some((selection, provenance)) = &options.part else { return Ok(source) };
+    trace.refuse_several()?;
+    let remark = into.holds_comments().then(|| provenance.to_string());
+    Ok(Box::new(Window::new(source, selection.clone(), remark)))
+}
+
+/// Events to convert.
+pub(crate) struct Events {
+    pub(crate) source: Box<dyn Source>,
+    /// Facts about all of them.
+    pub(crate) meta: Meta,
+    pub(crate) program: Program,
+    pub(crate) threads: usize,
+    /// Compares them with the program.
+    pub(crate) check: Option<ProgramCheck>,
+}
+
+/// The events of a trace, as far as they are wanted.
+fn events_of(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> Result<Events> {
+    let (program, threads) = (trace.program().clone(), trace.threads());
+    let programs = trace.programs()?;
+    let source = selected(trace, into, options)?;
+    let meta = if options.part.is_some() { source.meta() } else { trace.meta() }.clone();
+    // A flow trace has no encodings of its own to compare.
+    let compare = !programs.is_empty() && !meta.flow_only;
+    let check = compare.then(|| ProgramCheck::new(meta.isa, &programs));
+    Ok(Events { source, meta, program, threads, check })
+}
+
+/// As [`convert_with`], for events that do not come from one trace; `trace` is the first of those that they come from.
+#[expect(clippy::too_many_arguments, reason = "one caller, and each is of another kind")]
+pub(crate) fn convert_events(
+    events: Events,
+    trace: &Trace,
+    target: &Target,
+    into: &'static dyn Format,
+    settings: &Settings,
+    options: &ConvertOptions,
+    original: &mut dyn FnMut() -> Result<Box<dyn Source>>,
+    progress: impl FnMut(&dyn Source, &Health),
+) -> Result<Conversion> {
+    let mut conversion = lower(events, target, into, settings, options, progress)?;
+    add_proof(&mut conversion, trace, into, settings, options, original)?;
+    Ok(conversion)
+}
+
 /// Through events.
 fn lower(
-    trace: &mut Trace,
+    events: Events,
     target: &Target,
     into: &'static dyn Format,
     settings: &Settings,
     options: &ConvertOptions,
     progress: impl FnMut(&dyn Source, &Health),
 ) -> Result<Conversion> {
-    let (meta, program) = (trace.meta().clone(), trace.program().clone());
-    let threads = trace.threads();
-    let programs = trace.programs()?;
-    // A flow trace has no encodings of its own to compare.
-    let compare = !programs.is_empty() && !meta.flow_only;
-    let mut check = compare.then(|| ProgramCheck::new(meta.isa, &programs));
-    let mut source = trace.expanded()?;
+    let Events { mut source, meta, program, threads, mut check } = events;
     let split = meta.sources.len() > 1 && !into.holds_several_sources();
     let metas = if split { one_each(&meta) } else { vec![meta] };
     let mut outputs: Vec<Written> = Vec::new();
@@ -178,6 +238,9 @@ fn lower(
         let one = sink.finish()?;
         ledger.merge(&one);
         output.ledger = Some(one);
+    }
+    if let Some((_, provenance)) = options.part.as_ref().filter(|_| !into.holds_comments()) {
+        outputs.iter().try_for_each(|output| provenance.write_beside(&output.target))?;
     }
     let ended = match ended {
         Err(Ended::Error(error)) => Some(error.into()),

@@ -27,6 +27,7 @@
 
 mod conversion;
 mod convert;
+pub mod cut;
 mod expand;
 mod formats;
 mod health;

@@ -1,6 +1,6 @@
 //! When a conversion is proved, and against what.
 
-use trackway_core::{Account, Batch, Contexts, Counts, Fact, Ledger};
+use trackway_core::{Account, Batch, Contexts, Counts, Fact, Ledger, Source};
 use trackway_format::{Error, Result, Settings};
 use trackway_io::Target;
 
@@ -35,13 +35,15 @@ pub(crate) fn refuse(trace: &Trace, target: &Target) -> Result<()> {
     Err(Error::Unsupported(format!("no proof is possible: {why}")))
 }
 
-/// Proves a conversion where it is wanted, and says so in it. `reading` and `settings` open its outputs.
+/// Proves a conversion where it is wanted, and says so in it. `reading` and `settings` open its outputs, `original`
+/// the events that were converted.
 pub(crate) fn add(
     conversion: &mut Conversion,
     trace: &Trace,
     reading: &Options,
     settings: &Settings,
     wanted: Prove,
+    original: &mut dyn FnMut() -> Result<Box<dyn Source>>,
 ) -> Result<()> {
     let why = match wanted {
         Prove::Never => return Ok(()),
@@ -84,7 +86,7 @@ pub(crate) fn add(
             }
         };
         let pairs = pairs(trace, &opened, output.source);
-        let mut original = || trace.reopen()?.expanded();
+        let mut original = &mut *original;
         let mut result = || opened.reopen()?.expanded();
         reasons.extend(prove(&mut original, &mut result, &pairs, ledger)?.reasons);
     }

@@ -15,9 +15,7 @@ use crate::expand::Expand;
 use crate::formats::{FORMATS, by_id};
 use crate::index::{Cache, Fault, Identity, Index, Indexed, Keep};
 use crate::one_source::OneSource;
-use crate::position::Position;
 use crate::steps::Steps;
-use crate::window::{Window, Windowed};
 
 /// How to open a trace.
 ///
@@ -129,6 +127,11 @@ impl Options {
         Ok(Trace { bytes: Some(Arc::clone(bytes)), ..trace })
     }
 
+    /// Opens a trace that comes from elsewhere than a file of its own.
+    pub(crate) fn open_input(&self, input: Input, settings: Settings) -> Result<Trace> {
+        self.recognise(File::from_input(input)?, settings, None)
+    }
+
     fn recognise(&self, file: File, mut settings: Settings, path: Option<PathBuf>) -> Result<Trace> {
         let probe = Probe { file: &file, settings: &settings };
         let mut maybe = Vec::new();
@@ -175,7 +178,6 @@ impl Options {
             opened,
             programs: None,
             source: self.source.clone(),
-            window: None,
             index: None,
         };
         if !trace.meta().sources.is_empty() {
@@ -221,8 +223,6 @@ pub struct Trace {
     programs: Option<Vec<Arc<Image>>>,
     /// The one source to show.
     source: Option<String>,
-    /// The part to show.
-    window: Option<(Option<Position>, Option<Position>)>,
     /// Its index, once it was looked for.
     pub(crate) index: Option<Found>,
 }
@@ -254,6 +254,28 @@ impl Trace {
     /// How to open a trace, to be completed.
     pub fn options() -> Options {
         Options::default()
+    }
+
+    /// The name of the source that was asked for, or of the only one.
+    pub fn source_name(&self) -> Option<String> {
+        let only =
+            || Some(&self.meta().sources).filter(|names| names.len() == 1).map(|names| names[0].clone());
+        self.source.clone().or_else(only)
+    }
+
+    /// How it was opened.
+    pub(crate) fn options_given(&self) -> &Options {
+        &self.options
+    }
+
+    /// The format's side of it.
+    pub(crate) fn opened(&mut self) -> &mut dyn Opened {
+        &mut *self.opened
+    }
+
+    /// Unsupported versions are read too.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.options.force
     }
 
     /// Its format.
@@ -374,30 +396,8 @@ impl Trace {
     /// Its events with runs expanded to steps where the program is known.
     pub fn expanded(&mut self) -> Result<Box<dyn Source>> {
         let programs = self.programs()?;
-        let Some((from, to)) = self.window.clone() else {
-            let source = self.events()?;
-            return Ok(if programs.is_empty() { source } else { Box::new(Expand::new(source, programs)) });
-        };
-        let (mut source, before) = self.events_from(from.as_ref(), to.as_ref())?;
-        if !programs.is_empty() {
-            source = Box::new(Expand::new(source, programs));
-        }
-        Ok(Box::new(Windowed::new(source, Window::new(from, to, before))))
-    }
-
-    /// From here on [`expanded`](Trace::expanded) has only the events between two positions, with the context of the
-    /// first one before them; instructions count from there.
-    pub fn set_window(&mut self, from: Option<Position>, to: Option<Position>) -> Result<()> {
-        self.refuse_several()?;
-        let from = from.map(|from| self.settle(from)).transpose()?;
-        let to = to.filter(|to| *to != Position::End(0)).map(|to| self.settle(to)).transpose()?;
-        self.window = Some((from, to));
-        Ok(())
-    }
-
-    /// True if only a [window](Trace::set_window) of it is wanted.
-    pub fn has_window(&self) -> bool {
-        self.window.is_some()
+        let source = self.events()?;
+        Ok(if programs.is_empty() { source } else { Box::new(Expand::new(source, programs)) })
     }
 
     /// Refuses positions where there are several sources and none is picked.
@@ -454,7 +454,7 @@ impl Trace {
             (None, Some(bytes)) => self.options.open_shared(bytes),
             _ => return Err(Error::ReadOnce),
         }
-        .map(|trace| Trace { window: self.window.clone(), index: self.index.clone(), ..trace })
+        .map(|trace| Trace { index: self.index.clone(), ..trace })
     }
 
     /// The one source that was asked for.

@@ -1,6 +1,6 @@
 //! The part of a trace between two positions.
 
-use trackway_core::{Batch, Census, Context, Event, EventKind, Meta, Result, Saved, Source, State};
+use trackway_core::{Batch, Event};
 
 use crate::position::{Follow, Position, Tally};
 
@@ -60,102 +60,5 @@ impl Window {
         }
         self.has_begun |= event.kind.instructions() > 0;
         Place::Inside
-    }
-}
-
-/// The events of a window; instructions count from its beginning, and the context there comes first.
-pub(crate) struct Windowed {
-    inner: Box<dyn Source>,
-    window: Window,
-    context: Context,
-    /// Number of the first instruction inside.
-    base: Option<u64>,
-    ended: bool,
-}
-
-impl Windowed {
-    /// A window on `inner`, whose next event comes after `before`.
-    pub(crate) fn new(inner: Box<dyn Source>, window: Window) -> Self {
-        let context = inner.context();
-        Windowed { inner, window, context, base: None, ended: false }
-    }
-
-    /// Keeps the events inside.
-    fn cut(&mut self, batch: &mut Batch) {
-        let events = std::mem::take(&mut batch.events);
-        let mut number = batch.first_instruction;
-        let mut first = None;
-        for event in events {
-            let place = self.window.place(batch, &event, number);
-            if place == Place::After {
-                self.ended = true;
-                break;
-            }
-            if place == Place::Inside {
-                first = first.or(Some(number));
-                if self.base.is_none() {
-                    self.base = Some(number);
-                    if self.context != Context::default() {
-                        batch.push_context(event.offset, self.context);
-                    }
-                }
-                batch.events.push(event);
-            }
-            if let EventKind::Context(n) = event.kind {
-                self.context.update(&batch.contexts[n as usize]);
-            }
-            number += event.kind.instructions();
-        }
-        let base = self.base.unwrap_or(0);
-        batch.first_instruction = first.unwrap_or(base).saturating_sub(base);
-        for state in &mut batch.states {
-            if let State::PageWalk(walk) = state {
-                walk.first_use = walk.first_use.saturating_sub(base);
-            }
-        }
-    }
-}
-
-impl Source for Windowed {
-    fn meta(&self) -> &Meta {
-        self.inner.meta()
-    }
-
-    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        loop {
-            if self.ended || !self.inner.fill(batch)? {
-                batch.clear();
-                return Ok(false);
-            }
-            self.cut(batch);
-            if !batch.events.is_empty() {
-                return Ok(true);
-            }
-        }
-    }
-
-    fn resync(&mut self) -> Result<bool> {
-        self.inner.resync()
-    }
-
-    fn save(&self) -> Option<Saved> {
-        None
-    }
-
-    fn context(&self) -> Context {
-        self.context
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.inner.progress()
-    }
-
-    fn doubtful(&self) -> u64 {
-        self.inner.doubtful()
-    }
-
-    fn census(&self) -> Census {
-        // The items of the whole trace are not those of the window.
-        Census::default()
     }
 }

@@ -53,6 +53,8 @@ pub(crate) struct Scanner {
     /// Start of the next part.
     start: Start,
     index: u64,
+    /// The last support packet: its frame's start and end.
+    support: Option<(u64, u64)>,
     done: bool,
 }
 
@@ -70,8 +72,14 @@ impl Scanner {
             cursor: image.blocks(&Context::default(), *isa, Waypoints::ETRACE).cursor(),
             start: Start { offset: 0, index: 0, begins: false, carried, skipped: 0 },
             index: 0,
+            support: None,
             done: false,
         }
+    }
+
+    /// Start of the next part, and the frame of the last support packet before it.
+    pub(crate) fn next_start(&self) -> (u64, Option<(u64, u64)>) {
+        (self.start.offset, self.support)
     }
 
     pub(crate) fn bytes(&self) -> &SharedBytes {
@@ -201,6 +209,9 @@ impl Iterator for Scanner {
             {
                 self.reader.advance(&frame);
                 self.reader.note(&packet);
+                if matches!(packet, Packet::Support(_)) {
+                    self.support = Some((offset, self.reader.offset()));
+                }
                 if offset - self.start.offset >= self.part_bytes && self.is_cut(&packet) {
                     let part = self.part(self.reader.offset(), true, None);
                     self.begin(offset, index, true);

@@ -11,6 +11,9 @@ use crate::remark::Remark;
 use crate::rules::*;
 use crate::values::{self, features};
 
+/// Start of the comment in a part of a trace: its header declares what all parts have.
+const PART: &[u8] = b"trackway cut: {\"part\"";
+
 impl Checker<'_> {
     pub(super) fn header_record(&mut self, record: &Record<'_>) {
         let is_identifier = matches!(record, Record::Identifier { magic: [b'S', b'T', b'F'] });
@@ -66,7 +69,7 @@ impl Checker<'_> {
                 Some(Remark::Ids(_)) => self.ids_known = true,
                 Some(Remark::ModeUnknown) => self.mode_known = true,
                 Some(Remark::FlowOnly) => self.flow_only = true,
-                _ => {}
+                _ => self.is_part |= text.0.starts_with(PART),
             },
             Record::TraceInfoFeature { features: bits } => {
                 self.features |= bits;

@@ -1,0 +1,139 @@
+//! Several sources as one: one after the other, or beside each other.
+
+use std::collections::VecDeque;
+
+use trackway_core::{Batch, Census, Context, EventKind, Meta, Result, Source, TimeKind};
+
+/// Slices of one source, in order. The state that a later slice begins with is left out: it is known.
+pub(super) struct Joined {
+    meta: Meta,
+    rest: VecDeque<Box<dyn Source>>,
+    /// The current slice has not come to its first instruction.
+    leading: bool,
+    /// It is not the first one.
+    later: bool,
+    number: u64,
+    context: Context,
+}
+
+impl Joined {
+    pub(super) fn new(meta: Meta, slices: Vec<Box<dyn Source>>) -> Self {
+        Joined {
+            meta,
+            rest: slices.into(),
+            leading: true,
+            later: false,
+            number: 0,
+            context: Context::default(),
+        }
+    }
+
+    /// Leaves out what only repeats the state.
+    fn select(&mut self, batch: &mut Batch) {
+        let mut events = std::mem::take(&mut batch.events);
+        events.retain(|event| {
+            self.leading &= event.kind.instructions() == 0;
+            match event.kind {
+                EventKind::Context(n) => {
+                    let before = self.context;
+                    self.context.update(&batch.contexts[n as usize]);
+                    !(self.leading && self.later) || self.context != before
+                }
+                EventKind::State(_) | EventKind::Time(_) => !(self.leading && self.later),
+                _ => true,
+            }
+        });
+        batch.events = events;
+    }
+}
+
+impl Source for Joined {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        while let Some(current) = self.rest.front_mut() {
+            if !current.fill(batch)? {
+                self.rest.pop_front();
+                (self.leading, self.later) = (true, true);
+                continue;
+            }
+            self.select(batch);
+            (batch.source, batch.first_instruction) = (0, self.number);
+            self.number += batch.instructions();
+            if !batch.events.is_empty() {
+                return Ok(true);
+            }
+        }
+        batch.clear();
+        Ok(false)
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        self.rest.front_mut().map_or(Ok(false), |current| current.resync())
+    }
+
+    fn census(&self) -> Census {
+        self.rest.front().map_or_else(Census::default, |current| current.census())
+    }
+}
+
+/// Sources beside each other: the batch with the oldest time comes next.
+pub(super) struct Beside {
+    meta: Meta,
+    lanes: Vec<Lane>,
+}
+
+struct Lane {
+    source: Box<dyn Source>,
+    /// Number of its first source among all.
+    base: u16,
+    /// The last timestamp.
+    time: u64,
+    ended: bool,
+}
+
+impl Beside {
+    /// `by_time`: otherwise one source after the other.
+    pub(super) fn new(meta: Meta, sources: Vec<Box<dyn Source>>) -> Self {
+        let mut base = 0;
+        let lane = |source: Box<dyn Source>| {
+            let first = base;
+            base += source.meta().sources.len().max(1) as u16;
+            Lane { source, base: first, time: 0, ended: false }
+        };
+        Beside { meta, lanes: sources.into_iter().map(lane).collect() }
+    }
+}
+
+impl Source for Beside {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        while let Some(lane) = self.lanes.iter_mut().filter(|lane| !lane.ended).min_by_key(|lane| lane.time) {
+            if !lane.source.fill(batch)? {
+                lane.ended = true;
+                continue;
+            }
+            batch.source += lane.base;
+            for event in &batch.events {
+                if let EventKind::Time(time) = event.kind
+                    && time.kind == TimeKind::Timestamp
+                {
+                    lane.time = time.value.unwrap_or(lane.time);
+                }
+            }
+            return Ok(true);
+        }
+        batch.clear();
+        Ok(false)
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        let lane = self.lanes.iter_mut().filter(|lane| !lane.ended).min_by_key(|lane| lane.time);
+        lane.map_or(Ok(false), |lane| lane.source.resync())
+    }
+}

@@ -1,0 +1,16 @@
+//! Cutting traces: windows of them, parts that join again, and joining.
+
+mod join;
+mod known;
+mod merge;
+mod own_bytes;
+mod provenance;
+mod selection;
+mod split;
+mod window;
+
+pub use merge::{By, merge};
+pub use provenance::{Origin, PartStream, Provenance};
+pub use selection::{ContextIs, Selection};
+pub use split::{Split, split, split_at};
+pub use window::Window;

@@ -1,0 +1,200 @@
+//! A part of a source, as a source of its own.
+
+use trackway_core::{
+    Batch, Census, Context, Event, EventKind, Gap, GapReason, Meta, Result, Source, State, Time, TimeKind,
+};
+
+use super::known::Known;
+use super::selection::Selection;
+
+/// The selected instructions of a source. Each stretch begins with the state that a reader needs: context, time and
+/// registers as far as they are known. Instructions left out between two stretches are a gap.
+///
+/// An event that is not an instruction belongs to the instruction before it.
+pub struct Window {
+    inner: Box<dyn Source>,
+    meta: Meta,
+    selection: Selection,
+    /// The last instruction was kept.
+    inside: bool,
+    /// The answer of the selection, and the number up to which it holds.
+    answer: (bool, u64),
+    /// Instructions kept so far, and left out since the last of them.
+    kept: u64,
+    left_out: u64,
+    last_pc: Option<u64>,
+    context: Context,
+    time: Option<Time>,
+    known: Known,
+    events: Vec<Event>,
+    done: bool,
+}
+
+impl std::fmt::Debug for Window {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Window({:?}, {} kept)", self.selection, self.kept)
+    }
+}
+
+impl Window {
+    /// The instructions of `selection`; `inner` has one source. `remark` is added to the comments.
+    pub fn new(inner: Box<dyn Source>, selection: Selection, remark: Option<String>) -> Self {
+        let mut meta = inner.meta().clone();
+        let answer = selection.keeps(0);
+        let inside = answer.0 && selection.contexts.is_empty();
+        if !inside {
+            meta.start_pc = None;
+        }
+        meta.comments.extend(remark);
+        Window {
+            inner,
+            meta,
+            selection,
+            inside,
+            answer,
+            kept: 0,
+            left_out: 0,
+            last_pc: None,
+            context: Context::default(),
+            time: None,
+            known: Known::default(),
+            events: Vec::new(),
+            done: false,
+        }
+    }
+
+    fn keeps(&mut self, n: u64) -> bool {
+        if n >= self.answer.1 || n == 0 {
+            self.answer = self.selection.keeps(n);
+        }
+        self.answer.0 && self.selection.contexts.iter().all(|is| is.holds(&self.context))
+    }
+
+    /// Nothing of the state is needed after the batch: it is kept whole, and so is all that follows in this range.
+    fn is_plain(&self, batch: &Batch, instructions: u64) -> bool {
+        self.inside
+            && self.selection.contexts.is_empty()
+            && self.answer.0
+            && self.answer.1 >= self.selection.end()
+            && batch.first_instruction + instructions <= self.answer.1
+    }
+
+    fn select(&mut self, batch: &mut Batch) {
+        let mut n = batch.first_instruction;
+        for state in &mut batch.states {
+            if let State::PageWalk(walk) = state {
+                walk.first_use = walk.first_use.saturating_sub(n.saturating_sub(self.kept));
+            }
+        }
+        let instructions = batch.instructions();
+        let plain = self.is_plain(batch, instructions);
+        batch.first_instruction = self.kept;
+        if plain {
+            self.kept += instructions;
+            return;
+        }
+        self.events.clear();
+        std::mem::swap(&mut self.events, &mut batch.events);
+        for at in 0..self.events.len() {
+            let event = self.events[at];
+            let count = event.kind.instructions();
+            if count > 0 {
+                if n >= self.selection.end() {
+                    self.done = true;
+                    return;
+                }
+                let keeps = self.keeps(n);
+                if keeps && !self.inside {
+                    self.begin(batch, &event);
+                }
+                self.inside = keeps;
+                n += count;
+            }
+            self.note(batch, &event);
+            if self.inside {
+                batch.events.push(event);
+                self.kept += count;
+            } else {
+                self.left_out += count;
+            }
+        }
+    }
+
+    /// The state before `event`, the first of a stretch.
+    fn begin(&mut self, batch: &mut Batch, event: &Event) {
+        let to = match event.kind {
+            EventKind::Step(step) => step.pc,
+            EventKind::Run(run) => Some(run.start),
+            _ => None,
+        };
+        let left_out = std::mem::take(&mut self.left_out);
+        if self.kept > 0 {
+            let gap = Gap::new(GapReason::Filtered);
+            batch.push_gap(event.offset, Gap { from: self.last_pc, to, instructions: Some(left_out), ..gap });
+        }
+        if self.context != Context::default() {
+            batch.push_context(event.offset, Context { change: None, ..self.context });
+        }
+        if let Some(time) = self.time.filter(|_| self.meta.timestamps) {
+            batch.push(event.offset, EventKind::Time(time));
+        }
+        if let Some(accesses) = self.known.add_to(batch) {
+            batch.push_state(event.offset, State::Contents(accesses));
+        }
+    }
+
+    fn note(&mut self, batch: &Batch, event: &Event) {
+        match event.kind {
+            EventKind::Step(step) => self.last_pc = step.pc,
+            EventKind::Run(run) if !run.withdrawn => self.last_pc = Some(run.start),
+            EventKind::Context(n) => self.context.update(&batch.contexts[n as usize]),
+            EventKind::Time(time) if time.kind == TimeKind::Timestamp && time.value.is_some() => {
+                self.time = Some(time);
+            }
+            _ => {}
+        }
+        self.known.note(batch, &event.kind, self.meta.isa);
+    }
+}
+
+impl Source for Window {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
+        loop {
+            if self.done {
+                batch.clear();
+                return Ok(false);
+            }
+            if !self.inner.fill(batch)? {
+                return Ok(false);
+            }
+            self.select(batch);
+            if !batch.events.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        self.inner.resync()
+    }
+
+    fn context(&self) -> Context {
+        self.context
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        self.inner.progress()
+    }
+
+    fn census(&self) -> Census {
+        self.inner.census()
+    }
+
+    fn doubtful(&self) -> u64 {
+        self.inner.doubtful()
+    }
+}
