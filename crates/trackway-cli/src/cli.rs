@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Stats(StatsArgs),
     /// Check a trace against its specification, one named rule per finding
     Check(CheckArgs),
+    /// Say what is wrong with a file that does not decode: what it looks like, and the settings that fit
+    Doctor(crate::doctor::Args),
     /// Print a commented settings template of a format
     Config(ConfigArgs),
     /// Build the index of a trace, so that positions in it are found at once; or show or remove it
@@ -296,6 +298,7 @@ impl Command {
             Command::Stats(args) => &mut args.common,
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
+            Command::Doctor(args) => &mut args.common,
             Command::Verify(args) => &mut args.common,
             Command::Diff(args) => &mut args.common,
             Command::Record(args) => {
@@ -328,6 +331,7 @@ impl Command {
             Command::Check(args) if args.jsonl => Some("end"),
             Command::Check(args) => args.json.then_some("check"),
             Command::Index(args) => args.json.then_some("index"),
+            Command::Doctor(args) => args.json.then_some("doctor"),
             Command::Verify(args) => args.json.then_some("verify"),
             Command::Diff(args) => args.json.then_some("diff"),
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),

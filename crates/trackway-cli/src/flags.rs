@@ -14,9 +14,10 @@ use crate::exit::Exit;
 use crate::topics::{self, TOPICS};
 
 /// Subcommands that read traces, and those that write them.
-const READING: [&str; 11] =
-    ["info", "dump", "convert", "slice", "split", "merge", "stats", "check", "index", "verify", "diff"];
-const WRITING: [&str; 5] = ["convert", "slice", "split", "merge", "record"];
+const READING: &[&str] = &[
+    "info", "dump", "convert", "slice", "split", "merge", "stats", "check", "index", "verify", "diff", "doctor",
+];
+const WRITING: &[&str] = &["convert", "slice", "split", "merge", "record"];
 
 /// The command line with the options of all formats.
 pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
@@ -40,7 +41,7 @@ pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
         command = command.mut_subcommand(name, |command| command.mut_arg(arg, |arg| propose(arg, values)));
     }
     for flag in distinct(formats) {
-        let names: &[&str] = if flag.when == When::Reading { &READING } else { &WRITING };
+        let names: &[&str] = if flag.when == When::Reading { READING } else { WRITING };
         for name in names {
             command = command.mut_subcommand(name, |command| command.arg(argument(formats, flag)));
         }

@@ -11,6 +11,7 @@ mod config;
 mod convert;
 mod demo;
 mod diff;
+mod doctor;
 mod dump;
 mod event_json;
 mod examples;
@@ -72,6 +73,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Merge(args) => merge::run(&args),
         Command::Stats(args) => stats::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => config::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Verify(args) => verify::run(&args),

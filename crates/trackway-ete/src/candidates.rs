@@ -4,15 +4,18 @@
 use toml::{Table, Value};
 use trackway_format::{Candidate, Excerpt, Settings};
 
-use crate::config::{Framing, ID, is_register};
-use crate::items::Packets;
-use crate::recognise::{holds_a_stream, traced_ids};
+use crate::config::{Config, Framing, ID, Options, is_register};
+use crate::items::{PacketItem, Packets};
+use crate::recognise::{framing_of, holds_a_stream, traced_ids};
 use crate::settings::Given;
 use crate::transport::frames::read::{FRAME, ids};
 use crate::transport::input::TraceSource;
+use crate::wire::packet::Packet;
 
 /// Bytes of the excerpt that frames are looked for in.
 const HEAD: usize = 1 << 16;
+/// Packets that are looked at.
+const PACKETS: usize = 10_000;
 /// Errors that may be the seam of a circular buffer.
 const SEAMS: usize = 3;
 
@@ -142,18 +145,57 @@ pub(crate) fn neighbours(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidat
     found
 }
 
+/// The packets of the first source, by these settings.
+fn packets(settings: &Settings, excerpt: &Excerpt<'_>) -> Option<(Config, Framing, Packets)> {
+    let given = Given::read(settings).ok()?;
+    let framing = given.section.format.unwrap_or_else(|| framing_of(excerpt.bytes));
+    let mut config = given.configs().ok()?.into_iter().next()?;
+    if framing != Framing::Raw && !config.registers.contains_key("TRCTRACEIDR") {
+        config.trace_id = *traced_ids(framing, excerpt.bytes).first()?;
+    }
+    let data: trackway_core::SharedBytes = std::sync::Arc::new(excerpt.bytes.to_vec());
+    let source = TraceSource { config: config.clone(), framing, data, image: Default::default() };
+    let options = Options { write_pointer: given.section.write_pointer, ..Options::default() };
+    Some((config, framing, Packets::new(vec![source], options)))
+}
+
+/// Values that are legal and unlikely.
+pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+    let Some((config, _, mut packets)) = packets(settings, excerpt) else { return Vec::new() };
+    let (mut resolved, mut timed) = (false, false);
+    let mut count = 0;
+    while count < PACKETS {
+        count += 1;
+        match packets.next() {
+            Ok(Some(placed)) => match placed.item {
+                PacketItem::Packet(
+                    Packet::Commit(_) | Packet::Cancel1 { .. } | Packet::Cancel2(_) | Packet::Cancel3(_),
+                ) => resolved = true,
+                PacketItem::Packet(Packet::Timestamp { .. }) => timed = true,
+                _ => {}
+            },
+            Ok(None) => break,
+            Err(_) if matches!(packets.resync(), Ok(Some(_))) => {}
+            Err(_) => break,
+        }
+    }
+    let mut found = Vec::new();
+    if config.max_spec > 0 && !resolved {
+        found.push("MAXSPEC is above 0, and nothing is ever committed or cancelled".into());
+    }
+    if timed && !config.timestamps {
+        found.push("there are timestamps, and TRCCONFIGR.TS is 0".into());
+    }
+    found
+}
+
 /// Places where a circular buffer may begin: before the packets that make no sense.
 fn seams(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<usize> {
     let mut plain = from.clone();
     if let Some(Value::Table(section)) = plain.table.get_mut(ID.as_str()) {
         section.remove("write_pointer");
     }
-    let Ok(given) = Given::read(&plain) else { return Vec::new() };
-    let Ok(configs) = given.configs() else { return Vec::new() };
-    let framing = given.section.format.unwrap_or_default();
-    let data: trackway_core::SharedBytes = std::sync::Arc::new(excerpt.bytes.to_vec());
-    let source = |config| TraceSource { config, framing, data: data.clone(), image: Default::default() };
-    let mut packets = Packets::new(configs.into_iter().take(1).map(source).collect(), Default::default());
+    let Some((_, framing, mut packets)) = packets(&plain, excerpt) else { return Vec::new() };
     let mut places = Vec::new();
     let mut errors = 0;
     while errors < SEAMS {

@@ -126,6 +126,10 @@ impl Format for Ete {
         candidates::neighbours(from, excerpt)
     }
 
+    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+        candidates::doubts(settings, excerpt)
+    }
+
     fn holds_several_sources(&self) -> bool {
         true
     }

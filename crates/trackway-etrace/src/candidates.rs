@@ -19,6 +19,9 @@ const FRAMINGS: usize = 6;
 /// Layouts of synchronisation packets that are worth a trial.
 const LAYOUTS: usize = 8;
 
+/// Usual widths of addresses.
+const WIDTHS: [u32; 8] = [64, 32, 40, 48, 39, 57, 56, 34];
+
 /// Changes of some keys: a value, or its removal.
 type Change = Vec<(&'static str, Option<Value>)>;
 
@@ -27,15 +30,23 @@ struct Framed {
     framing: Framing,
     /// Payloads of instruction packets, each with its length in bits.
     payloads: Vec<(Vec<u8>, u32)>,
+    /// Time stamps of frames.
+    stamps: Vec<u64>,
     /// Frames that contradict it, of a thousand.
     against: u64,
+}
+
+impl Framed {
+    fn is_like(&self, other: &Framed) -> bool {
+        self.payloads == other.payloads && self.stamps == other.stamps
+    }
 }
 
 /// Starting points, the likeliest first.
 pub(crate) fn candidates(excerpt: &Excerpt<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     for framed in framings(excerpt) {
-        for layout in layouts(&framed, excerpt) {
+        for layout in layouts(&framed, excerpt, None) {
             let mut change = framing_keys(&framed.framing);
             let what = format!("{}, {}", name(&framed.framing), layout.what);
             change.extend(layout.keys);
@@ -53,25 +64,27 @@ pub(crate) fn neighbours(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidat
     changes.extend(framings.iter().map(|framed| (name(&framed.framing), framing_keys(&framed.framing))));
     changes.extend(dialects(&config));
     // Where synchronisations lead shows the widths before the address at once.
-    let own = framings.iter().find(|framed| framed.framing == config.framing);
-    if let Some(framed) = own.or(framings.first()) {
-        changes.extend(layouts(framed, excerpt).into_iter().map(|layout| (layout.what, layout.keys)));
+    for framed in &framings {
+        for layout in layouts(framed, excerpt, Some(&config)) {
+            let mut keys = framing_keys(&framed.framing);
+            keys.extend(layout.keys);
+            changes.push((format!("{}, {}", name(&framed.framing), layout.what), keys));
+        }
     }
     let numbers = |key: &'static str, values: &mut dyn Iterator<Item = u32>| {
         values.map(|value| (format!("{key} {value}"), vec![(key, number(value))])).collect::<Vec<_>>()
     };
-    let odd = [40, 48, 56, 64];
-    changes.extend(numbers("iaddress_width", &mut (16..=64)));
+    changes.extend(numbers("iaddress_width", &mut WIDTHS.into_iter().chain(16..=64)));
     changes.extend(numbers("iaddress_lsb", &mut (0..=2)));
     changes.extend(numbers("privilege_width", &mut (1..=4)));
     changes.push(("nocontext 1".into(), vec![("nocontext", number(1))]));
-    for width in (1..=34).chain(odd) {
+    for width in 1..=64 {
         let keys = vec![("nocontext", number(0)), ("context_width", number(width))];
         changes.push((format!("context_width {width}"), keys));
     }
     if config.dialect.has_time() {
         changes.push(("notime 1".into(), vec![("notime", number(1))]));
-        for width in (1..=34).chain(odd) {
+        for width in 1..=64 {
             let keys = vec![("notime", number(0)), ("time_width", number(width))];
             changes.push((format!("time_width {width}"), keys));
         }
@@ -125,15 +138,25 @@ pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> 
         }
     }
     let mut found = Vec::new();
-    let changes = contexts.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    if layout.time > 0 && times.windows(2).all(|pair| pair[0] == pair[1]) {
+    let changes: Vec<_> = contexts.windows(2).filter(|pair| pair[0] != pair[1]).collect();
+    if layout.privilege < 2 {
+        found.push("privilege_width 1 has no room for machine mode".into());
+    }
+    if layout.time > 0 && times.len() > 1 && times.windows(2).all(|pair| pair[0] == pair[1]) {
         found.push("the time never changes: is it a context?".into());
     }
-    if layout.time > 0 && times.iter().any(|time| layout.time > 8 && time >> (layout.time - 1) == 1) {
+    if layout.time > 8 && times.iter().any(|time| time >> (layout.time - 1) == 1) {
         found.push("times have their highest bit set: is the field narrower?".into());
     }
-    if layout.context > 0 && contexts.len() > 3 && 2 * changes > contexts.len() {
-        found.push("the context changes at most synchronisations: is it a time?".into());
+    if layout.time % 8 != 0 {
+        found.push(format!("time_width {} is unusual", layout.time));
+    }
+    if layout.context > 32 {
+        found.push(format!("context_width {} is unusual", layout.context));
+    }
+    let only_grows = !changes.is_empty() && changes.iter().all(|pair| pair[0] < pair[1]);
+    if layout.context > 0 && (only_grows || 2 * changes.len() > contexts.len()) {
+        found.push("the context changes as a time does".into());
     }
     found
 }
@@ -250,7 +273,7 @@ fn framings(excerpt: &Excerpt<'_>) -> Vec<Framed> {
     let mut all = vec![Framing::Smi];
     for timestamp_bytes in 0..=8 {
         for srcid_width in (0..=12).chain([16, 24, 32]) {
-            for type_width in [0, 2, 1, 3, 4] {
+            for type_width in [0, 2] {
                 all.push(Framing::Encap { srcid_width, type_width, timestamp_bytes });
             }
         }
@@ -260,8 +283,13 @@ fn framings(excerpt: &Excerpt<'_>) -> Vec<Framed> {
     let mut framed: Vec<Framed> = all.into_iter().filter_map(|framing| walk(framing, excerpt)).collect();
     // The order above decides between those that nothing distinguishes.
     framed.sort_by_key(|framed| framed.against);
-    framed.truncate(FRAMINGS);
-    framed
+    let mut distinct: Vec<Framed> = Vec::new();
+    for framed in framed {
+        if distinct.len() < FRAMINGS && !distinct.iter().any(|other| other.is_like(&framed)) {
+            distinct.push(framed);
+        }
+    }
+    distinct
 }
 
 /// Walks the frames; none where they do not lead to the end.
@@ -269,7 +297,7 @@ fn walk(framing: Framing, excerpt: &Excerpt<'_>) -> Option<Framed> {
     let (mut at, mut frames, mut against) = (0, 0u64, 0u64);
     let mut payloads: Vec<(Vec<u8>, u32)> = Vec::new();
     let (mut sources, mut flows) = (Vec::new(), [0u64; 8]);
-    let mut scratch = [0; 64];
+    let (mut scratch, mut stamps) = ([0; 64], Vec::new());
     let align = framing.align() as usize;
     while at < excerpt.bytes.len() && payloads.len() < FRAMES && frames < 8 * FRAMES as u64 {
         let rest = &excerpt.bytes[at..];
@@ -290,6 +318,10 @@ fn walk(framing: Framing, excerpt: &Excerpt<'_>) -> Option<Framed> {
             Kind::Data | Kind::Instruction => {}
         }
         flows[usize::from(frame.header >> 5)] += 1;
+        if let Some(time) = frame.time {
+            against += u64::from(stamps.last().is_some_and(|before| time < *before));
+            stamps.push(time);
+        }
         if !sources.contains(&frame.source) {
             sources.push(frame.source);
         }
@@ -313,9 +345,8 @@ fn walk(framing: Framing, excerpt: &Excerpt<'_>) -> Option<Framed> {
     against += if starts { 0 } else { 4 };
     against += 4 * (sources.len() as u64 - 1);
     against += flows.iter().sum::<u64>() - flows.iter().max().copied().unwrap_or(0);
-    // Unused bits of a source id or type are few evidence: fields that are always 0 may as well not exist.
     let against = against * 1000 / frames;
-    Some(Framed { framing, payloads, against })
+    Some(Framed { framing, payloads, stamps, against })
 }
 
 /// Widths up to the address of synchronisation packets.
@@ -325,7 +356,7 @@ struct Layout {
 }
 
 /// Layouts by which synchronisations lead into the program, the likeliest first; the usual ones without a program.
-fn layouts(framed: &Framed, excerpt: &Excerpt<'_>) -> Vec<Layout> {
+fn layouts(framed: &Framed, excerpt: &Excerpt<'_>, given: Option<&Config>) -> Vec<Layout> {
     let syncs: Vec<&[u8]> = framed
         .payloads
         .iter()
@@ -339,15 +370,15 @@ fn layouts(framed: &Framed, excerpt: &Excerpt<'_>) -> Vec<Layout> {
     }
     // Bits before the address, lowest bit, width; with the share that leads into the program.
     let mut places = Vec::new();
+    let own = |get: fn(&Config) -> u32| given.map(get).into_iter();
+    let in_code = |address: u64| code.iter().any(|(first, last)| (*first..*last).contains(&address));
     for before in 5..=5 + 4 + 64 + 64 {
-        for lsb in [1, 0, 2] {
-            for width in [64, 32, 40, 48, 39, 57, 34] {
-                let leads = |payload: &&&[u8]| {
-                    let mut bits = bits_from(payload, before);
-                    let address = mask(bits.take_extended(64 - lsb) << lsb, width);
-                    code.iter().any(|(first, last)| (*first..*last).contains(&address))
-                };
-                let hits = syncs.iter().filter(leads).count();
+        let fields: Vec<u64> =
+            syncs.iter().map(|payload| bits_from(payload, before).take_extended(64)).collect();
+        for lsb in own(|config| config.params.iaddress_lsb).chain([1, 0, 2]) {
+            for width in own(|config| config.params.iaddress_width).chain(WIDTHS) {
+                let leads = |field: &&u64| in_code(mask(**field << lsb, width));
+                let hits = fields.iter().filter(leads).count();
                 if 2 * hits > syncs.len() {
                     places.push((hits, before, lsb, width));
                 }
@@ -358,7 +389,7 @@ fn layouts(framed: &Framed, excerpt: &Excerpt<'_>) -> Vec<Layout> {
     // The first width of those that lead to the same places is enough to start from.
     places.dedup_by_key(|(hits, before, lsb, _)| (*hits, *before, *lsb));
     places.truncate(LAYOUTS);
-    places.into_iter().flat_map(|(_, before, lsb, width)| splits(before, lsb, width, &syncs)).collect()
+    places.into_iter().flat_map(|(_, before, lsb, width)| splits(before, lsb, width, &syncs, given)).collect()
 }
 
 /// Without a program: the defaults, with the usual widths of addresses.
@@ -373,22 +404,36 @@ fn usual() -> Vec<Layout> {
     all
 }
 
-/// The ways in which the bits before the address can be divided.
-fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]]) -> Vec<Layout> {
+/// The ways in which the bits before the address can be divided; those near `given` first.
+fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]], given: Option<&Config>) -> Vec<Layout> {
     let mut all = Vec::new();
-    for (dialect, privilege) in [(Dialect::V2, 2), (Dialect::Draft, 3), (Dialect::V2, 3), (Dialect::Draft, 2)]
-    {
+    let own = given.map(|config| {
+        let params = &config.params;
+        let time = if config.has_time() { params.time_width } else { 0 };
+        (config.dialect, params.privilege_width, time, (1 - params.nocontext.min(1)) * params.context_width)
+    });
+    let mut heads = vec![(Dialect::V2, 2), (Dialect::Draft, 3), (Dialect::V2, 3), (Dialect::Draft, 2)];
+    if let Some((dialect, privilege, time, context)) = own {
+        heads.insert(0, (dialect, privilege));
+        let fitting = before.checked_sub(5 + time + context).filter(|bits| (1..=4).contains(bits));
+        heads.extend(fitting.map(|privilege| (dialect, privilege)));
+    }
+    for (dialect, privilege) in heads {
         let Some(rest) = before.checked_sub(5 + privilege) else { continue };
-        // Bits of the time, before those of the context.
-        let mut times = vec![0];
-        if dialect.has_time() {
-            times.extend([rest].into_iter().filter(|_| rest > 0));
-            times.extend([64, 48, 40, 32, 16, 8].into_iter().filter(|time| *time < rest));
+        // Bits of the time, which come before those of the context.
+        let mut times = Vec::new();
+        if let Some((_, _, time, context)) = own.filter(|_| dialect.has_time()) {
+            times.extend([Some(time), rest.checked_sub(context)].into_iter().flatten());
         }
-        let fits = |time: &u32| rest <= 128 && *time <= 64 && rest - time <= 64;
-        let mut times: Vec<u32> = times.into_iter().filter(fits).collect();
+        times.push(0);
+        if dialect.has_time() {
+            times.extend([rest, 64, 48, 40, 32, 16, 8].into_iter().filter(|time| *time <= rest));
+        }
+        times.retain(|time| *time <= 64.min(rest) && rest - time <= 64);
+        let mut seen = Vec::new();
+        times.retain(|time| !seen.contains(time) && { seen.push(*time); true });
         times.sort_by_key(|time| implausible(syncs, 5 + privilege, *time, rest - time));
-        for time in times.into_iter().take(2) {
+        for time in times.into_iter().take(3) {
             let context = rest - time;
             let mut keys: Change = vec![
                 ("dialect", Some(dialect.as_str().into())),

@@ -5,10 +5,11 @@
 mod prove_support;
 
 use prove_support::{Folder, Run};
-use trackway::events::{Batch, EventKind, SplitMix64, Time, TimeKind};
+use trackway::events::{EventKind, SplitMix64, Time, TimeKind};
 use trackway::format::{Format, Program, Settings, Value, Writing};
 use trackway::io::Target;
 use trackway::{FORMATS, Options};
+use trackway_testkit::lines;
 use trackway_tools::doctor::{Budget, diagnose, weigh};
 
 /// A trace whose settings are known.
@@ -36,21 +37,7 @@ fn events(case: &Case, settings: &Settings, program: &Program) -> Option<Vec<Str
         ..Options::default().settings(settings.clone())
     };
     let mut trace = options.open_bytes(case.bytes.clone()).ok()?;
-    let mut source = trace.events().ok()?;
-    let (mut batch, mut lines) = (Batch::default(), Vec::new());
-    for _ in 0..100_000 {
-        match source.fill(&mut batch) {
-            Ok(true) => lines.push(format!("{batch:?}")),
-            Ok(false) => break,
-            Err(error) => {
-                lines.push(error.to_string());
-                if !source.resync().unwrap_or(false) {
-                    break;
-                }
-            }
-        }
-    }
-    Some(lines)
+    lines::at_most(1_000_000, &mut *trace.events().ok()?)
 }
 
 fn pick<'p, T>(random: &mut SplitMix64, from: &'p [T]) -> &'p T {
@@ -85,7 +72,7 @@ fn etrace_settings(random: &mut SplitMix64, bits: u32) -> String {
         _ => text += &format!("nocontext = 0\ncontext_width = {}\n", 1 + random.below(32)),
     }
     if !draft && one_in(random, 2) {
-        text += &format!("notime = 0\ntime_width = {}\n", 16 + random.below(33));
+        text += &format!("notime = 0\ntime_width = {}\n", pick(random, &[16, 24, 32, 40, 48, 56, 64, 37]));
     }
     text += &format!("ecause_width = {}\n", 4 + random.below(5));
     let mut options = Vec::new();
@@ -122,17 +109,62 @@ fn etrace_settings(random: &mut SplitMix64, bits: u32) -> String {
     text
 }
 
+/// Random settings of a trace unit.
+fn ete_settings(random: &mut SplitMix64) -> String {
+    let framing = *pick(random, &["source_data", "coresight"]);
+    let mut config = 1 | random.below(2) << 11 | random.below(2) << 12;
+    if random.below(3) == 0 {
+        config |= 1 << 4;
+    }
+    config |= (random.below(4)) << 6;
+    format!(
+        "[ete]\nformat = \"{framing}\"\nTRCCONFIGR = {config:#x}\nTRCTRACEIDR = {}\nTRCSYNCPR = {}\n[ete.unit]\n\
+         max_spec = {}\ncommopt = {}\nminor = {}\ncommit_every = {}\nmispredict = {}\n",
+        1 + random.below(0x6f),
+        8 + random.below(3),
+        pick(random, &[0, 0, 1, 3, 8, 15]),
+        random.below(2) == 0,
+        random.below(4),
+        pick(random, &[4, 16]),
+        pick(random, &[0, 0, 100]),
+    )
+}
+
+/// Random settings of tandem for a core of `bits` bits.
+fn tandem_settings(random: &mut SplitMix64, bits: u32) -> String {
+    let mlen = if bits == 64 { 64 } else { *pick(random, &[32, 34]) };
+    let flen = *pick(random, &[64, 64, 32]);
+    let profile = *pick(random, &["spec", "bluespec"]);
+    format!("[tandem]\nxlen = {bits}\nflen = {flen}\nmlen = {mlen}\nprofile = \"{profile}\"\n")
+}
+
 /// Writes a run by settings.
 fn encode(format: &'static dyn Format, run: &Run, text: &str) -> Option<Case> {
     let folder = Folder::new();
     let path = folder.0.join(format!("run.{}", format.extensions()[0]));
-    let (target, truth) = (Target::new(&path), settings(text));
+    let (target, mut truth) = (Target::new(&path), settings(text));
     let writing = Writing { target: target.clone(), settings: &truth, program: &run.program, threads: 1 };
     let mut sink = format.create(writing, &run.meta).ok()?;
     run.batches.iter().try_for_each(|batch| sink.put(batch)).ok()?;
     sink.finish().ok()?;
     target.commit().ok()?;
-    let bytes = std::fs::read(&path).ok()?;
+    let bytes = if path.is_dir() {
+        // Of a snapshot the bytes alone, and the registers of its unit.
+        let unit = trackway::ete::encode::EncodeConfig::from_toml(text).ok()?.unit(0);
+        let section = truth.table.get_mut("ete")?.as_table_mut()?;
+        section.remove("unit");
+        for name in ["TRCIDR0", "TRCIDR1", "TRCIDR2", "TRCIDR8", "TRCCONFIGR", "TRCDEVARCH", "TRCTRACEIDR"] {
+            section.insert(name.into(), format!("{:#x}", unit.registers.get(name)).into());
+        }
+        section.remove("TRCSYNCPR");
+        let files = ["trace.bin", "trace_0.bin"].map(|name| path.join(name));
+        std::fs::read(files.iter().find(|file| file.is_file())?).ok()?
+    } else {
+        std::fs::read(&path).ok()?
+    };
+    if let Some(section) = truth.table.get_mut(format.id().as_str()).and_then(Value::as_table_mut) {
+        section.remove("encoder");
+    }
     Some(Case { format, bytes, program: run.program.clone(), truth })
 }
 
@@ -156,81 +188,139 @@ fn timed(run: &Run) -> Run {
     })
 }
 
-/// Changes some settings; returns what was done.
-fn damage(random: &mut SplitMix64, truth: &Settings, section: &str) -> (Settings, Vec<String>) {
-    let mut damaged = truth.clone();
-    let mut done = Vec::new();
-    let table = damaged.table.get_mut(section).and_then(Value::as_table_mut).unwrap();
-    table.remove("encoder");
-    for _ in 0..1 + random.below(3) {
-        let mut set = |key: &str, value: Value| {
-            done.push(format!("{key} = {value}"));
-            table.insert(key.into(), value);
-        };
-        match random.below(8) {
-            0 => set("iaddress_width", Value::Integer(*pick(random, &[64, 32, 40, 48, 56]))),
-            1 => set("iaddress_lsb", Value::Integer(random.below(3) as i64)),
-            2 => set("dialect", pick(random, &["v2", "draft-1.1.1"]).to_string().into()),
-            3 => set("framing", pick(random, &["smi", "encap", "ultrasoc", "atb"]).to_string().into()),
-            4 => set("srcid_width", Value::Integer(random.below(17) as i64)),
+/// A wrong value of some key of a format; the keys it replaces.
+fn wrong(format: &str, random: &mut SplitMix64) -> Vec<(&'static str, Value)> {
+    let number = |value: u64| Value::Integer(value as i64);
+    let hex = |value: u64| Value::String(format!("{value:#x}"));
+    match format {
+        "etrace" => match random.below(8) {
+            0 => vec![("iaddress_width", number(*pick(random, &[64, 32, 40, 48, 56])))],
+            1 => vec![("iaddress_lsb", number(random.below(3)))],
+            2 => vec![("dialect", pick(random, &["v2", "draft-1.1.1"]).to_string().into())],
+            3 => vec![("framing", pick(random, &["smi", "encap", "ultrasoc", "atb"]).to_string().into())],
+            4 => vec![("srcid_width", number(random.below(17)))],
             5 => {
-                set("nocontext", Value::Integer(random.below(2) as i64));
-                set("context_width", Value::Integer(1 + random.below(32) as i64));
+                let width = number(1 + random.below(32));
+                vec![("nocontext", number(random.below(2))), ("context_width", width)]
             }
             6 => {
-                set("notime", Value::Integer(random.below(2) as i64));
-                set("time_width", Value::Integer(1 + random.below(48) as i64));
+                let width = number(1 + random.below(48));
+                vec![("notime", number(random.below(2))), ("time_width", width)]
             }
-            _ => set("privilege_width", Value::Integer(1 + random.below(4) as i64)),
+            _ => vec![("privilege_width", number(1 + random.below(4)))],
+        },
+        "ete" => match random.below(6) {
+            0 => vec![("format", pick(random, &["source_data", "coresight"]).to_string().into())],
+            1 => vec![("TRCTRACEIDR", hex(1 + random.below(0x6f)))],
+            2 => vec![("TRCCONFIGR", hex(1 | random.below(2) << 12))],
+            3 => vec![("TRCIDR8", hex(random.below(16)))],
+            4 => vec![("TRCIDR2", hex(*pick(random, &[0x5000_0000, 0xd000_0080, 0xd000_1000])))],
+            _ => vec![("TRCIDR0", hex(0x28c1_cea1 ^ random.below(2) << 29 ^ random.below(2) << 30))],
+        },
+        _ => match random.below(4) {
+            0 => vec![("xlen", number(*pick(random, &[32, 64]))), ("mlen", number(64))],
+            1 => vec![("flen", number(*pick(random, &[0, 32, 64])))],
+            2 => vec![("mlen", number(*pick(random, &[32, 34, 64])))],
+            _ => vec![("profile", pick(random, &["spec", "bluespec"]).to_string().into())],
+        },
+    }
+}
+
+/// Changes some settings; returns what was done.
+fn damage(random: &mut SplitMix64, truth: &Settings, format: &str) -> (Settings, Vec<String>) {
+    let mut damaged = truth.clone();
+    let mut done = Vec::new();
+    let table = damaged.table.get_mut(format).and_then(Value::as_table_mut).unwrap();
+    for _ in 0..1 + random.below(3) {
+        for (key, value) in wrong(format, random) {
+            done.push(format!("{key} = {value}"));
+            table.insert(key.into(), value);
         }
     }
     (damaged, done)
 }
 
+/// Of a hundred seeded cases, the number in which the answer named first decodes to the events of the right settings.
 #[test]
-fn damaged_etrace_settings_are_found() {
-    let runs = [
-        (Run::recorded("rv64-mix", 4000), 64),
-        (Run::recorded("rv64-privileged", 4000), 64),
-        (Run::recorded("rv32-mix", 4000), 32),
-        (Run::recorded("rv32-privileged", 3000), 32),
-        (Run::recorded("rv64-integer", 3000), 64),
-        (Run::opened("testdata/stf/sort/trace.stf", Some("programs/riscv/sort.elf")), 64),
+fn a_hundred_damaged_configurations() {
+    let riscv = [
+        ("rv64-mix", 4000, 64),
+        ("rv64-privileged", 4000, 64),
+        ("rv32-mix", 4000, 32),
+        ("rv32-privileged", 3000, 32),
+        ("rv64-integer", 3000, 64),
     ];
-    let runs = runs.map(|(run, bits)| (timed(&run), bits));
-    let cases: u64 = std::env::var("TRACKWAY_CASES").map_or(60, |text| text.parse().unwrap());
+    let mut runs: Vec<(Run, u32)> =
+        riscv.iter().map(|(name, limit, bits)| (Run::recorded(name, *limit), *bits)).collect();
+    runs.push((Run::opened("testdata/stf/sort/trace.stf", Some("programs/riscv/sort.elf")), 64));
+    let runs: Vec<_> = runs.into_iter().map(|(run, bits)| (timed(&run), bits)).collect();
+    let arm = [
+        Run::opened("testdata/astf/sort.astf", Some("programs/aarch64/sort.elf")),
+        Run::opened("testdata/astf/levels.astf", Some("programs/aarch64/levels.elf")),
+    ];
+    let only = std::env::var("TRACKWAY_ONLY").ok();
+    let cases: u64 = std::env::var("TRACKWAY_CASES").map_or(100, |text| text.parse().unwrap());
     let (mut right, mut seed, mut total) = (0, 0, 0);
+    let mut failures = Vec::new();
     while total < cases {
         seed += 1;
         let mut random = SplitMix64(seed);
-        let (run, bits) = pick(&mut random, &runs);
-        let text = etrace_settings(&mut random, *bits);
-        let Some(case) = encode(format("etrace"), run, &text) else {
-            eprintln!("seed {seed}: not encoded\n{text}");
+        let name = *pick(&mut random, &["etrace", "etrace", "etrace", "ete", "tandem"]);
+        if only.as_ref().is_some_and(|only| only != name) {
             continue;
+        }
+        let (text, run, others) = if name == "ete" {
+            let n = random.below(2) as usize;
+            (ete_settings(&mut random), &arm[n], vec![&arm[1 - n]])
+        } else {
+            let (run, bits) = pick(&mut random, &runs);
+            let text = match name {
+                "etrace" => etrace_settings(&mut random, *bits),
+                _ => tandem_settings(&mut random, *bits),
+            };
+            let others = runs.iter().map(|(run, _)| run).filter(|other| other.program != run.program);
+            (text, run, others.collect())
         };
+        // Some settings do not go with a run, and some damage changes nothing.
+        let Some(case) = encode(format(name), run, &text) else { continue };
         let expected = events(&case, &case.truth, &case.program);
-        let (given, done) = damage(&mut random, &case.truth, "etrace");
-        if events(&case, &given, &case.program) == expected {
+        let mut program = case.program.clone();
+        let (mut given, mut done) = (case.truth.clone(), Vec::new());
+        if name != "tandem" && random.below(5) == 0 {
+            // A wrong program beside the right one.
+            program.elf.insert(0, pick(&mut random, &others).program.elf[0].clone());
+            done.push(format!("--elf {}", program.elf[0]));
+        }
+        if done.is_empty() || random.below(2) == 0 {
+            let (settings, what) = damage(&mut random, &case.truth, name);
+            given = settings;
+            done.extend(what);
+        }
+        if expected.is_none() || events(&case, &given, &program) == expected {
             continue;
         }
         total += 1;
         let began = std::time::Instant::now();
-        let options = Options { program: case.program.clone(), ..Options::default() };
+        let options = Options { program, ..Options::default() };
         let found = diagnose(&options, Some(case.format.id()), &given, &case.bytes, false, Budget::default());
-        let first = found.first();
-        let is_right = first.is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
+        let is_right = found
+            .first()
+            .is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
         right += u64::from(is_right);
-        let took = began.elapsed().as_millis();
-        let tries = first.map_or(0, |first| first.tries);
-        eprintln!("seed {seed}: {is_right} {} bytes, {tries} tries, {took} ms, {done:?}", case.bytes.len());
+        let (took, tries) = (began.elapsed().as_millis(), found.first().map_or(0, |first| first.tries));
+        println!("seed {seed}: {name} {is_right} {} bytes, {tries} tries, {took} ms, {done:?}", case.bytes.len());
         if !is_right {
-            let with = Options { format: Some(case.format.id()), ..options.clone() };
-            eprintln!("truth: {:?}\n{text}", weigh(&with, &case.truth, &case.bytes));
-            if let Some(first) = first {
-                eprintln!("found: {:?} second {:?}\n{}", first.fit, first.second, first.toml());
-            }
+            let with =
+                Options { format: Some(case.format.id()), program: case.program.clone(), ..options.clone() };
+            let fit = weigh(&with, &case.truth, &case.bytes);
+            let first = found.first().map(|first| format!("{first:?}\n{}", first.toml()));
+            failures.push(format!(
+                "seed {seed}, {done:?}, truth {fit:?}:\n{}\nfound {}\n",
+                case.truth.table,
+                first.unwrap_or_default()
+            ));
         }
     }
-    eprintln!("{right} of {total}");
+    println!("{right} of {total}\n{}", failures.join("\n"));
+    assert!(100 * right >= 95 * total, "{right} of {total}");
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use trackway::events::{Batch, EventKind, GapReason, Observer, Severity};
 use trackway::format::{Program, Settings};
-use trackway::{Options, ProgramCheck, Verdict};
+use trackway::{Options, ProgramCheck, Trace, Verdict};
 
 /// Instructions after which a trial ends.
 const MOST_INSTRUCTIONS: u64 = 4 << 20;
@@ -130,9 +130,22 @@ fn structure(options: &Options, excerpt: Excerpt<'_>, fit: &mut Fit) -> Option<(
 /// The path through the program.
 fn follow(options: &Options, excerpt: Excerpt<'_>, fit: &mut Fit) -> Option<()> {
     let mut trace = options.open_bytes(excerpt.bytes.to_vec()).ok()?;
-    let programs = trace.programs().ok()?;
+    let _ = follow_trace(&mut trace, excerpt, fit);
+    Some(())
+}
+
+/// A whole trace as it was opened, up to the limit of instructions.
+pub(super) fn fit_trace(trace: &mut Trace) -> trackway::Result<Fit> {
+    let mut fit = Fit::default();
+    let excerpt = Excerpt { bytes: &[], cut: false };
+    follow_trace(trace, excerpt, &mut fit)?;
+    Ok(fit)
+}
+
+fn follow_trace(trace: &mut Trace, excerpt: Excerpt<'_>, fit: &mut Fit) -> trackway::Result<()> {
+    let programs = trace.programs()?;
     let mut check = ProgramCheck::new(trace.meta().isa, &programs);
-    let Ok(mut source) = trace.events() else { return Some(()) };
+    let mut source = trace.events()?;
     let mut batch = Batch::default();
     let mut instructions = 0;
     loop {
@@ -160,12 +173,15 @@ fn follow(options: &Options, excerpt: Excerpt<'_>, fit: &mut Fit) -> Option<()> 
             break;
         }
     }
+    if fit.items == 0 {
+        fit.items = source.census().total().max(instructions);
+    }
     fit.doubtful += source.doubtful();
     fit.instructions = Some(instructions);
     let unmapped = check.differences().filter(|one| one.program.is_none()).map(|one| one.pc);
     fit.addresses.extend(unmapped.take(MOST_ADDRESSES));
     fit.program = Some(check.verdict()).filter(|verdict| verdict.distinct() > 0);
-    Some(())
+    Ok(())
 }
 
 /// Adds the losses in a batch.
@@ -196,13 +212,17 @@ pub(super) fn digest(options: &Options, settings: &Settings, excerpt: Excerpt<'_
     let mut trace = options.open_bytes(excerpt.bytes.to_vec()).ok()?;
     let mut source = trace.events().ok()?;
     let mut hasher = DefaultHasher::new();
-    let mut batch = Batch::default();
+    let (mut batch, mut line) = (Batch::default(), String::new());
     let (mut instructions, mut errors) = (0, 0);
     while instructions <= MOST_INSTRUCTIONS && errors <= MOST_ERRORS {
         match source.fill(&mut batch) {
             Ok(more) => {
                 instructions += batch.instructions();
-                format!("{batch:?}").hash(&mut hasher);
+                for event in &batch.events {
+                    line.clear();
+                    batch.write_line(event, &mut line);
+                    (batch.source, &line).hash(&mut hasher);
+                }
                 if !more {
                     break;
                 }

@@ -1,18 +1,28 @@
 //! What is wrong with a file that does not decode, or decodes badly: what it looks like by its content, whether the
 //! program is the right one, and which settings fit.
+//!
+//! [`examine`] answers for a file, [`diagnose`] for bytes that are a trace. Work is counted and never timed, so that the
+//! answer is the same on every machine.
 
 mod fit;
+mod looks;
 mod programs;
+mod report;
 mod search;
 mod settings;
+mod text;
+mod transfer;
 
 use trackway::Options;
 use trackway::events::FormatId;
 use trackway::format::Settings;
 
 pub use fit::Fit;
+pub use looks::{Look, looks};
+pub use report::{AsIs, Report, examine};
 pub use search::Budget;
 pub use settings::{Diagnosis, Sure};
+pub use transfer::Transfer;
 
 /// The settings and the program that fit the trace in `bytes` best, for each format that has settings to look for, the
 /// best first. `given` are settings that may be almost right; `cut` says that the trace is longer than `bytes`.

@@ -28,7 +28,7 @@ impl Default for Budget {
 /// Bytes of the first trial of settings, and of the second for the better ones.
 const SHORT: [usize; 2] = [1 << 10, 8 << 10];
 /// Settings that get a second and a third trial.
-const PROMOTED: [usize; 2] = [24, 8];
+const PROMOTED: [usize; 2] = [40, 10];
 /// Settings of each origin whose variations are tried in a round.
 const BEAM: usize = 2;
 /// Times that variations of variations are tried.
@@ -40,7 +40,7 @@ pub(super) struct Tried {
     pub(super) candidate: Candidate,
     /// On one, eight and all the kilobytes of the budget.
     fits: [Option<Fit>; 3],
-    /// Reasons of the format to doubt them, for those that were tried on all bytes.
+    /// Reasons of the format to doubt them, for those that got a second trial.
     pub(super) doubts: Vec<String>,
     /// Keys that differ from the settings that were given.
     distance: usize,
@@ -111,26 +111,51 @@ impl Search<'_> {
                 }
             }
             self.promote(&options, &mut all, whole, &excerpt);
-            if all.first().is_some_and(Tried::is_clean) || tries >= self.budget.tries {
+            // Settings that fit are compared with their variations at least once.
+            let first = all.first();
+            if first.is_some_and(|tried| tried.is_clean() && tried.expanded) || tries >= self.budget.tries {
                 break;
             }
-            for from_given in [true, false] {
-                let own = all.iter_mut().filter(|tried| tried.from_given == from_given);
-                for tried in own.take(BEAM).filter(|tried| !tried.expanded) {
-                    tried.expanded = true;
-                    let near = self.format.neighbours(&tried.candidate.settings, &excerpt);
-                    next.extend(near.into_iter().map(|candidate| (candidate, from_given)));
-                }
-            }
-            if round == 0 {
+            let fits = first.is_some_and(Tried::is_clean);
+            let starts = if self.given.is_empty() { 0 } else { 1 };
+            if round == starts && !fits {
                 let starts = self.format.candidates(&excerpt);
                 next.extend(starts.into_iter().map(|candidate| (candidate, false)));
+            }
+            if round >= starts || !self.given.is_empty() {
+                self.expand(&mut all, fits, &excerpt, &mut next);
+            }
+            if next.is_empty() {
+                break;
             }
         }
         all.retain(|tried| tried.fits[2].is_some());
         let mut found = Found { best: all, second: None, tries };
         found.second = found.second(&options, whole);
         found
+    }
+
+    /// Adds the variations of the best of each origin; of the best alone where it fits.
+    fn expand(
+        &self,
+        all: &mut [Tried],
+        fits: bool,
+        excerpt: &format::Excerpt<'_>,
+        next: &mut Vec<(Candidate, bool)>,
+    ) {
+        let mut left = [BEAM; 2];
+        for (n, tried) in all.iter_mut().enumerate() {
+            let left = &mut left[usize::from(tried.from_given)];
+            if *left == 0 || (fits && n > 0) {
+                continue;
+            }
+            *left -= 1;
+            if !tried.expanded {
+                tried.expanded = true;
+                let near = self.format.neighbours(&tried.candidate.settings, excerpt);
+                next.extend(near.into_iter().map(|candidate| (candidate, tried.from_given)));
+            }
+        }
     }
 
     /// Tries the better ones of each origin on more bytes, and orders all of them.
@@ -151,7 +176,7 @@ impl Search<'_> {
                         true => tried.fits[stage - 1].clone(),
                         false => fit(options, &tried.candidate.settings, bytes),
                     };
-                    if stage == 2 {
+                    if stage == 1 {
                         tried.doubts = self.format.doubts(&tried.candidate.settings, excerpt);
                     }
                 }
