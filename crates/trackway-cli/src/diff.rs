@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use clap::ValueHint;
 use serde_json::{Value as Json, json};
+use trackway::cut::{Selection, Window};
 use trackway::format::{Format, Program as Files};
 use trackway::{Health, Options, Position, Trace};
 use trackway_core::{Batch, Census, Error, FormatId, Isa, Meta, Observer, Source};
@@ -268,14 +269,14 @@ impl Side {
         let parse =
             |text: &Option<String>| text.as_deref().map(|text| Position::parse(text, programs)).transpose();
         let (from, to) = (parse(&args.from).map_err(failed)?, parse(&args.to).map_err(failed)?);
-        let mut base = 0;
-        if from.is_some() || to.is_some() {
-            if let Some(from) = &from {
-                base = trace.locate(from, None).map_err(failed)?;
-            }
-            trace.set_window(from, to).map_err(failed)?;
+        let base = from.as_ref().map_or(Ok(0), |from| trace.locate(from, None)).map_err(failed)?;
+        let end = to.as_ref().map_or(Ok(u64::MAX), |to| trace.locate(to, Some(base))).map_err(failed)?;
+        let source = trace.expanded().map_err(failed)?;
+        if from.is_none() && to.is_none() {
+            return Ok(Read::new(source, 0));
         }
-        Ok(Read::new(trace.expanded().map_err(failed)?, base))
+        let selection = Selection::range(base, end).checked().map_err(failed)?;
+        Ok(Read::new(Box::new(Window::new(source, selection, None)), base))
     }
 
     fn format(&self) -> Option<&'static dyn Format> {
