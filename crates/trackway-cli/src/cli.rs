@@ -369,8 +369,17 @@ pub(crate) struct InfoArgs {
 #[derive(Args, Debug)]
 pub(crate) struct StatsArgs {
     /// Trace; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present_any = ["item", "merge"])]
+    pub(crate) file: Option<PathBuf>,
+    /// Count a work item of `split --plan`, for --merge
+    #[arg(long, value_name = "ITEM.json", conflicts_with_all = ["file", "merge", "json", "top"])]
+    pub(crate) item: Option<PathBuf>,
+    /// Where to write the counts of an item [default: stdout]
+    #[arg(short, long, value_name = "FILE", requires = "item")]
+    pub(crate) output: Option<PathBuf>,
+    /// Show the counts of all items of a trace as one
+    #[arg(long, value_name = "PART.json", num_args = 1.., conflicts_with = "file")]
+    pub(crate) merge: Vec<PathBuf>,
     /// How many of the hottest blocks to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,

@@ -38,6 +38,7 @@ mod sections;
 mod slice;
 mod split;
 mod stats;
+mod stats_item;
 mod topics;
 mod verify;
 mod view;

@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use serde_json::json;
-use trackway::cut;
+use serde_json::{Value as Json, json};
+use trackway::cut::{self, WorkItem};
+use trackway::format::When;
 
 use crate::cli::Common;
 use crate::exit::{Exit, Failure};
-use crate::json::{object, print};
-use crate::open::open_to_write;
+use crate::json::{object, print, write_line};
+use crate::open::{open, open_to_write};
 use crate::report::{placed, say};
 
 /// Arguments of `split`.
@@ -35,6 +36,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.plan {
+        return plan(args);
+    }
     let trace = open_to_write(&args.common, &args.input, None)?;
     let settings = args.common.context.write_settings(trace.settings(), trace.format())?;
     let Some(folder) = &args.folder else { return Err(Failure::Usage("split needs a folder".into())) };
@@ -52,6 +56,38 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     } else {
         let mut out = std::io::stdout().lock();
         paths.iter().try_for_each(|path| writeln!(out, "{path}"))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Prints the work items, one JSON object per line.
+fn plan(args: &Args) -> Result<Exit, Failure> {
+    let common = &args.common;
+    let trace = open(common, &args.input)?;
+    let plan = cut::plan(&trace, args.parts as usize).map_err(|error| placed(common, &args.input, error))?;
+    if let Some(why) = plan.why.as_ref().filter(|_| !common.quiet) {
+        say!("{}: {why}", args.input.display());
+    }
+    let mut options = serde_json::Map::new();
+    for (flag, value) in common.context.flags.iter().filter(|(flag, _)| flag.when == When::Reading) {
+        let value = serde_json::to_value(value).map_err(|error| Failure::Usage(error.to_string()))?;
+        options.insert(flag.name.into(), value);
+    }
+    let mut out = std::io::stdout().lock();
+    for item in plan.items {
+        let item = WorkItem {
+            only: common.source.clone(),
+            elf: common.elf.clone(),
+            image: common.image.clone(),
+            config: common.config.as_ref().map(|path| path.display().to_string()),
+            options: options.clone(),
+            ..item
+        };
+        let mut line = object("item");
+        if let Ok(Json::Object(item)) = serde_json::to_value(&item) {
+            line.extend(item);
+        }
+        write_line(&mut out, &Json::Object(line))?;
     }
     Ok(Exit::Fine)
 }

@@ -1,60 +1,110 @@
 //! `trackway stats`: what a trace is made of.
 
 use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use trackway::Health;
-use trackway_core::{Batch, Meta, Observer};
+use trackway_core::{Batch, Isa, Meta, Observer, Saved};
+use trackway_image::Image;
 use trackway_tools::stats::{LINE, PAGE, Stats};
 
-use crate::cli::StatsArgs;
+use crate::cli::{Common, StatsArgs};
 use crate::exit::{Exit, Failure};
 use crate::info::{shown, sources};
 use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
 use crate::report::{exit_of, placed, print_damage};
+use crate::stats_item;
 use crate::walk::{CheckedProgram, checked_program, observe};
 
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    let mut trace = open(&args.common, &args.file)?;
-    let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
+    match (&args.file, &args.item) {
+        (Some(file), _) => run_file(args, &args.common, file),
+        (None, Some(item)) => stats_item::run(args, item),
+        (None, None) => stats_item::merge(args),
+    }
+}
+
+/// Counts a whole trace.
+pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result<Exit, Failure> {
+    let mut trace = open(common, file)?;
+    let failed = |error: trackway::Error| placed(common, file, error);
     let programs = trace.programs().map_err(failed)?;
     let isa = trace.meta().isa;
-    let new = || Both { stats: Stats::new(isa, &programs), program: checked_program(isa, &programs) };
+    let new = || Both::new(isa, &programs);
     let mut both = new();
     let mut source = trace.events().map_err(failed)?;
     let in_parts = programs.iter().all(|program| program.is_everywhere());
     // A damaged trace is counted as far as it was read.
-    let (mut health, mut ended) = observe(&args.common, &args.file, &mut *source, in_parts, &mut both);
+    let (mut health, mut ended) = observe(common, file, &mut *source, in_parts, &mut both);
     if !both.stats.is_exact() {
         // Some part was decoded with the wrong instruction set: once more, in order.
         both = new();
-        source = open(&args.common, &args.file)?.events().map_err(failed)?;
-        (health, ended) = observe(&args.common, &args.file, &mut *source, false, &mut both);
+        source = open(common, file)?.events().map_err(failed)?;
+        (health, ended) = observe(common, file, &mut *source, false, &mut both);
     }
+    show(args, file, &both, &programs, source.meta(), &health, ended)
+}
+
+/// Prints the counts of a trace.
+pub(crate) fn show(
+    args: &StatsArgs,
+    file: &Path,
+    both: &Both,
+    programs: &[Arc<Image>],
+    meta: &Meta,
+    health: &Health,
+    ended: Result<(), Failure>,
+) -> Result<Exit, Failure> {
     let place = |pc: u64| programs.first()?.place(pc);
-    let groups = groups(&both.stats, args.top, &place, source.meta(), &health);
+    let groups = groups(&both.stats, args.top, &place, meta, health);
     if args.json {
         let mut object = object("stats");
-        object.insert("file".into(), json!(args.file.display().to_string()));
+        object.insert("file".into(), json!(file.display().to_string()));
         object.extend(groups.into_iter().map(|(heading, group)| (heading.to_string(), group)));
         object.extend(both.program.verdict().map(|verdict| ("program".to_string(), program(&verdict))));
         object.insert("doubtful_runs".into(), json!(health.counts.doubtful));
         object.insert("bytes_skipped".into(), json!(health.counts.skipped));
-        put_errors(&mut object, &health, ended.as_ref().err());
+        put_errors(&mut object, health, ended.as_ref().err());
         crate::json::print(object)?;
     } else {
-        print(&mut std::io::stdout().lock(), &groups, &health)?;
+        print(&mut std::io::stdout().lock(), &groups, health)?;
     }
-    print_damage(&health);
+    print_damage(health);
     both.program.warn();
-    ended.map(|()| exit_of(&health, &args.common))
+    ended.map(|()| exit_of(health, &args.common))
 }
 
 /// The counts, and the comparison with the program.
-struct Both {
+pub(crate) struct Both {
     stats: Stats,
     program: CheckedProgram,
+}
+
+impl Both {
+    pub(crate) fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
+        Both { stats: Stats::new(isa, programs), program: checked_program(isa, programs) }
+    }
+
+    /// Before the first batch: the part begins at this place.
+    pub(crate) fn enter(&mut self, saved: &Saved) {
+        self.stats.enter(saved.source, &saved.context);
+        self.program.enter(saved.source, &saved.context);
+    }
+
+    /// The counts of a part, and the comparison of it; for [`add`](Both::add).
+    pub(crate) fn pack(&self) -> Option<[Vec<u8>; 2]> {
+        Some([self.stats.pack()?, self.program.pack()?])
+    }
+
+    /// Adds those of the part that follows; `None` if the bytes are not those of one.
+    pub(crate) fn add(&mut self, [stats, program]: &[Vec<u8>; 2]) -> Option<()> {
+        let later = Both { stats: self.stats.unpack(stats)?, program: self.program.unpack(program)? };
+        self.merge(Box::new(later));
+        Some(())
+    }
 }
 
 impl Observer for Both {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use trackway::{Counts, Ended, Health, ProgramCheck, Verdict, read_all};
-use trackway_core::{Batch, Isa, Observer, Source};
+use trackway_core::{Batch, Context, Isa, Observer, Source};
 use trackway_image::Image;
 
 use crate::cli::Common;
@@ -115,6 +115,26 @@ pub(crate) fn checked_program(isa: Isa, programs: &[Arc<Image>]) -> CheckedProgr
 pub(crate) struct CheckedProgram(Option<ProgramCheck>);
 
 impl CheckedProgram {
+    /// Before the first batch: the part begins in this context of this source.
+    pub(crate) fn enter(&mut self, source: u16, context: &Context) {
+        if let Some(check) = &mut self.0 {
+            check.enter(source, context);
+        }
+    }
+
+    /// The comparisons in few bytes; none where there is no program.
+    pub(crate) fn pack(&self) -> Option<Vec<u8>> {
+        self.0.as_ref().map_or(Some(Vec::new()), ProgramCheck::pack)
+    }
+
+    /// Comparisons of a part; `None` if the bytes are not such.
+    pub(crate) fn unpack(&self, bytes: &[u8]) -> Option<Self> {
+        match &self.0 {
+            Some(check) => check.unpack(bytes).map(|check| CheckedProgram(Some(check))),
+            None => bytes.is_empty().then_some(CheckedProgram(None)),
+        }
+    }
+
     /// The result, where something was compared.
     pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.0.as_ref().map(ProgramCheck::verdict).filter(|verdict| verdict.distinct() > 0)

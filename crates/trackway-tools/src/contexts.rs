@@ -22,10 +22,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde::{Deserialize, Serialize};
 use trackway_core::Context;
 
 /// The contexts of a trace or a part of it, in order, and the current one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(try_from = "Flat", into = "Flat")]
 pub struct Contexts {
     met: Vec<(Key, u64)>,
     places: HashMap<Key, usize>,
@@ -35,11 +37,37 @@ pub struct Contexts {
 }
 
 /// A context, as far as it is known; the default is what a source begins with.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
     context: Context,
     /// It is laid over the context before this part.
     on_top: bool,
+}
+
+/// [`Contexts`] without the places, which follow from it.
+#[derive(Serialize, Deserialize)]
+struct Flat {
+    met: Vec<(Key, u64)>,
+    current: usize,
+    sources: Option<(u16, u16)>,
+}
+
+impl From<Contexts> for Flat {
+    fn from(Contexts { met, current, sources, .. }: Contexts) -> Self {
+        Flat { met, current, sources }
+    }
+}
+
+impl TryFrom<Flat> for Contexts {
+    type Error = &'static str;
+
+    fn try_from(Flat { met, current, sources }: Flat) -> Result<Self, &'static str> {
+        let places: HashMap<Key, usize> = met.iter().enumerate().map(|(n, entry)| (entry.0, n)).collect();
+        if current >= met.len() || places.len() < met.len() {
+            return Err("contexts do not fit");
+        }
+        Ok(Contexts { met, places, current, sources })
+    }
 }
 
 impl Default for Contexts {
@@ -50,6 +78,12 @@ impl Default for Contexts {
 }
 
 impl Contexts {
+    /// Before the first event: it comes in this context of this source.
+    pub fn begin(&mut self, source: u16, context: &Context) {
+        self.sources = Some((source, source));
+        self.current = self.place(Key { context: *context, on_top: false });
+    }
+
     /// Events come from this source from now on; true if the one before was another.
     pub fn enter(&mut self, source: u16) -> bool {
         let before = self.sources.replace((self.sources.map_or(source, |known| known.0), source));

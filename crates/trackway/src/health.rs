@@ -1,9 +1,10 @@
 //! Reading a whole trace, past damage where possible, and the account of it.
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Batch, Error, ErrorKind, Event, EventKind, GapReason, Observer, Source};
 
 /// Counts of the events seen so far: instructions, and losses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Instructions, attempted ones included.
     pub instructions: u64,

@@ -5,7 +5,8 @@ use std::convert::Infallible;
 use std::fmt;
 use std::sync::Arc;
 
-use trackway_core::{Batch, Context, EventKind, Finding, Isa, Observer, Step};
+use serde::{Deserialize, Serialize};
+use trackway_core::{Batch, Context, EventKind, Finding, Isa, Observer, Step, pack, unpack};
 use trackway_format::Result;
 use trackway_image::{Image, Memory, program};
 
@@ -115,7 +116,7 @@ pub struct Verdict {
 }
 
 /// An address in the trace and in the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// The address.
     pub pc: u64,
@@ -184,6 +185,25 @@ impl ProgramCheck {
             memory,
             blind,
         }
+    }
+
+    /// Before the first batch: the part begins in this context of this source.
+    pub fn enter(&mut self, source: u16, context: &Context) {
+        (self.source, self.context) = (Some(source), *context);
+        self.follow_context(source);
+    }
+
+    /// The comparisons in few bytes, for [`unpack`](ProgramCheck::unpack).
+    pub fn pack(&self) -> Option<Vec<u8>> {
+        pack(&self.compared)
+    }
+
+    /// Comparisons of a part of the same trace; `None` if the bytes are not such.
+    pub fn unpack(&self, bytes: &[u8]) -> Option<Self> {
+        let compared: Vec<(u16, Compared)> = unpack(bytes)?;
+        let mut part = Self::with(self.isa, Arc::clone(&self.programs), false);
+        compared.into_iter().for_each(|(source, one)| part.keep(source, one));
+        Some(part)
     }
 
     /// The result so far.

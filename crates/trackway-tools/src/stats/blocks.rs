@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::table::Table;
 
 /// Executions of a straight run that control enters by a transfer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
     /// Times it was entered.
     pub entries: u64,
@@ -21,7 +23,7 @@ impl Block {
 }
 
 /// Blocks by where they start.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Blocks {
     table: Table<Block>,
     /// The block that the part begins in: it may continue one of the part before.
@@ -30,7 +32,7 @@ pub(super) struct Blocks {
 }
 
 /// The block that control is in.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 enum Current {
     /// Before the first instruction.
     #[default]
@@ -42,7 +44,7 @@ enum Current {
 }
 
 /// One pass through a block, so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Open {
     start: u64,
     /// Address of the next instruction, if the block continues.

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use trackway_core::Isa;
 use trackway_image::{Image, Memory};
 
@@ -18,6 +19,12 @@ pub(super) struct Shared {
     pub(super) everywhere: bool,
     /// Caches of finished parts, for those to come.
     caches: Mutex<Vec<DecodeCache>>,
+}
+
+impl Default for Shared {
+    fn default() -> Self {
+        Shared::new(Isa::Other, &[])
+    }
 }
 
 impl Shared {
@@ -44,8 +51,14 @@ pub(super) struct CurrentCode {
     pub(super) assumed: Assumptions,
 }
 
+impl Default for CurrentCode {
+    fn default() -> Self {
+        CurrentCode { isa: Isa::Other, memory: None, assumed: Assumptions::default() }
+    }
+}
+
 /// Assumptions of a part that a context before it may contradict.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Assumptions {
     pub(super) isa: bool,
     pub(super) code: bool,

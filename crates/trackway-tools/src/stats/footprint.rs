@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Bytes of a line, for footprints.
 pub const LINE: u64 = 64;
 /// Bytes of a page, for footprints.
@@ -13,8 +15,23 @@ const _: () = assert!(LINES == 64);
 
 /// Ranges of line numbers that neither overlap nor touch: start and end of each. An access adds at most one, however
 /// long it is.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Vec<(u64, u64)>", into = "Vec<(u64, u64)>")]
 pub(super) struct LineRanges(BTreeMap<u64, u64>);
+
+impl From<Vec<(u64, u64)>> for LineRanges {
+    fn from(list: Vec<(u64, u64)>) -> Self {
+        let mut ranges = LineRanges::default();
+        list.into_iter().filter(|(start, end)| start < end).for_each(|(start, end)| ranges.add(start, end));
+        ranges
+    }
+}
+
+impl From<LineRanges> for Vec<(u64, u64)> {
+    fn from(ranges: LineRanges) -> Self {
+        ranges.0.into_iter().collect()
+    }
+}
 
 impl LineRanges {
     /// Lines from `start` up to `end` are touched.

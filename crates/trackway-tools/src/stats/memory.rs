@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{MemAccess, MemKind, Value};
 
 use super::count::{add_all, add_each};
@@ -12,7 +13,7 @@ use super::table::Table;
 const SMALL: usize = 65;
 
 /// Memory accesses.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Memory {
     /// Read accesses.
     pub loads: u64,
@@ -30,6 +31,7 @@ pub struct Memory {
     pub with_data: u64,
     /// Accesses without a known address.
     pub unplaced: u64,
+    #[serde(with = "small")]
     small: [u64; SMALL],
     large: BTreeMap<u64, u64>,
     /// Lines of each page, touched by accesses of one or two lines.
@@ -131,5 +133,22 @@ impl Memory {
         add_all(&mut self.large, other.large);
         self.pages.merge(other.pages, |to, lines| *to |= lines);
         self.ranges.merge(other.ranges);
+    }
+}
+
+/// Counts of small sizes: serde has no arrays of this length.
+mod small {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::SMALL;
+
+    pub(super) fn serialize<S: Serializer>(counts: &[u64; SMALL], serializer: S) -> Result<S::Ok, S::Error> {
+        counts[..].serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u64; SMALL], D::Error> {
+        let counts = Vec::<u64>::deserialize(deserializer)?;
+        counts.try_into().map_err(|_| D::Error::custom("another number of sizes"))
     }
 }

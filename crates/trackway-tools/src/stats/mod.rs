@@ -32,6 +32,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::*;
 use trackway_image::Image;
 use trackway_isa::Class;
@@ -50,7 +51,7 @@ pub use memory::Memory;
 const EVENTS: [&str; 9] = ["step", "run", "trap", "context", "time", "mark", "state", "gap", "foreign"];
 
 /// Counts of a trace, or of a part of it.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Stats {
     /// Instructions that retired.
     pub retired: u64,
@@ -79,17 +80,20 @@ pub struct Stats {
     gaps: BTreeMap<GapReason, u64>,
     contexts: Contexts,
     blocks: Blocks,
+    #[serde(skip)]
     code: CurrentCode,
     assumed: Assumptions,
     /// An assumption of a part was wrong.
     misread: bool,
+    #[serde(skip)]
     shared: Arc<Shared>,
     /// `None` until the first batch.
+    #[serde(skip)]
     cache: Option<DecodeCache>,
 }
 
 /// Conditional branches.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Branches {
     /// Taken, not taken, unknown.
     pub outcomes: [u64; 3],
@@ -144,6 +148,25 @@ impl Stats {
             shared,
             cache: None,
         }
+    }
+
+    /// Before the first batch: the part begins in this context of this source.
+    pub fn enter(&mut self, source: u16, context: &Context) {
+        self.contexts.begin(source, context);
+        self.follow_context(source);
+    }
+
+    /// The counts in few bytes, for [`unpack`](Stats::unpack).
+    pub fn pack(&self) -> Option<Vec<u8>> {
+        pack(self)
+    }
+
+    /// Counts of a part of the same trace; `None` if the bytes are not such counts.
+    pub fn unpack(&self, bytes: &[u8]) -> Option<Self> {
+        let mut stats: Stats = unpack(bytes)?;
+        stats.shared = Arc::clone(&self.shared);
+        stats.code.isa = self.shared.isa;
+        Some(stats)
     }
 
     /// True if observing everything in one part has the same result. False where a part was decoded for the wrong

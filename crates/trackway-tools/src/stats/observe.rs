@@ -26,7 +26,7 @@ enum Kind {
 
 impl Stats {
     /// Takes instruction set and code from the current context.
-    fn follow_context(&mut self, source: u16) {
+    pub(super) fn follow_context(&mut self, source: u16) {
         let (context, on_top) = (self.contexts.now(), self.contexts.is_on_top());
         self.code.isa = context.isa.unwrap_or(self.shared.isa);
         self.code.assumed =

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use trackway_isa::Recent;
 
 /// Values by address.
@@ -38,5 +39,22 @@ impl<V: Default> Table<V> {
         for (address, value) in other.entries {
             add(self.at(address), value);
         }
+    }
+}
+
+impl<V: Serialize> Serialize for Table<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.entries.serialize(serializer)
+    }
+}
+
+impl<'de, V: Deserialize<'de>> Deserialize<'de> for Table<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let entries = Vec::<(u64, V)>::deserialize(deserializer)?;
+        let places: HashMap<u64, usize> = entries.iter().enumerate().map(|(n, entry)| (entry.0, n)).collect();
+        if places.len() < entries.len() {
+            return Err(serde::de::Error::custom("an address is there twice"));
+        }
+        Ok(Table { recent: Recent::default(), places, entries })
     }
 }
