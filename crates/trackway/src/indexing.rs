@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::thread::{Scope, ScopedJoinHandle};
 
-use trackway_core::{Batch, ErrorKind, Observer, Source};
+use trackway_core::{Batch, ErrorKind, Observer, Saved, Source};
 use trackway_format::{Error, Result};
 use trackway_io::FileError;
 
@@ -133,35 +135,42 @@ impl Trace {
         Ok((index, file, health))
     }
 
-    /// Makes an index, with that many instructions between two checkpoints at first.
+    /// Makes an index, with that many instructions between two checkpoints at first. With more than one thread, one
+    /// decodes and one looks on.
     pub fn make_index(
         &mut self,
         distance: Option<u64>,
-        progress: impl FnMut(&dyn Source, &Health),
+        mut progress: impl FnMut(&dyn Source, &Health),
     ) -> Result<(Index, Health)> {
+        let (strict, threads) = (self.is_strict(), self.threads());
         let mut source = self.plain_events()?;
         let mut builder = Builder::new(source.meta(), true);
         if let Some(distance) = distance {
             builder = builder.with_distance(distance);
         }
-        let mut batch = Batch::default();
-        let (health, ended) = read_all::<std::convert::Infallible>(
-            &mut *source,
-            self.is_strict(),
-            |source, counts| {
-                let more = source.fill(&mut batch).map_err(|error| {
-                    builder.error();
-                    Ended::Error(error)
-                })?;
-                counts.observe(&batch);
-                if more {
-                    builder.observe(&batch);
-                    builder.place(&mut || source.save());
-                }
-                Ok(more)
-            },
-            progress,
-        );
+        let (health, ended, builder) = std::thread::scope(|scope| {
+            let mut onlooker = Onlooker::new(scope, builder, threads);
+            let mut batch = Batch::default();
+            let (health, ended) = read_all::<std::convert::Infallible>(
+                &mut *source,
+                strict,
+                |source, counts| match source.fill(&mut batch) {
+                    Ok(more) => {
+                        counts.observe(&batch);
+                        if more {
+                            onlooker.show(&mut batch, source);
+                        }
+                        Ok(more)
+                    }
+                    Err(error) => {
+                        onlooker.error();
+                        Err(Ended::Error(error))
+                    }
+                },
+                &mut progress,
+            );
+            (health, ended, onlooker.finish())
+        });
         match ended {
             Err(Ended::Error(error)) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
                 Err(error.into())
@@ -180,5 +189,86 @@ impl Trace {
         self.index =
             Some(Found { index: Some((Arc::new(index), path)), identity: Some(identity), fault: None });
         Ok(())
+    }
+}
+
+/// A builder, here or on a thread of its own.
+enum Onlooker<'scope> {
+    Here(Box<Builder>),
+    Apart {
+        send: SyncSender<Shown>,
+        spare: Receiver<Batch>,
+        thread: ScopedJoinHandle<'scope, Builder>,
+        /// Instructions since the last place that was saved, and between two.
+        since: u64,
+        distance: u64,
+    },
+}
+
+/// A batch and the place after it, or an error.
+enum Shown {
+    Batch(Batch, Option<Saved>),
+    Error,
+}
+
+impl<'scope> Onlooker<'scope> {
+    fn new(scope: &'scope Scope<'scope, '_>, mut builder: Builder, threads: usize) -> Self {
+        if threads < 2 {
+            return Onlooker::Here(Box::new(builder));
+        }
+        let (send, receive) = std::sync::mpsc::sync_channel(8);
+        let (give_back, spare) = std::sync::mpsc::channel();
+        let distance = builder.distance();
+        let thread = scope.spawn(move || {
+            for shown in receive {
+                match shown {
+                    Shown::Batch(batch, mut saved) => {
+                        builder.observe(&batch);
+                        builder.place(&mut || saved.take());
+                        // The reader may have ended.
+                        let _ = give_back.send(batch);
+                    }
+                    Shown::Error => builder.error(),
+                }
+            }
+            builder
+        });
+        Onlooker::Apart { send, spare, thread, since: 0, distance }
+    }
+
+    fn show(&mut self, batch: &mut Batch, source: &dyn Source) {
+        match self {
+            Onlooker::Here(builder) => {
+                builder.observe(batch);
+                builder.place(&mut || source.save());
+            }
+            Onlooker::Apart { send, spare, since, distance, .. } => {
+                *since += batch.instructions();
+                let saved = if *since >= *distance { source.save() } else { None };
+                if saved.is_some() {
+                    *since = 0;
+                }
+                let shown = std::mem::replace(batch, spare.try_recv().unwrap_or_default());
+                // If the thread is gone, joining it says why.
+                let _ = send.send(Shown::Batch(shown, saved));
+            }
+        }
+    }
+
+    fn error(&mut self) {
+        match self {
+            Onlooker::Here(builder) => builder.error(),
+            Onlooker::Apart { send, .. } => drop(send.send(Shown::Error)),
+        }
+    }
+
+    fn finish(self) -> Builder {
+        match self {
+            Onlooker::Here(builder) => *builder,
+            Onlooker::Apart { send, thread, .. } => {
+                drop(send);
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            }
+        }
     }
 }

@@ -137,6 +137,11 @@ impl Builder {
         Builder { distance: distance.max(1), ..self }
     }
 
+    /// Instructions between two checkpoints, at first.
+    pub(crate) fn distance(&self) -> u64 {
+        self.distance
+    }
+
     /// Continues the index of a single source from its last checkpoint.
     pub(crate) fn resume(meta: &Meta, part: &Part) -> Option<Self> {
         let mut builder = Builder::new(meta, true);
@@ -210,10 +215,8 @@ impl Observer for Builder {
     fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
         let current = self.current;
         let Some(growing) = self.sources.get_mut(current) else { return };
-        if growing.since < growing.distance {
-            return;
-        }
-        let Some(saved) = save() else { return };
+        let is_due = growing.since >= growing.distance;
+        let Some(saved) = is_due.then(save).flatten() else { return };
         // After the end of a source the place is in the next one.
         if usize::from(saved.source) == current && saved.instruction == growing.now.instructions {
             growing.checkpoint(saved);

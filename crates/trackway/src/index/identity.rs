@@ -125,7 +125,7 @@ impl Hash {
     }
 
     fn mix(&mut self, word: u64) {
-        let product = u128::from(self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+        let product = u128::from(self.0 ^ word) * 0x9e37_79b9_7f4a_7c15;
         self.0 = (product ^ (product >> 64)) as u64 ^ word.rotate_left(32);
     }
 }

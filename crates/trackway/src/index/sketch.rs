@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 /// A set of granules of `1 << SHIFT` bytes: bounds, and a Bloom filter of `WORDS` words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Granules<const SHIFT: u32, const WORDS: usize> {
     /// The first and the last one; reversed while there is none.
     low: u64,
@@ -15,6 +15,14 @@ pub struct Granules<const SHIFT: u32, const WORDS: usize> {
     #[serde(skip)]
     recent: Option<u64>,
 }
+
+impl<const SHIFT: u32, const WORDS: usize> PartialEq for Granules<SHIFT, WORDS> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.low, self.high, &self.bits) == (other.low, other.high, &other.bits)
+    }
+}
+
+impl<const SHIFT: u32, const WORDS: usize> Eq for Granules<SHIFT, WORDS> {}
 
 impl<const SHIFT: u32, const WORDS: usize> Default for Granules<SHIFT, WORDS> {
     fn default() -> Self {

@@ -1,0 +1,340 @@
+//! The index: made for every format, used for every position, and never believed where it does not belong.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use trackway::events::{Batch, Context, Count, Source, SplitMix64};
+use trackway::format::{Format, Program, Settings, Writing};
+use trackway::index::{Cache, Fault, Index, beside};
+use trackway::io::Target;
+use trackway::{FORMATS, Indexing, Options, Position, Trace};
+use trackway_hart::machine::{Machine, MachineConfig};
+use trackway_hart::{Config, RecordOptions, Recorder};
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("trackway-index-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn cache(&self) -> Cache {
+        Cache { folder: self.0.join("cache") }
+    }
+
+    fn cached(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.0.join("cache")).into_iter().flatten().flatten();
+        entries.map(|entry| entry.path()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn repo(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+/// A trace in `format`, if it can hold the events.
+fn written(
+    folder: &Folder,
+    format: &'static dyn Format,
+    elf: &Path,
+    meta: &trackway::events::Meta,
+    batches: &[Batch],
+) -> Option<(PathBuf, Options)> {
+    let path = folder.0.join(format!("{}.{}", format.id(), format.extensions()[0]));
+    let program = Program { elf: vec![elf.display().to_string()], raw: Vec::new() };
+    let target = Target::new(&path);
+    let mut settings = Settings::default();
+    settings.set("stf", "container", "plain");
+    let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };
+    let mut sink = format.create(writing, meta).ok()?;
+    batches.iter().for_each(|batch| sink.put(batch).unwrap());
+    sink.finish().unwrap();
+    target.commit().unwrap();
+    Some((path, Options { program, ..Options::default() }))
+}
+
+/// A run of `rv64-mix`.
+fn recorder(limit: u64) -> (PathBuf, Recorder) {
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    let program = trackway_hart::Program::read(&std::fs::read(&elf).unwrap()).unwrap();
+    let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
+    let mut machine = Machine::new(config, &program).unwrap();
+    machine.leave_rom();
+    let options = RecordOptions { limit, ..RecordOptions::default() };
+    (elf, Recorder::new(trackway_hart::Target::Machine(Box::new(machine)), options))
+}
+
+fn batches(source: &mut dyn Source) -> Vec<Batch> {
+    let (mut all, mut batch) = (Vec::new(), Batch::default());
+    while source.fill(&mut batch).unwrap() {
+        all.push(batch.clone());
+    }
+    all
+}
+
+/// A trace of every format, with its distance between checkpoints.
+fn samples(folder: &Folder) -> Vec<(PathBuf, Options, u64)> {
+    let (elf, mut recorder) = recorder(60_000);
+    let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
+    let mut sort = Trace::open(repo("testdata/astf/sort.astf")).unwrap();
+    let arm = batches(&mut *sort.events().unwrap());
+    let long: Vec<Batch> = (0..60).flat_map(|_| arm.clone()).collect();
+    let samples = FORMATS.iter().map(|format| {
+        let made = written(folder, *format, &elf, &meta, &run).map(|(path, options)| (path, options, 4000));
+        made.or_else(|| {
+            let elf = repo("programs/aarch64/sort.elf");
+            written(folder, *format, &elf, sort.meta(), &long).map(|(path, options)| (path, options, 500))
+        })
+        .unwrap_or_else(|| panic!("{} holds neither run", format.title()))
+    });
+    samples.collect()
+}
+
+/// Events with the number of their first instruction, from instruction `n` on, and the context before the first batch.
+fn lines_from(trace: &mut Trace, n: u64) -> (Vec<String>, Context, u64) {
+    let mut source = trace.events().unwrap();
+    let first = source.seek(n).unwrap();
+    let (mut lines, mut batch, context) = (Vec::new(), Batch::default(), source.context());
+    while source.fill(&mut batch).unwrap() {
+        let mut number = batch.first_instruction;
+        for event in &batch.events {
+            let mut line = format!("{number} ");
+            batch.write_line(event, &mut line);
+            lines.push(line);
+            number += event.kind.instructions();
+        }
+    }
+    (lines, context, first)
+}
+
+fn off(options: &Options) -> Options {
+    Options { index: Indexing::Off, ..options.clone() }
+}
+
+#[test]
+fn a_seek_delivers_the_rest_in_every_format() {
+    let folder = Folder::new("seek");
+    for (path, options, distance) in samples(&folder) {
+        let what = path.display();
+        let (all, _, _) = lines_from(&mut off(&options).open(&path).unwrap(), 0);
+        for threads in [1, 2] {
+            let mut trace = options.clone().threads(threads).open(&path).unwrap();
+            let (index, health) = trace.make_index(Some(distance), |_, _| {}).unwrap();
+            let part = index.sources.values().next().unwrap();
+            assert!(part.is_complete && part.checkpoints.len() > 3, "{what}: {}", part.checkpoints.len());
+            assert_eq!(part.all.instructions, health.counts.instructions, "{what}");
+            assert!(part.checkpoints.iter().all(|one| one.machine().is_some()), "{what}");
+            trace.set_index(index.clone()).unwrap();
+            let count = health.counts.instructions;
+            for n in [3 * distance, count / 3, count / 2, count - 1, count + 5] {
+                let (rest, context, first) = lines_from(&mut trace, n);
+                assert!(first <= n && n - first <= part.widest() + 5, "{what}: {first} for {n}");
+                assert!(first > 0, "{what}");
+                assert!(all.ends_with(&rest), "{what}: other events from {n} on");
+                assert_eq!(context, part.at_or_before(n).unwrap().saved.context);
+            }
+            assert_eq!(trace.instructions().unwrap(), count);
+        }
+    }
+}
+
+#[test]
+fn positions_are_the_same_with_and_without() {
+    let folder = Folder::new("positions");
+    for (path, options, distance) in samples(&folder) {
+        let mut plain = off(&options).open(&path).unwrap();
+        let mut trace = options.open(&path).unwrap();
+        let (index, _) = trace.make_index(Some(distance), |_, _| {}).unwrap();
+        let part = index.sources.values().next().unwrap().clone();
+        trace.set_index(index).unwrap();
+        let mut steps = plain.steps().unwrap();
+        let mut pcs = Vec::new();
+        while let Some(step) = steps.next().unwrap() {
+            pcs.push(step.pc.unwrap());
+        }
+        let mut positions: Vec<Position> =
+            pcs.iter().step_by(pcs.len() / 9).map(|pc| Position::Pc(*pc)).collect();
+        positions.extend([Position::Pc(3), Position::End(1), Position::End(77), Position::Number(9)]);
+        let tally = part.all.tally;
+        for n in [0, 1, tally.traps / 2, tally.traps.saturating_sub(1), tally.traps] {
+            positions.push(Position::Trap(n));
+        }
+        positions.extend([Position::Gap(0), Position::Mark(0), Position::Mark(tally.marks / 2)]);
+        let times = [part.all.latest.unwrap_or(5), part.all.latest.unwrap_or(5) / 2, 0, u64::MAX];
+        positions.extend(times.map(Position::Time));
+        for position in positions {
+            for after in [None, Some(10), Some(part.all.instructions / 2)] {
+                let found = trace.locate(&position, after).map_err(|error| error.to_string());
+                let wanted = plain.locate(&position, after).map_err(|error| error.to_string());
+                assert_eq!(found, wanted, "{}: {position} after {after:?}", path.display());
+            }
+        }
+        // A stretch that the sketch leaves out really has no such address.
+        for stretch in part.stretches() {
+            let range = stretch.before.instructions as usize..stretch.after.instructions as usize;
+            assert!(pcs[range].iter().all(|pc| stretch.sketch.may_execute(&(*pc..pc + 1))));
+        }
+    }
+}
+
+/// A plain STF trace of 2 MB.
+fn sample(folder: &Folder) -> (PathBuf, Options) {
+    let (elf, mut recorder) = recorder(60_000);
+    let meta = recorder.meta().clone();
+    written(folder, &trackway::stf::FORMAT, &elf, &meta, &batches(&mut recorder)).unwrap()
+}
+
+#[test]
+fn an_index_is_made_on_the_way() {
+    let folder = Folder::new("on-the-way");
+    let (path, options) = sample(&folder);
+    let slow =
+        Options { index: Indexing::Cache(folder.cache(), Duration::from_secs(3600)), ..options.clone() };
+    batches(&mut *slow.open(&path).unwrap().events().unwrap());
+    assert!(folder.cached().is_empty(), "a trace that is read at once needs none");
+    let options = Options { index: Indexing::Cache(folder.cache(), Duration::ZERO), ..options };
+    let part = |index: &Index| index.sources.values().next().unwrap().clone();
+
+    // As far as it was read.
+    let mut source = options.open(&path).unwrap().events().unwrap();
+    let mut batch = Batch::default();
+    while batch.first_instruction < 30_000 {
+        assert!(source.fill(&mut batch).unwrap());
+    }
+    drop(source);
+    assert_eq!(folder.cached().len(), 1);
+    let mut trace = options.open(&path).unwrap();
+    let found = part(&trace.index().unwrap());
+    assert!(!found.is_complete && found.checkpoints.len() == 1 && found.all.instructions >= 30_000);
+
+    // It is continued from there.
+    let mut source = trace.events().unwrap();
+    assert_eq!(source.seek(50_000).unwrap(), found.checkpoints[0].saved.instruction);
+    while source.fill(&mut batch).unwrap() {}
+    drop(source);
+    let continued = part(&options.open(&path).unwrap().index().unwrap());
+    assert!(continued.is_complete && continued.checkpoints.len() == 3, "{}", continued.checkpoints.len());
+    let whole = options.clone().threads(1).open(&path).unwrap().make_index(None, |_, _| {}).unwrap().0;
+    assert_eq!(continued, part(&whole));
+
+    // In parts, on threads.
+    std::fs::remove_file(&folder.cached()[0]).unwrap();
+    let mut trace = Options { part: Some(1 << 12), ..options.clone() }.threads(2).open(&path).unwrap();
+    let mut source = trace.events().unwrap();
+    let mut count = Count::default();
+    while source.observe(&mut count).unwrap() {}
+    drop(source);
+    assert_eq!(count.0, 60_000);
+    let in_parts = part(&options.open(&path).unwrap().index().unwrap());
+    assert!(in_parts.is_complete && in_parts.all.instructions == 60_000);
+    assert_eq!(in_parts.all.tally, continued.all.tally);
+
+    // Nothing is made or used.
+    std::fs::remove_file(&folder.cached()[0]).unwrap();
+    batches(&mut *off(&options).open(&path).unwrap().events().unwrap());
+    assert!(folder.cached().is_empty());
+    let beside_only = Options { index: Indexing::Beside, ..options };
+    batches(&mut *beside_only.open(&path).unwrap().events().unwrap());
+    assert!(folder.cached().is_empty());
+}
+
+#[test]
+fn an_index_of_something_else_is_not_believed() {
+    let folder = Folder::new("identity");
+    let (path, options) = sample(&folder);
+    let (index, file, _) = options.open(&path).unwrap().write_index(|_, _| {}).unwrap();
+    assert_eq!(file, beside(&path));
+    assert!(
+        std::fs::metadata(&file).unwrap().len() < std::fs::metadata(&path).unwrap().len() / 100 + (64 << 10)
+    );
+    assert_eq!(options.open(&path).unwrap().index().as_deref(), Some(&*index));
+    let fault = |options: &Options, path: &Path| {
+        let mut trace = options.open(path).unwrap();
+        assert!(trace.index().is_none());
+        trace.index_fault().unwrap().1
+    };
+    assert_eq!(
+        fault(&Options { strict: true, ..options.clone() }, &path),
+        Fault::Stale("it was made with other settings")
+    );
+    // The program matters where the path is followed through it, and only there.
+    assert!(
+        Options { program: Program::default(), ..options.clone() }.open(&path).unwrap().index().is_some()
+    );
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    let rom = folder.0.join("rom");
+    std::fs::write(&rom, [0; 64]).unwrap();
+    let raw = vec![format!("{}@0x40000000", rom.display())];
+    let program = Program { raw, ..options.program.clone() };
+    let flow = [options.clone(), Options { program, ..options.clone() }];
+    let (_, mut recorder) = recorder(5_000);
+    let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
+    let (etrace, _) = written(&folder, &trackway::etrace::FORMAT, &elf, &meta, &run).unwrap();
+    flow[0].open(&etrace).unwrap().write_index(|_, _| {}).unwrap();
+    assert!(flow[0].open(&etrace).unwrap().index().is_some());
+    assert_eq!(fault(&flow[1], &etrace), Fault::Stale("it was made with another program"));
+
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(fault(&options, &path), Fault::Stale("the trace was written again since"));
+    std::fs::write(&path, &bytes[..bytes.len() - 30]).unwrap();
+    assert_eq!(fault(&options, &path), Fault::Stale("the trace has changed since"));
+    std::fs::write(&file, b"something else, and long enough to be an index").unwrap();
+    assert_eq!(fault(&options, &path), Fault::Foreign);
+}
+
+#[test]
+fn a_damaged_index_changes_nothing() {
+    let folder = Folder::new("damaged");
+    let (path, options) = sample(&folder);
+    let (_, file, _) = options.open(&path).unwrap().write_index(|_, _| {}).unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let (all, _, _) = lines_from(&mut off(&options).open(&path).unwrap(), 0);
+    let mut random = SplitMix64(5);
+    for round in 0..40 {
+        let mut bytes = whole.clone();
+        match round % 3 {
+            0 => bytes.truncate(random.below(bytes.len() as u64) as usize),
+            1 => bytes[random.below(whole.len() as u64) as usize] ^= 1 << random.below(8),
+            _ => bytes.extend((0..1 + random.below(9)).map(|_| random.below(256) as u8)),
+        }
+        std::fs::write(&file, bytes).unwrap();
+        let mut trace = options.open(&path).unwrap();
+        assert!(trace.index().is_none() && trace.index_fault().is_some(), "round {round}");
+        if round % 10 == 0 {
+            assert!(lines_from(&mut trace, 50_000).0 == all, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn each_source_has_its_part() {
+    let folder = Folder::new("sources");
+    let count = folder.0.join("count");
+    std::fs::create_dir(&count).unwrap();
+    for entry in std::fs::read_dir(repo("testdata/ete/count")).unwrap().flatten() {
+        std::fs::copy(entry.path(), count.join(entry.file_name())).unwrap();
+    }
+    let mut whole = Trace::open(&count).unwrap();
+    let (index, _) = whole.make_index(Some(10), |_, _| {}).unwrap();
+    assert_eq!(index.sources.keys().collect::<Vec<_>>(), ["ETE_0", "ETE_1"]);
+    for name in ["ETE_0", "ETE_1"] {
+        let options = Options { source: Some(name.into()), ..Options::default() };
+        let (all, _, _) = lines_from(&mut off(&options).open(&count).unwrap(), 0);
+        let mut trace = options.open(&count).unwrap();
+        trace.set_index(index.clone()).unwrap();
+        let (rest, _, first) = lines_from(&mut trace, u64::MAX);
+        let places = index.sources[name].checkpoints.len();
+        assert!(all.ends_with(&rest) && (first > 0) == (places > 0), "{name}: {first}, {places} places");
+    }
+}
