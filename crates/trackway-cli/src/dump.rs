@@ -20,7 +20,7 @@ use crate::pager;
 use crate::pcs::{Pcs, Runs};
 use crate::plain::plain;
 use crate::progress::Progress;
-use crate::report::{exit_of, placed, print_health, say};
+use crate::report::{self, exit_of, placed, print_health, say};
 use crate::view::{Budget, View};
 use crate::walk::{checked_program, walk};
 
@@ -55,6 +55,10 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     }
     drop(out);
     pager::wait();
+    if let (Err(failure), true) = (&ended, args.jsonl) {
+        // The stream has its end already.
+        return Ok(report::failure(failure, ""));
+    }
     ended?;
     if args.shape == Shape::Text && !args.jsonl || health.errors > 0 {
         print_health(&health, &args.common);
@@ -114,7 +118,11 @@ impl<'a> Part<'a> {
         };
         let begin = settled(trace, &from)?;
         let end = settled(trace, &to.clone().filter(|to| *to != Position::End(0)))?;
-        let (source, before) = trace.events_from(begin.as_ref(), end.as_ref()).map_err(failed)?;
+        let (source, before) =
+            trace.events_from(begin.as_ref(), end.as_ref()).map_err(|error| match error {
+                trackway::Error::Config(text) => Failure::Usage(format!("{}: {text}", args.file.display())),
+                error => failed(error),
+            })?;
         let part = Part {
             args,
             from,
@@ -364,6 +372,9 @@ fn items(mut trace: Trace, args: &DumpArgs) -> Result<Exit, Failure> {
     out.flush()?;
     drop(out);
     pager::wait();
+    if let (Err(failure), true) = (&ended, args.jsonl) {
+        return Ok(report::failure(failure, "dump --raw"));
+    }
     ended?;
     if let Some(passed) = health.first_errors.first() {
         say!("damaged: {}", passed.error);

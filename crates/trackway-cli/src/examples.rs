@@ -56,6 +56,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
     ),
     ("config", ["trackway config etrace", "trackway config stf", "trackway config ete > ete.toml"]),
     (
+        "index",
+        [
+            "trackway index testdata/stf/sort/trace.stf",
+            "trackway index testdata/stf/sort/trace.stf --show",
+            "trackway index testdata/stf/sort/trace.stf --remove",
+        ],
+    ),
+    (
         "verify",
         [
             "trackway verify testdata/tandem/sort/trace.tv --elf programs/riscv/sort.elf",

@@ -93,6 +93,8 @@ fn every_command_prints_what_is_documented() {
     let etrace = repo("testdata/etrace/v2-every-mode/input");
     let config = repo("testdata/etrace/v2-every-mode/config.toml");
     let out = folder.file("out.stf");
+    let mix = folder.file("mix.stf");
+    trackway(&["record", &repo("programs/riscv/elf/rv64-mix.elf"), "-o", &mix, "-q", "--to", "40000"]);
     let mut kinds = BTreeSet::new();
     let traces: [&[&str]; 6] = [
         &[&stf, "--elf", &elf],
@@ -110,6 +112,9 @@ fn every_command_prints_what_is_documented() {
         vec!["verify", "--json", &stf, "--elf", &elf],
         vec!["convert", &stf, &out, "--json", "-q"],
         vec!["record", &elf, "-o", &out, "--json", "-q"],
+        vec!["index", &mix, "--json"],
+        vec!["index", &mix, "--show", "--json"],
+        vec!["index", &mix, "--remove", "--json"],
         vec!["image", &elf, "--json"],
         vec!["image", &elf, "--jsonl"],
     ];

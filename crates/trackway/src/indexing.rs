@@ -99,7 +99,8 @@ impl Trace {
         settings.add(self.settings().table.to_string().as_bytes());
         settings.add(&[u8::from(options.force), u8::from(options.strict)]);
         let mut program = Hash::default();
-        if self.meta().flow_only {
+        // The programs of a folder are files in it.
+        if self.meta().flow_only && !(path.is_dir() && self.program().is_empty()) {
             for image in self.programs()? {
                 for part in image.parts() {
                     program.add(part.identity().as_bytes());

@@ -55,6 +55,7 @@ fn written(
     let target = Target::new(&path);
     let mut settings = Settings::default();
     settings.set("stf", "container", "plain");
+    settings.set("astf", "container", "raw");
     let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };
     let mut sink = format.create(writing, meta).ok()?;
     batches.iter().for_each(|batch| sink.put(batch).unwrap());
@@ -88,7 +89,7 @@ fn samples(folder: &Folder) -> Vec<(PathBuf, Options, u64)> {
     let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
     let mut sort = Trace::open(repo("testdata/astf/sort.astf")).unwrap();
     let arm = batches(&mut *sort.events().unwrap());
-    let long: Vec<Batch> = (0..60).flat_map(|_| arm.clone()).collect();
+    let long: Vec<Batch> = (0..200).flat_map(|_| arm.clone()).collect();
     let samples = FORMATS.iter().map(|format| {
         let made = written(folder, *format, &elf, &meta, &run).map(|(path, options)| (path, options, 4000));
         made.or_else(|| {
