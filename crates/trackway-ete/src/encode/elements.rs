@@ -40,7 +40,9 @@ impl Unit {
             self.gap_noted = false;
             return;
         }
-        self.arrive(instruction.entry(), instruction.flow.control == Control::TransactionStart);
+        // A decoder takes it that branches of a Q element went where the program says.
+        let ends_q = instruction.flow.control == Control::TransactionStart || instruction.is_contradiction();
+        self.arrive(instruction.entry(), ends_q);
         self.execute(instruction, &now);
         self.checkpoint();
     }
@@ -71,9 +73,9 @@ impl Unit {
         true
     }
 
-    /// Tracing starts, synchronises or continues at an instruction.
-    fn arrive(&mut self, at: Entry, transaction: bool) {
-        if self.q.is_some_and(|q| q.left == 0 || transaction) {
+    /// Tracing starts, synchronises or continues at an instruction, which `ends_q` keeps out of Q elements.
+    fn arrive(&mut self, at: Entry, ends_q: bool) {
+        if self.q.is_some_and(|q| q.left == 0 || ends_q) {
             self.end_q(Some(at));
         }
         if !self.tracing {
