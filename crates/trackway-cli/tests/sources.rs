@@ -70,6 +70,53 @@ fn reports_name_the_sources() {
     }
 }
 
+/// Packets of two E-Trace sources: `check`, `dump --raw` and `convert` keep them apart.
+#[test]
+fn etrace_sources_stay_apart() {
+    let folder = Folder::new("etrace-sources");
+    let elf = repo("programs/riscv/sort.elf");
+    let mut bytes = Vec::new();
+    for id in [5, 6] {
+        let config = folder.file(&format!("{id}.toml"));
+        let toml = format!(
+            "[etrace]\nframing = 'encap'\nsrcid_width = 4\ntype_width = 2\niaddress_width = 64\n[etrace.encoder]\nsource = {id}\n"
+        );
+        std::fs::write(&config, toml).expect("it can be written");
+        let out = folder.file(&format!("{id}.etrace"));
+        stdout(&["convert", "--config", &config, "--elf", &elf, &repo("testdata/stf/sort/trace.stf"), &out]);
+        bytes.extend(std::fs::read(&out).expect("it was written"));
+    }
+    // The second source lacks its support packet and the first synchronisation.
+    let both = folder.file("both.bin");
+    bytes.extend([0x03, 0x06 | 2 << 4, 0x05, 0x00]);
+    std::fs::write(&both, bytes).expect("it can be written");
+    let args = |command: &'static [&'static str], more: &[&'static str]| {
+        let config = folder.file("5.toml");
+        let all = [command, more].concat().into_iter().map(str::to_string);
+        all.chain([
+            "--format".into(),
+            "etrace".into(),
+            "--config".into(),
+            config,
+            "--elf".into(),
+            elf.clone(),
+            both.clone(),
+        ])
+        .collect::<Vec<String>>()
+    };
+    let run = |args: &[String]| trackway(&args.iter().map(|arg| &**arg).collect::<Vec<_>>());
+    let check = text(&run(&args(&["check"], &[])).stdout);
+    let lines = check.lines().filter(|line| line.starts_with("source 6: ")).count();
+    assert!(lines > 0 && !check.contains("source 5: "), "{check}");
+    let raw = text(&run(&args(&["dump", "--raw"], &["--source", "5"])).stdout);
+    assert!(raw.lines().count() > 3 && raw.lines().all(|line| line.contains("src=5 ")), "{raw}");
+    let refused = run(&args(&["dump"], &["--source", "7"]));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("there are 5, 6"), "{}", text(&refused.stderr));
+    let info = text(&run(&args(&["info"], &[])).stdout);
+    assert!(info.contains("source 5") && info.contains("source 6"), "{info}");
+}
+
 #[test]
 fn unknown_sources_are_refused_with_the_list() {
     for args in [&["info"][..], &["dump"], &["dump", "--raw"], &["stats"], &["check"], &["convert"]] {

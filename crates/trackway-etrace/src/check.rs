@@ -28,7 +28,7 @@ struct State {
 
 /// Checks a trace; returns the number of packets.
 pub fn check(input: Input, config: &Config, report: &mut dyn FnMut(Finding)) -> Result<u64> {
-    check_packets(input, config, Vec::new(), report)
+    check_packets(Reader::new(input, config), config, Vec::new(), report)
 }
 
 /// A finding that is known before the packets are read: its rule, and an error with its place.
@@ -71,14 +71,13 @@ pub(crate) fn check_program(events: &mut dyn Source, findings: &mut Vec<Known>) 
 
 /// As [`check`], with findings that are known already.
 pub(crate) fn check_packets(
-    input: Input,
+    mut reader: Reader,
     config: &Config,
     mut known: Vec<Known>,
     report: &mut dyn FnMut(Finding),
 ) -> Result<u64> {
     known.sort_by_key(|(_, error)| error.offset);
     let mut known = known.into_iter().peekable();
-    let mut reader = Reader::new(input, config);
     let mut state = State::default();
     let mut items = 0;
     loop {

@@ -87,6 +87,17 @@ pub(crate) fn cuts(
 
 /// As [`lift`], by a plan.
 pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) -> Result<Lift> {
+    lift_sources(input, config, image, plan, None)
+}
+
+/// As [`lift_by`], where the ids of all sources may be known.
+pub(crate) fn lift_sources(
+    input: Input,
+    config: &Config,
+    image: Arc<Image>,
+    plan: &Plan,
+    known: Option<&[u32]>,
+) -> Result<Lift> {
     config.check()?;
     let isa = config.isa_of(&image);
     let setup = Setup { config: Arc::new(config.clone()), image, isa, followed: Arc::default() };
@@ -96,12 +107,13 @@ pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) ->
     let sources = match input {
         Input::Whole(bytes) => {
             let doubt = wrong_dialect(&bytes, config, &setup.image);
-            let ids: Vec<Option<u32>> = match plan.source {
+            let ids: Vec<Option<u32>> = match (plan.source, known) {
                 _ if !several => vec![None],
-                Some(id) => vec![Some(id)],
-                None => source_ids(&bytes, config).into_iter().map(Some).collect(),
+                (Some(id), _) => vec![Some(id)],
+                (None, Some(known)) => known.iter().copied().map(Some).collect(),
+                (None, None) => source_ids(&bytes, config).into_iter().map(Some).collect(),
             };
-            meta.sources = ids.iter().flatten().map(|id| format!("source {id}")).collect();
+            meta.sources = ids.iter().flatten().map(|id| source_name(*id)).collect();
             let mut sources: Vec<_> =
                 ids.into_iter().map(|id| SourceDecoder::whole(&bytes, &setup, id, plan)).collect();
             if let Some(first) = sources.first_mut() {
@@ -115,6 +127,11 @@ pub fn lift_by(input: Input, config: &Config, image: Arc<Image>, plan: &Plan) ->
         }
     };
     Ok(Stream::new(meta, sources, plan.threads))
+}
+
+/// The name of a source.
+pub(crate) fn source_name(id: u32) -> String {
+    format!("source {id}")
 }
 
 /// The source ids in a trace, in order.

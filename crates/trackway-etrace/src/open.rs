@@ -18,7 +18,7 @@ use crate::candidates;
 use crate::check::{check_packets, check_program};
 use crate::config::{Config, ImageRule, Order};
 use crate::doubt::wrong_dialect;
-use crate::lift::{Plan, cuts, lift_by, meta, source_ids};
+use crate::lift::{Lift, Plan, cuts, lift_sources, meta, source_ids, source_name};
 use crate::lower::Lower;
 use crate::rules::{DIALECT, RULES};
 use crate::transport::{Framing, read_lengths, write_lengths};
@@ -86,7 +86,21 @@ impl Format for Etrace {
         let source = source.map(|name| source_id(&name, &config)).transpose()?;
         let mut plan = Plan { source, ..Plan::new(threads) };
         plan.part_bytes = part.map_or(plan.part_bytes, |part| part as u64);
-        Ok(Box::new(OpenedEtrace { content: Content::new(file.input), config, image, meta, plan, cancel }))
+        let mut input = file.input;
+        let mut ids = Vec::new();
+        if config.framing.source_bits() > 0 {
+            let bytes = input.read_whole().map_err(trackway_core::Error::from)?;
+            ids.extend(source_ids(&bytes, &config));
+            input = Input::Whole(bytes);
+            if let Some(id) = plan.source.filter(|id| !ids.contains(id)) {
+                let known: Vec<_> = ids.iter().map(u32::to_string).collect();
+                return Err(Error::Config(format!("--source {id}: there are {}", known.join(", "))));
+            }
+            let chosen = ids.iter().filter(|id| plan.source.is_none_or(|chosen| chosen == **id));
+            meta.sources = chosen.map(|id| source_name(*id)).collect();
+        }
+        let content = Content::new(input);
+        Ok(Box::new(OpenedEtrace { content, config, image, meta, plan, ids, cancel }))
     }
 
     fn candidates(&self, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
@@ -354,7 +368,16 @@ struct OpenedEtrace {
     image: Arc<Image>,
     meta: Meta,
     plan: Plan,
+    /// The ids of all sources, where the framing has them.
+    ids: Vec<u32>,
     cancel: Cancel,
+}
+
+impl OpenedEtrace {
+    fn lift(&self, input: Input) -> Result<Lift> {
+        let OpenedEtrace { config, image, plan, ids, .. } = self;
+        Ok(lift_sources(input, config, Arc::clone(image), plan, Some(ids))?)
+    }
 }
 
 impl Opened for OpenedEtrace {
@@ -376,22 +399,16 @@ impl Opened for OpenedEtrace {
                         the settings";
             return Err(Error::Config(text.into()));
         }
-        let mut input = self.content.input()?;
-        if let Some(id) = self.plan.source {
-            let bytes = input.read_whole().map_err(trackway_core::Error::from)?;
-            let known = source_ids(&bytes, &self.config);
-            if !known.contains(&id) {
-                let known: Vec<_> = known.iter().map(u32::to_string).collect();
-                return Err(Error::Config(format!("--source {id}: there are {}", known.join(", "))));
-            }
-            input = Input::Whole(bytes);
-        }
-        let lift = lift_by(input, &self.config, Arc::clone(&self.image), &self.plan)?;
-        Ok(Box::new(lift.with_cancel(self.cancel.clone())))
+        let input = self.content.input()?;
+        Ok(Box::new(self.lift(input)?.with_cancel(self.cancel.clone())))
+    }
+
+    fn divides_items(&self) -> bool {
+        true
     }
 
     fn items(&mut self) -> Result<Box<dyn Items>> {
-        Ok(Box::new(Text::new(self.content.input()?, &self.config)))
+        Ok(Box::new(Text::new(self.content.input()?, &self.config).of_source(self.plan.source)))
     }
 
     fn check(&mut self, report: &mut dyn FnMut(Finding)) -> Result<u64> {
@@ -403,11 +420,11 @@ impl Opened for OpenedEtrace {
         if !self.image.is_empty() {
             let bytes = input.read_whole().map_err(trackway_core::Error::from)?;
             let again = Input::Whole(Arc::clone(&bytes));
-            let mut events = lift_by(again, &self.config, Arc::clone(&self.image), &self.plan)?;
-            check_program(&mut events, &mut findings)?;
+            check_program(&mut self.lift(again)?, &mut findings)?;
             input = Input::Whole(bytes);
         }
-        Ok(check_packets(input, &self.config, findings, report)?)
+        let reader = Reader::new(input, &self.config).of_source(self.plan.source);
+        Ok(check_packets(reader, &self.config, findings, report)?)
     }
 
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {

@@ -73,6 +73,8 @@ pub struct Reader {
     sizes: data::Sizes,
     /// Number of the next frame.
     index: u64,
+    /// Read only the packets of this source.
+    only: Option<u32>,
     /// See [`Framing::lone_header`](crate::transport::Framing).
     pub(crate) header: Option<u8>,
 }
@@ -93,8 +95,14 @@ impl Reader {
             data_layout: data::Layout::new(config, config.options),
             sizes: data::Sizes::default(),
             index: 0,
+            only: None,
             header: config.framing.lone_header(0),
         }
+    }
+
+    /// Reads only the packets of this source.
+    pub(crate) fn of_source(self, only: Option<u32>) -> Self {
+        Reader { only, ..self }
     }
 
     /// Jumps to the `index`th frame, at `offset`, where these modes are on. The input must be whole.
@@ -217,7 +225,15 @@ impl Reader {
 
     /// The next frame with its packet; `None` at the end.
     pub fn read(&mut self) -> Result<Option<Item>> {
-        let Some((offset, frame)) = self.next_frame()? else { return Ok(None) };
+        let (offset, frame) = loop {
+            match self.next_frame()? {
+                None => return Ok(None),
+                Some((_, frame)) if self.only.is_some_and(|only| only != frame.source) => {
+                    self.advance(&frame)
+                }
+                Some(next) => break next,
+            }
+        };
         let mut scratch = [0; 64];
         let payload = frame.payload(self.feed.bytes(), &mut scratch);
         let content = match frame.kind {

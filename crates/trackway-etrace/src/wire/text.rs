@@ -25,6 +25,11 @@ impl Text {
     pub fn new(input: Input, config: &Config) -> Self {
         Text { reader: Reader::new(input, config), config: config.clone() }
     }
+
+    /// Only those of one source.
+    pub(crate) fn of_source(self, only: Option<u32>) -> Self {
+        Text { reader: self.reader.of_source(only), ..self }
+    }
 }
 
 impl Items for Text {
