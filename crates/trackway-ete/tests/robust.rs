@@ -302,3 +302,45 @@ fn observing_continues_where_filling_ended() {
         assert_eq!(seen.0, one);
     }
 }
+
+/// Ten megabytes with a flipped bit in every few thousand bytes: damage does not multiply the work, counted in events
+/// and packets and not by the clock.
+#[test]
+fn ten_megabytes_with_damage() {
+    let unit = config(0, 1);
+    let numbers = &mut Numbers(1);
+    // Packets that need no unresolved elements.
+    let parts: Vec<(u8, u8, u16)> = (0..2_000)
+        .map(|n| {
+            let kind = if n % 400 == 0 { 240 } else { numbers.below(190) as u8 };
+            (kind, numbers.below(256) as u8, numbers.below(1 << 16) as u16)
+        })
+        .collect();
+    let once = stream(&unit, &parts);
+    let work = |bytes: Vec<u8>, framing| {
+        let mut lift = lift(vec![trace(&unit, bytes, framing)], &Options::default());
+        let (mut batch, mut events) = (Batch::default(), 0);
+        loop {
+            match lift.fill(&mut batch) {
+                Ok(true) => events += batch.events.len() as u64,
+                Err(_) if lift.resync().unwrap() => events += 1,
+                _ => return events + lift.census().total(),
+            }
+        }
+    };
+    let rounds = (10 << 20) / once.len();
+    let undamaged = work(once.clone(), Framing::Raw) * rounds as u64;
+    for (seed, framing) in [(0, Framing::Raw), (1, Framing::Coresight)] {
+        let (mut bytes, numbers) = (once.repeat(rounds), &mut Numbers(seed));
+        if framing == Framing::Coresight {
+            bytes = frame(&[(unit.trace_id, &bytes)]);
+        }
+        for _ in 0..1 + numbers.below(5_000) {
+            let at = numbers.below(bytes.len() as u64 * 8) as usize;
+            bytes[at / 8] ^= 1 << (at % 8);
+        }
+        let damaged = work(bytes, framing);
+        assert!(damaged <= 3 * undamaged, "{framing:?}: {damaged} instead of {undamaged}");
+        assert!(damaged >= undamaged / 20, "{framing:?}: {damaged} instead of {undamaged}");
+    }
+}

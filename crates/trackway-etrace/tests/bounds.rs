@@ -119,3 +119,27 @@ fn damage_does_not_multiply_the_work() {
     }
     println!("at most {:.2} times the work, seed {}", most.0, most.1);
 }
+
+/// Ten megabytes with a flipped bit in every few thousand bytes.
+#[test]
+fn ten_megabytes_with_damage() {
+    let numbers = &mut Numbers(1);
+    let program = Program::new(numbers, 0x8000, 40);
+    let walk = Walk::new(numbers, &program, 20_000, Rates { exception: 40, ..Rates::default() });
+    let mut config = predicting();
+    config.options.branch_prediction = false;
+    let (once, _) = common::encode(&walk.batch, &config);
+    let image = image_of(&program);
+    let rounds = (10 << 20) / once.len();
+    let undamaged = work(&once, &config, &image, 1).0 * rounds as u64;
+    for seed in 0..2 {
+        let (mut bytes, numbers) = (once.repeat(rounds), &mut Numbers(seed));
+        for _ in 0..1 + numbers.below(5_000) {
+            let at = numbers.below(bytes.len() as u64 * 8) as usize;
+            bytes[at / 8] ^= 1 << (at % 8);
+        }
+        let (damaged, _) = work(&bytes, &config, &image, 1);
+        assert!(damaged <= 3 * undamaged, "seed {seed}: {damaged} events instead of {undamaged}");
+        assert!(damaged >= undamaged / 20, "seed {seed}: {damaged} events instead of {undamaged}");
+    }
+}

@@ -372,6 +372,85 @@ fn tables_7_6_to_7_10_fields() {
     assert_eq!(Packet::AtomicReply(reply).write(&layout, true).unwrap().bytes()[0] & 7, 7);
 }
 
+/// The id of split loads is shown by the name that the dialect has for it.
+#[test]
+fn split_ids_have_the_name_of_the_dialect() {
+    let request =
+        Packet::LoadRequest(LoadRequest { size: 2, index: 9, address: 0x1000, ..LoadRequest::default() });
+    for (dialect, name, other) in [("draft-1.1.1", "index", "lrid"), ("v2", "lrid", "index")] {
+        let text =
+            format!("dialect = '{dialect}'\niaddress_width = 64\nlrid_width = 4\n[data]\nsplit = true");
+        let config = config(&text);
+        let fields = bits_of(&request, &Layout::new(&config, config.options));
+        assert!(fields.contains(&(name, 9, 4)), "{dialect}: {fields:?}");
+        assert!(fields.iter().all(|field| field.0 != other), "{dialect}: {fields:?}");
+        let mut writer = trackway_etrace::Writer::new(&config);
+        let payload = request.write(&Layout::new(&config, config.options), true).unwrap();
+        writer.write_data(&payload, None).unwrap();
+        let shown =
+            trackway_etrace::Reader::new(trackway_core::Input::from_vec(writer.bytes), &config).read();
+        assert_eq!(shown.unwrap().unwrap().data(), Some(&request), "{dialect}");
+    }
+}
+
+/// A support packet with `dloss` (version 2): accesses are missing and no instruction is, and what comes after cannot
+/// refer to what came before.
+#[test]
+fn lost_data_is_a_gap_without_instructions() {
+    use trackway_core::{Batch, EventKind, GapReason, Source};
+    use trackway_etrace::wire::instruction as packet;
+    let mut config = config("dialect = 'v2'\niaddress_width = 64\n[data]");
+    config.data.order = trackway_etrace::Order::Retired;
+    // 0x4000: lw a0, 0(a0); sw a0, 4(a0); bne a0, x0, 0x4000
+    let code: Vec<u8> =
+        [0x0005_2503u32, 0x00a5_2223, 0xfe05_1ce3].iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut image = trackway_image::Image::default();
+    image.add_raw("loop", 0x4000, std::sync::Arc::new(code), trackway_image::Space::default()).unwrap();
+    let image = std::sync::Arc::new(image);
+    let layout = Layout::new(&config, config.options);
+    let store = |diff: u32, address: u64| {
+        let store =
+            LoadStore { store: true, size: 2, diff, data_len: 0, data: 7, address, ..LoadStore::default() };
+        Packet::LoadStore(store).write(&layout, true).unwrap()
+    };
+    for dloss in [false, true] {
+        let mut writer = trackway_etrace::Writer::new(&config);
+        let mut put = |packet: packet::Packet| writer.write(&packet, None).unwrap();
+        // Thirty-one rounds.
+        let rounds = packet::Packet::Branches(packet::Branches::default());
+        put(packet::Packet::Start(packet::Start {
+            branch: true,
+            address: 0x2000,
+            ..packet::Start::default()
+        }));
+        writer.write_data(&store(diff::FULL, 0x9000 >> 2), None).unwrap();
+        writer.write(&rounds, None).unwrap();
+        let support = packet::Support { enable: true, denable: true, dloss, ..packet::Support::default() };
+        writer.write(&packet::Packet::Support(support), None).unwrap();
+        writer.write_data(&store(diff::FULL_DATA, 8 >> 2), None).unwrap();
+        writer.write(&rounds, None).unwrap();
+        let input = trackway_core::Input::from_vec(writer.bytes);
+        let mut lift = trackway_etrace::lift(input, &config, std::sync::Arc::clone(&image), 1).unwrap();
+        let (mut batch, mut stores, mut gaps, mut instructions) =
+            (Batch::default(), Vec::new(), Vec::new(), 0);
+        while lift.fill(&mut batch).unwrap() {
+            instructions += batch.instructions();
+            gaps.extend(batch.gaps.iter().map(|gap| (gap.reason, gap.instructions)));
+            for event in &batch.events {
+                let EventKind::Run(run) = &event.kind else { continue };
+                let accesses = batch.mem_of(batch.accesses_of(run));
+                stores.extend(accesses.iter().map(|access| (!access.unplaced).then_some(access.address)));
+            }
+        }
+        assert_eq!(instructions, 2 * 31 * 3, "dloss {dloss}");
+        if dloss {
+            assert_eq!((gaps, stores), (vec![(GapReason::Overflow, Some(0))], vec![Some(0x9000), None]));
+        } else {
+            assert_eq!((gaps, stores), (Vec::new(), vec![Some(0x9000), Some(0x9008)]));
+        }
+    }
+}
+
 /// Tables 7.11 to 7.13: CSR accesses; read-only registers have no operand.
 #[test]
 fn tables_7_11_to_7_13_fields() {
