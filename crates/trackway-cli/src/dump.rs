@@ -49,7 +49,8 @@ pub(crate) fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     // Events before an error are shown before it.
     view.end(&mut part.budget)?;
     drop(view);
-    let (health, ended) = shown;
+    let (mut health, ended) = shown;
+    health.doubt(&trace.facts());
     if args.jsonl && (health.errors > 0 || health.is_unfollowed() || ended.is_err()) {
         print_end(&mut out, &health, ended.as_ref().err())?;
     }

@@ -200,15 +200,17 @@ pub(crate) fn print_health(health: &Health, common: &Common) {
 pub(crate) fn unfollowed(health: &Health) -> Option<String> {
     let places = health.counts.unfollowed;
     let text = || {
-        format!(
-            "not one instruction could be followed, of {places} tried: is this the program that ran (--elf)?"
-        )
+        let program = "is this the program that ran (--elf)?".to_string();
+        let reasons = [&[program], &health.doubts[..]].concat().join("; ");
+        format!("not one instruction could be followed, of {places} tried: {reasons}")
     };
     health.is_unfollowed().then(text)
 }
 
-/// The exit code: gaps and doubtful runs count only under `--strict`, unless nothing could be followed.
+/// The exit code, after the doubts that may explain gaps: gaps and doubtful runs count only under `--strict`, unless nothing could be followed.
 pub(crate) fn exit_of(health: &Health, common: &Common) -> Exit {
+    let is_shown = health.is_damaged() && !health.is_unfollowed() && !common.quiet;
+    health.doubts.iter().filter(|_| is_shown).for_each(|doubt| say!("doubt: {doubt}"));
     match unfollowed(health) {
         Some(reason) => {
             say!("{RED}error:{RED:#} {reason}");

@@ -45,6 +45,7 @@ pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result
         source = open(common, file)?.events().map_err(failed)?;
         (health, ended) = observe(common, file, &mut *source, false, &mut both);
     }
+    health.doubt(&trace.facts());
     show(args, file, &both, &programs, source.meta(), &health, ended)
 }
 

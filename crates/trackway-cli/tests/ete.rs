@@ -151,11 +151,45 @@ fn what_is_assumed_and_what_is_refused() {
         let output = trackway(&["dump", "--config", &config, &frames]);
         assert!(!output.status.success() && text_of(&output).contains(text), "{toml}: {}", text_of(&output));
     }
+    // Every command says what may explain gaps, not only `info`.
+    std::fs::write(
+        &config,
+        "[ete]\nformat = 'coresight'\nTRCCONFIGR = 0x801\nTRCTRACEIDR = 0x21\nTRCDEVARCH = 0x47735a13\n",
+    )
+    .expect("it can be written");
+    let image = format!("{COUNT}/count.bin@0x80000");
+    for command in ["dump", "stats"] {
+        let output = trackway(&[command, "--config", &config, "--image", &image, &frames]);
+        for text in
+            ["returns without an address: is TRCCONFIGR.RS set?", "ids without a source: 0x44 (40 bytes)"]
+        {
+            assert!(text_of(&output).contains(text), "{command}: {}", text_of(&output));
+        }
+    }
+    // A snapshot folder has registers of its own.
+    let output = trackway(&["info", "--config", &config, COUNT]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text_of(&output).contains("[ete] format: a snapshot folder"), "{}", text_of(&output));
     // A wrapped buffer, without a word on where it begins.
     let wrapped = folder.file("wrapped.bin");
     std::fs::write(&wrapped, [&[0xf7; 9][..], &stream].concat()).expect("it can be written");
     let output = trackway(&["dump", &wrapped]);
     assert!(text_of(&output).contains("--write-pointer"), "{}", text_of(&output));
+}
+
+/// Branches that contradict the program stay outside Q elements: the proof holds.
+#[test]
+fn a_doubtful_trace_is_encoded_with_q_elements() {
+    let Some(input) = corpus("juno_r1_1") else { return };
+    let folder = Folder::new("ete-doubtful-q");
+    let config = folder.file("q.toml");
+    for q in [50, 500] {
+        std::fs::write(&config, format!("[ete]\nTRCCONFIGR = 0x60c1\n[ete.unit]\nq = {q}\n"))
+            .expect("it can be written");
+        let out = folder.file(&format!("out{q}"));
+        let output = trackway(&["convert", "--into", "ete", "--config", &config, &input, &out]);
+        assert!(output.status.success(), "q = {q}: {}", text_of(&output));
+    }
 }
 
 fn text_of(output: &std::process::Output) -> String {

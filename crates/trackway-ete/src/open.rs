@@ -221,14 +221,28 @@ fn choose_ids(configs: &mut Vec<Config>, framing: Framing, data: &[u8]) -> Resul
         }
         return Ok(());
     }
-    let there = ids(framing, data);
-    let missing = |config: &Config| !there.iter().any(|(id, _)| *id == config.trace_id);
-    if !there.is_empty() && configs.iter().all(missing) {
-        let wanted: Vec<String> = configs.iter().map(|config| format!("{:#x}", config.trace_id)).collect();
-        let text = format!("ids in the stream: {}, configured {}", show_ids(&there), wanted.join(", "));
-        return Err(Error::Unsupported(text));
+    refuse_other_ids(configs.iter().map(|config| (config, framing, data)))
+}
+
+/// Refuses sources if none of their ids is in the frames, and others are.
+fn refuse_other_ids<'c>(sources: impl Iterator<Item = (&'c Config, Framing, &'c [u8])>) -> Result<()> {
+    let (mut wanted, mut there) = (Vec::new(), Vec::new());
+    let mut last: Option<&[u8]> = None;
+    for (config, framing, data) in sources {
+        // Sources often share a buffer.
+        if !last.is_some_and(|last| std::ptr::eq(last, data)) {
+            // Ids from 0x70 on are triggers and synchronisation.
+            there.extend(ids(framing, data).into_iter().filter(|(id, _)| *id < 0x70));
+            last = Some(data);
+        }
+        wanted.push(config.trace_id);
     }
-    Ok(())
+    if there.is_empty() || there.iter().any(|(id, _)| wanted.contains(id)) {
+        return Ok(());
+    }
+    let wanted: Vec<String> = wanted.iter().map(|id| format!("{id:#x}")).collect();
+    let text = format!("ids in the stream: {}, configured {}", show_ids(&there), wanted.join(", "));
+    Err(Error::Unsupported(text))
 }
 
 /// Ids in frames that no source has, with the number of their bytes.
@@ -264,12 +278,22 @@ fn options(opening: &Opening, given: &Given) -> Options {
 
 impl OpenedEte {
     fn snapshot(folder: &Path, opening: &Opening) -> Result<Self> {
-        let options = options(opening, &Given::read(&opening.settings)?);
+        let given = Given::read(&opening.settings)?;
+        // With `[ete.unit]` they are those of the output.
+        if let Some(key) = given.describes_units().filter(|_| !Ete.asks_for_encoding(&opening.settings)) {
+            let text = format!(
+                "[ete] {key}: a snapshot folder describes its trace units itself; change its .ini files"
+            );
+            return Err(Error::Config(text));
+        }
+        let options = options(opening, &given);
         let mut snapshot = Snapshot::open(folder).map_err(|error| Error::Config(error.to_string()))?;
         // Dumps have priority over the programs that are named, which bring symbols.
         opening.program.load()?;
         let base = || opening.program.load().unwrap_or_default();
         let sources = snapshot.sources(&|path| map(path).map_err(|error| error.error), &base);
+        let framed = sources.iter().filter(|source| source.framing != Framing::Raw);
+        refuse_other_ids(framed.map(|source| (&source.config, source.framing, (*source.data).as_ref())))?;
         let mut opened = Self::new(sources, None, options, opening, "snapshot folder")?;
         opened.meta.notes.extend(snapshot.notes.drain(..).map(|note| ("snapshot".to_string(), note)));
         Ok(opened)

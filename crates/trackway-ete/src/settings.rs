@@ -311,6 +311,12 @@ impl Given {
         Ok(Given { section, sources })
     }
 
+    /// The first key that describes trace units or their buffer.
+    pub(crate) fn describes_units(&self) -> Option<String> {
+        let framing = self.section.format.map(|_| "format".to_string());
+        framing.or_else(|| self.sources.iter().find_map(|source| source.registers.keys().next().cloned()))
+    }
+
     /// The trace units of the input.
     pub(crate) fn configs(&self) -> Result<Vec<Config>> {
         let config = |(index, source): (usize, &Source)| {

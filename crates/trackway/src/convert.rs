@@ -202,7 +202,7 @@ fn lower(
     }
     let mut batch = Batch::default();
     let mut count = 0;
-    let (health, ended) = read_all(
+    let (mut health, ended) = read_all(
         &mut *source,
         options.strict,
         |source, counts| {
@@ -223,6 +223,7 @@ fn lower(
     if let Err(Ended::Caller(error)) = ended {
         return Err(of_target(error.into()));
     }
+    health.doubt(&trace.facts());
     let verdict = check.map(|check| check.verdict()).unwrap_or_default();
     if verdict.is_wrong() {
         return Err(Error::Config(verdict.to_string()));

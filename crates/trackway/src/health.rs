@@ -87,6 +87,8 @@ pub struct Health {
     pub errors: u64,
     /// The first of them.
     pub first_errors: Vec<Passed>,
+    /// Settings that were assumed, and observations that speak against the settings.
+    pub doubts: Vec<String>,
 }
 
 impl Health {
@@ -99,6 +101,15 @@ impl Health {
         if self.first_errors.len() < Self::KEPT {
             self.first_errors.push(Passed { error, instruction: self.counts.instructions });
         }
+    }
+
+    /// Takes the doubts among the facts of a trace that was read.
+    pub fn doubt(&mut self, facts: &[(&'static str, String)]) {
+        self.doubts.extend(facts.iter().filter_map(|(name, text)| match *name {
+            "doubt" => Some(text.clone()),
+            "assumed" | "ids without a source" => Some(format!("{name}: {text}")),
+            _ => None,
+        }));
     }
 
     /// True if something is missing, was skipped, or contradicts the program.
