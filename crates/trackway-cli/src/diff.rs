@@ -162,7 +162,7 @@ struct Sum(Health);
 
 impl Sum {
     fn add(&mut self, other: Health) {
-        let Health { items, counts, errors, first_errors } = other;
+        let Health { items, counts, errors, first_errors, doubts } = other;
         self.0.items = match (self.0.items, items) {
             (Some(one), Some(other)) => Some(one + other),
             (one, other) => one.or(other),
@@ -170,6 +170,7 @@ impl Sum {
         self.0.counts.merge(Box::new(counts));
         self.0.errors += errors;
         self.0.first_errors.extend(first_errors);
+        self.0.doubts.extend(doubts);
     }
 }
 

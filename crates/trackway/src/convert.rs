@@ -88,6 +88,7 @@ pub fn convert_with(
     } else {
         lower(events_of(trace, into, options)?, target, into, &settings, options, progress)?
     };
+    conversion.health.iter_mut().for_each(|health| health.doubt(&trace.facts()));
     let mut original = || selected(&mut trace.reopen()?, into, options);
     add_proof(&mut conversion, trace, into, &settings, options, &mut original)?;
     Ok(conversion)
@@ -202,7 +203,7 @@ fn lower(
     }
     let mut batch = Batch::default();
     let mut count = 0;
-    let (mut health, ended) = read_all(
+    let (health, ended) = read_all(
         &mut *source,
         options.strict,
         |source, counts| {
@@ -223,7 +224,6 @@ fn lower(
     if let Err(Ended::Caller(error)) = ended {
         return Err(of_target(error.into()));
     }
-    health.doubt(&trace.facts());
     let verdict = check.map(|check| check.verdict()).unwrap_or_default();
     if verdict.is_wrong() {
         return Err(Error::Config(verdict.to_string()));
