@@ -14,8 +14,10 @@ use crate::report::{self, placed, say};
 
 /// Arguments of `doctor`.
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Exit codes: 0 the file decodes as it is, 1 something is wrong and the answer says what, \
-                        3 nothing is known about the file.")]
+#[command(
+    after_help = "Exit codes: 0 the file decodes as it is, 1 something is wrong and the answer says what, \
+                        3 nothing is known about the file."
+)]
 pub(crate) struct Args {
     /// Files that do not decode, or badly; `-` is stdin
     #[arg(required = true, value_name = "FILE")]
@@ -48,7 +50,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let mut worst = Exit::Fine;
     for path in &args.files {
         let options = args.common.options()?;
-        let examined = examine(path, &options, args.budget).map_err(|error| placed(&args.common, path, error));
+        let examined =
+            examine(path, &options, args.budget).map_err(|error| placed(&args.common, path, error));
         match examined {
             Ok(report) => worst = worst.max(show(args, path, &report)?),
             // One file that cannot be read does not keep the others from being examined.
@@ -214,9 +217,7 @@ fn as_json(args: &Args, path: &Path, report: &Report) -> crate::json::Object {
         json!({ "what": look.what, "why": look.why, "advice": named(&look.advice), "sure": look.sure })
     });
     put("looks_like", looks.collect());
-    let changed = |changed: &trackway_tools::doctor::Transfer| {
-        json!({ "what": changed.what, "advice": named(&changed.advice) })
-    };
+    let changed = |changed: &trackway_tools::doctor::Transfer| json!({ "what": changed.what, "advice": named(&changed.advice) });
     put("changed", report.transfer.as_ref().map_or(Json::Null, changed));
     let unusable =
         report.programs.iter().map(|(program, reason)| json!({ "program": program, "reason": reason }));

@@ -15,7 +15,8 @@ use crate::topics::{self, TOPICS};
 
 /// Subcommands that read traces, and those that write them.
 const READING: &[&str] = &[
-    "info", "dump", "convert", "slice", "split", "merge", "stats", "check", "index", "verify", "diff", "doctor",
+    "info", "dump", "convert", "slice", "split", "merge", "stats", "check", "index", "verify", "diff",
+    "doctor",
 ];
 const WRITING: &[&str] = &["convert", "slice", "split", "merge", "record"];
 

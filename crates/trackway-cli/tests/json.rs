@@ -115,6 +115,9 @@ fn every_command_prints_what_is_documented() {
         vec!["index", &mix, "--json"],
         vec!["index", &mix, "--show", "--json"],
         vec!["index", &mix, "--remove", "--json"],
+        vec!["diff", &stf, &tandem, "--json", "--elf", &elf],
+        vec!["diff", &stf, &everything, "--json"],
+        vec!["diff", &ete, &ete, "--json"],
         vec!["image", &elf, "--json"],
         vec!["image", &elf, "--jsonl"],
     ];
@@ -186,6 +189,7 @@ fn errors_are_in_the_json_of_every_command() {
         &["dump", "--raw", "--jsonl", &cut],
         &["dump", "--as", "pcs", "--jsonl", &cut],
         &["verify", "--json", &cut],
+        &["diff", "--json", &cut, &cut],
     ] {
         let output = trackway(args);
         assert_eq!(output.status.code(), Some(3), "{args:?}: {}", text(&output.stderr));

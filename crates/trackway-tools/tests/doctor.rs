@@ -303,12 +303,14 @@ fn a_hundred_damaged_configurations() {
         let began = std::time::Instant::now();
         let options = Options { program, ..Options::default() };
         let found = diagnose(&options, Some(case.format.id()), &given, &case.bytes, false, Budget::default());
-        let is_right = found
-            .first()
-            .is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
+        let is_right =
+            found.first().is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
         right += u64::from(is_right);
         let (took, tries) = (began.elapsed().as_millis(), found.first().map_or(0, |first| first.tries));
-        println!("seed {seed}: {name} {is_right} {} bytes, {tries} tries, {took} ms, {done:?}", case.bytes.len());
+        println!(
+            "seed {seed}: {name} {is_right} {} bytes, {tries} tries, {took} ms, {done:?}",
+            case.bytes.len()
+        );
         if !is_right {
             let with =
                 Options { format: Some(case.format.id()), program: case.program.clone(), ..options.clone() };

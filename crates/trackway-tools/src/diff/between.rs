@@ -43,9 +43,15 @@ pub(super) struct Strays {
     /// Values that both have, by group.
     pub(super) compared: [u64; 6],
     pub(super) found: Vec<Stray>,
+    /// Both are of one format.
+    pub(super) strict: bool,
 }
 
 impl Strays {
+    pub(super) fn new(strict: bool) -> Self {
+        Strays { strict, ..Strays::default() }
+    }
+
     /// A trap of side `n`.
     pub(super) fn trap(&mut self, n: usize, trap: Trap, place: Place, seen: &mut Facts) {
         let class = usize::from(trap.kind == TrapKind::Return);
@@ -62,7 +68,7 @@ impl Strays {
                 let late = |place: &Place| now.saturating_sub(place.pairs) > REACH;
                 let lonely = match (ours.front(), theirs.front()) {
                     (Some((one, a)), Some((other, b))) if one.pairs.abs_diff(other.pairs) <= REACH => {
-                        let fields = trap_fields(a, b);
+                        let fields = trap_fields(a, b, self.strict);
                         self.compared[Group::Traps as usize] += 1;
                         if !fields.is_empty() {
                             self.found.push(Stray { place: *one, fields, one_sided: [0; 2] });
@@ -102,13 +108,16 @@ impl Strays {
 
     /// Contexts that still differ after a few instructions do differ.
     pub(super) fn settle(&mut self, now: u64) {
-        if let Some((place, fields)) =
-            self.contexts.take_if(|(place, _)| now.saturating_sub(place.pairs) > REACH)
-        {
+        self.settle_contexts(now, REACH);
+        self.pair_traps(now);
+    }
+
+    fn settle_contexts(&mut self, now: u64, reach: u64) {
+        let late = |(place, _): &mut (Place, Vec<Field>)| now.saturating_sub(place.pairs) > reach;
+        if let Some((place, fields)) = self.contexts.take_if(late) {
             self.reported.clone_from(&fields);
             self.found.push(Stray { place, fields, one_sided: [0; 2] });
         }
-        self.pair_traps(now);
     }
 
     /// Times of both sides before a pair of instructions.
@@ -122,7 +131,9 @@ impl Strays {
 
     /// The end: what waits has no partner.
     pub(super) fn finish(&mut self, now: u64) {
-        self.settle(now.saturating_add(REACH + 1));
+        // A context in which nothing ran does not matter.
+        self.settle_contexts(now, if self.strict { 0 } else { REACH });
+        self.pair_traps(now.saturating_add(REACH + 1));
         self.times.finish();
         for fact in [Fact::Timestamps, Fact::TimeOffsets, Fact::CycleCounts] {
             let (matched, missing, extra) =
@@ -149,7 +160,7 @@ fn time_fact(kind: TimeKind) -> Fact {
     }
 }
 
-fn trap_fields(a: &Trap, b: &Trap) -> Vec<Field> {
+fn trap_fields(a: &Trap, b: &Trap, strict: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut differ = |name: &str, a: String, b: String| {
         fields.push(Field { group: Group::Traps, name: format!("trap {name}"), a: Some(a), b: Some(b) });
@@ -157,10 +168,12 @@ fn trap_fields(a: &Trap, b: &Trap) -> Vec<Field> {
     if a.kind != b.kind && ![a.kind, b.kind].contains(&TrapKind::Unknown) {
         differ("kind", a.kind.to_string(), b.kind.to_string());
     }
+    // A trap value of 0 may mean none: some formats have no other way to say so.
+    let value = |trap: &Trap| trap.value.filter(|value| strict || *value != 0);
     for (name, one, other) in [
         ("cause", a.cause, b.cause),
         ("class", a.class.map(u64::from), b.class.map(u64::from)),
-        ("value", a.value, b.value),
+        ("value", value(a), value(b)),
         ("from", a.from, b.from),
         ("to", a.to, b.to),
         ("return address", a.return_address, b.return_address),

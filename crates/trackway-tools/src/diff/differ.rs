@@ -47,7 +47,7 @@ pub fn diff(
         a: Side::new(a),
         b: Side::new(b),
         pairs: 0,
-        strays: Strays::default(),
+        strays: Strays::new(strict),
         collector: Collector::new(options.limit),
         tally: Tally::default(),
         patience: Patience::default(),
@@ -156,11 +156,8 @@ impl Differ<'_, '_> {
                 self.b.seen |= bit(Fact::Attempted);
             }
             self.pairs += n as u64;
-            for side in [&mut self.a, &mut self.b] {
-                side.event += n;
-                side.number += n as u64;
-                side.gap_passed &= n == 0;
-            }
+            self.a.pass(n);
+            self.b.pass(n);
             self.tally.pass(&passed, &self.comparison.groups);
             (self.progress)(&*self.a.source, &*self.b.source);
             if n < both {

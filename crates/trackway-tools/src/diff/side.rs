@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use trackway_core::{
     Batch, Context, Error, ErrorKind, Event, EventKind, Fact, Isa, MarkKind, Outcome, RegRole, Result,
-    Source, Step, Value,
+    Source, Step, TrapKind, Value,
 };
 
 use super::keys::{Data, strong, weak};
@@ -67,6 +67,9 @@ pub(super) struct Side<'s> {
     /// Facts that occurred.
     pub(super) seen: Facts,
     pub(super) context: Context,
+    /// Address after the last instruction; the context before a trap that followed it.
+    next_pc: Option<u64>,
+    trapped: Option<Context>,
 }
 
 /// Events between two instructions.
@@ -100,6 +103,8 @@ impl<'s> Side<'s> {
             error: None,
             seen: 0,
             context: Context { isa, ..Context::default() },
+            next_pc: None,
+            trapped: None,
         }
     }
 
@@ -184,6 +189,18 @@ impl<'s> Side<'s> {
             self.number = self.batches[self.batch].first_instruction;
         }
         Ok(true)
+    }
+
+    /// The next `n` events are instructions, and were passed.
+    pub(super) fn pass(&mut self, n: usize) {
+        self.event += n;
+        self.number += n as u64;
+        self.gap_passed &= n == 0;
+        let last = self.batches[self.batch].events[..self.event].last();
+        if let Some(Event { kind: EventKind::Step(step), .. }) = last.filter(|_| n > 0) {
+            self.next_pc = step.pc.map(|pc| pc.wrapping_add(step.length.into()));
+            self.trapped = None;
+        }
     }
 
     /// Drops batches that were passed, but for the last one.
@@ -302,6 +319,13 @@ impl<'s> Side<'s> {
                     if step.outcome == Outcome::Attempted {
                         self.seen |= bit(Fact::Attempted);
                     }
+                    // A program without its kernel continues after a system call as it was before.
+                    if let Some(before) = self.trapped.take()
+                        && step.pc == self.next_pc
+                    {
+                        self.context = before;
+                    }
+                    self.next_pc = step.pc.map(|pc| pc.wrapping_add(step.length.into()));
                     return Ok(Some(Cell { batch: self.batch, event: place, number }));
                 }
                 EventKind::Context(n) => {
@@ -309,7 +333,12 @@ impl<'s> Side<'s> {
                     self.seen |= bit(Fact::Privileges);
                     between.context = true;
                 }
-                EventKind::Trap(_) => between.events.push((self.batch, place)),
+                EventKind::Trap(n) => {
+                    if batch.traps[*n as usize].kind != TrapKind::Return {
+                        self.trapped.get_or_insert(self.context);
+                    }
+                    between.events.push((self.batch, place));
+                }
                 EventKind::Time(_) => {
                     self.seen |= bit(Fact::Timestamps);
                     between.events.push((self.batch, place));

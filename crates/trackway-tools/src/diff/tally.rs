@@ -96,13 +96,20 @@ impl Tally {
         let mut add = |what: &str, why: String, count: Option<u64>| {
             report.not_compared.push(NotCompared { what: what.into(), why, count });
         };
+        let registers = [Fact::RegisterReads, Fact::RegisterWrites];
+        let mut absent = [0; 2];
         for (&(fact, n), &count) in &self.unknown {
-            let has = seen[n] & bit(fact) != 0
-                || matches!(fact, Fact::Outcomes | Fact::Encodings | Fact::Instructions);
-            // Registers that were passed quickly are not told apart by role.
-            let what = if fact == Fact::RegisterWrites && !has { "registers" } else { fact.as_str() };
+            if registers.contains(&fact) && registers.iter().all(|fact| seen[n] & bit(*fact) == 0) {
+                absent[n] += count;
+                continue;
+            }
+            let always = [Fact::Outcomes, Fact::Encodings, Fact::Instructions];
+            let has = seen[n] & bit(fact) != 0 || always.contains(&fact);
             let why = if has { "unknown there in" } else { "none in" };
-            add(what, format!("{why} {}", side(n)), Some(count));
+            add(fact.as_str(), format!("{why} {}", side(n)), Some(count));
+        }
+        for (n, &count) in absent.iter().enumerate().filter(|(_, count)| **count > 0) {
+            add(Group::Regs.plural(), format!("none in {}", side(n)), Some(count));
         }
         let marks = |facts: &[Fact]| facts.iter().fold(0, |sum, fact| sum | bit(*fact));
         for &group in Group::ALL {
@@ -142,8 +149,7 @@ impl Tally {
             add("instructions that only one trace has", "pcs are not asked for".into(), Some(self.unpaired));
         }
         if self.marks > 0 {
-            let what = "marks, notes, contents given outside instructions and items of the format's own";
-            add(what, "no part of a comparison".into(), Some(self.marks));
+            add("marks, notes and state outside instructions", "never compared".into(), Some(self.marks));
         }
         if let Some((place, a, b)) = self.unaligned {
             let what = format!("{a} instructions of A from {} on, {b} of B from {} on", place.a, place.b);

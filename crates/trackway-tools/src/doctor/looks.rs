@@ -33,7 +33,8 @@ const PCAP: &str = "Trackway does not read captures: extract the payload, `tshar
                     turn it into bytes with `xxd -r -p`";
 const ARCHIVE: &str = "unpack it, and give Trackway the trace inside";
 const TABLE: &str = "Trackway does not read tables: give it the trace that the table was exported from";
-const WAVES: &str = "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
+const WAVES: &str =
+    "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
 const PERF: &str = "Trackway does not read perf.data yet: `perf script -i FILE --itrace=b` decodes it; a dump of its AUX \
                     buffer is read with --format ete";
 
@@ -49,7 +50,12 @@ const MAGICS: [Magic; 27] = [
     Magic(0, b"GHDLwave", "waveforms (GHW)", WAVES),
     Magic(0, b"BZh", "a file compressed with bzip2", "`bunzip2 -k FILE`, then the file inside"),
     Magic(0, b"\x04\x22\x4d\x18", "a file compressed with lz4", "`lz4 -d FILE`, then the file inside"),
-    Magic(0, b"\x5d\x00\x00", "a file compressed with lzma", "`xz -dk --format=lzma FILE`, then the file inside"),
+    Magic(
+        0,
+        b"\x5d\x00\x00",
+        "a file compressed with lzma",
+        "`xz -dk --format=lzma FILE`, then the file inside",
+    ),
     Magic(0, b"\x1f\x9d", "a file compressed with compress", "`uncompress FILE`, then the file inside"),
     Magic(0, b"PK\x03\x04", "a zip archive", ARCHIVE),
     Magic(0, b"7z\xbc\xaf\x27\x1c", "a 7z archive", ARCHIVE),
@@ -58,7 +64,12 @@ const MAGICS: [Magic; 27] = [
     Magic(0, b"ARROW1", "a table (Arrow)", TABLE),
     Magic(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file", TABLE),
     Magic(0, b"SQLite format 3\0", "a database (SQLite)", TABLE),
-    Magic(0, b"\xc1\x1f\xfc\xc1", "a Common Trace Format stream", "Trackway does not read CTF: `babeltrace2` shows it"),
+    Magic(
+        0,
+        b"\xc1\x1f\xfc\xc1",
+        "a Common Trace Format stream",
+        "Trackway does not read CTF: `babeltrace2` shows it",
+    ),
     Magic(0, b"%PDF", "a PDF document", "this is not a trace"),
     Magic(0, b"\x89PNG", "a picture", "this is not a trace"),
     Magic(0, b"!<arch>\n", "a library (ar)", "name the linked program with --elf, not a library"),
@@ -159,8 +170,7 @@ fn coresight(head: &[u8]) -> Option<Look> {
 }
 
 /// TCODEs that trace encoders send (N-Trace 1.0, Nexus 5001).
-const TCODES: [u8; 22] =
-    [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 27, 28, 29, 30, 33, 56, 57];
+const TCODES: [u8; 22] = [0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 27, 28, 29, 30, 33, 56, 57];
 
 /// Nexus messages: the two lowest bits of each byte mark ends, and one of four values is never used.
 fn nexus(head: &[u8]) -> Option<Look> {
@@ -183,7 +193,9 @@ fn nexus(head: &[u8]) -> Option<Look> {
     if messages < 8 || known * 10 < messages * 9 {
         return None;
     }
-    let why = format!("its bytes end as Nexus messages do (MSEO), and {known} of {messages} begin with a known TCODE");
+    let why = format!(
+        "its bytes end as Nexus messages do (MSEO), and {known} of {messages} begin with a known TCODE"
+    );
     let advice = "Trackway does not read Nexus or N-Trace yet: the decoder of the riscv-trace-spec N-Trace repository, or the \
                   vendor's tool, turns it into a list of addresses";
     Some(Look::new("Nexus messages (N-Trace)", why, advice, true))
@@ -222,7 +234,8 @@ fn drmemtrace(head: &[u8], size: Option<u64>) -> Option<Look> {
             && addresses * 2 > entries.len();
         if is_it {
             let why = format!("entries of {length} bytes with a small type, a size and an address");
-            let advice = "Trackway does not read drmemtrace: `drrun -t drmemtrace -indir …` with its own tools does";
+            let advice =
+                "Trackway does not read drmemtrace: `drrun -t drmemtrace -indir …` with its own tools does";
             return Some(Look::new("a memory trace of DynamoRIO (drmemtrace)", why, advice, false));
         }
     }

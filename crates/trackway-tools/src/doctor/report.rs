@@ -75,7 +75,8 @@ impl Report {
 
 /// Examines a file.
 pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report> {
-    let size = std::fs::metadata(path).ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+    let size =
+        std::fs::metadata(path).ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
     let given = match &options.settings {
         Some(settings) => settings.clone(),
         None => Settings::beside_trace(path)?.unwrap_or_default(),
@@ -134,14 +135,17 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
     });
     let first = |bytes: &[u8]| diagnose(options, only, &given, bytes, cut, budget).into_iter().next();
     let mut best = first(&bytes);
-    if best.as_ref().is_none_or(|best| best.fit.percent() < LEAST_PERCENT) && only.is_none_or(|_| given.is_empty()) {
+    if best.as_ref().is_none_or(|best| best.fit.percent() < LEAST_PERCENT)
+        && only.is_none_or(|_| given.is_empty())
+    {
         for width in [4, 2, 8] {
             let other = first(&swapped(&bytes, width));
             let percent = |best: &Option<Diagnosis>| best.as_ref().map_or(0, |best| best.fit.percent());
             if percent(&other) >= LEAST_PERCENT.max(percent(&best) + 20) {
                 let what = format!("the bytes of its {}-bit words are in reverse order", 8 * width);
-                let advice =
-                    format!("`objcopy -I binary -O binary --reverse-bytes={width} FILE mended` puts them right");
+                let advice = format!(
+                    "`objcopy -I binary -O binary --reverse-bytes={width} FILE mended` puts them right"
+                );
                 report.transfer = Some(Transfer { what, advice });
                 best = other;
             }

@@ -18,7 +18,12 @@ pub(super) fn look(head: &[u8]) -> Option<Look> {
     let first = lines.first()?;
     Some(log(&lines).or_else(|| dump(&lines)).or_else(|| markup(first, &lines)).unwrap_or_else(|| {
         let why = format!("it is readable; its first line is {:?}", shortened(first));
-        Look::new("text", why, "this is not a trace, or one in a text form that Trackway does not know", false)
+        Look::new(
+            "text",
+            why,
+            "this is not a trace, or one in a text form that Trackway does not know",
+            false,
+        )
     }))
 }
 
@@ -43,7 +48,10 @@ fn log(lines: &[&str]) -> Option<Look> {
     let timed = |line: &str| {
         let words = words(line);
         let is_time = words.first().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-        is_time && words.get(1).is_some_and(|unit| ["clk", "tic", "cs", "ns", "ps", "cyc"].contains(&unit.as_str()))
+        is_time
+            && words
+                .get(1)
+                .is_some_and(|unit| ["clk", "tic", "cs", "ns", "ps", "cyc"].contains(&unit.as_str()))
     };
     if first.starts_with("Tarmac Text") || most(lines, timed) {
         let dialect = match () {
@@ -55,7 +63,12 @@ fn log(lines: &[&str]) -> Option<Look> {
             "{NOT_READ}: the tools of ARM-software/tarmac-trace-utilities index it; the model's own ETE or a recording \
              with QEMU gives a trace that Trackway reads"
         );
-        return Some(Look::new(format!("a Tarmac log {dialect}"), "lines of time, unit and event", advice, true));
+        return Some(Look::new(
+            format!("a Tarmac log {dialect}"),
+            "lines of time, unit and event",
+            advice,
+            true,
+        ));
     }
     let spike = |line: &str| {
         let mut rest = line.strip_prefix("core").map(str::trim_start).unwrap_or("").splitn(2, ':');
@@ -64,7 +77,8 @@ fn log(lines: &[&str]) -> Option<Look> {
         !hart.is_empty() && hart.bytes().all(|byte| byte.is_ascii_digit()) && after.contains("0x")
     };
     if most(lines, spike) {
-        let commits = lines.iter().any(|line| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1));
+        let commits =
+            lines.iter().any(|line| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1));
         let what = if commits { "a commit log of Spike" } else { "a log of Spike (-l, without commits)" };
         let advice = format!(
             "{NOT_READ}: `trackway record PROGRAM -o run.stf` runs the same program on the golden model and gives a trace \
@@ -79,12 +93,17 @@ fn log(lines: &[&str]) -> Option<Look> {
         );
         return Some(Look::new("a log of QEMU (-d exec)", "lines of `Trace N: 0x…`", advice, true));
     }
-    if most(lines, |line| line.starts_with("IN:") || line.starts_with("0x")) && lines.iter().any(|line| line.starts_with("IN:")) {
-        let advice = "it has the code that QEMU translated, not the code that ran: use `-d exec,nochain -singlestep`";
+    if most(lines, |line| line.starts_with("IN:") || line.starts_with("0x"))
+        && lines.iter().any(|line| line.starts_with("IN:"))
+    {
+        let advice =
+            "it has the code that QEMU translated, not the code that ran: use `-d exec,nochain -singlestep`";
         return Some(Look::new("a log of QEMU (-d in_asm)", "blocks after `IN:`", advice, true));
     }
     if first.starts_with("pc,instr,gpr,csr,binary,mode") {
-        let advice = format!("{NOT_READ}: `trackway record PROGRAM -o run.tv` gives a trace that `trackway verify` takes");
+        let advice = format!(
+            "{NOT_READ}: `trackway record PROGRAM -o run.tv` gives a trace that `trackway verify` takes"
+        );
         return Some(Look::new("a riscv-dv log (CSV)", "the columns that riscv-dv writes", advice, true));
     }
     if lines.iter().any(|line| line.contains("file format elf")) {
@@ -97,9 +116,14 @@ fn log(lines: &[&str]) -> Option<Look> {
 /// Binary data in hex.
 fn dump(lines: &[&str]) -> Option<Look> {
     let look = |what: &str, why: &str, advice: &str| Some(Look::new(what, why, advice, true));
-    let address = |line: &str, end: char| line.split_once(end).is_some_and(|(word, _)| word.len() >= 6 && is_hex(word));
+    let address =
+        |line: &str, end: char| line.split_once(end).is_some_and(|(word, _)| word.len() >= 6 && is_hex(word));
     if most(lines, |line| address(line, ':')) {
-        return look("a hex dump (xxd)", "lines of address and bytes", "`xxd -r FILE trace.bin` makes the file again");
+        return look(
+            "a hex dump (xxd)",
+            "lines of address and bytes",
+            "`xxd -r FILE trace.bin` makes the file again",
+        );
     }
     if most(lines, |line| line.starts_with(':') && is_hex(&line[1..])) {
         let advice = "`objcopy -I ihex -O binary FILE trace.bin` makes the bytes again";
@@ -112,11 +136,14 @@ fn dump(lines: &[&str]) -> Option<Look> {
     let is_bytes = |line: &str| {
         let mut words = line.split_whitespace();
         let first = words.next().unwrap_or("");
-        (first.len() >= 6 && is_hex(first) && words.clone().next().is_some_and(|word| word.len() <= 4 && is_hex(word)))
+        (first.len() >= 6
+            && is_hex(first)
+            && words.clone().next().is_some_and(|word| word.len() <= 4 && is_hex(word)))
             || (first.starts_with('@') && is_hex(&first[1..]))
     };
     if most(lines, is_bytes) {
-        let advice = "`xxd -r -p` makes bytes of lines without addresses: `cut -c11-58 FILE | xxd -r -p > trace.bin`";
+        let advice =
+            "`xxd -r -p` makes bytes of lines without addresses: `cut -c11-58 FILE | xxd -r -p > trace.bin`";
         return look("a hex dump (hexdump, od)", "lines of address and bytes", advice);
     }
     if most(lines, |line| line.split_whitespace().all(|word| is_hex(word.trim_start_matches("0x")))) {
@@ -143,11 +170,13 @@ fn markup(first: &str, lines: &[&str]) -> Option<Look> {
         return look("waveforms (VCD)", "its first declaration", advice, true);
     }
     if lines.iter().any(|line| line.trim() == "[snapshot]") {
-        let advice = "this is the list of an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
+        let advice =
+            "this is the list of an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
         return look("a snapshot.ini", "its section [snapshot]", advice, true);
     }
     if lines.iter().any(|line| line.trim() == "[device]" || line.trim() == "[trace_buffers]") {
-        let advice = "this belongs to an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
+        let advice =
+            "this belongs to an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
         return look("a file of a snapshot (ini)", "its sections", advice, true);
     }
     if lower.starts_with("version https://git-lfs") {
@@ -156,13 +185,21 @@ fn markup(first: &str, lines: &[&str]) -> Option<Look> {
     if lower.starts_with('{') || lower.starts_with("[{") || lower.starts_with("[\"") {
         return look("JSON", "its first character", "this is not a trace, or one that was exported", true);
     }
-    if lines.len() > 2 && lines.iter().all(|line| line.matches(',').count() == first.matches(',').count()) && first.contains(',') {
+    if lines.len() > 2
+        && lines.iter().all(|line| line.matches(',').count() == first.matches(',').count())
+        && first.contains(',')
+    {
         let advice = "Trackway does not read tables: give it the trace that the table was exported from";
         return look("a table (CSV)", "every line has as many commas", advice, true);
     }
     let is_setting = |line: &str| line.starts_with('#') || line.starts_with('[') || line.contains(" = ");
     if lines.iter().all(|line| is_setting(line)) {
-        return look("settings (TOML)", "lines of `key = value`", "pass it with --config beside the trace", true);
+        return look(
+            "settings (TOML)",
+            "lines of `key = value`",
+            "pass it with --config beside the trace",
+            true,
+        );
     }
     None
 }

@@ -27,7 +27,8 @@ pub(super) fn transfer(options: &Options, bytes: &[u8]) -> Option<Transfer> {
     if let Some(undone) = without_returns(bytes)
         && let Some(title) = recognised(formats, &undone)
     {
-        let what = format!("{title}, transferred in text mode: every line feed has a carriage return before it");
+        let what =
+            format!("{title}, transferred in text mode: every line feed has a carriage return before it");
         let advice = "copy it again in binary mode; `perl -pe 's/\\r\\n/\\n/g' FILE > mended` undoes it where no byte was lost";
         return found(what, advice);
     }
@@ -39,12 +40,16 @@ pub(super) fn transfer(options: &Options, bytes: &[u8]) -> Option<Transfer> {
     if let Some(undone) = unhex(bytes)
         && let Some(title) = recognised(formats, &undone)
     {
-        return found(format!("{title}, as a dump in hex"), "`xxd -r FILE mended` makes the file again (`xxd -r -p` without addresses)");
+        return found(
+            format!("{title}, as a dump in hex"),
+            "`xxd -r FILE mended` makes the file again (`xxd -r -p` without addresses)",
+        );
     }
     for width in [4, 2, 8] {
         if let Some(title) = recognised(formats, &swapped(bytes, width)) {
             let what = format!("{title}, with the bytes of its {}-bit words in reverse order", 8 * width);
-            let advice = format!("`objcopy -I binary -O binary --reverse-bytes={width} FILE mended` puts them right");
+            let advice =
+                format!("`objcopy -I binary -O binary --reverse-bytes={width} FILE mended` puts them right");
             return found(what, &advice);
         }
     }
@@ -62,8 +67,7 @@ pub(super) fn transfer(options: &Options, bytes: &[u8]) -> Option<Transfer> {
 fn carriers(options: &Options) -> Vec<&'static dyn Format> {
     let image = Image::default();
     let nothing = Excerpt { bytes: &[], whole: true, image: &image };
-    let carries =
-        |format: &&'static dyn Format| format.neighbours(&Settings::default(), &nothing).is_empty();
+    let carries = |format: &&'static dyn Format| format.neighbours(&Settings::default(), &nothing).is_empty();
     options.formats.iter().copied().filter(carries).collect()
 }
 
