@@ -88,6 +88,13 @@ fn show(args: &Args, path: &Path, report: &Report) -> Result<Exit, Failure> {
     })
 }
 
+/// Advice about this file.
+fn named(advice: &str, path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let quoted = |path: &Path| report::quoted(&path.display().to_string());
+    advice.replace("FILE", &quoted(path)).replace("FOLDER", &quoted(folder))
+}
+
 /// A line with its label, in the layout of `info`.
 fn line(out: &mut impl Write, label: &str, text: &str) -> std::io::Result<()> {
     writeln!(out, "{:<12} {}", format!("{label}:"), plain(text))
@@ -110,7 +117,7 @@ fn print(out: &mut impl Write, args: &Args, path: &Path, report: &Report) -> std
     for (spec, reason) in &report.programs {
         line(out, "program", &format!("{spec} cannot be used: {reason}"))?;
     }
-    let named = |advice: &str| advice.replace("FILE", &path.display().to_string());
+    let named = |advice: &str| named(advice, path);
     for look in &report.looks {
         line(out, "looks like", &format!("{} ({})", look.what, look.why))?;
         line(out, "do", &named(&look.advice))?;
@@ -122,6 +129,14 @@ fn print(out: &mut impl Write, args: &Args, path: &Path, report: &Report) -> std
     match &report.diagnosis {
         Some(diagnosis) => print_diagnosis(out, args, path, diagnosis),
         None if report.is_fine() => line(out, "verdict", "nothing is wrong with it"),
+        None if matches!(report.as_is, AsIs::Opened { .. }) => {
+            line(out, "verdict", "it decodes with losses, and nothing that was tried fits better")
+        }
+        None if report.looks.is_empty() && report.transfer.is_none() => line(
+            out,
+            "verdict",
+            "nothing that was tried fits: name the program (--elf) and the format (--format) if you know them",
+        ),
         None => Ok(()),
     }
 }
@@ -212,7 +227,7 @@ fn as_json(args: &Args, path: &Path, report: &Report) -> crate::json::Object {
             AsIs::Refused(reason) => json!({ "refused": reason.trim_end() }),
         },
     );
-    let named = |advice: &str| advice.replace("FILE", &path.display().to_string());
+    let named = |advice: &str| named(advice, path);
     let looks = report.looks.iter().map(|look| {
         json!({ "what": look.what, "why": look.why, "advice": named(&look.advice), "sure": look.sure })
     });

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use trackway::Health;
+use trackway::format::Excerpt;
+use trackway::{Health, Options, Settings, Trace};
 use trackway_core::{Batch, Census, EventKind, Meta, Observer, Outcome, TimeKind};
 use trackway_image::Image;
 use trackway_tools::attempted::Attempted;
 use trackway_tools::contexts::{self, Contexts};
+use trackway_tools::doctor::{self, Budget, Sure};
 
 use crate::cli::{Common, InfoArgs};
 use crate::exit::{Exit, Failure};
@@ -132,7 +134,7 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Exit, Failure> {
 
 fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     let failed = |error| report::placed(&args.common, path, error);
-    let mut trace = open(&args.common, path)?;
+    let (mut trace, assumed) = open_or_assume(&args.common, path)?;
     let title = trace.format().title();
     let mut container = trace.facts();
     if let Some(compression) = trace.compression() {
@@ -145,7 +147,10 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     // A damaged trace is described as far as it was read.
     let (health, ended) = observe(&args.common, path, &mut *source, in_parts, &mut summary);
     let meta = source.meta().clone();
-    let facts = facts(path, title, &meta, &container, &summary, &health, &source.census());
+    let mut facts = facts(path, title, &meta, &container, &summary, &health, &source.census());
+    if let Some(assumed) = &assumed {
+        facts.insert(4, ("assumed", json!(assumed)));
+    }
     if args.json {
         let mut object = object("info");
         object.extend(facts.into_iter().map(|(name, value)| (key(name), value)));
@@ -164,6 +169,46 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     print_damage(&health);
     summary.program.warn();
     ended.map(|()| exit_of(&health, &args.common))
+}
+
+/// Settings that are tried, and bytes that each is tried on, where a trace needs settings and has none.
+const QUICK: Budget = Budget { tries: 600, bytes: 1 << 13 };
+
+/// Opens a trace. One that needs settings and has none is opened with those that fit best, which are returned too.
+fn open_or_assume(common: &Common, path: &Path) -> Result<(Trace, Option<Vec<String>>), Failure> {
+    let opened = open(common, path);
+    let needs = match &opened {
+        // A format that is recognised by its content decodes by its own defaults.
+        Ok(trace) => common.format.is_some() && lacks_settings(trace),
+        Err(Failure::Input { error, .. }) => matches!(**error, trackway::Error::NotRecognised { .. }),
+        Err(_) => false,
+    };
+    if !needs || common.config.is_some() || !path.is_file() {
+        return opened.map(|trace| (trace, None));
+    }
+    let options = common.options()?;
+    let examined = doctor::examine(path, &options, QUICK);
+    let found = examined.ok().and_then(|report| report.diagnosis).filter(|found| found.sure > Sure::Guess);
+    let Some(found) = found else { return opened.map(|trace| (trace, None)) };
+    let with = Options { format: Some(found.format), program: found.program.clone(), ..options };
+    let trace = with
+        .settings(found.settings.clone())
+        .open(path)
+        .map_err(|error| report::placed(common, path, error))?;
+    let mut assumed: Vec<String> = found.toml().lines().map(str::to_string).collect();
+    let again = report::words(path, common);
+    assumed.push(format!("{}: trackway doctor {again} has the details", found.sure.as_str()));
+    Ok((trace, Some(assumed)))
+}
+
+/// True if its format has settings to look for, and none are given.
+fn lacks_settings(trace: &Trace) -> bool {
+    let (format, settings) = (trace.format(), trace.settings());
+    let nothing = Excerpt { bytes: &[], whole: true, image: &Image::default() };
+    !settings.has(format.id().as_str())
+        && !format.is_at_top_level(settings)
+        && trace.meta().flow_only
+        && !format.neighbours(&Settings::default(), &nothing).is_empty()
 }
 
 /// Commands to try, with the options that opened the trace.

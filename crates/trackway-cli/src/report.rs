@@ -52,7 +52,10 @@ pub(crate) fn next_thing(error: &trackway::Error, words: &str, tried: &str) -> O
         trackway::Error::NotRecognised { head, .. } if head.is_empty() => return None,
         trackway::Error::NotRecognised { maybe, .. } if !maybe.is_empty() => maybe.join("; "),
         trackway::Error::NotRecognised { .. } => {
-            "--format FORMAT if you know it; flow formats need --config (trackway dump --help)".into()
+            format!(
+                "trackway doctor {words} says what it looks like; --format FORMAT if you know it; flow formats need \
+                 --config (trackway dump --help)"
+            )
         }
         trackway::Error::Trace(error) => match error.kind {
             ErrorKind::Truncated => {
@@ -96,7 +99,7 @@ pub(crate) fn words(path: &Path, common: &Common) -> String {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_string();

@@ -92,6 +92,12 @@ fn every_command_prints_what_is_documented() {
     trackway(&["record", &elf, "-o", &tandem, "-q"]);
     let etrace = repo("testdata/etrace/v2-every-mode/input");
     let config = repo("testdata/etrace/v2-every-mode/config.toml");
+    let (damaged, wrong) = (folder.file("damaged.toml"), folder.file("wrong"));
+    let text_of = std::fs::read_to_string(&config).unwrap();
+    let text_of =
+        text_of.replace("path = \"", &format!("path = \"{}/", repo("testdata/etrace/v2-every-mode")));
+    std::fs::write(&damaged, text_of.replace("iaddress_lsb = 1", "iaddress_lsb = 0")).unwrap();
+    std::fs::write(&wrong, [1, 2, 0xff, 3, 0x80]).unwrap();
     let out = folder.file("out.stf");
     let mix = folder.file("mix.stf");
     trackway(&["record", &repo("programs/riscv/elf/rv64-mix.elf"), "-o", &mix, "-q", "--to", "40000"]);
@@ -118,6 +124,10 @@ fn every_command_prints_what_is_documented() {
         vec!["diff", &stf, &tandem, "--json", "--elf", &elf],
         vec!["diff", &stf, &everything, "--json"],
         vec!["diff", &ete, &ete, "--json"],
+        vec!["doctor", &stf, "--json"],
+        vec!["doctor", &elf, "--json"],
+        vec!["doctor", &wrong, "--json"],
+        vec!["doctor", &etrace, "--config", &damaged, "--budget", "300", "--json"],
         vec!["image", &elf, "--json"],
         vec!["image", &elf, "--jsonl"],
     ];

@@ -4,6 +4,7 @@
 use toml::{Table, Value};
 use trackway_format::{Candidate, Excerpt, Settings};
 
+use crate::check::Sequence;
 use crate::config::{Config, Framing, ID, Options, is_register};
 use crate::items::{PacketItem, Packets};
 use crate::recognise::{framing_of, holds_a_stream, traced_ids};
@@ -162,26 +163,25 @@ fn packets(settings: &Settings, excerpt: &Excerpt<'_>) -> Option<(Config, Framin
 /// Values that are legal and unlikely.
 pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
     let Some((config, _, mut packets)) = packets(settings, excerpt) else { return Vec::new() };
-    let (mut resolved, mut timed) = (false, false);
+    let (mut sequence, mut timed) = (Sequence::default(), false);
     let mut count = 0;
     while count < PACKETS {
         count += 1;
         match packets.next() {
-            Ok(Some(placed)) => match placed.item {
-                PacketItem::Packet(
-                    Packet::Commit(_) | Packet::Cancel1 { .. } | Packet::Cancel2(_) | Packet::Cancel3(_),
-                ) => resolved = true,
-                PacketItem::Packet(Packet::Timestamp { .. }) => timed = true,
-                _ => {}
-            },
+            Ok(Some(placed)) => {
+                if let PacketItem::Packet(packet) = placed.item {
+                    timed |= matches!(packet, Packet::Timestamp { .. });
+                    sequence.packet(&packet, &config, &mut |_, _| {});
+                }
+            }
             Ok(None) => break,
             Err(_) if matches!(packets.resync(), Ok(Some(_))) => {}
             Err(_) => break,
         }
     }
     let mut found = Vec::new();
-    if config.max_spec > 0 && !resolved {
-        found.push("MAXSPEC is above 0, and nothing is ever committed or cancelled".into());
+    if sequence.depth > 0 && excerpt.whole {
+        found.push(format!("{} P0 elements are never resolved: is MAXSPEC smaller?", sequence.depth));
     }
     if timed && !config.timestamps {
         found.push("there are timestamps, and TRCCONFIGR.TS is 0".into());

@@ -91,10 +91,11 @@ fn fields(packet: &Packet, config: &Config, say: &mut dyn FnMut(&'static Rule, S
 
 /// The state for rules about the sequence of packets.
 #[derive(Debug, Default)]
-struct Sequence {
+pub(crate) struct Sequence {
     started: bool,
     traced: bool,
-    depth: u64,
+    /// Unresolved P0 elements.
+    pub(crate) depth: u64,
     in_transaction: bool,
     /// False if decoding may have started inside a transaction.
     transaction_known: bool,
@@ -104,7 +105,12 @@ struct Sequence {
 }
 
 impl Sequence {
-    fn packet(&mut self, packet: &Packet, config: &Config, say: &mut dyn FnMut(&'static Rule, String)) {
+    pub(crate) fn packet(
+        &mut self,
+        packet: &Packet,
+        config: &Config,
+        say: &mut dyn FnMut(&'static Rule, String),
+    ) {
         let free = matches!(
             packet,
             Packet::TraceInfo(_) | Packet::Event(_) | Packet::AlignmentSync { .. } | Packet::Ignore

@@ -10,7 +10,7 @@ use trackway::format::{Format, Program, Settings, Value, Writing};
 use trackway::io::Target;
 use trackway::{FORMATS, Options};
 use trackway_testkit::lines;
-use trackway_tools::doctor::{Budget, diagnose, weigh};
+use trackway_tools::doctor::{Budget, diagnose, examine, weigh};
 
 /// A trace whose settings are known.
 struct Case {
@@ -45,7 +45,7 @@ fn pick<'p, T>(random: &mut SplitMix64, from: &'p [T]) -> &'p T {
 }
 
 /// Random legal settings of E-Trace for a run on a core of `bits` bits.
-fn etrace_settings(random: &mut SplitMix64, bits: u32) -> String {
+fn etrace_settings(random: &mut SplitMix64, bits: u32, timed: bool) -> String {
     let one_in = |random: &mut SplitMix64, n: u64| random.below(n) == 0;
     let draft = one_in(random, 3);
     let mut text = format!("[etrace]\ndialect = \"{}\"\n", if draft { "draft-1.1.1" } else { "v2" });
@@ -71,7 +71,7 @@ fn etrace_settings(random: &mut SplitMix64, bits: u32) -> String {
         0 => text += "nocontext = 1\n",
         _ => text += &format!("nocontext = 0\ncontext_width = {}\n", 1 + random.below(32)),
     }
-    if !draft && one_in(random, 2) {
+    if !draft && timed && one_in(random, 2) {
         text += &format!("notime = 0\ntime_width = {}\n", pick(random, &[16, 24, 32, 40, 48, 56, 64, 37]));
     }
     text += &format!("ecause_width = {}\n", 4 + random.below(5));
@@ -252,8 +252,8 @@ fn a_hundred_damaged_configurations() {
     ];
     let mut runs: Vec<(Run, u32)> =
         riscv.iter().map(|(name, limit, bits)| (Run::recorded(name, *limit), *bits)).collect();
+    runs.iter_mut().for_each(|(run, _)| *run = timed(run));
     runs.push((Run::opened("testdata/stf/sort/trace.stf", Some("programs/riscv/sort.elf")), 64));
-    let runs: Vec<_> = runs.into_iter().map(|(run, bits)| (timed(&run), bits)).collect();
     let arm = [
         Run::opened("testdata/astf/sort.astf", Some("programs/aarch64/sort.elf")),
         Run::opened("testdata/astf/levels.astf", Some("programs/aarch64/levels.elf")),
@@ -275,7 +275,7 @@ fn a_hundred_damaged_configurations() {
         } else {
             let (run, bits) = pick(&mut random, &runs);
             let text = match name {
-                "etrace" => etrace_settings(&mut random, *bits),
+                "etrace" => etrace_settings(&mut random, *bits, run.meta.timestamps),
                 _ => tandem_settings(&mut random, *bits),
             };
             let others = runs.iter().map(|(run, _)| run).filter(|other| other.program != run.program);
@@ -325,4 +325,51 @@ fn a_hundred_damaged_configurations() {
     }
     println!("{right} of {total}\n{}", failures.join("\n"));
     assert!(100 * right >= 95 * total, "{right} of {total}");
+}
+
+/// Settings that are right are left alone.
+#[test]
+fn right_settings_stay() {
+    let runs = [Run::recorded("rv64-mix", 3000), Run::recorded("rv32-privileged", 2000)];
+    for (seed, (run, bits)) in [(1, (&runs[0], 64)), (2, (&runs[1], 32)), (3, (&runs[0], 64))] {
+        let mut random = SplitMix64(seed);
+        let text = etrace_settings(&mut random, bits, false);
+        let case = encode(format("etrace"), run, &text).expect("it can be encoded");
+        let options = Options { program: case.program.clone(), ..Options::default() };
+        let found =
+            diagnose(&options, Some(case.format.id()), &case.truth, &case.bytes, false, Budget::default());
+        let first = &found[0];
+        assert!(first.changes.is_empty() && first.fit.is_clean(), "seed {seed}: {:?}", first.changes);
+    }
+}
+
+/// The bytes of a dump in words of the other order, and a circular buffer.
+#[test]
+fn byte_order_and_wrapped_buffers() {
+    let folder = Folder::new();
+    let run = Run::recorded("rv64-mix", 4000);
+    let case = encode(format("etrace"), &run, "[etrace]\niaddress_width = 64\n").unwrap();
+    let path = folder.0.join("swapped");
+    let mut bytes = case.bytes.clone();
+    bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    std::fs::write(&path, bytes).unwrap();
+    let options = Options { program: case.program.clone(), ..Options::default() };
+    let budget = Budget { tries: 300, ..Budget::default() };
+    let report = examine(&path, &options, budget).unwrap();
+    let changed = report.transfer.expect("it was changed").what;
+    assert!(changed.contains("32-bit words are in reverse order"), "{changed}");
+    assert_eq!(report.diagnosis.expect("settings are found").format.as_str(), "etrace");
+
+    let arm = Run::opened("testdata/astf/sort.astf", Some("programs/aarch64/sort.elf"));
+    let text = "[ete]\nTRCSYNCPR = 8\nTRCCONFIGR = 0x11\n[ete.unit]\nmax_spec = 0\n";
+    let case = encode(format("ete"), &arm, text).unwrap();
+    // The newest bytes are where the oldest were.
+    let mut wrapped = case.bytes.clone();
+    let pointer = wrapped.len() / 3;
+    wrapped.rotate_right(pointer);
+    let case = Case { bytes: wrapped, ..case };
+    let options = Options { program: case.program.clone(), ..Options::default() };
+    let found =
+        diagnose(&options, Some(case.format.id()), &case.truth, &case.bytes, false, Budget::default());
+    assert!(found[0].fit.percent() >= 90, "{:?}", found[0]);
 }

@@ -1,6 +1,5 @@
 //! How well settings and a program fit a trace: packets that are legal, and how far the program can be followed.
 
-use std::cmp::Reverse;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use trackway::events::{Batch, EventKind, GapReason, Observer, Severity};
@@ -71,10 +70,9 @@ impl Fit {
     }
 
     /// The order of fits, the best first; `doubts` are reasons of the format against them.
-    pub(super) fn rank(&self, doubts: usize) -> (bool, u64, usize, Reverse<u64>, u64) {
+    pub(super) fn rank(&self, doubts: usize) -> (bool, u64, usize, u64) {
         let share = |count: u64| count.saturating_mul(1 << 20) / self.items.max(1);
-        let instructions = Reverse(self.instructions.unwrap_or(0));
-        (self.items == 0, share(self.troubles()), doubts, instructions, share(self.notes))
+        (self.items == 0, share(self.troubles()), doubts, share(self.notes))
     }
 }
 
@@ -237,4 +235,9 @@ pub(super) fn digest(options: &Options, settings: &Settings, excerpt: Excerpt<'_
         }
     }
     Some(hasher.finish())
+}
+
+/// How well settings fit the trace in `bytes`; none where they are refused.
+pub fn weigh(options: &Options, settings: &Settings, bytes: &[u8]) -> Option<Fit> {
+    fit(options, settings, Excerpt { bytes, cut: false })
 }

@@ -1,30 +1,7 @@
 //! What a file looks like by its content, where it is not one of our traces.
 
+use super::look::Look;
 use super::text;
-
-/// What a file looks like.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Look {
-    /// What it is.
-    pub what: String,
-    /// The evidence.
-    pub why: String,
-    /// What to do with it; `FILE` is its name.
-    pub advice: String,
-    /// The content proves it, so that nothing else is looked for.
-    pub sure: bool,
-}
-
-impl Look {
-    pub(super) fn new(
-        what: impl Into<String>,
-        why: impl Into<String>,
-        advice: impl Into<String>,
-        sure: bool,
-    ) -> Self {
-        Look { what: what.into(), why: why.into(), advice: advice.into(), sure }
-    }
-}
 
 /// A magic number: offset, bytes, what has it, and what to do.
 struct Magic(usize, &'static [u8], &'static str, &'static str);
@@ -95,7 +72,9 @@ pub fn looks(head: &[u8], size: Option<u64>) -> Vec<Look> {
             return vec![Look::new(*what, why, *advice, true)];
         }
     }
-    if let Some(look) = elf(head).or_else(|| uniform(head)).or_else(|| text::look(head)) {
+    if let Some(look) =
+        elf(head).or_else(|| uniform(head)).or_else(|| Some(Look { text: true, ..text::look(head)? }))
+    {
         return vec![look];
     }
     let mut found: Vec<Look> = [coresight(head), nexus(head), champsim(head, size), drmemtrace(head, size)]

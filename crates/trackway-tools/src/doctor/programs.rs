@@ -63,7 +63,7 @@ pub(super) fn moved(
     let page = PAGE as i64;
     let places = (least.div_euclid(page)..=most.div_euclid(page)).take(MOST_PLACES as usize);
     let (mut best, mut tries): (Option<(Program, Fit)>, u64) = (None, 0);
-    for pages in places.filter(|pages| *pages != 0) {
+    for pages in places {
         tries += 1;
         let address = lowest.wrapping_add((pages * page) as u64);
         let program = Program { elf: vec![format!("{path}@{address:#x}")], raw: options.program.raw.clone() };

@@ -9,12 +9,12 @@ use trackway::image::Image;
 use trackway::io::File;
 use trackway::{Options, Trace};
 
-use super::fit::{Fit, fit_trace};
-use super::looks::{Look, looks};
+use super::fit::{Fit, fit_trace, weigh};
+use super::look::Look;
+use super::looks::looks;
 use super::search::Budget;
-use super::settings::Diagnosis;
+use super::settings::{Diagnosis, diagnose};
 use super::transfer::{Transfer, swapped, transfer};
-use super::{diagnose, weigh};
 
 /// Items without trouble, of a hundred, below which settings are no answer.
 const LEAST_PERCENT: u64 = 60;
@@ -118,11 +118,17 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
         return Ok(report);
     }
     let head = &bytes[..bytes.len().min(1 << 16)];
-    if !matches!(report.as_is, AsIs::Opened { .. }) {
-        report.looks = looks(head, size.filter(|_| report.compression.is_none()));
-        if options.format.is_none() {
-            let looked = &bytes[..bytes.len().min(1 << 20)];
-            report.transfer = transfer(options, looked);
+    let looked = &bytes[..bytes.len().min(1 << 20)];
+    match &report.as_is {
+        // Recognised, and damaged: lines may have been changed in it.
+        AsIs::Opened { fit, .. } if fit.errors > 0 => report.transfer = transfer(options, looked, true),
+        AsIs::Opened { .. } => {}
+        AsIs::Refused(_) => {
+            report.looks = looks(head, size.filter(|_| report.compression.is_none()));
+            let is_text = report.looks.iter().any(|look| look.text);
+            if options.format.is_none() && !report.looks.iter().any(|look| look.sure && !look.text) {
+                report.transfer = transfer(options, looked, is_text);
+            }
         }
     }
     let known = report.transfer.is_some() || report.looks.iter().any(|look| look.sure);

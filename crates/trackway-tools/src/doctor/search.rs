@@ -2,6 +2,7 @@
 //!
 //! Work is counted, never timed, so that the same file has the same answer on every machine.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
 use trackway::Options;
@@ -46,7 +47,22 @@ pub(super) struct Tried {
     distance: usize,
     /// It comes from the settings that were given, not from the format's own starting points.
     from_given: bool,
+    /// Variations between it and its origin.
+    steps: usize,
     expanded: bool,
+}
+
+/// Settings to be tried.
+struct Next {
+    candidate: Candidate,
+    from_given: bool,
+    steps: usize,
+}
+
+impl Next {
+    fn start(start: &Candidate) -> Self {
+        Next { candidate: start.clone(), from_given: false, steps: 0 }
+    }
 }
 
 impl Tried {
@@ -60,9 +76,12 @@ impl Tried {
         self.fits[2].as_ref().is_some_and(Fit::is_clean) && self.doubts.is_empty()
     }
 
-    fn rank(&self, stage: usize) -> impl Ord + use<> {
+    /// The order after a stage of trials, the best first.
+    pub(super) fn rank(&self, stage: usize) -> impl Ord + use<> {
         let fit = self.fits[stage].as_ref();
-        (fit.is_none(), fit.map(|fit| fit.rank(self.doubts.len())), self.distance)
+        // Of those that fit as well, the nearest; more instructions are no proof.
+        let instructions = Reverse(fit.and_then(|fit| fit.instructions));
+        (fit.is_none(), fit.map(|fit| fit.rank(self.doubts.len())), self.distance, instructions)
     }
 }
 
@@ -96,18 +115,25 @@ impl Search<'_> {
         let mut seen = HashSet::new();
         let mut all: Vec<Tried> = Vec::new();
         let given = Candidate { settings: self.given.clone(), what: "as given".into() };
-        let mut next: Vec<(Candidate, bool)> = vec![(given, true)];
+        let starts = self.format.candidates(&excerpt);
+        let fresh = self.given.is_empty() && !starts.is_empty();
+        let mut next: Vec<Next> = match fresh {
+            false => vec![Next { candidate: given, from_given: true, steps: 0 }],
+            true => starts.iter().map(Next::start).collect(),
+        };
         for round in 0..ROUNDS {
-            for (candidate, from_given) in next.drain(..) {
+            for Next { candidate, from_given, steps } in next.drain(..) {
                 if tries >= self.budget.tries || !seen.insert(candidate.settings.table.to_string()) {
                     continue;
                 }
                 tries += 1;
                 let fits = [fit(&options, &candidate.settings, whole.first(SHORT[0])), None, None];
-                let distance = distance(&self.given.table, &candidate.settings.table);
+                // Without settings to stay near, the format's own order counts.
+                let distance =
+                    if fresh { steps } else { distance(&self.given.table, &candidate.settings.table) };
                 if fits[0].is_some() || (round == 0 && from_given) {
                     let (doubts, expanded) = (Vec::new(), false);
-                    all.push(Tried { candidate, fits, doubts, distance, from_given, expanded });
+                    all.push(Tried { candidate, fits, doubts, distance, from_given, steps, expanded });
                 }
             }
             self.promote(&options, &mut all, whole, &excerpt);
@@ -117,14 +143,10 @@ impl Search<'_> {
                 break;
             }
             let fits = first.is_some_and(Tried::is_clean);
-            let starts = if self.given.is_empty() { 0 } else { 1 };
-            if round == starts && !fits {
-                let starts = self.format.candidates(&excerpt);
-                next.extend(starts.into_iter().map(|candidate| (candidate, false)));
+            if round == 1 && !fits && !fresh {
+                next.extend(starts.iter().map(Next::start));
             }
-            if round >= starts || !self.given.is_empty() {
-                self.expand(&mut all, fits, &excerpt, &mut next);
-            }
+            self.expand(&mut all, fits, &excerpt, &mut next);
             if next.is_empty() {
                 break;
             }
@@ -136,13 +158,7 @@ impl Search<'_> {
     }
 
     /// Adds the variations of the best of each origin; of the best alone where it fits.
-    fn expand(
-        &self,
-        all: &mut [Tried],
-        fits: bool,
-        excerpt: &format::Excerpt<'_>,
-        next: &mut Vec<(Candidate, bool)>,
-    ) {
+    fn expand(&self, all: &mut [Tried], fits: bool, excerpt: &format::Excerpt<'_>, next: &mut Vec<Next>) {
         let mut left = [BEAM; 2];
         for (n, tried) in all.iter_mut().enumerate() {
             let left = &mut left[usize::from(tried.from_given)];
@@ -153,7 +169,8 @@ impl Search<'_> {
             if !tried.expanded {
                 tried.expanded = true;
                 let near = self.format.neighbours(&tried.candidate.settings, excerpt);
-                next.extend(near.into_iter().map(|candidate| (candidate, tried.from_given)));
+                let (from_given, steps) = (tried.from_given, tried.steps + 1);
+                next.extend(near.into_iter().map(|candidate| Next { candidate, from_given, steps }));
             }
         }
     }
@@ -190,8 +207,7 @@ impl Found {
     /// The first that decodes to other events than the best.
     fn second(&self, options: &Options, whole: Excerpt<'_>) -> Option<usize> {
         let first = digest(options, &self.best.first()?.candidate.settings, whole);
-        let others = self.best.iter().enumerate().skip(1);
-        let mut others = others.take(PROMOTED[1]);
+        let mut others = self.best.iter().enumerate().skip(1);
         others
             .find(|(_, tried)| first.is_none() || digest(options, &tried.candidate.settings, whole) != first)
             .map(|(n, _)| n)

@@ -5,7 +5,7 @@ use trackway::events::FormatId;
 use trackway::format::{Format, Program, Settings, Table, Value};
 use trackway::image::Image;
 
-use super::fit::{Excerpt, Fit};
+use super::fit::{Excerpt, Fit, fit};
 use super::programs;
 use super::search::{Budget, Found, Search};
 
@@ -69,23 +69,49 @@ impl Diagnosis {
     }
 }
 
-/// Searches settings and program of a trace in this format.
-pub(super) fn diagnose(
+/// The settings and the program that fit the trace in `bytes` best, for each format that has settings to look for, the
+/// best first. `given` are settings that may be almost right; `cut` says that the trace is longer than `bytes`.
+pub fn diagnose(
+    options: &Options,
+    only: Option<FormatId>,
+    given: &Settings,
+    bytes: &[u8],
+    cut: bool,
+    budget: Budget,
+) -> Vec<Diagnosis> {
+    let formats = options.formats.iter().filter(|format| only.is_none_or(|id| format.id() == id));
+    let excerpt = Excerpt { bytes, cut };
+    let mut found: Vec<Diagnosis> = formats
+        .filter_map(|format| of_format(options, *format, given, excerpt, budget, only.is_some()))
+        .collect();
+    found.sort_by_key(|diagnosis| diagnosis.fit.rank(diagnosis.doubts.len()));
+    found
+}
+
+/// Searches settings and program of a trace in this format; `is_known` says that it is of this format.
+fn of_format(
     options: &Options,
     format: &'static dyn Format,
     given: &Settings,
     excerpt: Excerpt<'_>,
     budget: Budget,
+    is_known: bool,
 ) -> Option<Diagnosis> {
     let given = in_section(format, given);
     let image = options.program.load().unwrap_or_default();
     let probe = trackway::format::Excerpt { bytes: excerpt.bytes, whole: !excerpt.cut, image: &image };
-    if format.candidates(&probe).is_empty() && !given.has(format.id().as_str()) {
+    if !is_known && format.candidates(&probe).is_empty() && !given.has(format.id().as_str()) {
         return None;
     }
-    let sets = programs::sets(&options.program);
-    let share = Budget { tries: budget.tries / sets.len(), ..budget };
     let mut tries = 0;
+    // Settings that fit a program in the wrong place are wrong: the program is moved first.
+    let short = excerpt.first(budget.bytes);
+    let moved = elsewhere(options, format, &given, short, &mut tries).filter(|(_, fit)| fit.is_clean());
+    let sets = match &moved {
+        Some((program, _)) => vec![program.clone()],
+        None => programs::sets(&options.program),
+    };
+    let share = Budget { tries: budget.tries / sets.len(), ..budget };
     let mut best: Option<(Found, Program)> = None;
     for program in sets {
         let options = Options { program: program.clone(), ..options.clone() };
@@ -97,7 +123,7 @@ pub(super) fn diagnose(
         if found.best.is_empty() {
             continue;
         }
-        let rank = |found: &Found| found.best[0].fit().rank(found.best[0].doubts.len());
+        let rank = |found: &Found| found.best[0].rank(2);
         let is_better = |(other, _): &(Found, Program)| rank(&found) < rank(other);
         if best.as_ref().is_none_or(is_better) {
             best = Some((found, program));
@@ -105,20 +131,14 @@ pub(super) fn diagnose(
     }
     let (found, mut program) = best?;
     let first = &found.best[0];
-    let (mut settings, mut fit) = (first.candidate.settings.clone(), first.fit());
+    let (settings, mut fit) = (first.candidate.settings.clone(), first.fit());
     let mut second = found.second.map(|n| (found.best[n].candidate.what.clone(), found.best[n].fit()));
-    let excerpt = excerpt.first(budget.bytes);
-    if !fit.is_clean() {
-        // Settings that fit a program in the wrong place are wrong: those given are moved too.
-        for from in [&given, &settings.clone()] {
-            let options = Options { program: program.clone(), format: Some(format.id()), ..options.clone() };
-            let Some(before) = super::fit::fit(&options, from, excerpt) else { continue };
-            let (moved, places) = programs::moved(&options, from, &before, excerpt);
-            tries += places;
-            if let Some((elsewhere, there)) = moved.filter(|(_, there)| there.rank(0) < fit.rank(0)) {
-                second = Some(("the program where it is linked".into(), fit));
-                (program, fit, settings) = (elsewhere, there, from.clone());
-            }
+    if !fit.is_clean() && moved.is_none() {
+        let options = Options { program: program.clone(), ..options.clone() };
+        let better = elsewhere(&options, format, &settings, short, &mut tries);
+        if let Some((moved, there)) = better.filter(|(_, there)| there.rank(0) < fit.rank(0)) {
+            second = Some(("the program where it is".into(), fit));
+            (program, fit) = (moved, there);
         }
     }
     let end = found.second.unwrap_or(found.best.len());
@@ -137,8 +157,23 @@ pub(super) fn diagnose(
         same,
         second,
         tries,
-        bytes: excerpt.bytes.len(),
+        bytes: short.bytes.len(),
     })
+}
+
+/// The program moved to where it fits these settings better.
+fn elsewhere(
+    options: &Options,
+    format: &dyn Format,
+    settings: &Settings,
+    excerpt: Excerpt<'_>,
+    tries: &mut u64,
+) -> Option<(Program, Fit)> {
+    let options = Options { format: Some(format.id()), ..options.clone() };
+    let before = fit(&options, settings, excerpt)?;
+    let (moved, places) = programs::moved(&options, settings, &before, excerpt);
+    *tries += places;
+    moved
 }
 
 /// The settings with the keys of the format in its section.

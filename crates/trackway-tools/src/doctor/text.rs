@@ -1,6 +1,6 @@
 //! Text files by their first lines: logs of simulators, tables, dumps in hex.
 
-use super::looks::Look;
+use super::look::Look;
 
 const NOT_READ: &str = "Trackway does not read it yet";
 

@@ -21,7 +21,7 @@ const MOST_BEFORE: usize = 4096;
 const HEAD: usize = 1 << 10;
 
 /// A change after whose undoing the bytes are a trace that carries its format.
-pub(super) fn transfer(options: &Options, bytes: &[u8]) -> Option<Transfer> {
+pub(super) fn transfer(options: &Options, bytes: &[u8], is_text: bool) -> Option<Transfer> {
     let formats = &carriers(options)[..];
     let found = |what: String, advice: &str| Some(Transfer { what, advice: advice.into() });
     if let Some(undone) = without_returns(bytes)
@@ -44,6 +44,10 @@ pub(super) fn transfer(options: &Options, bytes: &[u8]) -> Option<Transfer> {
             format!("{title}, as a dump in hex"),
             "`xxd -r FILE mended` makes the file again (`xxd -r -p` without addresses)",
         );
+    }
+    // Words of a text may look like a magic number.
+    if is_text {
+        return None;
     }
     for width in [4, 2, 8] {
         if let Some(title) = recognised(formats, &swapped(bytes, width)) {
