@@ -12,6 +12,7 @@ use crate::settings::Given;
 use crate::transport::frames::read::{FRAME, ids};
 use crate::transport::input::TraceSource;
 use crate::wire::packet::Packet;
+use crate::wire::scan::{SYNC_LEN, find_sync};
 
 /// Bytes of the excerpt that frames are looked for in.
 const HEAD: usize = 1 << 16;
@@ -197,6 +198,11 @@ fn seams(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<usize> {
     }
     let Some((_, framing, mut packets)) = packets(&plain, excerpt) else { return Vec::new() };
     let mut places = Vec::new();
+    if framing == Framing::Raw {
+        // The oldest packets cannot be read up to a synchronisation: the buffer begins before it.
+        let sync = find_sync(excerpt.bytes, 0).unwrap_or(0).saturating_sub(SYNC_LEN);
+        places.extend(sync.saturating_sub(32)..=sync);
+    }
     let mut errors = 0;
     while errors < SEAMS {
         match packets.next() {
