@@ -14,7 +14,6 @@ mod pending;
 mod tally;
 mod trap;
 
-use std::collections::BTreeMap;
 use std::io::Write;
 
 use trackway_core::*;
@@ -61,9 +60,6 @@ pub struct Lower {
     meta: Meta,
     config: WriteConfig,
     level: Level,
-    /// Rules that the trace breaks because its source does not record what they demand, and how often; complete after
-    /// `finish`.
-    pub broken: BTreeMap<&'static str, u64>,
     tally: Tally,
     /// Batches before the level is known.
     early: Vec<Batch>,
@@ -135,7 +131,6 @@ impl Lower {
             meta,
             config,
             level: level.unwrap_or(Level::Basic),
-            broken: BTreeMap::new(),
             early: Vec::new(),
             state: State::default(),
             pending: Vec::new(),
@@ -321,11 +316,12 @@ impl Sink for Lower {
         producer.finish()?;
         let (sanitised, broken) =
             (std::mem::take(&mut producer.sanitised), std::mem::take(&mut producer.broken));
-        self.broken = broken;
         self.tally.changed.merge(&sanitised);
         self.count_written();
         self.producer = None;
-        Ok(self.tally.account(&self.meta, self.level))
+        let mut account = self.tally.account(&self.meta, self.level);
+        account.broken = broken;
+        Ok(account)
     }
 }
 

@@ -55,6 +55,7 @@ fn the_ledger_has_everything_that_astf_cannot_hold() {
             "kept 1 memory accesses",
             "kept 1 privilege changes",
             "dropped 1 producers",
+            "dropped 1 versions of producers",
             "dropped 1 ISA strings",
             "dropped 1 vector lengths of the trace",
             "dropped 1 physical instruction addresses",

@@ -204,6 +204,11 @@ fn account(
     conversion.warnings.iter().for_each(|warning| say!("warning: {warning}"));
     if !args.common.quiet && !args.json {
         say!("{}", if args.common.verbose { explained(ledger) } else { ledger.to_string() }.trim_end());
+        for (rule, n) in &ledger.broken {
+            let rules = args.common.context.formats.iter().flat_map(|format| format.rules());
+            let demand = rules.copied().find(|known| known.name == *rule).map_or("", |known| known.demand);
+            say!("breaks {n} times {rule}: {demand}");
+        }
         match conversion.proved {
             Some(true) => say!("proved: the output was read back and holds what is said here"),
             Some(false) => {}
@@ -217,6 +222,7 @@ fn account(
     let mut object = json::object(kind);
     object.extend([
         ("ledger".to_string(), json::ledger(ledger)),
+        ("broken_rules".to_string(), json::broken_rules(ledger)),
         ("proved".to_string(), json!(conversion.proved)),
         ("reasons".to_string(), json!(conversion.reasons)),
         ("warnings".to_string(), json!(conversion.warnings)),

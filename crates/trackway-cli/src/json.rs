@@ -63,6 +63,11 @@ pub(crate) fn ledger(ledger: &Ledger) -> Json {
         .collect()
 }
 
+/// The rules that an output breaks.
+pub(crate) fn broken_rules(ledger: &Ledger) -> Json {
+    ledger.broken.iter().map(|(rule, count)| json!({ "rule": rule, "count": count })).collect()
+}
+
 /// The comparison with the program.
 pub(crate) fn program(verdict: &Verdict) -> Json {
     json!({

@@ -4,7 +4,7 @@ mod common;
 
 use std::process::Output;
 
-use common::{Folder, repo, stdout, trackway};
+use common::{Folder, repo, stdout, text, trackway};
 
 fn testdata(name: &str) -> String {
     repo("testdata/astf/") + name
@@ -235,6 +235,7 @@ fn to_stf_and_back_with_an_exact_ledger() {
             "kept 1 traps",
             "derived 1 trap places",
             "dropped 1 producers",
+            "dropped 1 versions of producers",
             "dropped 2 declared features",
             "dropped 6 memory data",
             "dropped 1 trap details",
@@ -452,5 +453,37 @@ fn a_trace_is_not_written_over_itself() {
         let refused = trackway(&["convert", &file, &output, "--container", "zlib"]);
         assert_eq!(refused.status.code(), Some(2), "{output}: {}", common::text(&refused.stderr));
         assert!(std::fs::read(&file).expect("it is there") == bytes, "{output}");
+    }
+}
+
+/// Rules that an output breaks because its source does not record what they demand are reported, and not as losses.
+#[test]
+fn broken_rules_are_reported() {
+    let folder = Folder::new("broken-rules");
+    let (stf, back) = (folder.file("a.stf"), folder.file("b.astf"));
+    stdout(&["convert", &testdata("example/example.astf"), &stf, "-q"]);
+    let output = trackway(&["convert", &stf, &back, "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let broken: std::collections::BTreeMap<String, u64> = json["broken_rules"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (one["rule"].as_str().unwrap().to_string(), one["count"].as_u64().unwrap()))
+        .collect();
+    let checked: serde_json::Value =
+        serde_json::from_slice(&trackway(&["check", &back, "--json"]).stdout).expect("JSON");
+    let found: std::collections::BTreeMap<String, u64> = checked["findings"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|group| group["first"][0]["severity"] == "error")
+        .map(|group| (group["rule"].as_str().unwrap().to_string(), group["count"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(broken, found);
+    assert!(!broken.is_empty(), "STF does not hold everything that ASTF demands");
+    let said = text(&trackway(&["convert", &stf, &folder.file("c.astf")]).stderr);
+    for (rule, count) in &broken {
+        assert!(said.contains(&format!("breaks {count} times {rule}: ")), "{said}");
     }
 }

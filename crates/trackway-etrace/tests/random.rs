@@ -297,7 +297,12 @@ fn the_ledger_counts_what_a_decoder_finds() {
             config.params.time_width = 32;
             let (bytes, losses) = encode(&walk.batch, &config);
             let found = facts_in(&bytes, &config, &image_of(&program));
-            for fact in FOUND {
+            // Where jumps go, and what a gap is about, a decoder may find beyond what is accounted for; features are not
+            // in the events.
+            let is_free = |fact: Fact| {
+                matches!(fact, Fact::Targets | Fact::Features) || fact != Fact::Gaps && fact.is_of_gap()
+            };
+            for &fact in Fact::ALL.iter().filter(|fact| !is_free(**fact)) {
                 let [kept, derived, _, invented] = Fate::ALL.map(|fate| losses.count(fate, fact));
                 assert_eq!(
                     kept + derived + invented,
@@ -311,26 +316,6 @@ fn the_ledger_counts_what_a_decoder_finds() {
         }
     }
 }
-
-/// Facts that a decoder finds in packets and program.
-const FOUND: [Fact; 16] = [
-    Fact::Instructions,
-    Fact::Encodings,
-    Fact::Attempted,
-    Fact::Outcomes,
-    Fact::Traps,
-    Fact::TrapCauses,
-    Fact::TrapValues,
-    Fact::TrapPlaces,
-    Fact::TrapHandlers,
-    Fact::ReturnAddresses,
-    Fact::Privileges,
-    Fact::ContextIds,
-    Fact::ChangeKinds,
-    Fact::Marks,
-    Fact::Gaps,
-    Fact::Timestamps,
-];
 
 /// Blocks of any size and number per cycle yield the packets of single retirement.
 #[test]

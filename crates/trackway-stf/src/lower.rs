@@ -408,7 +408,7 @@ impl Lower {
             }
             EventKind::Trap(n) => self.trap(&event.kind, &batch.traps[*n as usize], batch)?,
             EventKind::Context(n) => self.context(&event.kind, &batch.contexts[*n as usize], batch),
-            EventKind::State(n) => self.state(&batch.states[*n as usize], batch),
+            EventKind::State(n) => self.state(&event.kind, &batch.states[*n as usize], batch),
             EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
                 let text = batch.bytes_of(mark.text);
                 let out = &mut self.coming.front;

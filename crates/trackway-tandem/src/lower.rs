@@ -17,7 +17,7 @@ use crate::group::{Frame, Group};
 use crate::pack::Packer;
 use crate::record::Record;
 use crate::register;
-use tally::Tally;
+use tally::{Tally, has_group};
 
 /// Most groups that follow a waiting one before it is written without its next pc.
 const MOST_FOLLOWING: usize = 1 << 10;
@@ -240,7 +240,7 @@ impl<W: Write> Lower<W> {
     }
 
     fn event(&mut self, event: &Event, batch: &Batch) -> Result<()> {
-        if !matches!(event.kind, EventKind::Step(_) | EventKind::Trap(_) | EventKind::Context(_)) {
+        if !has_group(batch, &event.kind) {
             self.tally.read(batch, &event.kind, None);
         }
         match &event.kind {
@@ -257,7 +257,11 @@ impl<W: Write> Lower<W> {
             }
             EventKind::State(n) => match batch.states[*n as usize] {
                 State::Contents(accesses) => self.contents(event, accesses, batch),
-                State::Bus(bus) => self.bus(&bus),
+                State::Bus(bus) => {
+                    let mut facts = Vec::new();
+                    self.tally.read(batch, &event.kind, Some(&mut facts));
+                    self.bus(&bus, facts)
+                }
                 State::PageWalk(_) => Ok(()),
             },
             EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(time), .. }) => {

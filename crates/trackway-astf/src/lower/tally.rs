@@ -34,6 +34,10 @@ const KEPT: &[Fact] = &[
     Fact::Notes,
     Fact::Gaps,
     Fact::GapReasons,
+    Fact::GapStarts,
+    Fact::GapEnds,
+    Fact::GapInstructions,
+    Fact::GapBytes,
 ];
 const TRAPS: &[Fact] = &[
     Fact::Traps,
@@ -223,7 +227,7 @@ impl Tally {
             match (account.fate(fact), fact) {
                 (_, Fact::TrapPlaces) => account.lose(fact, before.saturating_sub(shown) + missing[fact]),
                 // A gap that shows what was left out is not made up.
-                (_, Fact::Gaps | Fact::GapReasons) => {
+                (_, fact) if fact.is_of_gap() => {
                     account.lose(fact, before.saturating_sub(after) + missing[fact])
                 }
                 // Suspensions, and strings that are not text.

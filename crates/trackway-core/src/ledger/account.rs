@@ -1,5 +1,7 @@
 //! A sink's account of the facts that it was handed.
 
+use std::collections::BTreeMap;
+
 use crate::events::{Batch, Context, EventKind};
 use crate::ledger::Fate;
 use crate::ledger::facts::{Contexts, Counts, Fact, each_of_event};
@@ -24,6 +26,8 @@ pub struct Account {
     derived: Counts,
     dropped: Counts,
     invented: Counts,
+    /// Rules of the target that the output breaks, with the number of findings.
+    pub broken: BTreeMap<&'static str, u64>,
     /// Contexts that were written: for changes, as [`each_of_event`] counts them.
     context: Context,
 }
@@ -45,6 +49,7 @@ impl Account {
             derived: none(),
             dropped: none(),
             invented: none(),
+            broken: BTreeMap::new(),
             context: Context::default(),
         };
         derived.iter().for_each(|&fact| account.fates[fact as usize] = Fate::Derived);

@@ -30,6 +30,8 @@ macro_rules! facts {
 facts! {
     Items = "items", "native items, copied byte for byte";
     Producers = "producers", "tools that the trace names as its makers";
+    ProducerVersions = "versions of producers", "versions of those tools";
+    ProducerComments = "comments of producers", "comments of those tools";
     Comments = "comments", "comments on the trace as a whole";
     Features = "declared features", "features that the trace's header declares";
     IsaStrings = "ISA strings", "the extended name of the instruction set";
@@ -59,7 +61,13 @@ facts! {
     MemoryTags = "checked tags", "accesses whose address carries an allocation tag";
     MemoryContents = "memory contents", "contents of memory given outside any instruction";
     PageWalks = "page table walks", "entries read while translating an address";
+    PageWalkUses = "first uses of page table walks", "the instruction that first uses a page";
     BusTransfers = "bus transfers", "accesses by others than the core traced";
+    BusInitiators = "initiators of bus transfers", "who made a bus transfer";
+    BusAttributes = "attributes of bus transfers", "attributes of bus transfers in the format's own terms";
+    BusData = "data of bus transfers", "data sent to memory, or read";
+    BusReturned = "data returned to bus transfers", "data that came back from memory";
+    BusResults = "results of bus transfers", "result codes of bus transfers";
 
     Traps = "traps", "exceptions, interrupts and resets";
     TrapReturns = "trap returns", "returns from exceptions and interrupts";
@@ -95,13 +103,26 @@ facts! {
     Timestamps = "timestamps", "absolute times";
     TimeOffsets = "timestamp offsets", "cycles between the last count and a timestamp";
     CycleCounts = "cycle counts", "cycles since the last count";
+    Clocks = "clocks", "times of another clock than the first one";
     Marks = "marks", "trace events, triggers, transactions and the like";
     Notes = "notes", "texts within the trace";
     Gaps = "gaps", "places where something is missing";
     GapReasons = "reasons of gaps", "why something is missing";
+    GapStarts = "starts of gaps", "last address known before a gap";
+    GapEnds = "ends of gaps", "first address known after a gap";
+    GapInstructions = "instructions in gaps", "how many instructions are missing";
+    GapBytes = "bytes in gaps", "how much input was skipped";
     ForeignItems = "items of the format's own", "items that no other format has";
     WithdrawnRuns = "withdrawn runs", "cancelled speculation and failed transactions";
     UncodedRuns = "runs without code", "stretches of instructions whose program is not known";
+}
+
+impl Fact {
+    /// True for gaps and what is known of them: a gap that a target shows anyway may be like one of the input.
+    pub const fn is_of_gap(self) -> bool {
+        use Fact::*;
+        matches!(self, Gaps | GapReasons | GapStarts | GapEnds | GapInstructions | GapBytes)
+    }
 }
 
 /// A fact with a digest of its value.
@@ -217,8 +238,13 @@ fn text(text: &str) -> u64 {
 
 /// Calls `each` for every fact of the trace as a whole, with a digest of its value.
 pub fn each_of_meta(meta: &Meta, mut each: impl FnMut(Fact, u64)) {
-    for producer in &meta.producers {
-        each(Fact::Producers, text(&producer.name));
+    for Producer { name, version, comment } in &meta.producers {
+        each(Fact::Producers, text(name));
+        for (fact, word) in [(Fact::ProducerVersions, version), (Fact::ProducerComments, comment)] {
+            if !word.is_empty() {
+                each(fact, text(word));
+            }
+        }
     }
     meta.comments.iter().for_each(|comment| each(Fact::Comments, text(comment)));
     meta.features.iter().for_each(|feature| each(Fact::Features, text(feature)));
@@ -254,6 +280,9 @@ pub fn each_of_event(
             };
             if let Some(value) = time.value {
                 each(fact, value);
+                if time.clock != 0 {
+                    each(Fact::Clocks, time.clock.into());
+                }
             }
         }
         EventKind::Mark(mark) if mark.kind == MarkKind::Note => {
@@ -271,17 +300,21 @@ pub fn each_of_event(
                 }
                 batch.regs_of(*accesses).iter().for_each(|access| each_register(batch, access, each));
             }
-            State::PageWalk(walk) => {
-                let place = digest([walk.virtual_address, walk.page_size]);
-                each(Fact::PageWalks, digest_bytes(place, batch.bytes_of(walk.entries)));
+            State::PageWalk(PageWalk { virtual_address, first_use, page_size, entries }) => {
+                let place = digest([*virtual_address, *page_size]);
+                each(Fact::PageWalks, digest_bytes(place, batch.bytes_of(*entries)));
+                each(Fact::PageWalkUses, *first_use);
             }
-            State::Bus(bus) => {
-                each(Fact::BusTransfers, digest([bus.kind as u64, bus.address, bus.size]));
-            }
+            State::Bus(bus) => each_of_bus(batch, bus, each),
         },
         EventKind::Gap(n) => {
+            let Gap { reason, from, to, instructions, bytes } = batch.gaps[*n as usize];
             each(Fact::Gaps, 0);
-            each(Fact::GapReasons, batch.gaps[*n as usize].reason as u64);
+            each(Fact::GapReasons, reason as u64);
+            from.iter().for_each(|&pc| each(Fact::GapStarts, pc));
+            to.iter().for_each(|&pc| each(Fact::GapEnds, pc));
+            instructions.iter().for_each(|&n| each(Fact::GapInstructions, n));
+            bytes.iter().for_each(|&n| each(Fact::GapBytes, n));
         }
         EventKind::Foreign(item) => {
             each(
@@ -290,6 +323,23 @@ pub fn each_of_event(
             );
         }
     }
+}
+
+fn each_of_bus(batch: &Batch, bus: &Bus, each: &mut impl FnMut(Fact, u64)) {
+    let Bus { kind, address, size, initiator, index, attributes, data, returned, result } = *bus;
+    each(Fact::BusTransfers, digest([kind as u64, address, size]));
+    if (initiator, index) != (0, 0) {
+        each(Fact::BusInitiators, digest([initiator.into(), index.into()]));
+    }
+    if attributes != 0 {
+        each(Fact::BusAttributes, attributes.into());
+    }
+    for (fact, value) in [(Fact::BusData, data), (Fact::BusReturned, returned)] {
+        if value != Value::Unknown {
+            each(fact, digest_value(batch, 0, value, size));
+        }
+    }
+    result.iter().for_each(|&code| each(Fact::BusResults, code.into()));
 }
 
 fn each_of_step(batch: &Batch, step: &Step, each: &mut impl FnMut(Fact, u64)) {
@@ -365,7 +415,12 @@ fn digest_value(batch: &Batch, before: u64, value: Value, size: u64) -> u64 {
     match value {
         Value::Unknown => before,
         Value::Word(word) => digest_bytes(before, &word.to_le_bytes()[..size.clamp(1, 8) as usize]),
-        Value::Bytes(span) => digest_bytes(before, batch.bytes_of(span)),
+        // Formats round up to their words.
+        Value::Bytes(span) => {
+            let bytes = batch.bytes_of(span);
+            let used = usize::try_from(size).unwrap_or(bytes.len()).clamp(1, bytes.len().max(1));
+            digest_bytes(before, &bytes[..used.min(bytes.len())])
+        }
     }
 }
 

@@ -7,6 +7,7 @@ mod account;
 mod facts;
 mod nearby;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 pub use account::Account;
@@ -57,13 +58,16 @@ pub struct Ledger {
     counts: [Counts; 4],
     /// The target's rule for each fact; empty where nothing was converted.
     rules: Vec<Fate>,
+    /// Rules of the target that the output breaks, with the number of findings: the source does not record what they
+    /// demand, or the user asked for it.
+    pub broken: BTreeMap<&'static str, u64>,
 }
 
 impl Ledger {
     /// The ledger of a conversion: the facts of its input, and what the sink says it did with them.
     pub fn new(facts: &Counts, account: &Account) -> Self {
         let rules = Fact::ALL.iter().map(|&fact| account.fate(fact)).collect();
-        let mut ledger = Ledger { rules, ..Ledger::default() };
+        let mut ledger = Ledger { rules, broken: account.broken.clone(), ..Ledger::default() };
         for &fact in Fact::ALL {
             let mut rest = facts[fact];
             for fate in [Fate::Kept, Fate::Derived, Fate::Dropped] {
@@ -100,6 +104,7 @@ impl Ledger {
     /// Adds another ledger.
     pub fn merge(&mut self, other: &Ledger) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, counts)| sum.merge(counts));
+        other.broken.iter().for_each(|(rule, n)| *self.broken.entry(rule).or_default() += n);
     }
 
     /// True if something was dropped or made up: what `--strict` refuses.

@@ -7,7 +7,12 @@ use super::facts::{Counts, Fact, Found};
 /// How many instructions a fact may move. Times and marks keep their order only: trace units emit them when they can.
 fn reach(fact: Fact) -> u64 {
     match fact {
-        Fact::Timestamps | Fact::TimeOffsets | Fact::CycleCounts | Fact::Marks | Fact::Notes => u64::MAX,
+        Fact::Timestamps
+        | Fact::TimeOffsets
+        | Fact::CycleCounts
+        | Fact::Clocks
+        | Fact::Marks
+        | Fact::Notes => u64::MAX,
         _ => 2,
     }
 }

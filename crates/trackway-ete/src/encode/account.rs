@@ -474,6 +474,10 @@ impl Account {
                 if offset {
                     self.count(Fact::TimeOffsets, own);
                 }
+                // Cycles are counted by the core's clock.
+                if offset || fact == Fact::CycleCounts {
+                    self.count(Fact::Clocks, own);
+                }
             }
             What::Mark { own } | What::TransactionFailure { own } => self.count(Fact::Marks, own),
             What::TransactionStart | What::TransactionCommit => self.count(Fact::Marks, false),

@@ -110,9 +110,7 @@ pub(crate) fn facts_of(config: &Config, bytes: &[u8], image: &Arc<Image>) -> (Co
 pub(crate) fn assert_exact(encoded: &Encoded, image: &Arc<Image>, what: &str) {
     let (facts, _) = facts_of(&encoded.config, &encoded.bytes[0], image);
     // Targets are shown by the next instruction; extra gaps are not made up.
-    for &fact in
-        Fact::ALL.iter().filter(|fact| !matches!(fact, Fact::Targets | Fact::Gaps | Fact::GapReasons))
-    {
+    for &fact in Fact::ALL.iter().filter(|fact| **fact != Fact::Targets && !fact.is_of_gap()) {
         let of = |fate| encoded.ledger.count(fate, fact);
         let claimed = of(Fate::Kept) + of(Fate::Derived) + of(Fate::Invented);
         assert_eq!(claimed, facts[fact], "{what}: {}; {}", fact.as_str(), encoded.ledger);

@@ -111,6 +111,8 @@ impl Encoder {
         }
         if time.is_some() && self.config.framing.has_stamps() {
             self.count_stamp();
+            // The encapsulation has a clock of its own.
+            self.tally.kept[trackway_core::Fact::Clocks] += 1;
         }
     }
 

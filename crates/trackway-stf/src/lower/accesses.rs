@@ -183,7 +183,7 @@ impl Lower {
         }
     }
 
-    pub(super) fn state(&mut self, state: &State, batch: &Batch) {
+    pub(super) fn state(&mut self, event: &EventKind, state: &State, batch: &Batch) {
         match *state {
             State::Contents(accesses) => {
                 let mut out = std::mem::take(&mut self.coming.registers);
@@ -206,20 +206,25 @@ impl Lower {
                 let access = match bus.kind {
                     MemKind::Read => access::READ,
                     MemKind::Write => access::WRITE,
-                    _ => return self.books.lose(Fact::BusTransfers, 1),
+                    _ => return self.books.lose_event(batch, event),
                 };
                 let Ok(size) = u16::try_from(bus.size) else {
-                    return self.books.lose(Fact::BusTransfers, 1);
+                    return self.books.lose_event(batch, event);
                 };
-                let data = bus.data;
                 let (master, index, attributes) = (bus.initiator, bus.index, bus.attributes);
                 let out = &mut self.coming.bus;
                 let record =
                     Record::BusMasterAccess { address: bus.address, size, master, index, attributes, access };
                 record.write(out, &self.layout);
-                for data in content_words(data, size, batch) {
+                let mut bytes = Vec::new();
+                for data in content_words(bus.data, size, batch) {
                     Record::BusMasterContent { data }.write(out, &self.layout);
+                    bytes.extend_from_slice(&data.to_le_bytes());
                 }
+                let mut read = Batch::default();
+                let data = Value::Bytes(read.add_bytes(&bytes));
+                read.push_state(0, State::Bus(Bus { data, returned: Value::Unknown, result: None, ..bus }));
+                self.books.event(batch, event, &read);
             }
         }
     }

@@ -8,6 +8,8 @@ use crate::config::{ProcessId, Version};
 /// Facts that STF holds.
 const KEPT: &[Fact] = &[
     Fact::Producers,
+    Fact::ProducerVersions,
+    Fact::ProducerComments,
     Fact::Comments,
     Fact::Features,
     Fact::IsaStrings,
@@ -28,7 +30,11 @@ const KEPT: &[Fact] = &[
     Fact::StoredData,
     Fact::AccessAttributes,
     Fact::PageWalks,
+    Fact::PageWalkUses,
     Fact::BusTransfers,
+    Fact::BusInitiators,
+    Fact::BusAttributes,
+    Fact::BusData,
     Fact::Traps,
     Fact::TrapReturns,
     Fact::TrapCauses,
@@ -48,11 +54,17 @@ const KEPT: &[Fact] = &[
     Fact::Notes,
     Fact::Gaps,
     Fact::GapReasons,
+    Fact::GapStarts,
+    Fact::GapEnds,
+    Fact::GapInstructions,
+    Fact::GapBytes,
 ];
 
 /// Facts that follow from others, or that every tool adds to: a reader may find more of them than were handed in.
 const DERIVABLE: &[Fact] = &[
     Fact::Producers,
+    Fact::ProducerVersions,
+    Fact::ProducerComments,
     Fact::Comments,
     Fact::Features,
     Fact::Outcomes,

@@ -159,16 +159,16 @@ impl<W: Write> Lower<W> {
     }
 
     /// A bus transaction is written outside groups, since it does not belong to an instruction.
-    pub(super) fn bus(&mut self, bus: &Bus) -> Result<()> {
+    pub(super) fn bus(&mut self, bus: &Bus, facts: Vec<Found>) -> Result<()> {
         let words = (bus.data, bus.returned);
         let log = bus.size.checked_ilog2().filter(|log| *log <= 3 && 1 << log == bus.size);
         let op = match (bus.kind, bus.initiator, bus.attributes) {
             (kind, 0, op) if op <= MemOp::LAST.into() && MemOp(op as u8).kind() == kind => MemOp(op as u8),
             (MemKind::Read, ..) => MemOp::LOAD,
             (MemKind::Write, ..) => MemOp::STORE,
-            _ => return Ok(()),
+            _ => return self.lose(facts),
         };
-        let Some(log) = log else { return Ok(()) };
+        let Some(log) = log else { return self.lose(facts) };
         let cut = |value| match value {
             Value::Word(word) => Some(mask(word, 8 << log)),
             _ => None,
@@ -186,7 +186,13 @@ impl<W: Write> Lower<W> {
             let result = bus.result.unwrap_or(0);
             records.push(Record::MemoryResponse { size, result, data: Some(data) });
         }
-        self.emit(Group { offset: 0, frame: Frame::Outside, records })
+        self.emit_with(Group { offset: 0, frame: Frame::Outside, records }, facts)
+    }
+
+    /// Nothing is written for these facts.
+    fn lose(&mut self, facts: Vec<Found>) -> Result<()> {
+        self.tally.wrote(None, facts);
+        Ok(())
     }
 
     /// Additional state that was kept from a tandem trace.

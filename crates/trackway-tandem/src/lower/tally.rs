@@ -23,6 +23,10 @@ const KEPT: &[Fact] = &[
     Fact::PhysicalAddresses,
     Fact::MemoryContents,
     Fact::BusTransfers,
+    Fact::BusAttributes,
+    Fact::BusData,
+    Fact::BusReturned,
+    Fact::BusResults,
     Fact::Traps,
     Fact::TrapReturns,
     Fact::TrapCauses,
@@ -37,15 +41,24 @@ const KEPT: &[Fact] = &[
     Fact::ForeignItems,
 ];
 
+/// True for events that are written as a group of their own, so that their facts are compared one by one.
+pub(super) fn has_group(batch: &Batch, event: &EventKind) -> bool {
+    match event {
+        EventKind::Step(_) | EventKind::Trap(_) | EventKind::Context(_) => true,
+        EventKind::State(n) => matches!(batch.states[*n as usize], State::Bus(_)),
+        _ => false,
+    }
+}
+
 /// Counts both sides of a conversion.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Facts of the input and of the output outside instructions, traps and contexts.
+    /// Facts of the input and of the output outside instructions, traps, contexts and bus transfers.
     input: Counts,
     input_contexts: Contexts,
     output: Counts,
     output_contexts: Contexts,
-    /// Facts of instructions, traps and contexts.
+    /// Facts of instructions, traps, contexts and bus transfers.
     facts: Nearby,
     /// Instructions read back.
     instructions: u64,
@@ -72,7 +85,7 @@ impl Tally {
         }
     }
 
-    /// Counts an event of the input. Facts of an instruction, trap or context are added to those of its group.
+    /// Counts an event of the input. Facts of an event that has a group of its own are added to those of the group.
     pub(super) fn read(&mut self, batch: &Batch, event: &EventKind, own: Option<&mut Vec<Found>>) {
         match own {
             None => self.input.add_event(batch, event, &mut self.input_contexts),
@@ -102,7 +115,7 @@ impl Tally {
             batch.clear();
         }
         for event in &batch.events {
-            let whole = matches!(event.kind, EventKind::Step(_) | EventKind::Trap(_) | EventKind::Context(_));
+            let whole = has_group(batch, &event.kind);
             each_of_event(batch, &event.kind, output_contexts, &mut |fact, value| match fact {
                 Fact::RegisterStates => output[fact] += 1,
                 _ if !whole => output[fact] += 1,

@@ -205,7 +205,7 @@ fn verdict(compared: &Nearby, ledger: &Ledger) -> Proof {
     };
     for &fact in Fact::ALL {
         let name = fact.as_str();
-        let is_gap = matches!(fact, Fact::Gaps | Fact::GapReasons);
+        let is_gap = fact.is_of_gap();
         let claimed = ledger.count(Fate::Kept, fact) + ledger.count(Fate::Derived, fact);
         let found = compared.matched[fact];
         let (missing, extra) = (&compared.first_missing, &compared.first_extra);
