@@ -239,3 +239,24 @@ fn strict_stops_where_the_program_contradicts() {
     let line = info.lines().find(|line| line.starts_with("doubtful runs:")).unwrap_or_default();
     assert!(line.ends_with(" 679"), "{info}");
 }
+
+/// A copy of a raw stream is read as the original, without naming the program again.
+#[test]
+fn a_raw_copy_keeps_the_program() {
+    let folder = Folder::new("ete-copy");
+    let (config, copy, moved) =
+        (folder.file("x.toml"), folder.file("copy.ete"), folder.file("again/copy.ete"));
+    std::fs::create_dir(folder.0.join("again")).unwrap();
+    let registers = "TRCCONFIGR = 0x1801\nTRCDEVARCH = 0x47735a13\nTRCIDR0 = 0x28c1cea1\nTRCIDR1 = 0x4100fff0\n\
+                     TRCIDR2 = 0xd0001088\nTRCIDR8 = 0\n";
+    std::fs::write(&config, format!("[ete]\n{registers}")).unwrap();
+    let (stream, image) = (format!("{COUNT}/core0.bin"), format!("{COUNT}/count.bin@0x80000"));
+    let shape = ["dump", "--as", "events"];
+    let wanted = stdout(&[&shape[..], &["--config", &config, "--image", &image, &stream]].concat());
+    assert!(wanted.contains(" run "), "{wanted}");
+    stdout(&["convert", "-q", "--config", &config, "--image", &image, &stream, &copy]);
+    assert_eq!(stdout(&[&shape[..], &[&copy]].concat()), wanted);
+    // And once more, from the settings beside the copy.
+    stdout(&["convert", "-q", &copy, &moved]);
+    assert_eq!(stdout(&[&shape[..], &[&moved]].concat()), wanted);
+}

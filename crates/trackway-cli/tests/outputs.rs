@@ -97,6 +97,35 @@ fn a_killed_record_leaves_a_partial_file_that_can_be_read() {
     }
 }
 
+/// Also where the code comes from the trace alone.
+#[test]
+fn a_killed_convert_leaves_its_code() {
+    let folder = Folder::new("killed-convert");
+    let (elf, mix, out) =
+        (repo("programs/riscv/elf/rv64-mix.elf"), folder.file("mix.stf"), folder.file("out.etrace"));
+    stdout(&["record", &elf, "-o", &mix, "-q"]);
+    let bytes = std::fs::read(&mix).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
+        .args(["convert", "-", &out])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The pipe stays open, so that it does not come to its end.
+    let mut pipe = child.stdin.take().unwrap();
+    for part in bytes[..bytes.len() * 9 / 10].chunks(bytes.len() / 10) {
+        std::io::Write::write_all(&mut pipe, part).unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    kill(&child, "-KILL");
+    child.wait().unwrap();
+    assert!(!Path::new(&out).exists());
+    let output = trackway(&["dump", "--as", "pcs", &format!("{out}.partial")]);
+    let pcs = stdout(&["dump", "--as", "pcs", &mix]);
+    let found = text(&output.stdout);
+    assert!(found.lines().count() > 1000 && pcs.starts_with(&found), "{}", text(&output.stderr));
+}
+
 /// Nothing appears, unless what was written so far is asked for.
 #[test]
 fn convert_ends_in_good_order_on_a_signal() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use trackway_core::FormatId;
+use trackway_format::Program;
 
 use crate::profile::Profile;
 
@@ -251,8 +252,17 @@ fn version(devarch: Option<u64>, idr1: Option<u64>, ete: Option<bool>) -> Result
 }
 
 /// Registers as settings that can be read back.
-pub(crate) fn to_toml<'c>(configs: impl Iterator<Item = &'c Config>, framing: Framing) -> String {
+pub(crate) fn to_toml<'c>(
+    configs: impl Iterator<Item = &'c Config>,
+    framing: Framing,
+    program: &Program,
+) -> String {
     let mut text = format!("[ete]\nformat = \"{}\"\n", framing.as_str());
+    for (key, files) in [("program", &program.elf), ("images", &program.raw)] {
+        if !files.is_empty() {
+            text += &format!("{key} = {files:?}\n");
+        }
+    }
     for Config { name, core, registers, profile, .. } in configs {
         text += &format!("\n[[ete.sources]]\nname = {name:?}\ncore = {core:?}\n");
         if *profile != Profile::A {

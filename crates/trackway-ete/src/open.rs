@@ -8,11 +8,11 @@ use trackway_core::{
     ErrorKind, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
 };
 use trackway_format::{
-    Candidate, Content, Cut, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Recognised, Result,
-    Settings, Streams, When, Writing, wrong_architecture,
+    Candidate, Content, Cut, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Program, Recognised,
+    Result, Settings, Streams, When, Writing, wrong_architecture,
 };
 use trackway_image::Image;
-use trackway_io::{FileError, map};
+use trackway_io::{FileError, Target, map};
 
 use crate::candidates;
 use crate::check::check_packets;
@@ -193,6 +193,8 @@ struct OpenedEte {
     /// The bytes of the only source, if they are a raw stream; its buffer is empty then.
     stream: Option<Content>,
     options: Options,
+    /// The program as the user or the settings name it.
+    program: Program,
     cancel: trackway_core::Cancel,
     meta: Meta,
     container: &'static str,
@@ -304,6 +306,7 @@ impl OpenedEte {
         let options = options(&opening, &given);
         let framing = given.section.format.unwrap_or_else(|| framing_of(&opening.file.head));
         let mut configs = given.configs()?;
+        opening.program = given.program(&opening.settings, std::mem::take(&mut opening.program));
         let image = Arc::new(opening.program.load()?);
         let is_readable_once =
             framing == Framing::Raw && configs.len() == 1 && options.write_pointer.is_none();
@@ -358,6 +361,18 @@ impl OpenedEte {
         Ok(())
     }
 
+    /// Writes registers and the program's name beside a raw stream, so that it can be read again.
+    fn write_sidecar(&self, target: &Target) -> Result<()> {
+        let Some(path) = &target.path else { return Ok(()) };
+        let program = self.program.seen_from(path.parent().unwrap_or(Path::new("")));
+        let has_settings = |source: &&TraceSource| !source.config.registers.is_empty() || !program.is_empty();
+        if let Some(source) = self.sources.first().filter(has_settings) {
+            let text = to_toml([&source.config].into_iter(), Framing::Raw, &program);
+            target.write_beside("toml", text.as_bytes())?;
+        }
+        Ok(())
+    }
+
     /// Keeps the source that was asked for.
     fn new(
         mut sources: Vec<TraceSource>,
@@ -380,7 +395,8 @@ impl OpenedEte {
         let mut facts = vec![("container", container.to_string())];
         facts.extend(strangers.map(|text| ("ids without a source", text)));
         let remarks = Arc::default();
-        Ok(OpenedEte { sources, stream, options, cancel, meta, container, facts, remarks })
+        let program = opening.program.clone();
+        Ok(OpenedEte { sources, stream, options, program, cancel, meta, container, facts, remarks })
     }
 
     /// Number of packets.
@@ -478,7 +494,7 @@ impl Opened for OpenedEte {
         Ok(check_packets(self.packets()?, report)?)
     }
 
-    /// A raw stream byte for byte, with its registers in a sidecar; else a snapshot with the same buffers, registers and
+    /// A raw stream byte for byte, with its registers and the program's name in a sidecar; else a snapshot with the same buffers, registers and
     /// programs. To stdout, the packets of one source.
     fn copy_to(&mut self, writing: Writing<'_>) -> Result<u64> {
         let is_raw = self.container == RAW;
@@ -490,10 +506,7 @@ impl Opened for OpenedEte {
         if self.sources.len() > 1 {
             return Err(Error::Config(FOLDER.to_string()));
         }
-        if let Some(source) = self.sources.first().filter(|source| !source.config.registers.is_empty()) {
-            let text = to_toml([&source.config].into_iter(), Framing::Raw);
-            writing.target.write_beside("toml", text.as_bytes())?;
-        }
+        self.write_sidecar(&writing.target)?;
         self.copy_packets(&mut writing.target.create()?)
     }
 
@@ -531,10 +544,7 @@ impl Opened for OpenedEte {
     fn write_streams(&mut self, streams: Streams, writing: &Writing<'_>) -> Result<Option<Streams>> {
         let failed = |error: std::io::Error| Error::Trace(error.into());
         if self.container == RAW {
-            if let Some(source) = self.sources.first().filter(|source| !source.config.registers.is_empty()) {
-                let text = to_toml([&source.config].into_iter(), Framing::Raw);
-                writing.target.write_beside("toml", text.as_bytes())?;
-            }
+            self.write_sidecar(&writing.target)?;
             let mut output = writing.target.create()?;
             for stream in streams {
                 std::io::copy(&mut stream.into_read(), output.as_write()).map_err(failed)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use trackway_core::Meta;
-use trackway_format::{Error, Key, Number, Result, Sample, Settings, Value};
+use trackway_format::{Error, Key, Number, Program, Result, Sample, Settings, Value};
 
 use crate::config::{Config, Framing, ID, is_register};
 use crate::encode::{
@@ -28,6 +28,10 @@ trackway_format::settings! {
         pub(crate) core: String = "\"cpu_0\"",
         /// The core or its architecture, for ETMv4 of the M profile: "Cortex-M33", "ARMv7-M".
         pub(crate) profile: Option<String> = "\"Cortex-A53\"",
+        /// Reading a stream: ELF files that ran, PATH[@ADDR] each, relative to this file. --elf overrides.
+        pub(crate) program: Vec<String> = "[]",
+        /// Reading a stream: raw memory images that ran, PATH@ADDR each. --image overrides.
+        pub(crate) images: Vec<String> = "[]",
         /// Reading: show cancelled speculation and failed transactions, marked.
         pub(crate) show_withdrawn: bool = "false",
         /// Reading: offset of the oldest byte in the dump of a circular buffer.
@@ -333,6 +337,17 @@ impl Given {
         self.sources.iter().enumerate().map(config).collect()
     }
 
+    /// The program: `named` by the user, else by these settings.
+    pub(crate) fn program(&self, settings: &Settings, named: Program) -> Program {
+        if !named.is_empty() {
+            return named;
+        }
+        let found = |specs: &[String]| {
+            specs.iter().map(|spec| settings.resolve(spec).to_string_lossy().into_owned()).collect()
+        };
+        Program { elf: found(&self.section.program), raw: found(&self.section.images) }
+    }
+
     /// The trace units that write, each with its registers over the preset.
     pub(crate) fn encode_config(&self) -> Result<EncodeConfig, String> {
         let unit = &self.section.unit;
@@ -492,7 +507,7 @@ mod tests {
     fn written_registers_are_read_back() {
         let unit = EncodeConfig::default().unit(1);
         let config = unit.registers.config(&unit.name).unwrap();
-        let text = to_toml([&config].into_iter(), Framing::Coresight);
+        let text = to_toml([&config].into_iter(), Framing::Coresight, &Program::default());
         let read = SourcesConfig::from_toml(&text).unwrap();
         assert_eq!((read.framing, &read.sources[0].registers), (Framing::Coresight, &unit.registers.0));
         assert_eq!(read.sources[0].trace_id, 0x11);

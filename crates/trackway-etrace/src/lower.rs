@@ -48,6 +48,11 @@ impl<W: Write> Lower<W> {
         self.builder.executed.as_ref().map(|executed| executed.code())
     }
 
+    /// Instructions that were collected so far, those that the image has included.
+    pub(crate) fn code_len(&self) -> usize {
+        self.builder.executed.as_ref().map_or(0, |executed| executed.len())
+    }
+
     /// The encoder.
     pub fn encoder(&self) -> &Encoder {
         &self.encoder
@@ -56,6 +61,11 @@ impl<W: Write> Lower<W> {
     /// The output.
     pub fn into_inner(self) -> W {
         self.out
+    }
+
+    /// Hands everything so far to the operating system.
+    pub(crate) fn flush(&mut self) -> std::io::Result<()> {
+        self.out.flush()
     }
 
     fn drain(&mut self) -> Result<()> {

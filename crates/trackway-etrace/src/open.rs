@@ -3,13 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use trackway_core::{
     Account, Batch, Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source,
 };
 use trackway_format::{
     Candidate, Content, Cut, Error, Excerpt, Format, Key, Opened, Opening, Probe, Program, Recognised,
-    Result, Settings, Streams, Writing, wrong_architecture,
+    Result, Settings, Streams, Writing, relative, wrong_architecture,
 };
 use trackway_image::{Image, Space};
 use trackway_io::{FileError, Target};
@@ -138,7 +139,7 @@ impl Format for Etrace {
             sidecar.write()?;
             lower.keep_code();
         }
-        Ok(Box::new(WithSidecar { lower, sidecar }))
+        Ok(Box::new(WithSidecar { lower, sidecar, written: (0, Instant::now()) }))
     }
 }
 
@@ -288,16 +289,18 @@ impl Sidecar {
         self.target.write_beside("toml", self.config.to_toml().as_bytes())
     }
 
-    /// Writes code that no program has beside it, so that they can be moved together.
-    fn write_code(&mut self, elf: &[u8]) -> std::result::Result<(), FileError> {
+    /// Writes code that no program has beside it, so that they can be moved together. Until the end all files are beside
+    /// the partial trace, under its name.
+    fn write_code(&self, elf: &[u8], at_end: bool) -> std::result::Result<(), FileError> {
         let trace = self.target.path.as_deref().and_then(Path::file_name).unwrap_or_default();
-        let path = format!("{}.{CODE}", trace.to_string_lossy());
-        match self.config.program.is_empty() {
-            true => self.config.program.push(path),
-            false => self.config.images.push(ImageRule { path, ..ImageRule::default() }),
+        let path = format!("{}{}.{CODE}", trace.to_string_lossy(), if at_end { "" } else { ".partial" });
+        let mut config = self.config.clone();
+        match config.program.is_empty() {
+            true => config.program.push(path),
+            false => config.images.push(ImageRule { path, ..ImageRule::default() }),
         }
         self.target.write_beside(CODE, elf)?;
-        self.write()
+        self.target.write_beside("toml", config.to_toml().as_bytes())
     }
 
     /// Writes it, with the code that the trace brings itself.
@@ -307,7 +310,7 @@ impl Sidecar {
         };
         self.config.program.retain(|name| !name.ends_with(CODE));
         self.config.images.retain(|rule| !rule.path.ends_with(CODE));
-        self.write_code((*part.file).as_ref())
+        self.write_code((*part.file).as_ref(), true)
     }
 
     /// Writes the lengths of bare payloads.
@@ -319,39 +322,49 @@ impl Sidecar {
     }
 }
 
-/// `path` as seen from `folder`, where both exist; else unchanged.
-fn relative(path: &Path, folder: &Path) -> String {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    let (Ok(to), Ok(from)) = (path.canonicalize(), folder.canonicalize()) else {
-        return path.to_string_lossy().into_owned();
-    };
-    let (to, from): (Vec<_>, Vec<_>) = (to.components().collect(), from.components().collect());
-    let shared = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
-    let mut out = PathBuf::new();
-    for _ in shared..from.len() {
-        out.push("..");
-    }
-    out.extend(&to[shared..]);
-    out.to_string_lossy().into_owned()
-}
-
-/// The encoder, and the settings written beside its output at the end.
+/// The encoder, and the settings and code written beside its output.
 struct WithSidecar {
     lower: Lower<Box<dyn Write + Send>>,
     sidecar: Option<Sidecar>,
+    /// Instructions in the code that was written last, and when it is worth writing again.
+    written: (usize, Instant),
+}
+
+impl WithSidecar {
+    fn code(&self) -> Option<Vec<u8>> {
+        let config = &self.sidecar.as_ref()?.config;
+        let isa = if config.xlen == Some(64) { Isa::Rv64 } else { Isa::Rv32 };
+        self.lower.code().filter(|code| !code.is_empty()).map(|code| code.to_elf(isa))
+    }
+
+    /// A run that is killed leaves a trace that can be read: code is written before the end, now and then.
+    fn write_early(&mut self) -> std::io::Result<()> {
+        let start = Instant::now();
+        if self.lower.code_len() == self.written.0 || start < self.written.1 {
+            return Ok(());
+        }
+        if let Some((sidecar, code)) = self.sidecar.as_ref().zip(self.code()) {
+            sidecar.write_code(&code, false).map_err(|failed| failed.error)?;
+            self.lower.flush()?;
+        }
+        // A small part of the time, however much code there is.
+        let pause = (start.elapsed() * 50).max(Duration::from_millis(50));
+        self.written = (self.lower.code_len(), Instant::now() + pause);
+        Ok(())
+    }
 }
 
 impl Sink for WithSidecar {
     fn put(&mut self, batch: &Batch) -> trackway_core::Result<()> {
-        self.lower.put(batch)
+        self.lower.put(batch)?;
+        Ok(self.write_early()?)
     }
 
     fn finish(&mut self) -> trackway_core::Result<Account> {
         let account = self.lower.finish()?;
-        if let Some(sidecar) = &mut self.sidecar {
-            let isa = if sidecar.config.xlen == Some(64) { Isa::Rv64 } else { Isa::Rv32 };
-            let written = match self.lower.code().filter(|code| !code.is_empty()) {
-                Some(code) => sidecar.write_code(&code.to_elf(isa)),
+        if let Some(sidecar) = &self.sidecar {
+            let written = match self.code() {
+                Some(code) => sidecar.write_code(&code, true),
                 None => Ok(()),
             };
             written

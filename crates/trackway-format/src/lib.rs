@@ -21,7 +21,7 @@ pub use keys::{Flag, Key, Sample, When, suggest};
 #[doc(hidden)]
 pub use keys::{refuse_rest, take};
 pub use number::Number;
-pub use program::Program;
+pub use program::{Program, relative};
 #[doc(hidden)]
 pub use serde;
 pub use settings::{Settings, template};

@@ -1,5 +1,7 @@
 //! The program that ran, as the user names it.
 
+use std::path::{Path, PathBuf};
+
 use trackway_image::Image;
 
 use crate::error::Result;
@@ -30,4 +32,34 @@ impl Program {
         }
         Ok(image)
     }
+
+    /// The same files as seen from `folder`.
+    pub fn seen_from(&self, folder: &Path) -> Self {
+        let moved = |specs: &[String]| {
+            specs
+                .iter()
+                .map(|spec| match spec.rsplit_once('@') {
+                    Some((path, address)) => format!("{}@{address}", relative(Path::new(path), folder)),
+                    None => relative(Path::new(spec), folder),
+                })
+                .collect()
+        };
+        Program { elf: moved(&self.elf), raw: moved(&self.raw) }
+    }
+}
+
+/// `path` as seen from `folder`, where both exist; else unchanged.
+pub fn relative(path: &Path, folder: &Path) -> String {
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let (Ok(to), Ok(from)) = (path.canonicalize(), folder.canonicalize()) else {
+        return path.to_string_lossy().into_owned();
+    };
+    let (to, from): (Vec<_>, Vec<_>) = (to.components().collect(), from.components().collect());
+    let shared = to.iter().zip(&from).take_while(|(a, b)| a == b).count();
+    let mut out = PathBuf::new();
+    for _ in shared..from.len() {
+        out.push("..");
+    }
+    out.extend(&to[shared..]);
+    out.to_string_lossy().into_owned()
 }

@@ -46,6 +46,11 @@ impl Code {
         self.instructions.retain(|pc, instruction| keeps(*pc, *instruction));
     }
 
+    /// Number of instructions.
+    pub fn len(&self) -> usize {
+        self.instructions.len()
+    }
+
     /// Is there nothing in it?
     pub fn is_empty(&self) -> bool {
         self.instructions.is_empty()

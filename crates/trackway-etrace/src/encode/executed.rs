@@ -50,6 +50,11 @@ impl Executed {
         })
     }
 
+    /// Instructions so far.
+    pub(crate) fn len(&self) -> usize {
+        self.first.len()
+    }
+
     /// The instructions that the program does not have.
     pub(crate) fn code(&self) -> Code {
         let is_known = |pc| self.memory.as_ref().and_then(|memory| memory.fetch(self.isa, pc));

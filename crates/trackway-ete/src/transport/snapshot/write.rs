@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trackway_core::{Context, Privilege, Result, Security, SharedBytes};
+use trackway_format::Program;
 use trackway_image::{Image, Space};
 
 use super::read::SNAPSHOT_INI;
@@ -152,7 +153,7 @@ fn describe(folder: &Path, written: &mut [WrittenSource], buffers: &[Buffer]) ->
     let list: String = devices.iter().enumerate().map(|(n, file)| format!("device{n}={file}\n")).collect();
     write("trace.ini", &trace_ini(written, buffers))?;
     let framing = buffers.first().map_or(Framing::Raw, |buffer| buffer.framing);
-    write("ete.toml", &to_toml(written.iter().map(|source| &source.config), framing))?;
+    write("ete.toml", &to_toml(written.iter().map(|source| &source.config), framing, &Program::default()))?;
     write(
         SNAPSHOT_INI,
         &format!(
