@@ -4,7 +4,7 @@ mod ete;
 mod etrace;
 
 pub use ete::ete_encode;
-pub use etrace::etrace_encode;
+pub use etrace::{etrace_encode, etrace_round_trip};
 
 use std::sync::Arc;
 
@@ -97,6 +97,11 @@ mod tests {
     #[test]
     fn etrace_encoder() {
         inputs().for_each(|bytes| super::etrace_encode(&bytes));
+    }
+
+    #[test]
+    fn etrace_both_ways() {
+        inputs().for_each(|bytes| super::etrace_round_trip(&bytes));
     }
 
     #[test]
