@@ -479,7 +479,7 @@ impl Decode for SourceDecoder {
             return None;
         }
         let place = match (&self.serial, &self.scanner) {
-            (Some(serial), _) if !serial.is_done() => Place::Inside(serial.save()?),
+            (Some(serial), _) if !serial.is_done() => Place::Inside(Box::new(serial.save()?)),
             (_, Some(scanner)) => match self.waiting.front() {
                 Some(part) => Place::Start(part.start),
                 None if scanner.is_done() => return None,

@@ -64,7 +64,7 @@ pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> 
     if layout.time > 8 && times.iter().any(|time| time >> (layout.time - 1) == 1) {
         found.push("times have their highest bit set: is the field narrower?".into());
     }
-    if layout.time % 8 != 0 {
+    if !layout.time.is_multiple_of(8) {
         found.push(format!("time_width {} is unusual", layout.time));
     }
     if layout.context > 32 {

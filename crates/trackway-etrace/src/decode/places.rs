@@ -8,7 +8,7 @@ use super::packets::{CarriedState, SavedDecoder};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) enum Place {
     /// Between two batches.
-    Inside(SavedSerial),
+    Inside(Box<SavedSerial>),
     /// Between two parts.
     Start(Start),
 }
