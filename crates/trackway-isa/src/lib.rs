@@ -83,7 +83,7 @@ pub fn is_conditional(isa: Isa, encoding: u32) -> bool {
     }
 }
 
-/// The name of a register in listings: RISC-V's control and status registers have names, others numbers.
+/// The name of a register in listings: control, status and system registers have names, others numbers.
 ///
 /// ```
 /// use trackway_core::{Isa, Reg, RegClass};
@@ -91,13 +91,69 @@ pub fn is_conditional(isa: Isa, encoding: u32) -> bool {
 /// assert_eq!(trackway_isa::reg_name(Isa::Rv64, reg(RegClass::Csr, 0x300)), "mstatus");
 /// assert_eq!(trackway_isa::reg_name(Isa::Rv64, reg(RegClass::Csr, 0x7ff)), "csr0x7ff");
 /// assert_eq!(trackway_isa::reg_name(Isa::Rv64, reg(RegClass::Int, 10)), "x10");
+/// assert_eq!(trackway_isa::reg_name(Isa::A64, reg(RegClass::Int, 31)), "sp");
 /// ```
 pub fn reg_name(isa: Isa, reg: Reg) -> Cow<'static, str> {
     let name = match (isa, reg.class) {
         (Isa::Rv32 | Isa::Rv64, RegClass::Csr) => riscv::csr_name(reg.number),
+        (Isa::A64, RegClass::Int) if reg.number == 31 => Some("sp"),
+        (Isa::A64, RegClass::Csr) => arm::system_register(reg.number),
         _ => None,
     };
     name.map_or_else(|| reg.to_string().into(), Cow::Borrowed)
+}
+
+/// The register of that name: `x5`, `f0`, `v1`, `csr0x300`; of RISC-V also `t0`, `fa0`, `mstatus`, of A64 `sp`, `lr`,
+/// `w0`, `q1`, `nzcv`.
+///
+/// ```
+/// use trackway_core::{Isa, Reg, RegClass};
+/// let reg = |class, number| Some(Reg { class, number });
+/// assert_eq!(trackway_isa::reg_named(Isa::Rv64, "t0"), reg(RegClass::Int, 5));
+/// assert_eq!(trackway_isa::reg_named(Isa::Rv64, "fcsr"), reg(RegClass::Csr, 3));
+/// assert_eq!(trackway_isa::reg_named(Isa::A64, "lr"), reg(RegClass::Int, 30));
+/// assert_eq!(trackway_isa::reg_named(Isa::Rv64, "x32"), None);
+/// ```
+pub fn reg_named(isa: Isa, name: &str) -> Option<Reg> {
+    let name = name.to_ascii_lowercase();
+    let numbered = |prefix: &str, class, most: u16| {
+        let number: u16 = name.strip_prefix(prefix)?.parse().ok()?;
+        (number <= most).then_some(Reg { class, number })
+    };
+    let csr = || {
+        let digits = name.strip_prefix("csr")?;
+        let number = match digits.strip_prefix("0x") {
+            Some(hex) => u16::from_str_radix(hex, 16).ok()?,
+            None => digits.parse().ok()?,
+        };
+        Some(Reg { class: RegClass::Csr, number })
+    };
+    let of = |class, number: Option<u16>| number.map(|number| Reg { class, number });
+    let common =
+        || numbered("f", RegClass::Float, 31).or_else(|| numbered("v", RegClass::Vector, 31)).or_else(csr);
+    match isa {
+        Isa::Rv32 | Isa::Rv64 => numbered("x", RegClass::Int, 31)
+            .or_else(|| of(RegClass::Int, riscv::int_number(&name)))
+            .or_else(|| of(RegClass::Float, riscv::float_number(&name)))
+            .or_else(|| of(RegClass::Csr, riscv::csr_number(&name)))
+            .or_else(common),
+        Isa::A64 => match name.as_str() {
+            "sp" => of(RegClass::Int, Some(31)),
+            "lr" => of(RegClass::Int, Some(30)),
+            "fp" => of(RegClass::Int, Some(29)),
+            _ => ["x", "w"]
+                .iter()
+                .find_map(|prefix| numbered(prefix, RegClass::Int, 30))
+                .or_else(|| {
+                    ["q", "d", "s", "h", "b"].iter().find_map(|prefix| numbered(prefix, RegClass::Vector, 31))
+                })
+                .or_else(|| of(RegClass::Csr, arm::system_register_number(&name)))
+                .or_else(common),
+        },
+        Isa::A32 | Isa::T32 | Isa::Other => {
+            numbered("x", RegClass::Int, 31).or_else(|| numbered("r", RegClass::Int, 31)).or_else(common)
+        }
+    }
 }
 
 /// True if the instruction always traps and so never retires: system calls, breakpoints, permanently undefined ones.

@@ -12,14 +12,18 @@ use crate::{arm, riscv};
 pub struct Registers {
     list: [(Reg, RegRole); Registers::MOST],
     len: u8,
+    /// Which entries of the list are part of an address, as bits.
+    addresses: u16,
     /// It may touch further registers of the vector file: a group of them counts as its first.
     pub grouped: bool,
+    /// Base register that the address computation updates, besides the result of a load.
+    pub writeback: Option<Reg>,
 }
 
 impl Default for Registers {
     fn default() -> Self {
         let none = (Reg { class: RegClass::Other, number: 0 }, RegRole::Source);
-        Registers { list: [none; Self::MOST], len: 0, grouped: false }
+        Registers { list: [none; Self::MOST], len: 0, addresses: 0, grouped: false, writeback: None }
     }
 }
 
@@ -39,6 +43,17 @@ impl Registers {
     /// Those that it writes.
     pub fn destinations(&self) -> impl Iterator<Item = Reg> + '_ {
         self.iter().filter(|(_, role)| *role == RegRole::Destination).map(|(reg, _)| reg)
+    }
+
+    /// Is the entry with this place in the list part of an address?
+    pub fn is_address(&self, place: usize) -> bool {
+        place < Self::MOST && self.addresses >> place & 1 == 1
+    }
+
+    /// Marks a source as part of an address.
+    pub(crate) fn mark_address(&mut self, reg: Reg) {
+        let place = self.iter().position(|item| item == (reg, RegRole::Source));
+        self.addresses |= place.map_or(0, |place| 1 << place);
     }
 
     /// Adds a register; a second mention in the same role changes nothing.

@@ -12,6 +12,7 @@ mod exception;
 mod mask;
 pub mod memory;
 mod registers;
+mod simd;
 mod state;
 pub mod t32;
 mod text;
@@ -19,7 +20,7 @@ mod text;
 pub use cause::{ExceptionType, can_take};
 pub use class::{Class, classify, has_za_index, is_sme};
 pub use exception::exception_class;
-pub use registers::registers;
+pub use registers::{registers, system_register, system_register_number};
 pub use state::{StateWrite, state_write};
 pub use text::Text;
 

@@ -72,6 +72,9 @@ impl Inst {
         for (reg, role) in self.registers() {
             list.add(reg.class, reg.number, role);
         }
+        if self.op.class().memory().is_some() {
+            list.mark_address(Reg { class: RegClass::Int, number: self.rs1.into() });
+        }
         let has = |operand| self.op.encoding().operands.contains(&operand);
         // Dynamic rounding; moves, sign injection and classification round nothing and raise no flag.
         if has(Operand::Rm) && self.rm == 7 {
@@ -94,6 +97,17 @@ impl Inst {
                 list.add(RegClass::Csr, VSTART, writes);
             }
             _ => {}
+        }
+        // Returns from traps restore the status and go where the trap came from.
+        let (status, from) = match self.op {
+            Op::Mret => (0x300, 0x341),
+            Op::Sret => (0x100, 0x141),
+            _ => (0, 0),
+        };
+        if status != 0 {
+            list.add(RegClass::Csr, from, reads);
+            list.add(RegClass::Csr, status, reads);
+            list.add(RegClass::Csr, status, writes);
         }
         if self.op.extension() == Extension::V && self.op.class() != Class::VectorConfig {
             list.grouped = true;
