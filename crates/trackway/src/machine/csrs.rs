@@ -38,7 +38,7 @@ const TRAPS: &[u16] = &[
 const STATUS: &[u16] = &[0x100, 0x200, 0x300];
 
 /// Changes by itself: counters, time, pending interrupts, windows into other registers.
-pub(super) fn is_volatile(csr: u16) -> bool {
+pub fn is_volatile(csr: u16) -> bool {
     match csr {
         0xc20..=0xc23 => false,
         0x015 | 0xb00..=0xb9f | 0xc00..=0xc9f => true,
@@ -51,12 +51,12 @@ pub(super) fn is_volatile(csr: u16) -> bool {
 }
 
 /// Does a trap or a return from one change it?
-pub(super) fn changes_with_traps(csr: u16) -> bool {
+pub fn changes_with_traps(csr: u16) -> bool {
     TRAPS.contains(&csr)
 }
 
 /// Can a write to `written` change what `csr` shows? A supervisor's register can be the virtual supervisor's.
-pub(super) fn shares(written: u16, csr: u16) -> bool {
+pub fn shares(written: u16, csr: u16) -> bool {
     let virtual_of = |a: u16, b: u16| a & 0xff00 == 0x100 && b == a + 0x100;
     written != csr
         && (virtual_of(written, csr)

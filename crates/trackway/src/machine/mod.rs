@@ -5,7 +5,7 @@
 //! Memory is not part of it: it is looked for when somebody asks.
 
 mod calls;
-mod csrs;
+pub mod csrs;
 mod registers;
 
 pub use calls::{Calls, Doubt, Frame, FrameKind, Guess};

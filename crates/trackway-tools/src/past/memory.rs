@@ -1,0 +1,159 @@
+//! What memory holds at a point.
+
+use trackway::Result;
+use trackway_core::{Batch, EventKind, MemKind, State};
+use trackway_image::Memory;
+
+use super::operands::{Operands, bytes};
+use super::{Here, Past};
+
+/// Where the content of some bytes comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This instruction stored it.
+    Written(u64),
+    /// This instruction loaded it: who stored it is not known.
+    Read(u64),
+    /// The trace shows it before this instruction, outside of any: initial contents, writes of a kernel.
+    Shown(u64),
+    /// Another core or device wrote it before this instruction.
+    Bus(u64),
+    /// The program has it, and no instruction of the trace touched it.
+    Image,
+    /// Not known: nothing touched it before this point.
+    Untouched,
+    /// Not known: something is missing before this instruction.
+    Gap(u64),
+    /// Not known: this instruction stored somewhere, and the trace has no address.
+    NoAddress(u64),
+}
+
+/// Bytes that lie next to each other and come from the same place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Address of the first one.
+    pub address: u64,
+    /// How many.
+    pub length: u64,
+    /// The bytes; `None` where they are not known.
+    pub content: Option<Vec<u8>>,
+    /// Where they come from.
+    pub origin: Origin,
+}
+
+/// Bytes that a search still looks for.
+#[derive(Clone, Copy, Debug)]
+struct Byte {
+    content: Option<u8>,
+    origin: Option<Origin>,
+}
+
+/// The `length` bytes from `address` before instruction `at`, as far as the trace shows them; `image` is the program's memory.
+///
+/// The nearest access before the point decides, a load as well as a store.
+pub fn memory(
+    past: &mut Past<'_>,
+    at: u64,
+    address: u64,
+    length: u64,
+    image: Option<&Memory>,
+) -> Result<Vec<Piece>> {
+    let mut bytes = vec![Byte { content: None, origin: None }; length as usize];
+    let mut left = bytes.len();
+    past.backwards(at, |here| {
+        look(&here, address, &mut bytes, &mut left);
+        left > 0
+    })?;
+    for (n, byte) in bytes.iter_mut().enumerate().filter(|(_, byte)| byte.origin.is_none()) {
+        let known = image.and_then(|image| image.bytes_at(address.wrapping_add(n as u64))?.first().copied());
+        *byte = Byte {
+            content: known,
+            origin: Some(if known.is_some() { Origin::Image } else { Origin::Untouched }),
+        };
+    }
+    Ok(join(address, &bytes))
+}
+
+fn look(here: &Here<'_>, address: u64, out: &mut [Byte], left: &mut usize) {
+    let Here { batch, event, number, isa, .. } = *here;
+    let mut put = |start: u64, size: u64, data: Option<Vec<u8>>, origin: Origin| {
+        for (n, byte) in out.iter_mut().enumerate().filter(|(_, byte)| byte.origin.is_none()) {
+            let place = address.wrapping_add(n as u64).wrapping_sub(start);
+            if place < size {
+                let content = data.as_ref().and_then(|data| data.get(place as usize).copied());
+                *byte = Byte { content, origin: Some(origin) };
+                *left -= 1;
+            }
+        }
+    };
+    match &event.kind {
+        EventKind::Step(step) => {
+            let operands = Operands::new(batch, step, isa);
+            if operands.stores_unseen() {
+                return put(0, u64::MAX, None, Origin::NoAddress(number));
+            }
+            for access in operands.stores() {
+                put(access.address, access.size, operands.stored(access), Origin::Written(number));
+            }
+            let loads = batch
+                .mem_of(step.accesses)
+                .iter()
+                .filter(|access| access.kind == MemKind::Read && !access.unplaced);
+            for access in loads {
+                // A load without its data says nothing.
+                if let Some(data) = bytes(batch, access.data, access.size) {
+                    put(access.address, access.size, Some(data), Origin::Read(number));
+                }
+            }
+        }
+        EventKind::Run(run) if !run.withdrawn => put(0, u64::MAX, None, Origin::NoAddress(number)),
+        EventKind::Gap(_) => put(0, u64::MAX, None, Origin::Gap(number)),
+        EventKind::State(n) => outside(batch, &batch.states[*n as usize], number, &mut put),
+        _ => {}
+    }
+}
+
+fn outside(
+    batch: &Batch,
+    state: &State,
+    number: u64,
+    put: &mut impl FnMut(u64, u64, Option<Vec<u8>>, Origin),
+) {
+    match state {
+        State::Contents(accesses) => {
+            for access in batch.mem_of(*accesses).iter().rev().filter(|access| !access.unplaced) {
+                let data = bytes(batch, access.data, access.size);
+                put(access.address, access.size, data, Origin::Shown(number));
+            }
+        }
+        State::Bus(bus) if matches!(bus.kind, MemKind::Write | MemKind::ReadWrite) => {
+            put(bus.address, bus.size, bytes(batch, bus.data, bus.size), Origin::Bus(number));
+        }
+        State::Bus(_) | State::PageWalk(_) => {}
+    }
+}
+
+fn join(address: u64, bytes: &[Byte]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (n, byte) in bytes.iter().enumerate() {
+        let origin = byte.origin.unwrap_or(Origin::Untouched);
+        match (pieces.last_mut(), byte.content) {
+            (Some(Piece { length, content: Some(content), origin: last, .. }), Some(value))
+                if *last == origin =>
+            {
+                content.push(value);
+                *length += 1;
+            }
+            (Some(Piece { length, content: None, origin: last, .. }), None) if *last == origin => {
+                *length += 1
+            }
+            (_, value) => pieces.push(Piece {
+                address: address.wrapping_add(n as u64),
+                length: 1,
+                content: value.map(|value| vec![value]),
+                origin,
+            }),
+        }
+    }
+    pieces
+}

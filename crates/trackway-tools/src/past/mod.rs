@@ -1,0 +1,217 @@
+//! The past of a point: stretches of a trace, read backwards, and questions about them.
+//!
+//! - [`Past`] reads stretches, from the last one to the first, with the runs of flow formats expanded to steps.
+//! - [`memory()`] says what memory holds at a point, as far as the trace shows it.
+//! - [`why()`] finds the instruction that wrote a value, those that wrote its inputs, and so on.
+//! - [`at()`] is the [`Machine`](trackway::machine::Machine) at a point and the instruction there.
+
+mod at;
+mod memory;
+mod operands;
+mod why;
+
+pub use at::{Next, Point, at};
+pub use memory::{Origin, Piece, memory};
+pub use operands::{Role, What};
+pub use why::{Cause, End, Input, Node, Why, why};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway::{Error, Result, Trace};
+use trackway_core::{Batch, Context, Event, EventKind, Isa, Saved, Source};
+use trackway_image::{Image, Memory, expand, program};
+
+/// Instructions in a stretch: few enough to be kept in memory with all their accesses.
+const STRETCH: u64 = 1 << 17;
+
+/// Reads stretches of a trace, from the last to the first.
+///
+/// Where the trace can be entered in the middle, by its container or an index, that is used. Where it cannot, the first
+/// stretch is reached by decoding all that is before it, and the places that decoding can be entered again are kept.
+pub struct Past<'t> {
+    trace: &'t mut Trace,
+    programs: Vec<Arc<Image>>,
+    places: BTreeMap<u64, Saved>,
+    isa: Isa,
+    /// The first error that was passed on the way.
+    pub passed: Option<trackway_core::Error>,
+}
+
+impl std::fmt::Debug for Past<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Past({:?}, {} places)", self.trace, self.places.len())
+    }
+}
+
+/// An event of a stretch, with the number of its instruction, or of the one that comes next.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Here<'s> {
+    pub(crate) batch: &'s Batch,
+    pub(crate) event: &'s Event,
+    pub(crate) number: u64,
+    pub(crate) isa: Isa,
+    /// A context with which another process or thread begins.
+    pub(crate) switches: bool,
+}
+
+/// Instructions `[from, to)`, expanded.
+#[derive(Debug, Default)]
+struct Stretch {
+    batches: Vec<Expanded>,
+}
+
+/// A batch of a stretch.
+#[derive(Debug)]
+struct Expanded {
+    batch: Batch,
+    isa: Isa,
+    /// Contexts with which another process or thread begins, by their place among the events.
+    switches: Vec<usize>,
+}
+
+impl<'t> Past<'t> {
+    /// The past of any point of a trace.
+    pub fn new(trace: &'t mut Trace) -> Result<Self> {
+        let (programs, isa) = (trace.programs()?, trace.meta().isa);
+        Ok(Past { trace, programs, places: BTreeMap::new(), isa, passed: None })
+    }
+
+    /// The program's memory, as far as every context sees the same of it.
+    fn image(&self) -> Option<Arc<Memory>> {
+        self.programs.first().map(|image| image.memory(&Context::default()))
+    }
+
+    /// Shows each event before instruction `at` to `visit`, the last one first, until it returns false or the trace begins.
+    pub(crate) fn backwards(&mut self, at: u64, mut visit: impl FnMut(Here<'_>) -> bool) -> Result<()> {
+        let mut to = at;
+        loop {
+            let from = to.saturating_sub(STRETCH);
+            let stretch = self.read(from, to)?;
+            if to == at && batch_end(&stretch) < at {
+                let text = format!("there are {} instructions, not {at}", batch_end(&stretch));
+                return Err(Error::Config(text));
+            }
+            for Expanded { batch, isa, switches } in stretch.batches.iter().rev() {
+                let mut number = batch.first_instruction + batch.instructions();
+                for (place, event) in batch.events.iter().enumerate().rev() {
+                    number -= event.kind.instructions();
+                    // Events between two instructions belong to the stretch that ends with them.
+                    let inside = match event.kind.instructions() {
+                        0 => number <= to && (number > from || from == 0),
+                        count => number < to && number + count > from,
+                    };
+                    if inside
+                        && !visit(Here {
+                            batch,
+                            event,
+                            number,
+                            isa: *isa,
+                            switches: switches.contains(&place),
+                        })
+                    {
+                        return Ok(());
+                    }
+                }
+            }
+            if from == 0 {
+                return Ok(());
+            }
+            to = from;
+        }
+    }
+
+    /// Reads a stretch; batches that reach beyond it come whole.
+    fn read(&mut self, from: u64, to: u64) -> Result<Stretch> {
+        let mut source = self.enter(from)?;
+        let mut stretch = Stretch::default();
+        let mut context = source.context();
+        let mut batch = Batch::default();
+        loop {
+            match source.fill(&mut batch) {
+                Ok(true) => {}
+                Ok(false) => break,
+                // Damage: what follows begins with a gap.
+                Err(error) => {
+                    if !source.resync()? {
+                        if batch_end(&stretch) < to {
+                            return Err(error.into());
+                        }
+                        break;
+                    }
+                    self.passed.get_or_insert(error);
+                    continue;
+                }
+            }
+            let end = batch.first_instruction + batch.instructions();
+            if batch.first_instruction > to {
+                break;
+            }
+            if end < from {
+                batch.contexts.iter().for_each(|change| context.update(change));
+                self.keep_place(&*source, end);
+                continue;
+            }
+            let isa = context.isa.unwrap_or(self.isa);
+            let switches = self.expand(&mut batch, &mut context);
+            stretch.batches.push(Expanded { batch: std::mem::take(&mut batch), isa, switches });
+        }
+        Ok(stretch)
+    }
+
+    /// A source that begins at or before instruction `from`, as near as possible.
+    fn enter(&mut self, from: u64) -> Result<Box<dyn Source>> {
+        if let Some((_, saved)) = self.places.range(..=from).next_back() {
+            let mut source = self.trace.events()?;
+            if source.restore(saved)? {
+                return Ok(source);
+            }
+        }
+        let mut source = self.trace.events()?;
+        source.seek(from)?;
+        Ok(source)
+    }
+
+    fn keep_place(&mut self, source: &dyn Source, number: u64) {
+        let last = self.places.range(..=number).next_back().map_or(0, |place| *place.0);
+        if number >= last + STRETCH
+            && let Some(saved) = source.save()
+        {
+            self.places.insert(number, saved);
+        }
+    }
+
+    /// Replaces the runs of a batch by their steps; returns the contexts with which another process or thread begins.
+    fn expand(&self, batch: &mut Batch, context: &mut Context) -> Vec<usize> {
+        let owner = |context: &Context| (context.pid, context.tid, context.hw_thread);
+        let mut switches = Vec::new();
+        let image = program(&self.programs, batch.source);
+        let mut memory = None;
+        let events = std::mem::take(&mut batch.events);
+        for event in events {
+            match event.kind {
+                EventKind::Run(run) if !run.withdrawn => {
+                    let memory = memory.get_or_insert_with(|| image.memory(context));
+                    let accesses = batch.accesses_of(&run);
+                    expand(memory, &run, accesses, |kind| batch.push(event.offset, kind));
+                }
+                EventKind::Context(n) => {
+                    let before = owner(context);
+                    context.update(&batch.contexts[n as usize]);
+                    if before != owner(context) && before != (None, None, None) {
+                        switches.push(batch.events.len());
+                    }
+                    memory = None;
+                    batch.events.push(event);
+                }
+                _ => batch.events.push(event),
+            }
+        }
+        switches
+    }
+}
+
+fn batch_end(stretch: &Stretch) -> u64 {
+    let last = stretch.batches.last();
+    last.map_or(0, |last| last.batch.first_instruction + last.batch.instructions())
+}
