@@ -72,6 +72,12 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say what is wrong with a file that does not decode: what it looks like, and the settings that fit
     Doctor(crate::doctor::Args),
+    /// Show what a trace shows at a point: pc, context, call stack, registers, memory
+    State(crate::state::Args),
+    /// Show which instruction wrote a value, and the chain back
+    Why(crate::why::Args),
+    /// Find instructions by address, function, mnemonic, class, memory, register, trap or context
+    Find(crate::find::Args),
     /// Print a commented settings template of a format
     Config(ConfigArgs),
     /// Build the index of a trace, so that positions in it are found at once; or show or remove it
@@ -240,7 +246,7 @@ pub(crate) fn format(name: &str) -> Result<FormatId, String> {
 }
 
 /// A number in decimal or, with `0x`, in hex.
-fn number(text: &str) -> Result<u64, String> {
+pub(crate) fn number(text: &str) -> Result<u64, String> {
     let number = match text.strip_prefix("0x") {
         Some(digits) => u64::from_str_radix(digits, 16),
         None => text.parse(),
@@ -301,6 +307,9 @@ impl Command {
             Command::Doctor(args) => &mut args.common,
             Command::Verify(args) => &mut args.common,
             Command::Diff(args) => &mut args.common,
+            Command::State(args) => &mut args.common,
+            Command::Why(args) => &mut args.common,
+            Command::Find(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
                 args.context = context;
@@ -334,6 +343,10 @@ impl Command {
             Command::Doctor(args) => args.json.then_some("doctor"),
             Command::Verify(args) => args.json.then_some("verify"),
             Command::Diff(args) => args.json.then_some("diff"),
+            Command::State(args) => args.json.then_some("state"),
+            Command::Why(args) => args.json.then_some("why"),
+            Command::Find(args) if args.jsonl => Some("end"),
+            Command::Find(args) => args.json.then_some("find"),
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)

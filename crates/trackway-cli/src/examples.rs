@@ -80,6 +80,30 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "state",
+        [
+            "trackway state testdata/stf/sort/trace.stf --at 100",
+            "trackway state testdata/stf/sort/trace.stf --at end --reg a0 --mem 0x11150:16",
+            "trackway state testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --at sym:sum",
+        ],
+    ),
+    (
+        "why",
+        [
+            "trackway why testdata/stf/sort/trace.stf --at 200 --reg t3",
+            "trackway why testdata/stf/sort/trace.stf --at end --mem 0x11150 --depth 8",
+            "trackway why testdata/ete/count --source ETE_0 --at 15 --reg x0",
+        ],
+    ),
+    (
+        "find",
+        [
+            "trackway find testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --sym sum -C 2",
+            "trackway find testdata/stf/sort/trace.stf --mem 0x11148-0x11150 --class store",
+            "trackway find testdata/stf/sort/trace.stf --op ret --count",
+        ],
+    ),
+    (
         "image",
         [
             "trackway image programs/riscv/sort.elf",

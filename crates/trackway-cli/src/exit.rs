@@ -29,7 +29,7 @@ macro_rules! exits {
 exits! {
     Fine = 0, "fine", "Fine. Gaps after which decoding continued are shown and are fine too.";
     Found = 1, "it found something",
-        "It found something: a difference, a violation, a mismatch, a program that reported failure.";
+        "It found something: a difference, a violation, a mismatch, a program that reported failure. Of find, as of grep: nothing matches.";
     Usage = 2, "usage",
         "Wrong usage, and a conversion or option that cannot be: wrong architecture, several sources, nothing to compare or check.";
     Unreadable = 3, "input unreadable",

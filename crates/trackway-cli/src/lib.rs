@@ -16,6 +16,7 @@ mod dump;
 mod event_json;
 mod examples;
 mod exit;
+mod find;
 mod flags;
 mod image;
 mod index;
@@ -28,6 +29,7 @@ mod open;
 mod output;
 mod pager;
 mod pages;
+mod past;
 mod pcs;
 mod place;
 mod plain;
@@ -37,12 +39,14 @@ mod report;
 mod sections;
 mod slice;
 mod split;
+mod state;
 mod stats;
 mod stats_item;
 mod topics;
 mod verify;
 mod view;
 mod walk;
+mod why;
 
 use clap::FromArgMatches;
 use trackway::format::Format;
@@ -79,6 +83,9 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Index(args) => index::run(&args),
         Command::Verify(args) => verify::run(&args),
         Command::Diff(args) => diff::run(&args),
+        Command::State(args) => state::run(&args),
+        Command::Why(args) => why::run(&args),
+        Command::Find(args) => find::run(&args),
         Command::Image(args) => image::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Completions(args) => pages::completions(&args),

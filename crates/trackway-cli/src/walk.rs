@@ -51,13 +51,25 @@ pub(crate) fn observe<O: Observer>(
     in_parts: bool,
     observer: &mut O,
 ) -> (Health, Result<(), Failure>) {
-    let progress = Progress::new(common.quiet);
     if !in_parts {
+        let progress = Progress::new(common.quiet);
         return walk(common, path, source, &progress, |batch, _| {
             observer.observe(batch);
             Ok(ControlFlow::Continue(()))
         });
     }
+    observe_until(common, path, source, observer, |_| false)
+}
+
+/// Shows events to `observer`, on several threads where the format can, until it has seen `enough`.
+pub(crate) fn observe_until<O: Observer>(
+    common: &Common,
+    path: &Path,
+    source: &mut dyn Source,
+    observer: &mut O,
+    enough: impl Fn(&O) -> bool,
+) -> (Health, Result<(), Failure>) {
+    let progress = Progress::new(common.quiet);
     let mut counted = Counted { counts: Counts::default(), other: observer.fork() };
     let (health, ended) = read_all(
         source,
@@ -65,7 +77,9 @@ pub(crate) fn observe<O: Observer>(
         |source, counts| {
             let more = source.observe(&mut counted);
             counts.clone_from(&counted.counts);
-            more.map_err(Ended::Error)
+            let seen: &dyn std::any::Any = &*counted.other;
+            let enough = seen.downcast_ref().is_some_and(&enough);
+            more.map(|more| more && !enough).map_err(Ended::Error)
         },
         |source, health| progress.update(source, health),
     );

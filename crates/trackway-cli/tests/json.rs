@@ -131,6 +131,17 @@ fn every_command_prints_what_is_documented() {
         vec!["image", &elf, "--json"],
         vec!["image", &elf, "--jsonl"],
     ];
+    for at in [
+        &["state", "--json", "--at", "200", "--mem", "0x11140:64", &stf, "--elf", &elf][..],
+        &["state", "--json", "--at", "end", "--mem", "0x1000", &tandem, "--elf", &elf],
+        &["state", "--json", "--at", "9", "--reg", "x1", &ete, "--source", "ETE_0"],
+        &["state", "--json", "--at", "9", &etrace, "--config", &config],
+        &["why", "--json", "--at", "200", "--reg", "t3", "--depth", "9", &stf, "--elf", &elf],
+        &["why", "--json", "--at", "200", "--mem", "0x11140:64", &stf],
+        &["why", "--json", "--at", "9", "--reg", "x1", &ete, "--source", "ETE_0"],
+    ] {
+        commands.push(at.to_vec());
+    }
     for what in ["--disasm", "--blocks", "--symbols"] {
         commands.extend([vec!["image", &elf, what, "--json"], vec!["image", &elf, what, "--jsonl"]]);
     }
@@ -145,6 +156,8 @@ fn every_command_prints_what_is_documented() {
             &["dump", "--jsonl", "--as", "pcs", "--limit", "9"],
             &["dump", "--jsonl", "--as", "runs", "--limit", "9"],
             &["dump", "--jsonl", "--raw", "--limit", "9"],
+            &["find", "--jsonl", "--class", "load,store,branch", "--limit", "9"],
+            &["find", "--json", "--class", "load,store,branch", "--limit", "9"],
         ] {
             commands.push([command, trace].concat());
         }

@@ -8,6 +8,7 @@
 //! - [`contexts`]: the contexts of a trace, and the instructions of each.
 //! - [`diff`]: comparison of two traces, with alignment.
 //! - [`doctor`]: what a file is that does not decode, and the settings and the program that fit it.
+//! - [`find`]: instructions that meet conditions.
 //! - [`past`]: the state at a point, and which instructions it comes from.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
@@ -17,6 +18,7 @@ pub mod attempted;
 pub mod contexts;
 pub mod diff;
 pub mod doctor;
+pub mod find;
 pub mod past;
 pub mod stats;
 pub mod verify;

@@ -1,0 +1,176 @@
+//! Parts that the commands about a point share: its position, registers and addresses by name, values and places as text.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use trackway::{Health, Position, Trace};
+use trackway_core::{Isa, Reg};
+use trackway_image::{Image, Listing as Columns};
+use trackway_isa::{Style, reg_name, reg_named, riscv};
+use trackway_tools::past::What;
+
+use crate::cli::{Common, number};
+use crate::exit::Failure;
+use crate::json::{Object, hex};
+use crate::plain::plain;
+use crate::report::placed;
+
+/// The number of the instruction at a position.
+pub(crate) fn locate(common: &Common, file: &Path, trace: &mut Trace, text: &str) -> Result<u64, Failure> {
+    let failed = |error: trackway::Error| placed(common, file, error);
+    let programs = trace.programs().map_err(failed)?;
+    let position = Position::parse(text, &programs).map_err(failed)?;
+    trace.refuse_several().map_err(failed)?;
+    trace.locate(&position, None).map_err(failed)
+}
+
+/// The health of a trace that was read past an error; under `--strict` that is a failure.
+pub(crate) fn health_of(
+    common: &Common,
+    file: &Path,
+    passed: Option<trackway_core::Error>,
+) -> Result<Health, Failure> {
+    let mut health = Health::default();
+    if let Some(error) = passed {
+        if common.strict {
+            return Err(Failure::Strict(format!("{}: {error}", file.display())));
+        }
+        health.passed(error);
+    }
+    Ok(health)
+}
+
+/// A register by its name.
+pub(crate) fn register(isa: Isa, name: &str) -> Result<Reg, Failure> {
+    reg_named(isa, name).ok_or_else(|| {
+        let known = match isa {
+            Isa::Rv32 | Isa::Rv64 => {
+                "x0 to x31, ABI names (a0, sp), f0 to f31, v0 to v31, names of CSRs or csr0x300"
+            }
+            Isa::A64 => "x0 to x30, sp, v0 to v31, nzcv",
+            _ => "x0 to x31",
+        };
+        Failure::Usage(format!("{name}: registers of {isa} are {known}"))
+    })
+}
+
+/// Bytes that are shown at most.
+const MOST: u64 = 1 << 20;
+
+/// `ADDR[:LEN]`, 8 bytes without a length.
+pub(crate) fn bytes(text: &str) -> Result<(u64, u64), Failure> {
+    let wrong = || Failure::Usage(format!("{text}: memory is ADDR or ADDR:LEN"));
+    let (address, length) = match text.split_once(':') {
+        Some((address, length)) => (address, number(length).map_err(|_| wrong())?),
+        None => (text, 8),
+    };
+    let address = number(address).map_err(|_| wrong())?;
+    if length == 0 || length > MOST {
+        return Err(Failure::Usage(format!("{text}: the length is 1 to {MOST} bytes")));
+    }
+    if address.checked_add(length - 1).is_none() {
+        return Err(Failure::Usage(format!("{text}: it reaches past the end of memory")));
+    }
+    Ok((address, length))
+}
+
+/// The name of a register for people: with RISC-V's ABI name.
+pub(crate) fn title(isa: Isa, reg: Reg) -> String {
+    let name = reg_name(isa, reg);
+    match (isa, reg.class) {
+        (Isa::Rv32 | Isa::Rv64, trackway_core::RegClass::Int) => {
+            format!("{name:<4} {}", riscv::register_name(reg.number as u8))
+        }
+        _ => name.into_owned(),
+    }
+}
+
+/// Little-endian bytes as one number in hex.
+pub(crate) fn digits(bytes: &[u8]) -> String {
+    bytes.iter().rev().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Little-endian bytes as a JSON value, without leading zeros where it fits a number.
+pub(crate) fn value_json(bytes: &[u8]) -> Json {
+    if bytes.len() <= 8 {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        return hex(u64::from_le_bytes(word));
+    }
+    json!(format!("0x{}", digits(bytes)))
+}
+
+/// What has a value, as JSON fields.
+pub(crate) fn what_json(isa: Isa, what: What) -> Object {
+    let fields = match what {
+        What::Reg(reg) => vec![("register", json!(reg_name(isa, reg)))],
+        What::Mem { address, length } => vec![("address", hex(address)), ("length", json!(length))],
+    };
+    fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+/// What has a value, for people.
+pub(crate) fn what_text(isa: Isa, what: What) -> String {
+    match what {
+        What::Reg(reg) => match (isa, reg.class) {
+            (Isa::Rv32 | Isa::Rv64, trackway_core::RegClass::Int) => {
+                riscv::register_name(reg.number as u8).into()
+            }
+            _ => reg_name(isa, reg).into_owned(),
+        },
+        What::Mem { address, length } => format!("[{address:#x}:{length}]"),
+    }
+}
+
+/// Text, function and source line of instructions.
+pub(crate) struct Places {
+    columns: Columns,
+}
+
+impl Places {
+    pub(crate) fn new(programs: &[Arc<Image>]) -> Self {
+        Places { columns: Columns::new(trackway_image::program(programs, 0), Style::default()) }
+    }
+
+    /// The instruction's text; a question mark where the encoding is not known.
+    pub(crate) fn text(&mut self, isa: Isa, pc: Option<u64>, encoding: u32, length: u8) -> String {
+        if length == 0 {
+            return "?".into();
+        }
+        self.columns.text(isa, pc.unwrap_or(0), encoding).to_string()
+    }
+
+    /// Function and line, each after two blanks; empty where the program has none.
+    pub(crate) fn suffix(&mut self, pc: Option<u64>) -> String {
+        let mut out = String::new();
+        let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) else { return out };
+        let row = self.columns.row(pc);
+        if !row.place.is_empty() {
+            out += &format!("  <{}>", plain(&row.place));
+        }
+        if !row.line.is_empty() {
+            out += &format!("  {}", plain(row.line.rsplit('/').next().unwrap_or(&row.line)));
+        }
+        out
+    }
+
+    /// Address, text, function and line as JSON fields.
+    pub(crate) fn put(&mut self, object: &mut Object, isa: Isa, pc: Option<u64>, encoding: u32, length: u8) {
+        object.extend(pc.map(|pc| ("pc".to_string(), hex(pc))));
+        if length > 0 {
+            object.insert("encoding".into(), hex(encoding.into()));
+            object.insert("text".into(), json!(self.text(isa, pc, encoding, length)));
+        }
+        self.put_place(object, pc);
+    }
+
+    /// Function and line as JSON fields.
+    pub(crate) fn put_place(&mut self, object: &mut Object, pc: Option<u64>) {
+        if let Some(pc) = pc.filter(|_| !self.columns.image().is_empty()) {
+            let row = self.columns.row(pc);
+            object.extend((!row.place.is_empty()).then(|| ("symbol".to_string(), json!(row.place))));
+            object.extend((!row.line.is_empty()).then(|| ("line".to_string(), json!(row.line))));
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! `trackway why`: which instruction wrote a value, and the chain back.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::{Value as Json, json};
+use trackway_core::Isa;
+use trackway_tools::past::{self, Cause, End, Input, Node, Past, Role, What, Why};
+
+use crate::cli::Common;
+use crate::exit::{Exit, Failure};
+use crate::json::{Object, object, put_errors};
+use crate::open::open;
+use crate::past::{Places, bytes, digits, health_of, locate, register, value_json, what_json, what_text};
+use crate::report::{placed, print_damage};
+
+/// Arguments of `why`.
+#[derive(clap::Args, Debug)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+#[command(after_help = "\
+Inputs of an instruction are the registers that it reads and, for a load, the bytes in memory; the search goes on with
+the instructions that wrote them. In formats without register values the writers are known from the encodings; in
+formats without addresses the search ends at the load.")]
+pub(crate) struct Args {
+    /// Trace
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The point: before the instruction at this position
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) at: String,
+    /// The value of this register
+    #[arg(long, value_name = "R", group = "what")]
+    pub(crate) reg: Option<String>,
+    /// The value in memory, 8 bytes unless LEN is given
+    #[arg(long, value_name = "ADDR[:LEN]", group = "what")]
+    pub(crate) mem: Option<String>,
+    /// Instructions in a chain at most
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) depth: u32,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let mut trace = open(&args.common, &args.file)?;
+    let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
+    let isa = trace.meta().isa;
+    let what = match (&args.reg, &args.mem) {
+        (Some(name), _) => What::Reg(register(isa, name)?),
+        (None, Some(text)) => {
+            let (address, length) = bytes(text)?;
+            What::Mem { address, length }
+        }
+        (None, None) => return Err(Failure::Usage("--reg or --mem says what to look for".into())),
+    };
+    let at = locate(&args.common, &args.file, &mut trace, &args.at)?;
+    let programs = trace.programs().map_err(failed)?;
+    let mut past = Past::new(&mut trace).map_err(failed)?;
+    let why = past::why(&mut past, at, what, args.depth).map_err(failed)?;
+    let health = health_of(&args.common, &args.file, past.passed)?;
+    let mut shown =
+        Shown { isa, why, places: Places::new(&programs), printed: BTreeSet::new(), out: String::new() };
+    if args.json {
+        let mut object = shown.json(args, at, what);
+        put_errors(&mut object, &health, None);
+        crate::json::print(object)?;
+    } else {
+        shown.text(at, what);
+        std::io::stdout().lock().write_all(shown.out.as_bytes())?;
+    }
+    print_damage(&health);
+    Ok(Exit::Fine)
+}
+
+struct Shown {
+    isa: Isa,
+    why: Why,
+    places: Places,
+    /// Instructions that were printed with their inputs.
+    printed: BTreeSet<u64>,
+    out: String,
+}
+
+/// A reason in words.
+fn reason(end: End) -> String {
+    match end {
+        End::Start => "set before the trace began".into(),
+        End::Image => "set before the trace began: the program has it".into(),
+        End::Gap(n) => format!("not known: there is a gap before {n}"),
+        End::Shown(n) => format!("set outside any instruction, as the trace shows before {n}"),
+        End::Outside(n) => format!("from outside, before {n}"),
+        End::Trap(n) => format!("set by the trap before {n}"),
+        End::Context(n) => format!("not known: another process or thread ran before {n}"),
+        End::NoAddress(n) => format!("not known: {n} stores, and the trace has no address"),
+        End::NoCode(n) => format!("not known: the encoding of {n} is not"),
+        End::Depth => "--depth N follows it further".into(),
+        End::Many => "too many instructions to list".into(),
+    }
+}
+
+impl Shown {
+    fn line(&mut self, depth: usize, text: &str) {
+        // Beyond this the tree would leave every screen.
+        let indent = 2 * depth.min(24);
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.out, "{:indent$}{text}", "");
+    }
+
+    fn text(&mut self, at: u64, what: What) {
+        let title = what_text(self.isa, what);
+        self.line(0, &format!("{title} before instruction {at}"));
+        let causes = self.why.causes.clone();
+        self.causes(1, what, &causes);
+    }
+
+    fn causes(&mut self, depth: usize, what: What, causes: &[(What, Cause)]) {
+        for (part, cause) in causes {
+            let part =
+                if *part == what { String::new() } else { format!("{}: ", what_text(self.isa, *part)) };
+            match cause {
+                Cause::End(end) => self.line(depth, &format!("{part}{}", reason(*end))),
+                Cause::Node(place) => {
+                    let node = self.why.nodes[*place].clone();
+                    self.node(depth, &part, &node);
+                }
+            }
+        }
+    }
+
+    fn node(&mut self, depth: usize, part: &str, node: &Node) {
+        let text = self.places.text(node.isa, node.pc, node.encoding, node.length);
+        let suffix = self.places.suffix(node.pc);
+        let results: Vec<String> = node
+            .results
+            .iter()
+            .map(|(what, value)| match value {
+                Some(value) => format!("{} = {}", what_text(self.isa, *what), short(value)),
+                None => what_text(self.isa, *what),
+            })
+            .collect();
+        let pc = node.pc.map_or("?".into(), |pc| format!("{pc:016x}"));
+        let first = self.printed.insert(node.number);
+        let again = if first || node.inputs.is_empty() { "" } else { "  (its inputs are above)" };
+        let line = format!("{part}{}  {pc}  {text:<28}  {}{suffix}{again}", node.number, results.join(", "));
+        self.line(depth, &line);
+        if !first {
+            return;
+        }
+        if node.unseen_load {
+            self.line(depth + 1, "memory: not known, the trace has no address");
+        }
+        for input in &node.inputs {
+            self.input(depth + 1, input);
+        }
+    }
+
+    fn input(&mut self, depth: usize, input: &Input) {
+        let value = input.value.as_ref().map_or(String::new(), |value| format!(" = {}", short(value)));
+        let role = if input.role == Role::Address { " (address)" } else { "" };
+        let head = format!("{}{value}{role}", what_text(self.isa, input.what));
+        match input.causes.as_slice() {
+            [(part, Cause::End(end))] if *part == input.what => {
+                self.line(depth, &format!("{head}: {}", reason(*end)));
+            }
+            causes => {
+                self.line(depth, &head);
+                self.causes(depth + 1, input.what, causes);
+            }
+        }
+    }
+
+    fn json(&mut self, args: &Args, at: u64, what: What) -> Object {
+        let mut out = object("why");
+        out.insert("file".into(), json!(args.file.display().to_string()));
+        out.insert("at".into(), json!(at));
+        out.extend(what_json(self.isa, what));
+        out.insert("causes".into(), causes_json(&self.why, self.isa, &self.why.causes));
+        let nodes = self.why.nodes.clone();
+        let nodes: Vec<Json> = nodes.iter().map(|node| self.node_json(node)).collect();
+        out.insert("instructions".into(), json!(nodes));
+        out
+    }
+
+    fn node_json(&mut self, node: &Node) -> Json {
+        let mut out = Object::new();
+        out.insert("instruction".into(), json!(node.number));
+        out.insert("depth".into(), json!(node.depth));
+        self.places.put(&mut out, node.isa, node.pc, node.encoding, node.length);
+        let result = |(what, value): &(What, Option<Vec<u8>>)| {
+            let mut out = what_json(self.isa, *what);
+            out.insert("value".into(), value.as_ref().map_or(Json::Null, |value| value_json(value)));
+            Json::Object(out)
+        };
+        out.insert("results".into(), node.results.iter().map(result).collect());
+        let input = |input: &Input| {
+            let mut out = what_json(self.isa, input.what);
+            out.insert("role".into(), json!(input.role.as_str()));
+            out.insert("value".into(), input.value.as_ref().map_or(Json::Null, |value| value_json(value)));
+            out.insert("causes".into(), causes_json(&self.why, self.isa, &input.causes));
+            Json::Object(out)
+        };
+        out.insert("inputs".into(), node.inputs.iter().map(input).collect());
+        if node.unseen_load {
+            out.insert("memory_unknown".into(), json!(true));
+        }
+        out.into()
+    }
+}
+
+fn causes_json(why: &Why, isa: Isa, causes: &[(What, Cause)]) -> Json {
+    let one = |(what, cause): &(What, Cause)| {
+        let mut out = what_json(isa, *what);
+        match cause {
+            Cause::Node(place) => drop(out.insert("instruction".into(), json!(why.nodes[*place].number))),
+            Cause::End(end) => {
+                out.insert("end".into(), json!(end.as_str()));
+                out.insert("end_at".into(), json!(end.number()));
+            }
+        }
+        Json::Object(out)
+    };
+    causes.iter().map(one).collect()
+}
+
+/// Little-endian bytes as a number without leading zeros.
+fn short(bytes: &[u8]) -> String {
+    let digits = digits(bytes);
+    let trimmed = digits.trim_start_matches('0');
+    format!("0x{}", if trimmed.is_empty() { "0" } else { trimmed })
+}
