@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use trackway_core::{Batch, Context, Fact, Nearby, TimeKind, Trap, TrapKind};
+use trackway_core::{Batch, Context, Fact, Isa, Nearby, TimeKind, Trap, TrapKind};
 
 use super::options::Group;
 use super::report::{Field, OneSided};
@@ -12,6 +12,9 @@ use super::side::{Facts, bit};
 
 /// How many instructions a trap or a context change may move.
 const REACH: u64 = 2;
+
+/// Stretches of one side that are remembered.
+const HUNKS: usize = 64;
 
 /// A place in both traces: pairs so far, and the next instruction of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,13 +46,26 @@ pub(super) struct Strays {
     /// Values that both have, by group.
     pub(super) compared: [u64; 6],
     pub(super) found: Vec<Stray>,
+    /// Pairs before the last stretches that only one side has: traps there belong to them.
+    hunks: VecDeque<u64>,
     /// Both are of one format.
-    pub(super) strict: bool,
+    strict: bool,
+    /// Causes of traps are numbered by the architecture, not by the format.
+    causes: bool,
 }
 
 impl Strays {
-    pub(super) fn new(strict: bool) -> Self {
-        Strays { strict, ..Strays::default() }
+    pub(super) fn new(strict: bool, isa: Isa) -> Self {
+        let causes = strict || matches!(isa, Isa::Rv32 | Isa::Rv64);
+        Strays { strict, causes, ..Strays::default() }
+    }
+
+    /// One side has more instructions here.
+    pub(super) fn hunk(&mut self, pairs: u64) {
+        self.hunks.push_back(pairs);
+        if self.hunks.len() > HUNKS {
+            self.hunks.pop_front();
+        }
     }
 
     /// A trap of side `n`.
@@ -68,7 +84,7 @@ impl Strays {
                 let late = |place: &Place| now.saturating_sub(place.pairs) > REACH;
                 let lonely = match (ours.front(), theirs.front()) {
                     (Some((one, a)), Some((other, b))) if one.pairs.abs_diff(other.pairs) <= REACH => {
-                        let fields = trap_fields(a, b, self.strict);
+                        let fields = trap_fields(a, b, self.strict, self.causes);
                         self.compared[Group::Traps as usize] += 1;
                         if !fields.is_empty() {
                             self.found.push(Stray { place: *one, fields, one_sided: [0; 2] });
@@ -83,6 +99,9 @@ impl Strays {
                     _ => break,
                 };
                 let Some((place, trap)) = self.traps[class][lonely].pop_front() else { break };
+                if self.hunks.iter().any(|hunk| hunk.abs_diff(place.pairs) <= REACH) {
+                    continue;
+                }
                 let mut one_sided = [0; 2];
                 one_sided[lonely] = bit([Fact::Traps, Fact::TrapReturns][class]);
                 let text = Some(trap_text(&trap));
@@ -120,13 +139,12 @@ impl Strays {
         }
     }
 
-    /// Times of both sides before a pair of instructions.
-    pub(super) fn times(&mut self, times: [&[(TimeKind, u64)]; 2], place: Place) {
-        let facts = |times: &[(TimeKind, u64)]| {
-            times.iter().map(|&(kind, value)| (time_fact(kind), value)).collect::<Vec<_>>()
-        };
+    /// Times of side `n` before an instruction.
+    pub(super) fn times(&mut self, n: usize, times: &[(TimeKind, u64)], place: Place) {
+        let facts: Vec<_> = times.iter().map(|&(kind, value)| (time_fact(kind), value)).collect();
         self.first_time.get_or_insert(place);
-        self.times.between(&facts(times[0]), &facts(times[1]), place.pairs);
+        let (ours, theirs): (&[_], &[_]) = if n == 0 { (&facts, &[]) } else { (&[], &facts) };
+        self.times.between(ours, theirs, place.pairs);
     }
 
     /// The end: what waits has no partner.
@@ -160,7 +178,7 @@ fn time_fact(kind: TimeKind) -> Fact {
     }
 }
 
-fn trap_fields(a: &Trap, b: &Trap, strict: bool) -> Vec<Field> {
+fn trap_fields(a: &Trap, b: &Trap, strict: bool, causes: bool) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut differ = |name: &str, a: String, b: String| {
         fields.push(Field { group: Group::Traps, name: format!("trap {name}"), a: Some(a), b: Some(b) });
@@ -170,8 +188,9 @@ fn trap_fields(a: &Trap, b: &Trap, strict: bool) -> Vec<Field> {
     }
     // A trap value of 0 may mean none: some formats have no other way to say so.
     let value = |trap: &Trap| trap.value.filter(|value| strict || *value != 0);
+    let cause = |trap: &Trap| trap.cause.filter(|_| causes);
     for (name, one, other) in [
-        ("cause", a.cause, b.cause),
+        ("cause", cause(a), cause(b)),
         ("class", a.class.map(u64::from), b.class.map(u64::from)),
         ("value", value(a), value(b)),
         ("from", a.from, b.from),

@@ -5,22 +5,16 @@
 
 use trackway_core::{EventKind, Fact, Isa, Outcome, Result, Source};
 
-use super::align::align;
-use super::anchors::{STRETCH, chain, find, nearest};
 use super::between::{Place, Sorted, Strays};
 use super::compare::{Comparison, Lacks, is_conditional_store};
+use super::explain::{FIRST, GROWTH, Keys, Patience, continuation};
 use super::hunk::{Alignment, Hunk};
 use super::keys::Data;
 use super::options::{Group, Options};
-use super::report::{Collector, Difference, Kind, OneSided, Report, Stretch};
+use super::report::{Collector, Difference, Field, Kind, Report, Stretch};
 use super::side::{Between, Cell, Excerpt, MOST, Side, bit};
 use super::tally::{Passed, Tally};
 
-/// Instructions collected at first, and the factor by which more are.
-const FIRST: usize = 1024;
-const GROWTH: usize = 8;
-/// Instructions up to which a shift is searched where addresses agree and only data differ.
-const DATA_ONLY: usize = 1 << 16;
 /// Instructions after a gap that are searched for on the other side.
 const SURE: usize = 2048;
 /// Instructions of a difference that are shown.
@@ -47,7 +41,7 @@ pub fn diff(
         a: Side::new(a),
         b: Side::new(b),
         pairs: 0,
-        strays: Strays::new(strict),
+        strays: Strays::new(strict, isa),
         collector: Collector::new(options.limit),
         tally: Tally::default(),
         patience: Patience::default(),
@@ -74,14 +68,6 @@ struct Differ<'d, 'p> {
     between: [Between; 2],
     sorted: [Sorted; 2],
     progress: &'d mut Progress<'p>,
-}
-
-/// How often a search for a shift by data alone is worth its time.
-#[derive(Debug, Default)]
-struct Patience {
-    /// Collections to pass without one, and how many there were the last time.
-    left: u32,
-    last: u32,
 }
 
 impl Differ<'_, '_> {
@@ -114,6 +100,7 @@ impl Differ<'_, '_> {
         Data {
             registers: both & bit(Fact::RegisterWrites) != 0 && self.options.has(Group::Regs),
             memory: both & bit(Fact::MemoryAccesses) != 0 && self.options.has(Group::Mem),
+            outcomes: both & bit(Fact::Outcomes) != 0,
         }
     }
 
@@ -222,15 +209,8 @@ impl Differ<'_, '_> {
         if self.between.iter().all(|between| between.events.is_empty() && !between.context) {
             return;
         }
-        let [ours, theirs] = &self.sorted;
-        if self.comparison.groups[Group::Traps as usize] {
-            ours.traps.iter().for_each(|trap| self.strays.trap(0, *trap, place, &mut self.a.seen));
-            theirs.traps.iter().for_each(|trap| self.strays.trap(1, *trap, place, &mut self.b.seen));
-        }
-        if self.comparison.groups[Group::Time as usize] && !(ours.times.is_empty() && theirs.times.is_empty())
-        {
-            self.strays.times([&ours.times, &theirs.times], place);
-        }
+        self.feed(0, place);
+        self.feed(1, place);
         if self.comparison.groups[Group::Contexts as usize]
             && self.between.iter().any(|between| between.context)
         {
@@ -238,6 +218,18 @@ impl Differ<'_, '_> {
         }
         self.strays.settle(place.pairs);
         self.report_strays();
+    }
+
+    /// Traps and times of a side before its current instruction.
+    fn feed(&mut self, n: usize, place: Place) {
+        let Sorted { traps, times } = &self.sorted[n];
+        if self.comparison.groups[Group::Traps as usize] {
+            let seen = if n == 0 { &mut self.a.seen } else { &mut self.b.seen };
+            traps.iter().for_each(|trap| self.strays.trap(n, *trap, place, seen));
+        }
+        if self.comparison.groups[Group::Time as usize] && !times.is_empty() {
+            self.strays.times(n, times, place);
+        }
     }
 
     fn report_strays(&mut self) {
@@ -364,9 +356,10 @@ impl Differ<'_, '_> {
     /// Passes instructions that have no partner.
     fn hunk(&mut self, hunk: &Hunk) -> Result<()> {
         let tolerated = self.options.sc_failure() && self.is_retry(hunk);
+        let place = self.place();
+        self.strays.hunk(place.pairs);
         let mut stretches = [Stretch::default(); 2];
         let mut firsts = [None; 2];
-        // Instructions that were only attempted: other formats may leave them out.
         let mut attempted = true;
         for (n, count) in [hunk.deleted, hunk.inserted].into_iter().enumerate() {
             let side = if n == 0 { &self.a } else { &self.b };
@@ -375,8 +368,11 @@ impl Differ<'_, '_> {
             let pc = next.and_then(|cell| side.step(cell).1.pc);
             firsts[n] = next;
             stretches[n] = Stretch { from, to: from, pc };
-            for _ in 0..count {
+            for index in 0..count {
                 let Some(cell) = self.take(n)? else { break };
+                if index == 0 {
+                    self.feed(n, place);
+                }
                 let side = if n == 0 { &self.a } else { &self.b };
                 attempted &= side.step(cell).1.outcome == Outcome::Attempted;
                 stretches[n].to = cell.number + 1;
@@ -387,16 +383,27 @@ impl Differ<'_, '_> {
             return Ok(());
         }
         let excerpts = firsts[0].zip(firsts[1]).and_then(|(a, b)| self.excerpts(a, b));
-        let one_sided = match (attempted, hunk.deleted, hunk.inserted) {
-            (true, _, 0) => [bit(Fact::Attempted), 0],
-            (true, 0, _) => [0, bit(Fact::Attempted)],
-            _ => [0; 2],
-        };
-        self.report(stretches, excerpts, one_sided);
+        // Instructions that were only attempted are not in every format.
+        if attempted && !self.comparison.strict && hunk.deleted.min(hunk.inserted) == 0 {
+            let lacking = usize::from(hunk.inserted == 0);
+            self.tally.lack(Fact::Attempted, lacking, hunk.deleted.max(hunk.inserted) as u64);
+            return Ok(());
+        }
+        let mut fields = Vec::new();
+        // A branch that went another way begins such a stretch.
+        if let [Some(a), Some(b)] = firsts
+            && hunk.deleted > 0
+            && hunk.inserted > 0
+            && stretches[0].pc == stretches[1].pc
+        {
+            self.comparison.compare(self.a.step(a), self.b.step(b));
+            fields = std::mem::take(&mut self.comparison.found.fields);
+        }
+        self.report(stretches, fields, excerpts);
         Ok(())
     }
 
-    fn report(&mut self, [a, b]: [Stretch; 2], excerpts: Option<[Excerpt; 2]>, one_sided: OneSided) {
+    fn report(&mut self, [a, b]: [Stretch; 2], fields: Vec<Field>, excerpts: Option<[Excerpt; 2]>) {
         if !self.options.has(Group::Pcs) {
             self.tally.unpaired += (a.to - a.from) + (b.to - b.from);
             return;
@@ -407,7 +414,7 @@ impl Differ<'_, '_> {
             (false, true) => Kind::Inserted,
             (false, false) => return,
         };
-        self.collector.push(Difference { kind, a, b, fields: Vec::new(), excerpts }, one_sided);
+        self.collector.push(Difference { kind, a, b, fields, excerpts }, [0; 2]);
     }
 
     /// `sc-failure`: one side goes round the loop of a store-conditional once more.
@@ -497,7 +504,7 @@ impl Differ<'_, '_> {
         }
         self.tally.unaligned =
             Some((place, stretches[0].to - stretches[0].from, stretches[1].to - stretches[1].from));
-        self.report(stretches, excerpts, [0; 2]);
+        self.report(stretches, Vec::new(), excerpts);
         self.last()
     }
 
@@ -539,7 +546,7 @@ impl Differ<'_, '_> {
         } else {
             let mut stretches = [Stretch { from: end, to: end, pc: None }; 2];
             stretches[n] = Stretch { from, to, pc };
-            self.report(stretches, excerpts, [0; 2]);
+            self.report(stretches, Vec::new(), excerpts);
         }
         self.last()
     }
@@ -565,91 +572,5 @@ impl Differ<'_, '_> {
         self.tally.finish(self.options, &self.strays, [self.a.seen, self.b.seen], formats, &mut report);
         self.collector.finish([self.a.seen, self.b.seen], &mut report);
         report
-    }
-}
-
-/// Where the stretch after a gap continues: instructions that each side has before that.
-fn continuation(x: &[u64], y: &[u64], gaps: [bool; 2], length: usize) -> Option<(usize, usize)> {
-    let (ours, theirs) = (&x[..x.len().min(length)], &y[..y.len().min(length)]);
-    let in_a = || find(theirs, x).map(|a| (a, 0));
-    let in_b = || find(ours, y).map(|b| (0, b));
-    match gaps {
-        [true, false] => in_b(),
-        [false, _] => in_a(),
-        [true, true] => {
-            let hunk = || {
-                nearest(x, y).and_then(|found| found.hunks.first().map(|hunk| (hunk.deleted, hunk.inserted)))
-            };
-            [in_a(), in_b()].into_iter().flatten().min_by_key(|(a, b)| a + b).or_else(hunk)
-        }
-    }
-}
-
-/// Keys of the instructions ahead, of both sides.
-struct Keys<'k> {
-    weak: [&'k [u64]; 2],
-    strong: [&'k [u64]; 2],
-    /// The strong ones hold more than addresses.
-    data: bool,
-}
-
-impl Keys<'_> {
-    fn align(&self, closed: bool, last: bool, patience: &mut Patience, size: usize) -> Option<Alignment> {
-        let [x, y] = self.weak;
-        let both = x.len().min(y.len());
-        if self.data && x[..both] == y[..both] && !(closed && x.len() != y.len()) {
-            return self.align_data(both, last || closed, patience, size);
-        }
-        let weak = align(x, y, closed, last);
-        if !self.data {
-            return weak;
-        }
-        let strong = align(self.strong[0], self.strong[1], closed, false);
-        match (strong, weak) {
-            (Some(strong), Some(weak)) => {
-                // By addresses alone, every pair whose data differ costs too.
-                let cost = weak.edits() + self.changed(&weak);
-                Some(if strong.edits() <= cost { strong } else { weak })
-            }
-            (strong, weak) => strong.or(weak),
-        }
-    }
-
-    /// All addresses agree: is it a shift all the same?
-    fn align_data(&self, both: usize, last: bool, patience: &mut Patience, size: usize) -> Option<Alignment> {
-        let lockstep = Alignment { hunks: Vec::new(), end: (both, both) };
-        let [x, y] = self.strong;
-        let changed = x.iter().zip(y).filter(|(one, other)| one != other).count();
-        if changed <= both / 16 + 4 || patience.left > 0 {
-            patience.left = patience.left.saturating_sub(u32::from(changed > both / 16 + 4));
-            return Some(lockstep);
-        }
-        if size < FIRST * GROWTH && !last {
-            return None;
-        }
-        if let Some(found) = align(x, y, false, false).filter(|found| found.edits() < changed) {
-            patience.last = 0;
-            return Some(found);
-        }
-        let shifted = || chain(x, y).is_some_and(|chain| chain.iter().any(|(a, b, _)| a != b));
-        if !last && size < DATA_ONLY && (x.len() < 2 * STRETCH || shifted() || patience.last == 0) {
-            return None;
-        }
-        // The data of these traces differ throughout.
-        patience.last = (2 * patience.last).clamp(1, 1 << 20);
-        patience.left = patience.last;
-        Some(lockstep)
-    }
-
-    /// Pairs of an alignment by addresses whose data differ.
-    fn changed(&self, alignment: &Alignment) -> usize {
-        let [x, y] = self.strong;
-        let (mut a, mut b, mut changed) = (0, 0, 0);
-        let end = Hunk { a: alignment.end.0, b: alignment.end.1, deleted: 0, inserted: 0 };
-        for hunk in alignment.hunks.iter().chain([&end]) {
-            changed += x[a..hunk.a].iter().zip(&y[b..hunk.b]).filter(|(one, other)| one != other).count();
-            (a, b) = (hunk.a + hunk.deleted, hunk.b + hunk.inserted);
-        }
-        changed
     }
 }

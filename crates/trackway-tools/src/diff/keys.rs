@@ -7,9 +7,11 @@ use trackway_core::{Batch, MemKind, RegRole, Step, Value};
 pub(super) struct Data {
     pub(super) registers: bool,
     pub(super) memory: bool,
+    pub(super) outcomes: bool,
 }
 
 impl Data {
+    /// More than the way through the program.
     pub(super) fn any(self) -> bool {
         self.registers || self.memory
     }
@@ -20,10 +22,11 @@ fn mix(digest: u64, word: u64) -> u64 {
     mixed ^ mixed >> 29
 }
 
-/// The address, or the encoding where there is none.
+/// The address, or the encoding where there is none; and whether a branch was not taken: the last turn of a loop differs by it.
 #[inline]
-pub(super) fn weak(step: &Step) -> u64 {
-    mix(1, step.pc.unwrap_or(u64::from(step.encoding) | 1 << 63))
+pub(super) fn weak(step: &Step, data: Data) -> u64 {
+    let not_taken = data.outcomes && step.taken == Some(false);
+    mix(1 + u64::from(not_taken), step.pc.unwrap_or(u64::from(step.encoding) | 1 << 63))
 }
 
 /// Address and data: the turns of a loop differ by it.

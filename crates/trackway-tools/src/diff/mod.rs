@@ -20,6 +20,7 @@ mod anchors;
 mod between;
 mod compare;
 mod differ;
+mod explain;
 mod hunk;
 mod junit;
 mod keys;

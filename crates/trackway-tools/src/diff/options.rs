@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use trackway_core::{Isa, Reg, RegClass};
 use trackway_isa::reg_name;
-use trackway_isa::riscv::csr_number;
+use trackway_isa::riscv::{csr_number, register_name};
 
 /// Declares the groups of facts that are compared.
 macro_rules! groups {
@@ -83,7 +83,9 @@ impl FromStr for Tolerate {
                     .then(|| Tolerate::Register(name.into()))
                     .ok_or_else(|| wrong("no such control register"))
             }
-            Some(("reg", name)) if !name.is_empty() => Ok(Tolerate::Register(name.into())),
+            Some(("reg", name)) => is_register(name)
+                .then(|| Tolerate::Register(name.into()))
+                .ok_or_else(|| wrong("no such register")),
             Some(("mem", range)) => {
                 let (start, end) = range.split_once('-').unwrap_or((range, range));
                 match (number(start), number(end)) {
@@ -98,6 +100,15 @@ impl FromStr for Tolerate {
             _ => Err(wrong("one of csr:NAME, reg:NAME, mem:FIRST-LAST, order:N, sc-failure")),
         }
     }
+}
+
+/// A register by its number in a file, or by the name that RISC-V programs use.
+fn is_register(name: &str) -> bool {
+    let numbered = ["x", "f", "v", "reg"].iter().filter_map(|file| name.strip_prefix(file));
+    name == "pc"
+        || csr_number(name).is_some()
+        || numbered.into_iter().any(|digits| digits.parse::<u16>().is_ok())
+        || (0..32).any(|number| register_name(number) == name)
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -135,7 +146,10 @@ impl Options {
         self.tolerate.iter().any(|tolerate| match tolerate {
             Tolerate::Register(name) => {
                 let by_number = reg.class == RegClass::Csr && number(name) == Some(reg.number.into());
-                by_number || reg_name(isa, reg) == name.as_str() || reg.to_string() == *name
+                let by_custom = reg.class == RegClass::Int
+                    && matches!(isa, Isa::Rv32 | Isa::Rv64)
+                    && register_name(reg.number as u8) == name;
+                by_number || by_custom || reg_name(isa, reg) == name.as_str() || reg.to_string() == *name
             }
             _ => false,
         })
@@ -169,7 +183,10 @@ mod tests {
         assert_eq!("mem:0x1000-0x1fff".parse(), Ok(Tolerate::Memory(0x1000..=0x1fff)));
         assert_eq!("order:8".parse(), Ok(Tolerate::Order(8)));
         assert_eq!("sc-failure".parse(), Ok(Tolerate::ScFailure));
-        for wrong in ["csr:nope", "mem:2-1", "order:0", "order", "sc", "reg:"] {
+        let options = Options { tolerate: vec!["reg:a0".parse().unwrap()], ..Options::default() };
+        assert!(options.tolerates_register(Isa::Rv64, Reg { class: RegClass::Int, number: 10 }));
+        assert!(!options.tolerates_register(Isa::A64, Reg { class: RegClass::Int, number: 10 }));
+        for wrong in ["csr:nope", "reg:y1", "mem:2-1", "order:0", "order", "sc", "reg:"] {
             assert!(wrong.parse::<Tolerate>().is_err(), "{wrong}");
         }
         let options = Options { tolerate: vec!["csr:0xb00".parse().unwrap()], ..Options::default() };

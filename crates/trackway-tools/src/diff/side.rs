@@ -160,6 +160,11 @@ impl<'s> Side<'s> {
                 };
             }
         }
+        let outcomes = bit(Fact::Outcomes);
+        let has_outcome = |event: &Event| matches!(event.kind, EventKind::Step(Step { taken: Some(_), .. }));
+        if self.seen & outcomes == 0 && batch.events.iter().any(has_outcome) {
+            self.seen |= outcomes;
+        }
         if !batch.mem.is_empty() {
             self.seen |= bit(Fact::MemoryAccesses);
             let data = bit(Fact::MemoryData);
@@ -254,7 +259,7 @@ impl<'s> Side<'s> {
                         window.gaps.push(window.places.len());
                     }
                     window.places.push((window.batch as u32, window.event as u32));
-                    let key = weak(step);
+                    let key = weak(step, data);
                     window.weak.push(key);
                     window.strong.push(strong(key, batch, step, data));
                 }

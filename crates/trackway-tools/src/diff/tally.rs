@@ -68,17 +68,22 @@ impl Tally {
         ] {
             for (side, count) in lacks.into_iter().enumerate() {
                 if count > 0 && groups[group as usize] {
-                    *self.unknown.entry((fact, side)).or_default() += count;
+                    self.lack(fact, side, count);
                 }
             }
         }
+    }
+
+    /// Counts facts that a side lacks.
+    pub(super) fn lack(&mut self, fact: Fact, side: usize, count: u64) {
+        *self.unknown.entry((fact, side)).or_default() += count;
     }
 
     /// Counts the findings about a pair.
     pub(super) fn add(&mut self, found: &Found) {
         self.compared.iter_mut().zip(found.compared).for_each(|(sum, n)| *sum += n);
         for &(fact, side, count) in &found.unknown {
-            *self.unknown.entry((fact, side)).or_default() += count;
+            self.lack(fact, side, count);
         }
         self.tolerated += found.tolerated;
     }
