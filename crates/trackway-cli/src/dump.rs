@@ -13,6 +13,7 @@ use crate::cli::{DumpArgs, Shape};
 use crate::colours::Colours;
 use crate::event_json;
 use crate::exit::{Exit, Failure};
+use crate::index::{LONG, cannot_enter};
 use crate::json::{Object, object, put_errors, write_line};
 use crate::listing::Listing;
 use crate::open::open;
@@ -124,6 +125,12 @@ impl<'a> Part<'a> {
                 trackway::Error::Config(text) => Failure::Usage(format!("{}: {text}", args.file.display())),
                 error => failed(error),
             })?;
+        if let Some(Position::Number(LONG..)) = begin
+            && !args.common.quiet
+            && !trace.can_be_entered()
+        {
+            say!("{}", cannot_enter(&args.file, trace));
+        }
         let part = Part {
             args,
             from,

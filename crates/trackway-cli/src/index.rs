@@ -58,7 +58,6 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         error => placed(&args.common, &args.file, error),
     })?;
-    let enterable = index.sources.values().any(|part| !part.checkpoints.is_empty());
     if args.json {
         let mut object = describe(&args.file, &file, &index);
         put_errors(&mut object, &health, None);
@@ -67,7 +66,8 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         table(&file, &index, false)?;
     }
     print_damage(&health);
-    if !enterable && health.counts.instructions > LONG {
+    let is_closed = index.sources.values().all(|part| part.checkpoints.is_empty());
+    if is_closed && !args.common.quiet && !trace.can_be_entered() {
         say!("{}", cannot_enter(&args.file, &trace));
     }
     Ok(exit_of(&health, &args.common))

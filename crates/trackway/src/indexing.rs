@@ -119,11 +119,21 @@ impl Trace {
         &mut self,
         progress: impl FnMut(&dyn Source, &Health),
     ) -> Result<(Arc<Index>, PathBuf, Health)> {
+        self.write_index_at(None, progress)
+    }
+
+    /// As [`write_index`](Trace::write_index), with that many instructions between two checkpoints at first.
+    #[doc(hidden)]
+    pub fn write_index_at(
+        &mut self,
+        distance: Option<u64>,
+        progress: impl FnMut(&dyn Source, &Health),
+    ) -> Result<(Arc<Index>, PathBuf, Health)> {
         let Some(path) = self.path().map(Path::to_path_buf) else {
             return Err(Error::Config("a stream cannot be entered again: only a file has an index".into()));
         };
         let identity = self.identity(&path)?;
-        let (index, health) = self.make_index(None, progress)?;
+        let (index, health) = self.make_index(distance, progress)?;
         let file = beside(&path);
         write_file(&file, &identity, &index).map_err(FileError::at(&file))?;
         let index =
@@ -180,6 +190,22 @@ impl Trace {
             // What can be read is what there is.
             _ => Ok((builder.finish(true), health)),
         }
+    }
+
+    /// True unless it can only be read from its start: a compression that holds it in one piece.
+    pub fn can_be_entered(&self) -> bool {
+        /// Batches in which some place must be found.
+        const BATCHES: usize = 64;
+        let Ok(mut source) = self.reopen().and_then(|mut trace| trace.plain_events()) else { return true };
+        let mut batch = Batch::default();
+        for _ in 0..BATCHES {
+            match source.fill(&mut batch) {
+                Ok(true) if source.save().is_none() => {}
+                // A short trace is read at once.
+                _ => return true,
+            }
+        }
+        false
     }
 
     /// Uses this index, as if it had been found.
