@@ -156,7 +156,7 @@ fn print_diagnosis(
         };
         line(out, "setting", &text)?;
     }
-    if diagnosis.other_program {
+    if diagnosis.other_program && !diagnosis.program.is_empty() {
         line(out, "program", &format!("--elf {}", diagnosis.program.elf.join(" --elf ")))?;
     }
     let next = match &diagnosis.second {
@@ -170,6 +170,9 @@ fn print_diagnosis(
         line(out, "same", &format!("{same}{more} decodes to the same events"))?;
     }
     print_against(out, &diagnosis.fit, &diagnosis.doubts)?;
+    if diagnosis.fit.instructions.is_none() {
+        line(out, "missing", "the program (--elf): without it only the structure of the items was compared")?;
+    }
     let tried = format!("{} settings and places, on {} bytes each at most", diagnosis.tries, diagnosis.bytes);
     line(out, "tried", &format!("{tried} (--budget {}:{})", args.budget.tries, args.budget.bytes))?;
     writeln!(out, "\n{}", diagnosis.toml().trim_end())?;
@@ -209,7 +212,9 @@ fn command(args: &Args, path: &Path, diagnosis: &Diagnosis) -> String {
         format: None,
         ..args.common.clone()
     };
-    format!("trackway dump {} --limit 20", report::words(path, &common))
+    // Without the program only items can be shown.
+    let raw = if diagnosis.fit.instructions.is_none() { "--raw " } else { "" };
+    format!("trackway dump {raw}{} --limit 20", report::words(path, &common))
 }
 
 fn as_json(args: &Args, path: &Path, report: &Report) -> crate::json::Object {

@@ -128,6 +128,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "doctor",
+        [
+            "trackway doctor testdata/stf/sort/trace.stf",
+            "trackway doctor programs/riscv/sort.elf # exit 1",
+            "trackway doctor testdata/tandem/sort/trace.tv --json",
+        ],
+    ),
+    (
         "man",
         [
             "trackway man > trackway.1",

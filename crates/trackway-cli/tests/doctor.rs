@@ -174,6 +174,10 @@ fn the_program_that_ran_and_where_it_was() {
     let moved = format!("{right}@0x40000000");
     let (code, answer) = doctor(&[&trace, "--config", &config, "--elf", &moved]);
     assert!(code == 1 && answer.contains(&format!("program:     --elf {right}@0x80000000\n")), "{answer}");
+    // A program of another architecture.
+    let arm = repo("programs/aarch64/sort.elf");
+    let (code, answer) = doctor(&[&trace, "--config", &config, "--elf", &arm]);
+    assert!(code == 1 && answer.contains("the program is a64"), "{answer}");
     // A trace with encodings finds its program by them.
     let (stf, elf) = (repo("testdata/stf/sort/trace.stf"), repo("programs/riscv/sort.elf"));
     let moved = format!("{elf}@0x400000");

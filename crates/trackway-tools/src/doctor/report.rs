@@ -4,7 +4,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use trackway::events::{FormatId, Input};
-use trackway::format::{Error, Excerpt, Result, Settings};
+use trackway::format::{Error, Excerpt, Program, Result, Settings};
 use trackway::image::Image;
 use trackway::io::File;
 use trackway::{Options, Trace};
@@ -141,6 +141,17 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
     });
     let first = |bytes: &[u8]| diagnose(options, only, &given, bytes, cut, budget).into_iter().next();
     let mut best = first(&bytes);
+    if best.is_none() && !options.program.is_empty() {
+        // No settings go with the program: perhaps it is one of another architecture.
+        let bare = Options { program: Program::default(), ..options.clone() };
+        best = diagnose(&bare, only, &given, &bytes, cut, budget).into_iter().next();
+        if let Some(found) = &best {
+            let with = Options { format: Some(found.format), ..options.clone() };
+            let opened = with.settings(found.settings.clone()).open_bytes(bytes.clone());
+            let reason = opened.err().map(|error| error.to_string());
+            report.programs.extend(reason.map(|reason| (options.program.elf.join(" "), reason)));
+        }
+    }
     if best.as_ref().is_none_or(|best| best.fit.percent() < LEAST_PERCENT)
         && only.is_none_or(|_| given.is_empty())
     {
