@@ -24,9 +24,12 @@ fn main() {
     let results = run(
         PASSES,
         vec![
-            Measure::prepared("reading both", "instructions", both, |(mut a, mut b)| read(&mut *a) + read(&mut *b)),
+            Measure::prepared("reading both", "instructions", both, |(mut a, mut b)| {
+                read(&mut *a) + read(&mut *b)
+            }),
             Measure::prepared("diff of equal traces", "instructions", both, |(mut a, mut b)| {
-                let report = diff(&mut *a, &mut *b, &Options::default(), &mut |_, _| {}).expect("a good trace");
+                let report =
+                    diff(&mut *a, &mut *b, &Options::default(), &mut |_, _| {}).expect("a good trace");
                 assert!(report.is_equal());
                 2 * report.compared[&Group::Pcs]
             }),
@@ -49,7 +52,8 @@ fn read(source: &mut dyn Source) -> u64 {
 fn record(path: &std::path::Path) {
     let elf = concat!(env!("CARGO_MANIFEST_DIR"), "/../programs/riscv/elf/rv64-mix.elf");
     let program = trackway_hart::Program::read(&std::fs::read(elf).expect("a file")).expect("a program");
-    let mut machine = Machine::new(MachineConfig::new(Config::new(program.isa)), &program).expect("a machine");
+    let mut machine =
+        Machine::new(MachineConfig::new(Config::new(program.isa)), &program).expect("a machine");
     machine.leave_rom();
     let options = RecordOptions { limit: INSTRUCTIONS, ..RecordOptions::default() };
     let mut recorder = Recorder::new(trackway_hart::Target::Machine(Box::new(machine)), options);
