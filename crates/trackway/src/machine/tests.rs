@@ -115,7 +115,7 @@ fn calls_returns_and_tail_calls() {
     case.step(0x1024, RET, &[]);
     assert_eq!(case.targets(), [0x1010]);
     case.step(0x1004, NOP, &[]);
-    assert_eq!(case.targets(), []);
+    assert_eq!(case.targets(), [0u64; 0]);
     // A return from before the trace began.
     case.step(0x1008, RET, &[]);
     case.step(0x5000, NOP, &[]);
