@@ -141,7 +141,7 @@ impl State {
         if is_flow || matches!(packet, Packet::Start(_)) {
             self.trapped = false;
         }
-        if exact.packet.write(layout, true).bytes().len() < exact.bits.div_ceil(8) as usize {
+        if exact.wastes(exact.packet.write(layout, true).bytes()) {
             violate(&COMPRESSED, format!("{} bits, fewer are enough", exact.bits));
         }
         if !exact.spare.is_empty() {

@@ -53,8 +53,7 @@ impl DataState {
         if !exact.spare.is_empty() {
             violate(&SPARE_BITS, format!("{:02x?} after the last field", exact.spare));
         }
-        let shortest = exact.packet.write(layout, true).map_or(0, |payload| payload.bytes().len());
-        if shortest > 0 && shortest < exact.bits.div_ceil(8) as usize {
+        if exact.packet.write(layout, true).is_ok_and(|shortest| exact.wastes(shortest.bytes())) {
             violate(&COMPRESSED, format!("{} bits, fewer are enough", exact.bits));
         }
         let Some(decoder) = &mut self.decoder else { return };

@@ -23,6 +23,11 @@ impl<P> Received<P> {
         i64::from(self.field_bits) - i64::from(self.bits)
     }
 
+    /// Is it at least a byte longer than the shortest payload? A payload may share its first byte with the frame.
+    pub(crate) fn wastes(&self, shortest: &[u8]) -> bool {
+        8 * (shortest.len() as u32 + 1) <= self.bits
+    }
+
     /// Reads a payload of `bits` bits; `packet` reads the fields.
     pub(crate) fn read_with(
         payload: &[u8],
