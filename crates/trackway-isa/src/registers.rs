@@ -1,8 +1,6 @@
 //! The registers that an instruction reads and writes, in words that both architectures share.
 
-use trackway_core::{Isa, Reg, RegClass, RegRole};
-
-use crate::{arm, riscv};
+use trackway_core::{Reg, RegClass, RegRole};
 
 /// Registers that an instruction reads ([`RegRole::Source`]) and writes ([`RegRole::Destination`]), each once per role.
 ///
@@ -64,28 +62,5 @@ impl Registers {
             self.list[len] = item;
             self.len += 1;
         }
-    }
-}
-
-/// The registers that an instruction reads and writes when it completes; `None` where the encoding is not known.
-///
-/// Of A64 the general registers are `x0` to `x30`, the stack pointer is number 31 beside them; `v0` to `v31` stand for
-/// any width of the floating-point and vector registers; SVE and SME are not known, nor are A32 and T32.
-///
-/// ```
-/// use trackway_core::{Isa, Reg, RegClass};
-/// use trackway_isa::registers;
-///
-/// let x = |number| Reg { class: RegClass::Int, number };
-/// let add = registers(Isa::Rv64, 0x00c5_8533).unwrap(); // add a0,a1,a2
-/// assert!(add.sources().eq([x(11), x(12)]) && add.destinations().eq([x(10)]));
-/// let pop = registers(Isa::A64, 0xa8c1_7bfd).unwrap(); // ldp x29, x30, [sp], #16
-/// assert!(pop.sources().eq([x(31)]) && pop.destinations().eq([x(31), x(29), x(30)]));
-/// ```
-pub fn registers(isa: Isa, encoding: u32) -> Option<Registers> {
-    match isa {
-        Isa::Rv32 | Isa::Rv64 => Some(riscv::decode(isa, encoding)?.all_registers()),
-        Isa::A64 => arm::registers(encoding),
-        Isa::A32 | Isa::T32 | Isa::Other => None,
     }
 }

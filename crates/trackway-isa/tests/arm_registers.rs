@@ -141,7 +141,7 @@ fn registers_are_those_of_the_text() {
     let mut unknown = BTreeMap::<String, (u64, u32)>::new();
     let mut compared = 0u64;
     let dense = if std::env::var_os("TRACKWAY_SWEEP").is_some() { 40 } else { 1 };
-    for word in (0..1u64 << 32).step_by(2_003 / dense | 1).map(|word| word as u32) {
+    for word in (0..1u64 << 32).step_by((2_003 / dense) | 1).map(|word| word as u32) {
         let Ok(list) = engine.disasm_count(&word.to_le_bytes(), 0, 1) else { continue };
         let Some(insn) = list.first() else { continue };
         let (mnemonic, operands) = (insn.mnemonic().unwrap_or_default(), insn.op_str().unwrap_or_default());

@@ -3,14 +3,14 @@
 //! The order is that of the A64 encoding index of the Arm ARM (C4.1). Floating-point status and control are left out:
 //! every arithmetic instruction would touch them. `tests/arm_registers.rs` holds it against capstone.
 
-use trackway_core::{Reg, RegClass, RegRole};
+use trackway_core::{RegClass, RegRole};
 
+use super::list::{List, NZCV, SP, flag, ra, rd, rm, rn};
 use super::mask::bits;
 use super::simd;
-use crate::Registers;
+use crate::registers::Registers;
 
-/// NZCV, by op0, op1, CRn, CRm and op2 as `MRS` has them.
-const NZCV: u16 = 0xda10;
+/// System registers with a name, by op0, op1, CRn, CRm and op2 as `MRS` has them.
 const NAMED: &[(u16, &str)] = &[(NZCV, "nzcv"), (0xda20, "fpcr"), (0xda21, "fpsr")];
 
 /// The name of a system register, where it is one that programs use.
@@ -21,87 +21,6 @@ pub fn system_register(number: u16) -> Option<&'static str> {
 /// The number of a system register: op0, op1, CRn, CRm and op2 as in the encoding of `MRS`.
 pub fn system_register_number(name: &str) -> Option<u16> {
     NAMED.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
-}
-
-/// A list under construction.
-#[derive(Default)]
-pub(super) struct List(pub(super) Registers);
-
-const SP: u32 = 31;
-
-impl List {
-    fn int(&mut self, number: u32, role: RegRole) {
-        self.0.add(RegClass::Int, number as u16, role);
-    }
-
-    /// Reads a general register; 31 is the zero register.
-    pub(super) fn reads(&mut self, number: u32) {
-        if number != 31 {
-            self.int(number, RegRole::Source);
-        }
-    }
-
-    /// Writes a general register; 31 is the zero register.
-    pub(super) fn writes(&mut self, number: u32) {
-        if number != 31 {
-            self.int(number, RegRole::Destination);
-        }
-    }
-
-    /// Reads a general register; 31 is the stack pointer.
-    fn reads_sp(&mut self, number: u32) {
-        self.int(number, RegRole::Source);
-    }
-
-    /// Writes a general register; 31 is the stack pointer.
-    fn writes_sp(&mut self, number: u32) {
-        self.int(number, RegRole::Destination);
-    }
-
-    /// Reads a register as an address; 31 is the stack pointer.
-    pub(super) fn base(&mut self, number: u32) {
-        self.int(number, RegRole::Source);
-        self.0.mark_address(Reg { class: RegClass::Int, number: number as u16 });
-    }
-
-    /// Reads a register as an offset; 31 is the zero register.
-    fn offset(&mut self, number: u32) {
-        if number != 31 {
-            self.base(number);
-        }
-    }
-
-    /// Updates the base of an address.
-    pub(super) fn writeback(&mut self, number: u32) {
-        self.int(number, RegRole::Destination);
-        self.0.writeback = Some(Reg { class: RegClass::Int, number: number as u16 });
-    }
-
-    pub(super) fn reads_flags(&mut self) {
-        self.0.add(RegClass::Csr, NZCV, RegRole::Source);
-    }
-
-    pub(super) fn writes_flags(&mut self) {
-        self.0.add(RegClass::Csr, NZCV, RegRole::Destination);
-    }
-
-    pub(super) fn reads_vector(&mut self, number: u32) {
-        self.0.add(RegClass::Vector, (number & 31) as u16, RegRole::Source);
-    }
-
-    pub(super) fn writes_vector(&mut self, number: u32) {
-        self.0.add(RegClass::Vector, (number & 31) as u16, RegRole::Destination);
-    }
-
-    /// Loads or stores a register of either file.
-    fn data(&mut self, vector: bool, load: bool, number: u32) {
-        match (vector, load) {
-            (true, true) => self.writes_vector(number),
-            (true, false) => self.reads_vector(number),
-            (false, true) => self.writes(number),
-            (false, false) => self.reads(number),
-        }
-    }
 }
 
 /// The registers of an A64 instruction; `None` where the encoding is not known.
@@ -117,27 +36,6 @@ pub fn registers(word: u32) -> Option<Registers> {
         _ => None,
     };
     known.map(|()| list.0)
-}
-
-pub(super) fn rd(word: u32) -> u32 {
-    word & 31
-}
-
-pub(super) fn rn(word: u32) -> u32 {
-    bits(word, 5, 5)
-}
-
-pub(super) fn rm(word: u32) -> u32 {
-    bits(word, 16, 5)
-}
-
-/// Third register: Ra, or Rt2 of a pair.
-fn ra(word: u32) -> u32 {
-    bits(word, 10, 5)
-}
-
-fn flag(word: u32, bit: u32) -> bool {
-    word >> bit & 1 == 1
 }
 
 /// Data processing, immediate: C4.1.92.
@@ -225,7 +123,7 @@ fn branch_register(word: u32, list: &mut List) -> Option<()> {
     let signed = flag(word, 11);
     match bits(word, 21, 4) {
         // BR, BLR, RET and their signed forms.
-        op @ (0 | 1 | 2) => {
+        op @ 0..=2 => {
             // RETAA has no operand: it signs x30 with sp.
             list.reads(if op == 2 && signed { 30 } else { rn(word) });
             if op == 2 && signed {
@@ -367,7 +265,7 @@ fn exclusive(word: u32, list: &mut List) {
                 list.writes(number & 31);
             }
             list.reads(rd(word));
-            list.reads(rd(word) + 1 & 31);
+            list.reads((rd(word) + 1) & 31);
         }
         // CAS.
         (true, true) => {
@@ -439,7 +337,7 @@ fn atomic(word: u32, list: &mut List) -> Option<()> {
         return None;
     }
     list.base(rn(word));
-    let eight = |list: &mut List, load| (0..8).for_each(|n| list.data(false, load, rd(word) + n & 31));
+    let eight = |list: &mut List, load| (0..8).for_each(|n| list.data(false, load, (rd(word) + n) & 31));
     match (flag(word, 15), bits(word, 12, 3), word >> 30) {
         (false, ..) | (true, 0, _) => {
             list.reads(rm(word));

@@ -1,11 +1,7 @@
 //! Registers of A64's scalar floating-point and Advanced SIMD instructions (Arm ARM C4.1.96).
 
+use super::list::{List, flag, rd, rm, rn};
 use super::mask::bits;
-use super::registers::{List, rd, rm, rn};
-
-fn flag(word: u32, bit: u32) -> bool {
-    word >> bit & 1 == 1
-}
 
 pub(super) fn registers(word: u32, list: &mut List) -> Option<()> {
     match word >> 24 & 0x5f {

@@ -3,7 +3,7 @@
 use trackway_core::{Reg, RegClass, RegRole};
 
 use super::{Class, Extension, Inst, Op, Operand};
-use crate::Registers;
+use crate::registers::Registers;
 
 /// CSRs that instructions touch without naming them.
 const FFLAGS: u16 = 0x001;
