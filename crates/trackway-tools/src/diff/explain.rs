@@ -9,6 +9,7 @@ pub(super) const FIRST: usize = 1024;
 pub(super) const GROWTH: usize = 8;
 /// Instructions up to which a shift is searched where addresses agree and only data differ.
 const DATA_ONLY: usize = 1 << 16;
+
 /// How often a search for a shift by data alone is worth its time.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
@@ -25,6 +26,8 @@ pub(super) fn continuation(x: &[u64], y: &[u64], gaps: [bool; 2], length: usize)
     match gaps {
         [true, false] => in_b(),
         [false, _] => in_a(),
+        // Both have lost the same.
+        [true, true] if x.len().min(y.len()) >= 16 && x[..16] == y[..16] => Some((0, 0)),
         [true, true] => {
             let hunk = || {
                 nearest(x, y).and_then(|found| found.hunks.first().map(|hunk| (hunk.deleted, hunk.inserted)))

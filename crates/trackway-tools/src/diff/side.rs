@@ -61,6 +61,8 @@ pub(super) struct Side<'s> {
     pub(super) window: Window,
     /// The gap before the next instruction has been dealt with.
     pub(super) gap_passed: bool,
+    /// An instruction was passed.
+    started: bool,
     ended: bool,
     /// The error that ended it.
     pub(super) error: Option<Error>,
@@ -99,6 +101,7 @@ impl<'s> Side<'s> {
             number: 0,
             window: Window::default(),
             gap_passed: false,
+            started: false,
             ended: false,
             error: None,
             seen: 0,
@@ -201,6 +204,7 @@ impl<'s> Side<'s> {
         self.event += n;
         self.number += n as u64;
         self.gap_passed &= n == 0;
+        self.started |= n > 0;
         let last = self.batches[self.batch].events[..self.event].last();
         if let Some(Event { kind: EventKind::Step(step), .. }) = last.filter(|_| n > 0) {
             self.next_pc = step.pc.map(|pc| pc.wrapping_add(step.length.into()));
@@ -263,6 +267,8 @@ impl<'s> Side<'s> {
                     window.weak.push(key);
                     window.strong.push(strong(key, batch, step, data));
                 }
+                // Every trace is switched on before its first instruction.
+                EventKind::Mark(_) if !self.started && window.places.is_empty() => {}
                 kind => window.gap |= is_gap(kind),
             }
             window.event += 1;
@@ -324,6 +330,7 @@ impl<'s> Side<'s> {
                     if step.outcome == Outcome::Attempted {
                         self.seen |= bit(Fact::Attempted);
                     }
+                    self.started = true;
                     // A program without its kernel continues after a system call as it was before.
                     if let Some(before) = self.trapped.take()
                         && step.pc == self.next_pc
