@@ -12,7 +12,7 @@ use trackway_core::{Batch, Census, EventKind, Meta, Observer, Outcome, TimeKind}
 use trackway_image::Image;
 use trackway_tools::attempted::Attempted;
 use trackway_tools::contexts::{self, Contexts};
-use trackway_tools::doctor::{self, Budget, Sure};
+use trackway_tools::doctor::{self, Budget, Diagnosis, Sure};
 
 use crate::cli::{Common, InfoArgs};
 use crate::exit::{Exit, Failure};
@@ -188,7 +188,12 @@ fn open_or_assume(common: &Common, path: &Path) -> Result<(Trace, Option<Vec<Str
     }
     let options = common.options()?;
     let examined = doctor::examine(path, &options, QUICK);
-    let found = examined.ok().and_then(|report| report.diagnosis).filter(|found| found.sure > Sure::Guess);
+    // Several settings may lead along the same path, and differ in values: it is shown with its doubt.
+    let follows = |found: &Diagnosis| {
+        found.fit.instructions.is_some_and(|count| count > 0)
+            && (found.sure > Sure::Guess || found.fit.is_clean())
+    };
+    let found = examined.ok().and_then(|report| report.diagnosis).filter(follows);
     let Some(found) = found else { return opened.map(|trace| (trace, None)) };
     let with = Options { format: Some(found.format), program: found.program.clone(), ..options };
     let trace = with

@@ -28,7 +28,7 @@ fn contents() -> Vec<Content> {
     let mut champsim = Vec::new();
     for n in 0..32u64 {
         champsim.extend((0x40_0000 + 4 * n).to_le_bytes());
-        champsim.extend([(n % 5 == 0).into(), 0]);
+        champsim.extend([(n.is_multiple_of(5)).into(), 0]);
         champsim.resize(champsim.len() + 54, 0);
     }
     let mut tar = vec![b'x'; 512];
@@ -152,7 +152,7 @@ fn settings_work_when_pasted() {
     let command = answer["diagnosis"]["command"].as_str().unwrap();
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     assert!(stdout(&words).lines().count() >= 20, "{command}");
-    // `info` does the quick part by itself.
+    // `info` does the quick part too.
     let info = stdout(&["info", &trace, "--elf", &elf, "-q"]);
     assert!(info.contains("assumed:") && info.contains("instructions:      3000"), "{info}");
     assert_eq!(doctor(&[&trace, "--elf", &elf, "--config", &config]).0, 0);

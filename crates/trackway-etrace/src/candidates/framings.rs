@@ -120,7 +120,7 @@ fn walk(framing: Framing, excerpt: &Excerpt<'_>) -> Option<Framed> {
         let payload = frame.payload(rest, &mut scratch);
         // Packets are as short as their sign allows, in whole bytes.
         if let [.., before, last] = payload
-            && frame.payload_at % 8 == 0
+            && frame.payload_at.is_multiple_of(8)
         {
             against += u64::from(*last == if before >> 7 == 1 { 0xff } else { 0 });
         }

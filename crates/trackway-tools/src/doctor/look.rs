@@ -1,13 +1,13 @@
-//! What a file looks like.
+//! The look of a file.
 
-/// What a file looks like.
+/// The look of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// What it is.
+    /// The kind of file.
     pub what: String,
     /// The evidence.
     pub why: String,
-    /// What to do with it; `FILE` is its name.
+    /// Advice; `FILE` is its name.
     pub advice: String,
     /// The content proves it, so that nothing else is looked for.
     pub sure: bool,

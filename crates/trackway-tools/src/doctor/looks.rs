@@ -1,4 +1,4 @@
-//! What a file looks like by its content, where it is not one of our traces.
+//! Files that are not one of our traces, by their content.
 
 use super::look::Look;
 use super::text;
@@ -8,8 +8,8 @@ struct Magic(usize, &'static [u8], &'static str, &'static str);
 
 const PCAP: &str = "Trackway does not read captures: extract the payload, `tshark -r FILE -T fields -e data`, and \
                     turn it into bytes with `xxd -r -p`";
-const ARCHIVE: &str = "unpack it, and give Trackway the trace inside";
-const TABLE: &str = "Trackway does not read tables: give it the trace that the table was exported from";
+const ARCHIVE: &str = "unpack it, and open the trace inside";
+const TABLE: &str = "Trackway does not read tables: use the trace that the table was exported from";
 const WAVES: &str =
     "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
 const PERF: &str = "Trackway does not read perf.data yet: `perf script -i FILE --itrace=b` decodes it; a dump of its AUX \
@@ -52,7 +52,7 @@ const MAGICS: [Magic; 27] = [
     Magic(0, b"!<arch>\n", "a library (ar)", "name the linked program with --elf, not a library"),
     Magic(0, b"MZ", "a Windows program", "Trackway takes programs as ELF files"),
     Magic(0, b"\xcf\xfa\xed\xfe", "a Mach-O program", "Trackway takes programs as ELF files"),
-    Magic(0, b"TWX", "an index of Trackway", "give Trackway the trace beside it"),
+    Magic(0, b"TWX", "an index of Trackway", "open the trace beside it"),
     Magic(
         0,
         b"\x02\x82\x02\x82\x02\x82\x02\x82",
@@ -61,7 +61,7 @@ const MAGICS: [Magic; 27] = [
     ),
 ];
 
-/// What the first bytes of a file look like, the likeliest first. `size` is the size of the file, where it is known.
+/// Looks of a file by its first bytes, the likeliest first. `size` is the size of the file, where it is known.
 pub fn looks(head: &[u8], size: Option<u64>) -> Vec<Look> {
     if head.is_empty() {
         return vec![Look::new("an empty file", "it has no bytes", "record or copy it again", true)];
@@ -190,11 +190,11 @@ fn champsim(head: &[u8], size: Option<u64>) -> Option<Look> {
     let is_record = |record: &&[u8]| record[8] < 2 && record[9] <= record[8] && word(record) != 0;
     let near = records.windows(2).filter(|pair| word(pair[0]).abs_diff(word(pair[1])) < 1 << 24).count();
     let is_it = records.len() >= 16
-        && size.is_none_or(|size| size % 64 == 0)
+        && size.is_none_or(|size| size.is_multiple_of(64))
         && records.iter().all(is_record)
         && near * 2 > records.len();
     let why = "records of 64 bytes with branch flags of 0 and 1 and addresses near each other";
-    let advice = "Trackway does not read ChampSim traces: they have no instructions; give it the trace that they were made from";
+    let advice = "Trackway does not read ChampSim traces: they have no instructions; use the trace that they were made from";
     is_it.then(|| Look::new("a ChampSim trace", why, advice, true))
 }
 
@@ -207,7 +207,7 @@ fn drmemtrace(head: &[u8], size: Option<u64>) -> Option<Look> {
         let kinds: std::collections::BTreeSet<u16> = entries.iter().map(|entry| half(entry, 0)).collect();
         let addresses = entries.iter().filter(|entry| word(&entry[address..]) > 0xffff).count();
         let is_it = entries.len() >= 32
-            && size.is_none_or(|size| size % length as u64 == 0)
+            && size.is_none_or(|size| size.is_multiple_of(length as u64))
             && entries.iter().all(is_entry)
             && kinds.len() > 2
             && addresses * 2 > entries.len();

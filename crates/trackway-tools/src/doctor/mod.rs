@@ -1,4 +1,4 @@
-//! What is wrong with a file that does not decode, or decodes badly: what it looks like by its content, whether the
+//! Diagnosis of a file that does not decode, or decodes badly: what it looks like by its content, whether the
 //! program is the right one, and which settings fit.
 //!
 //! [`examine`] answers for a file, [`diagnose`] for bytes that are a trace. Work is counted and never timed, so that the

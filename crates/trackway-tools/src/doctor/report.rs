@@ -16,7 +16,7 @@ use super::search::Budget;
 use super::settings::{Diagnosis, diagnose};
 use super::transfer::{Transfer, swapped, transfer};
 
-/// Items without trouble, of a hundred, below which settings are no answer.
+/// Items without trouble, of a hundred, below which settings are not an answer.
 const LEAST_PERCENT: u64 = 60;
 
 /// How a file opens with the options given.
@@ -46,9 +46,9 @@ pub struct Report {
     pub compression: Option<&'static str>,
     /// How it opens with the options given.
     pub as_is: AsIs,
-    /// What it looks like, where it is not a trace that decodes.
+    /// Its looks, where it is not a trace that decodes.
     pub looks: Vec<Look>,
-    /// What happened to it on its way.
+    /// The change on its way.
     pub transfer: Option<Transfer>,
     /// Programs that cannot have run, with the reason.
     pub programs: Vec<(String, String)>,
@@ -172,7 +172,7 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
     Ok(report)
 }
 
-/// An answer that is worth telling: it fits, and better than the settings that were given.
+/// An answer that is worth reporting: it fits, and better than the settings that were given.
 fn is_better(best: &Diagnosis, as_is: &AsIs, options: &Options, given: &Settings, bytes: &[u8]) -> bool {
     if best.fit.percent() < LEAST_PERCENT {
         return false;

@@ -79,7 +79,7 @@ impl Tried {
     /// The order after a stage of trials, the best first.
     pub(super) fn rank(&self, stage: usize) -> impl Ord + use<> {
         let fit = self.fits[stage].as_ref();
-        // Of those that fit as well, the nearest; more instructions are no proof.
+        // Of those that fit as well, the nearest; more instructions do not prove anything.
         let instructions = Reverse(fit.and_then(|fit| fit.instructions));
         (fit.is_none(), fit.map(|fit| fit.rank(self.doubts.len())), self.distance, instructions)
     }

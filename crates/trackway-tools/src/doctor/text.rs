@@ -4,7 +4,7 @@ use super::look::Look;
 
 const NOT_READ: &str = "Trackway does not read it yet";
 
-/// What a text file looks like; none for binary data.
+/// The look of a text file; none for binary data.
 pub(super) fn look(head: &[u8]) -> Option<Look> {
     let sample = &head[..head.len().min(1 << 14)];
     let is_text = |byte: &&u8| matches!(**byte, b'\t' | b'\n' | b'\r' | 0x1b | 0x20..=0x7e | 0x80..);
@@ -61,7 +61,7 @@ fn log(lines: &[&str]) -> Option<Look> {
         };
         let advice = format!(
             "{NOT_READ}: the tools of ARM-software/tarmac-trace-utilities index it; the model's own ETE or a recording \
-             with QEMU gives a trace that Trackway reads"
+             with QEMU yields a trace that Trackway reads"
         );
         return Some(Look::new(
             format!("a Tarmac log {dialect}"),
@@ -81,7 +81,7 @@ fn log(lines: &[&str]) -> Option<Look> {
             lines.iter().any(|line| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1));
         let what = if commits { "a commit log of Spike" } else { "a log of Spike (-l, without commits)" };
         let advice = format!(
-            "{NOT_READ}: `trackway record PROGRAM -o run.stf` runs the same program on the golden model and gives a trace \
+            "{NOT_READ}: `trackway record PROGRAM -o run.stf` runs the same program on the golden model and writes a trace \
              with registers and memory"
         );
         return Some(Look::new(what, "lines of core, address and encoding", advice, true));
@@ -102,7 +102,7 @@ fn log(lines: &[&str]) -> Option<Look> {
     }
     if first.starts_with("pc,instr,gpr,csr,binary,mode") {
         let advice = format!(
-            "{NOT_READ}: `trackway record PROGRAM -o run.tv` gives a trace that `trackway verify` takes"
+            "{NOT_READ}: `trackway record PROGRAM -o run.tv` writes a trace that `trackway verify` takes"
         );
         return Some(Look::new("a riscv-dv log (CSV)", "the columns that riscv-dv writes", advice, true));
     }
@@ -189,7 +189,7 @@ fn markup(first: &str, lines: &[&str]) -> Option<Look> {
         && lines.iter().all(|line| line.matches(',').count() == first.matches(',').count())
         && first.contains(',')
     {
-        let advice = "Trackway does not read tables: give it the trace that the table was exported from";
+        let advice = "Trackway does not read tables: use the trace that the table was exported from";
         return look("a table (CSV)", "every line has as many commas", advice, true);
     }
     let is_setting = |line: &str| line.starts_with('#') || line.starts_with('[') || line.contains(" = ");

@@ -9,7 +9,7 @@ use trackway::io::File;
 /// A change that can be undone, or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// What happened.
+    /// The change.
     pub what: String,
     /// How to undo it; `FILE` is its name.
     pub advice: String,
@@ -114,7 +114,7 @@ pub(super) fn unhex(bytes: &[u8]) -> Option<Vec<u8>> {
             },
         };
         let digits: String = line.split_whitespace().map(|word| word.trim_start_matches("0x")).collect();
-        if digits.len() % 2 != 0 || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        if !digits.len().is_multiple_of(2) || !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
         let pairs = digits.as_bytes().chunks(2).take(most);
