@@ -50,10 +50,11 @@ pub(crate) fn command(formats: &[&'static dyn Format]) -> clap::Command {
     command
 }
 
-/// A command with its examples.
+/// A command with its examples. They are a part of the template, so that they are not wrapped.
 fn described(command: clap::Command) -> clap::Command {
+    const TEMPLATE: &str = "{about-with-newline}\n{usage-heading} {usage}\n\n{all-args}{after-help}";
     match examples::of(command.get_name()) {
-        Some(text) => command.before_help(text),
+        Some(text) => command.help_template(format!("{text}\n\n{TEMPLATE}")),
         None => command,
     }
 }

@@ -5,6 +5,7 @@ use std::io::Write;
 use trackway::format::suggest;
 
 use crate::cli::{CompletionsArgs, HelpArgs, ManArgs};
+use crate::examples;
 use crate::exit::{Exit, Failure};
 use crate::flags::command;
 use crate::topics::{self, TOPICS};
@@ -49,17 +50,12 @@ pub(crate) fn man(args: &ManArgs) -> Result<Exit, Failure> {
         command = found.ok_or_else(|| Failure::Usage(format!("unknown subcommand {name:?}")))?;
         command = command.display_name(format!("trackway-{name}"));
     }
+    let examples = examples::of(args.command.as_deref().unwrap_or("trackway")).unwrap_or_default();
     let mut page = Vec::new();
-    let examples = command.get_before_help().map(|text| text.to_string()).unwrap_or_default();
     clap_mangen::Man::new(command).render(&mut page)?;
-    page.extend(examples_section(&examples).bytes());
+    let escaped = |line: &str| line.trim().replace('\\', "\\e").replace('-', "\\-");
+    let examples: Vec<String> = examples.lines().skip(1).map(escaped).collect();
+    writeln!(page, ".SH EXAMPLES\n.nf\n{}\n.fi", examples.join("\n"))?;
     std::io::stdout().write_all(&page)?;
     Ok(Exit::Fine)
-}
-
-/// The examples of a help text as a section of a manual page.
-fn examples_section(text: &str) -> String {
-    let lines: Vec<String> =
-        text.lines().skip(1).map(|line| line.trim().replace('\\', "\\e").replace('-', "\\-")).collect();
-    if lines.is_empty() { String::new() } else { format!(".SH EXAMPLES\n.nf\n{}\n.fi\n", lines.join("\n")) }
 }

@@ -31,7 +31,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A help text begins with three examples, which fit a line of 80 characters.
+/// A help text begins with three examples, one per line.
 fn examples(command: &str) -> Vec<String> {
     let args: &[&str] = if command == "trackway" { &["--help"] } else { &[command, "--help"] };
     let help = stdout(args);
@@ -39,11 +39,10 @@ fn examples(command: &str) -> Vec<String> {
     assert_eq!(lines.next(), Some("Examples:"), "{command} --help begins with its examples (examples.rs)");
     let examples: Vec<String> = lines.take_while(|line| !line.is_empty()).map(str::to_string).collect();
     assert_eq!(examples.len(), 3, "{command}: {examples:?}");
-    let begin =
-        if command == "trackway" { "  trackway ".to_string() } else { format!("  trackway {command} ") };
     for line in &examples {
-        let is_own = format!("{line} ").starts_with(&begin);
-        assert!(is_own && line.chars().count() < 80, "{command}: {line}");
+        let is_own = command == "trackway" || format!("{line} ").contains(&format!("trackway {command} "));
+        assert!(line.starts_with("  trackway ") && is_own, "{command}: {line}");
+        assert!(line.chars().count() <= 100, "{command}: {line}");
     }
     examples
 }
@@ -105,6 +104,12 @@ fn topics_come_from_the_definitions() {
     let positions = stdout(&["help", "positions"]);
     for form in ["pc:", "sym:", "line:FILE:N", "time:", "mark:", "trap:N", "gap:N", "end-N"] {
         assert!(positions.contains(form), "{positions}");
+    }
+    // The same forms as in the message for a position that is none of them.
+    let wrong = trackway::Position::parse("somewhere", &[]).unwrap_err().to_string();
+    for form in positions.lines().skip(2).take_while(|line| !line.is_empty()) {
+        let form = form.split_whitespace().next().unwrap();
+        assert!(wrong.contains(form), "{form}: {wrong}");
     }
     for topic in ["formats", "positions", "config", "exit-codes", "ledger"] {
         let text = stdout(&["help", topic]);
