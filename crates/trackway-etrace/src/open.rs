@@ -326,7 +326,7 @@ impl Sidecar {
 struct WithSidecar {
     lower: Lower<Box<dyn Write + Send>>,
     sidecar: Option<Sidecar>,
-    /// Instructions in the code that was written last, and when it is worth writing again.
+    /// Instructions in the code that was written last, and when to write again.
     written: (usize, Instant),
 }
 
@@ -337,19 +337,22 @@ impl WithSidecar {
         self.lower.code().filter(|code| !code.is_empty()).map(|code| code.to_elf(isa))
     }
 
-    /// A run that is killed leaves a trace that can be read: code is written before the end, now and then.
+    /// A run that is killed leaves a trace that can be read: now and then code and packets are written before the end.
     fn write_early(&mut self) -> std::io::Result<()> {
         let start = Instant::now();
-        if self.lower.code_len() == self.written.0 || start < self.written.1 {
+        if self.sidecar.is_none() || start < self.written.1 {
             return Ok(());
         }
-        if let Some((sidecar, code)) = self.sidecar.as_ref().zip(self.code()) {
+        let known = self.lower.code_len();
+        if known != self.written.0
+            && let Some((sidecar, code)) = self.sidecar.as_ref().zip(self.code())
+        {
             sidecar.write_code(&code, false).map_err(|failed| failed.error)?;
-            self.lower.flush()?;
         }
+        self.lower.flush()?;
         // A small part of the time, however much code there is.
-        let pause = (start.elapsed() * 50).max(Duration::from_millis(50));
-        self.written = (self.lower.code_len(), Instant::now() + pause);
+        let pause = (start.elapsed() * 20).max(Duration::from_millis(50));
+        self.written = (known, Instant::now() + pause);
         Ok(())
     }
 }
