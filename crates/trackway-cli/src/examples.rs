@@ -39,6 +39,30 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "slice",
+        [
+            "trackway slice testdata/stf/sort/trace.stf part.stf --from 100 --to 200",
+            "trackway slice testdata/stf/sort/trace.stf part.etrace --from pc:0x10116 --to end-10",
+            "trackway slice testdata/astf/sort.astf samples.astf --every 100 --length 20",
+        ],
+    ),
+    (
+        "split",
+        [
+            "trackway split testdata/stf/sort/trace.stf parts --parts 3",
+            "trackway split testdata/astf/sort.astf more-parts --parts 4 --json",
+            "trackway split testdata/stf/sort/trace.stf --plan --parts 8 > plan.jsonl",
+        ],
+    ),
+    (
+        "merge",
+        [
+            "trackway split testdata/stf/sort/trace.stf parts --parts 3 && trackway merge whole.stf parts/*",
+            "trackway split testdata/astf/sort.astf p --parts 2 && trackway merge whole.astf p/* --json",
+            "trackway split testdata/ete/count r --parts 2 && trackway merge count.ete r/*",
+        ],
+    ),
+    (
         "stats",
         [
             "trackway stats testdata/stf/sort/trace.stf",

@@ -101,29 +101,25 @@ fn a_killed_record_leaves_a_partial_file_that_can_be_read() {
 #[test]
 fn a_killed_convert_leaves_its_code() {
     let folder = Folder::new("killed-convert");
-    let (elf, mix, out) =
-        (repo("programs/riscv/elf/rv64-mix.elf"), folder.file("mix.stf"), folder.file("out.etrace"));
-    stdout(&["record", &elf, "-o", &mix, "-q"]);
-    let bytes = std::fs::read(&mix).unwrap();
+    let (elf, long, out) = (endless(&folder), folder.file("long.stf"), folder.file("out.etrace"));
+    stdout(&["record", &elf, "-o", &long, "--limit", "4000000", "-q"]);
     let mut child = Command::new(env!("CARGO_BIN_EXE_trackway"))
-        .args(["convert", "-", &out])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
+        .args(["convert", "-q", "--no-prove", &long, &out])
         .spawn()
         .unwrap();
-    // The pipe stays open, so that it does not come to its end.
-    let mut pipe = child.stdin.take().unwrap();
-    for part in bytes[..bytes.len() * 9 / 10].chunks(bytes.len() / 10) {
-        std::io::Write::write_all(&mut pipe, part).unwrap();
-        std::thread::sleep(Duration::from_millis(200));
+    let start = Instant::now();
+    while std::fs::metadata(format!("{out}.partial")).map_or(0, |found| found.len()) == 0 {
+        assert!(start.elapsed() < Duration::from_secs(60) && !Path::new(&out).exists(), "nothing is written");
+        std::thread::sleep(Duration::from_millis(1));
     }
     kill(&child, "-KILL");
     child.wait().unwrap();
     assert!(!Path::new(&out).exists());
+    std::fs::remove_file(&elf).unwrap();
     let output = trackway(&["dump", "--as", "pcs", &format!("{out}.partial")]);
-    let pcs = stdout(&["dump", "--as", "pcs", &mix]);
     let found = text(&output.stdout);
-    assert!(found.lines().count() > 1000 && pcs.starts_with(&found), "{}", text(&output.stderr));
+    let is_known = |pc: &str| ["0000000080000078", "000000008000007c"].contains(&pc);
+    assert!(found.lines().count() > 100 && found.lines().all(is_known), "{found}{}", text(&output.stderr));
 }
 
 /// Nothing appears, unless what was written so far is asked for.
