@@ -106,7 +106,7 @@ fn show(args: &Args, trace: &mut Trace) -> Result<Exit, Failure> {
 
 fn remove(args: &Args) -> Result<Exit, Failure> {
     let mut files = vec![beside(&args.file)];
-    // What the cache holds of it is known only for a trace that can be opened.
+    // Its file in the cache is known only for a trace that can be opened.
     if let Ok(mut trace) = args
         .common
         .options()

@@ -91,7 +91,7 @@ impl Trace {
         found
     }
 
-    /// What an index of this trace, as it was opened, belongs to.
+    /// The identity that an index of this trace, as it was opened, must have.
     fn identity(&mut self, path: &Path) -> Result<Identity> {
         let options = self.opened_with();
         let mut settings = Hash::default();
@@ -187,7 +187,7 @@ impl Trace {
                 Err(error.into())
             }
             Err(Ended::Strict(error)) => Err(Error::Strict(error.to_string())),
-            // What can be read is what there is.
+            // The part that can be read is indexed.
             _ => Ok((builder.finish(true), health)),
         }
     }

@@ -106,7 +106,7 @@ mod tests {
         let mut part = Part { is_complete: true, ..Part::default() };
         for n in 1..=places {
             let before = Before { instructions: n * 1000, ..Before::default() };
-            let state = (0..200).map(|byte| (byte * n * 7919 >> 3) as u8).collect();
+            let state = (0..200).map(|byte| ((byte * n * 7919) >> 3) as u8).collect();
             let saved =
                 Saved { source: 0, instruction: n * 1000, position: n, context: Context::default(), state };
             let mut sketch = Sketch::default();

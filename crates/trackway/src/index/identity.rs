@@ -1,4 +1,4 @@
-//! What an index belongs to: a trace, the settings it was opened with, and the program.
+//! The identity of a trace: its content, the settings it was opened with, and the program.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

@@ -1,6 +1,6 @@
 //! An index of a trace: places where it can be entered, and a sketch of each stretch between them.
 //!
-//! A [`Builder`] looks on while a trace is read. Every so many instructions it takes a [`Checkpoint`]: the place, the
+//! A [`Builder`] looks on while a trace is read. At regular distances it takes a [`Checkpoint`]: the place, the
 //! state of the decoder there, and how much of everything came before. Between two checkpoints is a stretch, with a
 //! [`Sketch`] of the addresses in it, so that a search skips the stretches that cannot match. An index is believed only
 //! for the very trace, settings and program that it was made with: its [`Identity`] says which.
@@ -106,7 +106,7 @@ impl Part {
         self.checkpoints[..after].last()
     }
 
-    /// The stretches, in order. What comes after an index that is not complete is in none.
+    /// The stretches, in order. Events after the end of an index that is not complete are in none.
     pub fn stretches(&self) -> impl Iterator<Item = Stretch<'_>> {
         let head = (None, Before::default(), &self.head);
         let places = self.checkpoints.iter();
