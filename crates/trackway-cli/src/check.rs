@@ -9,7 +9,7 @@ use trackway::format::{Format, suggest};
 use trackway::{Health, Options, PROGRAM_RULES, Trace};
 use trackway_core::{Finding, Rule, Severity};
 
-use crate::cli::CheckArgs;
+use crate::args::CheckArgs;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, print, put_errors, write_line};
 use crate::open::open;

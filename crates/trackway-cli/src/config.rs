@@ -4,7 +4,7 @@ use std::io::Write;
 
 use trackway::format::template;
 
-use crate::cli::ConfigArgs;
+use crate::args::ConfigArgs;
 use crate::exit::{Exit, Failure};
 
 pub(crate) fn run(args: &ConfigArgs) -> Result<Exit, Failure> {

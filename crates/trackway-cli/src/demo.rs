@@ -11,7 +11,7 @@ use trackway_core::{Batch, Counting, Ledger, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::{LoadError, Program, RecordOptions, Recorder, Target};
 
-use crate::cli::DemoArgs;
+use crate::args::DemoArgs;
 use crate::colours::Colours;
 use crate::exit::{Exit, Failure};
 use crate::listing::Listing;

@@ -13,7 +13,7 @@ use trackway_core::{Batch, Census, Error, FormatId, Isa, Meta, Observer, Source}
 use trackway_image::Image;
 use trackway_tools::diff::{self, Difference, Excerpt, Group, Kind, NotCompared, Report, Stretch, Tolerate};
 
-use crate::cli::{Common, RecordArgs, format};
+use crate::args::{Common, RecordArgs, format};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, Object, hex, key, object, put_errors};

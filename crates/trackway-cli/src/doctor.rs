@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value as Json, json};
 use trackway_tools::doctor::{AsIs, Budget, Diagnosis, Fit, Report, examine};
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{object, program, put_errors};
 use crate::plain::plain;

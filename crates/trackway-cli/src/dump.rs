@@ -9,7 +9,7 @@ use trackway::{Counts, Health, Place, Position, Trace, Window};
 use trackway_core::{Batch, Context, Event, EventKind, Item, Observer, Source};
 use trackway_image::{Image, Memory, expand, program};
 
-use crate::cli::{DumpArgs, Shape};
+use crate::args::{DumpArgs, Shape};
 use crate::colours::Colours;
 use crate::event_json;
 use crate::exit::{Exit, Failure};

@@ -12,7 +12,7 @@ use trackway_image::{Image, Listing as Columns};
 use trackway_isa::Class;
 use trackway_tools::find::{Conditions, ContextIs, Find, Match, RegisterIs, TrapIs, context_names};
 
-use crate::cli::{Common, number};
+use crate::args::{Common, number};
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, put_errors, write_line};
 use crate::open::open;

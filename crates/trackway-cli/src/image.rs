@@ -9,7 +9,7 @@ use trackway_core::{Context, Isa};
 use trackway_image::{Image, Listing, Mapping, Part, Segment, Waypoints, demangle};
 use trackway_isa::Style;
 
-use crate::cli::ImageArgs;
+use crate::args::ImageArgs;
 use crate::exit::{Exit, Failure};
 use crate::json::{hex, object, print, write_line};
 use crate::plain::plain;

@@ -8,7 +8,7 @@ use trackway::Trace;
 use trackway::index::{Checkpoint, Index, Part, beside};
 use trackway::io::FileError;
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, hex, object, put_errors};
 use crate::open::open;

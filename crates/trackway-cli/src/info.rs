@@ -14,7 +14,7 @@ use trackway_tools::attempted::Attempted;
 use trackway_tools::contexts::{self, Contexts};
 use trackway_tools::doctor::{self, Budget, Diagnosis, Sure};
 
-use crate::cli::{Common, InfoArgs};
+use crate::args::{Common, InfoArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{hex, key, object, program, put_errors};
 use crate::open::open;

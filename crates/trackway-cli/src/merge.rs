@@ -8,7 +8,7 @@ use trackway::io::Target;
 use trackway::{ConvertOptions, Prove};
 use trackway_core::FormatId;
 
-use crate::cli::{Common, ConvertArgs, format};
+use crate::args::{Common, ConvertArgs, format};
 use crate::convert::{conclude, is_same};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;

@@ -6,7 +6,7 @@ use trackway::format::Format;
 use trackway::index::beside;
 use trackway::{Options, Trace};
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::Failure;
 use crate::interrupt;
 use crate::report::{placed, say};

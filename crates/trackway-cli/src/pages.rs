@@ -4,7 +4,7 @@ use std::io::Write;
 
 use trackway::format::suggest;
 
-use crate::cli::{CompletionsArgs, HelpArgs, ManArgs};
+use crate::args::{CompletionsArgs, HelpArgs, ManArgs};
 use crate::examples;
 use crate::exit::{Exit, Failure};
 use crate::flags::command;

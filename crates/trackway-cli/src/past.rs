@@ -10,7 +10,7 @@ use trackway_image::{Image, Listing as Columns};
 use trackway_isa::{Style, reg_name, reg_named, riscv};
 use trackway_tools::past::What;
 
-use crate::cli::{Common, number};
+use crate::args::{Common, number};
 use crate::exit::Failure;
 use crate::json::{Object, hex};
 use crate::plain::plain;

@@ -13,7 +13,7 @@ use trackway_hart::{
     Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Settings, Target,
 };
 
-use crate::cli::{Platform, RecordArgs, read_settings, threads};
+use crate::args::{Platform, RecordArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};

@@ -8,7 +8,7 @@ use trackway::Health;
 use trackway::format::When;
 use trackway_core::{Error, ErrorKind, Input};
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 
 /// Prints a line to stderr; a closed stderr does not stop the program.

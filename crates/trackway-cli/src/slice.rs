@@ -2,7 +2,7 @@
 
 use trackway::cut::{ContextIs, Selection};
 
-use crate::cli::ConvertArgs;
+use crate::args::ConvertArgs;
 use crate::convert;
 use crate::exit::{Exit, Failure};
 

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use trackway::cut::{self, WorkItem};
 use trackway::format::When;
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{object, print, write_line};
 use crate::open::{open, open_to_write};

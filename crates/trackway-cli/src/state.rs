@@ -11,7 +11,7 @@ use trackway_isa::reg_name;
 use trackway_tools::contexts;
 use trackway_tools::past::{self, Origin, Past, Piece, Point};
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, hex, object, put_errors};
 use crate::open::open;

@@ -10,7 +10,7 @@ use trackway_core::{Batch, Isa, Meta, Observer, Saved};
 use trackway_image::Image;
 use trackway_tools::stats::{LINE, PAGE, Stats};
 
-use crate::cli::{Common, StatsArgs};
+use crate::args::{Common, StatsArgs};
 use crate::exit::{Exit, Failure};
 use crate::info::{shown, sources};
 use crate::json::{Object, hex, key, object, program, put_errors};

@@ -8,7 +8,7 @@ use trackway::cut::{Origin, WorkItem, hex, read_hex};
 use trackway::{Counts, Health};
 use trackway_core::Observer;
 
-use crate::cli::{Common, Context, StatsArgs};
+use crate::args::{Common, Context, StatsArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{object, write_line};
 use crate::open::open;

@@ -11,7 +11,7 @@ use trackway_tools::verify::{
     self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verifier,
 };
 
-use crate::cli::VerifyArgs;
+use crate::args::VerifyArgs;
 use crate::exit::{Exit, Failure};
 use crate::json::{self, object, put_errors};
 use crate::open::open_for_model;

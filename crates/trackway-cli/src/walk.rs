@@ -9,7 +9,7 @@ use trackway::{Counts, Ended, Health, ProgramCheck, Verdict, read_all};
 use trackway_core::{Batch, Context, Isa, Observer, Source};
 use trackway_image::Image;
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::Failure;
 use crate::progress::Progress;
 use crate::report::{placed_at, say};

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use trackway_core::Isa;
 use trackway_tools::past::{self, Cause, End, Input, Node, Past, Role, What, Why};
 
-use crate::cli::Common;
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, put_errors};
 use crate::open::open;
