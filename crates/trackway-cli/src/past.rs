@@ -8,7 +8,7 @@ use trackway::{Health, Position, Trace};
 use trackway_core::{Isa, Reg};
 use trackway_image::{Image, Listing as Columns};
 use trackway_isa::{Style, reg_name, reg_named, riscv};
-use trackway_tools::past::What;
+use trackway_tools::past::Location;
 
 use crate::args::{Common, number};
 use crate::exit::Failure;
@@ -101,25 +101,25 @@ pub(crate) fn value_json(bytes: &[u8]) -> Json {
     json!(format!("0x{}", digits(bytes)))
 }
 
-/// What has a value, as JSON fields.
-pub(crate) fn what_json(isa: Isa, what: What) -> Object {
+/// A location as JSON fields.
+pub(crate) fn location_json(isa: Isa, what: Location) -> Object {
     let fields = match what {
-        What::Reg(reg) => vec![("register", json!(reg_name(isa, reg)))],
-        What::Mem { address, length } => vec![("address", hex(address)), ("length", json!(length))],
+        Location::Reg(reg) => vec![("register", json!(reg_name(isa, reg)))],
+        Location::Mem { address, length } => vec![("address", hex(address)), ("length", json!(length))],
     };
     fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
-/// What has a value, for people.
-pub(crate) fn what_text(isa: Isa, what: What) -> String {
+/// A location, for people.
+pub(crate) fn location_text(isa: Isa, what: Location) -> String {
     match what {
-        What::Reg(reg) => match (isa, reg.class) {
+        Location::Reg(reg) => match (isa, reg.class) {
             (Isa::Rv32 | Isa::Rv64, trackway_core::RegClass::Int) => {
                 riscv::register_name(reg.number as u8).into()
             }
             _ => reg_name(isa, reg).into_owned(),
         },
-        What::Mem { address, length } => format!("[{address:#x}:{length}]"),
+        Location::Mem { address, length } => format!("[{address:#x}:{length}]"),
     }
 }
 

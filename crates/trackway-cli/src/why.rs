@@ -7,20 +7,22 @@ use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 use trackway_core::Isa;
-use trackway_tools::past::{self, Cause, End, Input, Node, Past, Role, What, Why};
+use trackway_tools::past::{self, Cause, End, Input, Location, Node, Past, Role, Why};
 
 use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, put_errors};
 use crate::open::open;
-use crate::past::{Places, bytes, digits, health_of, locate, register, value_json, what_json, what_text};
+use crate::past::{
+    Places, bytes, digits, health_of, locate, location_json, location_text, register, value_json,
+};
 use crate::report::{placed, print_damage};
 
 /// Arguments of `why`.
 #[derive(clap::Args, Debug)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 #[command(after_help = "\
-Inputs of an instruction are the registers that it reads and, for a load, the bytes in memory; the search goes on with
+Inputs of an instruction are the registers that it reads and, for a load, the bytes in memory; the search continues with
 the instructions that wrote them. In formats without register values the writers are known from the encodings; in
 formats without addresses the search ends at the load.")]
 pub(crate) struct Args {
@@ -51,10 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
     let isa = trace.meta().isa;
     let what = match (&args.reg, &args.mem) {
-        (Some(name), _) => What::Reg(register(isa, name)?),
+        (Some(name), _) => Location::Reg(register(isa, name)?),
         (None, Some(text)) => {
             let (address, length) = bytes(text)?;
-            What::Mem { address, length }
+            Location::Mem { address, length }
         }
         (None, None) => return Err(Failure::Usage("--reg or --mem says what to look for".into())),
     };
@@ -111,17 +113,17 @@ impl Shown {
         let _ = writeln!(self.out, "{:indent$}{text}", "");
     }
 
-    fn text(&mut self, at: u64, what: What) {
-        let title = what_text(self.isa, what);
+    fn text(&mut self, at: u64, what: Location) {
+        let title = location_text(self.isa, what);
         self.line(0, &format!("{title} before instruction {at}"));
         let causes = self.why.causes.clone();
         self.causes(1, what, &causes);
     }
 
-    fn causes(&mut self, depth: usize, what: What, causes: &[(What, Cause)]) {
+    fn causes(&mut self, depth: usize, what: Location, causes: &[(Location, Cause)]) {
         for (part, cause) in causes {
             let part =
-                if *part == what { String::new() } else { format!("{}: ", what_text(self.isa, *part)) };
+                if *part == what { String::new() } else { format!("{}: ", location_text(self.isa, *part)) };
             match cause {
                 Cause::End(end) => self.line(depth, &format!("{part}{}", reason(*end))),
                 Cause::Node(place) => {
@@ -139,8 +141,8 @@ impl Shown {
             .results
             .iter()
             .map(|(what, value)| match value {
-                Some(value) => format!("{} = {}", what_text(self.isa, *what), short(value)),
-                None => what_text(self.isa, *what),
+                Some(value) => format!("{} = {}", location_text(self.isa, *what), short(value)),
+                None => location_text(self.isa, *what),
             })
             .collect();
         let pc = node.pc.map_or("?".into(), |pc| format!("{pc:016x}"));
@@ -162,7 +164,7 @@ impl Shown {
     fn input(&mut self, depth: usize, input: &Input) {
         let value = input.value.as_ref().map_or(String::new(), |value| format!(" = {}", short(value)));
         let role = if input.role == Role::Address { " (address)" } else { "" };
-        let head = format!("{}{value}{role}", what_text(self.isa, input.what));
+        let head = format!("{}{value}{role}", location_text(self.isa, input.what));
         match input.causes.as_slice() {
             [(part, Cause::End(end))] if *part == input.what => {
                 self.line(depth, &format!("{head}: {}", reason(*end)));
@@ -174,11 +176,11 @@ impl Shown {
         }
     }
 
-    fn json(&mut self, args: &Args, at: u64, what: What) -> Object {
+    fn json(&mut self, args: &Args, at: u64, what: Location) -> Object {
         let mut out = object("why");
         out.insert("file".into(), json!(args.file.display().to_string()));
         out.insert("at".into(), json!(at));
-        out.extend(what_json(self.isa, what));
+        out.extend(location_json(self.isa, what));
         out.insert("causes".into(), causes_json(&self.why, self.isa, &self.why.causes));
         let nodes = self.why.nodes.clone();
         let nodes: Vec<Json> = nodes.iter().map(|node| self.node_json(node)).collect();
@@ -191,14 +193,14 @@ impl Shown {
         out.insert("instruction".into(), json!(node.number));
         out.insert("depth".into(), json!(node.depth));
         self.places.put(&mut out, node.isa, node.pc, node.encoding, node.length);
-        let result = |(what, value): &(What, Option<Vec<u8>>)| {
-            let mut out = what_json(self.isa, *what);
+        let result = |(what, value): &(Location, Option<Vec<u8>>)| {
+            let mut out = location_json(self.isa, *what);
             out.insert("value".into(), value.as_ref().map_or(Json::Null, |value| value_json(value)));
             Json::Object(out)
         };
         out.insert("results".into(), node.results.iter().map(result).collect());
         let input = |input: &Input| {
-            let mut out = what_json(self.isa, input.what);
+            let mut out = location_json(self.isa, input.what);
             out.insert("role".into(), json!(input.role.as_str()));
             out.insert("value".into(), input.value.as_ref().map_or(Json::Null, |value| value_json(value)));
             out.insert("causes".into(), causes_json(&self.why, self.isa, &input.causes));
@@ -212,9 +214,9 @@ impl Shown {
     }
 }
 
-fn causes_json(why: &Why, isa: Isa, causes: &[(What, Cause)]) -> Json {
-    let one = |(what, cause): &(What, Cause)| {
-        let mut out = what_json(isa, *what);
+fn causes_json(why: &Why, isa: Isa, causes: &[(Location, Cause)]) -> Json {
+    let one = |(what, cause): &(Location, Cause)| {
+        let mut out = location_json(isa, *what);
         match cause {
             Cause::Node(place) => drop(out.insert("instruction".into(), json!(why.nodes[*place].number))),
             Cause::End(end) => {

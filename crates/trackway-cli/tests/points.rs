@@ -59,7 +59,7 @@ fn a_chain_goes_through_memory() {
         why["instructions"].as_array().unwrap().iter().find(|one| one["instruction"] == store).unwrap();
     assert!(found["text"].as_str().unwrap().starts_with("sd "), "{found}");
     assert_eq!(found["results"][0]["value"], "0x1");
-    // The deepest inputs say why nobody went on.
+    // The deepest inputs say why the search ended.
     assert!(stdout(&["why", &sort(), "--at", "200", "--reg", "t3", "--depth", "1"]).contains("--depth N"));
 }
 

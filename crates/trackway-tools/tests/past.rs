@@ -15,7 +15,7 @@ use trackway_hart::machine::{Machine, MachineConfig, Status};
 use trackway_hart::{AccessKind, Config, Effects, Extensions, Program, RecordOptions, Recorder, Target};
 use trackway_isa::riscv::Extension;
 use trackway_testkit::random::Numbers;
-use trackway_tools::past::{self, Cause, End, Origin, Past, What, Why};
+use trackway_tools::past::{self, Cause, End, Location, Origin, Past, Why};
 
 const LIMIT: u64 = 30_000;
 
@@ -303,10 +303,10 @@ fn every_writer_is_the_last_one_of_the_model() {
                 (0, 1..) => {
                     let (_, address, length) =
                         writes.loads[near - 1 - numbers.below(near.min(50) as u64) as usize];
-                    What::Mem { address, length }
+                    Location::Mem { address, length }
                 }
-                (1, _) => What::Reg(Reg { class: RegClass::Float, number: numbers.below(32) as u16 }),
-                _ => What::Reg(Reg { class: RegClass::Int, number: 1 + numbers.below(31) as u16 }),
+                (1, _) => Location::Reg(Reg { class: RegClass::Float, number: numbers.below(32) as u16 }),
+                _ => Location::Reg(Reg { class: RegClass::Int, number: 1 + numbers.below(31) as u16 }),
             };
             let why = past::why(&mut Past::new(&mut trace).unwrap(), at, what, 12).unwrap();
             let context = format!("{path:?} before {at}: {what:?}");
@@ -325,13 +325,20 @@ fn every_writer_is_the_last_one_of_the_model() {
 }
 
 /// Checks the causes of what was asked for before instruction `at`; returns how many have no writer.
-fn check(writes: &Writes, why: &Why, at: u64, causes: &[(What, Cause)], asked: What, context: &str) -> u64 {
+fn check(
+    writes: &Writes,
+    why: &Why,
+    at: u64,
+    causes: &[(Location, Cause)],
+    asked: Location,
+    context: &str,
+) -> u64 {
     let mut ends = 0;
     let mut covered = 0;
     for (what, cause) in causes {
         let lists: Vec<Option<&Vec<u64>>> = match *what {
-            What::Reg(reg) => vec![writes.registers.get(&reg)],
-            What::Mem { address, length } => {
+            Location::Reg(reg) => vec![writes.registers.get(&reg)],
+            Location::Mem { address, length } => {
                 covered += length;
                 (address..address + length).map(|byte| writes.bytes.get(&byte)).collect()
             }
@@ -340,7 +347,7 @@ fn check(writes: &Writes, why: &Why, at: u64, causes: &[(What, Cause)], asked: W
             let last = Writes::last(list, at);
             match cause {
                 Cause::Node(place) => {
-                    let is_csr = matches!(what, What::Reg(Reg { class: RegClass::Csr, .. }));
+                    let is_csr = matches!(what, Location::Reg(Reg { class: RegClass::Csr, .. }));
                     // A CSR has other views, which the model's list has under their own names.
                     assert!(
                         last == Some(why.nodes[*place].number) || is_csr,
@@ -359,7 +366,7 @@ fn check(writes: &Writes, why: &Why, at: u64, causes: &[(What, Cause)], asked: W
             ends += u64::from(matches!(cause, Cause::End(_)));
         }
     }
-    if let What::Mem { length, .. } = asked {
+    if let Location::Mem { length, .. } = asked {
         assert_eq!(covered, length, "{context}: every byte has an answer");
     } else {
         assert_eq!(causes.len(), 1, "{context}: {asked:?} before {at}");

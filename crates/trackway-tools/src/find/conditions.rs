@@ -9,7 +9,7 @@ use trackway_core::{
 };
 use trackway_isa::{Class, class, riscv, text};
 
-/// What an instruction must be. Several values of one condition are alternatives, empty lists are no condition.
+/// Conditions on an instruction. Several values of one condition are alternatives, empty lists are no condition.
 #[derive(Clone, Debug, Default)]
 pub struct Conditions {
     /// It lies in one of these.

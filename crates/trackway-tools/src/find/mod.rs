@@ -1,7 +1,7 @@
 //! Instructions that meet conditions, with their numbers.
 //!
 //! [`Find`] observes a trace, in parts on all cores where it can: parts count their instructions from 0, and merging
-//! gives them their numbers. Conditions on contexts and traps need the events in order.
+//! adds the numbers before them. Conditions on contexts and traps need the events in order.
 
 mod conditions;
 
@@ -97,7 +97,7 @@ impl Find {
         }
     }
 
-    /// Matches were found that are not kept, although nobody set a limit so low.
+    /// Matches were found that are not kept, although no limit is so low.
     pub fn has_overflowed(&self) -> bool {
         self.count > self.matches.len() as u64
     }

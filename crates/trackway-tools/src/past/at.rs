@@ -25,7 +25,7 @@ pub struct Next {
 pub struct Point {
     /// Number of that instruction.
     pub number: u64,
-    /// What is known there.
+    /// The state there.
     pub machine: Machine,
     /// The instruction; `None` at the end of the trace.
     pub next: Option<Next>,

@@ -1,4 +1,4 @@
-//! What memory holds at a point.
+//! The content of memory at a point.
 
 use trackway::Result;
 use trackway_core::{Batch, EventKind, MemKind, State};

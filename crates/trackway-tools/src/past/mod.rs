@@ -12,7 +12,7 @@ mod why;
 
 pub use at::{Next, Point, at};
 pub use memory::{Origin, Piece, memory};
-pub use operands::{Role, What};
+pub use operands::{Location, Role};
 pub use why::{Cause, End, Input, Node, Why, why};
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What an instruction reads and writes: by its encoding and by what the trace records of it.
+//! Inputs and results of an instruction: by its encoding, and by the accesses that the trace records.
 
 use trackway::machine::csrs;
 use trackway_core::{
@@ -8,7 +8,7 @@ use trackway_isa::{memory, registers, riscv};
 
 /// Something that has a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum Location {
     /// A register.
     Reg(Reg),
     /// Bytes of memory.
@@ -20,7 +20,7 @@ pub enum What {
     },
 }
 
-/// What an input is for.
+/// The use of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It is part of the value.
@@ -53,7 +53,7 @@ pub(super) struct Operands<'s> {
 
 /// An input of an instruction.
 pub(super) struct Read {
-    pub(super) what: What,
+    pub(super) what: Location,
     pub(super) role: Role,
     pub(super) value: Option<Vec<u8>>,
 }
@@ -86,7 +86,7 @@ impl<'s> Operands<'s> {
             })
     }
 
-    /// May it write registers that nobody can name? Its encoding is not known and the trace records no result.
+    /// May it write any register? Its encoding is not known and the trace records no result.
     pub(super) fn is_opaque(&self) -> bool {
         self.step.outcome == Outcome::Retired
             && self.encoded.is_none()
@@ -133,17 +133,18 @@ impl<'s> Operands<'s> {
     }
 
     /// The inputs of one of its results, and true if it loads from somewhere that the trace does not say.
-    pub(super) fn inputs(&self, results: &[What]) -> (Vec<Read>, bool) {
-        let wants =
-            |reg: &dyn Fn(Reg) -> bool| results.iter().any(|what| matches!(what, What::Reg(r) if reg(*r)));
-        let wants_memory = results.iter().any(|what| matches!(what, What::Mem { .. }));
+    pub(super) fn inputs(&self, results: &[Location]) -> (Vec<Read>, bool) {
+        let wants = |reg: &dyn Fn(Reg) -> bool| {
+            results.iter().any(|what| matches!(what, Location::Reg(r) if reg(*r)))
+        };
+        let wants_memory = results.iter().any(|what| matches!(what, Location::Mem { .. }));
         let wants_flags = wants(&|reg| reg.class == RegClass::Csr && reg.number == FFLAGS);
         let wants_csr = wants(&|reg| reg.class == RegClass::Csr);
         let wants_others = wants_memory || wants(&|reg| reg.class != RegClass::Csr);
         let base_only = self
             .encoded
             .and_then(|list| list.writeback)
-            .filter(|base| results.iter().all(|what| *what == What::Reg(*base)));
+            .filter(|base| results.iter().all(|what| *what == Location::Reg(*base)));
         let mut reads: Vec<Read> = Vec::new();
         let mut unseen = false;
         let loads = memory(self.isa, self.step.encoding)
@@ -155,7 +156,7 @@ impl<'s> Operands<'s> {
                 if matches!(access.kind, MemKind::Read | MemKind::ReadWrite) && !access.unplaced {
                     placed = true;
                     reads.push(Read {
-                        what: What::Mem { address: access.address, length: access.size },
+                        what: Location::Mem { address: access.address, length: access.size },
                         role: Role::Value,
                         value: bytes(self.batch, access.data, access.size),
                     });
@@ -182,12 +183,12 @@ impl<'s> Operands<'s> {
                 } else {
                     Role::Value
                 };
-                reads.push(Read { what: What::Reg(reg), role, value: self.seen(reg) });
+                reads.push(Read { what: Location::Reg(reg), role, value: self.seen(reg) });
             }
         }
         if self.encoded.is_none() {
             for access in self.recorded.iter().filter(|access| access.role == RegRole::Source) {
-                let what = What::Reg(access.reg);
+                let what = Location::Reg(access.reg);
                 reads.push(Read { what, role: Role::Value, value: self.value(access) });
             }
         }

@@ -6,7 +6,7 @@ use trackway::Result;
 use trackway::machine::csrs;
 use trackway_core::{Batch, EventKind, Isa, MemKind, Reg, RegClass, RegRole, State, Step, Trap, TrapKind};
 
-use super::operands::{Operands, Role, What};
+use super::operands::{Location, Operands, Role};
 use super::{Here, Past};
 
 /// Where the search for a writer ended.
@@ -69,7 +69,7 @@ impl End {
     }
 }
 
-/// Who wrote something, or why nobody knows.
+/// Who wrote something, or why that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {
     /// The instruction with this place in [`Why::nodes`].
@@ -82,13 +82,13 @@ pub enum Cause {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     /// The register or the bytes.
-    pub what: What,
-    /// What it is for.
+    pub what: Location,
+    /// Its use.
     pub role: Role,
     /// Its value, little-endian; `None` where it is not recorded.
     pub value: Option<Vec<u8>>,
     /// The writer of each part.
-    pub causes: Vec<(What, Cause)>,
+    pub causes: Vec<(Location, Cause)>,
 }
 
 /// An instruction that wrote something.
@@ -105,7 +105,7 @@ pub struct Node {
     /// Its instruction set.
     pub isa: Isa,
     /// The results that were asked for, and their values, little-endian.
-    pub results: Vec<(What, Option<Vec<u8>>)>,
+    pub results: Vec<(Location, Option<Vec<u8>>)>,
     /// Its inputs.
     pub inputs: Vec<Input>,
     /// It loads, and the trace does not say from where.
@@ -120,7 +120,7 @@ pub struct Why {
     /// Instructions; each is listed once, however often its results were used.
     pub nodes: Vec<Node>,
     /// The writer of each part of what was asked for.
-    pub causes: Vec<(What, Cause)>,
+    pub causes: Vec<(Location, Cause)>,
 }
 
 /// Instructions that are listed at most.
@@ -136,7 +136,7 @@ struct Query {
 }
 
 /// Who wrote `what` before instruction `at`, and the chain back to `depth` instructions.
-pub fn why(past: &mut Past<'_>, at: u64, what: What, depth: u32) -> Result<Why> {
+pub fn why(past: &mut Past<'_>, at: u64, what: Location, depth: u32) -> Result<Why> {
     let mut search = Search { depth, ..Search::default() };
     search.ask(what, Query { asker: None, depth: 1 });
     past.backwards(at, |here| {
@@ -172,15 +172,15 @@ impl Search {
         self.registers.is_empty() && self.memory.is_empty()
     }
 
-    fn ask(&mut self, what: What, query: Query) {
+    fn ask(&mut self, what: Location, query: Query) {
         match what {
-            What::Reg(reg) => self.registers.entry(reg).or_default().push(query),
-            What::Mem { length: 0, .. } => {}
-            What::Mem { address, length } => self.memory.push((address, length, query)),
+            Location::Reg(reg) => self.registers.entry(reg).or_default().push(query),
+            Location::Mem { length: 0, .. } => {}
+            Location::Mem { address, length } => self.memory.push((address, length, query)),
         }
     }
 
-    fn answer(&mut self, asker: Asker, what: What, cause: Cause) {
+    fn answer(&mut self, asker: Asker, what: Location, cause: Cause) {
         let causes = match asker {
             None => &mut self.why.causes,
             Some((node, input)) => &mut self.why.nodes[node].inputs[input].causes,
@@ -192,7 +192,7 @@ impl Search {
     fn end_all(&mut self, end: End) {
         self.end_registers(end, |_| true);
         for (address, length, query) in std::mem::take(&mut self.memory) {
-            self.answer(query.asker, What::Mem { address, length }, Cause::End(end));
+            self.answer(query.asker, Location::Mem { address, length }, Cause::End(end));
         }
     }
 
@@ -200,13 +200,13 @@ impl Search {
         let gone: Vec<Reg> = self.registers.keys().copied().filter(|reg| which(*reg)).collect();
         for reg in gone {
             for query in self.registers.remove(&reg).unwrap_or_default() {
-                self.answer(query.asker, What::Reg(reg), Cause::End(end));
+                self.answer(query.asker, Location::Reg(reg), Cause::End(end));
             }
         }
     }
 
     /// Answers all questions about bytes in a range; bytes outside of it stay open. Returns who asked for what.
-    fn take_memory(&mut self, start: u64, size: u64) -> Vec<(What, Query)> {
+    fn take_memory(&mut self, start: u64, size: u64) -> Vec<(Location, Query)> {
         let mut taken = Vec::new();
         let end = start.saturating_add(size);
         for (address, length, query) in std::mem::take(&mut self.memory) {
@@ -215,7 +215,7 @@ impl Search {
                 self.memory.push((address, length, query));
                 continue;
             }
-            taken.push((What::Mem { address: from, length: to - from }, query));
+            taken.push((Location::Mem { address: from, length: to - from }, query));
             let rest = address.saturating_add(length);
             let pieces = [(address, from - address), (to, rest - to)];
             self.memory.extend(pieces.into_iter().filter(|piece| piece.1 > 0).map(|(a, l)| (a, l, query)));
@@ -251,11 +251,11 @@ impl Search {
             return;
         }
         let operands = Operands::new(batch, step, isa);
-        let mut taken: Vec<(What, Query)> = Vec::new();
+        let mut taken: Vec<(Location, Query)> = Vec::new();
         let written: Vec<Reg> = self.registers.keys().copied().filter(|reg| operands.writes(*reg)).collect();
         for reg in written {
             let queries = self.registers.remove(&reg).unwrap_or_default();
-            taken.extend(queries.into_iter().map(|query| (What::Reg(reg), query)));
+            taken.extend(queries.into_iter().map(|query| (Location::Reg(reg), query)));
         }
         if let Some(trap) = self.trapped.take() {
             self.end_registers(End::Trap(trap), |reg| {
@@ -265,12 +265,12 @@ impl Search {
         if operands.is_opaque() {
             self.end_registers(End::NoCode(number), |_| true);
         }
-        let mut results: Vec<(What, Option<Vec<u8>>)> = Vec::new();
+        let mut results: Vec<(Location, Option<Vec<u8>>)> = Vec::new();
         if !self.memory.is_empty() {
             for access in operands.stores().filter(|access| !access.unplaced) {
                 let found = self.take_memory(access.address, access.size);
                 if !found.is_empty() {
-                    let what = What::Mem { address: access.address, length: access.size };
+                    let what = Location::Mem { address: access.address, length: access.size };
                     results.push((what, operands.stored(access)));
                 }
                 taken.extend(found);
@@ -283,10 +283,10 @@ impl Search {
             return;
         }
         for (what, _) in &taken {
-            if let What::Reg(reg) = *what
-                && !results.iter().any(|(known, _)| *known == What::Reg(reg))
+            if let Location::Reg(reg) = *what
+                && !results.iter().any(|(known, _)| *known == Location::Reg(reg))
             {
-                results.push((What::Reg(reg), operands.written(reg)));
+                results.push((Location::Reg(reg), operands.written(reg)));
             }
         }
         self.node(here, step, &operands, results, taken);
@@ -298,8 +298,8 @@ impl Search {
         here: &Here<'_>,
         step: &Step,
         operands: &Operands<'_>,
-        results: Vec<(What, Option<Vec<u8>>)>,
-        taken: Vec<(What, Query)>,
+        results: Vec<(Location, Option<Vec<u8>>)>,
+        taken: Vec<(Location, Query)>,
     ) {
         let place = self.why.nodes.len();
         if place >= MOST {
@@ -309,13 +309,13 @@ impl Search {
             return;
         }
         let depth = taken.iter().map(|(_, query)| query.depth).min().unwrap_or(1);
-        let wanted: Vec<What> = results.iter().map(|(what, _)| *what).collect();
+        let wanted: Vec<Location> = results.iter().map(|(what, _)| *what).collect();
         let (reads, unseen_load) = operands.inputs(&wanted);
         let inputs: Vec<Input> = reads
             .into_iter()
             .map(|read| Input { what: read.what, role: read.role, value: read.value, causes: Vec::new() })
             .collect();
-        let asked: Vec<What> = inputs.iter().map(|input| input.what).collect();
+        let asked: Vec<Location> = inputs.iter().map(|input| input.what).collect();
         self.why.nodes.push(Node {
             number: here.number,
             pc: step.pc,
@@ -334,7 +334,7 @@ impl Search {
             let asker = Some((place, input));
             match what {
                 // Counters, time and pending interrupts change by themselves.
-                What::Reg(reg) if is_riscv_csr(here.isa, reg) && csrs::is_volatile(reg.number) => {
+                Location::Reg(reg) if is_riscv_csr(here.isa, reg) && csrs::is_volatile(reg.number) => {
                     self.answer(asker, what, Cause::End(End::Outside(here.number)));
                 }
                 _ if depth >= self.depth => self.answer(asker, what, Cause::End(End::Depth)),

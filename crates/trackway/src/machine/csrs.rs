@@ -37,7 +37,7 @@ const TRAPS: &[u16] = &[
 /// Status registers, which record that floating-point or vector registers were written.
 const STATUS: &[u16] = &[0x100, 0x200, 0x300];
 
-/// Changes by itself: counters, time, pending interrupts, windows into other registers.
+/// Changes without an instruction: counters, time, pending interrupts, windows into other registers.
 pub fn is_volatile(csr: u16) -> bool {
     match csr {
         0xc20..=0xc23 => false,

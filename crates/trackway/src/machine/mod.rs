@@ -20,7 +20,7 @@ use trackway_isa::{Control, flow};
 
 use calls::Left;
 
-/// What is known before the next instruction.
+/// The state before the next instruction, as far as it is known.
 ///
 /// ```
 /// use trackway::events::*;
@@ -180,7 +180,7 @@ impl Machine {
             attempted: run.attempted,
             taken: run.taken,
         });
-        // Without the encodings nobody knows which registers were written.
+        // Without the encodings the registers written are not known.
         self.registers.clear();
         if run.accesses.is_some() {
             self.registers.shown(batch, batch.accesses_of(run), last);
@@ -197,7 +197,7 @@ impl Machine {
                 let return_address = trap.return_address.or(trap.from);
                 self.calls.enter(FrameKind::Trap, trap.from, pc, return_address, trap.number);
             } else if trap.is_call && trap.fallthrough == Some(pc) {
-                // The kernel returned its result, and nobody recorded it.
+                // The kernel returned its result, which is not recorded.
                 let result = if self.isa_now() == Isa::A64 { 0 } else { 10 };
                 self.registers.forget_before(Reg { class: RegClass::Int, number: result }, number);
             }

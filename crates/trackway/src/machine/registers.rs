@@ -41,14 +41,14 @@ pub enum Content<'m> {
     Bytes(&'m [u8]),
 }
 
-/// What is known of a register.
+/// The knowledge of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'m> {
     /// Its content; `None` where it was written and the value is not recorded.
     pub content: Option<Content<'m>>,
     /// Number of the instruction.
     pub number: u64,
-    /// What that instruction has to do with it.
+    /// Its relation to the register.
     pub how: How,
 }
 
@@ -119,7 +119,7 @@ impl Registers {
         !self.slots.is_empty() || !self.others.is_empty()
     }
 
-    /// What is known of a register.
+    /// The knowledge of a register.
     pub fn get(&self, reg: Reg) -> Option<Known<'_>> {
         let place = slot(reg);
         let entry = match place {
@@ -154,7 +154,7 @@ impl Registers {
         let accesses = batch.regs_of(step.accesses);
         let mut recorded = 0u128;
         let mut recorded_csr = false;
-        // What an instruction read was there before it wrote.
+        // The registers read were so before the instruction wrote.
         for access in accesses {
             match access.role {
                 RegRole::Source => self.see(batch, access, number, How::Seen),
