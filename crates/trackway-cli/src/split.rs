@@ -68,10 +68,10 @@ fn plan(args: &Args) -> Result<Exit, Failure> {
     if let Some(why) = plan.why.as_ref().filter(|_| !common.quiet) {
         say!("{}: {why}", args.input.display());
     }
-    let mut options = serde_json::Map::new();
+    let mut options = Vec::new();
     for (flag, value) in common.context.flags.iter().filter(|(flag, _)| flag.when == When::Reading) {
         let value = serde_json::to_value(value).map_err(|error| Failure::Usage(error.to_string()))?;
-        options.insert(flag.name.into(), value);
+        options.push((flag.name.to_string(), value));
     }
     let mut out = std::io::stdout().lock();
     for item in plan.items {
@@ -83,7 +83,7 @@ fn plan(args: &Args) -> Result<Exit, Failure> {
             options: options.clone(),
             ..item
         };
-        let mut line = object("item");
+        let mut line = object("work-item");
         if let Ok(Json::Object(item)) = serde_json::to_value(&item) {
             line.extend(item);
         }

@@ -3,17 +3,18 @@
 use std::path::Path;
 
 use trackway_core::{
-    Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Source,
+    Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Saved, Source,
 };
 use trackway_format::{Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
 
 use crate::conversion::{Conversion, Written};
-use crate::cut::{Provenance, Selection, Window};
 use crate::formats::{for_output, insert_name};
 use crate::health::{Ended, Health, read_all};
+use crate::machine::Machine;
 use crate::program_check::ProgramCheck;
 use crate::proof::{self, Prove};
+use crate::slice::{Provenance, Selection, Window};
 use crate::trace::{Options, Trace};
 
 /// How to convert.
@@ -134,11 +135,26 @@ fn copy(trace: &mut Trace, target: &Target, settings: &Settings) -> Result<Conve
 
 /// The events to convert.
 fn selected(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> Result<Box<dyn Source>> {
-    let source = trace.expanded()?;
-    let Some((selection, provenance)) = &options.part else { return Ok(source) };
+    let Some((selection, provenance)) = &options.part else { return trace.expanded() };
     trace.refuse_several()?;
+    let mut source = trace.expanded()?;
+    let mut machine = Machine::new(source.meta().isa);
+    // From the last place before the first instruction where all of the state is known.
+    if let (false, first) = selection.keeps(0)
+        && let Some((index, name)) = trace.index_part()
+        && let Some(part) = index.sources.get(&name)
+    {
+        let mut before = part.checkpoints.iter().rev().filter(|one| one.saved.instruction <= first);
+        if let Some((saved, known)) = before.find_map(|one| Some((&one.saved, one.machine()?))) {
+            if source.restore(&Saved { source: 0, ..saved.clone() })? {
+                machine = known;
+            } else {
+                source = trace.expanded()?;
+            }
+        }
+    }
     let remark = into.holds_comments().then(|| provenance.to_string());
-    Ok(Box::new(Window::new(source, selection.clone(), remark)))
+    Ok(Box::new(Window::new(source, selection.clone(), remark).entered(machine)))
 }
 
 /// Events to convert.

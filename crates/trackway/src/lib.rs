@@ -40,6 +40,7 @@ mod position;
 mod program_check;
 mod proof;
 mod prove;
+mod slice;
 mod steps;
 mod trace;
 mod window;

@@ -2,7 +2,12 @@
 
 use std::collections::VecDeque;
 
-use trackway_core::{Batch, Census, Context, EventKind, Meta, Result, Source, TimeKind};
+use trackway_core::{
+    Batch, Census, Context, EventKind, Meta, RegAccess, RegRole, Result, Source, Step, TimeKind,
+};
+
+use crate::machine::Machine;
+use crate::slice::is_known;
 
 /// Slices of one source, in order. The state that a later slice begins with is left out: it is known.
 pub(super) struct Joined {
@@ -14,10 +19,12 @@ pub(super) struct Joined {
     later: bool,
     number: u64,
     context: Context,
+    machine: Machine,
 }
 
 impl Joined {
     pub(super) fn new(meta: Meta, slices: Vec<Box<dyn Source>>) -> Self {
+        let machine = Machine::new(meta.isa);
         Joined {
             meta,
             rest: slices.into(),
@@ -25,12 +32,37 @@ impl Joined {
             later: false,
             number: 0,
             context: Context::default(),
+            machine,
         }
+    }
+
+    /// Leaves out registers of the first step that only repeat the state: formats may put them there.
+    fn forget_known(&self, batch: &mut Batch, step: &mut Step) {
+        let new =
+            |access: &&RegAccess| access.role != RegRole::State || !is_known(&self.machine, batch, access);
+        let kept: Vec<RegAccess> = batch.regs_of(step.accesses).iter().filter(new).copied().collect();
+        step.accesses.regs_len = kept.len() as u16;
+        step.accesses.regs_start = batch.regs.len() as u32;
+        batch.regs.extend(kept);
     }
 
     /// Leaves out what only repeats the state.
     fn select(&mut self, batch: &mut Batch) {
+        let (started, mut number) = (self.leading, self.number);
         let mut events = std::mem::take(&mut batch.events);
+        for event in &mut events {
+            let first = self.leading && event.kind.instructions() > 0;
+            self.leading &= !first;
+            if let EventKind::Step(step) = &mut event.kind
+                && first
+                && self.later
+            {
+                self.forget_known(batch, step);
+            }
+            self.machine.apply(batch, event, number);
+            number += event.kind.instructions();
+        }
+        self.leading = started;
         events.retain(|event| {
             self.leading &= event.kind.instructions() == 0;
             match event.kind {

@@ -10,12 +10,12 @@ use trackway_io::Target;
 
 use super::join::{Beside, Joined};
 use super::own_bytes::Whole;
-use super::provenance::{Provenance, is_provenance};
 use super::split::write;
 use crate::conversion::{Conversion, Written};
 use crate::convert::{ConvertOptions, Events, convert_events, convert_with};
 use crate::formats::for_output;
 use crate::health::Health;
+use crate::slice::{Provenance, Selection, is_provenance};
 use crate::trace::{Options, Trace};
 
 /// How traces are merged.
@@ -207,9 +207,23 @@ fn slices(
             return Err(refused(text));
         }
     }
+    let ends = (range(&cut[0].0), cut.last().and_then(|(last, _)| range(last)));
+    let of = cut[0].0.origin().clone();
     let mut traces: Vec<Trace> = cut.into_iter().map(|(_, trace)| trace).collect();
     let mut meta = traces[0].meta().clone();
     meta.comments.retain(|comment| !is_provenance(comment));
+    let mut options = options.clone();
+    // Together they may still be a slice.
+    if let (Some((from, _)), Some((_, to))) = ends
+        && (from, to) != (0, u64::MAX)
+    {
+        let provenance = Provenance::Slice { of, selection: Selection::range(from, to) };
+        if into.holds_comments() {
+            meta.comments.push(provenance.to_string());
+        }
+        options.part = Some((Selection::default(), provenance));
+    }
+    let options = &options;
     let threads = traces[0].threads();
     let program = traces[0].program().clone();
     let settings = options.settings.clone().unwrap_or_else(|| traces[0].settings().clone());

@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use trackway_core::Input;
 
-use super::provenance::{OFFSET, add};
+use crate::slice::Digest;
 
 /// Size and digest of a stream.
 pub(super) fn measure(input: Input) -> Result<(u64, u64)> {
     let (mut stream, mut buffer) = (input.into_read(), vec![0; 1 << 16]);
-    let (mut size, mut sum) = (0, OFFSET);
+    let (mut size, mut sum) = (0, Digest::default());
     loop {
         match stream.read(&mut buffer)? {
-            0 => return Ok((size, sum)),
+            0 => return Ok((size, sum.0)),
             n => {
                 size += n as u64;
-                sum = add(sum, &buffer[..n]);
+                sum.add(&buffer[..n]);
             }
         }
     }
@@ -52,7 +52,7 @@ pub(super) struct Whole {
     /// Place in the current part.
     at: u64,
     size: u64,
-    sum: u64,
+    sum: Digest,
     expected: (u64, u64),
     /// All were read, and they are as expected.
     complete: Arc<AtomicBool>,
@@ -67,7 +67,7 @@ impl Whole {
         complete: Arc<AtomicBool>,
     ) -> Self {
         let parts = parts.into_iter().rev().map(|(input, added)| (input.into_read(), added)).collect();
-        Whole { parts, at: 0, size: 0, sum: OFFSET, expected, complete }
+        Whole { parts, at: 0, size: 0, sum: Digest::default(), expected, complete }
     }
 }
 
@@ -85,13 +85,13 @@ impl Read for Whole {
             let n = part.read(&mut out[..limit as usize])?;
             if n > 0 || out.is_empty() {
                 (self.at, self.size) = (self.at + n as u64, self.size + n as u64);
-                self.sum = add(self.sum, &out[..n]);
+                self.sum.add(&out[..n]);
                 return Ok(n);
             }
             self.parts.pop();
             self.at = 0;
         }
-        self.complete.store((self.size, self.sum) == self.expected, Ordering::Relaxed);
+        self.complete.store((self.size, self.sum.0) == self.expected, Ordering::Relaxed);
         Ok(0)
     }
 }

@@ -1,12 +1,12 @@
 //! Work items: stretches of a trace that can be read on their own, on any machine.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use trackway_core::{Batch, ErrorKind, Observer, Saved, Source, pack, unpack};
 use trackway_format::{Error, Result};
 
-use super::provenance::Origin;
 use crate::health::Counts;
+use crate::slice::Origin;
 use crate::trace::Trace;
 
 /// A stretch of a trace, with everything that reading it needs.
@@ -27,7 +27,7 @@ pub struct WorkItem {
     /// Settings file.
     pub config: Option<String>,
     /// Settings by the names of command-line options.
-    pub options: Map<String, Value>,
+    pub options: Vec<(String, Value)>,
     /// Number of the item, from 1.
     pub item: usize,
     /// Number of items of the trace.
@@ -129,7 +129,7 @@ pub fn plan(trace: &Trace, parts: usize) -> Result<Plan> {
         items = vec![WorkItem { bytes: (0, position), items: total, damaged: true, ..all }];
         why = Some(format!("the trace is damaged, so it is one item: {error}"));
     } else if items.len() < parts {
-        why = Some(format!("there are only {} places to begin at, for {parts} parts", items.len()));
+        why = Some(format!("it can be entered at {} places, so {parts} parts are not possible", items.len()));
     }
     let count = items.len();
     for (n, item) in items.iter_mut().enumerate() {

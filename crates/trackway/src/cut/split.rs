@@ -7,8 +7,8 @@ use trackway_format::{Cut, Error, Opening, Result, Settings, Streams, Writing};
 use trackway_io::{File, FileError, Target};
 
 use super::own_bytes::{Pieces, measure};
-use super::provenance::{Origin, PartStream, Provenance};
 use crate::formats::insert_name;
+use crate::slice::{Origin, PartStream, Provenance};
 use crate::trace::Trace;
 
 /// The files of a trace that was split.

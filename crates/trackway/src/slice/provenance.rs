@@ -157,22 +157,39 @@ fn digest(path: &Path) -> std::io::Result<u64> {
         let mut files: Vec<_> = std::fs::read_dir(path)?.flatten().map(|entry| entry.path()).collect();
         files.retain(|file| file.is_file());
         files.sort();
-        return files.iter().try_fold(OFFSET, |sum, file| Ok(add(sum, &digest(file)?.to_le_bytes())));
+        let mut sum = Digest::default();
+        for file in files {
+            sum.add(&digest(&file)?.to_le_bytes());
+        }
+        return Ok(sum.0);
     }
     let mut file = File::open(path)?;
     let size = file.seek(SeekFrom::End(0))?;
-    let mut sum = add(OFFSET, &size.to_le_bytes());
+    let mut sum = Digest::default();
+    sum.add(&size.to_le_bytes());
     for from in [0, size.saturating_sub(SAMPLE)] {
         file.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::new();
         file.by_ref().take(SAMPLE).read_to_end(&mut bytes)?;
-        sum = add(sum, &bytes);
+        sum.add(&bytes);
     }
-    Ok(sum)
+    Ok(sum.0)
 }
 
-/// FNV-1a.
-pub(crate) const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-pub(crate) fn add(sum: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(sum, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+/// A running digest, FNV-1a.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Digest(pub(crate) u64);
+
+impl Default for Digest {
+    fn default() -> Self {
+        Digest(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Digest {
+    /// Adds bytes.
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        self.0 =
+            bytes.iter().fold(self.0, |sum, byte| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3));
+    }
 }

@@ -4,8 +4,9 @@ use trackway_core::{
     Batch, Census, Context, Event, EventKind, Gap, GapReason, Meta, Result, Source, State, Time, TimeKind,
 };
 
-use super::known::Known;
+use super::known::add_known;
 use super::selection::Selection;
+use crate::machine::Machine;
 
 /// The selected instructions of a source. Each stretch begins with the state that a reader needs: context, time and
 /// registers as far as they are known. Instructions left out between two stretches are a gap.
@@ -22,10 +23,10 @@ pub struct Window {
     /// Instructions kept so far, and left out since the last of them.
     kept: u64,
     left_out: u64,
+    /// Address of the last one kept.
     last_pc: Option<u64>,
-    context: Context,
-    time: Option<Time>,
-    known: Known,
+    /// The state before the next event.
+    machine: Machine,
     events: Vec<Event>,
     done: bool,
 }
@@ -40,6 +41,7 @@ impl Window {
     /// The instructions of `selection`; `inner` has one source. `remark` is added to the comments.
     pub fn new(inner: Box<dyn Source>, selection: Selection, remark: Option<String>) -> Self {
         let mut meta = inner.meta().clone();
+        let machine = Machine::new(meta.isa);
         let answer = selection.keeps(0);
         let inside = answer.0 && selection.contexts.is_empty();
         if !inside {
@@ -55,19 +57,22 @@ impl Window {
             kept: 0,
             left_out: 0,
             last_pc: None,
-            context: Context::default(),
-            time: None,
-            known: Known::default(),
+            machine,
             events: Vec::new(),
             done: false,
         }
+    }
+
+    /// The same, where the events of `inner` begin later: with this state, and before the first instruction that is kept.
+    pub(crate) fn entered(self, machine: Machine) -> Self {
+        Window { machine, ..self }
     }
 
     fn keeps(&mut self, n: u64) -> bool {
         if n >= self.answer.1 || n == 0 {
             self.answer = self.selection.keeps(n);
         }
-        self.answer.0 && self.selection.contexts.iter().all(|is| is.holds(&self.context))
+        self.answer.0 && self.selection.contexts.iter().all(|is| is.holds(&self.machine.context))
     }
 
     /// Nothing of the state is needed after the batch: it is kept whole, and so is all that follows in this range.
@@ -108,9 +113,12 @@ impl Window {
                     self.begin(batch, &event);
                 }
                 self.inside = keeps;
-                n += count;
+                if keeps {
+                    self.last_pc = first_pc(&event.kind);
+                }
             }
-            self.note(batch, &event);
+            self.machine.apply(batch, &event, n);
+            n += count;
             if self.inside {
                 batch.events.push(event);
                 self.kept += count;
@@ -122,38 +130,31 @@ impl Window {
 
     /// The state before `event`, the first of a stretch.
     fn begin(&mut self, batch: &mut Batch, event: &Event) {
-        let to = match event.kind {
-            EventKind::Step(step) => step.pc,
-            EventKind::Run(run) => Some(run.start),
-            _ => None,
-        };
+        let to = first_pc(&event.kind);
         let left_out = std::mem::take(&mut self.left_out);
         if self.kept > 0 {
             let gap = Gap::new(GapReason::Filtered);
             batch.push_gap(event.offset, Gap { from: self.last_pc, to, instructions: Some(left_out), ..gap });
         }
-        if self.context != Context::default() {
-            batch.push_context(event.offset, Context { change: None, ..self.context });
+        let context = Context { change: None, ..self.machine.context };
+        if context != Context::default() {
+            batch.push_context(event.offset, context);
         }
-        if let Some(time) = self.time.filter(|_| self.meta.timestamps) {
+        if let Some(value) = self.machine.time.filter(|_| self.meta.timestamps) {
+            let time = Time { kind: TimeKind::Timestamp, value: Some(value), clock: 0 };
             batch.push(event.offset, EventKind::Time(time));
         }
-        if let Some(accesses) = self.known.add_to(batch) {
+        if let Some(accesses) = add_known(&self.machine, batch) {
             batch.push_state(event.offset, State::Contents(accesses));
         }
     }
+}
 
-    fn note(&mut self, batch: &Batch, event: &Event) {
-        match event.kind {
-            EventKind::Step(step) => self.last_pc = step.pc,
-            EventKind::Run(run) if !run.withdrawn => self.last_pc = Some(run.start),
-            EventKind::Context(n) => self.context.update(&batch.contexts[n as usize]),
-            EventKind::Time(time) if time.kind == TimeKind::Timestamp && time.value.is_some() => {
-                self.time = Some(time);
-            }
-            _ => {}
-        }
-        self.known.note(batch, &event.kind, self.meta.isa);
+fn first_pc(event: &EventKind) -> Option<u64> {
+    match event {
+        EventKind::Step(step) => step.pc,
+        EventKind::Run(run) => Some(run.start),
+        _ => None,
     }
 }
 
@@ -183,7 +184,7 @@ impl Source for Window {
     }
 
     fn context(&self) -> Context {
-        self.context
+        self.machine.context
     }
 
     fn progress(&self) -> Option<(u64, u64)> {
