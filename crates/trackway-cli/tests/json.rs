@@ -101,6 +101,9 @@ fn every_command_prints_what_is_documented() {
     let out = folder.file("out.stf");
     let mix = folder.file("mix.stf");
     trackway(&["record", &repo("programs/riscv/elf/rv64-mix.elf"), "-o", &mix, "-q", "--to", "40000"]);
+    let (sliced, parts, item) = (folder.file("sliced.stf"), folder.file("parts"), folder.file("item.json"));
+    let [first, second] = [1, 2].map(|n| folder.file(&format!("parts/trace.part-{n}.stf")));
+    std::fs::write(&item, trackway(&["split", &stf, "--plan", "--parts", "1"]).stdout).unwrap();
     let mut kinds = BTreeSet::new();
     let traces: [&[&str]; 6] = [
         &[&stf, "--elf", &elf],
@@ -117,6 +120,11 @@ fn every_command_prints_what_is_documented() {
         vec!["verify", "--json", &tandem, "--elf", &elf, "--coverage"],
         vec!["verify", "--json", &stf, "--elf", &elf],
         vec!["convert", &stf, &out, "--json", "-q"],
+        vec!["slice", &stf, &sliced, "--from", "10", "--json", "-q"],
+        vec!["split", &stf, &parts, "--parts", "2", "--json"],
+        vec!["merge", &out, &first, &second, "--json", "-q"],
+        vec!["split", &stf, "--plan", "--parts", "1"],
+        vec!["stats", "--item", &item],
         vec!["record", &elf, "-o", &out, "--json", "-q"],
         vec!["index", &mix, "--json"],
         vec!["index", &mix, "--show", "--json"],
