@@ -18,7 +18,8 @@ use crate::stats::{Both, run_file, show};
 
 /// Counts one item.
 pub(crate) fn run(args: &StatsArgs, path: &Path) -> Result<Exit, Failure> {
-    let item: WorkItem = serde_json::from_value(read(path, "work-item")?).map_err(|error| wrong(path, error))?;
+    let item: WorkItem =
+        serde_json::from_value(read(path, "work-item")?).map_err(|error| wrong(path, error))?;
     let common = common_of(&args.common, &item)?;
     let file = PathBuf::from(&item.file);
     let failed = |error: trackway::Error| placed(&common, &file, error);

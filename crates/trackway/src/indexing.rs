@@ -232,11 +232,8 @@ enum Onlooker<'scope> {
     },
 }
 
-/// A batch and the place after it, or an error.
-enum Shown {
-    Batch(Batch, Option<Saved>),
-    Error,
-}
+/// A batch and the place after it; none for an error.
+type Shown = Option<(Batch, Option<Saved>)>;
 
 impl<'scope> Onlooker<'scope> {
     fn new(scope: &'scope Scope<'scope, '_>, mut builder: Builder, threads: usize) -> Self {
@@ -248,15 +245,14 @@ impl<'scope> Onlooker<'scope> {
         let distance = builder.distance();
         let thread = scope.spawn(move || {
             for shown in receive {
-                match shown {
-                    Shown::Batch(batch, mut saved) => {
-                        builder.observe(&batch);
-                        builder.place(&mut || saved.take());
-                        // The reader may have ended.
-                        let _ = give_back.send(batch);
-                    }
-                    Shown::Error => builder.error(),
-                }
+                let Some((batch, mut saved)): Shown = shown else {
+                    builder.error();
+                    continue;
+                };
+                builder.observe(&batch);
+                builder.place(&mut || saved.take());
+                // The reader may have ended.
+                let _ = give_back.send(batch);
             }
             builder
         });
@@ -277,7 +273,7 @@ impl<'scope> Onlooker<'scope> {
                 }
                 let shown = std::mem::replace(batch, spare.try_recv().unwrap_or_default());
                 // If the thread is gone, joining it says why.
-                let _ = send.send(Shown::Batch(shown, saved));
+                let _ = send.send(Some((shown, saved)));
             }
         }
     }
@@ -285,7 +281,7 @@ impl<'scope> Onlooker<'scope> {
     fn error(&mut self) {
         match self {
             Onlooker::Here(builder) => builder.error(),
-            Onlooker::Apart { send, .. } => drop(send.send(Shown::Error)),
+            Onlooker::Apart { send, .. } => drop(send.send(None)),
         }
     }
 
