@@ -16,16 +16,7 @@ use crate::info::{shown, sources};
 use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
 use crate::report::{exit_of, placed, print_damage};
-use crate::stats_item;
 use crate::walk::{CheckedProgram, checked_program, observe};
-
-pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    match (&args.file, &args.item) {
-        (Some(file), _) => run_file(args, &args.common, file),
-        (None, Some(item)) => stats_item::run(args, item),
-        (None, None) => stats_item::merge(args),
-    }
-}
 
 /// Counts a whole trace.
 pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result<Exit, Failure> {

@@ -16,8 +16,17 @@ use crate::output::write_file;
 use crate::report::placed;
 use crate::stats::{Both, run_file, show};
 
+/// `trackway stats`: a whole trace, a work item of it, or the results of all items.
+pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
+    match (&args.file, &args.item) {
+        (Some(file), _) => run_file(args, &args.common, file),
+        (None, Some(item)) => run_item(args, item),
+        (None, None) => merge(args),
+    }
+}
+
 /// Counts one item.
-pub(crate) fn run(args: &StatsArgs, path: &Path) -> Result<Exit, Failure> {
+fn run_item(args: &StatsArgs, path: &Path) -> Result<Exit, Failure> {
     let item: WorkItem =
         serde_json::from_value(read(path, "work-item")?).map_err(|error| wrong(path, error))?;
     let common = common_of(&args.common, &item)?;
@@ -55,7 +64,7 @@ pub(crate) fn run(args: &StatsArgs, path: &Path) -> Result<Exit, Failure> {
 }
 
 /// Shows the counts of all items as those of the trace.
-pub(crate) fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
+fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
     let mut parts = Vec::new();
     for path in &args.merge {
         let part = read(path, "stats-part")?;
