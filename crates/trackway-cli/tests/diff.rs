@@ -72,7 +72,7 @@ fn a_changed_value() {
     let (tandem, other, junit) = (folder.file("a.tv"), folder.file("b.tv"), folder.file("junit.xml"));
     assert!(trackway(&["convert", &stf, &tandem, "-q"]).status.success());
     let mut bytes = std::fs::read(&tandem).unwrap();
-    // The address that the first load gives to a0 is in its record, little-endian.
+    // The address that the first load puts into a0 is in its record, little-endian.
     let value = 0x11148u64.to_le_bytes();
     let place = bytes.windows(8).position(|window| window == value).expect("the value");
     bytes[place] ^= 0x40;

@@ -105,7 +105,7 @@ fn topics_come_from_the_definitions() {
     for form in ["pc:", "sym:", "line:FILE:N", "time:", "mark:", "trap:N", "gap:N", "end-N"] {
         assert!(positions.contains(form), "{positions}");
     }
-    // The same forms as in the message for a position that is none of them.
+    // The same forms as in the message for anything else.
     let wrong = trackway::Position::parse("somewhere", &[]).unwrap_err().to_string();
     for form in positions.lines().skip(2).take_while(|line| !line.is_empty()) {
         let form = form.split_whitespace().next().unwrap();

@@ -76,7 +76,7 @@ impl Strays {
         self.pair_traps(place.pairs);
     }
 
-    /// Pairs traps, or gives up on those that waited too long.
+    /// Pairs traps; those that waited too long stay alone.
     fn pair_traps(&mut self, now: u64) {
         for class in 0..2 {
             loop {

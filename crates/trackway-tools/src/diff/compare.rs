@@ -355,7 +355,7 @@ impl<'o> Comparison<'o> {
     }
 }
 
-/// A store that may fail by itself.
+/// A store that may fail without a cause.
 pub(super) fn is_conditional_store(isa: Isa, step: &Step) -> bool {
     step.length > 0
         && trackway_isa::memory(isa, step.encoding)

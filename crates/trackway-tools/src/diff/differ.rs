@@ -551,7 +551,7 @@ impl Differ<'_, '_> {
         self.last()
     }
 
-    /// What follows the last instructions.
+    /// Events after the last instructions.
     fn last(&mut self) -> Result<()> {
         let place = self.place();
         let aligned = self.tally.unaligned.is_none();

@@ -121,7 +121,7 @@ fn number(text: &str) -> Option<u64> {
 /// How to compare.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What to compare.
+    /// The groups to compare.
     pub groups: Vec<Group>,
     /// Differences that do not count.
     pub tolerate: Vec<Tolerate>,

@@ -87,7 +87,7 @@ pub struct NotCompared {
 pub struct Report {
     /// Values compared, by group; instructions are pairs.
     pub compared: BTreeMap<Group, u64>,
-    /// What was not compared.
+    /// Facts that were not compared.
     pub not_compared: Vec<NotCompared>,
     /// Differences by kind.
     pub counts: [u64; 3],

@@ -18,6 +18,9 @@ use crate::health::Health;
 use crate::slice::{Provenance, Selection, is_provenance};
 use crate::trace::{Options, Trace};
 
+/// The parts of one stream, each with the bytes added to it, and the size and digest of the whole.
+type Stream = (Vec<(Input, (u64, u64))>, (u64, u64));
+
 /// How traces are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
@@ -109,7 +112,7 @@ fn parts(
     if cut.len() < count {
         return Err(refused(format!("part {} of {count} is missing", cut.len() + 1)));
     }
-    let mut streams: Vec<(Vec<(Input, (u64, u64))>, (u64, u64))> = Vec::new();
+    let mut streams: Vec<Stream> = Vec::new();
     for (provenance, trace) in &cut {
         let Provenance::Part { streams: described, .. } = provenance else { continue };
         let inputs = trace.reopen()?.opened().streams()?;
