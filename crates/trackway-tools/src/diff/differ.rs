@@ -518,7 +518,7 @@ impl Differ<'_, '_> {
             } else {
                 self.b.tidy()
             }
-            if to % (1 << 16) == 0 {
+            if to.is_multiple_of(1 << 16) {
                 (self.progress)(&*self.a.source, &*self.b.source);
             }
         }
