@@ -523,6 +523,7 @@ impl Decode for SourceDecoder {
 
     fn position(&self) -> u64 {
         match (&self.scanner, &self.serial) {
+            (_, Some(serial)) if !serial.is_done() => serial.offset(),
             (Some(scanner), _) => scanner.offset(),
             (None, Some(serial)) => serial.offset(),
             (None, None) => self.size().unwrap_or(0),

@@ -15,7 +15,8 @@ use crate::remark::Remark;
 pub(crate) fn cuts(mut records: Records, start: Option<u64>, wanted: &[u64]) -> Result<Vec<Cut>> {
     let mut finder = Finder { wanted, pc: Pc::new(start), ..Finder::default() };
     records.scan(&mut finder)?;
-    // The others are at the end.
+    // A part has an instruction; the others are at the end.
+    finder.cuts.retain(|cut| cut.offset <= finder.last);
     let (end, missing) = (finder.end, wanted.len() - finder.cuts.len());
     finder.cuts.extend(vec![Cut { offset: end, ..Cut::default() }; missing]);
     Ok(finder.cuts)
@@ -54,6 +55,8 @@ struct Finder<'w> {
     /// The record before this one ends a group.
     after_group: bool,
     end: u64,
+    /// Offset of the last instruction.
+    last: u64,
     cuts: Vec<Cut>,
 }
 
@@ -81,6 +84,9 @@ impl Visit for Finder<'_> {
         }
         self.end = offset + raw.len() as u64;
         self.after_group = record.is_marker();
+        if self.after_group {
+            self.last = offset;
+        }
         self.pc.note(record);
         match record {
             Record::ProcessIdExt { .. } => self.ids = raw.to_vec(),

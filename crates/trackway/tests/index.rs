@@ -85,7 +85,7 @@ fn batches(source: &mut dyn Source) -> Vec<Batch> {
 
 /// A trace of every format, with its distance between checkpoints.
 fn samples(folder: &Folder) -> Vec<(PathBuf, Options, u64)> {
-    let (elf, mut recorder) = recorder(60_000);
+    let (elf, mut recorder) = recorder(100_000);
     let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
     let mut sort = Trace::open(repo("testdata/astf/sort.astf")).unwrap();
     let arm = batches(&mut *sort.events().unwrap());
@@ -140,9 +140,11 @@ fn a_seek_delivers_the_rest_in_every_format() {
             for n in [3 * distance, count / 3, count / 2, count - 1, count + 5] {
                 let (rest, context, first) = lines_from(&mut trace, n);
                 assert!(first <= n && n - first <= part.widest() + 5, "{what}: {first} for {n}");
-                assert!(first > 0, "{what}");
                 assert!(all.ends_with(&rest), "{what}: other events from {n} on");
-                assert_eq!(context, part.at_or_before(n).unwrap().saved.context);
+                // Batches of flow formats are long: the first place may come later.
+                assert!(first > 0 || part.at_or_before(n).is_none(), "{what}");
+                let expected = part.at_or_before(n).map_or(Context::default(), |one| one.saved.context);
+                assert_eq!(context, expected, "{what}");
             }
             assert_eq!(trace.instructions().unwrap(), count);
         }

@@ -190,7 +190,8 @@ impl Checker<'_> {
         if !size.is_power_of_two() || size < 4096 {
             self.found(&WALK_SIZE, format!("{size} bytes"));
         }
-        if first_use != self.markers {
+        // A part of a trace keeps the numbers of the whole.
+        if first_use != self.markers && !self.is_part {
             let message = format!("names instruction {first_use}, comes before {}", self.markers);
             self.found(&WALK_INDEX, message);
         }

@@ -136,7 +136,9 @@ impl Window {
             let gap = Gap::new(GapReason::Filtered);
             batch.push_gap(event.offset, Gap { from: self.last_pc, to, instructions: Some(left_out), ..gap });
         }
-        let context = Context { change: None, ..self.machine.context };
+        // A mode that has ended is not news at the start of a stretch.
+        let unsupported = self.machine.context.unsupported.filter(|begins| *begins);
+        let context = Context { change: None, unsupported, ..self.machine.context };
         if context != Context::default() {
             batch.push_context(event.offset, context);
         }
