@@ -75,6 +75,7 @@ kept       2  instructions
 kept       2  encodings
 kept       1  gaps
 kept       1  reasons of gaps
+kept       1  starts of gaps
 dropped    1  register reads
 dropped    1  register writes
 dropped    1  memory accesses

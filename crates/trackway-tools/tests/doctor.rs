@@ -378,7 +378,7 @@ fn byte_order_and_wrapped_buffers() {
 #[test]
 fn parameters_of_other_encoders_are_found_from_nothing() {
     let Some(corpus) = trackway_testkit::corpus_part("etrace") else { return };
-    for name in ["gen-qsortmix-encap", "ref-fpmix-time", "gen-traps-encap"] {
+    for name in ["gen-qsortmix-encap", "gen-traps-encap"] {
         let truth = Settings::read(&corpus.join(name).join("params.toml")).unwrap();
         let elf = truth.resolve(truth.table["program"].as_str().unwrap());
         let program = Program { elf: vec![elf.display().to_string()], ..Program::default() };

@@ -1,4 +1,5 @@
 //! Searches in parts, merged, find what a search of the whole finds, wherever it is cut.
+#![allow(clippy::single_range_in_vec_init)] // lists of ranges
 
 use std::path::Path;
 
