@@ -78,10 +78,11 @@ fn steps_of(trace: &mut Trace) -> Vec<(u64, Option<u64>, u8)> {
         for event in &batch.events {
             match event.kind {
                 EventKind::Step(step) => steps.push((number, step.pc, step.length)),
-                EventKind::Trap(n) if batch.traps[n as usize].kind == TrapKind::Interrupt => {
-                    if steps.last().is_some_and(|(at, _, length)| *length == 0 && at + 1 == number) {
-                        steps.pop();
-                    }
+                EventKind::Trap(n)
+                    if batch.traps[n as usize].kind == TrapKind::Interrupt
+                        && steps.last().is_some_and(|(at, _, length)| *length == 0 && at + 1 == number) =>
+                {
+                    steps.pop();
                 }
                 _ => {}
             }
