@@ -49,7 +49,7 @@ pub trait Decode {
         Ok(())
     }
 
-    /// The state between two batches, [packed](pack), where decoding can continue from it: after
+    /// The state between two batches, [packed](crate::pack), where decoding can continue from it: after
     /// [`restore`](Decode::restore) the same events follow. A few hundred bytes at most, the place in the input
     /// included. `None` where it cannot be entered here; it is asked again after the next batch.
     fn save(&self) -> Option<Vec<u8>> {
