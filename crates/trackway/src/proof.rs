@@ -76,7 +76,9 @@ pub(crate) fn add(
             },
         };
         let Some(path) = output.target.staged() else { continue };
-        let settings = Settings::beside_trace(&path)?.unwrap_or_else(|| settings.clone());
+        // A folder describes itself.
+        let given = || if path.is_dir() { Settings::default() } else { settings.clone() };
+        let settings = Settings::beside_trace(&path)?.unwrap_or_else(given);
         let reading = reading.clone().settings(settings);
         let opened = match reading.open(&path) {
             Ok(opened) => opened,
