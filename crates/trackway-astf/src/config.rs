@@ -41,14 +41,7 @@ pub(crate) const FLAGS: &[Flag] = &[
         when: When::Writing,
         help: "Container to write (ASTF: raw, xz, lzma, zlib)",
     },
-    Flag {
-        name: "level",
-        key: "level",
-        value: "N",
-        values: &[],
-        when: When::Writing,
-        help: "Compression level",
-    },
+    Flag::LEVEL,
     Flag {
         name: "chunk",
         key: "chunk",

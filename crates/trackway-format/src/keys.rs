@@ -43,6 +43,18 @@ pub struct Flag {
     pub when: When,
 }
 
+impl Flag {
+    /// `--level`, the same in every format that compresses.
+    pub const LEVEL: Flag = Flag {
+        name: "level",
+        key: "level",
+        value: "N",
+        values: &[],
+        when: When::Writing,
+        help: "Compression level",
+    };
+}
+
 /// When a [`Flag`] applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {

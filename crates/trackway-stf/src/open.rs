@@ -60,14 +60,7 @@ const FLAGS: &[Flag] = &[
         when: When::Writing,
         help: "Container to write (STF: zstf, plain, gzip, xz, zstd)",
     },
-    Flag {
-        name: "level",
-        key: "level",
-        value: "N",
-        values: &[],
-        when: When::Writing,
-        help: "Compression level",
-    },
+    Flag::LEVEL,
     Flag {
         name: "chunk",
         key: "chunk",

@@ -40,14 +40,7 @@ const FLAGS: &[Flag] = &[
         when: When::Writing,
         help: "Container to write (tandem: plain, gzip, xz, zstd)",
     },
-    Flag {
-        name: "level",
-        key: "level",
-        value: "N",
-        values: &[],
-        when: When::Writing,
-        help: "Compression level",
-    },
+    Flag::LEVEL,
     Flag {
         name: "profile",
         key: "profile",
