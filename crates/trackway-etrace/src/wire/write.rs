@@ -123,14 +123,14 @@ impl Writer {
     fn write_framed(&mut self, packet: &Packet, payload: &Payload, time: Option<u64>) -> Result<()> {
         let frame = self.config.framing.frame(Kind::Instruction, self.config.encoder.source, time);
         self.saved_bits += u64::from(payload.saved());
-        self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, packet.section())
+        self.put_new(&frame, payload.bytes(), packet.section())
     }
 
     /// Writes the payload of a data packet, with a time stamp where the framing has one.
     pub fn write_data(&mut self, payload: &Payload, time: Option<u64>) -> Result<()> {
         let frame = self.config.framing.frame(Kind::Data, self.config.encoder.source, time);
         self.saved_bits += u64::from(payload.saved());
-        self.put(&frame, payload.bytes(), payload.bytes().len() as u32 * 8, "E-Trace 7")
+        self.put_new(&frame, payload.bytes(), "E-Trace 7")
     }
 
     /// Writes an item as it was read, byte for byte, and follows the modes of a support packet.
@@ -153,6 +153,13 @@ impl Writer {
         }
     }
 
+    /// A packet of its own; the padding around one that was read is items too.
+    fn put_new(&mut self, frame: &Frame, payload: &[u8], section: &'static str) -> Result<()> {
+        let start = self.bytes.len();
+        self.put(frame, payload, payload.len() as u32 * 8, section)?;
+        self.pad(start)
+    }
+
     fn put(&mut self, frame: &Frame, payload: &[u8], bits: u32, section: &'static str) -> Result<()> {
         let start = self.bytes.len();
         let source = match frame.kind {
@@ -164,7 +171,6 @@ impl Writer {
             .write(&Frame { source, ..*frame }, payload, bits, &mut self.bytes)
             .map_err(|kind| kind.at(self.offset + start as u64, "packet", "length", section))?;
         if frame.kind != Kind::Null {
-            self.pad(start)?;
             let bytes = payload.len() as u64;
             if frame.kind == Kind::Data {
                 self.data_packets += 1;
