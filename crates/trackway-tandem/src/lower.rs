@@ -162,6 +162,12 @@ impl<W: Write> Lower<W> {
         if self.following.len() >= MOST_FOLLOWING { self.complete(None) } else { Ok(()) }
     }
 
+    /// True if the waiting group can still change: nothing comes after it but times, which belong to no instruction.
+    fn is_last(&self) -> bool {
+        let is_time = |record: &Record| matches!(record, Record::Mtime(_));
+        self.following.iter().all(|(group, _)| group.records.iter().all(is_time))
+    }
+
     /// Sets the pc if the next instruction is not where a reader expects it.
     fn lead_to(&mut self, pc: Option<u64>) -> Result<()> {
         if let Some(pc) = pc

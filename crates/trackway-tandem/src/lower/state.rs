@@ -37,7 +37,7 @@ impl<W: Write> Lower<W> {
         }
         let own = self.waiting.as_ref().is_some_and(|waiting| {
             waiting.attempted
-                && self.following.is_empty()
+                && self.is_last()
                 && waiting.trap.is_none()
                 && (trap.from.is_none() || trap.from == waiting.pc)
         });
@@ -100,8 +100,9 @@ impl<W: Write> Lower<W> {
                 return Ok(());
             }
         };
+        let is_last = self.is_last();
         match &mut self.waiting {
-            Some(waiting) if self.following.is_empty() => {
+            Some(waiting) if is_last => {
                 waiting.privilege = Some(mode);
                 waiting.facts.append(&mut facts);
             }
