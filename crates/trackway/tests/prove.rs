@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use prove_support::{Round, Run, round, runs, takes, without};
 use trackway::FORMATS;
-use trackway::events::{Batch, Contexts, EventKind, Fate, Gap, GapReason, SplitMix64, each_of_event};
+use trackway::events::{
+    Batch, Contexts, EventKind, Fate, Gap, GapReason, SplitMix64, Time, TimeKind, each_of_event,
+};
 use trackway::format::{Format, Settings};
 
 fn settings(text: &str) -> Settings {
@@ -215,6 +217,58 @@ fn seeded_combinations_of_filters_buffers_gaps_and_sources_hold() {
         failures.len(),
         failures[..failures.len().min(3)].join("\n")
     );
+}
+
+/// Times in fields of every width, also between an instruction and its trap.
+#[test]
+fn times_hold() {
+    let times = ["notime = 0\ntime_width = 40", "notime = 0\ntime_width = 12", "notime = 1"];
+    let framings = [
+        "framing = \"smi\"",
+        "framing = \"encap\"\ntimestamp_bytes = 1",
+        "framing = \"encap\"\ntimestamp_bytes = 8",
+        "dialect = \"draft-1.1.1\"\nframing = \"atb\"\nalign = 4",
+    ];
+    let mut cases = vec![("tandem", String::new())];
+    for time in times {
+        for framing in framings.iter().filter(|framing| time == "notime = 1" || !framing.contains("draft")) {
+            for stamps in [false, true] {
+                let text = format!("[etrace]\n{framing}\n{time}\n[etrace.encoder]\nstamps = {stamps}\n");
+                cases.push(("etrace", text));
+            }
+        }
+    }
+    for run in runs() {
+        let run = with_times(&run);
+        for (id, text) in &cases {
+            let format = *FORMATS.iter().find(|format| format.id().as_str() == *id).unwrap();
+            if takes(format, &run) {
+                let Round { ledger, proof, .. } = round(format, &run, &settings(text), None).unwrap();
+                assert!(proof.holds(), "{} {text}: {:#?}\n{ledger}", run.meta.format, proof.reasons);
+            }
+        }
+    }
+}
+
+/// The last events, with timestamps between them that do not fit 16 bits in the end.
+fn with_times(run: &Run) -> Run {
+    let mut time = 60_000;
+    let last = run.batches.len().saturating_sub(2);
+    let timed = run.batches[last..].iter().map(|batch| {
+        let mut timed = Batch { events: Vec::new(), ..batch.clone() };
+        for (n, event) in batch.events.iter().enumerate() {
+            if n % 3 == 0 {
+                time += 50;
+                let value = EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(time), clock: 0 });
+                timed.push(event.offset, value);
+            }
+            timed.events.push(*event);
+        }
+        timed
+    });
+    let mut meta = run.meta.clone();
+    meta.timestamps = true;
+    Run { batches: Arc::new(timed.collect()), meta, ..run.clone() }
 }
 
 /// Some consecutive batches, cut short.

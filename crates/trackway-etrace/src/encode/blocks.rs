@@ -10,6 +10,7 @@ use trackway_isa::{Control, Flow, flow};
 use super::accesses::{AccessBuilder, Recorded};
 use super::data_queue::DataItem;
 use super::executed::Executed;
+use super::tally::OwnMark;
 use super::{Encoder, PortTrap, Progress};
 use crate::config::Config;
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
@@ -228,6 +229,7 @@ impl BlockBuilder {
                         self.flush(encoder);
                         encoder.privilege_stated = true;
                     }
+                    encoder.tally.take_change(context);
                     self.context(context);
                 }
                 EventKind::Time(time) => self.time(time),
@@ -257,8 +259,6 @@ impl BlockBuilder {
         let tally = &mut encoder.tally;
         tally.taken[Fact::Instructions] += self.taken.0;
         tally.taken[Fact::Encodings] += self.taken.0 - self.taken.1;
-        // Other marks than those of its own do not come back.
-        tally.taken[Fact::Marks] = tally.own_marks;
         tally.settle(&mut encoder.account);
         Ok(())
     }
@@ -733,20 +733,24 @@ impl BlockBuilder {
     }
 
     fn mark(&mut self, mark: &Mark, encoder: &mut Encoder) {
-        match mark.kind {
+        let own = match mark.kind {
             MarkKind::Notify => match &mut self.pending {
                 Some(pending) => {
                     pending.notify = true;
                     self.open = None;
+                    OwnMark::Notify
                 }
                 None => return,
             },
-            MarkKind::TraceOff => self.interrupt_flow(encoder),
-            MarkKind::TraceOn => {}
+            MarkKind::TraceOff => {
+                self.interrupt_flow(encoder);
+                OwnMark::Off
+            }
+            MarkKind::TraceOn => OwnMark::On,
             MarkKind::Halt | MarkKind::Suspended => return self.interrupt_flow(encoder),
             _ => return,
-        }
-        encoder.tally.own_marks += 1;
+        };
+        encoder.tally.take_mark(own);
     }
 
     fn gap(&mut self, gap: &Gap, encoder: &mut Encoder) {

@@ -207,7 +207,9 @@ impl Encoder {
         if !matches!(self.row.kind, RowKind::Empty | RowKind::Off) {
             self.advance(Ahead::OFF);
             let data_end = self.data.pushed;
-            self.row = Row { kind: RowKind::Off, cycle, data_end, ..Row::default() };
+            // A trap that is reported only now is of this time and context.
+            let Row { time, context, .. } = self.row;
+            self.row = Row { kind: RowKind::Off, time, context, cycle, data_end, ..Row::default() };
         }
         self.open = None;
         self.port = None;

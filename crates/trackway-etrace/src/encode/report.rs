@@ -1,10 +1,9 @@
 //! Formats 0, 1 and 2: branches and addresses (8.1).
 
-use trackway_core::Fact;
-
 use super::Encoder;
 use super::progress::Progress;
 use super::row::{Departure, ReportReason};
+use super::tally::OwnMark;
 use crate::wire::instruction::{BranchCount, Branches, JumpTarget, Packet, Reported, map_bits, ones};
 
 impl Encoder {
@@ -70,7 +69,7 @@ impl Encoder {
         }
         self.tally.reach(end);
         if reported.notify && !self.lost {
-            self.tally.kept[Fact::Marks] += 1;
+            self.tally.find_mark(OwnMark::Notify);
         }
     }
 

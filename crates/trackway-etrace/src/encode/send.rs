@@ -109,8 +109,9 @@ impl Encoder {
         if let Err(error) = self.writer.write(packet, time) {
             self.error = Err(error);
         }
-        if time.is_some() && self.config.framing.has_stamps() {
-            self.count_stamp();
+        let stamp_bits = self.config.framing.stamp_bits();
+        if time.is_some() && stamp_bits > 0 {
+            self.count_stamp(stamp_bits);
             // The encapsulation has a clock of its own.
             self.tally.kept[trackway_core::Fact::Clocks] += 1;
         }

@@ -1,5 +1,7 @@
 //! Counts of what a decoder of the packets finds, kept where packets are sent.
 
+use std::collections::VecDeque;
+
 use trackway_core::{Account, Counts, Fact, Fate, Trap};
 
 use super::Encoder;
@@ -80,6 +82,20 @@ impl DataFacts {
     }
 }
 
+/// Marks that packets have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum OwnMark {
+    /// A report that was asked for.
+    Notify,
+    /// End of tracing.
+    Off,
+    /// Start of tracing.
+    On,
+}
+
+/// Context changes that may wait for their packet.
+const CHANGES: usize = 4;
+
 /// Facts that came in, and those a decoder finds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
@@ -103,8 +119,10 @@ pub(crate) struct Tally {
     gap_after: Option<u64>,
     /// The last time that was sent.
     time: Option<u64>,
-    /// Marks for start and end of tracing, and reports that were asked for.
-    pub(crate) own_marks: u64,
+    /// Marks by [kind](OwnMark): those of the events, and those that a decoder finds.
+    pub(crate) marks: [(u64, u64); 3],
+    /// Context ids of the last changes in the events, with their kind.
+    pub(super) changes: VecDeque<(u64, Option<u8>)>,
     /// Facts in the events, as far as they can be found.
     pub(crate) taken: Counts,
     /// Facts that a decoder finds.
@@ -162,8 +180,32 @@ impl Tally {
         self.gap_after = Some(self.entered.1.instructions);
     }
 
+    /// A mark of the events.
+    pub(crate) fn take_mark(&mut self, mark: OwnMark) {
+        self.marks[mark as usize].0 += 1;
+    }
+
+    /// A mark that a decoder finds.
+    pub(super) fn find_mark(&mut self, mark: OwnMark) {
+        self.marks[mark as usize].1 += 1;
+    }
+
+    /// A context change of the events.
+    pub(crate) fn take_change(&mut self, context: &trackway_core::Context) {
+        if let Some(id) = context.context_id {
+            self.changes.truncate(CHANGES - 1);
+            self.changes.push_front((id, context.change));
+        }
+    }
+
     /// The ledger's account: what is missing of the facts that came in, and what was made up.
-    pub(crate) fn settle(&self, account: &mut Account) {
+    pub(crate) fn settle(&mut self, account: &mut Account) {
+        // Other marks than those of its own do not come back.
+        self.taken[Fact::Marks] = self.marks.iter().map(|(taken, _)| taken).sum();
+        for (taken, found) in self.marks {
+            self.kept[Fact::Marks] += taken.min(found);
+            self.invented[Fact::Marks] += found.saturating_sub(taken);
+        }
         let kept = |fact| {
             let attempts =
                 if fact == Fact::Targets && self.kept[Fact::Attempted] >= self.taken[Fact::Attempted] {
@@ -239,7 +281,7 @@ impl Encoder {
 
     fn count_resumption(&mut self) {
         if std::mem::take(&mut self.tally.off) {
-            self.tally.kept[Fact::Marks] += 1;
+            self.tally.find_mark(OwnMark::On);
         }
     }
 
@@ -255,10 +297,16 @@ impl Encoder {
             self.account
                 .invent_context(&trackway_core::Context { privilege, ..trackway_core::Context::default() });
         }
+        let change = is_new.then_some(change);
+        let stated = self.tally.changes.iter().find(|(id, _)| Some(*id) == context_id);
+        if change.is_some() && stated.and_then(|(_, stated)| *stated) != change {
+            self.account
+                .invent_context(&trackway_core::Context { change, ..trackway_core::Context::default() });
+        }
         self.account.keep_context(&trackway_core::Context {
             privilege,
             context_id,
-            change: is_new.then_some(change),
+            change,
             ..trackway_core::Context::default()
         });
     }
@@ -266,15 +314,15 @@ impl Encoder {
     /// A packet with the time of the current row was sent.
     pub(super) fn count_time(&mut self) {
         if self.config.has_time() {
-            self.count_stamp();
+            self.count_stamp(self.config.params.time_width);
         }
     }
 
-    /// The time of the current row was sent.
-    pub(super) fn count_stamp(&mut self) {
-        let time = Some(self.row.time).filter(|time| *time != 0);
-        let is_new = time.is_some() && time != self.tally.time;
-        self.tally.time = time;
+    /// The time of the current row was sent in a field of `bits` bits: one that does not fit is another time.
+    pub(super) fn count_stamp(&mut self, bits: u32) {
+        let time = self.row.time;
+        let is_held = time != 0 && trackway_core::mask(time, bits) == time;
+        let is_new = is_held && self.tally.time.replace(time) != Some(time);
         let counts = if is_new { &mut self.tally.kept } else { &mut self.tally.invented };
         counts[Fact::Timestamps] += 1;
     }
@@ -296,7 +344,7 @@ impl Encoder {
             self.tally.invented[Fact::Gaps] += 1;
         } else {
             self.tally.off = true;
-            self.tally.kept[Fact::Marks] += 1;
+            self.tally.find_mark(OwnMark::Off);
         }
     }
 

@@ -111,12 +111,11 @@ impl Framing {
         }
     }
 
-    /// Can a frame have a time stamp?
-    pub(crate) const fn has_stamps(&self) -> bool {
-        match self {
-            Framing::Encap { timestamp_bytes, .. } => *timestamp_bytes > 0,
-            Framing::Ultrasoc { .. } | Framing::Atb { .. } => true,
-            Framing::Smi | Framing::Bare { .. } => false,
+    /// Bits of the time stamp that a frame can have.
+    pub(crate) const fn stamp_bits(&self) -> u32 {
+        match self.header_layout() {
+            Some(layout) => layout.stamp_bytes * 8,
+            None => 0,
         }
     }
 
