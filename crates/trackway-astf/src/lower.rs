@@ -91,6 +91,8 @@ struct State {
     returns_to: Option<u64>,
     /// Instructions were left out since the last one.
     hole: bool,
+    /// In the unsupported mode that a gap is written as.
+    away: bool,
     /// In Debug state, which a flow trace records as an exception.
     halted: bool,
     /// A gap lies between the pending items and the next instruction.

@@ -28,6 +28,8 @@ pub(crate) struct State {
     /// A vector length other than 128 bits was seen: from then on `evl` 0 means 128 bits, not "no SVE".
     pub(super) scalable: bool,
     pub(super) unsupported: bool,
+    /// A String noted here that instructions were left out; an unsupported mode that follows is a part of it.
+    pub(super) gap_noted: bool,
     /// Timestamps since the last instruction.
     pub(super) times: u32,
     /// The last Timestamp.
@@ -61,6 +63,7 @@ impl State {
             last: 0,
             scalable: false,
             unsupported: false,
+            gap_noted: false,
             times: 0,
             time: 0,
             instructions: 0,
@@ -115,7 +118,7 @@ impl State {
             self.interruption(offset, record.pc, batch);
         }
         let mut step = Step::new(record.pc, record.iword, 4);
-        self.expected = Some(record.pc.wrapping_add(4));
+        (self.expected, self.gap_noted) = (Some(record.pc.wrapping_add(4)), false);
         if record.is_branch {
             step.taken = Some(record.ea_valid);
             if record.ea_valid {
@@ -184,6 +187,7 @@ impl State {
             self.end_string(batch);
         }
         let was_open = std::mem::take(&mut self.open);
+        self.gap_noted &= matches!(record, Record::Context(_) | Record::Timestamp(_));
         match record {
             Record::ExtraEa(extra) if was_open => self.extra_ea(offset, &extra, batch),
             Record::Context(_) => self.context(offset, words, batch),
@@ -243,6 +247,10 @@ impl State {
 
     pub(super) fn context(&mut self, offset: u64, words: &Words, batch: &mut Batch) {
         let record = crate::record::Context::read(words);
+        if std::mem::take(&mut self.gap_noted) && record.unsupported {
+            (self.expected, self.times) = (None, 0);
+            return;
+        }
         const LEVELS: [Privilege; 4] = [Privilege::El0, Privilege::El1, Privilege::El2, Privilege::El3];
         let security = if record.secure { Security::Secure } else { Security::NonSecure };
         let unsupported = (record.unsupported != self.unsupported).then_some(record.unsupported);
@@ -334,6 +342,7 @@ impl State {
         let Some((offset, size, bytes)) = self.string.take() else { return };
         let text = std::str::from_utf8(&bytes).ok().filter(|text| text.len() == size);
         if text.is_some_and(|text| gap::read(offset, text, batch)) {
+            self.gap_noted = batch.gaps.last().is_some_and(|gap| gap.reason == GapReason::Filtered);
             self.expected = None;
             return;
         }

@@ -26,6 +26,7 @@ impl Lower {
                 Ok(())
             }
             Pending::Note(text) => {
+                self.come_back()?;
                 for part in string_parts(&text) {
                     self.producer()?.string(part)?;
                 }
@@ -37,6 +38,7 @@ impl Lower {
 
     /// Writes a gap, unless the reader finds it anyway: where the flow breaks without a reason.
     pub(super) fn write_gap(&mut self, gap: &Gap, next: Option<u64>) -> Result<()> {
+        self.come_back()?;
         let reason = match self.level {
             Level::Basic => GapReason::Filtered,
             Level::BasicPlus => GapReason::Unexplained,
@@ -49,7 +51,23 @@ impl Lower {
             self.producer()?.string(gap::text(gap).as_bytes())?;
             self.state.expected = None;
         }
+        // Instructions that were left out: only an unsupported mode explains the break in BasicPlus.
+        let leaves = self.level == Level::BasicPlus && gap.reason == GapReason::Filtered;
+        if leaves && self.state.count > 0 && !self.context_record().unsupported {
+            self.state.away = true;
+            let record = record::Context { unsupported: true, ..self.context_record() };
+            self.producer()?.context(record)?;
+        }
         Ok(())
+    }
+
+    /// Ends the unsupported mode of a gap.
+    pub(super) fn come_back(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.state.away) {
+            return Ok(());
+        }
+        let record = self.context_record();
+        Ok(self.producer()?.context(record)?)
     }
 
     pub(super) fn write_step(&mut self, step: PendingStep, next: Option<u64>) -> Result<()> {
@@ -67,6 +85,7 @@ impl Lower {
         if self.state.count == 0 {
             self.first_instruction()?;
         }
+        self.come_back()?;
         self.producer()?.indexed(step.pc, step.word, completion, &step.accesses, step.index)?;
         self.state.count += 1;
         self.tally.instruction();
@@ -122,6 +141,10 @@ impl Lower {
             None => self.state.foreign_isa,
             Some(isa) => isa != Isa::A64,
         };
+        if self.state.foreign_isa || change.unsupported == Some(true) {
+            // It is not the one of the gap.
+            self.come_back()?;
+        }
         let change = &Context { privilege: change.privilege.map(arm_level), ..*change };
         apply(&mut self.state.context, change, self.meta.format == ID);
         let other = self.state.only_level.filter(|_| self.level == Level::Basic);
@@ -136,6 +159,10 @@ impl Lower {
         record.unsupported |= self.state.foreign_isa && self.level == Level::BasicPlus;
         if record.unsupported {
             self.state.expected = None;
+        }
+        // It is written after the gap.
+        if self.state.away {
+            return Ok(());
         }
         if self.meta.timestamps && self.state.time.is_none() && record.unsupported {
             self.first_time()?;

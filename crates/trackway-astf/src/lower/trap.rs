@@ -42,6 +42,7 @@ impl Lower {
         if self.state.foreign_isa && trap.to.is_none() {
             return Ok(());
         }
+        self.come_back()?;
         let target_pc = trap.to.or(next).unwrap_or(0);
         let record = TrapRecord { target_pc, ..self.trap_record(trap) };
         self.state.expected = Some(record.target_pc);
