@@ -92,8 +92,10 @@ struct Checker<'r> {
     /// The last instruction trapped or returned from a trap, which explains a FORCE_PC after it.
     explained: bool,
     mode_known: bool,
-    /// It is a part of a trace.
+    /// It says that it is a part of a trace.
     is_part: bool,
+    /// Number of its first instruction in the whole, as far as known.
+    part_start: Option<u64>,
     /// A remark says what the words of PROCESS_ID_EXT are.
     ids_known: bool,
     /// A remark says that only the flow is recorded.
@@ -167,6 +169,7 @@ impl<'r> Checker<'r> {
             explained: true,
             mode_known: false,
             is_part: false,
+            part_start: None,
             ids_known: false,
             flow_only: false,
             producer: None,
@@ -279,7 +282,10 @@ impl<'r> Checker<'r> {
         for (bit, present) in content {
             let name = features::NAMES[bit.trailing_zeros() as usize];
             match (self.features & bit != 0, present) {
-                (true, false) if self.is_part => {}
+                (true, false) if self.is_part => {
+                    let message = format!("{name} is declared but absent: another part may have it");
+                    self.found(&PART, message);
+                }
                 (true, false) => {
                     let always = if bit == features::PHYSICAL_ADDRESS { &as_always } else { "" };
                     self.found(&FEATURE_KEPT, format!("{name} is declared but absent{always}"));

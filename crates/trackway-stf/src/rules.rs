@@ -34,6 +34,9 @@ trackway_core::rules! { "stf";
     FEATURE_KNOWN = "feature-known": Note, "TraceInfoFeatureRecord (7)", old "STF-feature-known";
     /// The content that a feature bit declares is present.
     FEATURE_KEPT = "feature-kept": Warning, "TraceInfoFeatureRecord (7)", old "STF-feature-kept";
+    /// A trace is whole: in one that says it is a part of another, the features, page table walks and instruction numbers of the
+    /// whole are not judged.
+    PART = "part": Note, "TraceInfoFeatureRecord (7)";
     /// Content that has a feature bit is declared.
     FEATURE_DECLARED = "feature-declared": Warning, "TraceInfoFeatureRecord (7)", old "STF-feature-declared";
     /// The header has at most one PROCESS_ID_EXT.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use trackway_core::{ErrorKind, Input};
+use trackway_core::{ErrorKind, Input, Severity};
 use trackway_stf::values::{features, iem, isa};
 use trackway_stf::{
     Config, Container, Data, Entries, EventId, Layout, Metadata, Protocol, RULES, Record, Register, Text16,
@@ -21,6 +21,8 @@ const LOAD: Record<'static> = Record::InstOpcode32 { opcode: 0x0005_3503 };
 const JUMP: Record<'static> = Record::InstOpcode32 { opcode: 0x0000_006f };
 const READ8: Record<'static> = Record::InstMemAccess { address: 0x1000, size: 8, attributes: 0, access: 1 };
 const DATA: Record<'static> = Record::InstMemContent { data: 1 };
+/// The entries of a walk.
+const LEAF: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 0, 0, 0, 0, 0, 0];
 
 const fn event(interrupt: bool, code: u64, data: &'static [u8]) -> Record<'static> {
     Record::Event { id: EventId { interrupt, special: false, code }, data: Data(data) }
@@ -249,7 +251,6 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
     bad("stf.bus-master", body(&[bus(1), content, NOP]));
     bad("stf.bus-content-follows", body(&[content, NOP]));
     bad("stf.bus-content-missing", body(&[bus(1), NOP]));
-    const LEAF: &[u8] = &[0, 0, 0, 0, 0, 0, 0, 0, 0x0f, 0, 0, 0, 0, 0, 0, 0];
     let walk = |first_use, size, entries| Record::PageTableWalk {
         address: 0,
         first_use,
@@ -281,6 +282,15 @@ fn cases() -> Vec<(&'static str, Records, Option<Records>)> {
         with(pte, &[walk(5, 4096, LEAF), NOP]),
         Some(with(pte, &[NOP, walk(1, 4096, LEAF), NOP])),
     ));
+    // A part keeps the numbers of the whole, and counts on from its first.
+    let part = |walks: [u64; 2]| {
+        let [first, second] = walks.map(|first_use| walk(first_use, 4096, LEAF));
+        let mut records = with(pte, &[NOP, first, NOP, NOP, second, NOP]);
+        records.insert(3, Record::Comment { text: Text32(b"trackway cut: {\"part\":{}}") });
+        records
+    };
+    cases.push(("stf.walk-index", part([101, 102]), Some(part([101, 103]))));
+    cases.push(("stf.part", part([101, 103]), Some(part([1, 3]))));
     let mut bad = |rule, records| cases.push((rule, records, None));
 
     bad("stf.event-known", body(&[event(false, 24, &[]), NOP]));
@@ -396,6 +406,22 @@ fn names_are_unique() {
         assert!(rule.name.starts_with("stf."), "{}", rule.name);
         assert!(RULES[..n].iter().all(|other| other.name != rule.name), "{}", rule.name);
     }
+}
+
+/// Anyone can write that a trace is a part of another: nothing is suppressed in silence.
+#[test]
+fn the_comment_of_a_part_turns_findings_into_notes() {
+    let unkept = with(features::PTE, &[NOP]);
+    assert_eq!(findings(&bytes(&unkept)), ["stf.feature-kept"]);
+    let part = Record::Comment { text: Text32(b"trackway cut: {\"part\":{}}") };
+    assert_eq!(findings(&bytes(&unkept.tap(|records| records.insert(3, part)))), ["stf.part"]);
+    let user = Record::Event { id: MODE, data: Data(&[0; 8]) };
+    let walk = Record::PageTableWalk { address: 0x9000, first_use: 0, size: 4096, entries: Entries(LEAF) };
+    let unwalked = with(features::PTE, &[user, walk, READ8, DATA, LOAD]);
+    assert_eq!(findings(&bytes(&unwalked)), ["stf.walk-missing"]);
+    assert_eq!(findings(&bytes(&unwalked.tap(|records| records.insert(3, part)))), ["stf.part"]);
+    let rule = RULES.iter().find(|rule| rule.name == "stf.part").unwrap();
+    assert_eq!(rule.severity, Severity::Note);
 }
 
 /// A trace written from a real execution is legal.

@@ -190,9 +190,15 @@ impl Checker<'_> {
         if !size.is_power_of_two() || size < 4096 {
             self.found(&WALK_SIZE, format!("{size} bytes"));
         }
-        // A part of a trace keeps the numbers of the whole.
-        if first_use != self.markers && !self.is_part {
-            let message = format!("names instruction {first_use}, comes before {}", self.markers);
+        // A part of a trace keeps the numbers of the whole: its first walk shows where it begins there.
+        if self.is_part && self.part_start.is_none() && first_use > self.markers {
+            let start = first_use - self.markers;
+            self.part_start = Some(start);
+            self.found(&PART, format!("its walks count from instruction {start} of the whole trace"));
+        }
+        let number = self.markers + self.part_start.unwrap_or(0);
+        if first_use != number {
+            let message = format!("names instruction {first_use}, comes before {number}");
             self.found(&WALK_INDEX, message);
         }
     }
@@ -249,7 +255,11 @@ impl Checker<'_> {
                 false => (&PC_TARGET_MISSING, "a jump without INST_PC_TARGET"),
             };
             (self.report)(Finding { rule, offset, item, message: message.into() });
-        } else if self.returned && self.group.switched && !self.group.trapped && !is_return(self.isa, opcode)
+        } else if self.returned
+            && self.group.switched
+            && !self.group.gap
+            && !self.group.trapped
+            && !is_return(self.isa, opcode)
         {
             self.found(&TRAP_RETURN, "the mode changes after the group of the return".into());
         }

@@ -93,8 +93,12 @@ impl Checker<'_> {
     /// Is there a walk for the pages of an access?
     fn walk_before(&mut self, access: &Access) {
         if self.features & features::PTE != 0 && self.walks.lacks(access.address) {
-            let address = access.address;
-            self.found(&WALK_MISSING, format!("no PAGE_TABLE_WALK for the page of {address:#x}"));
+            let message = format!("no PAGE_TABLE_WALK for the page of {:#x}", access.address);
+            if self.is_part {
+                self.found(&PART, format!("{message}: a part before it may have one"));
+            } else {
+                self.found(&WALK_MISSING, message);
+            }
         }
     }
 

@@ -11,8 +11,9 @@ use crate::remark::Remark;
 use crate::rules::*;
 use crate::values::{self, features};
 
-/// Start of the comment in a part of a trace: its header declares what all parts have.
-const PART: &[u8] = b"trackway cut: {\"part\"";
+/// Start of the comment in a part of a trace: its header declares the features of all parts. Anyone can write it, so each
+/// finding that it suppresses becomes a note.
+const OF_PART: &[u8] = b"trackway cut: {\"part\"";
 
 impl Checker<'_> {
     pub(super) fn header_record(&mut self, record: &Record<'_>) {
@@ -69,7 +70,7 @@ impl Checker<'_> {
                 Some(Remark::Ids(_)) => self.ids_known = true,
                 Some(Remark::ModeUnknown) => self.mode_known = true,
                 Some(Remark::FlowOnly) => self.flow_only = true,
-                _ => self.is_part |= text.0.starts_with(PART),
+                _ => self.is_part |= text.0.starts_with(OF_PART),
             },
             Record::TraceInfoFeature { features: bits } => {
                 self.features |= bits;
