@@ -17,6 +17,7 @@ use crate::config::{Version, WriteConfig};
 use crate::fields::{Layout, Text32};
 use crate::record::Record;
 use crate::remark::{Ids, Remark, nop};
+use crate::rules::FEATURE_DECLARED;
 use crate::values::features;
 use crate::write::Writer;
 
@@ -33,8 +34,9 @@ pub struct Lower {
     version: Version,
     isa: Isa,
     books: Books,
-    /// Features seen so far.
+    /// Features seen so far, and those that the header declares.
     features: u64,
+    declared: u64,
     /// Groups that wait for the header, until it is written.
     early: Option<Early>,
     /// Address of the first instruction.
@@ -142,6 +144,7 @@ impl Lower {
             version,
             books: Books::new(&meta, version, config.process_id),
             features: 0,
+            declared: 0,
             early: Some(Early::default()),
             first_pc: None,
             waiting: Waiting::default(),
@@ -506,6 +509,12 @@ impl Sink for Lower {
         if let Some(writer) = self.writer.take() {
             writer.finish(&rest)?;
         }
-        Ok(self.books.close())
+        let mut account = self.books.close();
+        // Seen only after the header was written.
+        let late = (self.features & !self.declared).count_ones();
+        if late > 0 {
+            account.broken.insert(FEATURE_DECLARED.name, late.into());
+        }
+        Ok(account)
     }
 }

@@ -338,3 +338,22 @@ fn hardware_threads_are_sources() {
     assert_eq!(refused, "--source hart1: there are hart0, hart3");
     assert!(open(&busy_trace(10)).unwrap().choose("hart1").is_err());
 }
+
+/// The header waits for the first groups only: a feature that comes later is listed as a broken rule, which `check` finds.
+#[test]
+fn a_feature_that_comes_late_is_listed() {
+    let steps = |count: usize| {
+        let step =
+            "0x0 step pc=0x1000 encoding=0x6f extra=(target:0x1000) length=0x4 outcome=retired taken=yes\n";
+        let trap = "0x0 trap kind=interrupt cause=0x7 from=0x1000 to=0x1000\n";
+        format!("{}{trap}{step}", step.repeat(count))
+    };
+    for (count, listed) in [(10, None), ((1 << 16) + 10, Some(1))] {
+        let (bytes, ledger) = lower(&batch(&steps(count)), rv64(), plain());
+        let mut found = Vec::new();
+        open(&bytes).unwrap().check(&mut |finding| found.push(finding.rule.name)).unwrap();
+        let rule = "stf.feature-declared";
+        assert_eq!(found.iter().filter(|name| **name == rule).count(), listed.unwrap_or(0) as usize);
+        assert_eq!(ledger.broken.get(rule), listed.as_ref());
+    }
+}

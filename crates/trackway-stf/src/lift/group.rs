@@ -226,6 +226,7 @@ impl Lifter {
         let placeholder = placeholder || is_nop && self.traps.iter().any(fetch_fault);
         if placeholder {
             (step.encoding, step.length) = (0, 0);
+            step.accesses = state_apart(offset, step.accesses, batch);
         }
         if self.branch_target.is_some() || placeholder || !self.micro_ops.is_empty() {
             let micro_ops = batch.add_bytes(&self.micro_ops);
@@ -525,6 +526,21 @@ pub(super) fn may_never_retire(isa: Isa, opcode: u32, length: u8) -> bool {
 pub(super) fn mem_access(address: u64, size: u16, attributes: u16, access: u8) -> MemAccess {
     let access = MemAccess::new(mem_kind(access), address, size.into(), Value::Unknown);
     MemAccess { attributes: attributes.into(), ..access }
+}
+
+/// Where no instruction is, contents of registers are an event of their own; returns the other accesses.
+fn state_apart(offset: u64, accesses: Accesses, batch: &mut Batch) -> Accesses {
+    let from = accesses.regs_start as usize;
+    let regs = &mut batch.regs[from..from + usize::from(accesses.regs_len)];
+    regs.sort_by_key(|access| access.role != RegRole::State);
+    let count = regs.partition_point(|access| access.role == RegRole::State) as u16;
+    if count == 0 {
+        return accesses;
+    }
+    let contents = Accesses { regs_start: accesses.regs_start, regs_len: count, ..batch.begin_accesses() };
+    batch.push_state(offset, State::Contents(contents));
+    let regs_start = accesses.regs_start + u32::from(count);
+    Accesses { regs_start, regs_len: accesses.regs_len - count, ..accesses }
 }
 
 /// A read and a write of the same place by one instruction are a read-modify-write.

@@ -65,6 +65,7 @@ impl Lower {
             put(Record::IsaExtended { text: Text32(text.as_bytes()) });
         }
         put(Record::EndHeader {});
+        self.declared = features;
         if let Ok(header) = Header::collect(&mut Feed::new(Input::from_vec(out.clone())), true) {
             self.books.header(&self.meta, &header.meta());
         }
