@@ -86,15 +86,11 @@ impl Window {
 
     fn select(&mut self, batch: &mut Batch) {
         let mut n = batch.first_instruction;
-        for state in &mut batch.states {
-            if let State::PageWalk(walk) = state {
-                walk.first_use = walk.first_use.saturating_sub(n.saturating_sub(self.kept));
-            }
-        }
         let instructions = batch.instructions();
         let plain = self.is_plain(batch, instructions);
         batch.first_instruction = self.kept;
         if plain {
+            (0..batch.states.len()).for_each(|state| renumber(batch, state, n, self.kept));
             self.kept += instructions;
             return;
         }
@@ -118,6 +114,9 @@ impl Window {
                 }
             }
             self.machine.apply(batch, &event, n);
+            if let EventKind::State(state) = event.kind {
+                renumber(batch, state as usize, n, self.kept);
+            }
             n += count;
             if self.inside {
                 batch.events.push(event);
@@ -149,6 +148,13 @@ impl Window {
         if let Some(accesses) = add_known(&self.machine, batch) {
             batch.push_state(event.offset, State::Contents(accesses));
         }
+    }
+}
+
+/// A page walk names an instruction by its number, which is `to` in the slice where it was `from`.
+fn renumber(batch: &mut Batch, state: usize, from: u64, to: u64) {
+    if let State::PageWalk(walk) = &mut batch.states[state] {
+        walk.first_use = walk.first_use.saturating_sub(from) + to;
     }
 }
 
