@@ -58,8 +58,8 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         "merge",
         [
             "trackway split testdata/stf/sort/trace.stf parts --parts 3 && trackway merge whole.stf parts/*",
-            "trackway split testdata/astf/sort.astf p --parts 2 && trackway merge whole.astf p/* --json",
-            "trackway split testdata/ete/count r --parts 2 && trackway merge count.ete r/*",
+            "trackway split testdata/ete/count r --parts 2 && trackway merge count.ete r/* --json",
+            "trackway merge both.ete testdata/astf/sort.astf testdata/astf/levels.astf --by time",
         ],
     ),
     (

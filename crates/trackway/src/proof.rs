@@ -1,6 +1,6 @@
 //! When a conversion is proved, and against what.
 
-use trackway_core::{Account, Batch, Contexts, Counts, Fact, Ledger, Source};
+use trackway_core::{Account, Batch, Contexts, Counts, Fact, Ledger, Meta, Source};
 use trackway_format::{Error, Result, Settings};
 use trackway_io::Target;
 
@@ -87,7 +87,7 @@ pub(crate) fn add(
                 continue;
             }
         };
-        let pairs = pairs(trace, &opened, output.source);
+        let pairs = pairs(original()?.meta(), opened.meta(), output.source);
         let mut original = &mut *original;
         let mut result = || opened.reopen()?.expanded();
         reasons.extend(prove(&mut original, &mut result, &pairs, ledger)?.reasons);
@@ -121,13 +121,17 @@ fn whole(trace: &Trace, wanted: Prove) -> Result<Option<Ledger>> {
     Ok(Some(Ledger::new(&facts, &Account::default())))
 }
 
-/// Which source of the output is which of the input: by name, else by number.
-fn pairs(trace: &Trace, output: &Trace, only: Option<u16>) -> Vec<Pair> {
+/// Which source of the output is which of the input: by name if it has no other names, else by number.
+fn pairs(original: &Meta, result: &Meta, only: Option<u16>) -> Vec<Pair> {
     if let Some(original) = only {
         return vec![Pair { original, result: 0 }];
     }
-    let (ours, theirs) = (&trace.meta().sources, &output.meta().sources);
-    let result =
-        |n: usize| ours.get(n).and_then(|name| theirs.iter().position(|other| other == name)).unwrap_or(n);
-    (0..ours.len().max(1)).map(|n| Pair { original: n as u16, result: result(n) as u16 }).collect()
+    let (ours, theirs) = (&original.sources, &result.sources);
+    let by_name = theirs.iter().all(|name| ours.contains(name));
+    let place = |n: usize| {
+        let found = theirs.iter().position(|name| by_name && ours.get(n) == Some(name));
+        // One that is not there has a number that no other has.
+        found.unwrap_or(if by_name { n.max(theirs.len()) } else { n })
+    };
+    (0..ours.len().max(1)).map(|n| Pair { original: n as u16, result: place(n) as u16 }).collect()
 }

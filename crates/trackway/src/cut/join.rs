@@ -20,6 +20,8 @@ pub(super) struct Joined {
     number: u64,
     context: Context,
     machine: Machine,
+    /// Items, doubtful runs and progress of those that ended.
+    past: (Census, u64, u64),
 }
 
 impl Joined {
@@ -33,6 +35,7 @@ impl Joined {
             number: 0,
             context: Context::default(),
             machine,
+            past: Default::default(),
         }
     }
 
@@ -87,6 +90,10 @@ impl Source for Joined {
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         while let Some(current) = self.rest.front_mut() {
             if !current.fill(batch)? {
+                let (census, doubtful, read) = &mut self.past;
+                census.merge(&current.census());
+                *doubtful += current.doubtful();
+                *read += current.progress().map_or(0, |(_, size)| size);
                 self.rest.pop_front();
                 (self.leading, self.later) = (true, true);
                 continue;
@@ -106,9 +113,26 @@ impl Source for Joined {
         self.rest.front_mut().map_or(Ok(false), |current| current.resync())
     }
 
-    fn census(&self) -> Census {
-        self.rest.front().map_or_else(Census::default, |current| current.census())
+    fn progress(&self) -> Option<(u64, u64)> {
+        let read = self.past.2;
+        let (at, size) = sum(self.rest.iter().map(|slice| slice.progress()))?;
+        Some((read + at, read + size))
     }
+
+    fn census(&self) -> Census {
+        let mut census = self.past.0.clone();
+        self.rest.front().iter().for_each(|current| census.merge(&current.census()));
+        census
+    }
+
+    fn doubtful(&self) -> u64 {
+        self.past.1 + self.rest.front().map_or(0, |current| current.doubtful())
+    }
+}
+
+/// Positions and totals of several sources; `None` if one does not know them.
+fn sum(mut each: impl Iterator<Item = Option<(u64, u64)>>) -> Option<(u64, u64)> {
+    each.try_fold((0, 0), |sum, one| one.map(|one| (sum.0 + one.0, sum.1 + one.1)))
 }
 
 /// Sources beside each other: the batch with the oldest time comes next.
@@ -127,7 +151,6 @@ struct Lane {
 }
 
 impl Beside {
-    /// `by_time`: otherwise one source after the other.
     pub(super) fn new(meta: Meta, sources: Vec<Box<dyn Source>>) -> Self {
         let mut base = 0;
         let lane = |source: Box<dyn Source>| {
@@ -167,5 +190,19 @@ impl Source for Beside {
     fn resync(&mut self) -> Result<bool> {
         let lane = self.lanes.iter_mut().filter(|lane| !lane.ended).min_by_key(|lane| lane.time);
         lane.map_or(Ok(false), |lane| lane.source.resync())
+    }
+
+    fn progress(&self) -> Option<(u64, u64)> {
+        sum(self.lanes.iter().map(|lane| lane.source.progress()))
+    }
+
+    fn census(&self) -> Census {
+        let mut census = Census::default();
+        self.lanes.iter().for_each(|lane| census.merge(&lane.source.census()));
+        census
+    }
+
+    fn doubtful(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.source.doubtful()).sum()
     }
 }

@@ -21,6 +21,15 @@ use crate::trace::{Options, Trace};
 /// The parts of one stream, each with the bytes added to it, and the size and digest of the whole.
 type Stream = (Vec<(Input, (u64, u64))>, (u64, u64));
 
+/// The output.
+struct Out<'o, P> {
+    target: &'o Target,
+    into: &'static dyn Format,
+    settings: Settings,
+    options: &'o ConvertOptions,
+    progress: P,
+}
+
 /// How traces are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum By {
@@ -43,8 +52,10 @@ pub fn merge(
     let Some(first) = traces.first() else { return Err(refused("nothing to merge".into())) };
     let by_name = || target.path.as_deref().and_then(|path| for_output(first.formats(), path));
     let into = options.into.or_else(by_name).unwrap_or(first.format());
+    let settings = options.settings.clone().unwrap_or_else(|| first.settings().clone());
+    let out = Out { target, into, settings, options, progress };
     if by == By::Time {
-        return sources(&traces, target, into, options, progress);
+        return sources(&traces, out);
     }
     let mut cut = Vec::new();
     for trace in traces {
@@ -68,11 +79,7 @@ pub fn merge(
             return Err(refused(format!("{}: {text}", path(trace).display())));
         }
     }
-    if is_part(&cut[0].0) {
-        parts(cut, target, into, options, progress)
-    } else {
-        slices(cut, target, into, options, progress)
-    }
+    if is_part(&cut[0].0) { parts(cut, out) } else { slices(cut, out) }
 }
 
 fn refused(text: String) -> Error {
@@ -85,11 +92,9 @@ fn path(trace: &Trace) -> &Path {
 
 fn parts(
     mut cut: Vec<(Provenance, Trace)>,
-    target: &Target,
-    into: &'static dyn Format,
-    options: &ConvertOptions,
-    progress: impl FnMut(&dyn Source, &Health),
+    out: Out<'_, impl FnMut(&dyn Source, &Health)>,
 ) -> Result<Conversion> {
+    let Out { target, into, settings, options, progress } = out;
     let number = |provenance: &Provenance| match provenance {
         Provenance::Part { part, .. } => *part,
         Provenance::Slice { .. } => (0, 0),
@@ -136,7 +141,6 @@ fn parts(
         false => Err(refused(format!("the parts do not add up to {}: one of them was changed", origin.file))),
     };
     let first = &cut[0].1;
-    let settings = options.settings.clone().unwrap_or_else(|| first.settings().clone());
     if into.id() == first.format().id() && !into.asks_for_encoding(&settings) {
         write(first, streams, target, &settings)?;
         verify()?;
@@ -178,11 +182,9 @@ fn count_items(trace: &Trace, target: &Target, settings: &Settings) -> Result<u6
 
 fn slices(
     mut cut: Vec<(Provenance, Trace)>,
-    target: &Target,
-    into: &'static dyn Format,
-    options: &ConvertOptions,
-    progress: impl FnMut(&dyn Source, &Health),
+    out: Out<'_, impl FnMut(&dyn Source, &Health)>,
 ) -> Result<Conversion> {
+    let Out { target, into, settings, options, progress } = out;
     let range = |provenance: &Provenance| match provenance {
         Provenance::Slice { selection, .. }
             if selection.sample.is_none() && selection.contexts.is_empty() =>
@@ -229,7 +231,6 @@ fn slices(
     let options = &options;
     let threads = traces[0].threads();
     let program = traces[0].program().clone();
-    let settings = options.settings.clone().unwrap_or_else(|| traces[0].settings().clone());
     let reopened: Vec<Trace> = traces.iter().map(Trace::reopen).collect::<Result<_>>()?;
     let joined = |traces: &mut [Trace]| -> Result<Box<dyn Source>> {
         let slices = traces.iter_mut().map(Trace::expanded).collect::<Result<_>>()?;
@@ -243,13 +244,8 @@ fn slices(
     convert_events(events, &reopened[0], target, into, &settings, options, &mut original, progress)
 }
 
-fn sources(
-    traces: &[Trace],
-    target: &Target,
-    into: &'static dyn Format,
-    options: &ConvertOptions,
-    progress: impl FnMut(&dyn Source, &Health),
-) -> Result<Conversion> {
+fn sources(traces: &[Trace], out: Out<'_, impl FnMut(&dyn Source, &Health)>) -> Result<Conversion> {
+    let Out { target, into, settings, options, progress } = out;
     if !into.holds_several_sources() && traces.len() > 1 {
         return Err(Error::Unsupported(format!("{} holds one source", into.title())));
     }
@@ -260,7 +256,9 @@ fn sources(
             let text = format!("it is {}, the first is {}", trace.meta().isa, meta.isa);
             return Err(refused(format!("{}: {text}", path(trace).display())));
         }
-        meta.timestamps |= trace.meta().timestamps;
+        if n > 0 {
+            add_meta(&mut meta, trace.meta());
+        }
         let stem = path(trace).file_stem().map_or_else(|| n.to_string(), |stem| stem.display().to_string());
         let mut names = trace.meta().sources.clone();
         if names.is_empty() {
@@ -277,9 +275,21 @@ fn sources(
         Ok(Box::new(Beside::new(meta.clone(), sources)))
     };
     let first = &traces[0];
-    let settings = options.settings.clone().unwrap_or_else(|| first.settings().clone());
     let program = first.program().clone();
     let events =
         Events { source: beside()?, meta: meta.clone(), program, threads: first.threads(), check: None };
     convert_events(events, first, target, into, &settings, options, &mut || beside(), progress)
+}
+
+/// Adds the facts of another trace.
+fn add_meta(meta: &mut Meta, other: &Meta) {
+    let features = other.features.iter().filter(|feature| !meta.features.contains(feature));
+    let features: Vec<String> = features.cloned().collect();
+    meta.features.extend(features);
+    meta.comments.extend_from_slice(&other.comments);
+    meta.producers.extend_from_slice(&other.producers);
+    meta.timestamps |= other.timestamps;
+    meta.flow_only &= other.flow_only;
+    // Each source begins elsewhere.
+    meta.start_pc = None;
 }
