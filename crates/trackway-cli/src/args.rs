@@ -230,7 +230,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "ITEM.json", conflicts_with_all = ["file", "merge", "json", "top"])]
     pub(crate) item: Option<PathBuf>,
     /// Where to write the counts of an item [default: stdout]
-    #[arg(short, long, value_name = "FILE", requires = "item")]
+    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["file", "merge"])]
     pub(crate) output: Option<PathBuf>,
     /// Show the counts of all items of a trace as one
     #[arg(long, value_name = "PART.json", num_args = 1.., conflicts_with = "file")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use trackway::cut::{Origin, WorkItem, hex, read_hex};
-use trackway::{Counts, Health};
+use trackway::{Counts, Health, Trace};
 use trackway_core::Observer;
 
 use crate::args::{Common, Context, StatsArgs};
@@ -36,10 +36,7 @@ fn run_item(args: &StatsArgs, path: &Path) -> Result<Exit, Failure> {
     part.insert("item".into(), serde_json::to_value(&item).map_err(|error| wrong(path, error))?);
     // The errors of a damaged trace are read again by those who show them.
     if !item.damaged {
-        let mut trace = open(&common, &file)?;
-        if Origin::of(&trace).map_err(failed)?.id != item.id {
-            return Err(wrong(path, format!("{} is not the trace that it was made for", item.file)));
-        }
+        let mut trace = open_of(&common, &item, path)?;
         let mut both = Both::new(trace.meta().isa, &trace.programs().map_err(failed)?);
         if let Some(saved) = item.saved().map_err(failed)? {
             both.enter(&saved);
@@ -95,7 +92,7 @@ fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
         return run_file(args, &common, &file);
     }
     let failed = |error: trackway::Error| placed(&common, &file, error);
-    let mut trace = open(&common, &file)?;
+    let mut trace = open_of(&common, first, parts[0].2)?;
     let programs = trace.programs().map_err(failed)?;
     let mut both = Both::new(trace.meta().isa, &programs);
     let (mut counts, mut items) = (Counts::default(), 0);
@@ -140,8 +137,31 @@ fn read(path: &Path, kind: &str) -> Result<Json, Failure> {
     }
 }
 
-/// The options that open the trace of an item.
+/// Opens the trace of an item that was read from `path`.
+fn open_of(common: &Common, item: &WorkItem, path: &Path) -> Result<Trace, Failure> {
+    let file = Path::new(&item.file);
+    let trace = open(common, file)?;
+    let id = Origin::of(&trace).map_err(|error| placed(common, file, error))?.id;
+    if id == item.id {
+        return Ok(trace);
+    }
+    Err(wrong(path, format!("{} is not the trace that it was made for", item.file)))
+}
+
+/// The options that open the trace of an item. It has them all: others would lead to other counts than its plan.
 fn common_of(given: &Common, item: &WorkItem) -> Result<Common, Failure> {
+    let Common { elf, image, config, format, source, .. } = given;
+    let named = [
+        ("elf", !elf.is_empty()),
+        ("image", !image.is_empty()),
+        ("config", config.is_some()),
+        ("format", format.is_some()),
+        ("source", source.is_some()),
+    ];
+    let flag = given.context.flags.first().map(|(flag, _)| (flag.name, true));
+    if let Some((name, _)) = named.into_iter().chain(flag).find(|(_, given)| *given) {
+        return Err(Failure::Usage(format!("--{name}: an item has it already; pass it to split --plan")));
+    }
     let format =
         item.format.parse().map_err(|()| Failure::Usage(format!("{}: not a format", item.format)))?;
     let formats = &given.context.formats;
