@@ -48,6 +48,8 @@ pub struct WorkItem {
     pub start: Option<String>,
     /// The trace is damaged: one item has all of it, and reading it meets errors.
     pub damaged: bool,
+    /// Why there are fewer items than asked for.
+    pub why: Option<String>,
 }
 
 /// The items of a trace.
@@ -129,11 +131,12 @@ pub fn plan(trace: &Trace, parts: usize) -> Result<Plan> {
         items = vec![WorkItem { bytes: (0, position), items: total, damaged: true, ..all }];
         why = Some(format!("the trace is damaged, so it is one item: {error}"));
     } else if items.len() < parts {
-        why = Some(format!("it can be entered at {} places, so {parts} parts are not possible", items.len()));
+        let found = items.len();
+        why = Some(format!("there are no more places where it can be entered: {found} of {parts} items"));
     }
     let count = items.len();
     for (n, item) in items.iter_mut().enumerate() {
-        (item.item, item.of) = (n + 1, count);
+        (item.item, item.of, item.why) = (n + 1, count, why.clone());
     }
     Ok(Plan { items, why })
 }
