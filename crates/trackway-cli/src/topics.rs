@@ -107,7 +107,8 @@ fn positions(_: Formats<'_>) -> String {
     let mut out = String::new();
     POSITIONS.iter().for_each(|(form, meaning)| row(&mut out, 12, form, meaning));
     out += "\nNumbers are decimal or, with 0x, hex. --from is the first instruction shown, --to the first one not shown.\n\
-            Positions count per source: where a trace has several, --source NAME picks one.\n";
+            Positions count per source: where a trace has several, --source NAME picks one.\n\
+            In a trace from stdin, dump finds all of them but end; convert, slice, state and why find numbers only.\n";
     out
 }
 
