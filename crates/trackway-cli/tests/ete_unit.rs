@@ -76,6 +76,39 @@ fn units_are_programmed_by_toml() {
     assert!(some.lines().all(|pc| ("0000000000400120".."0000000000400178").contains(&pc)), "{some}");
 }
 
+#[test]
+fn registers_are_those_of_the_output() {
+    let folder = Folder::new("ete-unit-registers");
+    let levels = ASTF.replace("sort.astf", "levels.astf");
+    let config = folder.file("unit.toml");
+    let convert = |input: &str, name: &str, toml: &str| {
+        std::fs::write(&config, toml).expect("it can be written");
+        let args = ["convert", input, &folder.file(name), "--config", &config, "--json"];
+        trackway(&args)
+    };
+    let registers = |name: &str| {
+        let path = Path::new(&folder.file(name)).join("ete_0.ini");
+        std::fs::read_to_string(path).expect("there are registers")
+    };
+    let alone = "[ete]\nTRCCONFIGR = 0x801\n";
+    for (n, input) in [ASTF, &levels].into_iter().enumerate() {
+        let name = format!("{n}.ete");
+        let output = convert(input, &name, alone);
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"proved\":true"), "{output:?}");
+        assert!(registers(&name).contains("TRCCONFIGR=0x801"));
+        // The snapshot has registers, and these may be meant for reading or for writing.
+        let snapshot = folder.file(&name);
+        let refused = convert(&snapshot, "no.ete", "[ete]\nTRCCONFIGR = 0x1\n");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("[ete.unit]"), "{refused:?}");
+        let again = format!("{n}-again.ete");
+        let output = convert(&snapshot, &again, "[ete]\nTRCCONFIGR = 0x1\n[ete.unit]\n");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\"proved\":true"), "{output:?}");
+        assert!(registers(&again).contains("TRCCONFIGR=0x1\n"), "{}", registers(&again));
+        assert_eq!(pcs(&folder.file(&again)), pcs(&snapshot));
+    }
+}
+
 /// A line of the ledger: `kept 3  instructions`.
 fn count(ledger: &str, fate: &str, fact: &str) -> usize {
     let line = |line: &&str| line.starts_with(fate) && line.ends_with(&format!("  {fact}"));

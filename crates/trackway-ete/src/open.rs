@@ -284,7 +284,8 @@ impl OpenedEte {
         // With `[ete.unit]` they are those of the output.
         if let Some(key) = given.describes_units().filter(|_| !Ete.asks_for_encoding(&opening.settings)) {
             let text = format!(
-                "[ete] {key}: a snapshot folder describes its trace units itself; change its .ini files"
+                "[ete] {key}: a snapshot folder describes its trace units itself; change its .ini files, or add \
+                 [ete.unit] to write a trace with other registers"
             );
             return Err(Error::Config(text));
         }
