@@ -1,20 +1,18 @@
 //! Cutting traces, for every format: parts join to the same trace, slices are legal, work items see every event once.
 
+mod common;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use trackway::cut::{self, By, Origin, Provenance, Selection, WorkItem};
-use trackway::events::{Batch, Gap, GapReason, Meta, Source, SplitMix64};
-use trackway::format::{Program, Settings, Writing};
+use common::{Run, arm, file, riscv};
+use trackway::cut::{self, By, ContextIs, Origin, Provenance, Selection, WorkItem};
+use trackway::events::{Context, EventKind, Item, SplitMix64};
+use trackway::format::{Format, Program, Settings, Writing};
 use trackway::io::Target;
+use trackway::machine::{Content, Machine};
 use trackway::{ConvertOptions, FORMATS, Options, Trace, convert_with};
-use trackway_hart::machine::{Machine, MachineConfig};
-use trackway_hart::{Config, RecordOptions, Recorder};
-use trackway_testkit::lines::{Lines, filled};
-
-fn file(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
-}
+use trackway_testkit::lines::Lines;
 
 /// A folder that is removed at the end.
 struct Folder(PathBuf);
@@ -55,85 +53,150 @@ impl Sample {
     }
 }
 
-fn batches(source: &mut dyn Source) -> Vec<Batch> {
-    let (mut all, mut batch) = (Vec::new(), Batch::default());
-    while source.fill(&mut batch).unwrap() {
-        all.push(batch.clone());
-    }
-    all
+/// Seeds of the cuts of a sample: the first `count`, or those of `TRACKWAY_SEEDS=100..400`.
+fn seeds(count: u64) -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("TRACKWAY_SEEDS") else { return 0..count };
+    let (from, to) = text.split_once("..").expect("TRACKWAY_SEEDS=FROM..TO");
+    from.parse().unwrap()..to.parse().unwrap()
 }
 
-/// Runs of a program on each architecture: its ELF file and its events.
-fn runs(limit: u64, rounds: usize) -> [(PathBuf, Meta, Vec<Batch>); 2] {
-    let elf = file("programs/riscv/elf/rv64-mix.elf");
-    let program = trackway_hart::Program::read(&std::fs::read(&elf).unwrap()).unwrap();
-    let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
-    let mut machine = Machine::new(config, &program).unwrap();
-    machine.leave_rom();
-    let options = RecordOptions { limit, ..RecordOptions::default() };
-    let mut recorder = Recorder::new(trackway_hart::Target::Machine(Box::new(machine)), options);
-    let riscv = (elf, recorder.meta().clone(), batches(&mut recorder));
-    let mut trace = Trace::open(file("testdata/astf/sort.astf")).unwrap();
-    let once = batches(&mut *trace.events().unwrap());
-    let mut gap = Batch::default();
-    gap.push_gap(0, Gap::new(GapReason::Filtered));
-    let again = (0..rounds).flat_map(|_| once.iter().chain([&gap]).cloned()).collect();
-    [riscv, (file("programs/aarch64/sort.elf"), trace.meta().clone(), again)]
+/// The random numbers of a seed.
+fn random(seed: u64) -> SplitMix64 {
+    SplitMix64(SplitMix64(seed).next_u64())
+}
+
+/// Writes a run, where the format holds it.
+fn write(run: &Run, format: &'static dyn Format, path: PathBuf, settings: &Settings) -> Option<Sample> {
+    let program = Program { elf: vec![run.elf.display().to_string()], raw: Vec::new() };
+    let target = Target::new(&path);
+    let writing = Writing { target: target.clone(), settings, program: &program, threads: 1 };
+    let mut sink = format.create(writing, &run.meta).ok()?;
+    run.batches.iter().for_each(|batch| sink.put(batch).unwrap());
+    sink.finish().unwrap();
+    target.commit().unwrap();
+    Some(Sample { path, options: Options { program, ..Options::default() } })
 }
 
 /// A trace of every format.
 fn written(folder: &Path, limit: u64, rounds: usize) -> Vec<Sample> {
     let mut samples = Vec::new();
-    for (n, (elf, meta, batches)) in runs(limit, rounds).into_iter().enumerate() {
-        for format in FORMATS {
-            let program = Program { elf: vec![elf.display().to_string()], raw: Vec::new() };
+    for (n, run) in [riscv(limit), arm(rounds)].into_iter().enumerate() {
+        for &format in FORMATS {
             let path = folder.join(format!("trace-{n}.{}", format.extensions()[0]));
-            let target = Target::new(&path);
             let mut settings = Settings::default();
-            if format.id().as_str() == "stf" {
-                settings.set("stf", "chunk", 4096);
-            }
-            let writing =
-                Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };
-            let Ok(mut sink) = format.create(writing, &meta) else { continue };
-            batches.iter().for_each(|batch| sink.put(batch).unwrap());
-            sink.finish().unwrap();
-            target.commit().unwrap();
-            samples.push(Sample { path, options: Options { program, ..Options::default() } });
+            settings.set("stf", "chunk", 4096);
+            samples.extend(write(&run, format, path, &settings));
         }
+    }
+    for format in FORMATS {
+        let is = |sample: &Sample| sample.path.extension().is_some_and(|end| end == format.extensions()[0]);
+        assert!(samples.iter().any(is), "{} holds neither run", format.title());
     }
     samples
 }
 
+/// Traces of several sources: two trace units, and two harts in one stream.
+fn several(folder: &Path) -> Vec<Sample> {
+    let units = folder.join("units.ete");
+    let traces =
+        ["testdata/astf/sort.astf", "testdata/astf/levels.astf"].map(|path| Trace::open(file(path)).unwrap());
+    let target = Target::new(&units);
+    let merged = cut::merge(traces.into(), &target, &ConvertOptions::default(), By::Time, |_, _| {}).unwrap();
+    merged.commit().unwrap();
+    let (run, etrace) =
+        (riscv(2_000), FORMATS.iter().find(|format| format.id().as_str() == "etrace").unwrap());
+    let mut harts = Vec::new();
+    for source in [1, 2] {
+        let text = format!(
+            "[etrace]\nframing = \"encap\"\nsrcid_width = 3\ntype_width = 2\n[etrace.encoder]\nsource = {source}\nresync_max = 3\n"
+        );
+        let config = folder.join("hart.toml");
+        std::fs::write(&config, text).unwrap();
+        let settings = Settings::read(&config).unwrap();
+        let sample = write(&run, *etrace, folder.join(format!("hart-{source}.etrace")), &settings).unwrap();
+        let (mut items, mut item, mut starts) = (sample.open().items().unwrap(), Item::default(), Vec::new());
+        while items.next(&mut item).unwrap() {
+            starts.push(item.offset as usize);
+        }
+        let bytes = std::fs::read(&sample.path).unwrap();
+        starts.push(bytes.len());
+        let packets: Vec<Vec<u8>> = starts.windows(2).map(|pair| bytes[pair[0]..pair[1]].to_vec()).collect();
+        harts.push((packets, sample));
+    }
+    let [(one, sample), (two, _)] = <[_; 2]>::try_from(harts).ok().unwrap();
+    let both: Vec<u8> = one.iter().zip(&two).flat_map(|(one, two)| [one.as_slice(), two].concat()).collect();
+    let path = folder.join("harts.etrace");
+    std::fs::write(&path, both).unwrap();
+    let settings = Settings::beside_trace(&sample.path).unwrap();
+    vec![
+        Sample { path: units, options: Options::default() },
+        Sample { path, options: Options { settings, ..sample.options } },
+    ]
+}
+
 /// The traces of the repository.
 fn golden() -> Vec<Sample> {
-    let mut samples: Vec<Sample> =
-        ["stf/sort/trace.stf", "stf/everything/trace.stf", "astf/levels.astf", "astf/sort.astf"]
-            .iter()
-            .chain(&[
-                "astf/example/example-lzma.astf",
-                "astf/example/example-zlib.astf",
-                "tandem/sort/trace.tv",
-                "ete/count",
-            ])
-            .map(|path| Sample { path: file(&format!("testdata/{path}")), options: Options::default() })
-            .collect();
-    for case in std::fs::read_dir(file("testdata/etrace")).unwrap().flatten().map(|case| case.path()) {
+    let plain = |path: PathBuf| Sample { path, options: Options::default() };
+    let mut samples: Vec<Sample> = [
+        "stf/sort/trace.stf",
+        "stf/everything/trace.stf",
+        "astf/levels.astf",
+        "astf/sort.astf",
+        "astf/example/example-lzma.astf",
+        "astf/example/example-zlib.astf",
+        "tandem/sort/trace.tv",
+        "ete/count",
+    ]
+    .iter()
+    .map(|path| plain(file(&format!("testdata/{path}"))))
+    .collect();
+    for case in folders(&file("testdata/etrace")) {
         let settings = Settings::read(&case.join("config.toml")).unwrap();
         samples.push(Sample { path: case.join("input"), options: Options::default().settings(settings) });
     }
     samples
 }
 
-/// Traces of the corpus.
+/// What is in a folder, in order.
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// The traces of the corpus that can be read to their end.
 fn corpus() -> Vec<Sample> {
     let Some(corpus) = trackway_testkit::corpus() else { return Vec::new() };
-    let mut found = Vec::new();
-    for name in ["bugfix-exact-match", "juno_r1_1", "ete_spec_1", "trace_file_cid_vmid", "tme_simple"] {
-        found.push(corpus.join("ete").join(name));
+    let mut samples = Vec::new();
+    for folder in
+        ["stf", "astf", "tandem/own", "ete"].map(|name| corpus.join(name)).iter().filter(|path| path.exists())
+    {
+        samples.extend(folders(folder).into_iter().map(|path| Sample { path, options: Options::default() }));
     }
-    found.retain(|path| path.exists());
-    found.into_iter().map(|path| Sample { path, options: Options::default() }).collect()
+    for case in folders(&corpus.join("etrace")) {
+        let Ok(settings) = Settings::read(&case.join("params.toml")) else { continue };
+        samples.push(Sample { path: case.join("trace.bin"), options: Options::default().settings(settings) });
+    }
+    samples.retain(|sample| {
+        let Ok(mut trace) = sample.options.open(&sample.path) else { return false };
+        let (mut batch, mut count) = (Default::default(), 0);
+        let Ok(mut source) = trace.events() else { return false };
+        while let Ok(more) = source.fill(&mut batch) {
+            count += batch.instructions();
+            if !more || count > 20_000 {
+                return !more && count > 0;
+            }
+        }
+        false
+    });
+    samples
+}
+
+/// All of them.
+fn samples(folder: &Path) -> Vec<Sample> {
+    let written = written(folder, 4_000, 8).into_iter();
+    written.chain(several(folder)).chain(golden()).chain(corpus()).collect()
 }
 
 /// The rules that a trace breaks.
@@ -147,16 +210,35 @@ fn findings(trace: &mut Trace) -> BTreeSet<&'static str> {
     rules
 }
 
+/// Events, with the number of their source.
 fn events(trace: &mut Trace) -> Vec<String> {
-    filled(&mut *trace.events().unwrap())
+    let mut source = trace.events().unwrap();
+    let (mut lines, mut batch) = (Vec::new(), Default::default());
+    loop {
+        match source.fill(&mut batch) {
+            Ok(false) => return lines,
+            Ok(true) => lines.extend(batch.events.iter().map(|event| {
+                let mut line = format!("{} ", batch.source);
+                batch.write_line(event, &mut line);
+                line
+            })),
+            Err(error) => {
+                lines.push(error.to_string());
+                if !source.resync().unwrap_or(false) {
+                    return lines;
+                }
+            }
+        }
+    }
 }
 
 /// Events without the offsets of their items.
 fn unplaced(lines: Vec<String>) -> Vec<String> {
-    lines
-        .into_iter()
-        .map(|line| line.split_once(' ').map_or(String::new(), |(_, rest)| rest.to_string()))
-        .collect()
+    let words = |line: String| match line.splitn(3, ' ').collect::<Vec<_>>()[..] {
+        [source, _, rest] => format!("{source} {rest}"),
+        _ => line.clone(),
+    };
+    lines.into_iter().map(words).collect()
 }
 
 /// Opens a part: settings are beside it, or those of the whole.
@@ -170,28 +252,28 @@ fn open_part(sample: &Sample, path: &Path) -> Trace {
 #[test]
 fn parts_join_to_the_same_trace() {
     let folder = Folder::new("parts");
-    let mut random = SplitMix64(1);
-    for sample in written(&folder.0, 6_000, 12).into_iter().chain(golden()).chain(corpus()) {
+    for sample in samples(&folder.0) {
         let mut trace = sample.open();
         let name = sample.path.display();
         let (whole, broken) = (unplaced(events(&mut sample.open())), findings(&mut trace));
-        for round in 0..4 {
+        for seed in seeds(3) {
             let parts = folder.fresh("parts");
-            let count = [1, 2, 5, 12][round];
-            let seed = random.next_u64();
             let places = |size: u64| {
-                let mut random = SplitMix64(seed);
-                let mut places: Vec<u64> = (1..count).map(|_| random.below(size.max(1))).collect();
+                let mut random = random(seed);
+                let count = random.below(12);
+                let mut places: Vec<u64> = (0..count).map(|_| random.below(size.max(1))).collect();
                 places.sort_unstable();
                 places
             };
             let split = cut::split_at(&trace, &parts, sample.open().settings(), places)
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+                .unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));
             let mut traces: Vec<Trace> = split.parts.iter().map(|path| open_part(&sample, path)).collect();
             for part in &mut traces {
-                let found = findings(part);
+                let mut found = findings(part);
+                // The note that it is a part.
+                found.remove("stf.part");
                 let more: Vec<_> = found.difference(&broken).collect();
-                assert!(more.is_empty(), "{name}: {:?} breaks {more:?}", part.path());
+                assert!(more.is_empty(), "{name}, seed {seed}: {:?} breaks {more:?}", part.path());
             }
             // In any order.
             traces.reverse();
@@ -200,11 +282,31 @@ fn parts_join_to_the_same_trace() {
             let format = Some(sample.open().format());
             let options = ConvertOptions { into: format, ..ConvertOptions::default() };
             let merged = cut::merge(traces, &target, &options, By::Place, |_, _| {})
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+                .unwrap_or_else(|error| panic!("{name}, seed {seed}: {error}"));
             merged.commit().unwrap();
             let joined = unplaced(events(&mut open_part(&sample, &out)));
-            assert!(joined == whole, "{name} in {} parts", split.parts.len());
+            assert!(joined == whole, "{name}, seed {seed}, in {} parts", split.parts.len());
         }
+    }
+}
+
+/// A copy in the same format has the same bytes inside its container.
+#[test]
+fn copies_are_exact() {
+    let folder = Folder::new("copies");
+    for sample in samples(&folder.0) {
+        let (mut trace, name) = (sample.open(), sample.path.display());
+        let out = folder.fresh("copy").join(sample.path.file_name().unwrap());
+        let target = Target::new(&out);
+        let options = ConvertOptions { into: Some(trace.format()), ..ConvertOptions::default() };
+        let copied = convert_with(&mut trace, &target, &options, |_, _| {})
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_ne!(copied.proved, Some(false), "{name}: {:?}", copied.reasons);
+        copied.commit().unwrap();
+        let bytes = |trace: &mut Trace| -> Vec<u8> {
+            (*trace.bytes().unwrap().read_whole().unwrap()).as_ref().to_vec()
+        };
+        assert!(bytes(&mut sample.open()) == bytes(&mut open_part(&sample, &out)), "{name}");
     }
 }
 
@@ -274,66 +376,135 @@ fn pcs(trace: &mut Trace) -> Vec<Option<u64>> {
     pcs
 }
 
+/// The context at each instruction.
+fn contexts(trace: &mut Trace) -> Vec<Context> {
+    let (mut source, mut batch) = (trace.expanded().unwrap(), Default::default());
+    let (mut all, mut context) = (Vec::new(), Context::default());
+    while source.fill(&mut batch).unwrap() {
+        for event in &batch.events {
+            match event.kind {
+                EventKind::Context(n) => context.update(&batch.contexts[n as usize]),
+                kind => all.extend((0..kind.instructions()).map(|_| context)),
+            }
+        }
+    }
+    all
+}
+
+/// The state after `count` instructions, as text: context, time and the registers that are known completely.
+fn state(trace: &mut Trace, count: u64) -> Vec<String> {
+    let (mut source, mut batch, mut number) = (trace.expanded().unwrap(), Default::default(), 0);
+    let mut machine = Machine::new(trace.meta().isa);
+    'read: while source.fill(&mut batch).unwrap() {
+        for event in &batch.events {
+            if number == count && event.kind.instructions() > 0 {
+                break 'read;
+            }
+            machine.apply(&batch, event, number);
+            number += event.kind.instructions();
+        }
+    }
+    let context = Context { change: None, ..machine.context };
+    let mut lines = vec![format!("{context:?}"), format!("time {:?}", machine.time)];
+    for (reg, known) in machine.registers.iter() {
+        if let Some(content @ (Content::Word(_, u64::MAX) | Content::Bytes(_))) = known.content {
+            lines.push(format!("{reg} {content:?}"));
+        }
+    }
+    lines
+}
+
 #[test]
 fn slices_are_legal_and_join() {
     let folder = Folder::new("slices");
-    let mut random = SplitMix64(2);
-    for sample in written(&folder.0, 3_000, 6) {
+    for sample in samples(&folder.0) {
         let name = sample.path.display();
-        let (whole, broken) = (pcs(&mut sample.open()), findings(&mut sample.open()));
-        let count = whole.len() as u64;
-        let format = sample.open().format();
-        let end = format.extensions()[0];
-        for round in 0..4 {
-            let out = folder.fresh("out");
-            let mut cuts = [random.below(count - 2) + 1, random.below(count - 2) + 1];
-            cuts.sort_unstable();
-            let [from, to] = if cuts[0] < cuts[1] { cuts } else { [1, count - 1] };
-            let check = |selection: Selection, file: &str, expected: &[&[Option<u64>]]| {
-                let path = out.join(format!("{file}.{end}"));
-                let mut sliced = slice(&sample, selection.clone(), &path);
-                let more: Vec<_> = findings(&mut sliced).difference(&broken).copied().collect();
-                assert!(more.is_empty(), "{name} {selection:?} breaks {more:?}");
-                assert!(Provenance::of(&sliced).is_some(), "{name}: no provenance");
-                assert!(pcs(&mut sliced) == expected.concat(), "{name} {selection:?}");
-                path
-            };
-            let [a, b] = [from as usize, to as usize];
-            let paths = [
-                check(Selection::range(0, from), "a", &[&whole[..a]]),
-                check(Selection::range(from, to), "b", &[&whole[a..b]]),
-                check(Selection::range(to, count), "c", &[&whole[b..]]),
-            ];
-            let two = Selection { ranges: vec![(0, from), (to, count)], ..Selection::default() };
-            check(two, "two", &[&whole[..a], &whole[b..]]);
-            if round == 0 {
-                let sample = Selection { sample: Some((500, 100)), ..Selection::default() };
-                let kept: Vec<&[Option<u64>]> =
-                    whole.chunks(500).map(|chunk| &chunk[..chunk.len().min(100)]).collect();
-                check(sample, "sampled", &kept);
+        let sources = sample.open().meta().sources.clone();
+        let picked: Vec<Option<String>> =
+            if sources.len() > 1 { sources.into_iter().map(Some).collect() } else { vec![None] };
+        for source in picked {
+            let options = Options { source, ..sample.options.clone() };
+            let sample = Sample { path: sample.path.clone(), options };
+            for seed in seeds(3) {
+                let what = format!("{name}, {:?}, seed {seed}", sample.options.source);
+                cut_into_slices(&folder, &sample, &mut random(seed), &what);
             }
-            let traces = [2, 0, 1].iter().map(|&n: &usize| open_part(&sample, &paths[n])).collect();
-            let joined = out.join(format!("joined.{end}"));
-            let target = Target::new(&joined);
-            let mut settings = Settings::default();
-            settings.set("astf", "allow_nonconforming", true);
-            let options =
-                ConvertOptions { into: Some(format), settings: Some(settings), ..ConvertOptions::default() };
-            let merged = cut::merge(traces, &target, &options, By::Place, |_, _| {})
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
-            merged.commit().unwrap();
-            assert!(pcs(&mut open_part(&sample, &joined)) == whole, "{name}: joined");
         }
     }
+}
+
+fn cut_into_slices(folder: &Folder, sample: &Sample, random: &mut SplitMix64, what: &str) {
+    let (whole, broken) = (pcs(&mut sample.open()), findings(&mut sample.open()));
+    let count = whole.len() as u64;
+    if count < 3 {
+        return;
+    }
+    let format = sample.open().format();
+    let end = format.extensions()[0];
+    let out = folder.fresh("out");
+    let mut cuts = [random.below(count - 2) + 1, random.below(count - 2) + 1];
+    cuts.sort_unstable();
+    let [from, to] = if cuts[0] < cuts[1] { cuts } else { [1, count - 1] };
+    let check = |selection: Selection, file: &str, expected: &[&[Option<u64>]]| {
+        let path = out.join(format!("{file}.{end}"));
+        let mut sliced = slice(sample, selection.clone(), &path);
+        let more: Vec<_> = findings(&mut sliced).difference(&broken).copied().collect();
+        assert!(more.is_empty(), "{what} {selection:?} breaks {more:?}");
+        let of = Provenance::of(&sliced);
+        assert!(
+            matches!(&of, Some(Provenance::Slice { selection: written, .. }) if *written == selection),
+            "{what} {selection:?}: {of:?}"
+        );
+        assert!(pcs(&mut sliced) == expected.concat(), "{what} {selection:?}");
+        path
+    };
+    let [a, b] = [from as usize, to as usize];
+    let paths = [
+        check(Selection::range(0, from), "a", &[&whole[..a]]),
+        check(Selection::range(from, to), "b", &[&whole[a..b]]),
+        check(Selection::range(to, count), "c", &[&whole[b..]]),
+    ];
+    // The registers that a reader needs may come with the first instruction.
+    let (expected, found) =
+        (state(&mut sample.open(), from + 1), state(&mut open_part(sample, &paths[1]), 1));
+    assert_eq!(found, expected, "{what}: state at {from}");
+    let two = Selection { ranges: vec![(0, from), (to, count)], ..Selection::default() };
+    check(two, "two", &[&whole[..a], &whole[b..]]);
+    let (every, length) = (random.below(count) + 2, random.below(count) + 1);
+    let (every, length) = (every.max(length), every.min(length));
+    let sampled = Selection { sample: Some((every, length)), ..Selection::range(from, count) };
+    let kept: Vec<&[Option<u64>]> =
+        whole[a..].chunks(every as usize).map(|chunk| &chunk[..chunk.len().min(length as usize)]).collect();
+    check(sampled, "sampled", &kept);
+    let contexts = contexts(&mut sample.open());
+    if let Some(level) = contexts.get(a).and_then(|context| context.privilege) {
+        let is = ContextIs("privilege".into(), level.as_str().into());
+        let kept = whole.iter().zip(&contexts).filter(|(_, context)| context.privilege == Some(level));
+        let kept: Vec<Option<u64>> = kept.map(|(pc, _)| *pc).collect();
+        check(Selection { contexts: vec![is], ..Selection::default() }, "level", &[&kept]);
+    }
+    let traces = [2, 0, 1].iter().map(|&n: &usize| open_part(sample, &paths[n])).collect();
+    let joined = out.join(format!("joined.{end}"));
+    let target = Target::new(&joined);
+    let mut settings = Settings::default();
+    settings.set("astf", "allow_nonconforming", true);
+    let options =
+        ConvertOptions { into: Some(format), settings: Some(settings), ..ConvertOptions::default() };
+    let merged = cut::merge(traces, &target, &options, By::Place, |_, _| {})
+        .unwrap_or_else(|error| panic!("{what}: {error}"));
+    merged.commit().unwrap();
+    assert!(pcs(&mut open_part(sample, &joined)) == whole, "{what}: joined");
 }
 
 #[test]
 fn work_items_see_every_event_once() {
     let folder = Folder::new("items");
-    for sample in written(&folder.0, 20_000, 60).into_iter().chain(golden()).chain(corpus()) {
+    for sample in samples(&folder.0) {
         let name = sample.path.display();
         let whole = events(&mut sample.open());
-        for parts in [1, 3, 8] {
+        let whole: Vec<&str> = whole.iter().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
+        for seed in seeds(4) {
+            let parts = random(seed).below(16) as usize + 1;
             let plan = cut::plan(&sample.open(), parts).unwrap();
             assert!(!plan.items.is_empty() && plan.items.len() <= parts, "{name}");
             assert!(plan.items.len() == parts || plan.why.is_some(), "{name}: why?");

@@ -1,27 +1,23 @@
 //! The one driver, held for every format in the list and for one that is not in it: any cut of the input, any number of
 //! threads, any damage, a cancelled run.
 
+mod common;
 #[path = "../examples/own_format.rs"]
 #[allow(dead_code, reason = "the example has a main of its own")]
 mod own_format;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use trackway::events::{Batch, Cancel, Context, ErrorKind, EventKind, Gap, GapReason, Meta, SplitMix64};
+use common::{Run, arm, riscv};
+use trackway::events::{Batch, Cancel, Context, ErrorKind, EventKind, Meta, SplitMix64};
 use trackway::format::{Format, Program, Settings, When, Writing};
 use trackway::io::Target;
 use trackway::{FORMATS, Options};
-use trackway_hart::machine::{Machine, MachineConfig};
-use trackway_hart::{Config, RecordOptions, Recorder};
 use trackway_testkit::lines::{Lines, at_most, filled, observed};
 use trackway_testkit::places::{Places, places};
 
 fn formats() -> Vec<&'static dyn Format> {
     FORMATS.iter().copied().chain([own_format::FORMAT]).collect()
-}
-
-fn file(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
 /// A trace of one format, in a folder of its own.
@@ -37,46 +33,6 @@ impl Drop for Sample {
         // If it cannot be removed, it is in the system's own temporary folder.
         let _ = std::fs::remove_dir_all(&self.folder);
     }
-}
-
-/// A real run: its program, and its events.
-struct Run {
-    elf: PathBuf,
-    meta: Meta,
-    batches: Vec<Batch>,
-}
-
-/// The first instructions of `rv64-mix` on the golden model.
-fn riscv(limit: u64) -> Run {
-    let elf = file("programs/riscv/elf/rv64-mix.elf");
-    let program = trackway_hart::Program::read(&std::fs::read(&elf).unwrap()).unwrap();
-    let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
-    let mut machine = Machine::new(config, &program).unwrap();
-    machine.leave_rom();
-    let options = RecordOptions { limit, ..RecordOptions::default() };
-    let mut recorder = Recorder::new(trackway_hart::Target::Machine(Box::new(machine)), options);
-    let meta = trackway::events::Source::meta(&recorder).clone();
-    Run { elf, meta, batches: batches(&mut recorder) }
-}
-
-/// The recorded sort, again and again.
-fn arm(rounds: usize) -> Run {
-    let elf = file("programs/aarch64/sort.elf");
-    let mut trace = trackway::Trace::open(file("testdata/astf/sort.astf")).unwrap();
-    let once = batches(&mut *trace.events().unwrap());
-    let mut gap = Batch::default();
-    gap.push_gap(0, Gap::new(GapReason::Filtered));
-    let batches = (0..rounds).flat_map(|_| once.iter().chain([&gap]).cloned()).collect();
-    Run { elf, meta: trace.meta().clone(), batches }
-}
-
-fn batches(source: &mut dyn trackway::events::Source) -> Vec<Batch> {
-    let mut all = Vec::new();
-    let mut batch = Batch::default();
-    while source.fill(&mut batch).unwrap() {
-        all.push(batch.clone());
-    }
-    all
 }
 
 /// The run in `format`, if it can hold it.
