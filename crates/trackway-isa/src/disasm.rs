@@ -1,5 +1,7 @@
 //! Text of instructions, kept per address.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::HashMap;
 
 use trackway_core::Isa;
@@ -52,4 +54,28 @@ impl Disassembler {
 /// The text of one instruction in the default style. To write many, use a [`Disassembler`], which caches.
 pub fn text(isa: Isa, pc: u64, encoding: u32) -> String {
     Disassembler::default().text(isa, pc, encoding).to_string()
+}
+
+/// The name of one instruction in the default style: the first word of its [`text`], or the word before data.
+///
+/// Of RISC-V it comes from the table, of Arm from capstone with some microseconds; callers keep it per encoding.
+///
+/// ```
+/// use trackway_core::Isa;
+/// use trackway_isa::mnemonic;
+///
+/// assert_eq!(mnemonic(Isa::Rv64, 0x6522), "ld"); // c.ldsp a0,8(sp)
+/// assert_eq!(mnemonic(Isa::A64, 0x5400_0040), "b.eq");
+/// assert_eq!(mnemonic(Isa::A32, 0x0590_0000), "ldreq");
+/// assert_eq!(mnemonic(Isa::T32, 0xb510), "push");
+/// ```
+pub fn mnemonic(isa: Isa, encoding: u32) -> Cow<'static, str> {
+    thread_local! {
+        static ARM: RefCell<arm::Text> = RefCell::default();
+    }
+    match isa {
+        Isa::Rv32 | Isa::Rv64 => riscv::mnemonic(isa, encoding, Style::default()),
+        Isa::A64 | Isa::A32 | Isa::T32 => ARM.with_borrow_mut(|text| text.mnemonic(isa, encoding)),
+        Isa::Other => ".word".into(),
+    }
 }

@@ -7,9 +7,10 @@
 //! | how long is it, and where can control go after it? | [`flow`] |
 //! | can it retire at all? | [`never_retires`] |
 //! | what kind of work does it do? | [`class`] |
+//! | which extension or feature has it? | [`extension`] |
 //! | what does it do to memory? | [`memory`] |
 //! | which registers does it read and write? | [`registers`] |
-//! | how is it written? | [`text`]; [`Disassembler`] for many |
+//! | how is it written? | [`text`]; [`Disassembler`] for many; [`mnemonic`] for the name alone |
 //!
 //! [`flow`] is a few compares: block tables and flow decoders ask it for every instruction of a program. The
 //! details of an architecture are in its module: [`riscv::decode`] returns an instruction with its fields, from
@@ -41,15 +42,17 @@ pub mod arm;
 mod class;
 mod control;
 mod disasm;
+mod kind;
 mod memory;
 mod recent;
 mod registers;
 pub mod riscv;
 mod style;
 
-pub use class::{Class, class};
+pub use class::Class;
 pub use control::{Control, Flow, Switch};
-pub use disasm::{Disassembler, text};
+pub use disasm::{Disassembler, mnemonic, text};
+pub use kind::{class, extension};
 pub use memory::{Memory, memory};
 pub use recent::{Key, Recent};
 pub use registers::Registers;

@@ -1,4 +1,4 @@
-//! Class and target of every instruction of real Arm programs, against GNU objdump's text and against
+//! Class, control flow and target of every instruction of real Arm programs, against GNU objdump's text and against
 //! capstone's groups.
 
 mod common;
@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use common::scratch;
-use judge::{Engines, explained};
+use judge::{Engines, explained, kind};
 use trackway_core::Isa;
 use trackway_isa::arm::t32;
-use trackway_isa::{Control, Flow, flow};
+use trackway_isa::{Class, Control, Flow, class, flow};
 
 const A64: &str = "aarch64-linux-gnu-";
 const A32: &str = "arm-linux-gnueabihf-";
@@ -176,12 +176,16 @@ fn agree(name: &str, prefix: &str, program: &Path) -> [usize; 4] {
         let same = by_capstone.as_ref().is_none_or(|groups| {
             groups.agrees(&flow) || explained(line.isa, line.encoding, &flow, groups).is_some()
         });
+        let class = class(line.isa, line.encoding);
+        let same = same
+            && class != Class::Other
+            && kind::by_text(line.isa, &line.mnemonic, &line.operands).is_none_or(|named| named == class);
         if found != expected || !same {
             open += 1;
             if open < 20 {
                 let Line { isa, address, encoding, mnemonic, operands } = line;
                 eprintln!(
-                    "{isa} {address:x}: {encoding:08x} ours {found:x?}, objdump {expected:x?} `{mnemonic} {operands}`, \
+                    "{isa} {address:x}: {encoding:08x} ours {class:?} {found:x?}, objdump {expected:x?} `{mnemonic} {operands}`, \
                      capstone {by_capstone:x?}"
                 );
             }

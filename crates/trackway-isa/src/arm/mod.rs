@@ -9,6 +9,7 @@ pub mod a64;
 mod cause;
 mod class;
 mod exception;
+pub(crate) mod kind;
 mod list;
 mod mask;
 pub mod memory;

@@ -1,5 +1,6 @@
 //! Text of Arm instructions, by capstone. Slow (about a microsecond each): callers keep it per pc.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use capstone::Capstone;
@@ -49,6 +50,13 @@ impl Text {
             };
         }
         out
+    }
+
+    /// The name of one instruction, as [`Text::text`] writes it.
+    pub fn mnemonic(&mut self, isa: Isa, encoding: u32) -> Cow<'static, str> {
+        let mut text = self.text(isa, 0, encoding);
+        text.truncate(text.find(' ').unwrap_or(text.len()));
+        text.into()
     }
 
     /// The engine for an instruction set, made at the first use; `None` if capstone refuses.

@@ -93,45 +93,58 @@ impl Class {
     }
 }
 
-/// The extension that an instruction belongs to, in the order of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)] // the names are the extensions' own
-pub enum Extension {
-    I,
-    Zifencei,
-    Zicsr,
-    M,
-    A,
-    F,
-    D,
-    Zfhmin,
-    Zfh,
-    Zba,
-    Zbb,
-    Zbc,
-    Zbs,
-    Zicbom,
-    Zicboz,
-    Zbkb,
-    Zbkx,
-    Zknd,
-    Zkne,
-    Zknh,
-    Zksed,
-    Zksh,
-    Zicond,
-    Zawrs,
-    /// Privileged instructions of machine and supervisor level.
-    System,
-    H,
-    Svinval,
+macro_rules! extensions {
+    ($($(#[$doc:meta])* $extension:ident = $name:literal,)*) => {
+        /// The extension that an instruction belongs to, in the order of the table.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[allow(missing_docs)] // the names are the extensions' own
+        pub enum Extension { $($(#[$doc])* $extension,)* }
+
+        impl Extension {
+            /// The name of the extension.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Extension::$extension => $name,)* }
+            }
+        }
+    };
+}
+
+extensions! {
+    I = "I",
+    Zifencei = "Zifencei",
+    Zicsr = "Zicsr",
+    M = "M",
+    A = "A",
+    F = "F",
+    D = "D",
+    Zfhmin = "Zfhmin",
+    Zfh = "Zfh",
+    Zba = "Zba",
+    Zbb = "Zbb",
+    Zbc = "Zbc",
+    Zbs = "Zbs",
+    Zicbom = "Zicbom",
+    Zicboz = "Zicboz",
+    Zbkb = "Zbkb",
+    Zbkx = "Zbkx",
+    Zknd = "Zknd",
+    Zkne = "Zkne",
+    Zknh = "Zknh",
+    Zksed = "Zksed",
+    Zksh = "Zksh",
+    Zicond = "Zicond",
+    Zawrs = "Zawrs",
+    /// Privileged instructions of machine level, and of supervisor level (`Ss`).
+    System = "Sm",
+    H = "H",
+    Svinval = "Svinval",
     /// Debug.
-    Sdext,
-    Smrnmi,
+    Sdext = "Sdext",
+    Smrnmi = "Smrnmi",
     /// User-level interrupts, withdrawn.
-    N,
-    V,
-    C,
+    N = "N",
+    V = "V",
+    C = "C",
 }
 
 /// Which register widths have the instruction.

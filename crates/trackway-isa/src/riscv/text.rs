@@ -1,5 +1,6 @@
 //! Text of instructions, in the syntax of GNU objdump.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use trackway_core::Isa;
@@ -58,6 +59,53 @@ pub fn write_text(out: &mut String, isa: Isa, pc: u64, encoding: u32, style: Sty
     }
 }
 
+/// The name of one instruction, as [`write_text`] writes it.
+pub fn mnemonic(isa: Isa, encoding: u32, style: Style) -> Cow<'static, str> {
+    match lookup(isa, encoding) {
+        Some((declared, inst)) => written(isa, style, declared, &inst).0,
+        None => match length(encoding as u16) {
+            2 if encoding as u16 == 0 => if style.aliases { "unimp" } else { "c.unimp" }.into(),
+            2 => ".2byte".into(),
+            _ => ".4byte".into(),
+        },
+    }
+}
+
+/// The name of an instruction, and the operands that are written after it.
+fn written(
+    isa: Isa,
+    style: Style,
+    declared: &'static Encoding,
+    inst: &Inst,
+) -> (Cow<'static, str>, &'static [Operand]) {
+    let special = if style.aliases { alias::find(isa, declared, inst) } else { None };
+    if let Some((name, operands)) = special.or_else(|| alias::plain(declared, inst)) {
+        return (name.into(), operands);
+    }
+    // With aliases, a compressed instruction is written as the one that it expands to.
+    let declared = if style.aliases { inst.op.encoding() } else { declared };
+    (full_name(declared, inst), declared.operands)
+}
+
+/// The name, with what some operands put into it.
+fn full_name(declared: &'static Encoding, inst: &Inst) -> Cow<'static, str> {
+    let name = declared.name;
+    if declared.operands.contains(&Operand::Nf) && inst.fields() > 1 {
+        // vle8.v with three fields is vlseg3e8.v; vluxei8.v is vluxseg3ei8.v.
+        let digit = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+        let split = name[..digit].rfind('e').unwrap_or(digit);
+        return format!("{}seg{}{}", &name[..split], inst.fields(), &name[split..]).into();
+    }
+    let order = match (inst.aq(), inst.rl()) {
+        _ if !declared.operands.contains(&Operand::AqRl) => return name.into(),
+        (false, false) => return name.into(),
+        (true, false) => ".aq",
+        (false, true) => ".rl",
+        (true, true) => ".aqrl",
+    };
+    format!("{name}{order}").into()
+}
+
 /// Writes one instruction.
 struct Writer<'a> {
     out: &'a mut String,
@@ -68,37 +116,10 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn instruction(&mut self, declared: &Encoding) {
-        let special = if self.style.aliases { alias::find(self.isa, declared, self.inst) } else { None };
-        if let Some((name, operands)) = special.or_else(|| alias::plain(declared, self.inst)) {
-            self.out.push_str(name);
-            return self.operands(operands);
-        }
-        // With aliases, a compressed instruction is written as the one that it expands to.
-        let declared = if self.style.aliases { self.inst.op.encoding() } else { declared };
-        self.name(declared);
-        self.operands(declared.operands);
-    }
-
-    /// The name, with what some operands put into it.
-    fn name(&mut self, declared: &Encoding) {
-        let name = declared.name;
-        if declared.operands.contains(&Operand::Nf) && self.inst.fields() > 1 {
-            // vle8.v with three fields is vlseg3e8.v; vluxei8.v is vluxseg3ei8.v.
-            let digit = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
-            let split = name[..digit].rfind('e').unwrap_or(digit);
-            let _ = write!(self.out, "{}seg{}{}", &name[..split], self.inst.fields(), &name[split..]);
-            return;
-        }
-        self.out.push_str(name);
-        if declared.operands.contains(&Operand::AqRl) {
-            self.out.push_str(match (self.inst.aq(), self.inst.rl()) {
-                (false, false) => "",
-                (true, false) => ".aq",
-                (false, true) => ".rl",
-                (true, true) => ".aqrl",
-            });
-        }
+    fn instruction(&mut self, declared: &'static Encoding) {
+        let (name, operands) = written(self.isa, self.style, declared, self.inst);
+        self.out.push_str(&name);
+        self.operands(operands);
     }
 
     fn operands(&mut self, operands: &[Operand]) {

@@ -1,6 +1,8 @@
 //! Capstone as the judge of our Arm classes, and where it is not right.
 #![allow(dead_code)] // every test file uses a part of it
 
+pub(crate) mod kind;
+
 use capstone::Capstone;
 use capstone::arch::{BuildsCapstone, BuildsCapstoneExtraMode, DetailsArchInsn, arm, arm64};
 use trackway_core::Isa;
