@@ -52,9 +52,6 @@ fn state(registers: &Registers, pc: Option<u64>, privilege: Option<u8>, config: 
         return Ok(Vec::new());
     }
     let mut writer = Writer::new(Vec::new(), config)?;
-    for record in [Record::BeginGroup, Record::StateInitialization].iter().chain(&records) {
-        writer.write(record)?;
-    }
-    writer.write(&Record::EndGroup)?;
+    writer.write_group(&Group::init(records, config.profile))?;
     writer.into_inner()
 }

@@ -1,6 +1,6 @@
 //! Groups of items.
 
-use crate::config::Widths;
+use crate::config::{Profile, Widths};
 use crate::record::Record;
 
 /// How a group is delimited.
@@ -27,6 +27,14 @@ pub struct Group {
 }
 
 impl Group {
+    /// A group that initializes the state. The Bluespec encoders never set the pc in one, so that its place tells the
+    /// profiles apart: after the opcode in `spec`, before it in `bluespec`.
+    pub(crate) fn init(mut records: Vec<Record>, profile: Profile) -> Self {
+        let pc_first = profile == Profile::Bluespec && matches!(records.first(), Some(Record::Pc(_)));
+        records.insert(pc_first.into(), Record::StateInitialization);
+        Group { records, ..Group::default() }
+    }
+
     /// Byte offset of item `n` of `records`.
     pub fn offset_of(&self, n: usize, widths: &Widths) -> u64 {
         let begin = u64::from(self.frame != Frame::Outside);

@@ -94,10 +94,8 @@ impl<W: Write> Lower<W> {
         self.lead_to(step.pc)?;
         let held = matches!(step.length, 2 | 4) && !extra.placeholder;
         let instruction = held.then_some((step.encoding, step.length));
-        let mut facts = Vec::with_capacity(8);
-        self.tally.read(batch, &event.kind, Some(&mut facts));
         let mut waiting = Waiting {
-            facts,
+            facts: self.tally.read(batch, &event.kind),
             offset: event.offset,
             pc: step.pc,
             instruction,
@@ -121,7 +119,8 @@ impl<W: Write> Lower<W> {
         Ok(())
     }
 
-    /// Writes the registers that a step reads, in a group before it, if their values are new.
+    /// Writes the contents of registers at a step in a group before it, and registers that it reads if their values
+    /// are new.
     fn state_of(&mut self, step: &Step, batch: &Batch) -> Result<()> {
         let mut records = Vec::new();
         for access in batch.regs_of(step.accesses) {
@@ -132,20 +131,20 @@ impl<W: Write> Lower<W> {
                 RegRole::Source | RegRole::State => {}
             }
             let known = register::address(access.reg).and_then(|a| self.packer.registers().get(a));
-            let same = known.is_some() && matches!(access.value, Value::Word(value) if Some(value) == known);
-            records.extend(self.register(access).filter(|_| !same));
+            let same = matches!(access.value, Value::Word(value) if Some(value) == known);
+            let needed = access.role == RegRole::State || !same;
+            records.extend(self.register(access).filter(|_| needed));
         }
         records.dedup();
         self.init(records)
     }
 
     /// Writes a state initialization group, if it has any items.
-    fn init(&mut self, mut records: Vec<Record>) -> Result<()> {
+    fn init(&mut self, records: Vec<Record>) -> Result<()> {
         if records.is_empty() {
             return Ok(());
         }
-        records.insert(0, Record::StateInitialization);
-        self.emit(Group { offset: 0, frame: Frame::Ended, records })
+        self.emit(Group::init(records, self.config.profile))
     }
 
     /// Writes a group, or keeps it until the waiting one is written.
@@ -247,25 +246,22 @@ impl<W: Write> Lower<W> {
 
     fn event(&mut self, event: &Event, batch: &Batch) -> Result<()> {
         if !has_group(batch, &event.kind) {
-            self.tally.read(batch, &event.kind, None);
+            self.tally.read(batch, &event.kind);
         }
         match &event.kind {
             EventKind::Step(step) => self.step(event, step, batch),
             EventKind::Trap(n) => {
-                let mut facts = Vec::new();
-                self.tally.read(batch, &event.kind, Some(&mut facts));
+                let facts = self.tally.read(batch, &event.kind);
                 self.trap(event, &batch.traps[*n as usize], facts)
             }
             EventKind::Context(n) => {
-                let mut facts = Vec::new();
-                self.tally.read(batch, &event.kind, Some(&mut facts));
+                let facts = self.tally.read(batch, &event.kind);
                 self.context(&batch.contexts[*n as usize], facts)
             }
             EventKind::State(n) => match batch.states[*n as usize] {
                 State::Contents(accesses) => self.contents(event, accesses, batch),
                 State::Bus(bus) => {
-                    let mut facts = Vec::new();
-                    self.tally.read(batch, &event.kind, Some(&mut facts));
+                    let facts = self.tally.read(batch, &event.kind);
                     self.bus(&bus, facts)
                 }
                 State::PageWalk(_) => Ok(()),

@@ -97,7 +97,9 @@ fn trial(head: &[u8], config: &Config) -> Option<Score> {
 /// Is the group as the Bluespec encoders write it: pc first, none of the items that they never use?
 fn is_bluespec(records: &[Record]) -> bool {
     let first = matches!(records[0], Record::Pc(_) | Record::HartReset | Record::StateInitialization);
+    let late_pc = records[1..].iter().any(|record| matches!(record, Record::Pc(_)));
     first
+        && !late_pc
         && !records.iter().any(|record| {
             matches!(
                 record,

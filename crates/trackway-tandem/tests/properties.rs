@@ -328,3 +328,49 @@ fn values_that_do_not_fit_are_refused() {
     assert!(Config { mlen: 34, ..Config::default() }.widths().is_err());
     assert!(Config { flen: 128, ..Config::default() }.widths().is_err());
 }
+
+/// The store data of an atomic means something else in each profile, so that a reader must find the right one, however
+/// late the first atomic comes.
+#[test]
+fn the_profile_of_a_written_trace_is_recognised() {
+    const AMOADD_W: u32 = 0x00c5_25af;
+    const ADDI: u32 = 0x0015_8593;
+    let word = |role, number, value| RegAccess {
+        reg: Reg { class: RegClass::Int, number },
+        role,
+        update: RegUpdate::Set,
+        value: Value::Word(value),
+        known: None,
+    };
+    for bluespec in [false, true] {
+        let config = Config { reset_pc: None, ..config(64, 64, 64, bluespec) };
+        let meta = Meta::new(FormatId::new("test"), Isa::Rv64);
+        let mut lower =
+            Lower::new(Vec::new(), &meta, WriteConfig { config, ..WriteConfig::default() }).unwrap();
+        let mut batch = Batch::default();
+        for n in 0..3000 {
+            let begun = batch.begin_accesses();
+            batch.regs.push(word(RegRole::Destination, 11, n));
+            let accesses = batch.end_accesses(begun).unwrap();
+            batch.push(n, EventKind::Step(Step { accesses, ..Step::new(0x1000 + 4 * n, ADDI, 4) }));
+        }
+        let begun = batch.begin_accesses();
+        batch.regs.extend([word(RegRole::Source, 12, 0x2222), word(RegRole::Destination, 11, 0x1111)]);
+        let extra = batch.add_mem_extra(MemExtra { stored: Value::Word(0x3333), ..MemExtra::default() });
+        let access = MemAccess::new(MemKind::ReadWrite, 0x4000, 4, Value::Word(0x1111));
+        batch.mem.push(MemAccess { extra, ..access });
+        let accesses = batch.end_accesses(begun).unwrap();
+        batch.push(3000, EventKind::Step(Step { accesses, ..Step::new(0x1000 + 4 * 3000, AMOADD_W, 4) }));
+        lower.put(&batch).unwrap();
+        let (bytes, _) = lower.into_inner().unwrap();
+        let found = recognise(&bytes[..1 << 16]).unwrap();
+        assert_eq!(found.profile, config.profile);
+
+        let mut lift = Trace::open(Input::from_vec(bytes), found).unwrap().events();
+        let mut stored = Vec::new();
+        while lift.fill(&mut batch).unwrap() {
+            stored.extend(batch.mem.iter().map(|access| batch.mem_extra_of(access).unwrap().stored));
+        }
+        assert_eq!(stored, [Value::Word(0x3333)]);
+    }
+}

@@ -1,6 +1,10 @@
 //! Tandem through the front door: recognised by trial, never taken for another, to STF and back.
 
+mod prove_support;
+
+use prove_support::{Folder, Round, Run, file, round};
 use trackway::Trace;
+use trackway::format::Settings;
 use trackway_core::{Batch, EventKind, Input, MemKind, RegRole, Sink, Source, Value};
 use trackway_tandem::{Config, Lower, Profile, WriteConfig};
 use trackway_testkit::corpus_part as corpus;
@@ -130,4 +134,25 @@ impl std::io::Write for Shared {
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
+}
+
+/// Runs of every program, as they come from the golden model, to tandem, from there to STF, and back.
+#[test]
+fn every_program_to_tandem_and_back() {
+    let folder = Folder::new();
+    let mut seen = 0;
+    for entry in std::fs::read_dir(file("programs/riscv/elf")).unwrap() {
+        let name = entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_string();
+        let mut run = Run::recorded(&name, 20_000);
+        for (id, extension) in [("tandem", "tv"), ("stf", "stf"), ("tandem", "tv")] {
+            let format = trackway::FORMATS.iter().find(|format| format.id().as_str() == id).unwrap();
+            let Round { ledger, proof, written } = round(*format, &run, &Settings::default(), None).unwrap();
+            assert!(proof.holds(), "{name} to {id}: {:#?}\n{ledger}", proof.reasons);
+            let path = folder.0.join(format!("{name}.{extension}"));
+            std::fs::write(&path, &written[0]).unwrap();
+            run = Run::opened(path.to_str().unwrap(), None);
+        }
+        seen += 1;
+    }
+    assert!(seen >= 24, "{seen} programs");
 }

@@ -108,8 +108,8 @@ impl<W: Write> Lower<W> {
             }
             _ if self.privilege == Some(mode) => self.tally.wrote(None, facts),
             _ => {
-                let records = vec![Record::StateInitialization, Record::PrivilegeMode(mode)];
-                self.emit_with(Group { records, ..Group::default() }, facts)?;
+                let group = Group::init(vec![Record::PrivilegeMode(mode)], self.config.profile);
+                self.emit_with(group, facts)?;
             }
         }
         self.privilege = Some(mode);

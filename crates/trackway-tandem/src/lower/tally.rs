@@ -50,15 +50,14 @@ pub(super) fn has_group(batch: &Batch, event: &EventKind) -> bool {
     }
 }
 
-/// Counts both sides of a conversion.
+/// Compares both sides of a conversion, as a reader of the result will.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Facts of the input and of the output outside instructions, traps, contexts and bus transfers.
-    input: Counts,
+    /// Facts about the whole input.
+    meta: Counts,
     input_contexts: Contexts,
-    output: Counts,
     output_contexts: Contexts,
-    /// Facts of instructions, traps, contexts and bus transfers.
+    /// All other facts of both sides.
     facts: Nearby,
     /// Instructions read back.
     instructions: u64,
@@ -72,9 +71,8 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(meta: &Meta, config: Config, widths: Widths) -> Self {
         Tally {
-            input: Counts::of_meta(meta),
+            meta: Counts::of_meta(meta),
             input_contexts: Contexts::new(meta),
-            output: Counts::default(),
             output_contexts: Contexts::default(),
             facts: Nearby::default(),
             instructions: 0,
@@ -85,23 +83,21 @@ impl Tally {
         }
     }
 
-    /// Counts an event of the input. Facts of an event that has a group of its own are added to those of the group.
-    pub(super) fn read(&mut self, batch: &Batch, event: &EventKind, own: Option<&mut Vec<Found>>) {
-        match own {
-            None => self.input.add_event(batch, event, &mut self.input_contexts),
-            Some(own) => {
-                let input = &mut self.input;
-                each_of_event(batch, event, &mut self.input_contexts, &mut |fact, value| match fact {
-                    Fact::RegisterStates => input[fact] += 1,
-                    _ => own.push((fact, value)),
-                });
-            }
-        }
+    /// Takes in an event of the input; returns the facts that belong to its group, if it has one.
+    pub(super) fn read(&mut self, batch: &Batch, event: &EventKind) -> Vec<Found> {
+        let has_group = has_group(batch, event);
+        let (mut own, mut others) = (Vec::with_capacity(if has_group { 8 } else { 0 }), Vec::new());
+        each_of_event(batch, event, &mut self.input_contexts, &mut |fact, value| {
+            let is_own = has_group && fact != Fact::RegisterStates;
+            if is_own { &mut own } else { &mut others }.push((fact, value));
+        });
+        self.facts.between(&others, &[], self.instructions);
+        own
     }
 
-    /// Counts a group that was written, and compares it with the facts that it was made of.
+    /// Compares a group that was written with the facts that it was made of.
     pub(super) fn wrote(&mut self, group: Option<&Group>, facts: Vec<Found>) {
-        let Tally { batch, lifter, found, output, output_contexts, .. } = self;
+        let Tally { batch, lifter, found, output_contexts, .. } = self;
         let (between, own): (Vec<Found>, Vec<Found>) =
             facts.into_iter().partition(|(fact, _)| *fact >= Fact::Traps);
         batch.clear();
@@ -115,12 +111,10 @@ impl Tally {
             batch.clear();
         }
         for event in &batch.events {
-            let whole = has_group(batch, &event.kind);
-            each_of_event(batch, &event.kind, output_contexts, &mut |fact, value| match fact {
-                Fact::RegisterStates => output[fact] += 1,
-                _ if !whole => output[fact] += 1,
-                _ if fact >= Fact::Traps => after.push((fact, value)),
-                _ => found.push((fact, value)),
+            let has_group = has_group(batch, &event.kind);
+            each_of_event(batch, &event.kind, output_contexts, &mut |fact, value| {
+                let is_own = has_group && fact < Fact::Traps && fact != Fact::RegisterStates;
+                if is_own { &mut *found } else { &mut after }.push((fact, value));
             });
         }
         self.instructions += batch.instructions();
@@ -134,15 +128,13 @@ impl Tally {
         let Nearby { matched, missing, extra, .. } = &self.facts;
         let mut account = Account::new(KEPT, &[]);
         for &fact in Fact::ALL {
-            let (before, after) = (self.input[fact], self.output[fact]);
             if account.fate(fact) == Fate::Dropped {
                 // Operands of atomics.
                 account.keep(fact, matched[fact]);
-                account.invent(fact, extra[fact] + after);
             } else {
-                account.lose(fact, missing[fact] + before.saturating_sub(after));
-                account.invent(fact, extra[fact] + after.saturating_sub(before));
+                account.lose(fact, missing[fact] + self.meta[fact]);
             }
+            account.invent(fact, extra[fact]);
         }
         account
     }
