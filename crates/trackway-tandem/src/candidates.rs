@@ -6,38 +6,33 @@ use crate::config::{Config, ID, Profile, Section};
 
 /// All widths and profiles that the protocol has, the usual ones first.
 pub(crate) fn candidates() -> Vec<Candidate> {
-    let mut all = Vec::new();
-    for (xlen, mlen) in [(64, 64), (32, 34), (32, 32)] {
-        for flen in [64, 32, 0] {
-            for profile in [Profile::Spec, Profile::Bluespec] {
-                let keys = [
-                    ("xlen", Value::from(xlen)),
-                    ("flen", Value::from(flen)),
-                    ("mlen", Value::from(mlen)),
-                    ("profile", Value::from(profile.as_str())),
-                ];
-                let what = format!("xlen {xlen}, flen {flen}, mlen {mlen}, profile {}", profile.as_str());
-                all.extend(changed(&Settings::default(), &keys, what));
-            }
-        }
-    }
-    all
+    with_shapes(&Settings::default()).collect()
 }
 
 /// Variations of `from`: other widths, and what existing encoders do beyond the specification.
 pub(crate) fn neighbours(from: &Settings) -> Vec<Candidate> {
-    let widths = candidates().into_iter().filter_map(|candidate| {
-        let keys: Vec<(&str, Value)> = ["xlen", "flen", "mlen", "profile"]
-            .into_iter()
-            .filter_map(|key| Some((key, candidate.settings.table.get(ID.as_str())?.get(key)?.clone())))
-            .collect();
-        changed(from, &keys, candidate.what)
-    });
     let switches = ["lenient", "custom"]
         .into_iter()
         .flat_map(|key| [true, false].map(|on| (key, on)))
         .filter_map(|(key, on)| changed(from, &[(key, Value::from(on))], format!("{key} {on}")));
-    widths.chain(switches).collect()
+    with_shapes(from).chain(switches).collect()
+}
+
+/// `from` with each combination of widths and profile.
+fn with_shapes(from: &Settings) -> impl Iterator<Item = Candidate> {
+    let shapes = [(64, 64), (32, 34), (32, 32)].into_iter().flat_map(|(xlen, mlen)| {
+        let profiles = [Profile::Spec, Profile::Bluespec].map(|profile| profile.as_str());
+        [64, 32, 0].into_iter().flat_map(move |flen| profiles.map(|profile| (xlen, mlen, flen, profile)))
+    });
+    shapes.filter_map(|(xlen, mlen, flen, profile)| {
+        let keys = [
+            ("xlen", Value::from(xlen)),
+            ("flen", Value::from(flen)),
+            ("mlen", Value::from(mlen)),
+            ("profile", Value::from(profile)),
+        ];
+        changed(from, &keys, format!("xlen {xlen}, flen {flen}, mlen {mlen}, profile {profile}"))
+    })
 }
 
 /// `from` with some keys changed; none where nothing changes or the result is refused.

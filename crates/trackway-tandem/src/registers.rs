@@ -37,12 +37,9 @@ impl Registers {
 
     /// The values that are known: the distance of each address from the one before, and the value.
     pub(crate) fn save(&self) -> Vec<(u16, u64)> {
-        let known = (0..).zip(&self.known).filter(|(_, known)| **known).map(|(address, _)| address);
         let mut before = 0;
-        known
-            .map(|address: u16| {
-                (address - std::mem::replace(&mut before, address), self.values[usize::from(address)])
-            })
+        self.known()
+            .map(|(address, value)| (address - std::mem::replace(&mut before, address), value))
             .collect()
     }
 
