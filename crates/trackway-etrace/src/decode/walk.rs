@@ -4,6 +4,8 @@
 //! next one: a packet can represent billions of predicted branches.
 
 mod emit;
+mod leave;
+mod outcomes;
 mod saved;
 
 use std::sync::Arc;
@@ -17,62 +19,9 @@ use super::fault::Fault;
 use crate::config::Config;
 use crate::mirrored::{JumpCache, Predictor, ReturnStack};
 use crate::modes::Options;
-use crate::port::{control_of, privilege_of, sequential_target};
-
+use crate::port::privilege_of;
+pub(crate) use outcomes::Outcomes;
 pub(crate) use saved::SavedWalk;
-
-/// Outcomes of branches that were reported and not used yet: bits first, then predictions.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Outcomes {
-    /// Oldest in bit 0, 1 = not taken.
-    bits: u64,
-    count: u32,
-    /// The first of them came with a synchronisation packet and does not train the predictor.
-    untrained: bool,
-    /// Then this many that are predicted correctly.
-    predicted: u64,
-    /// Then one that is mispredicted.
-    missed: bool,
-    /// With this number of predictions left, they are doubted; 0: none are.
-    doubted: u64,
-}
-
-impl Outcomes {
-    #[inline]
-    pub(crate) fn left(&self) -> u64 {
-        u64::from(self.count) + self.predicted + u64::from(self.missed)
-    }
-
-    #[inline]
-    pub(crate) fn add_map(&mut self, map: u32, count: u32) {
-        let map = u64::from(map) & ((1u64 << count) - 1);
-        self.bits |= map << self.count;
-        self.count += count;
-    }
-
-    /// More predictions than `bound` are doubted.
-    pub(crate) fn add_predicted(&mut self, count: u64, missed: bool, bound: u64) {
-        self.predicted += count;
-        self.missed = missed;
-        self.doubted = self.predicted.saturating_sub(bound);
-    }
-
-    pub(crate) fn add_sync(&mut self, not_taken: bool) {
-        self.untrained = self.count == 0;
-        self.add_map(u32::from(not_taken), 1);
-    }
-
-    pub(crate) fn clear(&mut self) {
-        *self = Outcomes::default();
-    }
-
-    /// Could packets have reported these, with the bound of [`add_predicted`](Outcomes::add_predicted)?
-    fn is_possible(&self, bound: u64) -> bool {
-        let certain = self.predicted.saturating_sub(self.doubted);
-        let shown = if self.doubted > 0 { bound } else { bound.max(2 * LONGEST_LOOP as u64) };
-        self.count <= 32 && self.doubted <= self.predicted && self.predicted <= 1 << 40 && certain <= shown
-    }
-}
 
 /// The end of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,9 +52,7 @@ const LONGEST_LOOP: usize = 1 << 10;
 /// An address where no instruction starts.
 const NOWHERE: u64 = 1;
 
-/// Blocks that may be walked without using the outcome of a branch.
-const MAX_BLOCKS: u32 = 1 << 16;
-/// Those of them that the fast path may walk: it does not see loops.
+/// Blocks that the fast path may walk without using the outcome of a branch: it does not see loops.
 const FAST_BLOCKS: u32 = 64;
 
 /// The walker: the position of execution, and all state that decides where it continues.
@@ -419,169 +366,6 @@ impl Walker {
             let trained = Outcomes { bits: u64::from(!taken), count: 1, ..Outcomes::default() };
             self.outcomes = trained;
         }
-    }
-
-    /// Leaves the block by its last instruction; true if that arrives at the goal.
-    #[inline]
-    fn leave(&mut self, goal: &Goal, block: &Block, left: u64, out: &mut Batch) -> Result<bool, Fault> {
-        match block.control {
-            Control::Branch => {
-                let Some(taken) = self.outcome(block.last) else {
-                    return Err(Fault::NoOutcome { pc: block.last });
-                };
-                self.blocks = 0;
-                self.emit_block(block, Some(taken), out);
-                let target = block.target.ok_or(Fault::NoCode { pc: block.last })?;
-                self.move_to(if taken { target } else { block.end }, Control::Branch);
-                Ok(false)
-            }
-            Control::Jump | Control::Call | Control::OtherJump => {
-                self.emit_block(block, None, out);
-                if block.control == Control::Call && self.options.implicit_return && self.is_call(block) {
-                    self.stack.push(block.end);
-                }
-                self.move_to(block.target.ok_or(Fault::NoCode { pc: block.last })?, block.control);
-                self.count_block(goal)
-            }
-            control if control.is_indirect() => self.leave_indirect(goal, block, left, out),
-            _ => {
-                // A long run, or an instruction that usually traps and did not.
-                self.emit_block(block, None, out);
-                let before = block.last;
-                self.move_to(block.end, Control::Sequential);
-                self.before = Some(before);
-                self.count_block(goal)
-            }
-        }
-    }
-
-    fn count_block(&mut self, goal: &Goal) -> Result<bool, Fault> {
-        let is_mark = self.blocks > 0
-            && self.start == self.mark.0
-            && (!self.options.implicit_return || self.stack == self.mark.1);
-        self.blocks += 1;
-        if self.blocks.is_power_of_two() {
-            self.mark.0 = self.start;
-            if self.options.implicit_return {
-                self.mark.1.clone_from(&self.stack);
-            }
-        }
-        if is_mark || self.blocks > MAX_BLOCKS {
-            return Err(Fault::Endless { pc: self.pc, target: goal.target().unwrap_or(0) });
-        }
-        Ok(false)
-    }
-
-    #[inline]
-    fn move_to(&mut self, to: u64, via: Control) {
-        self.start = to;
-        self.via = via;
-        self.before = None;
-    }
-
-    fn leave_indirect(
-        &mut self,
-        goal: &Goal,
-        block: &Block,
-        left: u64,
-        out: &mut Batch,
-    ) -> Result<bool, Fault> {
-        let control = self.refined(block);
-        let is_call = control == Control::IndirectCall;
-        // The order of chapter 11: sequential jumps, then returns, then jumps that need an address.
-        if let Some(to) = self.pair_target(block) {
-            self.emit_block(block, None, out);
-            if is_call && self.options.implicit_return {
-                self.stack.push(block.end);
-            }
-            self.move_to(to, block.control);
-            return self.count_block(goal);
-        }
-        if let Some(to) = self.implicit_return(control, goal, left) {
-            self.stack.pop();
-            self.emit_block(block, None, out);
-            self.move_to(to, block.control);
-            return self.count_block(goal);
-        }
-        let Some(target) = goal.target() else { return Err(Fault::NoTarget { pc: block.last }) };
-        // Outcomes of a later packet do not count.
-        if left != u64::from(self.target_branch) && !matches!(goal, Goal::Again { .. }) {
-            return Err(Fault::BranchesLeft { pc: block.last, left });
-        }
-        self.emit_block(block, None, out);
-        if is_call && self.options.implicit_return {
-            self.stack.push(block.end);
-        }
-        if self.options.jump_target_cache && !matches!(goal, Goal::Sync { .. }) {
-            self.cache.insert(target);
-        }
-        self.move_to(target, block.control);
-        self.pc = target;
-        if self.target_branch {
-            self.settle();
-        }
-        self.inferred = false;
-        if let Goal::Address { notify: true, .. } = goal {
-            self.emit_watchpoint(out);
-        }
-        Ok(true)
-    }
-
-    /// Is this the call depth, in the width of the field? A counter that reaches 2^n does not fit.
-    fn is_depth(&self, depth: u32) -> bool {
-        depth == self.stack.depth() & self.depth_mask
-    }
-
-    /// The return's target, if the stack determines it. A return at the depth that the packet reports, with no more
-    /// branches to come, is the mispredicted one.
-    fn implicit_return(&mut self, control: Control, goal: &Goal, left: u64) -> Option<u64> {
-        if control != Control::Return || !self.options.implicit_return {
-            return None;
-        }
-        if let Goal::Address { depth: Some(depth), .. } = *goal
-            && self.is_depth(depth)
-            && left == u64::from(self.target_branch)
-        {
-            return None;
-        }
-        self.stack.top()
-    }
-
-    /// The class of a block's last instruction, by chapter 11 if the settings ask for it.
-    fn refined(&self, block: &Block) -> Control {
-        if !self.x1_only {
-            return block.control;
-        }
-        match self.fetch(block.last) {
-            Some(encoding) => control_of(self.isa, block.last, encoding, true),
-            None => block.control,
-        }
-    }
-
-    fn is_call(&self, block: &Block) -> bool {
-        !self.x1_only || self.refined(block) == Control::Call
-    }
-
-    fn fetch(&self, pc: u64) -> Option<u32> {
-        self.cursor.blocks().memory().fetch(self.isa, pc).map(|(encoding, _)| encoding)
-    }
-
-    /// Target of the jump at the block's end, if it is sequentially inferable.
-    fn pair_target(&mut self, block: &Block) -> Option<u64> {
-        if !self.options.sijump || block.control == Control::TrapReturn {
-            return None;
-        }
-        let before = if block.last == self.start { self.before? } else { self.predecessor(block.last)? };
-        sequential_target(self.isa, before, self.fetch(before)?, self.fetch(block.last)?)
-    }
-
-    /// The instruction before `pc` in the run from `start`.
-    pub(crate) fn predecessor(&mut self, pc: u64) -> Option<u64> {
-        let position = self.cursor.position(self.start, pc)?.checked_sub(1)?;
-        [2, 4].into_iter().map(|size| pc.wrapping_sub(size)).find(|before| {
-            *before == self.start && position == 0
-                || self.cursor.position(self.start, *before) == Some(position)
-        })
     }
 
     /// Takes the next outcome and trains the predictor.

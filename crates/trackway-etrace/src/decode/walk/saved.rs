@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use trackway_core::Privilege;
 use trackway_isa::Control;
 
-use super::{MAX_BLOCKS, NOWHERE, Outcomes, Walker};
+use super::leave::MAX_BLOCKS;
+use super::{NOWHERE, Outcomes, Walker};
 use crate::mirrored::SavedPredictor;
 use crate::modes::Options;
 
