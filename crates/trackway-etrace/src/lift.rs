@@ -74,7 +74,7 @@ pub(crate) fn cuts(
     let mut scanner = Scanner::new(Arc::clone(bytes), &setup, None, 0);
     let mut cuts: Vec<Cut> = Vec::new();
     while let Some(part) = scanner.next() {
-        let (offset, support) = scanner.next_start();
+        let (offset, support) = (scanner.start().offset, scanner.support());
         while part.cut && wanted.get(cuts.len()).is_some_and(|at| *at <= offset) {
             let prologue = support.map_or(&[][..], |(from, to)| &all[from as usize..to as usize]);
             cuts.push(Cut { offset, prologue: prologue.to_vec(), comment_at: 0 });

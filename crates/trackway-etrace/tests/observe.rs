@@ -138,15 +138,39 @@ fn data_case(seed: u64, toml: &str) -> Case {
     Case { bytes: lower.into_inner(), config, image: Arc::new(image) }
 }
 
+/// Counts the parts that are joined.
+#[derive(Default)]
+struct Joined(usize);
+
+impl Observer for Joined {
+    fn observe(&mut self, _: &Batch) {}
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Joined(0))
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        self.0 += 1 + later.downcast::<Self>().0;
+    }
+}
+
 /// Accesses come at the same instructions, whatever the number of threads.
 #[test]
 fn data_trace_on_several_threads() {
-    let settings =
-        ["[data]", "[data]\nsplit = true\nlatency = 5", "[encoder]\nbuffer = 100\ndrain = 300\n[data]"];
+    let settings = [
+        "[data]",
+        "[data]\nsplit = true\nlatency = 5",
+        "[data]\nsplit = true\nlatency = 1",
+        "[encoder]\nbuffer = 100\ndrain = 300\n[data]",
+    ];
     for (seed, toml) in settings.into_iter().enumerate() {
         let case = data_case(seed as u64, toml);
         let lines = case.compare(&case.bytes, toml);
         assert!(lines > 500, "{lines}");
+        let mut joined = Joined::default();
+        let mut lift = case.lift(&case.bytes, 2, 60);
+        while lift.observe(&mut joined).unwrap() {}
+        assert!(joined.0 > 20, "{toml}: {} parts", joined.0);
         for damage in 0..12 {
             let numbers = &mut Numbers(damage);
             let mut bytes = case.bytes.clone();

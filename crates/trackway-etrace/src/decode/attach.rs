@@ -376,7 +376,7 @@ impl Attach {
             Some(Decoded::Access(access)) => {
                 let layout = self.decoder.layout();
                 self.depends |= (layout.has_address && access.daddr.is_none())
-                    || (layout.has_data && access.data.is_none());
+                    || (layout.has_data && access.data.is_none() && access.pending.is_none());
                 let number = self.first + self.queue.len() as u64;
                 if let Some(index) = access.pending {
                     self.destinations[index as usize & 255] = Some(Destination::Queued(number));
@@ -387,7 +387,10 @@ impl Attach {
                     self.emit_orphans(u64::MAX, batch);
                 }
             }
-            Some(Decoded::Response { index, data }) => self.settle(index, data, batch),
+            Some(Decoded::Response { index, data }) => {
+                self.depends |= data == Some(None);
+                self.settle(index, data, batch);
+            }
             None => {
                 // The packet is invalid, so later packets that refer to it cannot be decoded either.
                 self.clear_history();

@@ -16,6 +16,7 @@ use crate::config::Config;
 use crate::port::privilege_of;
 use crate::transport::Kind;
 use crate::wire::Reader;
+use crate::wire::data::{self, Sizes};
 use crate::wire::instruction::{Packet, Trap};
 
 /// Smallest part in bytes, unless a plan says otherwise.
@@ -55,6 +56,8 @@ pub(crate) struct Scanner {
     index: u64,
     /// The last support packet: its frame's start and end.
     support: Option<(u64, u64)>,
+    /// Split loads and atomics whose data follow: none of them may cross a cut.
+    in_flight: Sizes,
     done: bool,
 }
 
@@ -73,13 +76,14 @@ impl Scanner {
             start: Start { offset: 0, index: 0, begins: false, carried, skipped: 0 },
             index: 0,
             support: None,
+            in_flight: Sizes::default(),
             done: false,
         }
     }
 
-    /// Start of the next part, and the frame of the last support packet before it.
-    pub(crate) fn next_start(&self) -> (u64, Option<(u64, u64)>) {
-        (self.start.offset, self.support)
+    /// The frame of the last support packet before the next part: its start and end.
+    pub(crate) fn support(&self) -> Option<(u64, u64)> {
+        self.support
     }
 
     pub(crate) fn bytes(&self) -> &SharedBytes {
@@ -135,6 +139,9 @@ impl Scanner {
 
     /// Can a new decoder begin at this packet with the same result as one that passes it?
     fn is_cut(&mut self, packet: &Packet) -> bool {
+        if !self.in_flight.is_empty() {
+            return false;
+        }
         let field = match packet {
             Packet::Start(start) => start.address,
             Packet::Trap(trap) if trap.thaddr => return self.has_handler(trap),
@@ -192,6 +199,7 @@ impl Iterator for Scanner {
                     let skipped = self.reader.resync();
                     self.done = !matches!(skipped, Ok(Some(_)));
                     self.begin(self.reader.offset(), self.index, false);
+                    self.in_flight = Sizes::default();
                     self.start.skipped = skipped.ok().flatten().unwrap_or(0);
                     return Some(part);
                 }
@@ -199,9 +207,14 @@ impl Iterator for Scanner {
             let index = self.index;
             self.index += 1;
             let mut scratch = [0; 64];
-            let is_ours =
-                frame.kind == Kind::Instruction && self.only.is_none_or(|only| only == frame.source);
+            let is_ours = self.only.is_none_or(|only| only == frame.source);
+            if is_ours && frame.kind == Kind::Data && self.config.data.split {
+                let payload = self.reader.payload(&frame, &mut scratch);
+                let packet = data::Packet::read(payload, self.reader.data_layout(), &self.in_flight);
+                packet.into_iter().for_each(|packet| self.in_flight.note(&packet));
+            }
             if is_ours
+                && frame.kind == Kind::Instruction
                 && let payload = self.reader.payload(&frame, &mut scratch)
                 && let is_format_3 = payload.first().is_some_and(|byte| byte & 3 == 3)
                 && is_format_3

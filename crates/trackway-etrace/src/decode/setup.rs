@@ -20,10 +20,9 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    /// Can the data packets of a part be attached without those before it? Split loads and a loose order cross parts.
+    /// Can the data packets of a part be attached without those before it? With a loose order they cross any cut.
     pub(crate) fn has_separate_parts(&self) -> bool {
-        let data = &self.config.data;
-        !data.enable || (data.order == Order::Retired && !data.split)
+        !self.config.data.enable || self.config.data.order == Order::Retired
     }
 
     /// A fresh stage that attaches data packets to instructions.

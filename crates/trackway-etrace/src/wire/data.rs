@@ -247,7 +247,7 @@ impl Csr {
     }
 }
 
-/// Sizes of split atomics in flight, by id: the response does not carry it (table 7.10).
+/// Sizes of split loads and atomics in flight, by id: the response of an atomic does not carry it (table 7.10).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes([u8; 256]);
 
@@ -258,11 +258,21 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Remembers the size of a request.
+    /// Remembers the size of a request until its response.
     pub fn note(&mut self, packet: &Packet) {
-        if let Packet::AtomicRequest(request) = packet {
-            self.0[request.index as usize & 255] = request.size as u8;
-        }
+        let (index, size) = match packet {
+            Packet::LoadRequest(request) => (request.index, request.size as u8),
+            Packet::AtomicRequest(request) => (request.index, request.size as u8),
+            Packet::LoadReply(reply) => (reply.index, u8::MAX),
+            Packet::AtomicReply(reply) => (reply.index, u8::MAX),
+            Packet::LoadStore(_) | Packet::Csr(_) | Packet::Atomic(_) => return,
+        };
+        self.0[index as usize & 255] = size;
+    }
+
+    /// Is nothing in flight?
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Sizes::default()
     }
 
     /// The sizes that are known, by id.
