@@ -82,10 +82,10 @@ fn assert_counted(
 
 #[cfg(test)]
 mod tests {
-    use trackway_testkit::random::Numbers;
+    use trackway_testkit::random::{Numbers, seeds};
 
     fn inputs() -> impl Iterator<Item = [u8; 16]> {
-        (0..400).map(|seed| {
+        seeds(0..400).map(|seed| {
             let numbers = &mut Numbers(seed);
             let mut bytes = [0; 16];
             bytes[..8].copy_from_slice(&numbers.draw().to_le_bytes());

@@ -3,6 +3,8 @@
 //! A [`Program`] is a few dozen instructions that transfer control in every way there is. A [`Walk`] goes
 //! through it at random and yields events; it knows what a decoder has to find.
 
+use std::ops::Range;
+
 use trackway_core::*;
 
 /// A small generator of numbers (SplitMix64), the same on every machine.
@@ -28,6 +30,13 @@ impl Numbers {
     pub fn one_in(&mut self, n: u64) -> bool {
         n > 0 && self.below(n) == 0
     }
+}
+
+/// The seeds of a test: `usual`, or those of `TRACKWAY_SEEDS`, as `2000..4000`.
+pub fn seeds(usual: Range<u64>) -> Range<u64> {
+    let Ok(text) = std::env::var("TRACKWAY_SEEDS") else { return usual };
+    let seeds = text.split_once("..").and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
+    seeds.unwrap_or_else(|| panic!("TRACKWAY_SEEDS={text} is not a range such as 2000..4000"))
 }
 
 /// How an instruction leaves.

@@ -11,6 +11,7 @@ use trackway::events::{
     Batch, Contexts, EventKind, Fate, Gap, GapReason, SplitMix64, Time, TimeKind, each_of_event,
 };
 use trackway::format::{Format, Settings};
+use trackway_testkit::random::seeds;
 
 fn settings(text: &str) -> Settings {
     Settings { path: None, table: text.parse().expect(text) }
@@ -183,7 +184,8 @@ fn seeded_combinations_of_filters_buffers_gaps_and_sources_hold() {
     let mut failures = Vec::new();
     // For those who mend one format.
     let only = std::env::var("TRACKWAY_ONLY").ok();
-    for seed in 0..2000 {
+    let seeds = seeds(0..2000);
+    for seed in seeds.clone() {
         let mut random = SplitMix64(seed);
         let run = &runs[random.below(runs.len() as u64) as usize];
         let takers: Vec<_> = FORMATS.iter().copied().filter(|format| takes(*format, run)).collect();
@@ -213,8 +215,9 @@ fn seeded_combinations_of_filters_buffers_gaps_and_sources_hold() {
     }
     assert!(
         failures.is_empty(),
-        "{} of 2000 fail; the first:\n{}",
+        "{} of {} fail; the first:\n{}",
         failures.len(),
+        seeds.count(),
         failures[..failures.len().min(3)].join("\n")
     );
 }
