@@ -24,19 +24,23 @@ pub const fn length(halfword: u16) -> u8 {
 
 /// A quick look for table builders: true says that [`flow`] is sequential and the length 2 or 4, false says
 /// nothing.
-#[inline]
+#[inline(always)]
 pub fn is_plain(encoding: u32) -> bool {
-    /// By the two low bits and the three top ones: all zeros, C.JAL, C.J, C.BEQZ, C.BNEZ, C.JR and its kin.
+    /// By the two low bits and the three top ones: C.ADDI4SPN, C.JAL, C.J, C.BEQZ, C.BNEZ, C.JR and its kin.
     const NARROW: u32 =
         1 << 0b00000 | 1 << 0b00101 | 1 << 0b10101 | 1 << 0b11001 | 1 << 0b11101 | 1 << 0b10010;
     /// By bits 6:2: branches, JALR, JAL, SYSTEM, and the four prefixes of longer forms.
     const WIDE: u32 =
         1 << 0x18 | 1 << 0x19 | 1 << 0x1b | 1 << 0x1c | 1 << 0x07 | 1 << 0x0f | 1 << 0x17 | 1 << 0x1f;
     if encoding & 0b11 == 0b11 {
-        WIDE >> (encoding >> 2 & 31) & 1 == 0
-    } else {
-        NARROW >> (encoding >> 11 & 0b11100 | encoding & 0b11) & 1 == 0
+        return WIDE >> (encoding >> 2 & 31) & 1 == 0;
     }
+    let form = encoding >> 11 & 0b11100 | encoding & 0b11;
+    NARROW >> form & 1 == 0
+        // C.MV and C.ADD are not C.JR and its kin.
+        || (form == 0b10010 && encoding & 0x7c != 0)
+        // All zeros is the one illegal form of C.ADDI4SPN.
+        || (form == 0 && encoding & 0xffff != 0)
 }
 
 /// True for a conditional branch: the same as [`flow`] says, by three bit tests.
