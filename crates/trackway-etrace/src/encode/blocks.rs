@@ -11,7 +11,7 @@ use super::accesses::{AccessBuilder, Recorded};
 use super::data_queue::DataItem;
 use super::executed::Executed;
 use super::tally::OwnMark;
-use super::{Encoder, PortTrap, Progress};
+use super::{Encoder, PortTrap, Progress, Single};
 use crate::config::Config;
 use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequential_target};
 
@@ -20,19 +20,24 @@ use crate::port::{Block, Cycle, Itype, Trigger, control_of, privilege_code, sequ
 struct Pending {
     /// First instruction of the run.
     start: u64,
-    /// Last instruction of the run.
-    address: u64,
+    /// The address after it.
+    end: u64,
     /// Length of the last instruction in bytes.
     length: u8,
-    /// Its target by its encoding.
-    target: Target,
+    /// A plain instruction at `end` can be joined to it.
+    open: bool,
     control: Control,
     taken: Option<bool>,
     sijump: bool,
     notify: bool,
-    /// Instructions in the run, and the last alone.
-    count: Progress,
-    last: Progress,
+    /// Where the last instruction leads, by its encoding.
+    target: Target,
+    /// Instructions in the run, those at the target of a jump, and those that are other ones in the program.
+    instructions: u64,
+    targets: u64,
+    altered: u64,
+    /// The last instruction alone.
+    last: Single,
 }
 
 /// Where an instruction leads by its encoding, unless it is a branch that is not taken.
@@ -57,21 +62,44 @@ impl Target {
 }
 
 impl Pending {
-    /// The address after it.
+    /// Address of the last instruction.
     #[inline(always)]
-    fn end(&self) -> u64 {
-        self.address.wrapping_add(u64::from(self.length))
+    fn address(&self) -> u64 {
+        self.end.wrapping_sub(u64::from(self.length))
+    }
+
+    /// Can an instruction at `pc` be joined to it?
+    #[inline(always)]
+    fn takes(&self, pc: u64) -> bool {
+        self.open & (self.end == pc) && pc.wrapping_sub(self.start) < u64::from(LARGEST_BLOCK)
+    }
+
+    #[inline(always)]
+    fn halfwords(&self) -> u32 {
+        (self.end.wrapping_sub(self.start) / 2) as u32
+    }
+
+    #[inline(always)]
+    fn progress(&self) -> Progress {
+        Progress {
+            instructions: self.instructions,
+            transfers: self.last.transfers.into(),
+            outcomes: self.last.outcomes.into(),
+            targets: self.targets,
+            altered: self.altered,
+        }
     }
 
     /// The next instruction, if it is known already; `taken` is for branches.
+    #[inline(always)]
     fn successor(&self, taken: Option<bool>) -> Option<u64> {
         match (self.target, self.control) {
             (Target::Address(target), Control::Branch) => {
-                taken.map(|taken| if taken { target } else { self.end() })
+                taken.map(|taken| if taken { target } else { self.end })
             }
             (Target::Address(target), _) => Some(target),
             (Target::Unknown, _) => None,
-            (Target::Next, _) => Some(self.end()),
+            (Target::Next, _) => Some(self.end),
         }
     }
 }
@@ -89,6 +117,13 @@ fn max_block(config: &Config) -> u32 {
 fn is_taken_or_not(control: Control) -> bool {
     use Exit::*;
     matches!(control.exit(), Branch | Jump | Call | IndirectJump | IndirectCall | Return | TrapReturn)
+}
+
+/// A quick look: true says that the next instruction in memory follows.
+#[inline(always)]
+fn is_sequential(isa: Isa, encoding: u32) -> bool {
+    // C.ADDIW of RV64 is C.JAL of RV32.
+    is_plain(encoding) || (isa == Isa::Rv64 && encoding & 0xe003 == 0x2001)
 }
 
 /// Length of a plain instruction in bytes.
@@ -123,19 +158,17 @@ pub(crate) struct BlockBuilder {
     pending: Option<Pending>,
     /// Blocks have no limit and no data: straight runs can be joined.
     joins: bool,
-    /// Address of an instruction that can be joined to the pending one, which is plain.
-    open: Option<u64>,
     /// The block that is being formed, and the number of instructions in it.
     block: Block,
     count: u32,
     instructions: Progress,
-    last_of_block: Progress,
+    last_of_block: Single,
     /// The block begins at the target of a jump that is in the events.
     at_target: bool,
     /// The target of the last instruction, where it is in the events.
     recorded_target: Option<u64>,
     /// Blocks that wait for their cycle, with their instructions, the last alone, and their data accesses.
-    blocks: Vec<(Block, Progress, Progress, bool, Vec<DataItem>)>,
+    blocks: Vec<(Block, Progress, Single, bool, Vec<DataItem>)>,
     privilege: Privilege,
     /// Signals of the port besides blocks; `ctype` is for the next one.
     port: Cycle<'static>,
@@ -177,11 +210,10 @@ impl BlockBuilder {
             image: image.map(|image| image.blocks(&Context::default(), isa, Waypoints::ETRACE).cursor()),
             pending: None,
             joins: max_block(config) == LARGEST_BLOCK && !config.data.enable,
-            open: None,
             block: Block::default(),
             count: 0,
             instructions: Progress::default(),
-            last_of_block: Progress::default(),
+            last_of_block: Single::default(),
             at_target: false,
             recorded_target: None,
             blocks: Vec::new(),
@@ -210,6 +242,7 @@ impl BlockBuilder {
             if let EventKind::Step(step) = &event.kind
                 && self.extend(step)
             {
+                self.taken.0 += 1;
                 continue;
             }
             // With a data trace, steps are counted in full; otherwise only facts that E-Trace can hold.
@@ -266,21 +299,20 @@ impl BlockBuilder {
     /// Fast path: a plain instruction after a plain one extends the pending run.
     #[inline(always)]
     fn extend(&mut self, step: &Step) -> bool {
-        let (Some(pc), Some(pending)) = (self.open, &mut self.pending) else { return false };
-        let is_known = step.length > 0 && step.extra.is_none() && step.outcome == Outcome::Retired;
-        let is_long = pc.wrapping_sub(pending.start) >= u64::from(LARGEST_BLOCK);
-        if step.pc != Some(pc) || !is_known || !is_plain(step.encoding) || is_long {
+        let (Some(pc), Some(pending)) = (step.pc, &mut self.pending) else { return false };
+        let is_known = (step.length > 0) & step.extra.is_none() & (step.outcome == Outcome::Retired);
+        if !is_known || !pending.takes(pc) || !is_sequential(self.isa, step.encoding) {
             return false;
         }
-        (pending.address, pending.length) = (pc, plain_length(step.encoding));
-        pending.count.instructions += 1;
-        pending.last = Progress { instructions: 1, ..Progress::default() };
-        self.taken.0 += 1;
+        pending.length = plain_length(step.encoding);
+        pending.end = pc.wrapping_add(pending.length.into());
+        pending.instructions += 1;
         if let Some(executed) = &mut self.executed {
-            pending.count.altered += u64::from(executed.note(pc, step.encoding, step.length));
+            pending.altered += u64::from(executed.note(pc, step.encoding, step.length));
         }
-        self.open = Some(pending.end());
-        self.last = Some((pc, step.encoding));
+        if self.sijump {
+            self.last = Some((pc, step.encoding));
+        }
         self.after_trap = false;
         true
     }
@@ -310,10 +342,11 @@ impl BlockBuilder {
         let executed = self.executed.as_mut().filter(|_| step.length > 0);
         let is_altered = executed.is_some_and(|executed| executed.note(pc, encoding, step.length));
         let recorded = Recorded { batch, accesses: step.accesses };
-        self.instruction(pc, pc, encoding, step.taken, attempted, Some(recorded), encoder);
+        let flow = self.flow(pc, encoding);
+        self.instruction(pc, pc, 1, &flow, encoding, step.taken, attempted, Some(recorded), encoder);
         self.recorded_target = extra.and_then(|extra| extra.target);
         if let Some(pending) = self.pending.as_mut().filter(|_| is_altered) {
-            pending.count.altered += 1;
+            pending.altered += 1;
         }
     }
 
@@ -332,20 +365,30 @@ impl BlockBuilder {
                 last = self.last_before(at, end);
             }
             let is_last = end == run.end;
-            let Some(encoding) = self.fetch(last) else { return self.interrupt_flow(encoder) };
             let attempted = is_last && run.attempted;
+            // Inside a run branches are not taken.
+            let taken = if is_last { run.taken } else { Some(false) };
+            let recorded = is_last.then_some(Recorded { batch, accesses });
+            if end == block.end && !attempted && block.control.retires() && !self.wants_encodings() {
+                // The table knows all of it.
+                let (control, target) = (block.control, block.target);
+                let flow = Flow { control, target, ..Flow::sequential((end - last) as u8) };
+                self.instruction(at, last, block.count.into(), &flow, 0, taken, false, recorded, encoder);
+                at = end;
+                continue;
+            }
+            let Some(encoding) = self.fetch(last) else { return self.interrupt_flow(encoder) };
             if attempted && last > at {
                 // The instructions before it retire.
                 let previous = self.last_before(at, last);
                 if let Some(encoding) = self.fetch(previous) {
-                    self.instruction(at, previous, encoding, None, false, None, encoder);
+                    let (own, flow) = (self.count_to(at, previous), self.flow(previous, encoding));
+                    self.instruction(at, previous, own, &flow, encoding, None, false, None, encoder);
                 }
                 at = last;
             }
-            // Inside a run branches are not taken.
-            let taken = if is_last { run.taken } else { Some(false) };
-            let recorded = is_last.then_some(Recorded { batch, accesses });
-            self.instruction(at, last, encoding, taken, attempted, recorded, encoder);
+            let (own, flow) = (self.count_to(at, last), self.flow(last, encoding));
+            self.instruction(at, last, own, &flow, encoding, taken, attempted, recorded, encoder);
             at = end;
         }
     }
@@ -365,13 +408,29 @@ impl BlockBuilder {
         memory.fetch(self.isa, pc).map(|(encoding, _)| encoding).or_else(|| memory.word(pc))
     }
 
-    /// Takes an instruction, or a straight run from `start` that ends with it.
+    /// Are there questions that the table of blocks does not answer?
+    fn wants_encodings(&self) -> bool {
+        self.x1_only || self.sijump || self.data.is_some()
+    }
+
+    #[inline(always)]
+    fn flow(&self, pc: u64, encoding: u32) -> Flow {
+        if is_sequential(self.isa, encoding) {
+            Flow::sequential(plain_length(encoding))
+        } else {
+            flow(self.isa, pc, encoding)
+        }
+    }
+
+    /// Takes an instruction, or a straight run of `own` instructions from `start` that ends with it.
     #[inline]
     #[allow(clippy::too_many_arguments)] // the facts of one instruction
     fn instruction(
         &mut self,
         start: u64,
         pc: u64,
+        own: u64,
+        flow: &Flow,
         encoding: u32,
         taken: Option<bool>,
         attempted: bool,
@@ -381,19 +440,14 @@ impl BlockBuilder {
         if self.attempted.is_some() {
             self.invent_trap(encoder);
         }
-        let plain = is_plain(encoding);
-        let flow =
-            if plain { Flow::sequential(plain_length(encoding)) } else { flow(self.isa, pc, encoding) };
         let retires = !attempted && flow.retires();
         // It either extends the pending run or settles it.
         let run = match &self.pending {
-            Some(Pending { start: first, count, .. }) if retires && self.open == Some(start) => {
-                Some((*first, *count))
-                    .filter(|(first, _)| start.wrapping_sub(*first) < u64::from(LARGEST_BLOCK))
+            Some(pending) if retires && pending.takes(start) => {
+                Some((pending.start, pending.instructions, pending.targets, pending.altered))
             }
             _ => None,
         };
-        self.open = None;
         if run.is_none() {
             self.settle(Some(start), encoder);
             if self.incoming.is_some() {
@@ -420,37 +474,36 @@ impl BlockBuilder {
         if self.data.is_some() {
             self.note_data(start, pc, encoding, recorded);
         }
-        let own = if start == pc { 1 } else { self.count_to(start, pc) };
         let at_target = self.recorded_target.take() == Some(start);
-        let (start, count) = run.unwrap_or((start, Progress::default()));
+        let (start, instructions, targets, altered) = run.unwrap_or((start, 0, 0, 0));
         let is_transfer = is_taken_or_not(flow.control);
-        let last = Progress {
-            instructions: 1,
-            transfers: is_transfer.into(),
-            outcomes: (is_transfer && taken.is_some()).into(),
-            targets: 0,
-            altered: 0,
-        };
-        let count = count.plus(Progress { instructions: own, targets: at_target.into(), ..last });
-        let (length, target) = (flow.length, Target::new(&flow));
-        let pending = Pending {
+        self.pending = Some(Pending {
             start,
-            address: pc,
-            length,
-            target,
+            end: pc.wrapping_add(flow.length.into()),
+            length: flow.length,
+            open: self.joins && flow.control == Control::Sequential && matches!(flow.length, 2 | 4),
             control,
             taken,
             sijump,
             notify: false,
-            count,
-            last,
-        };
-        self.open = (self.joins && plain).then(|| pending.end());
-        self.pending = Some(pending);
+            target: Target::new(flow),
+            instructions: instructions + own,
+            targets: targets + u64::from(at_target),
+            altered,
+            last: Single {
+                instructions: 1,
+                transfers: is_transfer.into(),
+                outcomes: (is_transfer && taken.is_some()).into(),
+                targets: 0,
+            },
+        });
     }
 
     /// Number of instructions from `start` through `pc`.
     fn count_to(&mut self, start: u64, pc: u64) -> u64 {
+        if start == pc {
+            return 1;
+        }
         let position = self.image.as_mut().and_then(|image| image.position(start, pc));
         position.map_or(1, |position| u64::from(position) + 1)
     }
@@ -494,46 +547,58 @@ impl BlockBuilder {
     }
 
     /// Adds the pending instruction to a block, now that its successor is known.
-    #[inline(always)]
+    #[inline]
     fn settle(&mut self, next: Option<u64>, encoder: &mut Encoder) {
-        let Some(pending) = self.pending.take() else { return };
-        self.open = None;
-        let Pending { start, address, length, control, notify, count, last, .. } = pending;
+        let Some(pending) = &self.pending else { return };
         let mut taken = false;
-        if control == Control::Branch {
+        if pending.control == Control::Branch {
             taken = match (pending.taken, next) {
                 // A branch to the next instruction may be taken or not; only the recording knows.
                 (Some(taken), _) => taken,
-                (None, Some(next)) => next != pending.end(),
+                (None, Some(next)) => next != pending.end,
                 (None, None) => false,
             };
         }
-        let itype = Itype::new(control, taken, self.itype_width);
-        self.join(start, address, length, itype, pending.sijump, notify, count, last, encoder);
+        let itype = Itype::new(pending.control, taken, self.itype_width);
+        let successor = pending.successor(Some(taken));
+        let is_transfer = pending.last.transfers > 0;
+        if self.count == 0
+            && itype.0 != 0
+            && pending.length <= 4
+            && self.max_blocks == 1
+            && self.data.is_none()
+        {
+            // Most runs are a block.
+            let block = Block {
+                itype,
+                iaddr: pending.start,
+                iretire: pending.halfwords(),
+                ilastsize: u8::from(pending.length > 2),
+                sijump: pending.sijump,
+                trigger: Trigger { notify: pending.notify, ..Trigger::default() },
+            };
+            encoder.tally.enter(pending.progress(), pending.last, pending.targets > 0);
+            self.pending = None;
+            self.after_trap = false;
+            encoder.block(&block, &self.port);
+            self.port.cycle += 1;
+            self.port.ctype = 0;
+        } else if let Some(pending) = self.pending.take() {
+            self.join(&pending, itype, encoder);
+        }
         if let Some(next) = next {
-            if pending.successor(Some(taken)).is_some_and(|expected| expected != next) {
+            if successor.is_some_and(|expected| expected != next) {
                 self.interrupt_flow(encoder);
-            } else if last.transfers > 0 && itype.0 == 0 {
+            } else if is_transfer && itype.0 == 0 {
                 self.close(encoder);
             }
         }
     }
 
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // the port's signals
-    fn join(
-        &mut self,
-        start: u64,
-        address: u64,
-        length: u8,
-        itype: Itype,
-        sijump: bool,
-        notify: bool,
-        count: Progress,
-        last: Progress,
-        encoder: &mut Encoder,
-    ) {
-        let halfwords = (address.wrapping_sub(start) / 2) as u32 + u32::from(length / 2);
+    /// Adds a run to the block.
+    fn join(&mut self, run: &Pending, itype: Itype, encoder: &mut Encoder) {
+        let Pending { start, length, notify, .. } = *run;
+        let (halfwords, address, count) = (run.halfwords(), run.address(), run.progress());
         let runs_on = self.count > 0
             && start == self.block.iaddr.wrapping_add(u64::from(self.block.iretire) * 2)
             && self.count < self.max_block;
@@ -554,12 +619,12 @@ impl BlockBuilder {
         self.after_trap = false;
         self.count += 1;
         self.instructions = self.instructions.plus(count);
-        self.last_of_block = last;
+        self.last_of_block = run.last;
         self.block.iretire += halfwords;
         self.block.ilastsize = u8::from(length > 2);
         if itype.0 != 0 || notify || length > 4 {
             self.block.itype = itype;
-            self.block.sijump = sijump;
+            self.block.sijump = run.sijump;
             self.block.trigger = Trigger { notify, ..Trigger::default() };
             self.close(encoder);
         }
@@ -729,15 +794,21 @@ impl BlockBuilder {
     /// The pending instruction still belongs to the old signals, and the next one settles it.
     fn announce(&mut self, incoming: Incoming) {
         self.incoming = Some(incoming);
-        self.open = None;
+        self.keep_apart();
+    }
+
+    /// Nothing is joined to the pending run.
+    fn keep_apart(&mut self) {
+        if let Some(pending) = &mut self.pending {
+            pending.open = false;
+        }
     }
 
     fn mark(&mut self, mark: &Mark, encoder: &mut Encoder) {
         let own = match mark.kind {
             MarkKind::Notify => match &mut self.pending {
                 Some(pending) => {
-                    pending.notify = true;
-                    self.open = None;
+                    (pending.notify, pending.open) = (true, false);
                     OwnMark::Notify
                 }
                 None => return,

@@ -170,7 +170,7 @@ impl Encoder {
                 };
                 let here = Progress {
                     instructions: start.instructions + item.number,
-                    targets: start.targets + self.tally.first.targets,
+                    targets: start.targets + u64::from(self.tally.first.targets),
                     ..start
                 };
                 let last = std::mem::replace(&mut self.tally.last, self.tally.first);

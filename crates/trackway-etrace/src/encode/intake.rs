@@ -11,6 +11,22 @@ impl Encoder {
     /// Takes the signals of a cycle. A block with `itype` 1 or 2 may retire instructions of `itype` 0 before the trap.
     #[inline]
     pub fn cycle(&mut self, cycle: &Cycle<'_>) -> Result<()> {
+        // Fast path: one more block after plain ones.
+        if let [block] = cycle.blocks
+            && self.extends_row(block, cycle)
+            && !(cycle.halted | cycle.reset)
+            && cycle.data.is_empty()
+            && self.qualifier.is_open()
+            && self.error.is_ok()
+        {
+            self.extend_row(block, cycle);
+            return Ok(());
+        }
+        self.cycle_in_full(cycle)
+    }
+
+    #[inline(never)]
+    fn cycle_in_full(&mut self, cycle: &Cycle<'_>) -> Result<()> {
         if cycle.halted || cycle.reset {
             self.stop(cycle.cycle);
             return self.error;
@@ -21,10 +37,24 @@ impl Encoder {
         for block in cycle.blocks {
             self.block(block, cycle);
         }
-        match &self.error {
-            Ok(()) => Ok(()),
-            Err(error) => Err(*error),
-        }
+        self.error
+    }
+
+    /// Is it one more block after plain ones, of which nothing else is to be noted?
+    #[inline(always)]
+    fn extends_row(&self, block: &Block, cycle: &Cycle<'_>) -> bool {
+        let Trigger { on, off, notify } = block.trigger;
+        self.open == Some(block.iaddr)
+            && !(on | off | notify)
+            && (cycle.privilege == self.row.privilege) & (cycle.context == self.row.context)
+            && (block.iretire > 0) & !block.itype.is_trap()
+    }
+
+    #[inline(always)]
+    fn extend_row(&mut self, block: &Block, cycle: &Cycle<'_>) {
+        self.row.join(block, cycle);
+        self.row.data_end = self.data.pushed;
+        self.open = if block.itype.0 == 0 { Some(self.row.next()) } else { None };
     }
 
     fn cycle_with_data(&mut self, cycle: &Cycle<'_>) -> Result<()> {
@@ -58,30 +88,20 @@ impl Encoder {
         if !qualified.instructions {
             return self.exclude(block, cycle);
         }
-        // Fast path: one more block after plain ones, with all conditions in one test.
-        let follows = self.open == Some(block.iaddr);
-        let is_same = (cycle.privilege == self.row.privilege) & (cycle.context == self.row.context);
-        let Trigger { on, off, notify } = block.trigger;
-        let is_triggered = on | off | notify | qualified.notify;
-        if follows & is_same & (block.iretire > 0) & !block.itype.is_trap() & !is_triggered {
-            self.row.join(block, cycle);
-            self.row.data_end = self.data.pushed;
+        if !qualified.notify && self.extends_row(block, cycle) {
+            self.extend_row(block, cycle);
             (self.row.end, self.row.last) = (self.tally.entered.1, self.tally.last);
-            self.open = if block.itype.0 == 0 { Some(self.row.next()) } else { None };
             return;
         }
         self.begin_row(block, cycle, qualified.notify);
     }
 
     /// Takes a block that begins a row.
+    #[inline(never)]
     fn begin_row(&mut self, block: &Block, cycle: &Cycle<'_>, notify: bool) {
         self.enter(block, cycle);
-        if notify {
-            let trigger = Trigger { notify: true, ..block.trigger };
-            self.rows(&Block { trigger, ..*block }, cycle, self.data.pushed);
-        } else {
-            self.rows(block, cycle, self.data.pushed);
-        }
+        let trigger = Trigger { notify: notify | block.trigger.notify, ..block.trigger };
+        self.rows(&Block { trigger, ..*block }, cycle, self.data.pushed);
         if self.qualifier.stops(block) {
             self.stop(cycle.cycle);
         }
@@ -122,34 +142,17 @@ impl Encoder {
             } else {
                 self.advance(next);
             }
-            let mut row = Row {
-                kind: RowKind::Retire,
-                itype: Itype::NONE,
-                sijump: false,
-                notify: false,
-                cut: false,
-                untraced: false,
-                changes,
-                size: 0,
-                privilege: cycle.privilege,
-                halfwords: 0,
-                from: block.iaddr,
-                address: block.iaddr,
-                context: cycle.context,
-                time: cycle.time,
-                cycle: cycle.cycle,
-                data_end: split,
-                end: self.tally.entered.0.plus(self.tally.first),
-                last: self.tally.first,
-            };
+            let row = &mut self.row;
+            row.kind = RowKind::Retire;
+            (row.cut, row.untraced, row.changes) = (false, false, changes);
+            (row.privilege, row.context) = (cycle.privilege, cycle.context);
+            (row.time, row.cycle) = (cycle.time, cycle.cycle);
+            row.from = block.iaddr;
             let last = block.last();
             if last != block.iaddr && !(self.can_join && changes == Changes::NONE) {
-                // The first instruction needs a pass of its own; the others are joined to the last.
-                self.row = row;
-                row.from = block.iaddr.wrapping_add(2);
-                row.changes = Changes::NONE;
-                self.advance(Ahead::retire(row.from, Changes::NONE));
+                self.pass_first(block.iaddr, split);
             }
+            let row = &mut self.row;
             row.itype = if is_trap { Itype::NONE } else { block.itype };
             row.sijump = block.sijump;
             row.notify = block.trigger.notify;
@@ -158,7 +161,6 @@ impl Encoder {
             row.address = last;
             row.data_end = self.data.pushed;
             (row.end, row.last) = (self.tally.entered.1, self.tally.last);
-            self.row = row;
             if self.can_join && row.is_plain() {
                 self.open = Some(row.next());
             }
@@ -166,6 +168,27 @@ impl Encoder {
         if is_trap {
             self.trap_row(trap_of(block, cycle), cycle);
         }
+    }
+
+    /// The first instruction of a row has a pass of its own; the others are joined to the last.
+    #[inline(never)]
+    fn pass_first(&mut self, iaddr: u64, split: u64) {
+        let first = Row {
+            itype: Itype::NONE,
+            sijump: false,
+            notify: false,
+            size: 0,
+            halfwords: 0,
+            address: iaddr,
+            data_end: split,
+            end: self.tally.entered.0.plus(self.tally.first.into()),
+            last: self.tally.first,
+            ..self.row
+        };
+        self.row = first;
+        let from = iaddr.wrapping_add(2);
+        self.advance(Ahead::retire(from, Changes::NONE));
+        self.row = Row { from, changes: Changes::NONE, ..first };
     }
 
     /// Takes a trap with which nothing retires.

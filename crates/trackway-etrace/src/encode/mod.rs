@@ -45,7 +45,7 @@ use crate::wire::instruction::qual_status;
 pub use control::TraceUnit;
 pub use data::DataEncoder;
 use data_queue::DataQueue;
-pub(crate) use progress::Progress;
+pub(crate) use progress::{Progress, Single};
 use qualify::Qualifier;
 pub(crate) use row::PortTrap;
 use row::{Previous, Row, RowKind};

@@ -9,10 +9,12 @@ impl Encoder {
     /// The pass of the current row.
     #[inline(always)]
     pub(super) fn pass(&mut self, next: Ahead) {
-        // The data of a row whose first instructions are lost cannot be assigned.
-        let is_mixed = self.data.on && self.row.from != self.row.address;
-        if self.lost && (is_mixed || !self.recover()) {
-            return self.send_data(self.row.data_end);
+        if self.lost {
+            // The data of a row whose first instructions are lost cannot be assigned.
+            let is_mixed = self.data.on && self.row.from != self.row.address;
+            if is_mixed || !self.recover() {
+                return self.send_data(self.row.data_end);
+            }
         }
         let Row { from, address, itype, notify, changes, .. } = self.row;
         if from != address && !self.row.is_plain() {

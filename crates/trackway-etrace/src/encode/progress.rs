@@ -18,9 +18,26 @@ pub(crate) struct Progress {
     pub(crate) altered: u64,
 }
 
-/// An instruction that does not transfer control.
-pub(super) const ONE: Progress =
-    Progress { instructions: 1, transfers: 0, outcomes: 0, targets: 0, altered: 0 };
+/// Counts of one instruction alone: each is 0 or 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Single {
+    pub(crate) instructions: u8,
+    pub(crate) transfers: u8,
+    pub(crate) outcomes: u8,
+    pub(crate) targets: u8,
+}
+
+impl From<Single> for Progress {
+    fn from(one: Single) -> Self {
+        Progress {
+            instructions: one.instructions.into(),
+            transfers: one.transfers.into(),
+            outcomes: one.outcomes.into(),
+            targets: one.targets.into(),
+            altered: 0,
+        }
+    }
+}
 
 impl Progress {
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use trackway_core::Trap;
 
-use super::progress::{Hit, Progress};
+use super::progress::{Hit, Progress, Single};
 use crate::port::{Block, Cycle, Itype};
 
 /// A trap at the port.
@@ -89,7 +89,7 @@ pub(super) struct Row {
     /// Instructions up to here, since the start.
     pub(super) end: Progress,
     /// The last instruction alone.
-    pub(super) last: Progress,
+    pub(super) last: Single,
 }
 
 impl Row {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use trackway_core::{Account, Counts, Fact, Fate, Trap};
 
 use super::Encoder;
-use super::progress::{Hit, ONE, Progress};
+use super::progress::{Hit, Progress, Single};
 use super::row::{Departure, PortTrap, Previous};
 use crate::config::Config;
 use crate::decode::call_of;
@@ -102,8 +102,8 @@ pub(crate) struct Tally {
     /// What has entered before the current block, and with it.
     pub(super) entered: (Progress, Progress),
     /// The last instruction of the current block alone, and the first.
-    pub(super) last: Progress,
-    pub(super) first: Progress,
+    pub(super) last: Single,
+    pub(super) first: Single,
     /// Attempted instructions that were found at the target of a jump.
     attempts_at_targets: u64,
     /// Instructions that were found and are other ones in the program.
@@ -134,10 +134,10 @@ pub(crate) struct Tally {
 impl Tally {
     /// The next block has these instructions, of which `last` is the last; the first may be the target of a jump.
     #[inline(always)]
-    pub(crate) fn enter(&mut self, block: Progress, last: Progress, at_target: bool) {
+    pub(crate) fn enter(&mut self, block: Progress, last: Single, at_target: bool) {
         self.entered = (self.entered.1, self.entered.1.plus(block));
         self.last = last;
-        self.first = Progress { targets: at_target.into(), ..ONE };
+        self.first = Single { instructions: 1, targets: at_target.into(), ..Single::default() };
     }
 
     /// A packet was sent that reports everything up to `to`.
@@ -260,7 +260,7 @@ impl Encoder {
         if !was_following {
             tally.following = true;
             // The row's last instruction alone.
-            tally.reached = row.end.less(row.last);
+            tally.reached = row.end.less(row.last.into());
         }
         if !was_following || tally.off {
             // The jump before it is not seen.
