@@ -284,7 +284,7 @@ impl Serial {
             made = self.decoder.follow_flow(packet, start + at as u64, len + 1, batch);
             at += len as usize + 1;
             frames += 1;
-            if made != Ok(true) || !self.decoder.is_following() {
+            if !matches!(made, Ok(true)) || !self.decoder.is_following() {
                 break;
             }
         }

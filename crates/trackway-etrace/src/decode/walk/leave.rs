@@ -13,7 +13,7 @@ pub(super) const MAX_BLOCKS: u32 = 1 << 16;
 
 impl Walker {
     /// Leaves the block by its last instruction; true if that arrives at the goal.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leave(
         &mut self,
         goal: &Goal,
