@@ -54,8 +54,6 @@ impl Lifter {
     ) -> usize {
         let Some(mut pc) = self.next else { return 0 };
         let isa = if RISCV { Isa::Rv64 } else { self.isa };
-        // A branch without a target was not taken.
-        let outcome = |opcode, length| may_fall_through(isa, opcode, length).then_some(false);
         let Batch { events, mem, extras, .. } = &mut *batch;
         let regs_start = self.accesses.regs_start;
         let before = (events.len(), mem.len(), extras.len());
@@ -73,7 +71,7 @@ impl Lifter {
                         }, else (Value::Unknown, len), INST_MEM_CONTENT);
                         read_common!(@arms window[len..], layout, |record, more| {
                             let (opcode, length) = opcode(record);
-                            if may_never_retire(isa, opcode, length) {
+                            if Kind::new(isa, opcode, length) != Kind::Plain {
                                 break;
                             }
                             let accesses =
@@ -83,7 +81,7 @@ impl Lifter {
                             let (size, inferred) = self.size(opcode, access.size, data);
                             let access = MemAccess { data, size, inferred, ..access };
                             let offset = end - (rest.len() - len) as u64;
-                            let step = Step { accesses, taken: outcome(opcode, length), ..Step::new(pc, opcode, length) };
+                            let step = Step { accesses, ..Step::new(pc, opcode, length) };
                             if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
                                 break;
                             }
@@ -95,7 +93,7 @@ impl Lifter {
                     Record::InstPcTarget { pc: target } => {
                         read_common!(@arms window[len..], layout, |record, more| {
                             let (opcode, length) = opcode(record);
-                            if may_never_retire(isa, opcode, length) || may_return(isa, opcode) {
+                            if Kind::new(isa, opcode, length) == Kind::Special {
                                 break;
                             }
                             let extra = Batch::extra_at(extras.len());
@@ -111,11 +109,14 @@ impl Lifter {
                     }
                     _ => {
                         let (opcode, length) = opcode(record);
-                        if may_never_retire(isa, opcode, length) {
-                            break;
-                        }
                         let offset = end - rest.len() as u64;
-                        let step = Step { taken: outcome(opcode, length), ..Step::new(pc, opcode, length) };
+                        let step = Step::new(pc, opcode, length);
+                        let step = match Kind::new(isa, opcode, length) {
+                            Kind::Plain => step,
+                            // Without a target it was not taken.
+                            Kind::Branch => Step { taken: Some(false), ..step },
+                            Kind::Special => break,
+                        };
                         if !push_within_capacity(events, Event { offset, kind: EventKind::Step(step) }) {
                             break;
                         }
@@ -165,6 +166,47 @@ impl Lifter {
     }
 }
 
+/// What the loop has to know of an opcode.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Plain,
+    Branch,
+    /// It may trap and never retire, or return from a trap.
+    Special,
+}
+
+/// RISC-V opcodes of 32 bits, by funct3 and opcode: one look-up instead of several compares.
+static WIDE: [Kind; 1024] = {
+    let mut kinds = [Kind::Plain; 1024];
+    let mut funct3 = 0;
+    while funct3 < 8 {
+        if funct3 & 6 != 2 {
+            kinds[funct3 << 7 | 0x63] = Kind::Branch;
+        }
+        funct3 += 1;
+    }
+    // ECALL, EBREAK, MRET and its kin; all ones.
+    kinds[0x73] = Kind::Special;
+    kinds[7 << 7 | 0x7f] = Kind::Special;
+    kinds
+};
+
+impl Kind {
+    #[inline(always)]
+    fn new(isa: Isa, opcode: u32, length: u8) -> Kind {
+        if matches!(isa, Isa::Rv32 | Isa::Rv64) && length == 4 {
+            return WIDE[(opcode >> 5 & 0x380 | opcode & 0x7f) as usize];
+        }
+        if may_never_retire(isa, opcode, length) || (length == 4 && may_return(isa, opcode)) {
+            Kind::Special
+        } else if may_fall_through(isa, opcode, length) {
+            Kind::Branch
+        } else {
+            Kind::Plain
+        }
+    }
+}
+
 /// Encoding and length in bytes of an opcode record.
 #[inline(always)]
 fn opcode(record: Record<'_>) -> (u32, u8) {
@@ -181,5 +223,27 @@ fn content(record: Record<'_>) -> Value {
     match record {
         Record::InstMemContent { data } => Value::Word(data),
         _ => Value::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trackway_isa::{Control, flow};
+
+    #[test]
+    fn kinds_of_opcodes() {
+        let narrow = (0..0x1_0000).filter(|opcode| opcode & 3 != 3).map(|opcode| (opcode, 2));
+        let wide = (0..1 << 18).map(|n| ((n >> 5 << 20) | (n & 7) << 12 | (n >> 3 & 31) << 2 | 3, 4));
+        let named = [0x73, 0x0010_0073, 0x3020_0073, 0x1020_0073, u32::MAX].map(|opcode| (opcode, 4));
+        for (opcode, length) in narrow.chain(wide).chain(named) {
+            for isa in [Isa::Rv32, Isa::Rv64] {
+                let flow = flow(isa, 0, opcode);
+                let kind = Kind::new(isa, opcode, length);
+                assert_eq!(kind == Kind::Branch, flow.control == Control::Branch, "{opcode:#x}");
+                let is_special = !flow.retires() || flow.control == Control::TrapReturn;
+                assert!(kind == Kind::Special || !is_special, "{opcode:#x}");
+            }
+        }
     }
 }

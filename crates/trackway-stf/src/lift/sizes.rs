@@ -26,6 +26,7 @@ impl Lifter {
         {
             let bytes = match size {
                 0..8 => size,
+                8 if names_more_than_a_byte(self.isa, opcode) => 8,
                 8 => self.size_in_bytes(opcode, 8),
                 // One content word holds at most 8 bytes, so a larger size is in bits.
                 9.. => size / 8,
@@ -52,6 +53,15 @@ impl Lifter {
     }
 }
 
+/// A quick look: true says that the encoding does not name an access of one byte.
+#[inline(always)]
+fn names_more_than_a_byte(isa: Isa, opcode: u32) -> bool {
+    // LOAD and STORE but LB, LBU, SB; quadrants 0 and 2 of compressed ones but the row of C.LBU and C.SB.
+    let wide = (opcode & 0x5f == 0x03) & (opcode & 0x3000 != 0);
+    let narrow = (opcode & 1 == 0) & (opcode & 0xe000 != 0x8000);
+    matches!(isa, Isa::Rv32 | Isa::Rv64) && wide | narrow
+}
+
 /// A size in bytes: unchanged unless the encoding shows that it is in bits.
 #[cold]
 fn size_in_bytes(isa: Isa, opcode: u32, size: u64) -> u64 {
@@ -70,5 +80,22 @@ fn access_size(isa: Isa, opcode: u32) -> Option<u8> {
         // A vector instruction names its elements; writers log those, or whole registers.
         Class::VectorLoad(_) | Class::VectorStore(_) => None,
         class => class.memory()?.size,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_look_agrees_with_the_encoding() {
+        let narrow = (0..0x1_0000).filter(|opcode| opcode & 3 != 3);
+        let wide = (0..1 << 18).map(|n| (n >> 5 << 20) | (n & 7) << 12 | (n >> 3 & 31) << 2 | 3);
+        for opcode in narrow.chain(wide) {
+            for isa in [Isa::Rv32, Isa::Rv64] {
+                let named = access_size(isa, opcode);
+                assert!(named != Some(1) || !names_more_than_a_byte(isa, opcode), "{opcode:#x}");
+            }
+        }
     }
 }
