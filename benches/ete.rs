@@ -1,7 +1,8 @@
 //! ETE and ETMv4: packets and full decoding of a snapshot of the corpus, beside OpenCSD (feature `opencsd`).
 //!
 //! One thread is measured by its time on a core, two threads by the time passed. *Warm* uses a block table that was
-//! built before, *cold* builds it in the pass.
+//! built before, *cold* builds it in the pass. OpenCSD has the program in memory, as we have; given as files, which its
+//! tools do, it reads them again and again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ fn main() {
     for (ours, theirs, goal) in [
         ("full decode, warm", "OpenCSD, full decode", Some(20.0)),
         ("full decode, cold", "OpenCSD, full decode", Some(20.0)),
+        ("full decode, warm", "OpenCSD, program as files", None),
         ("packets", "OpenCSD, packets", Some(5.0)),
     ] {
         if peer {
@@ -72,19 +74,26 @@ fn opencsd<'a>(_: &Path, _: &'a TraceSource) -> Vec<Measure<'a>> {
 /// The same by OpenCSD.
 #[cfg(feature = "opencsd")]
 fn opencsd<'a>(folder: &Path, trace: &'a TraceSource) -> Vec<Measure<'a>> {
-    use trackway_bench::opencsd::Decoder;
+    use trackway_bench::opencsd::{Decoder, Program};
     let snapshot = Snapshot::open(folder).expect("a snapshot");
     let source = snapshot.sources.iter().find(|source| source.config.name == trace.config.name);
     let source = source.expect("the source");
     let register = |name: &str| source.config.registers.get(name).copied().unwrap_or(0);
-    let program: Vec<(&Path, u64)> =
+    let files: Vec<(&Path, u64)> =
         source.dumps.iter().map(|dump| (dump.file.as_path(), dump.address)).collect();
-    let mut decoder = Decoder::new(register, &program).expect("OpenCSD decodes ETMv4");
-    let mut processor = Decoder::new(register, &[]).expect("OpenCSD reads ETMv4 packets");
+    let bytes = |(path, address): &(&Path, u64)| (std::fs::read(path).expect("a dump"), *address);
+    let memory = Program::Memory(files.iter().map(bytes).collect());
+    let mut decoder = Decoder::new(register, memory).expect("OpenCSD decodes ETMv4");
+    let mut from_files = Decoder::new(register, Program::Files(&files)).expect("OpenCSD decodes ETMv4");
+    let mut processor = Decoder::new(register, Program::None).expect("OpenCSD reads ETMv4 packets");
     let data: &[u8] = (*trace.data).as_ref();
     vec![
         Measure::new("OpenCSD, full decode", "instructions", move || decoder.decode(data).instructions)
             .on_core(),
+        Measure::new("OpenCSD, program as files", "instructions", move || {
+            from_files.decode(data).instructions
+        })
+        .on_core(),
         Measure::new("OpenCSD, packets", "packets", move || processor.decode(data).packets).on_core(),
     ]
 }

@@ -65,6 +65,13 @@ unsafe extern "C" {
         space: c_int,
         path: *const c_char,
     ) -> c_int;
+    fn ocsd_dt_add_buffer_mem_acc(
+        tree: *mut c_void,
+        address: u64,
+        space: c_int,
+        bytes: *const u8,
+        length: u32,
+    ) -> c_int;
 }
 
 const FRAME_FORMATTED: c_int = 0;
@@ -106,15 +113,27 @@ extern "C" fn count_packet(context: *const c_void, _: c_int, _: u64, _: *const c
     0
 }
 
+/// The program, each part with its address.
+pub enum Program<'a> {
+    /// None: packets only.
+    None,
+    /// As files, which the library reads again and again.
+    Files(&'a [(&'a Path, u64)]),
+    /// As bytes.
+    Memory(Vec<(Vec<u8>, u64)>),
+}
+
 /// A decoder of one ETMv4 source in CoreSight frames.
 pub struct Decoder {
     tree: *mut c_void,
     counts: Box<Counts>,
+    /// The library keeps pointers to them.
+    memory: Vec<(Vec<u8>, u64)>,
 }
 
 impl Decoder {
-    /// Registers by name, the program as files and addresses; packets only without a program.
-    pub fn new(register: impl Fn(&str) -> u64, program: &[(&Path, u64)]) -> Option<Self> {
+    /// Registers by name, and the program.
+    pub fn new(register: impl Fn(&str) -> u64, program: Program<'_>) -> Option<Self> {
         let get = |name| register(name) as u32;
         let config = Etmv4Config {
             idr0: get("TRCIDR0"),
@@ -133,29 +152,40 @@ impl Decoder {
         };
         let mut counts = Box::<Counts>::default();
         let context: *const c_void = (&raw mut *counts).cast();
-        let flags = if program.is_empty() { PACKET_PROC } else { FULL_DECODER };
+        let flags = if matches!(program, Program::None) { PACKET_PROC } else { FULL_DECODER };
         let mut id = 0;
-        // SAFETY: every pointer is valid for the call; `counts` is boxed and lives as long as the tree.
+        // SAFETY: every pointer is valid for the call; `counts` and the bytes of the program live as long as the tree.
         unsafe {
             let tree = ocsd_create_dcd_tree(FRAME_FORMATTED, MEM_ALIGN);
             if tree.is_null() {
                 return None;
             }
-            let decoder = Decoder { tree, counts };
+            let mut decoder = Decoder { tree, counts, memory: Vec::new() };
             let config = (&raw const config).cast();
             let made = ocsd_dt_create_decoder(tree, c"ETMV4I".as_ptr(), flags, config, &mut id);
             if made != 0 {
                 return None;
             }
-            if program.is_empty() {
-                (ocsd_dt_attach_packet_callback(tree, id, 0, count_packet, context) == 0).then_some(decoder)
-            } else {
-                for (path, address) in program {
-                    let path = CString::new(path.to_str()?).ok()?;
-                    ocsd_dt_add_binfile_mem_acc(tree, *address, MEM_SPACE_ANY, path.as_ptr());
+            match program {
+                Program::None => {
+                    let attached = ocsd_dt_attach_packet_callback(tree, id, 0, count_packet, context);
+                    return (attached == 0).then_some(decoder);
                 }
-                (ocsd_dt_set_gen_elem_outfn(tree, count_element, context) == 0).then_some(decoder)
+                Program::Files(files) => {
+                    for (path, address) in files {
+                        let path = CString::new(path.to_str()?).ok()?;
+                        ocsd_dt_add_binfile_mem_acc(tree, *address, MEM_SPACE_ANY, path.as_ptr());
+                    }
+                }
+                Program::Memory(memory) => {
+                    decoder.memory = memory;
+                    for (bytes, address) in &decoder.memory {
+                        let length = u32::try_from(bytes.len()).ok()?;
+                        ocsd_dt_add_buffer_mem_acc(tree, *address, MEM_SPACE_ANY, bytes.as_ptr(), length);
+                    }
+                }
             }
+            (ocsd_dt_set_gen_elem_outfn(tree, count_element, context) == 0).then_some(decoder)
         }
     }
 
