@@ -7,6 +7,7 @@ use std::path::Path;
 
 use common::Random;
 use trackway_core::Isa;
+use trackway_isa::extension;
 use trackway_isa::riscv::{COMPRESSED, CSRS, Encoding, INSTRUCTIONS, Inst, RV32_FORMS, lookup};
 
 /// Lists of both widths, of RV32 and of RV64.
@@ -76,6 +77,8 @@ const RV64: &[&str] = &[
 /// One line of a list.
 #[derive(Debug)]
 struct Listed {
+    /// The list that has it.
+    file: &'static str,
     name: String,
     /// Fields that are not fixed, by name.
     fields: Vec<String>,
@@ -107,13 +110,13 @@ fn lists(corpus: &Path, isa: Isa) -> Vec<Listed> {
                     if known && !own_name || special.contains("_rv32") { continue } else { special.trim() }
                 }
             };
-            listed.push(read(line));
+            listed.push(read(file, line));
         }
     }
     listed
 }
 
-fn read(line: &str) -> Listed {
+fn read(file: &'static str, line: &str) -> Listed {
     let number = |s: &str| {
         match (s.strip_prefix("0x"), s.strip_prefix("0b")) {
             (Some(hex), _) => u32::from_str_radix(hex, 16),
@@ -137,7 +140,7 @@ fn read(line: &str) -> Listed {
         }
     }
     let compressed = value & 3 != 3;
-    Listed { name, fields, mask, value, compressed }
+    Listed { file, name, fields, mask, value, compressed }
 }
 
 /// Where the fields are: name, high bit, low bit.
@@ -215,6 +218,53 @@ fn every_listed_instruction_has_its_name_and_fixed_bits() {
         for declared in ours(isa).filter(|e| e.name != "uret") {
             assert!(listed.iter().any(|l| l.name == declared.name), "{} is not listed", declared.name);
         }
+    }
+}
+
+/// The extension is the name of a list that has it, but for compressed and privileged instructions.
+#[test]
+fn every_listed_instruction_has_its_extension() {
+    let Some(corpus) = trackway_testkit::corpus() else { return };
+    for isa in [Isa::Rv32, Isa::Rv64] {
+        let mut random = Random(4);
+        let mut extensions = HashMap::<String, Vec<String>>::new();
+        let listed = lists(&corpus, isa);
+        for line in &listed {
+            let extension = match line.file.split_once('_').expect("width").1 {
+                "system" => "Sm".into(),
+                "s" => "Ss".into(),
+                "d_zfhmin" => "Zfhmin".into(),
+                "svinval_h" => "Svinval".into(),
+                "zicbo" if line.name == "cbo.zero" => "Zicboz".into(),
+                "zicbo" => "Zicbom".into(),
+                // The list of Zbb has the form of RV32 as a pseudo-instruction of this one.
+                "zbkb" if line.name == "rev8" => "Zbb".into(),
+                name if name.starts_with('c') => "C".into(),
+                name => format!("{}{}", name[..1].to_uppercase(), &name[1..]),
+            };
+            extensions.entry(line.name.clone()).or_default().push(extension);
+        }
+        for line in &listed {
+            let mask = line.mask | if line.compressed { 0xffff_0000 } else { 0 };
+            let word = (0..1000)
+                .map(|_| line.value | random.next() & !mask)
+                .find(|word| lookup(isa, *word).is_some_and(|(found, _)| found.name == line.name));
+            let word = word.unwrap_or_else(|| panic!("{}: no word", line.name));
+            let (ours, theirs) = (extension(isa, word), &extensions[&line.name]);
+            assert!(
+                theirs.iter().any(|name| name == ours),
+                "{isa} {} {word:08x}: {ours}, {theirs:?}",
+                line.name
+            );
+        }
+    }
+    for (word, expected) in [
+        (0x0100_000f, "Zihintpause"), // pause
+        (0x0010_6013, "Zicbop"),      // prefetch.r 0(x0)
+        (0x0000_000b, "custom"),
+        (0x0000_0000, "unknown"),
+    ] {
+        assert_eq!(extension(Isa::Rv64, word), expected, "{word:08x}");
     }
 }
 
