@@ -157,7 +157,7 @@ fn golden() -> Vec<Sample> {
     samples
 }
 
-/// What is in a folder, in order.
+/// The files of a folder, in order.
 fn folders(path: &Path) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> =
         std::fs::read_dir(path).unwrap().flatten().map(|entry| entry.path()).collect();

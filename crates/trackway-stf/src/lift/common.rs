@@ -166,7 +166,7 @@ impl Lifter {
     }
 }
 
-/// What the loop has to know of an opcode.
+/// The kind of an opcode, as the loop sees it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Plain,
