@@ -284,6 +284,7 @@ fn origin(origin: Origin) -> (&'static str, Option<u64>, String) {
         Origin::Image => ("image", None, "from the program; the trace never touched it before".into()),
         Origin::Untouched => ("untouched", None, "the trace never touched it before".into()),
         Origin::Gap(n) => ("gap", Some(n), format!("there is a gap before {n}")),
+        Origin::Space(n) => ("context", Some(n), format!("another process ran before {n}")),
         Origin::NoAddress(n) => ("no-address", Some(n), format!("{n} stores, and the trace has no address")),
     }
 }
@@ -295,7 +296,7 @@ fn piece_text(out: &mut String, piece: &Piece) {
         return;
     };
     for (n, line) in content.chunks(16).enumerate() {
-        let address = piece.address + 16 * n as u64;
+        let address = piece.address.wrapping_add(16 * n as u64);
         let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
         let _ = writeln!(out, "  {address:016x}  {:<47}  {reason}", hex.join(" "));
     }

@@ -6,11 +6,14 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use trackway::events::{Batch, EventKind, FormatId, Reg, RegClass, Source, TrapKind};
+use trackway::events::{
+    Batch, Context, EventKind, FormatId, Isa, MemAccess, MemKind, Meta, Reg, RegClass, Source, Step,
+    TrapKind, Value,
+};
 use trackway::format::{Program as Files, Settings, Writing};
 use trackway::io::Target as Output;
 use trackway::machine::{Content, How};
-use trackway::{FORMATS, Trace, by_id};
+use trackway::{FORMATS, Indexing, Options, Trace, by_id};
 use trackway_hart::machine::{Machine, MachineConfig, Status};
 use trackway_hart::{AccessKind, Config, Effects, Extensions, Program, RecordOptions, Recorder, Target};
 use trackway_isa::riscv::Extension;
@@ -38,20 +41,32 @@ fn machine(path: &Path) -> Machine {
     machine
 }
 
+/// A run of the program.
+fn recorder(path: &Path, limit: u64) -> Recorder {
+    let options = RecordOptions { limit, ..RecordOptions::default() };
+    Recorder::new(Target::Machine(Box::new(machine(path))), options)
+}
+
 /// Records the program into a file of that format.
 fn record(path: &Path, format: &'static str, folder: &Path) -> PathBuf {
-    let options = RecordOptions { limit: LIMIT, ..RecordOptions::default() };
-    let mut recorder = Recorder::new(Target::Machine(Box::new(machine(path))), options);
+    write(path, &mut recorder(path, LIMIT), 1, format, folder)
+}
+
+/// Writes a run of the program into a file of that format, several times over.
+fn write(path: &Path, source: &mut dyn Source, times: usize, format: &'static str, folder: &Path) -> PathBuf {
     let file = folder.join(path.file_name().unwrap()).with_extension(format);
     let files = Files { elf: vec![path.display().to_string()], ..Files::default() };
     let target = Output::new(&file);
     let settings = Settings::default();
     let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads: 1 };
     let format = by_id(FORMATS, FormatId::new(format)).unwrap();
-    let mut sink = format.create(writing, recorder.meta()).unwrap();
-    let mut batch = Batch::default();
-    while recorder.fill(&mut batch).unwrap() {
-        sink.put(&batch).unwrap();
+    let mut sink = format.create(writing, source.meta()).unwrap();
+    let (mut batch, mut all) = (Batch::default(), Vec::new());
+    while source.fill(&mut batch).unwrap() {
+        all.push(batch.clone());
+    }
+    for batch in std::iter::repeat_n(&all, times).flatten() {
+        sink.put(batch).unwrap();
     }
     sink.finish().unwrap();
     target.commit().unwrap();
@@ -171,6 +186,82 @@ fn points(numbers: &mut Numbers, count: u64, wanted: usize) -> Vec<u64> {
     points.sort_unstable();
     points.dedup();
     points
+}
+
+#[test]
+fn an_index_changes_no_state_in_any_format() {
+    let folder = Folder::new("indexed");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mix, sort) = (root.join("programs/riscv/elf/rv64-mix.elf"), root.join("programs/aarch64/sort.elf"));
+    let mut numbers = Numbers(18);
+    for (id, distance) in [("stf", 4000), ("tandem", 4000), ("etrace", 4000), ("astf", 500), ("ete", 500)] {
+        let (elf, file) = if let "astf" | "ete" = id {
+            let mut run = Trace::open(root.join("testdata/astf/sort.astf")).unwrap();
+            (&sort, write(&sort, &mut *run.events().unwrap(), 200, id, &folder.0))
+        } else {
+            (&mix, write(&mix, &mut recorder(&mix, 100_000), 1, id, &folder.0))
+        };
+        let open = |index| {
+            let format = Some(FormatId::new(id));
+            let options = Options { format, index, ..Trace::options() };
+            options.elf(elf.display().to_string()).open(&file).unwrap()
+        };
+        let (mut trace, mut plain) = (open(Indexing::Beside), open(Indexing::Off));
+        let (index, health) = trace.make_index(Some(distance), |_, _| {}).unwrap();
+        let part = index.sources.values().next().unwrap().clone();
+        assert!(part.checkpoints.len() > 3 && part.checkpoints.iter().all(|one| one.machine.is_some()));
+        trace.set_index(index).unwrap();
+        let what = [
+            Location::Reg(Reg { class: RegClass::Int, number: 10 }),
+            Location::Mem { address: 0x8000_1000, length: 16 },
+        ];
+        for at in points(&mut numbers, health.counts.instructions, 40) {
+            let shown = [&mut trace, &mut plain].map(|trace| {
+                let point = past::at(trace, at).unwrap().expect("it has that many instructions");
+                let mut past = Past::new(trace).unwrap();
+                let bytes = past::memory(&mut past, at, 0x8000_1000, 32, None).unwrap();
+                let causes = what.map(|what| past::why(&mut past, at, what, 3).unwrap());
+                (point.machine, point.next, bytes, causes)
+            });
+            assert!(shown[0] == shown[1], "{id} before {at}");
+        }
+    }
+}
+
+/// The same address is other memory in another address space.
+#[test]
+fn another_address_space_ends_the_search() {
+    let folder = Folder::new("spaces");
+    for (later, is_other) in [(2, true), (1, false)] {
+        let mut batch = Batch::default();
+        let process = |pid| Context { pid: Some(pid), tid: Some(pid), ..Context::default() };
+        batch.push_context(0, process(1));
+        // sw a0,0(a1) and nop.
+        let begun = batch.begin_accesses();
+        batch.mem.push(MemAccess::new(MemKind::Write, 0x2000, 4, Value::Word(7)));
+        let accesses = batch.end_accesses(begun).unwrap();
+        batch.push(0, EventKind::Step(Step { accesses, ..Step::new(0x1000, 0x00a5_a023, 4) }));
+        batch.push_context(0, process(later));
+        batch.push(0, EventKind::Step(Step::new(0x1004, 0x13, 4)));
+        let file = folder.0.join(format!("{later}.stf"));
+        let (target, settings, files) = (Output::new(&file), Settings::default(), Files::default());
+        let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads: 1 };
+        let format = by_id(FORMATS, FormatId::new("stf")).unwrap();
+        let mut sink = format.create(writing, &Meta::new(FormatId::new("test"), Isa::Rv64)).unwrap();
+        sink.put(&batch).unwrap();
+        sink.finish().unwrap();
+        target.commit().unwrap();
+
+        let mut trace = Trace::open(&file).unwrap();
+        let mut past = Past::new(&mut trace).unwrap();
+        let bytes = past::memory(&mut past, 2, 0x2000, 4, None).unwrap();
+        let what = Location::Mem { address: 0x2000, length: 4 };
+        let causes = past::why(&mut past, 2, what, 1).unwrap().causes;
+        let origin = if is_other { Origin::Space(1) } else { Origin::Written(0) };
+        let cause = if is_other { Cause::End(End::Context(1)) } else { Cause::Node(0) };
+        assert_eq!((bytes.len(), bytes[0].origin), (1, origin));
+        assert_eq!(causes, [(what, cause)]);
+    }
 }
 
 /// A claim of the state.

@@ -24,6 +24,8 @@ pub enum Origin {
     Untouched,
     /// Not known: something is missing before this instruction.
     Gap(u64),
+    /// Not known: another address space was in use before this instruction.
+    Space(u64),
     /// Not known: this instruction stored somewhere, and the trace has no address.
     NoAddress(u64),
 }
@@ -108,6 +110,7 @@ fn look(here: &Here<'_>, address: u64, out: &mut [Byte], left: &mut usize) {
         }
         EventKind::Run(run) if !run.withdrawn => put(0, u64::MAX, None, Origin::NoAddress(number)),
         EventKind::Gap(_) => put(0, u64::MAX, None, Origin::Gap(number)),
+        EventKind::Context(_) if here.other_space => put(0, u64::MAX, None, Origin::Space(number)),
         EventKind::State(n) => outside(batch, &batch.states[*n as usize], number, &mut put),
         _ => {}
     }

@@ -18,6 +18,7 @@ pub use why::{Cause, End, Input, Node, Why, why};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use trackway::machine::{another_space, another_thread};
 use trackway::{Error, Result, Trace};
 use trackway_core::{Batch, Context, Event, EventKind, Isa, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
@@ -52,7 +53,9 @@ pub(crate) struct Here<'s> {
     pub(crate) number: u64,
     pub(crate) isa: Isa,
     /// A context with which another process or thread begins.
-    pub(crate) switches: bool,
+    pub(crate) other_thread: bool,
+    /// A context with which another address space begins.
+    pub(crate) other_space: bool,
 }
 
 /// Instructions `[from, to)`, expanded.
@@ -65,9 +68,24 @@ struct Stretch {
 #[derive(Debug)]
 struct Expanded {
     batch: Batch,
+    /// In order; the first one is at the first event.
+    changes: Vec<Change>,
+}
+
+/// A change of instruction set, thread or address space.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    /// Its place among the events.
+    place: usize,
     isa: Isa,
-    /// Contexts with which another process or thread begins, by their place among the events.
-    switches: Vec<usize>,
+    other_thread: bool,
+    other_space: bool,
+}
+
+impl Change {
+    fn isa(place: usize, isa: Isa) -> Self {
+        Change { place, isa, other_thread: false, other_space: false }
+    }
 }
 
 impl<'t> Past<'t> {
@@ -92,10 +110,18 @@ impl<'t> Past<'t> {
                 let text = format!("there are {} instructions, not {at}", batch_end(&stretch));
                 return Err(Error::Config(text));
             }
-            for Expanded { batch, isa, switches } in stretch.batches.iter().rev() {
+            for Expanded { batch, changes } in stretch.batches.iter().rev() {
                 let mut number = batch.first_instruction + batch.instructions();
+                let mut left = &changes[..];
                 for (place, event) in batch.events.iter().enumerate().rev() {
                     number -= event.kind.instructions();
+                    while let [rest @ .., last] = left
+                        && last.place > place
+                    {
+                        left = rest;
+                    }
+                    let Some(change) = left.last() else { continue };
+                    let is_here = change.place == place;
                     // Events between two instructions belong to the stretch that ends with them.
                     let inside = match event.kind.instructions() {
                         0 => number <= to && (number > from || from == 0),
@@ -106,8 +132,9 @@ impl<'t> Past<'t> {
                             batch,
                             event,
                             number,
-                            isa: *isa,
-                            switches: switches.contains(&place),
+                            isa: change.isa,
+                            other_thread: is_here && change.other_thread,
+                            other_space: is_here && change.other_space,
                         })
                     {
                         return Ok(());
@@ -152,9 +179,8 @@ impl<'t> Past<'t> {
                 self.keep_place(&*source, end);
                 continue;
             }
-            let isa = context.isa.unwrap_or(self.isa);
-            let switches = self.expand(&mut batch, &mut context);
-            stretch.batches.push(Expanded { batch: std::mem::take(&mut batch), isa, switches });
+            let changes = self.expand(&mut batch, &mut context);
+            stretch.batches.push(Expanded { batch: std::mem::take(&mut batch), changes });
         }
         Ok(stretch)
     }
@@ -181,10 +207,10 @@ impl<'t> Past<'t> {
         }
     }
 
-    /// Replaces the runs of a batch by their steps; returns the contexts with which another process or thread begins.
-    fn expand(&self, batch: &mut Batch, context: &mut Context) -> Vec<usize> {
-        let owner = |context: &Context| (context.pid, context.tid, context.hw_thread);
-        let mut switches = Vec::new();
+    /// Replaces the runs of a batch by their steps; returns the changes on the way.
+    fn expand(&self, batch: &mut Batch, context: &mut Context) -> Vec<Change> {
+        let mut isa = context.isa.unwrap_or(self.isa);
+        let mut changes = vec![Change::isa(0, isa)];
         let image = program(&self.programs, batch.source);
         let mut memory = None;
         let events = std::mem::take(&mut batch.events);
@@ -193,21 +219,30 @@ impl<'t> Past<'t> {
                 EventKind::Run(run) if !run.withdrawn => {
                     let memory = memory.get_or_insert_with(|| image.memory(context));
                     let accesses = batch.accesses_of(&run);
+                    // A run says its instruction set itself; its steps do not.
+                    if run.isa != isa {
+                        isa = run.isa;
+                        changes.push(Change::isa(batch.events.len(), isa));
+                    }
                     expand(memory, &run, accesses, |kind| batch.push(event.offset, kind));
                 }
                 EventKind::Context(n) => {
-                    let before = owner(context);
+                    let before = *context;
                     context.update(&batch.contexts[n as usize]);
-                    if before != owner(context) && before != (None, None, None) {
-                        switches.push(batch.events.len());
-                    }
+                    isa = context.isa.unwrap_or(self.isa);
+                    changes.push(Change {
+                        place: batch.events.len(),
+                        isa,
+                        other_thread: another_thread(&before, context),
+                        other_space: another_space(&before, context),
+                    });
                     memory = None;
                     batch.events.push(event);
                 }
                 _ => batch.events.push(event),
             }
         }
-        switches
+        changes
     }
 }
 

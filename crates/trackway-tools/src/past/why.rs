@@ -240,7 +240,14 @@ impl Search {
             EventKind::Gap(_) => self.end_all(End::Gap(number)),
             EventKind::State(n) => self.outside(batch, &batch.states[*n as usize], number),
             EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], number),
-            EventKind::Context(_) if here.switches => self.end_registers(End::Context(number), |_| true),
+            EventKind::Context(_) => {
+                if here.other_thread {
+                    self.end_registers(End::Context(number), |_| true);
+                }
+                if here.other_space {
+                    self.end_memory(0, u64::MAX, End::Context(number));
+                }
+            }
             _ => {}
         }
     }

@@ -88,6 +88,18 @@ struct Pending {
     is_call: bool,
 }
 
+/// Does another process or thread begin with this change of context? Its registers are others.
+pub fn another_thread(before: &Context, after: &Context) -> bool {
+    let owner = |context: &Context| (context.pid, context.tid, context.hw_thread);
+    owner(before) != owner(after) && owner(before) != (None, None, None)
+}
+
+/// Does another address space begin with this change of context? The same address can then be other memory.
+pub fn another_space(before: &Context, after: &Context) -> bool {
+    let space = |context: &Context| [context.pid, context.asid, context.vmid, context.context_id];
+    space(before).iter().zip(space(after)).any(|(before, after)| before.is_some() && *before != after)
+}
+
 impl Machine {
     /// Nothing known but the instruction set.
     pub fn new(isa: Isa) -> Self {
@@ -267,9 +279,7 @@ impl Machine {
     fn switch(&mut self, change: &Context, number: u64) {
         let before = self.context;
         self.context.update(change);
-        let owner = |context: &Context| (context.pid, context.tid, context.hw_thread);
-        let (old, new) = (owner(&before), owner(&self.context));
-        if old != new && old != (None, None, None) {
+        if another_thread(&before, &self.context) {
             self.registers.clear();
             self.calls.doubt(number, Doubt::Context);
         }
