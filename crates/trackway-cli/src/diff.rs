@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use trackway::cut::{Selection, Window};
 use trackway::format::{Format, Program as Files};
 use trackway::{Health, Options, Position, Trace};
-use trackway_core::{Batch, Census, Error, FormatId, Isa, Meta, Observer, Source};
+use trackway_core::{Batch, Error, FormatId, Isa, Meta, Observer, Source};
 use trackway_image::Image;
 use trackway_tools::diff::{self, Difference, Excerpt, Group, Kind, NotCompared, Report, Stretch, Tolerate};
 
@@ -316,6 +316,14 @@ impl Source for Read {
         self.source.meta()
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.source)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.source)
+    }
+
     fn fill(&mut self, batch: &mut Batch) -> trackway_core::Result<bool> {
         let filled = self.source.fill(batch);
         match filled {
@@ -331,14 +339,6 @@ impl Source for Read {
             self.health.passed(error);
         }
         Ok(found)
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.source.progress()
-    }
-
-    fn census(&self) -> Census {
-        self.source.census()
     }
 }
 

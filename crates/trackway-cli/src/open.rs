@@ -4,7 +4,7 @@ use std::path::Path;
 
 use trackway::format::Format;
 use trackway::index::beside;
-use trackway::{Options, Trace};
+use trackway::{Indexing, Options, Trace};
 
 use crate::args::Common;
 use crate::exit::Failure;
@@ -14,12 +14,12 @@ use crate::sections;
 
 /// Opens the trace at `path`.
 pub(crate) fn open(common: &Common, path: &Path) -> Result<Trace, Failure> {
-    open_with(common, &common.options()?, path, None, &[])
+    open_with(common, common.options()?, path, None, &[])
 }
 
 /// Opens the trace at `path` for a golden model, which has settings of its own.
 pub(crate) fn open_for_model(common: &Common, path: &Path) -> Result<Trace, Failure> {
-    open_with(common, &common.options()?, path, None, &sections::NAMES)
+    open_with(common, common.options()?, path, None, &sections::NAMES)
 }
 
 /// Opens the trace at `path`, to be written in the format `into`, whose settings may be given too. A signal ends its
@@ -30,16 +30,21 @@ pub(crate) fn open_to_write(
     into: Option<&dyn Format>,
 ) -> Result<Trace, Failure> {
     let options = Options { cancel: interrupt::cancel(), ..common.options()? };
-    open_with(common, &options, path, into, &[])
+    open_with(common, options, path, into, &[])
 }
 
 fn open_with(
     common: &Common,
-    options: &Options,
+    mut options: Options,
     path: &Path,
     into: Option<&dyn Format>,
     sections: &[&str],
 ) -> Result<Trace, Failure> {
+    if let Indexing::Cache(cache, _) = &mut options.index
+        && common.verbose
+    {
+        cache.failed = Some(no_cache);
+    }
     let mut trace = options.open(path).map_err(|error| placed(common, path, error))?;
     report_fault(common, path, &mut trace);
     if common.config.is_some() {
@@ -47,6 +52,11 @@ fn open_with(
         common.context.refuse_idle(trace.settings(), &formats, sections)?;
     }
     Ok(trace)
+}
+
+/// Says why an index is not kept.
+fn no_cache(folder: &Path, error: &std::io::Error) {
+    say!("{}: the index cannot be kept: {error}", folder.display());
 }
 
 /// Says why an index is not used. One in the cache that is out of date is nothing to worry about.

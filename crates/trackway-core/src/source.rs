@@ -13,6 +13,18 @@ pub trait Source {
     /// Facts about the trace as a whole.
     fn meta(&self) -> &Meta;
 
+    /// The source whose events these are, for one that wraps another: [`resync`](Source::resync),
+    /// [`context`](Source::context), [`progress`](Source::progress), [`census`](Source::census) and
+    /// [`doubtful`](Source::doubtful) are then its own. Places are not: they may mean something else in the wrapper.
+    fn inner(&self) -> Option<&dyn Source> {
+        None
+    }
+
+    /// The same, to be changed.
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        None
+    }
+
     /// Clears `batch` and fills it with the next events; false at the end.
     ///
     /// Events before bad input are delivered first; the error comes with the next call. After it the
@@ -30,6 +42,7 @@ pub trait Source {
                 return Ok(false);
             }
             observer.observe(&batch);
+            observer.place(&mut || self.save());
         }
         Ok(true)
     }
@@ -37,7 +50,7 @@ pub trait Source {
     /// After an error: finds the next place where decoding can continue. True if there is one; the next
     /// batch then begins with a `Gap`.
     fn resync(&mut self) -> Result<bool> {
-        Ok(false)
+        self.inner_mut().map_or(Ok(false), |inner| inner.resync())
     }
 
     /// Before the first `fill`: jumps towards instruction `n` if the container has an index. Returns the
@@ -61,22 +74,22 @@ pub trait Source {
 
     /// The context before the next batch; after [`restore`](Source::restore) that of events never delivered.
     fn context(&self) -> Context {
-        Context::default()
+        self.inner().map_or_else(Context::default, |inner| inner.context())
     }
 
     /// Current position and total, in any one unit; for progress bars.
     fn progress(&self) -> Option<(u64, u64)> {
-        None
+        self.inner()?.progress()
     }
 
     /// Native items read so far.
     fn census(&self) -> Census {
-        Census::default()
+        self.inner().map_or_else(Census::default, |inner| inner.census())
     }
 
     /// Doubtful runs that were passed on as steps so far, which cannot say so.
     fn doubtful(&self) -> u64 {
-        0
+        self.inner().map_or(0, |inner| inner.doubtful())
     }
 }
 

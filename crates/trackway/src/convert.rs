@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use trackway_core::{
-    Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Saved, Source,
+    Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Source,
 };
 use trackway_format::{Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
@@ -144,9 +144,8 @@ fn selected(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> R
         && let Some((index, name)) = trace.index_part()
         && let Some(part) = index.sources.get(&name)
     {
-        let mut before = part.checkpoints.iter().rev().filter(|one| one.saved.instruction <= first);
-        if let Some((saved, known)) = before.find_map(|one| Some((&one.saved, one.machine()?))) {
-            if source.restore(&Saved { source: 0, ..saved.clone() })? {
+        if let Some((saved, known)) = part.known_at_or_before(first) {
+            if source.restore(&saved)? {
                 machine = known;
             } else {
                 source = trace.expanded()?;

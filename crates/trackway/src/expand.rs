@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use trackway_core::{Batch, Census, Context, Event, EventKind, Meta, Result, Saved, Source};
+use trackway_core::{Batch, Context, Event, EventKind, Meta, Result, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// A source whose runs are expanded to steps where the program is known; the rest stays as it is.
@@ -45,6 +45,14 @@ impl Source for Expand {
         self.inner.meta()
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let more = self.inner.fill(batch)?;
         if batch.source != self.source {
@@ -74,10 +82,6 @@ impl Source for Expand {
         Ok(more)
     }
 
-    fn resync(&mut self) -> Result<bool> {
-        self.inner.resync()
-    }
-
     fn seek(&mut self, n: u64) -> Result<u64> {
         let first = self.inner.seek(n)?;
         self.enter(0, self.inner.context());
@@ -94,18 +98,6 @@ impl Source for Expand {
         }
         self.enter(saved.source, saved.context);
         Ok(true)
-    }
-
-    fn context(&self) -> Context {
-        self.inner.context()
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.inner.progress()
-    }
-
-    fn census(&self) -> Census {
-        self.inner.census()
     }
 
     fn doubtful(&self) -> u64 {

@@ -70,7 +70,7 @@ impl Trace {
         let near = beside(&path);
         let size =
             std::fs::metadata(&path).map_or(0, |found| if found.is_dir() { SMALLEST } else { found.len() });
-        if indexing == Indexing::Off || (size < SMALLEST && !near.exists()) {
+        if matches!(indexing, Indexing::Off) || (size < SMALLEST && !near.exists()) {
             return found;
         }
         let Ok(identity) = self.identity(&path) else { return found };

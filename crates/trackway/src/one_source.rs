@@ -1,6 +1,6 @@
 //! One source of several, where the format delivers them all.
 
-use trackway_core::{Batch, Census, Context, Meta, Result, Saved, Source};
+use trackway_core::{Batch, Meta, Result, Saved, Source};
 
 /// The events of one source; it becomes the only one, with number 0.
 pub(crate) struct OneSource {
@@ -23,6 +23,14 @@ impl Source for OneSource {
         &self.meta
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         while self.inner.fill(batch)? {
             if usize::from(batch.source) == self.index {
@@ -33,10 +41,6 @@ impl Source for OneSource {
         Ok(false)
     }
 
-    fn resync(&mut self) -> Result<bool> {
-        self.inner.resync()
-    }
-
     fn save(&self) -> Option<Saved> {
         let saved = self.inner.save().filter(|saved| usize::from(saved.source) == self.index)?;
         Some(Saved { source: 0, ..saved })
@@ -44,21 +48,5 @@ impl Source for OneSource {
 
     fn restore(&mut self, saved: &Saved) -> Result<bool> {
         self.inner.restore(&Saved { source: self.index as u16, ..saved.clone() })
-    }
-
-    fn context(&self) -> Context {
-        self.inner.context()
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.inner.progress()
-    }
-
-    fn census(&self) -> Census {
-        self.inner.census()
-    }
-
-    fn doubtful(&self) -> u64 {
-        self.inner.doubtful()
     }
 }

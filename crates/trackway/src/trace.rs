@@ -52,7 +52,7 @@ pub struct Options {
 }
 
 /// Whether an [index](crate::index) is used and made.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub enum Indexing {
     /// None is used.
     Off,
@@ -261,11 +261,6 @@ impl Trace {
         let only =
             || Some(&self.meta().sources).filter(|names| names.len() == 1).map(|names| names[0].clone());
         self.source.clone().or_else(only)
-    }
-
-    /// How it was opened.
-    pub(crate) fn options_given(&self) -> &Options {
-        &self.options
     }
 
     /// The format's side of it.

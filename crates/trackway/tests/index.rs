@@ -1,13 +1,15 @@
 //! The index: made for every format, used for every position, and never believed where it does not belong.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use trackway::events::{Batch, Context, Count, Source, SplitMix64};
+use trackway::cut::{Origin, Provenance, Selection};
+use trackway::events::{Batch, Context, Count, Isa, Source, SplitMix64};
 use trackway::format::{Format, Program, Settings, Writing};
-use trackway::index::{Cache, Fault, Index, beside};
+use trackway::index::{Cache, Fault, Index, Part, beside};
 use trackway::io::Target;
-use trackway::{FORMATS, Indexing, Options, Position, Trace};
+use trackway::{ConvertOptions, FORMATS, Indexing, Options, Position, Prove, Trace, convert_with};
 use trackway_hart::machine::{Machine, MachineConfig};
 use trackway_hart::{Config, RecordOptions, Recorder};
 
@@ -23,7 +25,7 @@ impl Folder {
     }
 
     fn cache(&self) -> Cache {
-        Cache { folder: self.0.join("cache") }
+        Cache { folder: self.0.join("cache"), failed: None }
     }
 
     fn cached(&self) -> Vec<PathBuf> {
@@ -42,6 +44,14 @@ fn repo(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
 }
 
+/// Settings of outputs that are not compressed.
+fn plain_settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.set("stf", "container", "plain");
+    settings.set("astf", "container", "raw");
+    settings
+}
+
 /// A trace in `format`, if it can hold the events.
 fn written(
     folder: &Folder,
@@ -53,9 +63,7 @@ fn written(
     let path = folder.0.join(format!("{}.{}", format.id(), format.extensions()[0]));
     let program = Program { elf: vec![elf.display().to_string()], raw: Vec::new() };
     let target = Target::new(&path);
-    let mut settings = Settings::default();
-    settings.set("stf", "container", "plain");
-    settings.set("astf", "container", "raw");
+    let settings = plain_settings();
     let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };
     let mut sink = format.create(writing, meta).ok()?;
     batches.iter().for_each(|batch| sink.put(batch).unwrap());
@@ -197,6 +205,15 @@ fn sample(folder: &Folder) -> (PathBuf, Options) {
     written(folder, &trackway::stf::FORMAT, &elf, &meta, &batches(&mut recorder)).unwrap()
 }
 
+/// What reading makes on the way: following the machine costs too much for that.
+fn without_machine(mut part: Part) -> Part {
+    part.all.depth = None;
+    for checkpoint in &mut part.checkpoints {
+        (checkpoint.machine, checkpoint.before.depth) = (None, None);
+    }
+    part
+}
+
 #[test]
 fn an_index_is_made_on_the_way() {
     let folder = Folder::new("on-the-way");
@@ -228,7 +245,7 @@ fn an_index_is_made_on_the_way() {
     let continued = part(&options.open(&path).unwrap().index().unwrap());
     assert!(continued.is_complete && continued.checkpoints.len() == 3, "{}", continued.checkpoints.len());
     let whole = options.clone().threads(1).open(&path).unwrap().make_index(None, |_, _| {}).unwrap().0;
-    assert_eq!(continued, part(&whole));
+    assert_eq!(continued, without_machine(part(&whole)));
 
     // In parts, on threads.
     std::fs::remove_file(&folder.cached()[0]).unwrap();
@@ -249,6 +266,49 @@ fn an_index_is_made_on_the_way() {
     let beside_only = Options { index: Indexing::Beside, ..options };
     batches(&mut *beside_only.open(&path).unwrap().events().unwrap());
     assert!(folder.cached().is_empty());
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_reported() {
+    static FAILED: AtomicBool = AtomicBool::new(false);
+    let folder = Folder::new("no-cache");
+    let (path, options) = sample(&folder);
+    // A file where the folder should be.
+    let cache = Cache { folder: path.clone(), failed: Some(|_, _| FAILED.store(true, Relaxed)) };
+    let options = Options { index: Indexing::Cache(cache, Duration::ZERO), ..options };
+    assert_eq!(options.open(&path).unwrap().instructions().unwrap(), 60_000);
+    assert!(FAILED.load(Relaxed));
+}
+
+/// Slices of a trace begin with the state there, wherever it comes from.
+#[test]
+fn a_slice_is_the_same_with_and_without() {
+    let folder = Folder::new("slices");
+    for (path, options, distance) in samples(&folder) {
+        let mut trace = options.open(&path).unwrap();
+        let (index, health) = trace.make_index(Some(distance), |_, _| {}).unwrap();
+        let mut plain = off(&options).open(&path).unwrap();
+        trace.set_index(index).unwrap();
+        let (into, name): (&'static dyn Format, _) = match trace.meta().isa {
+            Isa::A64 => (&trackway::astf::FORMAT, "slice.astf"),
+            _ => (&trackway::stf::FORMAT, "slice.stf"),
+        };
+        let slice = |trace: &mut Trace, from: u64| {
+            let (target, selection) = (Target::new(folder.0.join(name)), Selection::range(from, from + 300));
+            let of = Origin::of(trace).unwrap();
+            let part = Some((selection.clone(), Provenance::Slice { of, selection }));
+            let mut settings = plain_settings();
+            settings.set("astf", "allow_nonconforming", true);
+            let (into, settings, prove) = (Some(into), Some(settings), Prove::Never);
+            let options = ConvertOptions { into, settings, prove, part, ..ConvertOptions::default() };
+            convert_with(trace, &target, &options, |_, _| {}).unwrap().commit().unwrap();
+            std::fs::read(folder.0.join(name)).unwrap()
+        };
+        let count = health.counts.instructions;
+        for from in [distance + 5, count / 3, count / 2, count - 400] {
+            assert!(slice(&mut trace, from) == slice(&mut plain, from), "{}: from {from}", path.display());
+        }
+    }
 }
 
 #[test]

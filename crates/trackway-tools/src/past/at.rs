@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use trackway::machine::Machine;
 use trackway::{Result, Trace};
-use trackway_core::{Accesses, Batch, Event, EventKind, Exit, Isa, Run, Saved, Source};
+use trackway_core::{Accesses, Batch, Event, EventKind, Exit, Isa, Run, Source};
 use trackway_image::{expand, program};
 
 /// The instruction at a point, which has not been executed yet.
@@ -64,9 +64,8 @@ fn enter(trace: &mut Trace, number: u64) -> Result<(Box<dyn Source>, Machine)> {
     if let Some((index, name)) = trace.index_part()
         && let Some(part) = index.sources.get(&name)
     {
-        let before = part.checkpoints.iter().rev().filter(|one| one.saved.instruction <= number);
-        if let Some((saved, machine)) = before.filter_map(|one| Some((&one.saved, one.machine()?))).next()
-            && source.restore(&Saved { source: 0, ..saved.clone() })?
+        if let Some((saved, machine)) = part.known_at_or_before(number)
+            && source.restore(&saved)?
         {
             return Ok((source, machine));
         }

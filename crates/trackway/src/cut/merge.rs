@@ -161,7 +161,7 @@ fn parts(
 
 /// How `trace` was opened.
 fn again(trace: &Trace) -> Options {
-    Options { format: Some(trace.format().id()), ..trace.options_given().clone() }
+    Options { format: Some(trace.format().id()), ..trace.opened_with().clone() }
 }
 
 /// Items of an output that does not have its name yet.

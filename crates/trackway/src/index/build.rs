@@ -90,7 +90,7 @@ impl Growing {
     }
 
     fn checkpoint(&mut self, saved: Saved) {
-        self.now.depth = self.machine.as_ref().map(|machine| machine.calls.depth());
+        self.now.depth = self.depth();
         self.close();
         let machine = self.machine.as_ref().and_then(pack);
         self.part.checkpoints.push(Checkpoint {
@@ -104,6 +104,10 @@ impl Growing {
             self.part.thin();
             self.distance = self.distance.saturating_mul(2);
         }
+    }
+
+    fn depth(&self) -> Option<u64> {
+        self.machine.as_ref().map(|machine| machine.calls.depth())
     }
 
     /// The stretch so far goes to its checkpoint.
@@ -142,12 +146,12 @@ impl Builder {
         self.distance
     }
 
-    /// Continues the index of a single source from its last checkpoint.
+    /// Continues the index of a single source from its last checkpoint, without the state of the machine.
     pub(crate) fn resume(meta: &Meta, part: &Part) -> Option<Self> {
-        let mut builder = Builder::new(meta, true);
+        let mut builder = Builder::new(meta, false);
         let mut part = part.clone();
         let last = part.checkpoints.last_mut()?;
-        let (now, machine) = (last.before, last.machine());
+        let now = Before { depth: None, ..last.before };
         last.sketch = Sketch::default();
         let distance = match &part.checkpoints[..] {
             [.., before, last] => last.saved.instruction - before.saved.instruction,
@@ -159,7 +163,7 @@ impl Builder {
             now,
             since: 0,
             distance: distance.max(DISTANCE),
-            machine,
+            machine: None,
         });
         Some(builder)
     }
@@ -186,7 +190,7 @@ impl Builder {
         let mut index = Index::default();
         for (n, mut growing) in self.sources.into_iter().enumerate() {
             growing.close();
-            growing.part.all = growing.now;
+            growing.part.all = Before { depth: growing.depth(), ..growing.now };
             growing.part.is_complete = is_complete || n < self.current;
             index.sources.insert(self.meta.sources.get(n).cloned().unwrap_or_default(), growing.part);
         }

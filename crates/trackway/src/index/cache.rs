@@ -24,10 +24,12 @@ pub fn beside(trace: &Path) -> PathBuf {
 }
 
 /// A folder of indexes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Cache {
     /// The folder; it is created with the first index.
     pub folder: PathBuf,
+    /// Called with the folder where an index cannot be written to it. Everything works without, only slower.
+    pub failed: Option<fn(&Path, &io::Error)>,
 }
 
 impl Cache {
@@ -39,7 +41,7 @@ impl Cache {
             let base = base.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".cache")))?;
             Some(base.join("trackway"))
         });
-        folder.map(|folder| Cache { folder })
+        folder.map(|folder| Cache { folder, failed: None })
     }
 
     /// The file of the index of a trace.
@@ -109,7 +111,7 @@ mod tests {
     #[test]
     fn the_oldest_make_room() {
         let folder = std::env::temp_dir().join(format!("trackway-cache-{}", std::process::id()));
-        let cache = Cache { folder: folder.clone() };
+        let cache = Cache { folder: folder.clone(), failed: None };
         fs::create_dir_all(&folder).unwrap();
         // Files with holes: they take no room.
         for (n, name) in ["old.twx", "new.twx", "other.txt"].iter().enumerate() {

@@ -56,7 +56,7 @@ pub struct Checkpoint {
     pub saved: Saved,
     /// Everything before it.
     pub before: Before,
-    /// The state of the machine, [packed](trackway_core::pack); none where the trace was read in parts.
+    /// The state of the machine, [packed](trackway_core::pack); none in an index that was made on the way.
     pub machine: Option<Vec<u8>>,
     /// The stretch that follows.
     pub sketch: Sketch,
@@ -104,6 +104,13 @@ impl Part {
     pub fn at_or_before(&self, n: u64) -> Option<&Checkpoint> {
         let after = self.checkpoints.partition_point(|checkpoint| checkpoint.saved.instruction <= n);
         self.checkpoints[..after].last()
+    }
+
+    /// The last checkpoint that is not after instruction `n` and has the state of the machine.
+    pub fn known_at_or_before(&self, n: u64) -> Option<(Saved, Machine)> {
+        let mut before = self.checkpoints.iter().rev().filter(|one| one.saved.instruction <= n);
+        let (saved, machine) = before.find_map(|one| Some((&one.saved, one.machine()?)))?;
+        Some((Saved { source: 0, ..saved.clone() }, machine))
     }
 
     /// The stretches, in order. Events after the end of an index that is not complete are in none.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use trackway_core::{Batch, Census, Context, Error, ErrorKind, Meta, Observer, Result, Saved, Source};
+use trackway_core::{Batch, Error, ErrorKind, Meta, Observer, Result, Saved, Source};
 
 use crate::index::{Builder, Cache, Checkpoint, Identity, Index, Part};
 
@@ -54,21 +54,21 @@ impl Indexed {
         self.index.as_ref()?.sources.get(sources.first().map_or("", String::as_str))
     }
 
-    /// Before the first events: an index is made unless there is a better one.
-    fn begin(&mut self, in_order: bool) {
+    /// Before the first events: an index is made unless there is a complete one.
+    fn begin(&mut self) {
         if !std::mem::take(&mut self.is_new) || self.keep.is_none() {
             return;
         }
-        let is_enough = |part: &Part| {
-            part.is_complete && (!in_order || part.checkpoints.iter().all(|one| one.machine.is_some()))
-        };
         let meta = self.inner.meta();
-        let known =
-            |name: &str| self.index.as_ref().and_then(|index| index.sources.get(name)).is_some_and(is_enough);
+        let known = |name: &str| {
+            let part = self.index.as_ref().and_then(|index| index.sources.get(name));
+            part.is_some_and(|part| part.is_complete)
+        };
         let is_known =
             if meta.sources.is_empty() { known("") } else { meta.sources.iter().all(|name| known(name)) };
         if !is_known {
-            self.builder = Some(Builder::new(meta, in_order));
+            // The state of the machine would cost every reader more than it saves the few that ask for it.
+            self.builder = Some(Builder::new(meta, false));
         }
     }
 
@@ -109,8 +109,16 @@ impl Source for Indexed {
         self.inner.meta()
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
-        self.begin(true);
+        self.begin();
         let Some(builder) = &mut self.builder else { return self.inner.fill(batch) };
         let start = Instant::now();
         let filled = self.inner.fill(batch);
@@ -124,7 +132,7 @@ impl Source for Indexed {
     }
 
     fn observe(&mut self, observer: &mut dyn Observer) -> Result<bool> {
-        self.begin(false);
+        self.begin();
         let Some(builder) = self.builder.take() else { return self.inner.observe(observer) };
         let start = Instant::now();
         let mut both = Both { builder, other: observer.fork() };
@@ -163,22 +171,6 @@ impl Source for Indexed {
         self.is_new &= !restored;
         Ok(restored)
     }
-
-    fn context(&self) -> Context {
-        self.inner.context()
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.inner.progress()
-    }
-
-    fn census(&self) -> Census {
-        self.inner.census()
-    }
-
-    fn doubtful(&self) -> u64 {
-        self.inner.doubtful()
-    }
 }
 
 impl Drop for Indexed {
@@ -195,8 +187,10 @@ impl Drop for Indexed {
                 index.sources.insert(name.clone(), part.clone());
             }
         }
-        // Without an index everything works, only slower.
-        let _ = keep.cache.store(&keep.trace, &keep.identity, &index);
+        let stored = keep.cache.store(&keep.trace, &keep.identity, &index);
+        if let (Err(error), Some(failed)) = (stored, keep.cache.failed) {
+            failed(&keep.cache.folder, &error);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A part of a source, as a source of its own.
 
 use trackway_core::{
-    Batch, Census, Context, Event, EventKind, Gap, GapReason, Meta, Result, Source, State, Time, TimeKind,
+    Batch, Context, Event, EventKind, Gap, GapReason, Meta, Result, Source, State, Time, TimeKind,
 };
 
 use super::known::add_known;
@@ -171,6 +171,14 @@ impl Source for Window {
         &self.meta
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         loop {
             if self.done {
@@ -187,23 +195,7 @@ impl Source for Window {
         }
     }
 
-    fn resync(&mut self) -> Result<bool> {
-        self.inner.resync()
-    }
-
     fn context(&self) -> Context {
         self.machine.context
-    }
-
-    fn progress(&self) -> Option<(u64, u64)> {
-        self.inner.progress()
-    }
-
-    fn census(&self) -> Census {
-        self.inner.census()
-    }
-
-    fn doubtful(&self) -> u64 {
-        self.inner.doubtful()
     }
 }
