@@ -14,6 +14,9 @@ use crate::config::ReadConfig;
 use crate::layout::{RECORD, from_bytes};
 use crate::records::Records;
 
+/// Records after which those checked are consumed.
+const PIECE: usize = 1 << 15;
+
 /// Reports every violation of a rule; returns the number of records, and the first damage.
 ///
 /// ```
@@ -38,6 +41,8 @@ pub(crate) fn check(
     loop {
         match records.chunk() {
             Ok(Some((mut offset, chunk))) => {
+                // A mapped file is consumed in pieces, so that its memory is released.
+                let chunk = &chunk[..chunk.len().min(PIECE)];
                 for record in chunk {
                     checker.record(offset, &from_bytes(record));
                     offset += record.len() as u64;

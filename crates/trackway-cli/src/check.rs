@@ -39,7 +39,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
         Progress::new(args.common.quiet)
     };
     progress.say("checking");
-    let checked = found.check(&mut trace, file);
+    progress.follow(&trace);
+    let checked = found.check(&mut trace, file, &progress);
     drop(progress);
     std::mem::replace(&mut found.written, Ok(()))?;
     for (rule, _) in found.waived.iter().filter(|(_, count)| **count == 0) {
@@ -87,7 +88,7 @@ struct Found<'a> {
 
 impl Found<'_> {
     /// Checks all sources, each alone where the format can; returns the number of items.
-    fn check(&mut self, trace: &mut Trace, file: &Path) -> trackway::Result<u64> {
+    fn check(&mut self, trace: &mut Trace, file: &Path, progress: &Progress) -> trackway::Result<u64> {
         let names = trace.meta().sources.clone();
         let mut items = 0;
         if names.len() > 1 && trace.divides_items() {
@@ -95,6 +96,7 @@ impl Found<'_> {
                 self.args.common.options().map_err(|failure| trackway::Error::Config(failure.to_string()))?;
             for name in &names {
                 let mut one = Options { source: Some(name.clone()), ..options.clone() }.open(file)?;
+                progress.follow(&one);
                 items += one.check(&mut |finding| self.take(finding, Some(name)))?;
                 trackway::check_program(&mut one, &mut |finding| self.take(finding, Some(name)))?;
             }

@@ -64,6 +64,7 @@ pub(crate) fn run_part(
     }
     let progress = Progress::new(args.common.quiet);
     progress.say("writing");
+    progress.follow(&trace);
     let converted =
         convert_with(&mut trace, &target, &options, |source, health| progress.update(source, health));
     drop(progress);

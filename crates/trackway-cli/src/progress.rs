@@ -5,8 +5,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use trackway::Health;
-use trackway_core::{Batch, Census, Meta, Observer, Result, Source};
+use trackway::{Health, Trace};
+use trackway_core::{Batch, Meta, Observer, Result, SharedBytes, Source};
 
 /// A line with share, rate, time left and errors so far. A thread draws it, so that commands that have nothing to
 /// report for a while are seen to work.
@@ -18,11 +18,24 @@ pub(crate) struct Progress {
 struct Shared {
     meter: Mutex<Meter>,
     ended: Condvar,
+    /// The file that is read, for the share where no source has one.
+    file: Mutex<Option<SharedBytes>>,
 }
 
 impl Shared {
     fn meter(&self) -> MutexGuard<'_, Meter> {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn file(&self) -> MutexGuard<'_, Option<SharedBytes>> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How much of the file has been read.
+    fn share(&self) -> Option<(u64, u64)> {
+        let file = self.file();
+        let bytes = file.as_deref()?;
+        Some((bytes.position()? as u64, bytes.as_ref().len() as u64))
     }
 }
 
@@ -45,7 +58,8 @@ impl Progress {
         if !wanted || !std::io::stderr().is_terminal() {
             return Progress { shared: None, thread: None };
         }
-        let shared = Arc::new(Shared { meter: Mutex::new(Meter::default()), ended: Condvar::new() });
+        let (meter, file) = (Mutex::new(Meter::default()), Mutex::new(None));
+        let shared = Arc::new(Shared { meter, ended: Condvar::new(), file });
         let draws = Arc::clone(&shared);
         Progress { shared: Some(shared), thread: Some(std::thread::spawn(move || draw(&draws))) }
     }
@@ -53,6 +67,13 @@ impl Progress {
     /// Names the work.
     pub(crate) fn say(&self, what: &'static str) {
         self.set(|meter| meter.what = what);
+    }
+
+    /// Shows how far the file of a trace has been read, until a source says it better.
+    pub(crate) fn follow(&self, trace: &Trace) {
+        if let Some(shared) = &self.shared {
+            *shared.file() = trace.file().cloned();
+        }
     }
 
     /// Shows how far the source has been read.
@@ -112,6 +133,14 @@ impl Source for Watched<'_> {
         self.source.meta()
     }
 
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.source)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.source)
+    }
+
     fn fill(&mut self, batch: &mut Batch) -> Result<bool> {
         let filled = self.source.fill(batch);
         match filled {
@@ -120,14 +149,6 @@ impl Source for Watched<'_> {
         }
         self.progress.update(&*self.source, &self.health);
         filled
-    }
-
-    fn resync(&mut self) -> Result<bool> {
-        self.source.resync()
-    }
-
-    fn census(&self) -> Census {
-        self.source.census()
     }
 }
 
@@ -144,7 +165,8 @@ fn draw(shared: &Shared) {
             let width =
                 terminal_size::terminal_size_of(&stderr).map_or(80, |(width, _)| usize::from(width.0));
             // A line that fills the terminal would wrap in some.
-            let line = meter.line(width.saturating_sub(1), start.elapsed());
+            let share = meter.share.or_else(|| shared.share());
+            let line = Meter { share, ..meter.clone() }.line(width.saturating_sub(1), start.elapsed());
             drop(meter);
             // A terminal that is gone stops the drawing, not the command.
             let _ = write!(stderr, "\r{line}\x1b[K").and_then(|()| stderr.flush());

@@ -1,12 +1,35 @@
 //! Bytes in and out: the input and output of a format, and the window that a reader works through.
 
-use std::io::{Read, Seek, Write};
+use std::io::{BufRead, Read, Seek, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
 
+/// Bytes in memory: a mapped file or a buffer.
+pub trait Buffer: AsRef<[u8]> + Send + Sync {
+    /// Frees the memory of bytes that were read, where they can be read from a file again.
+    fn release(&self, read: Range<usize>) {
+        let _ = read;
+    }
+
+    /// The end of the bytes that were released last: how far its readers are.
+    fn position(&self) -> Option<usize> {
+        None
+    }
+}
+
+impl Buffer for Vec<u8> {}
+impl<const N: usize> Buffer for [u8; N] {}
+
+impl std::fmt::Debug for dyn Buffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} bytes", self.as_ref().len())
+    }
+}
+
 /// Shared bytes: a mapped file or a buffer.
-pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+pub type SharedBytes = Arc<dyn Buffer>;
 
 /// The input of a format: all of it at once, or as it comes.
 pub enum Input {
@@ -24,14 +47,11 @@ impl Input {
 
     /// The bytes one after the other.
     pub fn into_read(self) -> Box<dyn Read + Send> {
-        struct Shared(SharedBytes);
-        impl AsRef<[u8]> for Shared {
-            fn as_ref(&self) -> &[u8] {
-                (*self.0).as_ref()
-            }
-        }
         match self {
-            Input::Whole(bytes) => Box::new(std::io::Cursor::new(Shared(bytes))),
+            Input::Whole(bytes) => {
+                let all = 0..(*bytes).as_ref().len();
+                Box::new(SharedRange::new(bytes, all))
+            }
             Input::Stream(stream) => stream,
         }
     }
@@ -109,16 +129,20 @@ pub struct Feed {
     start: usize,
     end: usize,
     consumed: u64,
+    /// The memory of whole inputs was released up to here.
+    released: u64,
     ended: bool,
 }
 
 impl Feed {
     const BLOCK: usize = 1 << 20;
+    /// Bytes after which the memory of those read is released.
+    const RELEASE: u64 = 2 << 20;
 
     /// A window at the start of `input`; the first block is read on demand.
     pub fn new(input: Input) -> Self {
         let ended = matches!(input, Input::Whole(_));
-        Feed { input, buffer: Vec::new(), start: 0, end: 0, consumed: 0, ended }
+        Feed { input, buffer: Vec::new(), start: 0, end: 0, consumed: 0, released: 0, ended }
     }
 
     /// Offset of the first byte of [`bytes`](Feed::bytes).
@@ -142,12 +166,23 @@ impl Feed {
         let n = n.min(self.bytes().len());
         self.consumed += n as u64;
         self.start += n;
+        if self.consumed - self.released >= Self::RELEASE {
+            self.release();
+        }
+    }
+
+    #[cold]
+    fn release(&mut self) {
+        if let Input::Whole(bytes) = &self.input {
+            bytes.release(self.released as usize..self.consumed as usize);
+        }
+        self.released = self.consumed;
     }
 
     /// A window over a buffer that [`take_buffer`](Feed::take_buffer) returns.
     pub fn from_buffer(buffer: Vec<u8>) -> Self {
         let input = Input::Stream(Box::new(std::io::empty()));
-        Feed { input, end: buffer.len(), buffer, start: 0, consumed: 0, ended: true }
+        Feed { input, end: buffer.len(), buffer, start: 0, consumed: 0, released: 0, ended: true }
     }
 
     /// The buffer, to be filled again; its content is unspecified.
@@ -162,8 +197,8 @@ impl Feed {
     }
 
     /// The input from here on.
-    pub fn into_input(self) -> Input {
-        match self.input {
+    pub fn into_input(mut self) -> Input {
+        match std::mem::replace(&mut self.input, Input::Stream(Box::new(std::io::empty()))) {
             Input::Whole(bytes) if self.consumed == 0 => Input::Whole(bytes),
             Input::Whole(bytes) => Input::Whole(Arc::new(Tail { bytes, from: self.consumed as usize })),
             Input::Stream(stream) => {
@@ -203,6 +238,52 @@ impl Feed {
     }
 }
 
+impl Drop for Feed {
+    fn drop(&mut self) {
+        if self.consumed > self.released {
+            self.release();
+        }
+    }
+}
+
+/// A range of shared bytes, as a reader.
+#[derive(Debug)]
+pub struct SharedRange {
+    feed: Feed,
+    end: u64,
+}
+
+impl SharedRange {
+    /// The bytes of `range`, as far as they exist.
+    pub fn new(bytes: SharedBytes, range: Range<usize>) -> Self {
+        let end = range.end.min((*bytes).as_ref().len()) as u64;
+        let start = end.min(range.start as u64);
+        let mut feed = Feed::new(Input::Whole(bytes));
+        (feed.consumed, feed.released) = (start, start);
+        SharedRange { feed, end }
+    }
+}
+
+impl BufRead for SharedRange {
+    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
+        let left = self.end - self.feed.offset();
+        Ok(&self.feed.bytes()[..left as usize])
+    }
+
+    fn consume(&mut self, n: usize) {
+        let left = self.end - self.feed.offset();
+        self.feed.consume(n.min(left as usize));
+    }
+}
+
+impl Read for SharedRange {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.fill_buf()?.read(out)?;
+        self.consume(n);
+        Ok(n)
+    }
+}
+
 /// Shared bytes without their start.
 struct Tail {
     bytes: SharedBytes,
@@ -212,6 +293,12 @@ struct Tail {
 impl AsRef<[u8]> for Tail {
     fn as_ref(&self) -> &[u8] {
         &(*self.bytes).as_ref()[self.from..]
+    }
+}
+
+impl Buffer for Tail {
+    fn release(&self, read: Range<usize>) {
+        self.bytes.release(self.from + read.start..self.from + read.end);
     }
 }
 

@@ -90,7 +90,7 @@ pub use census::Census;
 pub use counting::Counting;
 pub use error::{Error, ErrorKind, Result};
 pub use events::*;
-pub use input::{Feed, Input, Output, SharedBytes, WriteSeek};
+pub use input::{Buffer, Feed, Input, Output, SharedBytes, SharedRange, WriteSeek};
 pub use ledger::{Account, Contexts, Counts, Fact, Fate, Found, Ledger, Nearby, each_of_event, each_of_meta};
 pub use observer::{Count, Observer};
 pub use random::SplitMix64;

@@ -366,6 +366,7 @@ fn huge_dumps_cost_what_is_touched() {
             &self.0
         }
     }
+    impl trackway_core::Buffer for Huge {}
     // 256 MiB of zeros: UDF in A64, so one run over all of it; only two pages of it are asked for.
     let huge = Arc::new(Huge(vec![0; 256 << 20]));
     let memory = Memory::new([Segment::new(0x4000_0000, huge).expect("it fits")]);

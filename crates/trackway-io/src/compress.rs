@@ -1,7 +1,7 @@
 //! Compression around a trace: recognised and undone on the way in, and written so that the last write can fail like
 //! any other.
 
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use trackway_core::{Input, Output, Result};
@@ -51,11 +51,7 @@ impl Compression {
 
     /// The decompressed input.
     pub(crate) fn decompress(self, input: Input) -> Result<Input> {
-        let reader: Box<dyn Read + Send> = match input {
-            Input::Stream(stream) => stream,
-            Input::Whole(bytes) => Box::new(std::io::Cursor::new(Shared(bytes))),
-        };
-        let reader = std::io::BufReader::with_capacity(1 << 16, reader);
+        let reader = std::io::BufReader::with_capacity(1 << 16, input.into_read());
         Ok(Input::Stream(match self {
             Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),
             Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(reader)),
@@ -75,15 +71,6 @@ impl std::str::FromStr for Compression {
             .into_iter()
             .find(|compression| compression.as_str() == name)
             .ok_or(())
-    }
-}
-
-/// Shared bytes that a cursor can read.
-struct Shared(trackway_core::SharedBytes);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        (*self.0).as_ref()
     }
 }
 

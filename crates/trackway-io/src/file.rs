@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_core::{Feed, Input, Result};
+use trackway_core::{Feed, Input, Result, SharedBytes};
 
 use crate::compress::Compression;
 use crate::error::FileError;
@@ -32,6 +32,8 @@ pub struct File {
     pub head: Vec<u8>,
     /// The compression they were found in.
     pub compression: Option<Compression>,
+    /// The file as it is, where it is in memory.
+    pub whole: Option<SharedBytes>,
 }
 
 impl File {
@@ -51,6 +53,7 @@ impl File {
                 input: Input::from_vec(Vec::new()),
                 head: Vec::new(),
                 compression: None,
+                whole: None,
             });
         }
         let file = std::fs::File::open(path).map_err(FileError::at(path))?;
@@ -65,13 +68,17 @@ impl File {
 
     /// Takes bytes from anywhere.
     pub fn from_input(input: Input) -> Result<Self> {
+        let whole = match &input {
+            Input::Whole(bytes) => Some(SharedBytes::clone(bytes)),
+            Input::Stream(_) => None,
+        };
         let (mut head, mut input) = peek(input)?;
         let compression = Compression::recognise(&head);
         if let Some(compression) = compression {
             // Damage inside is reported when the trace is read; the head is what came before it.
             (head, input) = peek(compression.decompress(input)?)?;
         }
-        Ok(File { path: None, is_folder: false, input, head, compression })
+        Ok(File { path: None, is_folder: false, input, head, compression, whole })
     }
 }
 

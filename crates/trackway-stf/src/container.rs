@@ -12,7 +12,7 @@ use std::io::Read;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes};
+use trackway_core::{Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes, SharedRange};
 
 use self::frame::{AT_ONCE, Content};
 pub(crate) use self::index::HEADER;
@@ -453,7 +453,7 @@ impl Zstf {
                     Content::Whole(bytes) => Feed::from_buffer(bytes),
                     Content::Large => {
                         let bytes = self.bytes.clone();
-                        frame::stream(Slice { bytes, at: chunk.offset as usize, end: chunk.end as usize })?
+                        frame::stream(SharedRange::new(bytes, chunk.offset as usize..chunk.end as usize))?
                     }
                     Content::Part { bytes, at, cut } => {
                         damage = Some(Damage { at: chunk.offset + at as u64, cut });
@@ -478,7 +478,8 @@ impl Zstf {
     /// Decompresses a chunk of ordinary size at once.
     fn decode(&self, chunk: &Chunk) -> Option<(Feed, Box<Decoder>)> {
         let size = usize::try_from(chunk.size?).ok().filter(|&size| size <= AT_ONCE)?;
-        let frame = (*self.bytes).as_ref().get(chunk.offset as usize..chunk.end as usize)?;
+        let place = chunk.offset as usize..chunk.end as usize;
+        let frame = (*self.bytes).as_ref().get(place.clone())?;
         let mut decoder = match self.spare.take() {
             Some(decoder) => decoder,
             None => Box::new(Decoder { zstd: zstd::bulk::Decompressor::new().ok()?, buffer: Vec::new() }),
@@ -487,30 +488,7 @@ impl Zstf {
         buffer.clear();
         buffer.reserve(size);
         decoder.zstd.decompress_to_buffer(frame, &mut buffer).ok()?;
+        self.bytes.release(place);
         Some((Feed::from_buffer(buffer), decoder))
-    }
-}
-
-/// A range of shared bytes, as a reader.
-struct Slice {
-    bytes: SharedBytes,
-    at: usize,
-    end: usize,
-}
-
-impl std::io::BufRead for Slice {
-    fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
-        Ok((*self.bytes).as_ref().get(self.at..self.end).unwrap_or_default())
-    }
-    fn consume(&mut self, n: usize) {
-        self.at = (self.at + n).min(self.end);
-    }
-}
-
-impl Read for Slice {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        let n = std::io::BufRead::fill_buf(self)?.read(out)?;
-        std::io::BufRead::consume(self, n);
-        Ok(n)
     }
 }

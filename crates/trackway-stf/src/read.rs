@@ -88,11 +88,16 @@ impl<F: FnMut(u64, &Record<'_>, &[u8]) -> ControlFlow<()>> Visit for F {
 /// Longer than any of the common records.
 pub(crate) const WINDOW: usize = 32;
 
+/// Bytes after which those read are consumed.
+const PIECE: usize = 1 << 20;
+
 /// Reads records from `feed` and passes each to `visitor` until it breaks.
 pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl Visit) -> Result<Scan> {
     let more = |feed: &mut Feed| feed.more().map_err(|error| Error { offset: base + error.offset, ..error });
     loop {
         let bytes = feed.bytes();
+        // A mapped file is consumed in pieces, so that its memory is released.
+        let piece = bytes.len().min(PIECE);
         let start = base + feed.offset();
         let mut at = 0;
         let stop = loop {
@@ -101,7 +106,7 @@ pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl 
             if flow.is_break() {
                 break Some(Ok(Scan::Stopped));
             }
-            if at == bytes.len() {
+            if at >= piece {
                 break None;
             }
             match read(&bytes[at..], layout, start + at as u64) {
@@ -128,7 +133,7 @@ pub fn scan(feed: &mut Feed, base: u64, layout: &mut Layout, visitor: &mut impl 
             }
             Some(stop) => return stop,
             None => {
-                if !more(feed)? {
+                if cut == 0 && !more(feed)? {
                     return Ok(Scan::Ended);
                 }
             }

@@ -155,7 +155,7 @@ impl Options {
         };
         let flags = self.flags.iter().map(|(name, value)| (name.as_str(), value.clone()));
         settings.set_flags(format, &[When::Reading], flags)?;
-        let compression = file.compression;
+        let (compression, whole) = (file.compression, file.whole.clone());
         let opened = format.open(Opening {
             file,
             settings: settings.clone(),
@@ -171,6 +171,7 @@ impl Options {
             format,
             path,
             bytes: None,
+            whole,
             compression,
             settings,
             program: self.program.clone(),
@@ -215,6 +216,8 @@ pub struct Trace {
     path: Option<PathBuf>,
     /// Its file, where it is in memory.
     bytes: Option<SharedBytes>,
+    /// Its file, where it is mapped or in memory.
+    whole: Option<SharedBytes>,
     compression: Option<Compression>,
     settings: Settings,
     program: Program,
@@ -430,6 +433,11 @@ impl Trace {
     /// The bytes that offsets in errors and items refer to: the decompressed stream.
     pub fn bytes(&mut self) -> Result<Input> {
         self.opened.bytes()
+    }
+
+    /// Its file, as compressed as it is; its [position](trackway_core::Buffer::position) shows how far it has been read.
+    pub fn file(&self) -> Option<&SharedBytes> {
+        self.whole.as_ref()
     }
 
     /// Threads for analyses.

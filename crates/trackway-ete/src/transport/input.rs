@@ -182,7 +182,9 @@ impl SourceBytes {
                 let before = bytes.bytes.len();
                 marks.push_back((frames.place(), *consumed + before as u64));
                 bytes.bytes.reserve(WINDOW + FRAME);
+                let from = frames.position();
                 self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, bytes);
+                data.release(from as usize..frames.position() as usize);
                 Ok(bytes.bytes.len() > before || !self.ended)
             }
         }

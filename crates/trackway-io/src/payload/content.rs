@@ -7,7 +7,7 @@ use std::io::{self, BufRead, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use trackway_core::{ErrorKind, Feed, Input, Result, SharedBytes};
+use trackway_core::{ErrorKind, Feed, Input, Result, SharedBytes, SharedRange};
 
 use super::compression::Family;
 use super::decode::Decoder;
@@ -111,7 +111,7 @@ impl IndexedXz {
 
     fn cursor(&self, at: u64, end: u64) -> SharedRange {
         let place = |at: u64| self.prefix + at as usize;
-        SharedRange { bytes: self.bytes.clone(), at: place(at), end: place(end) }
+        SharedRange::new(self.bytes.clone(), place(at)..place(end))
     }
 }
 
@@ -151,7 +151,7 @@ impl Content {
             }
             Feed::from_buffer(start)
         } else {
-            let payload = SharedRange { bytes, at: prefix, end };
+            let payload = SharedRange::new(bytes, prefix..end);
             let decoder = Decoder::new(payload, family, threads, used.clone());
             Feed::new(Input::Stream(Box::new(Cursor::new(start).chain(decoder))))
         };
@@ -277,30 +277,5 @@ impl Content {
         };
         self.used = Some(used);
         true
-    }
-}
-
-/// A range of shared bytes.
-struct SharedRange {
-    bytes: SharedBytes,
-    at: usize,
-    end: usize,
-}
-
-impl Read for SharedRange {
-    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        let n = self.fill_buf()?.read(out)?;
-        self.consume(n);
-        Ok(n)
-    }
-}
-
-impl BufRead for SharedRange {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        Ok(&(*self.bytes).as_ref()[self.at.min(self.end)..self.end])
-    }
-
-    fn consume(&mut self, n: usize) {
-        self.at += n;
     }
 }

@@ -61,7 +61,7 @@ impl BlockDecoder {
             let (spent, buffers) = channel();
             let blocks: Vec<Block> = blocks.iter().skip(n).step_by(threads).copied().collect();
             let file = file.clone();
-            let work = move || decode_lane(&(*file).as_ref()[from..], &blocks, &sender, &buffers);
+            let work = move || decode_lane((&file, from), &blocks, &sender, &buffers);
             let thread = std::thread::Builder::new().spawn(work).ok()?;
             Some(Lane { full: Some(full), spent, thread: Some(thread) })
         };
@@ -100,7 +100,13 @@ impl Drop for BlockDecoder {
 }
 
 /// Decodes the blocks of one lane. To the codec they are one stream, so it keeps its memory from block to block.
-fn decode_lane(stream: &[u8], blocks: &[Block], full: &SyncSender<Decoded>, buffers: &Receiver<Vec<u8>>) {
+fn decode_lane(
+    (file, from): (&SharedBytes, usize),
+    blocks: &[Block],
+    full: &SyncSender<Decoded>,
+    buffers: &Receiver<Vec<u8>>,
+) {
+    let stream = &(**file).as_ref()[from..];
     // liblzma's portable CRC32 takes as long as decoding, so it is computed here instead.
     let compares = stream[CHECK_KIND] == CRC32;
     let mut codec = Codec::xz(!compares);
@@ -120,6 +126,7 @@ fn decode_lane(stream: &[u8], blocks: &[Block], full: &SyncSender<Decoded>, buff
         let wrong = made < out.len() || (compares && !coded.ends_with(&crc.finalize().to_le_bytes()));
         let failed = result.err().or(wrong.then_some(io::ErrorKind::InvalidData));
         out.truncate(made);
+        file.release(from + block.at as usize..from + block.end as usize);
         if full.send((out, failed)).is_err() || failed.is_some() {
             return;
         }

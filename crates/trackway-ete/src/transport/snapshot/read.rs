@@ -4,10 +4,11 @@
 //! of lists, missing dumps, empty buffers.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use trackway_core::{Privilege, Security, SharedBytes};
+use trackway_core::{Buffer, Privilege, Security, SharedBytes};
 use trackway_image::{Image, Space};
 
 use crate::config::{Config, ConfigError, Framing, number, refuse};
@@ -357,6 +358,14 @@ impl AsRef<[u8]> for Part {
         match self.length.and_then(|length| usize::try_from(length).ok()) {
             Some(length) => &rest[..length.min(rest.len())],
             None => rest,
+        }
+    }
+}
+
+impl Buffer for Part {
+    fn release(&self, read: Range<usize>) {
+        if let Ok(offset) = usize::try_from(self.offset) {
+            self.data.release(offset.saturating_add(read.start)..offset.saturating_add(read.end));
         }
     }
 }
