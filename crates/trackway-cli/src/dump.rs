@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use serde_json::json;
-use trackway::{Counts, Health, Place, Position, Trace, Window};
+use trackway::{Bounds, Counts, Health, Place, Position, Trace};
 use trackway_core::{Batch, Context, Event, EventKind, Item, Observer, Source};
 use trackway_image::{Image, Memory, expand, program};
 
@@ -81,7 +81,7 @@ struct Part<'a> {
     args: &'a DumpArgs,
     from: Option<Position>,
     to: Option<Position>,
-    window: Window,
+    window: Bounds,
     budget: Budget,
     shown: Counts,
     /// Errors that were passed before the window.
@@ -135,7 +135,7 @@ impl<'a> Part<'a> {
             args,
             from,
             to,
-            window: Window::new(begin, end, before),
+            window: Bounds::new(begin, end, before),
             budget: Budget(args.limit.unwrap_or(u64::MAX)),
             shown: Counts::default(),
             errors_before: 0,

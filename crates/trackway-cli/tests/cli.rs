@@ -117,6 +117,20 @@ fn dump_between_events_and_from_a_stream() {
     let end = piped(&["dump", "--from", "end-2", "-"], &bytes);
     assert_eq!(end.status.code(), Some(2));
     assert!(text(&end.stderr).contains("end-2: a stream cannot be read twice"), "{}", text(&end.stderr));
+
+    // A position is found on the way, but a conversion has to know it before.
+    let later = ["dump", "--as", "pcs", "--from", "pc:0x8000000c"];
+    assert_eq!(
+        text(&piped(&[&later[..], &["-"]].concat(), &bytes).stdout),
+        stdout(&[&later[..], &[&trace]].concat())
+    );
+    let part = piped(&["convert", "-", "-", "--into", "stf", "--from", "pc:0x8000000c"], &bytes);
+    assert_eq!(part.status.code(), Some(2));
+    assert!(
+        text(&part.stderr).contains("pc:0x8000000c: a stream cannot be read twice"),
+        "{}",
+        text(&part.stderr)
+    );
 }
 
 #[test]

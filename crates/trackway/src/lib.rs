@@ -25,6 +25,7 @@
 //! own records or packets as text, [`Trace::check`] the findings of its rules. The formats are in one list, [`FORMATS`];
 //! a format of your own implements [`Format`](format::Format) and goes beside them into [`Options::formats`].
 
+mod bounds;
 mod conversion;
 mod convert;
 pub mod cut;
@@ -43,8 +44,8 @@ mod prove;
 mod slice;
 mod steps;
 mod trace;
-mod window;
 
+pub use bounds::{Bounds, Place};
 pub use conversion::{Conversion, Written};
 pub use convert::{ConvertOptions, convert, convert_with};
 pub use expand::Expand;
@@ -57,7 +58,6 @@ pub use proof::Prove;
 pub use prove::{Pair, Proof, Reopen, prove};
 pub use steps::{Instruction, Steps};
 pub use trace::{Indexing, Options, Trace, trap_name};
-pub use window::{Place, Window};
 
 pub use trackway_core as events;
 pub use trackway_format as format;

@@ -33,7 +33,7 @@ impl Trace {
     }
 
     /// Its events from a place before `from` on, as near as an index or the container allows, and what was counted
-    /// before that place. It reads on to `from` itself, and counts up to `to`, with a [`Window`](crate::Window).
+    /// before that place. It reads on to `from` itself, and counts up to `to`, with a [`Bounds`](crate::Bounds).
     pub fn events_from(
         &mut self,
         from: Option<&Position>,

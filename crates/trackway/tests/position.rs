@@ -1,6 +1,8 @@
 //! Positions: every form, located in traces of every format.
 
-use trackway::events::{Batch, EventKind};
+use trackway::events::{Batch, Context, EventKind, FormatId, Gap, GapReason, Isa, Meta, Step};
+use trackway::format::{Format, Program, Settings, Writing};
+use trackway::io::Target;
 use trackway::{Follow, Position, Tally, Trace};
 use trackway_testkit::corpus_part;
 
@@ -70,6 +72,68 @@ fn times_and_symbols() {
     let trace = &mut Trace::options().elf(elf).open(sort).unwrap();
     assert_eq!(located(trace, "sym:sort", None), Ok(4));
     assert!(located(trace, "sym:sum", None).unwrap() > 4);
+}
+
+/// The program with debug information, with a gap inside, as a flow trace: its runs are looked into.
+#[test]
+fn gaps_and_lines() {
+    const GAP: u64 = 200;
+    let base = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/arm-mix/arm-mix");
+    let elf = base.with_extension("elf").display().to_string();
+    let program = Program { elf: vec![elf.clone()], raw: Vec::new() };
+    let image = program.load().unwrap();
+    let memory = image.memory(&Context::default());
+    let (mut batch, mut pcs, mut last) = (Batch::default(), Vec::new(), None);
+    for line in std::fs::read_to_string(base.with_extension("runs")).unwrap().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let isa = words[1].parse::<Isa>().unwrap();
+        if last.replace(isa) != Some(isa) {
+            batch.push_context(0, Context { isa: Some(isa), ..Context::default() });
+        }
+        let mut pc = u64::from_str_radix(words[0], 16).unwrap();
+        for _ in 0..words[2].parse::<u32>().unwrap() {
+            let (encoding, length) = memory.fetch(isa, pc).unwrap();
+            if pcs.len() as u64 == GAP {
+                batch.push_gap(0, Gap::new(GapReason::Overflow));
+            }
+            batch.push(0, EventKind::Step(Step::new(pc, encoding, length)));
+            pcs.push(pc);
+            pc += u64::from(length);
+        }
+    }
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("lines.ete");
+    let (target, settings) = (Target::new(&path), Settings::default());
+    let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };
+    let mut sink =
+        trackway::ete::FORMAT.create(writing, &Meta::new(FormatId::new("test"), Isa::A32)).unwrap();
+    sink.put(&batch).unwrap();
+    sink.finish().unwrap();
+    target.commit().unwrap();
+
+    let options = trackway::Options { format: Some(FormatId::new("ete")), ..Trace::options() };
+    let trace = &mut options.elf(elf).open(&path).unwrap();
+    let (mut source, mut batch, mut gaps) = (trace.events().unwrap(), Batch::default(), Vec::new());
+    while source.fill(&mut batch).unwrap() {
+        let mut number = batch.first_instruction;
+        for event in &batch.events {
+            gaps.extend(matches!(event.kind, EventKind::Gap(_)).then_some(number));
+            number += event.kind.instructions();
+        }
+    }
+    assert!(gaps.contains(&GAP), "{gaps:?}");
+    for (n, number) in gaps.iter().enumerate() {
+        assert_eq!(located(trace, &format!("gap:{n}"), None), Ok(*number));
+    }
+    let beyond = format!("gap:{}", gaps.len());
+    assert_eq!(located(trace, &beyond, None), Err(format!("the trace never reaches {beyond}")));
+    let line_of = |pc: u64| image.line(pc).filter(|line| line.file.ends_with("mix.c")).map(|line| line.line);
+    let lines: Vec<Option<u32>> = pcs.iter().map(|pc| line_of(*pc)).collect();
+    let all: std::collections::BTreeSet<u32> = lines.iter().copied().flatten().collect();
+    assert!(all.len() > 5, "{all:?}");
+    for line in all {
+        let first = lines.iter().position(|found| *found == Some(line)).map(|first| first as u64);
+        assert_eq!(located(trace, &format!("line:mix.c:{line}"), None).ok(), first, "line {line}");
+    }
 }
 
 #[test]

@@ -77,10 +77,21 @@ impl Find {
         programs: Vec<Arc<Image>>,
         most: Option<usize>,
     ) -> Self {
+        let most = most.unwrap_or(KEPT).min(KEPT);
+        Self::fresh(Arc::new(conditions), Arc::new(programs), format, isa, most)
+    }
+
+    fn fresh(
+        conditions: Arc<Conditions>,
+        programs: Arc<Vec<Arc<Image>>>,
+        format: &'static dyn Format,
+        isa: Isa,
+        most: usize,
+    ) -> Self {
         let in_context = conditions.contexts.is_empty();
         Find {
-            conditions: Arc::new(conditions),
-            programs: Arc::new(programs),
+            conditions,
+            programs,
             format,
             meta: isa,
             isa,
@@ -92,7 +103,7 @@ impl Find {
             by_encoding: Recent::default(),
             matches: Vec::new(),
             count: 0,
-            most: most.unwrap_or(KEPT).min(KEPT),
+            most,
             last: None,
         }
     }
@@ -234,23 +245,8 @@ impl Observer for Find {
     }
 
     fn fork(&self) -> Box<dyn Observer> {
-        Box::new(Find {
-            conditions: Arc::clone(&self.conditions),
-            programs: Arc::clone(&self.programs),
-            format: self.format,
-            meta: self.meta,
-            isa: self.meta,
-            context: Context::default(),
-            in_context: self.conditions.contexts.is_empty(),
-            memory: None,
-            source: None,
-            counts: Vec::new(),
-            by_encoding: Recent::default(),
-            matches: Vec::new(),
-            count: 0,
-            most: self.most,
-            last: None,
-        })
+        let (conditions, programs) = (Arc::clone(&self.conditions), Arc::clone(&self.programs));
+        Box::new(Self::fresh(conditions, programs, self.format, self.meta, self.most))
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {

@@ -4,9 +4,9 @@ use trackway_core::{Batch, Event};
 
 use crate::position::{Follow, Position, Tally};
 
-/// A window on the events of a source: from one position up to another, which is not in it.
+/// Bounds on the events of a source: from one position up to another, which is not inside.
 #[derive(Clone, Debug)]
-pub struct Window {
+pub struct Bounds {
     from: Option<Follow>,
     to: Option<Follow>,
     /// The end is the next of its kind after the beginning.
@@ -22,19 +22,19 @@ pub struct Window {
 /// Where an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Before the window.
+    /// Before them.
     Before,
-    /// In it.
+    /// Between them.
     Inside,
-    /// After it, as everything that follows.
+    /// After them, as everything that follows.
     After,
 }
 
-impl Window {
-    /// A window on the events after a place with `before` it.
+impl Bounds {
+    /// Bounds on the events after a place with `before` it.
     pub fn new(from: Option<Position>, to: Option<Position>, before: Tally) -> Self {
         let follow = |position: Option<Position>| position.map(|position| Follow::new(position, before));
-        Window {
+        Bounds {
             is_open: from.is_none(),
             to_is_next: to.as_ref().is_some_and(Position::is_next),
             from: follow(from),
