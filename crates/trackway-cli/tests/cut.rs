@@ -180,7 +180,7 @@ fn every_kind_of_slice_reads_back() {
     fine(&["convert", &stf, &etrace, "--elf", &elf, "-q"]);
     fine(&["merge", &both, &sort, &levels, "--by", "time", "-q"]);
     let rules = |trace: &str| -> std::collections::BTreeSet<String> {
-        let found = stdout(&["check", "--json", trace]);
+        let found = text(&trackway(&["check", "--json", trace]).stdout);
         let found: serde_json::Value = serde_json::from_str(found.lines().next().unwrap()).unwrap();
         let findings = found["findings"].as_array().cloned().unwrap_or_default();
         findings.iter().map(|finding| finding["rule"].to_string()).collect()
