@@ -1,5 +1,12 @@
 //! The look of a file.
 
+/// Advice about waveforms.
+pub(super) const WAVES: &str =
+    "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
+/// Advice about tables.
+pub(super) const TABLE: &str =
+    "Trackway does not read tables: use the trace that the table was exported from";
+
 /// The look of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Look {

@@ -1,6 +1,6 @@
 //! Files that are not one of our traces, by their content.
 
-use super::look::Look;
+use super::look::{Look, TABLE, WAVES};
 use super::text;
 
 /// A magic number: offset, bytes, what has it, and what to do.
@@ -9,9 +9,6 @@ struct Magic(usize, &'static [u8], &'static str, &'static str);
 const PCAP: &str = "Trackway does not read captures: extract the payload, `tshark -r FILE -T fields -e data`, and \
                     turn it into bytes with `xxd -r -p`";
 const ARCHIVE: &str = "unpack it, and open the trace inside";
-const TABLE: &str = "Trackway does not read tables: use the trace that the table was exported from";
-const WAVES: &str =
-    "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
 const PERF: &str = "Trackway does not read perf.data yet: `perf script -i FILE --itrace=b` decodes it; a dump of its AUX \
                     buffer is read with --format ete";
 
@@ -72,9 +69,7 @@ pub fn looks(head: &[u8], size: Option<u64>) -> Vec<Look> {
             return vec![Look::new(*what, why, *advice, true)];
         }
     }
-    if let Some(look) =
-        elf(head).or_else(|| uniform(head)).or_else(|| Some(Look { text: true, ..text::look(head)? }))
-    {
+    if let Some(look) = elf(head).or_else(|| uniform(head)).or_else(|| text::look(head)) {
         return vec![look];
     }
     let mut found: Vec<Look> = [coresight(head), nexus(head), champsim(head, size), drmemtrace(head, size)]
@@ -113,7 +108,9 @@ fn elf(head: &[u8]) -> Option<Look> {
     };
     let (what, advice) = match half(16) {
         Some(4) => ("a core dump", "this is memory, not a trace: a debugger reads it"),
-        Some(1) => ("an object file", "link it first: a trace needs the program that ran"),
+        Some(1) => {
+            ("an object file or a kernel module", "a trace needs the program as it was linked and loaded")
+        }
         _ if machine.starts_with("RISC-V") => (
             "a program",
             "name it with --elf beside its trace; `trackway image FILE` shows it, `trackway record FILE -o run.stf` runs it",

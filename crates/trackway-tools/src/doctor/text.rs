@@ -1,8 +1,127 @@
 //! Text files by their first lines: logs of simulators, tables, dumps in hex.
 
-use super::look::Look;
+use super::look::{Look, TABLE, WAVES};
 
-const NOT_READ: &str = "Trackway does not read it yet";
+/// A kind of text: what it is, the evidence, what to do, and whether these are its first lines.
+struct Text(&'static str, &'static str, &'static str, fn(&[&str]) -> bool);
+
+const TARMAC: &str = "lines of time, unit and event";
+const TARMAC_DO: &str = "Trackway does not read it yet: the tools of ARM-software/tarmac-trace-utilities index it; the \
+                         model's own ETE or a recording with QEMU yields a trace that Trackway reads";
+const SPIKE: &str = "lines of core, address and encoding";
+const SPIKE_DO: &str = "Trackway does not read it yet: `trackway record PROGRAM -o run.stf` runs the same program on the \
+                        golden model and writes a trace with registers and memory";
+const SNAPSHOT_DO: &str =
+    "this belongs to an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
+
+/// The first that fits decides.
+const TEXTS: [Text; 23] = [
+    Text("a Tarmac log with load and store lines (ES)", TARMAC, TARMAC_DO, |lines| {
+        is_tarmac(lines) && lines.iter().any(|line| line.contains(" ES "))
+    }),
+    Text("a Tarmac log as gem5 writes it", TARMAC, TARMAC_DO, |lines| {
+        is_tarmac(lines) && lines.iter().any(|line| line.contains(" cpu"))
+    }),
+    Text("a Tarmac log as Fast Models write it", TARMAC, TARMAC_DO, is_tarmac),
+    Text("a commit log of Spike", SPIKE, SPIKE_DO, |lines| {
+        // The privilege is between core and address.
+        let is_commit = |line: &&str| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1);
+        is_spike(lines) && lines.iter().any(is_commit)
+    }),
+    Text("a log of Spike (-l, without commits)", SPIKE, SPIKE_DO, is_spike),
+    Text(
+        "a log of QEMU (-d exec)",
+        "lines of `Trace N: 0x…`",
+        "Trackway does not read it yet, and it has one line for each block: record with a TCG plugin, or run the program \
+         with `trackway record PROGRAM -o run.stf`",
+        |lines| most(lines, |line| line.starts_with("Trace ") && line.contains(": 0x")),
+    ),
+    Text(
+        "a log of QEMU (-d in_asm)",
+        "blocks after `IN:`",
+        "it has the code that QEMU translated, not the code that ran: use `-d exec,nochain -singlestep`",
+        |lines| {
+            most(lines, |line| line.starts_with("IN:") || line.starts_with("0x"))
+                && lines.iter().any(|line| line.starts_with("IN:"))
+        },
+    ),
+    Text(
+        "a riscv-dv log (CSV)",
+        "the columns that riscv-dv writes",
+        "Trackway does not read it yet: `trackway record PROGRAM -o run.tv` writes a trace that `trackway verify` takes",
+        |lines| lines[0].starts_with("pc,instr,gpr,csr,binary,mode"),
+    ),
+    Text(
+        "a disassembly (objdump)",
+        "it says `file format elf…`",
+        "this is a listing: name the program itself with --elf",
+        |lines| lines.iter().any(|line| line.contains("file format elf")),
+    ),
+    Text(
+        "a hex dump (xxd)",
+        "lines of address and bytes",
+        "`xxd -r FILE trace.bin` makes the file again",
+        |lines| {
+            let is_address = |word: &str| word.len() >= 6 && is_hex(word);
+            most(lines, |line| line.split_once(':').is_some_and(|(word, _)| is_address(word)))
+        },
+    ),
+    Text(
+        "Intel HEX",
+        "lines of `:` and digits",
+        "`objcopy -I ihex -O binary FILE trace.bin` makes the bytes again",
+        |lines| most(lines, |line| line.strip_prefix(':').is_some_and(is_hex)),
+    ),
+    Text(
+        "Motorola S-records",
+        "lines of `S` and digits",
+        "`objcopy -I srec -O binary FILE trace.bin` makes the bytes again",
+        |lines| most(lines, |line| line.len() > 8 && line.strip_prefix('S').is_some_and(is_hex)),
+    ),
+    Text(
+        "a hex dump (hexdump, od)",
+        "lines of address and bytes",
+        "`cut -c11-58 FILE | xxd -r -p > trace.bin` makes bytes of the columns of `hexdump -C`",
+        |lines| most(lines, is_dumped),
+    ),
+    Text(
+        "bytes in hex, as text",
+        "nothing but hexadecimal digits",
+        "`xxd -r -p FILE trace.bin` makes bytes of it; words of 32 bits also need their byte order, `objcopy -I binary -O \
+         binary --reverse-bytes=4`",
+        |lines| most(lines, |line| line.split_whitespace().all(|word| is_hex(word.trim_start_matches("0x")))),
+    ),
+    Text(
+        "a web page (HTML)",
+        "its first tag",
+        "a page, and not the file: the download failed or needed a login",
+        |lines| begins(lines, &["<!doctype html", "<html"]),
+    ),
+    Text("XML", "its first tag", "this is not a trace", |lines| begins(lines, &["<"])),
+    Text("waveforms (VCD)", "its first declaration", WAVES, |lines| {
+        begins(lines, &["$date", "$version", "$timescale", "$scope", "$comment"])
+    }),
+    Text("a snapshot.ini", "its section [snapshot]", SNAPSHOT_DO, |lines| {
+        lines.iter().any(|line| line.trim() == "[snapshot]")
+    }),
+    Text("a file of a snapshot (ini)", "its sections", SNAPSHOT_DO, |lines| {
+        lines.iter().any(|line| ["[device]", "[trace_buffers]"].contains(&line.trim()))
+    }),
+    Text("a pointer of Git LFS", "its first line", "fetch the file: `git lfs pull`", |lines| {
+        begins(lines, &["version https://git-lfs"])
+    }),
+    Text("JSON", "its first character", "this is not a trace, or one that was exported", |lines| {
+        begins(lines, &["{", "[{", "[\""])
+    }),
+    Text("a table (CSV)", "every line has as many commas", TABLE, |lines| {
+        let commas = |line: &str| line.matches(',').count();
+        lines.len() > 2 && commas(lines[0]) > 0 && lines.iter().all(|line| commas(line) == commas(lines[0]))
+    }),
+    Text("settings (TOML)", "lines of `key = value`", "pass it with --config beside the trace", |lines| {
+        let is_setting = |line: &&str| line.starts_with('#') || line.starts_with('[') || line.contains(" = ");
+        lines.iter().all(is_setting)
+    }),
+];
 
 /// The look of a text file; none for binary data.
 pub(super) fn look(head: &[u8]) -> Option<Look> {
@@ -16,19 +135,16 @@ pub(super) fn look(head: &[u8]) -> Option<Look> {
     let text = String::from_utf8_lossy(sample);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).take(64).collect();
     let first = lines.first()?;
-    Some(log(&lines).or_else(|| dump(&lines)).or_else(|| markup(first, &lines)).unwrap_or_else(|| {
-        let why = format!("it is readable; its first line is {:?}", shortened(first));
-        Look::new(
-            "text",
-            why,
-            "this is not a trace, or one in a text form that Trackway does not know",
-            false,
-        )
-    }))
-}
-
-fn shortened(line: &str) -> String {
-    line.chars().take(60).collect()
+    let look = match TEXTS.iter().find(|Text(.., is_one)| is_one(&lines)) {
+        Some(Text(what, why, advice, _)) => Look::new(*what, *why, *advice, true),
+        None => {
+            let shortened: String = first.chars().take(60).collect();
+            let why = format!("it is readable; its first line is {shortened:?}");
+            let advice = "this is not a trace, or one in a text form that Trackway does not know";
+            Look::new("text", why, advice, false)
+        }
+    };
+    Some(Look { text: true, ..look })
 }
 
 /// Lines of which most are as `is_one` says.
@@ -37,169 +153,38 @@ fn most(lines: &[&str], is_one: impl Fn(&str) -> bool) -> bool {
     count > 0 && count * 2 > lines.len()
 }
 
+/// Does the first line begin with one of these, in any case?
+fn begins(lines: &[&str], starts: &[&str]) -> bool {
+    let first = lines[0].trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
+    starts.iter().any(|start| first.starts_with(start))
+}
+
 fn is_hex(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Logs of processors and simulators.
-fn log(lines: &[&str]) -> Option<Look> {
-    let first = lines[0];
-    let words = |line: &str| line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-    let timed = |line: &str| {
-        let words = words(line);
-        let is_time = words.first().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
-        is_time
-            && words
-                .get(1)
-                .is_some_and(|unit| ["clk", "tic", "cs", "ns", "ps", "cyc"].contains(&unit.as_str()))
-    };
-    if first.starts_with("Tarmac Text") || most(lines, timed) {
-        let dialect = match () {
-            () if lines.iter().any(|line| line.contains(" ES ")) => "with load and store lines (ES)",
-            () if lines.iter().any(|line| line.contains(" cpu")) => "as gem5 writes it",
-            () => "as Fast Models write it",
-        };
-        let advice = format!(
-            "{NOT_READ}: the tools of ARM-software/tarmac-trace-utilities index it; the model's own ETE or a recording \
-             with QEMU yields a trace that Trackway reads"
-        );
-        return Some(Look::new(
-            format!("a Tarmac log {dialect}"),
-            "lines of time, unit and event",
-            advice,
-            true,
-        ));
-    }
-    let spike = |line: &str| {
-        let mut rest = line.strip_prefix("core").map(str::trim_start).unwrap_or("").splitn(2, ':');
-        let hart = rest.next().unwrap_or("");
-        let after = rest.next().unwrap_or("");
-        !hart.is_empty() && hart.bytes().all(|byte| byte.is_ascii_digit()) && after.contains("0x")
-    };
-    if most(lines, spike) {
-        let commits =
-            lines.iter().any(|line| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1));
-        let what = if commits { "a commit log of Spike" } else { "a log of Spike (-l, without commits)" };
-        let advice = format!(
-            "{NOT_READ}: `trackway record PROGRAM -o run.stf` runs the same program on the golden model and writes a trace \
-             with registers and memory"
-        );
-        return Some(Look::new(what, "lines of core, address and encoding", advice, true));
-    }
-    if most(lines, |line| line.starts_with("Trace ") && line.contains(": 0x")) {
-        let advice = format!(
-            "{NOT_READ}, and it has one line for each block: record with a TCG plugin, or run the program with \
-             `trackway record PROGRAM -o run.stf`"
-        );
-        return Some(Look::new("a log of QEMU (-d exec)", "lines of `Trace N: 0x…`", advice, true));
-    }
-    if most(lines, |line| line.starts_with("IN:") || line.starts_with("0x"))
-        && lines.iter().any(|line| line.starts_with("IN:"))
-    {
-        let advice =
-            "it has the code that QEMU translated, not the code that ran: use `-d exec,nochain -singlestep`";
-        return Some(Look::new("a log of QEMU (-d in_asm)", "blocks after `IN:`", advice, true));
-    }
-    if first.starts_with("pc,instr,gpr,csr,binary,mode") {
-        let advice = format!(
-            "{NOT_READ}: `trackway record PROGRAM -o run.tv` writes a trace that `trackway verify` takes"
-        );
-        return Some(Look::new("a riscv-dv log (CSV)", "the columns that riscv-dv writes", advice, true));
-    }
-    if lines.iter().any(|line| line.contains("file format elf")) {
-        let advice = "this is a listing: name the program itself with --elf";
-        return Some(Look::new("a disassembly (objdump)", "it says `file format elf…`", advice, true));
-    }
-    None
-}
-
-/// Binary data in hex.
-fn dump(lines: &[&str]) -> Option<Look> {
-    let look = |what: &str, why: &str, advice: &str| Some(Look::new(what, why, advice, true));
-    let address =
-        |line: &str, end: char| line.split_once(end).is_some_and(|(word, _)| word.len() >= 6 && is_hex(word));
-    if most(lines, |line| address(line, ':')) {
-        return look(
-            "a hex dump (xxd)",
-            "lines of address and bytes",
-            "`xxd -r FILE trace.bin` makes the file again",
-        );
-    }
-    if most(lines, |line| line.starts_with(':') && is_hex(&line[1..])) {
-        let advice = "`objcopy -I ihex -O binary FILE trace.bin` makes the bytes again";
-        return look("Intel HEX", "lines of `:` and digits", advice);
-    }
-    if most(lines, |line| line.starts_with('S') && line.len() > 8 && is_hex(&line[1..])) {
-        let advice = "`objcopy -I srec -O binary FILE trace.bin` makes the bytes again";
-        return look("Motorola S-records", "lines of `S` and digits", advice);
-    }
-    let is_bytes = |line: &str| {
+fn is_tarmac(lines: &[&str]) -> bool {
+    let is_timed = |line: &str| {
         let mut words = line.split_whitespace();
-        let first = words.next().unwrap_or("");
-        (first.len() >= 6
-            && is_hex(first)
-            && words.clone().next().is_some_and(|word| word.len() <= 4 && is_hex(word)))
-            || (first.starts_with('@') && is_hex(&first[1..]))
+        let is_time = words.next().is_some_and(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        is_time && words.next().is_some_and(|unit| ["clk", "tic", "cs", "ns", "ps", "cyc"].contains(&unit))
     };
-    if most(lines, is_bytes) {
-        let advice =
-            "`xxd -r -p` makes bytes of lines without addresses: `cut -c11-58 FILE | xxd -r -p > trace.bin`";
-        return look("a hex dump (hexdump, od)", "lines of address and bytes", advice);
-    }
-    if most(lines, |line| line.split_whitespace().all(|word| is_hex(word.trim_start_matches("0x")))) {
-        let advice = "`xxd -r -p FILE trace.bin` makes bytes of it; words of 32 bits also need their byte order, \
-                      `objcopy -I binary -O binary --reverse-bytes=4`";
-        return look("bytes in hex, as text", "nothing but hexadecimal digits", advice);
-    }
-    None
+    lines[0].starts_with("Tarmac Text") || most(lines, is_timed)
 }
 
-/// Markup, tables, settings.
-fn markup(first: &str, lines: &[&str]) -> Option<Look> {
-    let lower = first.trim_start_matches('\u{feff}').trim_start().to_ascii_lowercase();
-    let look = |what: &str, why: &str, advice: &str, sure| Some(Look::new(what, why, advice, sure));
-    if lower.starts_with("<!doctype html") || lower.starts_with("<html") {
-        let advice = "a page, and not the file: the download failed or needed a login";
-        return look("a web page (HTML)", "its first tag", advice, true);
-    }
-    if lower.starts_with('<') {
-        return look("XML", "its first tag", "this is not a trace", true);
-    }
-    if ["$date", "$version", "$timescale", "$scope", "$comment"].iter().any(|word| lower.starts_with(word)) {
-        let advice = "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
-        return look("waveforms (VCD)", "its first declaration", advice, true);
-    }
-    if lines.iter().any(|line| line.trim() == "[snapshot]") {
-        let advice =
-            "this is the list of an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
-        return look("a snapshot.ini", "its section [snapshot]", advice, true);
-    }
-    if lines.iter().any(|line| line.trim() == "[device]" || line.trim() == "[trace_buffers]") {
-        let advice =
-            "this belongs to an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
-        return look("a file of a snapshot (ini)", "its sections", advice, true);
-    }
-    if lower.starts_with("version https://git-lfs") {
-        return look("a pointer of Git LFS", "its first line", "fetch the file: `git lfs pull`", true);
-    }
-    if lower.starts_with('{') || lower.starts_with("[{") || lower.starts_with("[\"") {
-        return look("JSON", "its first character", "this is not a trace, or one that was exported", true);
-    }
-    if lines.len() > 2
-        && lines.iter().all(|line| line.matches(',').count() == first.matches(',').count())
-        && first.contains(',')
-    {
-        let advice = "Trackway does not read tables: use the trace that the table was exported from";
-        return look("a table (CSV)", "every line has as many commas", advice, true);
-    }
-    let is_setting = |line: &str| line.starts_with('#') || line.starts_with('[') || line.contains(" = ");
-    if lines.iter().all(|line| is_setting(line)) {
-        return look(
-            "settings (TOML)",
-            "lines of `key = value`",
-            "pass it with --config beside the trace",
-            true,
-        );
-    }
-    None
+fn is_spike(lines: &[&str]) -> bool {
+    most(lines, |line| {
+        let rest = line.strip_prefix("core").and_then(|rest| rest.split_once(':'));
+        let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        rest.is_some_and(|(core, rest)| is_number(core.trim()) && rest.contains("0x"))
+    })
+}
+
+/// A line of `hexdump` or `od`, or of a memory file of Verilog.
+fn is_dumped(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let first = words.next().unwrap_or("");
+    let is_address = first.len() >= 6 && is_hex(first);
+    (is_address && words.next().is_some_and(|word| word.len() <= 4 && is_hex(word)))
+        || first.strip_prefix('@').is_some_and(is_hex)
 }
