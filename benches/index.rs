@@ -53,7 +53,7 @@ fn arm() -> Recorded {
 /// The run again and again in `format`, if it can hold it.
 fn written(folder: &Path, format: &'static dyn Format, run: &Recorded) -> Option<(PathBuf, Options)> {
     let path = folder.join(format!("long.{}", format.extensions()[0]));
-    let program = Program { elf: vec![run.elf.display().to_string()], raw: Vec::new() };
+    let program = Program { elf: vec![run.elf.display().to_string()], ..Program::default() };
     let (target, settings) = (Target::new(&path), Settings::default());
     let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 2 };
     let mut sink = format.create(writing, &run.meta).ok()?;

@@ -185,7 +185,7 @@ impl Common {
             format: self.format,
             settings,
             flags: reading.map(|(flag, value)| (flag.name.to_string(), value.clone())).collect(),
-            program: Program { elf: self.elf.clone(), raw: self.image.clone() },
+            program: Program { elf: self.elf.clone(), raw: self.image.clone(), ..Program::default() },
             threads: threads(self.jobs),
             force: self.force,
             strict: self.strict,

@@ -10,7 +10,10 @@ use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{object, program, put_errors};
 use crate::plain::plain;
-use crate::report::{self, placed, say};
+use crate::report::{failure, placed, quoted, say, words};
+
+/// Said where a trace needs a program and none is named.
+const MISSING: &str = "the program (--elf): without it only the structure of the items was compared";
 
 /// Arguments of `doctor`.
 #[derive(clap::Args, Debug)]
@@ -55,11 +58,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         match examined {
             Ok(report) => worst = worst.max(show(args, path, &report)?),
             // One file that cannot be read does not keep the others from being examined.
-            Err(failure @ Failure::Input { .. }) if args.files.len() > 1 => {
+            Err(error @ Failure::Input { .. }) if args.files.len() > 1 => {
                 if args.json {
-                    crate::json::failed("doctor", &failure)?;
+                    crate::json::failed("doctor", &error)?;
                 }
-                worst = worst.max(report::failure(&failure, ""));
+                worst = worst.max(failure(&error, ""));
             }
             Err(failure) => return Err(failure),
         }
@@ -91,7 +94,7 @@ fn show(args: &Args, path: &Path, report: &Report) -> Result<Exit, Failure> {
 /// Advice about this file.
 fn named(advice: &str, path: &Path) -> String {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let quoted = |path: &Path| report::quoted(&path.display().to_string());
+    let quoted = |path: &Path| quoted(&path.display().to_string());
     advice.replace("FILE", &quoted(path)).replace("FOLDER", &quoted(folder))
 }
 
@@ -127,8 +130,11 @@ fn print(out: &mut impl Write, args: &Args, path: &Path, report: &Report) -> std
         line(out, "do", &named(&transfer.advice))?;
     }
     match &report.diagnosis {
-        Some(diagnosis) => print_diagnosis(out, args, path, diagnosis),
+        Some(diagnosis) => print_diagnosis(out, args, report, diagnosis),
         None if report.is_fine() => line(out, "verdict", "nothing is wrong with it"),
+        None if matches!(&report.as_is, AsIs::Opened { fit, .. } if fit.instructions.is_none()) => {
+            line(out, "missing", MISSING)
+        }
         None if matches!(report.as_is, AsIs::Opened { .. }) => {
             line(out, "verdict", "it decodes with losses, and nothing that was tried fits better")
         }
@@ -144,7 +150,7 @@ fn print(out: &mut impl Write, args: &Args, path: &Path, report: &Report) -> std
 fn print_diagnosis(
     out: &mut impl Write,
     args: &Args,
-    path: &Path,
+    report: &Report,
     diagnosis: &Diagnosis,
 ) -> std::io::Result<()> {
     line(out, "fits best", &format!("{}: {}", diagnosis.title, account(&diagnosis.fit)))?;
@@ -171,12 +177,17 @@ fn print_diagnosis(
     }
     print_against(out, &diagnosis.fit, &diagnosis.doubts)?;
     if diagnosis.fit.instructions.is_none() {
-        line(out, "missing", "the program (--elf): without it only the structure of the items was compared")?;
+        line(out, "missing", MISSING)?;
     }
-    let tried = format!("{} settings and places, on {} bytes each at most", diagnosis.tries, diagnosis.bytes);
-    line(out, "tried", &format!("{tried} (--budget {}:{})", args.budget.tries, args.budget.bytes))?;
+    let tried = format!(
+        "{} settings and places, on {} bytes each at most, {} instructions and items in all (--budget {}:{})",
+        diagnosis.tries, diagnosis.bytes, diagnosis.steps, args.budget.tries, args.budget.bytes
+    );
+    let end =
+        if diagnosis.cut_short { "; the budget ended the search before everything was tried" } else { "" };
+    line(out, "tried", &format!("{tried}{end}"))?;
     writeln!(out, "\n{}", diagnosis.toml().trim_end())?;
-    writeln!(out, "\n  {}", command(args, path, diagnosis))
+    writeln!(out, "\n  {}", command(args, report, diagnosis))
 }
 
 fn print_against(out: &mut impl Write, fit: &Fit, doubts: &[String]) -> std::io::Result<()> {
@@ -203,7 +214,9 @@ fn account(fit: &Fit) -> String {
 }
 
 /// The command that decodes with the answer; the settings are in a file beside the trace, unless they were written.
-fn command(args: &Args, path: &Path, diagnosis: &Diagnosis) -> String {
+fn command(args: &Args, report: &Report, diagnosis: &Diagnosis) -> String {
+    // The advice about a file that was changed writes `mended`.
+    let path = if report.transfer.is_some() { Path::new("mended") } else { report.path.as_path() };
     let config = args.output.clone().unwrap_or_else(|| PathBuf::from("settings.toml"));
     let common = Common {
         elf: diagnosis.program.elf.clone(),
@@ -214,7 +227,7 @@ fn command(args: &Args, path: &Path, diagnosis: &Diagnosis) -> String {
     };
     // Without the program only items can be shown.
     let raw = if diagnosis.fit.instructions.is_none() { "--raw " } else { "" };
-    format!("trackway dump {raw}{} --limit 20", report::words(path, &common))
+    format!("trackway dump {raw}{} --limit 20", words(path, &common))
 }
 
 fn as_json(args: &Args, path: &Path, report: &Report) -> crate::json::Object {
@@ -242,13 +255,14 @@ fn as_json(args: &Args, path: &Path, report: &Report) -> crate::json::Object {
     let unusable =
         report.programs.iter().map(|(program, reason)| json!({ "program": program, "reason": reason }));
     put("unusable_programs", unusable.collect());
-    let found = report.diagnosis.as_ref().map_or(Json::Null, |diagnosis| of_diagnosis(args, path, diagnosis));
+    let found =
+        report.diagnosis.as_ref().map_or(Json::Null, |diagnosis| of_diagnosis(args, report, diagnosis));
     put("diagnosis", found);
     put_errors(&mut object, &trackway::Health::default(), None);
     object
 }
 
-fn of_diagnosis(args: &Args, path: &Path, diagnosis: &Diagnosis) -> Json {
+fn of_diagnosis(args: &Args, report: &Report, diagnosis: &Diagnosis) -> Json {
     let changes = diagnosis
         .changes
         .iter()
@@ -266,8 +280,10 @@ fn of_diagnosis(args: &Args, path: &Path, diagnosis: &Diagnosis) -> Json {
         "same": diagnosis.same,
         "second": second,
         "settings": diagnosis.toml(),
-        "command": command(args, path, diagnosis),
+        "command": command(args, report, diagnosis),
         "tries": diagnosis.tries,
+        "steps": diagnosis.steps,
+        "cut_short": diagnosis.cut_short,
         "bytes_tried": diagnosis.bytes,
     })
 }

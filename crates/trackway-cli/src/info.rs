@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::json::{hex, key, object, program, put_errors};
 use crate::open::open;
 use crate::plain::plain;
-use crate::report::{self, exit_of, print_damage};
+use crate::report::{self, exit_of, print_damage, say};
 use crate::walk::{CheckedProgram, checked_program, observe};
 
 /// Counts and bounds of the events.
@@ -193,8 +193,13 @@ fn open_or_assume(common: &Common, path: &Path) -> Result<(Trace, Option<Vec<Str
         found.fit.instructions.is_some_and(|count| count > 0)
             && (found.sure > Sure::Guess || found.fit.is_clean())
     };
-    let found = examined.ok().and_then(|report| report.diagnosis).filter(follows);
-    let Some(found) = found else { return opened.map(|trace| (trace, None)) };
+    let found = examined.ok().and_then(|report| report.diagnosis);
+    if let Some(found) = found.as_ref().filter(|found| found.fit.instructions.is_none() && opened.is_err()) {
+        let keys: Vec<String> = found.toml().lines().skip(1).map(str::to_string).collect();
+        let (file, keys) = (path.display(), keys.join(", "));
+        say!("{file}: by its packets {} ({keys}); --elf PROGRAM is needed to follow it", found.title);
+    }
+    let Some(found) = found.filter(follows) else { return opened.map(|trace| (trace, None)) };
     let with = Options { format: Some(found.format), program: found.program.clone(), ..options };
     let trace = with
         .settings(found.settings.clone())

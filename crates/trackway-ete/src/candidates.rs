@@ -2,11 +2,11 @@
 //! are read, and where a circular buffer begins.
 
 use toml::{Table, Value};
-use trackway_format::{Candidate, Excerpt, Settings};
+use trackway_format::{Candidate, Doubt, Excerpt, Settings};
 
 use crate::check::Sequence;
-use crate::config::{Config, Framing, ID, Options, is_register};
-use crate::items::{PacketItem, Packets};
+use crate::config::{Config, Framing, ID, Options, USUAL, is_register};
+use crate::items::{PacketItem, Packets, Placed};
 use crate::recognise::{framing_of, holds_a_stream, traced_ids};
 use crate::settings::Given;
 use crate::transport::frames::read::{FRAME, ids};
@@ -20,10 +20,6 @@ const HEAD: usize = 1 << 16;
 const PACKETS: usize = 10_000;
 /// Errors that may be the seam of a circular buffer.
 const SEAMS: usize = 3;
-
-/// Registers that are assumed where a field of them is changed.
-const USUAL: [(&str, u64); 4] =
-    [("TRCIDR0", 0x28c1_cea1), ("TRCIDR2", 0xd000_1088), ("TRCCONFIGR", 1), ("TRCIDR8", 0)];
 
 /// A field of a register: its lowest bit, its bits, and the values to try.
 struct Field {
@@ -108,6 +104,15 @@ pub(crate) fn neighbours(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidat
             add(one, format!("format {}, trace id {id:#x}", framing.as_str()));
         }
     }
+    for (register, value) in USUAL {
+        let mut other = section.clone();
+        each_unit(&mut other, &mut |unit| {
+            if get(unit, register).is_some() {
+                set(unit, register, value);
+            }
+        });
+        add(other, format!("{register} {value:#x}, as most units have it"));
+    }
     for field in &FIELDS {
         for value in field.values {
             let mut other = section.clone();
@@ -162,7 +167,7 @@ fn packets(settings: &Settings, excerpt: &Excerpt<'_>) -> Option<(Config, Framin
 }
 
 /// Values that are legal and unlikely.
-pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<Doubt> {
     let Some((config, _, mut packets)) = packets(settings, excerpt) else { return Vec::new() };
     let (mut sequence, mut timed) = (Sequence::default(), false);
     let mut count = 0;
@@ -180,14 +185,34 @@ pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> 
             Err(_) => break,
         }
     }
-    let mut found = Vec::new();
+    let mut found = impossible(&config);
     if sequence.depth > 0 && excerpt.whole {
-        found.push(format!("{} P0 elements are never resolved: is MAXSPEC smaller?", sequence.depth));
+        let text = format!("{} P0 elements are never resolved: is MAXSPEC smaller?", sequence.depth);
+        found.push(Doubt::new(text));
     }
     if timed && !config.timestamps {
-        found.push("there are timestamps, and TRCCONFIGR.TS is 0".into());
+        found.push(Doubt::new("there are timestamps, and TRCCONFIGR.TS is 0"));
     }
     found
+}
+
+/// Fields that have one value in every ETE (ETE, differences between ETMv4 and ETE): a register with another is not
+/// that of the unit.
+fn impossible(config: &Config) -> Vec<Doubt> {
+    let fixed = [("TRCIDR2", "IASIZE", 0, 8), ("TRCIDR2", "CIDSIZE", 5, 4), ("TRCIDR0", "TSSIZE", 24, 8)];
+    let is_wrong = |(register, name, low, value): (&str, &str, u32, u64)| {
+        let found = config.registers.get(register)? >> low & 0x1f;
+        (found != value)
+            .then(|| Doubt::new(format!("{register}.{name} is {found}, and {value} in every ETE")))
+    };
+    let mut found: Vec<Doubt> = fixed.into_iter().filter_map(is_wrong).collect();
+    // The other fields of this register are the same in almost every unit.
+    let usual = USUAL.iter().find(|row| row.0 == "TRCIDR2").map(|row| row.1);
+    if found.is_empty() && config.registers.get("TRCIDR2").copied().is_some_and(|value| Some(value) != usual)
+    {
+        found.push(Doubt { key: Some("TRCIDR2"), text: "TRCIDR2 is unusual".into() });
+    }
+    if config.dialect.ete { found } else { Vec::new() }
 }
 
 /// Places where a circular buffer may begin: before the packets that make no sense.
@@ -203,9 +228,17 @@ fn seams(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<usize> {
         let sync = find_sync(excerpt.bytes, 0).unwrap_or(0).saturating_sub(SYNC_LEN);
         places.extend(sync.saturating_sub(32)..=sync);
     }
-    let mut errors = 0;
+    let (mut errors, mut syncs) = (0, 0);
     while errors < SEAMS {
         match packets.next() {
+            // In frames nothing shows that the first packets cannot be read: a buffer that was filled once begins so.
+            Ok(Some(Placed { item: PacketItem::Packet(Packet::AlignmentSync { .. }), offset, .. }))
+                if framing != Framing::Raw && syncs < SEAMS =>
+            {
+                syncs += 1;
+                let frame = offset as usize / FRAME * FRAME;
+                places.extend([frame, frame.saturating_sub(FRAME)]);
+            }
             Ok(Some(_)) => {}
             Ok(None) => break,
             Err(error) => {

@@ -152,7 +152,7 @@ pub struct Config {
 }
 
 /// Defaults for registers that are not given: an ETE 1.3 unit with the usual sizes and no speculation.
-const USUAL: [(&str, u64); 5] = [
+pub(crate) const USUAL: [(&str, u64); 5] = [
     ("TRCIDR0", 0x28c1_cea1),
     ("TRCIDR1", 0x4100_fff0),
     ("TRCIDR2", 0xd000_1088),

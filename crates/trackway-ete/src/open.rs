@@ -8,8 +8,8 @@ use trackway_core::{
     ErrorKind, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, SharedBytes, Sink, Source,
 };
 use trackway_format::{
-    Candidate, Content, Cut, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Program, Recognised,
-    Result, Settings, Streams, When, Writing, wrong_architecture,
+    Candidate, Content, Cut, Doubt, Error, Excerpt, Flag, Format, Key, Opened, Opening, Probe, Program,
+    Recognised, Result, Settings, Streams, When, Writing, wrong_architecture,
 };
 use trackway_image::Image;
 use trackway_io::{FileError, Target, map};
@@ -126,7 +126,7 @@ impl Format for Ete {
         candidates::neighbours(from, excerpt)
     }
 
-    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<Doubt> {
         candidates::doubts(settings, excerpt)
     }
 

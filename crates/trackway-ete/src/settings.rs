@@ -345,7 +345,7 @@ impl Given {
         let found = |specs: &[String]| {
             specs.iter().map(|spec| settings.resolve(spec).to_string_lossy().into_owned()).collect()
         };
-        Program { elf: found(&self.section.program), raw: found(&self.section.images) }
+        Program { elf: found(&self.section.program), raw: found(&self.section.images), ..named }
     }
 
     /// The trace units that write, each with its registers over the preset.

@@ -11,16 +11,28 @@ use trackway_format::{Candidate, Excerpt, Settings};
 
 use self::change::{Change, changed, number};
 pub(crate) use self::doubts::doubts;
-use self::framings::{framing_keys, framings, name};
-use self::layouts::{WIDTHS, layouts};
+use self::framings::{Framed, framing_keys, framing_names, name};
+use self::layouts::{WIDTHS, layouts, leads};
 use crate::config::Config;
 use crate::dialect::Dialect;
 use crate::modes::{Mode, SupportLayout};
+use crate::transport::Framing;
+
+/// Framings that are worth a trial.
+const FRAMINGS: usize = 6;
+
+/// Framings that are worth a trial, the likeliest first: packets of a wrong one lead nowhere in the program.
+fn framings(excerpt: &Excerpt<'_>, given: Option<&Framing>) -> Vec<Framed> {
+    let mut found = framings::framings(excerpt, given);
+    found.sort_by_cached_key(|framed| !leads(framed, excerpt));
+    found.truncate(FRAMINGS);
+    found
+}
 
 /// Starting points, the likeliest first.
 pub(crate) fn candidates(excerpt: &Excerpt<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
-    for framed in framings(excerpt) {
+    for framed in framings(excerpt, None) {
         for layout in layouts(&framed, excerpt, None) {
             let mut change = framing_keys(&framed.framing);
             let what = format!("{}, {}", name(&framed.framing), layout.what);
@@ -35,7 +47,8 @@ pub(crate) fn candidates(excerpt: &Excerpt<'_>) -> Vec<Candidate> {
 pub(crate) fn neighbours(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<Candidate> {
     let config = Config::from_section(Config::section(&from.table)).unwrap_or_default();
     let mut changes: Vec<(String, Change)> = Vec::new();
-    let framings = framings(excerpt);
+    let framings = framings(excerpt, Some(&config.framing));
+    changes.extend(framing_names());
     changes.extend(framings.iter().map(|framed| (name(&framed.framing), framing_keys(&framed.framing))));
     changes.extend(dialects(&config));
     // Where synchronisations lead shows the widths before the address at once.
@@ -95,7 +108,16 @@ fn dialects(config: &Config) -> Vec<(String, Change)> {
     let alone = vec![("dialect", Some(Value::from(other.as_str())))];
     let mut usual = alone.clone();
     usual.extend(["privilege_width", "nocontext", "context_width"].map(|key| (key, None)));
-    vec![(what.clone(), alone), (format!("{what} with its defaults"), usual)]
+    // Version 2 has a bit more after the cause: with this width the address stays where it is.
+    let width = config.params.ecause_width;
+    let width = if other == Dialect::V2 { width.saturating_sub(1) } else { width + 1 };
+    let mut aligned = alone.clone();
+    aligned.push(("ecause_width", number(width)));
+    vec![
+        (what.clone(), alone),
+        (format!("{what} with its defaults"), usual),
+        (format!("{what}, ecause_width {width}"), aligned),
+    ]
 }
 
 /// Layouts of the support packet.

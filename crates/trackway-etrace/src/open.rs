@@ -9,7 +9,7 @@ use trackway_core::{
     Account, Batch, Cancel, Finding, FormatId, Input, Isa, Items, Meta, Output, Rule, Sink, Source,
 };
 use trackway_format::{
-    Candidate, Content, Cut, Error, Excerpt, Format, Key, Opened, Opening, Probe, Program, Recognised,
+    Candidate, Content, Cut, Doubt, Error, Excerpt, Format, Key, Opened, Opening, Probe, Program, Recognised,
     Result, Settings, Streams, Writing, relative, wrong_architecture,
 };
 use trackway_image::{Image, Space};
@@ -112,7 +112,7 @@ impl Format for Etrace {
         candidates::neighbours(from, excerpt)
     }
 
-    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<Doubt> {
         candidates::doubts(settings, excerpt)
     }
 

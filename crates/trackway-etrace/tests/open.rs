@@ -15,7 +15,7 @@ fn opening(file: File, settings: Settings, elf: &[&str]) -> Opening {
     Opening {
         file,
         settings,
-        program: Program { elf: elf.iter().map(|path| path.to_string()).collect(), raw: Vec::new() },
+        program: Program { elf: elf.iter().map(|path| path.to_string()).collect(), ..Program::default() },
         threads: 1,
         part: None,
         force: false,
@@ -108,7 +108,7 @@ fn steps() -> Batch {
 }
 
 fn write(path: &Path, batch: &Batch, toml: &str, elf: &[&str]) -> Result<(), Error> {
-    let program = Program { elf: elf.iter().map(|path| path.to_string()).collect(), raw: Vec::new() };
+    let program = Program { elf: elf.iter().map(|path| path.to_string()).collect(), ..Program::default() };
     let settings = Settings { path: None, table: toml.parse().unwrap() };
     let target = Target::new(path);
     let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };

@@ -23,3 +23,24 @@ pub struct Candidate {
     /// How they differ from others, for people: `iaddress_width 40`.
     pub what: String,
 }
+
+/// A reason to doubt settings by which the bytes can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// The key whose value is unusual, whatever the trace has: a user who gives that value knows better.
+    pub key: Option<&'static str>,
+    /// The reason.
+    pub text: String,
+}
+
+impl Doubt {
+    /// A doubt that comes from the trace.
+    pub fn new(text: impl Into<String>) -> Self {
+        Doubt { key: None, text: text.into() }
+    }
+
+    /// An unusual value of a key.
+    pub fn unusual(key: &'static str, value: u32) -> Self {
+        Doubt { key: Some(key), text: format!("{key} {value} is unusual") }
+    }
+}

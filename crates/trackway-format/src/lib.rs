@@ -14,7 +14,7 @@ mod settings;
 
 use std::sync::Arc;
 
-pub use candidate::{Candidate, Excerpt};
+pub use candidate::{Candidate, Doubt, Excerpt};
 pub use cut::{Cut, Streams};
 pub use error::{Error, Result};
 pub use keys::{Flag, Key, Sample, When, suggest};
@@ -108,7 +108,7 @@ pub trait Format: Sync {
     }
 
     /// Reasons to doubt settings by which the bytes can be read: a time that never changes.
-    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<String> {
+    fn doubts(&self, settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<Doubt> {
         let _ = (settings, excerpt);
         Vec::new()
     }

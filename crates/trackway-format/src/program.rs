@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use trackway_image::Image;
+use trackway_image::{Files, Image, read_spec};
 
 use crate::error::Result;
 
@@ -13,6 +13,8 @@ pub struct Program {
     pub elf: Vec<String>,
     /// Raw memory images, `PATH@ADDR` each.
     pub raw: Vec<String>,
+    /// Those of them that are in memory.
+    pub files: Files,
 }
 
 impl Program {
@@ -23,7 +25,7 @@ impl Program {
 
     /// Loads the files.
     pub fn load(&self) -> Result<Image> {
-        let mut image = Image::default();
+        let mut image = Image::of_files(self.files.clone());
         for spec in &self.elf {
             image.open_elf(spec)?;
         }
@@ -31,6 +33,13 @@ impl Program {
             image.open_raw(spec)?;
         }
         Ok(image)
+    }
+
+    /// The same with its files in memory, for a program that is loaded again and again.
+    pub fn kept(&self) -> Self {
+        let specs = self.elf.iter().chain(&self.raw);
+        let paths = specs.filter_map(|spec| read_spec(spec).ok()).map(|(path, _)| path);
+        Program { files: Files::of(paths), ..self.clone() }
     }
 
     /// The same files as seen from `folder`.
@@ -44,7 +53,7 @@ impl Program {
                 })
                 .collect()
         };
-        Program { elf: moved(&self.elf), raw: moved(&self.raw) }
+        Program { elf: moved(&self.elf), raw: moved(&self.raw), ..Program::default() }
     }
 }
 

@@ -1,9 +1,8 @@
 //! The program that ran: files and dumps, laid over each other, as each context sees them.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use trackway_core::{Context, Isa, SharedBytes};
@@ -11,6 +10,7 @@ use trackway_core::{Context, Isa, SharedBytes};
 use crate::blocks::Blocks;
 use crate::elf::Elf;
 use crate::error::Error;
+use crate::files::Files;
 use crate::lines::{Line, Lines};
 use crate::memory::{Memory, Segment};
 use crate::space::Space;
@@ -104,6 +104,7 @@ impl std::fmt::Debug for Part {
 #[derive(Debug, Default)]
 pub struct Image {
     parts: Vec<Part>,
+    files: Files,
     /// Views made so far, by which parts they show.
     views: Mutex<HashMap<Box<[bool]>, Arc<View>>>,
 }
@@ -116,6 +117,11 @@ struct View {
 }
 
 impl Image {
+    /// An empty one that opens files from these.
+    pub fn of_files(files: Files) -> Self {
+        Image { files, ..Image::default() }
+    }
+
     /// Adds an ELF file, moved to `address` if one is given.
     pub fn add_elf(
         &mut self,
@@ -154,14 +160,16 @@ impl Image {
     /// Adds the file that an `--elf PATH[@ADDR]` names.
     pub fn open_elf(&mut self, spec: &str) -> Result<(), Error> {
         let (path, address) = read_spec(spec)?;
-        self.add_elf(spec, read_file(&path)?, address, Space::default()).map_err(|error| error.of(spec))
+        let bytes = self.files.read(&path)?;
+        self.add_elf(spec, bytes, address, Space::default()).map_err(|error| error.of(spec))
     }
 
     /// Adds the file that an `--image PATH@ADDR` names.
     pub fn open_raw(&mut self, spec: &str) -> Result<(), Error> {
         let (path, address) = read_spec(spec)?;
         let address = address.ok_or_else(|| Error::NoAddress(spec.to_string()))?;
-        self.add_raw(spec, address, read_file(&path)?, Space::default()).map_err(|error| error.of(spec))
+        let bytes = self.files.read(&path)?;
+        self.add_raw(spec, address, bytes, Space::default()).map_err(|error| error.of(spec))
     }
 
     fn add(&mut self, name: &str, space: Space, elf: Option<Elf>, segments: Vec<Segment>, file: SharedBytes) {
@@ -292,22 +300,5 @@ fn read_number(text: &str) -> Option<u64> {
     match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => text.parse().ok(),
-    }
-}
-
-/// Reads a file, out of zstd or gzip if need be.
-fn read_file(path: &Path) -> Result<SharedBytes, Error> {
-    let bytes = std::fs::read(path).and_then(|bytes| match bytes.as_slice() {
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => zstd::decode_all(bytes.as_slice()),
-        [0x1f, 0x8b, ..] => {
-            let mut all = Vec::new();
-            flate2::read::MultiGzDecoder::new(bytes.as_slice()).read_to_end(&mut all)?;
-            Ok(all)
-        }
-        _ => Ok(bytes),
-    });
-    match bytes {
-        Ok(bytes) => Ok(Arc::new(bytes)),
-        Err(source) => Err(Error::Io { path: path.to_path_buf(), source }),
     }
 }

@@ -52,7 +52,7 @@ fn written_with(
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join(format!("trace.{}", format.extensions()[0]));
-    let program = Program { elf: vec![run.elf.display().to_string()], raw: Vec::new() };
+    let program = Program { elf: vec![run.elf.display().to_string()], ..Program::default() };
     let mut settings = Settings::default();
     // Small chunks, so that there are several.
     if let Some(flag) = format.flags().iter().find(|flag| flag.name == "chunk" && flag.when == When::Writing)

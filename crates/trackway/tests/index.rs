@@ -61,7 +61,7 @@ fn written(
     batches: &[Batch],
 ) -> Option<(PathBuf, Options)> {
     let path = folder.0.join(format!("{}.{}", format.id(), format.extensions()[0]));
-    let program = Program { elf: vec![elf.display().to_string()], raw: Vec::new() };
+    let program = Program { elf: vec![elf.display().to_string()], ..Program::default() };
     let target = Target::new(&path);
     let settings = plain_settings();
     let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };

@@ -31,10 +31,18 @@ pub(super) fn changed(
             None => drop(section.remove(*key)),
         }
     }
+    let config = Config::from_section(section.clone()).ok()?;
+    // Keys that change nothing are left out of settings that the user gave.
+    for (key, _) in keys.iter().filter(|(key, _)| !before.is_empty() && !before.contains_key(*key)) {
+        let mut without = section.clone();
+        let is_same = |other: Config| other == config;
+        if without.remove(*key).is_some() && Config::from_section(without.clone()).is_ok_and(is_same) {
+            section = without;
+        }
+    }
     if section == before {
         return None;
     }
-    Config::from_section(section.clone()).ok()?;
     let mut settings = Settings { path: from.path.clone(), table: Table::new() };
     settings.table.insert("etrace".into(), Value::Table(section));
     Some(Candidate { settings, what })

@@ -1,5 +1,6 @@
 //! Framings by which bytes can be walked to their end.
 
+use trackway_core::mask;
 use trackway_format::Excerpt;
 
 use super::change::{Change, number};
@@ -7,8 +8,8 @@ use crate::transport::{Framing, Kind};
 
 /// Frames that are looked at.
 const FRAMES: usize = 512;
-/// Framings that are worth a trial.
-const FRAMINGS: usize = 6;
+/// Framings that are returned.
+const FRAMINGS: usize = 24;
 
 /// A framing with the evidence against it.
 pub(super) struct Framed {
@@ -39,30 +40,34 @@ pub(super) fn name(framing: &Framing) -> String {
     }
 }
 
-/// The keys that name it; those of other framings are removed.
+/// The keys that name it; those of other framings have no effect and stay.
 pub(super) fn framing_keys(framing: &Framing) -> Change {
     let mut keys: Change = vec![("framing", Some(framing.as_str().into()))];
-    let (mut srcid, mut kind, mut stamp, mut aligned) = (None, None, None, None);
     match *framing {
-        Framing::Encap { srcid_width, type_width, timestamp_bytes } => {
-            (srcid, kind, stamp) = (number(srcid_width), number(type_width), number(timestamp_bytes));
-        }
-        Framing::Ultrasoc { index_width } => srcid = number(index_width),
-        Framing::Atb { align } => aligned = number(align),
+        Framing::Encap { srcid_width, type_width, timestamp_bytes } => keys.extend([
+            ("srcid_width", number(srcid_width)),
+            ("type_width", number(type_width)),
+            ("timestamp_bytes", number(timestamp_bytes)),
+        ]),
+        Framing::Ultrasoc { index_width } => keys.push(("srcid_width", number(index_width))),
+        Framing::Atb { align } => keys.push(("align", number(align))),
         _ => {}
     }
-    keys.extend([
-        ("srcid_width", srcid),
-        ("type_width", kind),
-        ("timestamp_bytes", stamp),
-        ("align", aligned),
-    ]);
     keys
 }
 
-/// The framings by which the excerpt can be walked to its end, the likeliest first.
-pub(super) fn framings(excerpt: &Excerpt<'_>) -> Vec<Framed> {
-    let mut all = vec![Framing::Smi];
+/// The framings by their names alone, with the widths that the settings have.
+pub(super) fn framing_names() -> impl Iterator<Item = (String, Change)> {
+    ["smi", "encap", "ultrasoc", "atb"]
+        .into_iter()
+        .map(|name| (format!("framing {name}"), vec![("framing", Some(name.into()))]))
+}
+
+/// The framings by which the excerpt can be walked to its end, the likeliest first; of those that nothing
+/// distinguishes, the `given` one.
+pub(super) fn framings(excerpt: &Excerpt<'_>, given: Option<&Framing>) -> Vec<Framed> {
+    let mut all: Vec<Framing> = given.filter(|given| given.as_str() != "bare").cloned().into_iter().collect();
+    all.push(Framing::Smi);
     for timestamp_bytes in 0..=8 {
         for srcid_width in (0..=12).chain([16, 24, 32]) {
             for type_width in [0, 2] {
@@ -111,7 +116,7 @@ fn walk(framing: Framing, excerpt: &Excerpt<'_>) -> Option<Framed> {
         }
         flows[usize::from(frame.header >> 5)] += 1;
         if let Some(time) = frame.time {
-            against += u64::from(stamps.last().is_some_and(|before| time < *before));
+            against += u64::from(stamps.last().is_some_and(|before| is_earlier(time, *before, &framing)));
             stamps.push(time);
         }
         if !sources.contains(&frame.source) {
@@ -133,10 +138,23 @@ fn walk(framing: Framing, excerpt: &Excerpt<'_>) -> Option<Framed> {
     if payloads.is_empty() || syncs == 0 {
         return None;
     }
-    against += payloads.iter().filter(|(payload, _)| payload[0] & 3 == 0).count() as u64;
+    // Format 0 needs a mode that few encoders have.
+    against += payloads.iter().filter(|(payload, _)| payload[0] & 3 == 0).count() as u64 / 8;
     against += if starts { 0 } else { 4 };
+    // A byte of the time that never changes is a source id.
+    against +=
+        if stamps.len() > 3 && stamps.iter().all(|time| time & 0xff == stamps[0] & 0xff) { 4 } else { 0 };
     against += 4 * (sources.len() as u64 - 1);
     against += flows.iter().sum::<u64>() - flows.iter().max().copied().unwrap_or(0);
     let against = against * 1000 / frames;
     Some(Framed { framing, payloads, stamps, against })
+}
+
+/// Is a time stamp before another? They begin again at 0 when they are full.
+fn is_earlier(time: u64, before: u64, framing: &Framing) -> bool {
+    let bits = match framing {
+        Framing::Encap { timestamp_bytes, .. } => 8 * timestamp_bytes,
+        _ => 16,
+    };
+    mask(time.wrapping_sub(before), bits) >> (bits - 1) == 1
 }

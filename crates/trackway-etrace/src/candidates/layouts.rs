@@ -10,6 +10,8 @@ use crate::dialect::Dialect;
 
 /// Layouts of synchronisation packets that are worth a trial.
 const LAYOUTS: usize = 8;
+/// Synchronisations that are looked at to compare framings, and layouts.
+const SYNCS: [usize; 2] = [16, 64];
 /// Usual widths of addresses.
 pub(super) const WIDTHS: [u32; 8] = [64, 32, 40, 48, 39, 57, 56, 34];
 
@@ -23,18 +25,29 @@ pub(super) struct Layout {
 
 /// Layouts by which synchronisations lead into the program, the likeliest first; the usual ones without a program.
 pub(super) fn layouts(framed: &Framed, excerpt: &Excerpt<'_>, given: Option<&Config>) -> Vec<Layout> {
-    let syncs: Vec<&[u8]> = framed
-        .payloads
-        .iter()
-        .filter(|(payload, _)| payload[0] & 15 == 3)
-        .map(|(payload, _)| &payload[..])
-        .take(64)
-        .collect();
-    let code = code(excerpt);
+    let (syncs, code) = (syncs(framed, SYNCS[1]), code(excerpt));
     if code.is_empty() || syncs.is_empty() {
         return usual();
     }
-    // Bits before the address, lowest bit, width; with the share that leads into the program.
+    let places = places(&syncs, &code, given).into_iter().take(LAYOUTS);
+    places.flat_map(|(_, before, lsb, width)| splits(before, lsb, width, &syncs, given)).collect()
+}
+
+/// Do most synchronisations lead into the program by some layout? Without a program they may.
+pub(super) fn leads(framed: &Framed, excerpt: &Excerpt<'_>) -> bool {
+    let (syncs, code) = (syncs(framed, SYNCS[0]), code(excerpt));
+    code.is_empty() || !places(&syncs, &code, None).is_empty()
+}
+
+/// The first synchronisations, at most so many.
+fn syncs(framed: &Framed, most: usize) -> Vec<&[u8]> {
+    let syncs = framed.payloads.iter().filter(|(payload, _)| payload[0] & 15 == 3);
+    syncs.map(|(payload, _)| &payload[..]).take(most).collect()
+}
+
+/// Bits before the address, lowest bit and width, with the number of synchronisations that lead into the program: where
+/// most of them do, the best first.
+fn places(syncs: &[&[u8]], code: &[(u64, u64)], given: Option<&Config>) -> Vec<(usize, u32, u32, u32)> {
     let mut places = Vec::new();
     let own = |get: fn(&Config) -> u32| given.map(get).into_iter();
     let in_code = |address: u64| code.iter().any(|(first, last)| (*first..*last).contains(&address));
@@ -54,8 +67,7 @@ pub(super) fn layouts(framed: &Framed, excerpt: &Excerpt<'_>, given: Option<&Con
     places.sort_by_key(|(hits, ..)| std::cmp::Reverse(*hits));
     // The first width of those that lead to the same places is enough to start from.
     places.dedup_by_key(|(hits, before, lsb, _)| (*hits, *before, *lsb));
-    places.truncate(LAYOUTS);
-    places.into_iter().flat_map(|(_, before, lsb, width)| splits(before, lsb, width, &syncs, given)).collect()
+    places
 }
 
 /// Without a program: the defaults, with the usual widths of addresses.
@@ -112,8 +124,8 @@ fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]], given: Option<&Con
                 ("iaddress_lsb", number(lsb)),
                 ("privilege_width", number(privilege)),
                 ("nocontext", number(u32::from(context == 0))),
-                ("context_width", number(context).filter(|_| context > 0)),
             ];
+            keys.extend((context > 0).then(|| ("context_width", number(context))));
             let mut what =
                 format!("dialect {}, iaddress_width {width}, iaddress_lsb {lsb}", dialect.as_str());
             if context > 0 {
@@ -121,7 +133,7 @@ fn splits(before: u32, lsb: u32, width: u32, syncs: &[&[u8]], given: Option<&Con
             }
             if dialect.has_time() {
                 keys.push(("notime", number(u32::from(time == 0))));
-                keys.push(("time_width", number(time).filter(|_| time > 0)));
+                keys.extend((time > 0).then(|| ("time_width", number(time))));
             }
             if time > 0 {
                 what += &format!(", time_width {time}");

@@ -8,6 +8,8 @@ use trackway::{Options, ProgramCheck, Trace, Verdict};
 
 /// Instructions after which a trial ends.
 const MOST_INSTRUCTIONS: u64 = 4 << 20;
+/// Instructions that a byte of a short excerpt may stand for.
+const PER_BYTE: u64 = 64;
 /// Errors after which a trial ends.
 const MOST_ERRORS: u64 = 10_000;
 /// Addresses without code that are kept.
@@ -90,6 +92,10 @@ impl Excerpt<'_> {
         self.cut && offset + CUT >= self.bytes.len() as u64
     }
 
+    fn most_instructions(&self) -> u64 {
+        (PER_BYTE * self.bytes.len() as u64 + (1 << 16)).min(MOST_INSTRUCTIONS)
+    }
+
     /// Its first bytes.
     pub(super) fn first(&self, length: usize) -> Self {
         let length = length.min(self.bytes.len());
@@ -128,19 +134,19 @@ fn structure(options: &Options, excerpt: Excerpt<'_>, fit: &mut Fit) -> Option<(
 /// The path through the program.
 fn follow(options: &Options, excerpt: Excerpt<'_>, fit: &mut Fit) -> Option<()> {
     let mut trace = options.open_bytes(excerpt.bytes.to_vec()).ok()?;
-    let _ = follow_trace(&mut trace, excerpt, fit);
+    let _ = follow_trace(&mut trace, Some(excerpt), fit);
     Some(())
 }
 
 /// A whole trace as it was opened, up to the limit of instructions.
 pub(super) fn fit_trace(trace: &mut Trace) -> trackway::Result<Fit> {
     let mut fit = Fit::default();
-    let excerpt = Excerpt { bytes: &[], cut: false };
-    follow_trace(trace, excerpt, &mut fit)?;
+    follow_trace(trace, None, &mut fit)?;
     Ok(fit)
 }
 
-fn follow_trace(trace: &mut Trace, excerpt: Excerpt<'_>, fit: &mut Fit) -> trackway::Result<()> {
+fn follow_trace(trace: &mut Trace, excerpt: Option<Excerpt<'_>>, fit: &mut Fit) -> trackway::Result<()> {
+    let most = excerpt.map_or(MOST_INSTRUCTIONS, |excerpt| excerpt.most_instructions());
     let programs = trace.programs()?;
     let mut check = ProgramCheck::new(trace.meta().isa, &programs);
     let mut source = trace.events()?;
@@ -155,7 +161,7 @@ fn follow_trace(trace: &mut Trace, excerpt: Excerpt<'_>, fit: &mut Fit) -> track
             Ok(true) => {}
             Ok(false) => break,
             Err(error) => {
-                if !excerpt.is_cut_at(error.offset) {
+                if !excerpt.is_some_and(|excerpt| excerpt.is_cut_at(error.offset)) {
                     fit.errors += 1;
                     if fit.against.len() < MOST_REASONS {
                         fit.against.push(error.to_string());
@@ -167,7 +173,7 @@ fn follow_trace(trace: &mut Trace, excerpt: Excerpt<'_>, fit: &mut Fit) -> track
                 }
             }
         }
-        if instructions > MOST_INSTRUCTIONS {
+        if instructions > most {
             break;
         }
     }
@@ -176,6 +182,10 @@ fn follow_trace(trace: &mut Trace, excerpt: Excerpt<'_>, fit: &mut Fit) -> track
     }
     fit.doubtful += source.doubtful();
     fit.instructions = Some(instructions);
+    if programs.is_empty() && instructions == 0 && fit.unfollowed > 0 {
+        // Without a program no path can be followed, which says nothing about the settings.
+        (fit.instructions, fit.unfollowed) = (None, 0);
+    }
     let unmapped = check.differences().filter(|one| one.program.is_none()).map(|one| one.pc);
     fit.addresses.extend(unmapped.take(MOST_ADDRESSES));
     fit.program = Some(check.verdict()).filter(|verdict| verdict.distinct() > 0);
@@ -212,7 +222,7 @@ pub(super) fn digest(options: &Options, settings: &Settings, excerpt: Excerpt<'_
     let mut hasher = DefaultHasher::new();
     let (mut batch, mut line) = (Batch::default(), String::new());
     let (mut instructions, mut errors) = (0, 0);
-    while instructions <= MOST_INSTRUCTIONS && errors <= MOST_ERRORS {
+    while instructions <= excerpt.most_instructions() && errors <= MOST_ERRORS {
         match source.fill(&mut batch) {
             Ok(more) => {
                 instructions += batch.instructions();

@@ -13,11 +13,12 @@ mod search;
 mod settings;
 mod text;
 mod transfer;
+mod work;
 
 pub use fit::{Fit, weigh};
 pub use look::Look;
 pub use looks::looks;
 pub use report::{AsIs, Report, examine};
-pub use search::Budget;
 pub use settings::{Diagnosis, Sure, diagnose};
 pub use transfer::Transfer;
+pub use work::Budget;

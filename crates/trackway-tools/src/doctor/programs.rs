@@ -4,16 +4,19 @@ use trackway::Options;
 use trackway::format::{Program, Settings};
 use trackway::image::{Image, read_spec};
 
-use super::fit::{Excerpt, Fit, fit};
+use super::fit::{Excerpt, Fit};
+use super::work::Work;
 
 /// Load addresses that are tried.
-const MOST_PLACES: u64 = 256;
+const MOST_PLACES: usize = 256;
+/// Keys of settings that are rather wrong than the address to which a program is linked.
+const LINKED: usize = 3;
 /// Bytes of a page, to which programs are moved.
 const PAGE: u64 = 0x1000;
 
 /// The programs to try: all files together, unless they overlap, and each ELF file alone.
 pub(super) fn sets(program: &Program) -> Vec<Program> {
-    let alone = || program.elf.iter().map(|elf| Program { elf: vec![elf.clone()], raw: program.raw.clone() });
+    let alone = || program.elf.iter().map(|elf| Program { elf: vec![elf.clone()], ..program.clone() });
     match program.elf.len() {
         0 | 1 => vec![program.clone()],
         _ if overlap(program) => alone().collect(),
@@ -37,44 +40,50 @@ fn overlap(program: &Program) -> bool {
     spans.iter().any(meets)
 }
 
-/// Moves the only ELF file to where the addresses of the trace are in its code: the program that fits better than
-/// `before`, with the number of places tried.
+/// A program in another place than it was named with.
+#[derive(Clone, Debug)]
+pub(super) struct Moved {
+    pub(super) program: Program,
+    pub(super) fit: Fit,
+    /// How unlikely that is, in wrong keys of settings.
+    pub(super) cost: usize,
+}
+
+/// Moves the only ELF file to where the addresses of the trace are in its code, if it fits better there than `before`.
 pub(super) fn moved(
     options: &Options,
     settings: &Settings,
     before: &Fit,
     excerpt: Excerpt<'_>,
-) -> (Option<(Program, Fit)>, u64) {
-    let none = (None, 0);
-    let [spec] = &options.program.elf[..] else { return none };
-    let Ok((path, _)) = read_spec(spec) else { return none };
+    work: &Work,
+) -> Option<Moved> {
+    let [spec] = &options.program.elf[..] else { return None };
+    let (path, address) = read_spec(spec).ok()?;
     let path = path.display().to_string();
-    let mut image = Image::default();
-    if image.open_elf(&path).is_err() {
-        return none;
-    }
-    let Some((first, last, lowest)) = code(&image) else { return none };
-    let (Some(low), Some(high)) = (before.addresses.iter().min(), before.addresses.iter().max()) else {
-        return none;
-    };
+    let image = Program { elf: vec![path.clone()], ..options.program.clone() }.load().ok()?;
+    let (first, last, lowest) = code(&image)?;
+    // An address that the user chose, or that the system did, is easily wrong; the linker's is not.
+    let cost = if address.is_some() || lowest == 0 { 0 } else { LINKED };
+    let (low, high) = (before.addresses.iter().min()?, before.addresses.iter().max()?);
     // How far the code can be moved, in pages, so that all addresses are in it.
     let least = high.wrapping_sub(last).wrapping_add(1) as i64;
     let most = low.wrapping_sub(first) as i64;
     let page = PAGE as i64;
-    let places = (least.div_euclid(page)..=most.div_euclid(page)).take(MOST_PLACES as usize);
-    let (mut best, mut tries): (Option<(Program, Fit)>, u64) = (None, 0);
-    for pages in places {
-        tries += 1;
+    let mut best: Option<Moved> = None;
+    for pages in (least.div_euclid(page)..=most.div_euclid(page)).take(MOST_PLACES) {
+        if work.is_over() {
+            break;
+        }
         let address = lowest.wrapping_add((pages * page) as u64);
-        let program = Program { elf: vec![format!("{path}@{address:#x}")], raw: options.program.raw.clone() };
+        let program = Program { elf: vec![format!("{path}@{address:#x}")], ..options.program.clone() };
         let options = Options { program: program.clone(), ..options.clone() };
-        let Some(fit) = fit(&options, settings, excerpt) else { continue };
-        let bar = best.as_ref().map_or(before, |(_, fit)| fit);
+        let Some(fit) = work.try_out(&options, settings, excerpt) else { continue };
+        let bar = best.as_ref().map_or(before, |best| &best.fit);
         if fit.rank(0) < bar.rank(0) {
-            best = Some((program, fit));
+            best = Some(Moved { program, fit, cost });
         }
     }
-    (best, tries)
+    best
 }
 
 /// First and last address of the code, and the page of the lowest segment.

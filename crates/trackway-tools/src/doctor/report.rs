@@ -12,9 +12,9 @@ use trackway::{Options, Trace};
 use super::fit::{Fit, fit_trace, weigh};
 use super::look::Look;
 use super::looks::looks;
-use super::search::Budget;
 use super::settings::{Diagnosis, diagnose};
 use super::transfer::{Transfer, swapped, transfer};
+use super::work::Budget;
 
 /// Items without trouble, of a hundred, below which settings are not an answer.
 const LEAST_PERCENT: u64 = 60;
@@ -59,7 +59,7 @@ pub struct Report {
 impl Report {
     /// The file decodes as it is, and nothing speaks against it.
     pub fn is_fine(&self) -> bool {
-        matches!(&self.as_is, AsIs::Opened { fit, .. } if fit.is_clean())
+        matches!(&self.as_is, AsIs::Opened { fit, .. } if fit.is_clean() && fit.instructions.is_some())
             && self.diagnosis.is_none()
             && self.programs.is_empty()
     }
@@ -139,8 +139,8 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
         AsIs::Opened { format, .. } => Some(*format),
         AsIs::Refused(_) => None,
     });
-    let first = |bytes: &[u8]| diagnose(options, only, &given, bytes, cut, budget).into_iter().next();
-    let mut best = first(&bytes);
+    let first = |bytes: &[u8], budget| diagnose(options, only, &given, bytes, cut, budget).into_iter().next();
+    let mut best = first(&bytes, budget);
     if best.is_none() && !options.program.is_empty() {
         // No settings go with the program: perhaps it is one of another architecture.
         let bare = Options { program: Program::default(), ..options.clone() };
@@ -155,8 +155,9 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
     if best.as_ref().is_none_or(|best| best.fit.percent() < LEAST_PERCENT)
         && only.is_none_or(|_| given.is_empty())
     {
+        let quarter = Budget { tries: (budget.tries / 4).max(1), ..budget };
         for width in [4, 2, 8] {
-            let other = first(&swapped(&bytes, width));
+            let other = first(&swapped(&bytes, width), quarter);
             let percent = |best: &Option<Diagnosis>| best.as_ref().map_or(0, |best| best.fit.percent());
             if percent(&other) >= LEAST_PERCENT.max(percent(&best) + 20) {
                 let what = format!("the bytes of its {}-bit words are in reverse order", 8 * width);

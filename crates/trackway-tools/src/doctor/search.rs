@@ -6,30 +6,16 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashSet};
 
 use trackway::Options;
-use trackway::format::{self, Candidate, Format, Settings, Value};
+use trackway::format::{self, Candidate, Doubt, Format, Settings, Value};
 use trackway::image::Image;
 
-use super::fit::{Excerpt, Fit, digest, fit};
-
-/// Limits of a search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
-    /// Settings that are tried.
-    pub tries: usize,
-    /// Bytes of the trace that a trial decodes.
-    pub bytes: usize,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Budget { tries: 4000, bytes: 1 << 16 }
-    }
-}
+use super::fit::{Excerpt, Fit, digest};
+use super::work::Work;
 
 /// Bytes of the first trial of settings, and of the second for the better ones.
 const SHORT: [usize; 2] = [1 << 10, 8 << 10];
 /// Settings that get a second and a third trial.
-const PROMOTED: [usize; 2] = [40, 10];
+const PROMOTED: [usize; 2] = [40, 20];
 /// Settings of each origin whose variations are tried in a round.
 const BEAM: usize = 2;
 /// Times that variations of variations are tried.
@@ -43,6 +29,8 @@ pub(super) struct Tried {
     fits: [Option<Fit>; 3],
     /// Reasons of the format to doubt them, for those that got a second trial.
     pub(super) doubts: Vec<String>,
+    /// Unusual values that are as given.
+    unusual: usize,
     /// Keys that differ from the settings that were given.
     distance: usize,
     /// It comes from the settings that were given, not from the format's own starting points.
@@ -71,6 +59,11 @@ impl Tried {
         self.fits[2].clone().unwrap_or_default()
     }
 
+    /// The order among the best of several searches.
+    pub(super) fn order(&self) -> Order {
+        order(&self.fit(), self.doubts.len(), self.distance, self.unusual)
+    }
+
     /// Nothing speaks against it.
     fn is_clean(&self) -> bool {
         self.fits[2].as_ref().is_some_and(Fit::is_clean) && self.doubts.is_empty()
@@ -79,10 +72,21 @@ impl Tried {
     /// The order after a stage of trials, the best first.
     pub(super) fn rank(&self, stage: usize) -> impl Ord + use<> {
         let fit = self.fits[stage].as_ref();
-        // Of those that fit as well, the nearest; more instructions do not prove anything.
         let instructions = Reverse(fit.and_then(|fit| fit.instructions));
-        (fit.is_none(), fit.map(|fit| fit.rank(self.doubts.len())), self.distance, instructions)
+        (
+            fit.is_none(),
+            fit.map(|fit| order(fit, self.doubts.len(), self.distance, self.unusual)),
+            instructions,
+        )
     }
+}
+
+/// The order of settings, the best first.
+pub(super) type Order = ((bool, u64, usize, u64), usize, usize);
+
+/// Of those that fit as well, the nearest; more instructions do not prove anything.
+pub(super) fn order(fit: &Fit, doubts: usize, distance: usize, unusual: usize) -> Order {
+    (fit.rank(doubts), distance, unusual)
 }
 
 /// The result of a search.
@@ -92,8 +96,6 @@ pub(super) struct Found {
     pub(super) best: Vec<Tried>,
     /// The first of `best` that decodes to other events than the first.
     pub(super) second: Option<usize>,
-    /// How many were tried.
-    pub(super) tries: usize,
 }
 
 /// Searches settings of `format`, from those `given` and from the format's own starting points.
@@ -103,15 +105,14 @@ pub(super) struct Search<'s> {
     pub(super) image: &'s Image,
     pub(super) given: &'s Settings,
     pub(super) excerpt: Excerpt<'s>,
-    pub(super) budget: Budget,
+    pub(super) work: &'s Work,
 }
 
 impl Search<'_> {
     pub(super) fn run(&self) -> Found {
         let options = Options { format: Some(self.format.id()), ..self.options.clone() };
-        let whole = self.excerpt.first(self.budget.bytes);
-        let excerpt = format::Excerpt { bytes: whole.bytes, whole: !whole.cut, image: self.image };
-        let mut tries = 0;
+        let whole = self.excerpt.first(self.work.budget.bytes);
+        let excerpt = self.probe();
         let mut seen = HashSet::new();
         let mut all: Vec<Tried> = Vec::new();
         let given = Candidate { settings: self.given.clone(), what: "as given".into() };
@@ -123,23 +124,32 @@ impl Search<'_> {
         };
         for round in 0..ROUNDS {
             for Next { candidate, from_given, steps } in next.drain(..) {
-                if tries >= self.budget.tries || !seen.insert(candidate.settings.table.to_string()) {
+                if self.work.is_over() || !seen.insert(candidate.settings.table.to_string()) {
                     continue;
                 }
-                tries += 1;
-                let fits = [fit(&options, &candidate.settings, whole.first(SHORT[0])), None, None];
+                let fits =
+                    [self.work.try_out(&options, &candidate.settings, whole.first(SHORT[0])), None, None];
                 // Without settings to stay near, the format's own order counts.
                 let distance =
                     if fresh { steps } else { distance(&self.given.table, &candidate.settings.table) };
                 if fits[0].is_some() || (round == 0 && from_given) {
-                    let (doubts, expanded) = (Vec::new(), false);
-                    all.push(Tried { candidate, fits, doubts, distance, from_given, steps, expanded });
+                    let (doubts, unusual, expanded) = (Vec::new(), 0, false);
+                    all.push(Tried {
+                        candidate,
+                        fits,
+                        doubts,
+                        unusual,
+                        distance,
+                        from_given,
+                        steps,
+                        expanded,
+                    });
                 }
             }
-            self.promote(&options, &mut all, whole, &excerpt);
+            self.promote(&options, &mut all, whole);
             // Settings that fit are compared with their variations at least once.
             let first = all.first();
-            if first.is_some_and(|tried| tried.is_clean() && tried.expanded) || tries >= self.budget.tries {
+            if first.is_some_and(|tried| tried.is_clean() && tried.expanded) {
                 break;
             }
             let fits = first.is_some_and(Tried::is_clean);
@@ -152,9 +162,27 @@ impl Search<'_> {
             }
         }
         all.retain(|tried| tried.fits[2].is_some());
-        let mut found = Found { best: all, second: None, tries };
+        let mut found = Found { best: all, second: None };
         found.second = found.second(&options, whole);
         found
+    }
+
+    /// The trace as formats look at it.
+    fn probe(&self) -> format::Excerpt<'_> {
+        let Excerpt { bytes, cut } = self.excerpt.first(self.work.budget.bytes);
+        format::Excerpt { bytes, whole: !cut, image: self.image }
+    }
+
+    /// Reasons to doubt settings, without the unusual values that are as given, and the number of those.
+    pub(super) fn doubts(&self, settings: &Settings) -> (Vec<String>, usize) {
+        let excerpt = self.probe();
+        let id = self.format.id();
+        let value = |settings: &Settings, key| settings.table.get(id.as_str())?.get(key).cloned();
+        let is_given = |key| value(self.given, key).is_some_and(|given| value(settings, key) == Some(given));
+        let is_as_given = |doubt: &Doubt| doubt.key.is_some_and(is_given);
+        let (given, doubts): (Vec<Doubt>, Vec<Doubt>) =
+            self.format.doubts(settings, &excerpt).into_iter().partition(is_as_given);
+        (doubts.into_iter().map(|doubt| doubt.text).collect(), given.len())
     }
 
     /// Adds the variations of the best of each origin; of the best alone where it fits.
@@ -176,13 +204,7 @@ impl Search<'_> {
     }
 
     /// Tries the better ones of each origin on more bytes, and orders all of them.
-    fn promote(
-        &self,
-        options: &Options,
-        all: &mut [Tried],
-        whole: Excerpt<'_>,
-        excerpt: &format::Excerpt<'_>,
-    ) {
+    fn promote(&self, options: &Options, all: &mut [Tried], whole: Excerpt<'_>) {
         for stage in 1..3 {
             all.sort_by_cached_key(|tried| tried.rank(stage - 1));
             let bytes = if stage == 1 { whole.first(SHORT[1]) } else { whole };
@@ -191,10 +213,10 @@ impl Search<'_> {
                 for tried in own.take(PROMOTED[stage - 1]).filter(|tried| tried.fits[stage].is_none()) {
                     tried.fits[stage] = match whole.bytes.len() <= SHORT[stage - 1] {
                         true => tried.fits[stage - 1].clone(),
-                        false => fit(options, &tried.candidate.settings, bytes),
+                        false => self.work.decode(options, &tried.candidate.settings, bytes),
                     };
                     if stage == 1 {
-                        tried.doubts = self.format.doubts(&tried.candidate.settings, excerpt);
+                        (tried.doubts, tried.unusual) = self.doubts(&tried.candidate.settings);
                     }
                 }
             }
@@ -215,7 +237,7 @@ impl Found {
 }
 
 /// Number of keys in which two tables differ.
-fn distance(a: &format::Table, b: &format::Table) -> usize {
+pub(super) fn distance(a: &format::Table, b: &format::Table) -> usize {
     let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differs = |key: &&String| match (a.get(*key), b.get(*key)) {
         (Some(Value::Table(a)), Some(Value::Table(b))) => distance(a, b),

@@ -5,9 +5,13 @@ use trackway::events::FormatId;
 use trackway::format::{Format, Program, Settings, Table, Value};
 use trackway::image::Image;
 
-use super::fit::{Excerpt, Fit, fit};
+use super::fit::{Excerpt, Fit};
 use super::programs;
-use super::search::{Budget, Found, Search};
+use super::search::{Found, Search, distance, order};
+use super::work::{Budget, Work};
+
+/// Items below which a trace is too short to be certain about.
+const LEAST_ITEMS: u64 = 32;
 
 /// How sure a diagnosis is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,6 +62,10 @@ pub struct Diagnosis {
     pub sure: Sure,
     /// Settings tried, and load addresses.
     pub tries: u64,
+    /// Instructions and items that all trials decoded.
+    pub steps: u64,
+    /// The budget was used up before everything was tried.
+    pub cut_short: bool,
     /// Bytes of the trace looked at.
     pub bytes: usize,
 }
@@ -79,101 +87,110 @@ pub fn diagnose(
     cut: bool,
     budget: Budget,
 ) -> Vec<Diagnosis> {
-    let formats = options.formats.iter().filter(|format| only.is_none_or(|id| format.id() == id));
     let excerpt = Excerpt { bytes, cut };
-    let mut found: Vec<Diagnosis> = formats
-        .filter_map(|format| of_format(options, *format, given, excerpt, budget, only.is_some()))
-        .collect();
+    let options = Options { program: options.program.kept(), ..options.clone() };
+    let image = options.program.load().unwrap_or_default();
+    let probe = trackway::format::Excerpt { bytes, whole: !cut, image: &image };
+    let may_be = |format: &&&dyn Format| match only {
+        Some(id) => format.id() == id,
+        None => !format.candidates(&probe).is_empty() || given.has(format.id().as_str()),
+    };
+    let formats: Vec<&'static dyn Format> = options.formats.iter().filter(may_be).copied().collect();
+    let work = Work::new(budget);
+    let mut found = Vec::new();
+    for (n, format) in formats.iter().enumerate() {
+        found.extend(of_format(&options, *format, given, excerpt, &work, formats.len() - n - 1));
+    }
     found.sort_by_key(|diagnosis| diagnosis.fit.rank(diagnosis.doubts.len()));
+    for diagnosis in &mut found {
+        (diagnosis.tries, diagnosis.steps) = (work.tries() as u64, work.steps());
+        diagnosis.cut_short = work.was_cut_short();
+    }
     found
 }
 
-/// Searches settings and program of a trace in this format; `is_known` says that it is of this format.
+/// Searches settings and program of a trace in this format, with `others` to be searched after it.
 fn of_format(
     options: &Options,
     format: &'static dyn Format,
     given: &Settings,
     excerpt: Excerpt<'_>,
-    budget: Budget,
-    is_known: bool,
+    work: &Work,
+    others: usize,
 ) -> Option<Diagnosis> {
     let given = in_section(format, given);
-    let image = options.program.load().unwrap_or_default();
-    let probe = trackway::format::Excerpt { bytes: excerpt.bytes, whole: !excerpt.cut, image: &image };
-    if !is_known && format.candidates(&probe).is_empty() && !given.has(format.id().as_str()) {
-        return None;
-    }
-    let mut tries = 0;
-    // Settings that fit a program in the wrong place are wrong: the program is moved first.
-    let short = excerpt.first(budget.bytes);
-    let moved = elsewhere(options, format, &given, short, &mut tries).filter(|(_, fit)| fit.is_clean());
-    let sets = match &moved {
-        Some((program, _)) => vec![program.clone()],
-        None => programs::sets(&options.program),
-    };
-    let share = Budget { tries: budget.tries / sets.len(), ..budget };
+    let options = &with_named_program(options, format, &given);
+    let short = excerpt.first(work.budget.bytes);
+    let sets = programs::sets(&options.program);
     let mut best: Option<(Found, Program)> = None;
-    for program in sets {
+    for (n, program) in sets.iter().enumerate() {
+        work.begin_search(others + sets.len() - n - 1);
         let options = Options { program: program.clone(), ..options.clone() };
         let image = program.load().unwrap_or_else(|_| Image::default());
-        let search =
-            Search { options: &options, format, image: &image, given: &given, excerpt, budget: share };
+        let search = Search { options: &options, format, image: &image, given: &given, excerpt, work };
         let found = search.run();
-        tries += found.tries as u64;
-        if found.best.is_empty() {
-            continue;
-        }
-        let rank = |found: &Found| found.best[0].rank(2);
-        let is_better = |(other, _): &(Found, Program)| rank(&found) < rank(other);
-        if best.as_ref().is_none_or(is_better) {
-            best = Some((found, program));
+        let Some(first) = found.best.first() else { continue };
+        if best.as_ref().is_none_or(|(other, _)| first.order() < other.best[0].order()) {
+            best = Some((found, program.clone()));
         }
     }
     let (found, mut program) = best?;
     let first = &found.best[0];
-    let (settings, mut fit) = (first.candidate.settings.clone(), first.fit());
+    let (mut settings, mut fit, mut doubts) =
+        (first.candidate.settings.clone(), first.fit(), first.doubts.clone());
     let mut second = found.second.map(|n| (found.best[n].candidate.what.clone(), found.best[n].fit()));
-    if !fit.is_clean() && moved.is_none() {
-        let options = Options { program: program.clone(), ..options.clone() };
-        let better = elsewhere(&options, format, &settings, short, &mut tries);
-        if let Some((moved, there)) = better.filter(|(_, there)| there.rank(0) < fit.rank(0)) {
-            second = Some(("the program where it is".into(), fit));
-            (program, fit) = (moved, there);
-        }
-    }
     let end = found.second.unwrap_or(found.best.len());
     let same = found.best[1..end.max(1)].iter().filter(|tried| tried.fit().rank(0) == fit.rank(0));
-    let same = same.map(|tried| tried.candidate.what.clone()).collect();
+    let mut same: Vec<String> = same.map(|tried| tried.candidate.what.clone()).collect();
+    // The settings may be as given, or as found, and the program elsewhere.
+    work.begin_places(others);
+    let options = Options { program: program.clone(), format: Some(format.id()), ..options.clone() };
+    for there in [&given, &first.candidate.settings] {
+        let Some(here) = work.decode(&options, there, short) else { continue };
+        let Some(moved) = programs::moved(&options, there, &here, short, work) else { continue };
+        let image = moved.program.load().unwrap_or_default();
+        let search = Search { options: &options, format, image: &image, given: &given, excerpt, work };
+        let (against, unusual) = search.doubts(there);
+        let cost = moved.cost + distance(&given.table, &there.table);
+        if order(&moved.fit, against.len(), cost, unusual) < first.order() {
+            second = Some(("the program where it is".into(), fit));
+            (settings, program, fit, doubts) = (there.clone(), moved.program, moved.fit, against);
+            same.clear();
+            break;
+        }
+    }
     Some(Diagnosis {
         format: format.id(),
         title: format.title(),
         changes: changes(format, &given, &settings),
         other_program: program != options.program,
-        sure: sure(&fit, second.as_ref().map(|(_, fit)| fit)),
+        sure: sure(&fit, &doubts, second.as_ref().map(|(_, fit)| fit)),
         settings,
         program,
         fit,
-        doubts: found.best[0].doubts.clone(),
+        doubts,
         same,
         second,
-        tries,
+        tries: 0,
+        steps: 0,
+        cut_short: false,
         bytes: short.bytes.len(),
     })
 }
 
-/// The program moved to where it fits these settings better.
-fn elsewhere(
-    options: &Options,
-    format: &dyn Format,
-    settings: &Settings,
-    excerpt: Excerpt<'_>,
-    tries: &mut u64,
-) -> Option<(Program, Fit)> {
-    let options = Options { format: Some(format.id()), ..options.clone() };
-    let before = fit(&options, settings, excerpt)?;
-    let (moved, places) = programs::moved(&options, settings, &before, excerpt);
-    *tries += places;
-    moved
+/// The options with the program that the settings name, where the user names none.
+fn with_named_program(options: &Options, format: &dyn Format, given: &Settings) -> Options {
+    let named = given.table.get(format.id().as_str()).and_then(|section| section.get("program"));
+    let specs: Vec<String> = match named {
+        Some(Value::String(spec)) => vec![spec.clone()],
+        Some(Value::Array(specs)) => specs.iter().filter_map(Value::as_str).map(String::from).collect(),
+        _ => Vec::new(),
+    };
+    if !options.program.is_empty() || specs.is_empty() {
+        return options.clone();
+    }
+    let elf = specs.iter().map(|spec| given.resolve(spec).display().to_string()).collect();
+    Options { program: Program { elf, ..Program::default() }.kept(), ..options.clone() }
 }
 
 /// The settings with the keys of the format in its section.
@@ -186,13 +203,14 @@ fn in_section(format: &dyn Format, given: &Settings) -> Settings {
     Settings { path: given.path.clone(), table }
 }
 
-fn sure(fit: &Fit, second: Option<&Fit>) -> Sure {
-    let next = second.map_or(0, Fit::percent);
-    let margin = fit.percent().saturating_sub(next);
+/// How sure it is: a short trace, or one that other settings decode as well, proves little.
+fn sure(fit: &Fit, doubts: &[String], second: Option<&Fit>) -> Sure {
+    let margin = fit.percent().saturating_sub(second.map_or(0, Fit::percent));
     let followed = fit.instructions.is_some_and(|count| count > 0);
+    let alone = second.is_none_or(|second| !second.is_clean());
     match fit.percent() {
-        99.. if followed && margin >= 3 => Sure::Certain,
-        99.. if followed && second.is_none_or(|second| !second.is_clean()) => Sure::Likely,
+        99.. if followed && doubts.is_empty() && margin >= 3 && fit.items >= LEAST_ITEMS => Sure::Certain,
+        99.. if followed && alone => Sure::Likely,
         90.. if margin >= 3 => Sure::Likely,
         _ => Sure::Guess,
     }
