@@ -16,9 +16,12 @@ type Content = (&'static str, Vec<u8>, &'static str);
 
 fn contents() -> Vec<Content> {
     let lines = |line: &str| format!("{line}\n").repeat(8).into_bytes();
-    let mut nexus = Vec::new();
+    let text = |text: &str| text.as_bytes().to_vec();
+    // A program flow by N-Trace: synchronisation, direct and indirect branches with their history, idle bytes between.
+    let mut nexus = vec![0xff; 3];
     for _ in 0..40 {
-        nexus.extend([4 << 2, 0x10, 0x05, 0x2b, 28 << 2, 0x41, 0x83]);
+        nexus.extend([9 << 2, 0x04, 0x10, 0x01, 0x41, 0x83, 28 << 2, 0x10, 0x05, 0x2d, 0x04, 0x0b, 0xff]);
+        nexus.extend([3 << 2, 0x2f, 4 << 2, 0x08, 0x05, 0x2b, 33 << 2, 0x44, 0x03]);
     }
     let mut frames = vec![0x21u8; 64];
     for _ in 0..4 {
@@ -33,52 +36,130 @@ fn contents() -> Vec<Content> {
     }
     let mut tar = vec![b'x'; 512];
     tar[257..262].copy_from_slice(b"ustar");
+    // perf.data: size of the header and of an attribute, sections of attributes and data.
+    let mut perf = b"PERFILE2".to_vec();
+    for word in [0x68u64, 0x90, 0x180, 0x120, 0x2a0, 0x4000, 0, 0] {
+        perf.extend(word.to_le_bytes());
+    }
+    // pcap: version 2.4, Ethernet, one packet.
+    let mut pcap = b"\xd4\xc3\xb2\xa1\x02\0\x04\0\0\0\0\0\0\0\0\0\xff\xff\0\0\x01\0\0\0".to_vec();
+    pcap.extend(b"\x10\x5b\x62\x65\x40\x0d\x03\0\x08\0\0\0\x08\0\0\0\xff\xff\xff\xff\xff\xff\x02\0");
+    let vcd = "$date\n  Mon Nov 16 2026\n$end\n$version Verilator $end\n$timescale 1ps $end\n$scope module TOP $end\n\
+               $var wire 1 # clk $end\n$upscope $end\n$enddefinitions $end\n#0\n0#\n#5\n1#\n";
+    let spike = "core   0: 3 0x0000000000001000 (0x00000297) x5  0x0000000000001000\n\
+                 core   0: 3 0x0000000000001004 (0x02028593) x11 0x0000000000001020\n\
+                 core   0: 3 0x0000000000001008 (0xf1402573) x10 0x0000000000000000\n\
+                 core   0: 3 0x000000000000100c (0x0182b283) x5  0x0000000080000000 mem 0x0000000000001018\n";
+    let plain_spike = "core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n\
+                       core   0: 0x0000000000001004 (0x02028593) addi    a1, t0, 32\n";
+    let tarmac = "0 clk cpu0 R X0 0000000000000000\n1 clk cpu0 IT (1) 80000000 d2a00200 O EL3h_s : MOV x0,#0x100000\n\
+                  1 clk cpu0 R X0 0000000000100000\n2 clk cpu0 IT (2) 80000004 f9000001 O EL3h_s : STR x1,[x0]\n\
+                  2 clk cpu0 MW8 00100000:000000100000_NS 00000000_00000000\n";
+    let fast = "1 clk IT (1) 80000000 d2a00200 O EL3h_s : MOV x0,#0x100000\n1 clk R X0 0000000000100000\n\
+                2 clk IT (2) 80000004 f9000001 O EL3h_s : STR x1,[x0]\n";
     vec![
-        ("perf", b"PERFILE2\x68\0\0\0".to_vec(), "perf.data"),
-        ("pcap", b"\xd4\xc3\xb2\xa1\x02\0\x04\0".to_vec(), "pcap"),
-        ("pcapng", b"\x0a\x0d\x0d\x0a\x1c\0\0\0".to_vec(), "pcapng"),
+        ("perf", perf, "perf.data"),
+        ("pcap", pcap, "pcap"),
+        ("pcapng", b"\x0a\x0d\x0d\x0a\x1c\0\0\0\x4d\x3c\x2b\x1a\x01\0\0\0".to_vec(), "pcapng"),
         ("fst", b"\0\0\0\0\0\0\0\x01\x49\0\0".to_vec(), "FST"),
-        ("vcd", b"$date\n today\n$end\n$timescale 1ns $end\n".to_vec(), "VCD"),
-        ("bz2", b"BZh91AY&SY".to_vec(), "bunzip2"),
-        ("lz4", b"\x04\x22\x4d\x18aaaa".to_vec(), "lz4 -d"),
-        ("zip", b"PK\x03\x04\x14\0".to_vec(), "zip archive"),
+        ("vcd", text(vcd), "VCD"),
+        ("bz2", b"BZh91AY&SY\x1f\x30\x8b\xc2".to_vec(), "bunzip2"),
+        ("lz4", b"\x04\x22\x4d\x18\x64\x40\xa7\x10\0\0\x80aaaa".to_vec(), "lz4 -d"),
+        ("compress", b"\x1f\x9d\x90\x61\xe0".to_vec(), "uncompress"),
+        ("zip", b"PK\x03\x04\x14\0\0\0\x08\0".to_vec(), "zip archive"),
+        ("7z", b"7z\xbc\xaf\x27\x1c\0\x04".to_vec(), "7z archive"),
         ("tar", tar, "tar archive"),
         ("parquet", b"PAR1\x15\0".to_vec(), "Parquet"),
         ("arrow", b"ARROW1\0\0".to_vec(), "Arrow"),
         ("empty", Vec::new(), "empty"),
         ("zeros", vec![0; 5000], "nothing but bytes 0x00"),
-        ("tarmac", lines("12 clk cpu0 IT (1) 002105d4 d2a00200 O EL3h_s : MOVZ"), "as gem5 writes it"),
+        ("tarmac-gem5", text(tarmac), "as gem5 writes it"),
+        ("tarmac-fast", text(fast), "as Fast Models write it"),
         ("tarmac-es", b"Tarmac Text Rev 3t\n  0 tic ES  (00020150:e3a00601) A svc_s: MOV\n".to_vec(), "(ES)"),
-        ("spike", lines("core   0: 3 0x00001000 (0x00000297) x5  0x00001000"), "commit log of Spike"),
+        ("spike", text(spike), "a commit log of Spike"),
+        ("spike-l", text(plain_spike), "a log of Spike (-l"),
         ("qemu", lines("Trace 0: 0x7f2a [0000/0000000000010078/00000000/00000000] main"), "-d exec"),
+        ("qemu-asm", lines("IN: \n0x80000000:  00000297   auipc t0,0"), "-d in_asm"),
         ("riscv-dv", lines("pc,instr,gpr,csr,binary,mode,instr_str,operand,pad"), "riscv-dv"),
+        ("objdump", text("\na.elf:     file format elf64-littleriscv\n\n80000000 <_start>:\n"), "objdump"),
         ("json", b"{\"a\": 1}\n".to_vec(), "JSON"),
         ("html", b"<!DOCTYPE html><html></html>".to_vec(), "the download failed"),
+        ("xml", b"<?xml version=\"1.0\"?>\n<a/>\n".to_vec(), "XML"),
         ("csv", lines("1,2,3"), "CSV"),
-        ("ini", b"[snapshot]\nversion=1.0\n".to_vec(), "OpenCSD snapshot"),
+        ("toml", text("[etrace]\niaddress_width = 64\n"), "--config"),
+        (
+            "snapshot.ini",
+            text("[snapshot]\nversion=1.0\n\n[device_list]\ndevice0=cpu_0.ini\n"),
+            "trackway info",
+        ),
+        ("trace.ini", text("[trace_buffers]\nbuffers=buffer0\n"), "trackway info"),
         ("lfs", b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n".to_vec(), "git lfs pull"),
         ("ihex", lines(":10010000214601360121470136007EFE09D2190140"), "Intel HEX"),
+        ("srec", lines("S1130000285F245F2212226A000424290008237C2A"), "S-records"),
+        (
+            "hexdump",
+            lines("00000000  47 c1 54 13 00 c0 a2 2f  42 8d 18 44 0d 97 06 fd  |G.T..../B..D....|"),
+            "hexdump",
+        ),
+        ("hex", lines("0x47c15413 0x00c0a22f"), "bytes in hex"),
         ("nexus", nexus, "N-Trace"),
         ("champsim", champsim, "ChampSim"),
         ("frames", frames, "CoreSight frames"),
+        ("pt", b"\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82\x02\x82".to_vec(), "Intel PT"),
     ]
+}
+
+/// The commands of Trackway that an answer names, between backquotes or on a line of its own.
+fn commands(answer: &str) -> Vec<&str> {
+    let after = answer.split("trackway ").skip(1);
+    after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_lowercase()).next()).collect()
 }
 
 #[test]
 fn files_are_named_by_their_content() {
     let folder = Folder::new("doctor-looks");
+    let help = stdout(&["help"]);
     for (name, bytes, says) in contents() {
         let path = folder.file(name);
         std::fs::write(&path, bytes).unwrap();
         let (code, answer) = doctor(&[&path]);
         assert!(answer.contains(says), "{name}: {says:?} is not in\n{answer}");
+        assert!(answer.lines().any(|line| line.starts_with("do: ")), "{name}: nothing to do in\n{answer}");
         assert!(code == 1 || (name == "frames" && code == 3), "{name}: exit {code}\n{answer}");
+        for command in commands(&answer) {
+            assert!(
+                help.lines().any(|line| line.split_whitespace().next() == Some(command)),
+                "{command}: {answer}"
+            );
+        }
     }
     let (code, answer) = doctor(&[&repo("programs/riscv/sort.elf")]);
     assert!(code == 1 && answer.contains("a program (ELF, RISC-V, 64 bits)"), "{answer}");
     let (code, answer) = doctor(&[&repo("testdata/stf/sort/trace.stf")]);
     assert!(code == 0 && answer.contains("nothing is wrong"), "{answer}");
     assert_eq!(doctor(&["/none"]).0, 3);
+}
+
+/// The files that others wrote.
+#[test]
+fn samples_of_other_tools_are_named() {
+    let files = [
+        ("logs", "spike/rv64-mix.first-20000.log", "a commit log of Spike"),
+        ("logs", "spike/rv64-float.first-12000.log.xz", "a commit log of Spike"),
+        ("logs", "tarmac/calculator-aarch32-es-ld-st-style.tarmac", "a Tarmac log with load and store lines"),
+        ("logs", "tarmac/calculator-aarch64-fastmodel.tarmac", "a Tarmac log as Fast Models write it"),
+        ("logs", "tarmac/calculator-aarch64-gem5.tarmac", "a Tarmac log as gem5 writes it"),
+        ("perf", "perf_etm.data", "a recording of perf"),
+        ("perf", "rq_stats.ko", "a kernel module"),
+        ("ete", "002-ack_test_scr/test_TARMAC", "a Tarmac log"),
+        ("ete", "002-ack_test_scr/snapshot.ini", "a snapshot.ini"),
+        ("ete", "002-ack_test_scr/trace.ini", "a file of a snapshot"),
+    ];
+    for (part, file, says) in files {
+        let Some(corpus) = trackway_testkit::corpus_part(part) else { continue };
+        let (code, answer) = doctor(&[&corpus.join(file).display().to_string()]);
+        assert!(code == 1 && answer.contains(says), "{file}: exit {code}\n{answer}");
+    }
 }
 
 #[test]
@@ -156,6 +237,96 @@ fn settings_work_when_pasted() {
     let info = stdout(&["info", &trace, "--elf", &elf, "-q"]);
     assert!(info.contains("assumed:") && info.contains("instructions:      3000"), "{info}");
     assert_eq!(doctor(&[&trace, "--elf", &elf, "--config", &config]).0, 0);
+}
+
+/// Settings of ETE that are found from nothing work when pasted: a bare stream, frames, and circular buffers of both.
+#[test]
+fn settings_of_ete_work_when_pasted() {
+    let folder = Folder::new("doctor-pasted-ete");
+    let (run, elf) = (repo("testdata/astf/sort.astf"), repo("programs/aarch64/sort.elf"));
+    let cases = [
+        ("raw", "format = \"source_data\"\nTRCCONFIGR = 0x1001", 0),
+        ("frames", "format = \"coresight\"\nTRCTRACEIDR = 0x21\nTRCCONFIGR = 0x1001", 0),
+        ("wrapped", "format = \"source_data\"\nTRCCONFIGR = 0x11", 1),
+        ("wrapped-frames", "format = \"coresight\"\nTRCTRACEIDR = 0x21\nTRCCONFIGR = 0x11", 16),
+    ];
+    for (name, keys, align) in cases {
+        let (snapshot, unit) =
+            (folder.file(&format!("{name}.ete")), folder.file(&format!("{name}.unit.toml")));
+        std::fs::write(&unit, format!("[ete]\n{keys}\nTRCSYNCPR = 8\n")).unwrap();
+        stdout(&["convert", &run, &snapshot, "--elf", &elf, "--config", &unit, "-q"]);
+        let expected = stdout(&["dump", &snapshot, "--elf", &elf, "--as", "pcs", "-q"]);
+        let files = ["trace.bin", "trace_0.bin"].map(|file| format!("{snapshot}/{file}"));
+        let mut bytes = files.iter().find_map(|file| std::fs::read(file).ok()).expect("its bytes");
+        if align > 0 {
+            // The newest bytes are where the oldest were.
+            let pointer = bytes.len() / 3 / align * align;
+            bytes.rotate_right(pointer);
+        }
+        let (trace, config) = (folder.file(&format!("{name}.bin")), folder.file(&format!("{name}.toml")));
+        std::fs::write(&trace, bytes).unwrap();
+        let output = trackway(&["doctor", &trace, "--elf", &elf, "--json", "-o", &config]);
+        let answer: Json = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(
+            answer["diagnosis"]["settings"],
+            std::fs::read_to_string(&config).unwrap(),
+            "{name}: {answer}"
+        );
+        stdout(&["info", &trace, "--elf", &elf, "--config", &config, "-q"]);
+        let again = stdout(&["dump", &trace, "--elf", &elf, "--config", &config, "--as", "pcs", "-q"]);
+        assert_eq!(again, expected, "{name}: {answer}");
+    }
+}
+
+/// A trace whose words are in the other byte order: the settings are those of the file that the advice makes.
+#[test]
+fn settings_work_on_the_mended_file() {
+    let folder = Folder::new("doctor-pasted-order");
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    let (trace, config) = (folder.file("run.etrace"), folder.file("found.toml"));
+    stdout(&["record", &elf, "-o", &trace, "--limit", "4000", "-q"]);
+    let expected = stdout(&["dump", &trace, "--elf", &elf, "--as", "pcs", "-q"]);
+    let mut bytes = std::fs::read(&trace).unwrap();
+    bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    let swapped = folder.file("swapped");
+    std::fs::write(&swapped, &bytes).unwrap();
+    let output =
+        trackway(&["doctor", &swapped, "--elf", &elf, "--json", "-o", &config, "--budget", "1200:8192"]);
+    let answer: Json = serde_json::from_slice(&output.stdout).unwrap();
+    let advice = answer["changed"]["advice"].as_str().expect("it was changed");
+    assert!(advice.contains("--reverse-bytes=4"), "{answer}");
+    assert!(answer["diagnosis"]["command"].as_str().unwrap().contains(" mended "), "{answer}");
+    bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);
+    let mended = folder.file("mended");
+    std::fs::write(&mended, &bytes).unwrap();
+    let again = stdout(&["dump", &mended, "--elf", &elf, "--config", &config, "--as", "pcs", "-q"]);
+    assert_eq!(again, expected);
+}
+
+/// `info` without settings shows what it assumed; without a program it says what the packets look like.
+#[test]
+fn info_assumes_settings_and_says_so() {
+    let folder = Folder::new("doctor-info");
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    let (trace, bare) = (folder.file("run.etrace"), folder.file("bare"));
+    stdout(&["record", &elf, "-o", &trace, "--limit", "3000", "-q"]);
+    std::fs::copy(&trace, &bare).unwrap();
+    let info = stdout(&["info", &bare, "--elf", &elf, "-q"]);
+    for says in [
+        "assumed:           framing = \"smi\"",
+        "assumed:           dialect = \"v2\"",
+        "instructions:      3000",
+    ] {
+        assert!(info.contains(says), "{says}: {info}");
+    }
+    let json: Json = serde_json::from_str(&stdout(&["info", &bare, "--elf", &elf, "-q", "--json"])).unwrap();
+    assert!(json["assumed"].as_array().is_some_and(|lines| lines.len() > 4), "{json}");
+    let output = trackway(&["info", &bare]);
+    let says = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{says}");
+    assert!(says.contains("by its packets E-Trace") && says.contains("--elf PROGRAM"), "{says}");
+    // With its settings nothing is assumed.
+    assert!(!stdout(&["info", &trace, "--elf", &elf, "-q"]).contains("assumed:"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use trackway::format::{Format, Program, Settings, Value, Writing};
 use trackway::io::Target;
 use trackway::{FORMATS, Options};
 use trackway_testkit::lines;
-use trackway_tools::doctor::{Budget, diagnose, examine, weigh};
+use trackway_tools::doctor::{Budget, Sure, diagnose, examine, weigh};
 
 /// A trace whose settings are known.
 struct Case {
@@ -240,9 +240,30 @@ fn damage(random: &mut SplitMix64, truth: &Settings, format: &str) -> (Settings,
     (damaged, done)
 }
 
-/// Of a hundred seeded cases, the number in which the answer named first decodes to the events of the right settings.
+/// In how many of a hundred cases the answer named first decodes to the events of the right settings, from seeds that
+/// nobody looked at while the search was made.
 #[test]
 fn a_hundred_damaged_configurations() {
+    let number = |name: &str, usual| std::env::var(name).map_or(usual, |text| text.parse().unwrap());
+    let first = number("TRACKWAY_SEED", 70_000);
+    let certain = judge(first.., number("TRACKWAY_CASES", 100));
+    assert!(certain >= 12, "hardly ever certain: {certain} times");
+}
+
+/// Cases that an earlier search had wrong: a program moved to fit wrong settings, a time taken apart into time and context,
+/// framings whose packets are mostly of format 0, registers that no ETE has.
+#[test]
+fn cases_that_were_wrong() {
+    let seeds = [
+        10_017, 10_047, 10_051, 10_085, 10_110, 10_116, 10_119, 10_131, 10_158, 10_166, 10_173, 10_205,
+        10_227, 20_008, 20_018, 20_030, 20_130, 20_139, 20_154, 20_192, 20_200, 20_222,
+    ];
+    judge(seeds, seeds.len() as u64);
+}
+
+/// Tries the first `cases` seeds that make one; 95 of a hundred have to be right, and all that are certain. Returns how
+/// many are.
+fn judge(seeds: impl IntoIterator<Item = u64>, cases: u64) -> u64 {
     let riscv = [
         ("rv64-mix", 4000, 64),
         ("rv64-privileged", 4000, 64),
@@ -259,11 +280,14 @@ fn a_hundred_damaged_configurations() {
         Run::opened("testdata/astf/levels.astf", Some("programs/aarch64/levels.elf")),
     ];
     let only = std::env::var("TRACKWAY_ONLY").ok();
-    let cases: u64 = std::env::var("TRACKWAY_CASES").map_or(100, |text| text.parse().unwrap());
-    let (mut right, mut seed, mut total) = (0, 0, 0);
-    let mut failures = Vec::new();
-    while total < cases {
-        seed += 1;
+    let (mut right, mut total) = (0, 0);
+    let (mut failures, mut misled) = (Vec::new(), Vec::new());
+    // How many were right, of how many, by how sure the answer was.
+    let mut by_sure = [[0u64; 2]; 3];
+    for seed in seeds {
+        if total == cases {
+            break;
+        }
         let mut random = SplitMix64(seed);
         let name = *pick(&mut random, &["etrace", "etrace", "etrace", "ete", "tandem"]);
         if only.as_ref().is_some_and(|only| only != name) {
@@ -306,9 +330,16 @@ fn a_hundred_damaged_configurations() {
         let is_right =
             found.first().is_some_and(|first| events(&case, &first.settings, &first.program) == expected);
         right += u64::from(is_right);
+        let sure = found.first().map_or(Sure::Guess, |first| first.sure);
+        by_sure[sure as usize][0] += u64::from(is_right);
+        by_sure[sure as usize][1] += 1;
+        if sure == Sure::Certain && !is_right {
+            misled.push(seed);
+        }
         let (took, tries) = (began.elapsed().as_millis(), found.first().map_or(0, |first| first.tries));
         println!(
-            "seed {seed}: {name} {is_right} {} bytes, {tries} tries, {took} ms, {done:?}",
+            "seed {seed}: {name} {is_right}, {}, {} bytes, {tries} tries, {took} ms, {done:?}",
+            sure.as_str(),
             case.bytes.len()
         );
         if !is_right {
@@ -323,8 +354,10 @@ fn a_hundred_damaged_configurations() {
             ));
         }
     }
-    println!("{right} of {total}\n{}", failures.join("\n"));
+    println!("{right} of {total}; guesses, likely, certain: {by_sure:?}\n{}", failures.join("\n"));
     assert!(100 * right >= 95 * total, "{right} of {total}");
+    assert!(misled.is_empty(), "certain and wrong: seeds {misled:?}");
+    by_sure[Sure::Certain as usize][1]
 }
 
 /// Settings that are right are left alone.
@@ -374,27 +407,50 @@ fn byte_order_and_wrapped_buffers() {
     assert!(found[0].fit.percent() >= 90, "{:?}", found[0]);
 }
 
-/// A trace of another encoder, by its bytes and its program alone.
+/// Traces of other encoders, by their bytes and their program alone.
 #[test]
-fn parameters_of_another_encoder_are_found_from_nothing() {
+fn parameters_of_other_encoders_are_found_from_nothing() {
     let Some(corpus) = trackway_testkit::corpus_part("etrace") else { return };
-    let name = "gen-qsortmix-encap";
-    let truth = Settings::read(&corpus.join(name).join("params.toml")).unwrap();
-    let elf = truth.resolve(truth.table["program"].as_str().unwrap());
-    let program = Program { elf: vec![elf.display().to_string()], ..Program::default() };
-    let bytes = std::fs::read(corpus.join(name).join("trace.bin")).unwrap();
-    let options = Options { program, ..Options::default() };
-    let budget = Budget { tries: 2000, bytes: 8192 };
-    let found = diagnose(&options, None, &Settings::default(), &bytes, false, budget);
-    let pcs = |settings: &Settings| {
-        let options = Options { format: Some(found[0].format), ..options.clone() };
-        let mut trace = options.settings(settings.clone()).open_bytes(bytes.clone()).unwrap();
-        let (mut steps, mut pcs) = (trace.steps().unwrap(), Vec::new());
-        while let Some(step) = steps.next().unwrap() {
-            pcs.push(step.pc);
+    let names = [
+        "gen-fpmix-encap-stamp",
+        "gen-minigzip-smi",
+        "gen-qsortmix-encap",
+        "gen-traps-encap",
+        "ref-fpmix-time",
+        "ref-minigzip-full32",
+        "ref-qsortmix",
+        "ref-traps",
+    ];
+    // Their traps hide the settings from the first trials: such an answer may be wrong, and then it is not certain.
+    let hard = ["gen-fpmix-encap-stamp", "ref-fpmix-time"];
+    let mut wrong = Vec::new();
+    for name in names {
+        let truth = Settings::read(&corpus.join(name).join("params.toml")).unwrap();
+        let elf = truth.resolve(truth.table["program"].as_str().unwrap());
+        let program = Program { elf: vec![elf.display().to_string()], ..Program::default() };
+        let bytes = std::fs::read(corpus.join(name).join("trace.bin")).unwrap();
+        let options = Options { program, ..Options::default() };
+        let budget = Budget { tries: 2000, bytes: 8192 };
+        let found = diagnose(&options, None, &Settings::default(), &bytes, false, budget);
+        let Some(first) = found.first() else {
+            wrong.push(format!("{name}: nothing is found"));
+            continue;
+        };
+        let pcs = |settings: &Settings| -> Option<Vec<u64>> {
+            let options = Options { format: Some(first.format), ..options.clone() };
+            let mut trace = options.settings(settings.clone()).open_bytes(bytes.clone()).ok()?;
+            let (mut steps, mut pcs) = (trace.steps().ok()?, Vec::new());
+            while let Some(step) = steps.next().ok()? {
+                pcs.extend(step.pc);
+            }
+            Some(pcs)
+        };
+        let is_right = first.format.as_str() == "etrace" && pcs(&first.settings) == pcs(&truth);
+        println!("{name}: {is_right}, {}, {} tries", first.sure.as_str(), first.tries);
+        if !is_right && !hard.contains(&name) {
+            wrong.push(format!("{name}, {}:\n{}", first.sure.as_str(), first.toml()));
         }
-        pcs
-    };
-    assert_eq!(found[0].format.as_str(), "etrace", "{name}");
-    assert!(pcs(&found[0].settings) == pcs(&truth), "{name}:\n{}", found[0].toml());
+        assert!(is_right || first.sure != Sure::Certain, "{name} is certain and wrong:\n{}", first.toml());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
