@@ -519,7 +519,7 @@ impl Opened for OpenedEte {
         let of = |source: &TraceSource| -> Result<Input> {
             let mut bytes = SourceInput::from(source.clone()).open(&self.options)?;
             while bytes.more()? {}
-            if bytes.next_break(0).is_some() {
+            if bytes.next_break(1).is_some() {
                 return Err(Error::Unsupported("bytes are missing between its frames".into()));
             }
             Ok(Input::from_vec(bytes.bytes().to_vec()))

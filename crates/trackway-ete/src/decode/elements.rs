@@ -60,7 +60,7 @@ pub struct Elements {
 }
 
 impl Elements {
-    /// More unresolved elements than any packet can announce?
+    /// Are there no more unresolved elements than packets can announce?
     pub(crate) fn is_possible(&self) -> bool {
         self.depth <= u64::from(u32::MAX)
     }

@@ -285,11 +285,11 @@ impl SourceBytes {
         self.view().offset(index, &mut 0)
     }
 
-    /// The next place after `at` where bytes are missing in between.
+    /// The next place at or after `at` where bytes are missing in between.
     pub(crate) fn next_break(&self, at: usize) -> Option<usize> {
         match &self.kind {
             Kind::Raw(_) => None,
-            Kind::Framed { bytes, .. } => bytes.breaks.iter().copied().find(|&place| place > at),
+            Kind::Framed { bytes, .. } => bytes.breaks.iter().copied().find(|&place| place >= at),
         }
     }
 }

@@ -94,7 +94,7 @@ impl Deframed {
         for stretch in &mut self.map {
             stretch.start -= count as i64;
         }
-        self.breaks.retain(|&at| at > count);
+        self.breaks.retain(|&at| at >= count);
         for at in &mut self.breaks {
             *at -= count;
         }
