@@ -58,7 +58,7 @@ fuzz_target!(|data: &[u8]| {
         assert_eq!(errors, broken);
         // A legal trace comes back with all that its instructions say.
         let legal = found.iter().all(|finding| finding.rule.severity != Severity::Error);
-        if legal && file.len() % RECORD == 0 {
+        if legal && file.len().is_multiple_of(RECORD) {
             assert_eq!(lift(&lowered), steps);
             assert_eq!(contexts(&lowered), contexts(&file));
         }
