@@ -221,7 +221,7 @@ impl Side {
             context: common.context.clone(),
             ..RecordArgs::default()
         };
-        let files = Files { elf: common.elf.clone(), raw: Vec::new() };
+        let files = Files { elf: common.elf.clone(), ..Files::default() };
         let programs = vec![Arc::new(files.load().map_err(|error| Failure::input(program, error))?)];
         let meta = record::recorder(&record)?.0.meta().clone();
         let path = program.into();

@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     };
     args.context.refuse_idle(&file, &[into], &sections::NAMES)?;
     let settings = args.context.write_settings(&file, into)?;
-    let files = Files { elf: vec![path.display().to_string()], raw: Vec::new() };
+    let files = Files { elf: vec![path.display().to_string()], ..Files::default() };
     let target = Output::new(&args.output);
     let written = |error: trackway::Error| Failure::output(&target, &args.output, error);
     let meta = recorder.meta().clone();

@@ -67,7 +67,7 @@ fn random(seed: u64) -> SplitMix64 {
 
 /// Writes a run, where the format holds it.
 fn write(run: &Run, format: &'static dyn Format, path: PathBuf, settings: &Settings) -> Option<Sample> {
-    let program = Program { elf: vec![run.elf.display().to_string()], raw: Vec::new() };
+    let program = Program { elf: vec![run.elf.display().to_string()], ..Program::default() };
     let target = Target::new(&path);
     let writing = Writing { target: target.clone(), settings, program: &program, threads: 1 };
     let mut sink = format.create(writing, &run.meta).ok()?;

@@ -80,7 +80,7 @@ fn gaps_and_lines() {
     const GAP: u64 = 200;
     let base = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/arm-mix/arm-mix");
     let elf = base.with_extension("elf").display().to_string();
-    let program = Program { elf: vec![elf.clone()], raw: Vec::new() };
+    let program = Program { elf: vec![elf.clone()], ..Program::default() };
     let image = program.load().unwrap();
     let memory = image.memory(&Context::default());
     let (mut batch, mut pcs, mut last) = (Batch::default(), Vec::new(), None);
