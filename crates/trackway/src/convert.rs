@@ -142,14 +142,12 @@ fn selected(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> R
     // From the last place before the first instruction where all of the state is known.
     if let (false, first) = selection.keeps(0)
         && let Some((index, name)) = trace.index_part()
-        && let Some(part) = index.sources.get(&name)
+        && let Some((saved, known)) = index.sources.get(&name).and_then(|part| part.known_at_or_before(first))
     {
-        if let Some((saved, known)) = part.known_at_or_before(first) {
-            if source.restore(&saved)? {
-                machine = known;
-            } else {
-                source = trace.expanded()?;
-            }
+        if source.restore(&saved)? {
+            machine = known;
+        } else {
+            source = trace.expanded()?;
         }
     }
     let remark = into.holds_comments().then(|| provenance.to_string());
