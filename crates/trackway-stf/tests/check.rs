@@ -418,8 +418,11 @@ fn the_comment_of_a_part_turns_findings_into_notes() {
     let user = Record::Event { id: MODE, data: Data(&[0; 8]) };
     let walk = Record::PageTableWalk { address: 0x9000, first_use: 0, size: 4096, entries: Entries(LEAF) };
     let unwalked = with(features::PTE, &[user, walk, READ8, DATA, LOAD]);
-    assert_eq!(findings(&bytes(&unwalked)), ["stf.walk-missing"]);
-    assert_eq!(findings(&bytes(&unwalked.tap(|records| records.insert(3, part)))), ["stf.part"]);
+    let (missing, noted) = ("stf.walk-missing", "stf.part");
+    let whole = findings(&bytes(&unwalked));
+    assert!(whole.contains(&missing) && !whole.contains(&noted), "{whole:?}");
+    let found = findings(&bytes(&unwalked.tap(|records| records.insert(3, part))));
+    assert!(found.contains(&noted) && !found.contains(&missing), "{found:?}");
     let rule = RULES.iter().find(|rule| rule.name == "stf.part").unwrap();
     assert_eq!(rule.severity, Severity::Note);
 }
