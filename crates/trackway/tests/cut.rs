@@ -391,7 +391,7 @@ fn contexts(trace: &mut Trace) -> Vec<Context> {
     all
 }
 
-/// The state after `count` instructions, as text: context, time and the registers that are known completely.
+/// The state after `count` instructions, as text: context and the registers that are known completely.
 fn state(trace: &mut Trace, count: u64) -> Vec<String> {
     let (mut source, mut batch, mut number) = (trace.expanded().unwrap(), Default::default(), 0);
     let mut machine = Machine::new(trace.meta().isa);
@@ -404,8 +404,10 @@ fn state(trace: &mut Trace, count: u64) -> Vec<String> {
             number += event.kind.instructions();
         }
     }
-    let context = Context { change: None, ..machine.context };
-    let mut lines = vec![format!("{context:?}"), format!("time {:?}", machine.time)];
+    // A mode that has ended is not news at the start of a slice.
+    let unsupported = machine.context.unsupported.filter(|begins| *begins);
+    let context = Context { change: None, unsupported, ..machine.context };
+    let mut lines = vec![format!("{context:?}")];
     for (reg, known) in machine.registers.iter() {
         if let Some(content @ (Content::Word(_, u64::MAX) | Content::Bytes(_))) = known.content {
             lines.push(format!("{reg} {content:?}"));
