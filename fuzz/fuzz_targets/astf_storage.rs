@@ -63,7 +63,7 @@ fn round_trip(raw: &[u8], storage: Storage, flags: u8, place: usize) {
     let cut = RECORD + place % (stored.len() - RECORD);
     let (found, error) = read(Input::from_vec(stored[..cut].to_vec()), 1);
     assert!(found.len() <= all.len() && found[1..] == all[1..found.len()]);
-    let silent = cut == RECORD || (storage == Storage::Raw && cut % RECORD == 0);
+    let silent = cut == RECORD || (storage == Storage::Raw && cut.is_multiple_of(RECORD));
     assert!(silent == error.is_none(), "{storage:?} cut at {cut} of {}: {error:?}", stored.len());
 
     // Damaged: anything but a panic; from memory as from a stream.
