@@ -9,6 +9,7 @@ use trackway::format::{Flag, Format, Program, Settings, Value, When};
 use trackway::index::Cache;
 use trackway::{Indexing, Options};
 use trackway_core::{FormatId, Isa};
+use trackway_tools::stats::By;
 
 use crate::exit::Failure;
 use crate::sections;
@@ -227,7 +228,7 @@ pub(crate) struct StatsArgs {
     #[arg(value_name = "FILE", required_unless_present_any = ["item", "merge"])]
     pub(crate) file: Option<PathBuf>,
     /// Count a work item of `split --plan`, for --merge
-    #[arg(long, value_name = "ITEM.json", conflicts_with_all = ["file", "merge", "json", "top"])]
+    #[arg(long, value_name = "ITEM.json", conflicts_with_all = ["file", "merge", "json", "top", "by"])]
     pub(crate) item: Option<PathBuf>,
     /// Where to write the counts of an item [default: stdout]
     #[arg(short, long, value_name = "FILE", conflicts_with_all = ["file", "merge"])]
@@ -235,14 +236,42 @@ pub(crate) struct StatsArgs {
     /// Show the counts of all items of a trace as one
     #[arg(long, value_name = "PART.json", num_args = 1.., conflicts_with = "file")]
     pub(crate) merge: Vec<PathBuf>,
-    /// How many of the hottest blocks to show
+    /// How many of the hottest blocks, branches, functions … to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
+    /// Instructions by this [default: function, where the program has symbols]
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) by: Vec<StatsBy>,
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Properties that `stats` puts instructions together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsBy {
+    /// By the symbols of the program
+    Function,
+    /// By the program's debug information
+    Line,
+    /// Levels and ids
+    Context,
+    /// The core or trace id
+    Source,
+}
+
+impl StatsBy {
+    /// As the analysis calls it.
+    pub(crate) fn property(self) -> By {
+        match self {
+            StatsBy::Function => By::Function,
+            StatsBy::Line => By::Line,
+            StatsBy::Context => By::Context,
+            StatsBy::Source => By::Source,
+        }
+    }
 }
 
 /// Shapes of `dump`.

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use trackway::Health;
 use trackway_core::{Batch, Isa, Meta, Observer, Saved};
 use trackway_image::Image;
-use trackway_tools::stats::{LINE, PAGE, Stats};
+use trackway_tools::stats::{By, LINE, PAGE, Row, Stats, Summary, by};
 
 use crate::args::{Common, StatsArgs};
 use crate::exit::{Exit, Failure};
@@ -37,26 +37,26 @@ pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result
         (health, ended) = observe(common, file, &mut *source, false, &mut both);
     }
     health.doubt(&trace.facts());
-    show(args, file, &both, &programs, source.meta(), &health, ended)
+    show(args, file, both, &programs, source.meta(), &health, ended)
 }
 
 /// Prints the counts of a trace.
 pub(crate) fn show(
     args: &StatsArgs,
     file: &Path,
-    both: &Both,
+    both: Both,
     programs: &[Arc<Image>],
     meta: &Meta,
     health: &Health,
     ended: Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let place = |pc: u64| programs.first()?.place(pc);
-    let groups = groups(&both.stats, args.top, &place, meta, health);
+    let Both { stats, program: checked } = both;
+    let groups = groups(&stats.finish(), args, programs, meta, health);
     if args.json {
         let mut object = object("stats");
         object.insert("file".into(), json!(file.display().to_string()));
         object.extend(groups.into_iter().map(|(heading, group)| (heading.to_string(), group)));
-        object.extend(both.program.verdict().map(|verdict| ("program".to_string(), program(&verdict))));
+        object.extend(checked.verdict().map(|verdict| ("program".to_string(), program(&verdict))));
         object.insert("doubtful_runs".into(), json!(health.counts.doubtful));
         object.insert("bytes_skipped".into(), json!(health.counts.skipped));
         put_errors(&mut object, health, ended.as_ref().err());
@@ -65,7 +65,7 @@ pub(crate) fn show(
         print(&mut std::io::stdout().lock(), &groups, health)?;
     }
     print_damage(health);
-    both.program.warn();
+    checked.warn();
     ended.map(|()| exit_of(health, &args.common))
 }
 
@@ -120,9 +120,9 @@ impl Observer for Both {
 fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health) -> std::io::Result<()> {
     for (heading, group) in groups {
         match group {
-            Json::Null => writeln!(out, "{heading}: not in this trace")?,
+            Json::Null => writeln!(out, "{}: not in this trace", heading.replace('_', " "))?,
             Json::Object(facts) => {
-                writeln!(out, "{heading}")?;
+                writeln!(out, "{}", heading.replace('_', " "))?;
                 for (name, value) in facts {
                     match value {
                         Json::Array(entries) => print_entries(out, entries)?,
@@ -131,7 +131,7 @@ fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health)
                 }
             }
             Json::Array(entries) if !entries.is_empty() => {
-                writeln!(out, "{heading}")?;
+                writeln!(out, "{}", heading.replace('_', " "))?;
                 print_entries(out, entries)?;
             }
             _ => {}
@@ -144,28 +144,38 @@ fn line(out: &mut impl Write, name: &str, value: &str) -> std::io::Result<()> {
     writeln!(out, "  {name:<32} {value:>14}")
 }
 
-/// Entries of a list: the name of each and its count.
+/// Entries of a list: the name of each and its counts.
 fn print_entries(out: &mut impl Write, entries: &[Json]) -> std::io::Result<()> {
     for entry in entries {
         let field = |name: &str| entry.get(name).filter(|value| !value.is_null()).map(shown);
         let count = field("count").or(field("instructions")).unwrap_or_default();
-        let name = match (field("name"), field("bytes"), field("start"), field("kind")) {
+        let address = field("start").or(field("pc"));
+        let name = match (field("name"), field("bytes"), address, field("kind")) {
             (Some(name), ..) => name,
             (_, Some(bytes), ..) => format!("of {bytes} bytes"),
-            (.., Some(start), _) => match field("symbol") {
-                Some(place) => format!("{start} <{place}>"),
-                None => start,
+            (.., Some(address), _) => match field("symbol") {
+                Some(place) => format!("{address} <{place}>"),
+                None => address,
             },
-            (.., kind) => {
+            (.., Some(kind)) => {
                 let number = |name: &str| entry.get(name).and_then(Json::as_u64);
                 let cause = number("cause").map_or(String::new(), |cause| format!(" {cause}"));
                 let class = number("class").map_or(String::new(), |class| format!(" class {class:#x}"));
-                format!("{}{cause}{class}", kind.unwrap_or_default())
+                format!("{kind}{cause}{class}")
             }
+            _ => "unknown".to_string(),
         };
-        match field("entries") {
-            Some(entries) => writeln!(out, "  {name:<32} {entries} entries, {count} instructions")?,
-            None => line(out, &name, &count)?,
+        let gaps = field("gaps").map_or(String::new(), |gaps| format!(", {gaps} gaps in it"));
+        if let Some(bias) = field("bias") {
+            let [taken, not_taken] = ["taken", "not_taken"].map(|name| field(name).unwrap_or_default());
+            let entropy = field("entropy").unwrap_or_default();
+            writeln!(out, "  {name:<32} {taken} taken, {not_taken} not, bias {bias}, entropy {entropy}")?;
+        } else if let Some(entries) = field("entries") {
+            writeln!(out, "  {name:<32} {entries} entries, {count} instructions{gaps}")?;
+        } else if entry.get("taken").is_some() {
+            line(out, &name, &field("unknown").unwrap_or_default())?;
+        } else {
+            line(out, &name, &format!("{count}{gaps}"))?;
         }
     }
     Ok(())
@@ -177,17 +187,18 @@ fn numbers<'n>(entries: impl IntoIterator<Item = (&'n str, u64)>) -> Json {
 }
 
 /// Names with counts, as an array.
-fn named<N: ToString>(entries: impl IntoIterator<Item = (N, u64)>) -> Json {
+fn named<'n, N: ToString>(entries: impl IntoIterator<Item = (N, &'n u64)>) -> Json {
     entries.into_iter().map(|(name, count)| json!({ "name": name.to_string(), "count": count })).collect()
 }
 
 fn groups(
-    stats: &Stats,
-    top: usize,
-    place: &dyn Fn(u64) -> Option<String>,
+    stats: &Summary,
+    args: &StatsArgs,
+    programs: &[Arc<Image>],
     meta: &Meta,
     health: &Health,
 ) -> Vec<(&'static str, Json)> {
+    let place = |pc: u64| programs.first()?.place(pc);
     let mut instructions = vec![
         ("total", stats.retired + stats.attempted),
         ("retired", stats.retired),
@@ -197,44 +208,86 @@ fn groups(
     let [reads, writes] = stats.registers;
     let registers =
         [("reads", reads), ("writes", writes), ("csr reads", stats.csrs[0]), ("csr writes", stats.csrs[1])];
-    let hottest = stats.hottest(top).into_iter().map(|(start, block)| {
+    let hottest = stats.hottest(args.top).into_iter().map(|(start, block)| {
         let (entries, instructions) = (block.entries, block.instructions);
         json!({ "start": hex(start), "symbol": place(start), "entries": entries, "instructions": instructions })
     });
-    let traps = stats.traps().iter().map(|((kind, cause, class), count)| {
+    let traps = stats.traps.iter().map(|((kind, cause, class), count)| {
         json!({ "kind": kind.as_str(), "cause": cause, "class": class, "count": count })
     });
+    let classes = stats.mix.classes.iter().map(|(name, count)| (*name, *count));
     let mut groups = vec![
         ("instructions", numbers(instructions)),
         ("sources", sources(meta, health).unwrap_or_else(|| json!([]))),
-        ("classes", numbers(stats.classes())),
-        ("branches", branches(stats)),
+        ("classes", numbers(classes)),
+        ("branches", branches(stats, args.top, &place)),
         ("memory", memory(stats)),
         // Nothing recorded is not the same as none executed.
         ("registers", if reads + writes > 0 { numbers(registers) } else { Json::Null }),
         ("traps", traps.collect()),
-        ("contexts", named(stats.contexts())),
-        ("gaps", named(stats.gaps())),
+        ("contexts", named(&stats.contexts)),
+        ("gaps", named(stats.gaps.iter().map(|(reason, count)| (reason.as_str(), count)))),
         ("blocks", json!({ "distinct_blocks": stats.block_count(), "hottest": hottest.collect::<Vec<_>>() })),
-        ("events", numbers(stats.events())),
+        ("events", numbers(stats.events.iter().map(|(name, count)| (*name, *count)))),
     ];
+    let has_symbols = programs.iter().any(|program| program.parts().iter().any(|part| part.elf.is_some()));
+    for (heading, property) in [
+        ("functions", By::Function),
+        ("lines", By::Line),
+        ("by_context", By::Context),
+        ("by_source", By::Source),
+    ] {
+        let asked = args.by.iter().any(|asked| asked.property() == property);
+        if asked || (property == By::Function && args.by.is_empty() && has_symbols) {
+            let rows = by(&stats.executed, property, programs, &meta.sources);
+            groups.push((heading, self::rows(&rows, args.top)));
+        }
+    }
     if let Some((first, last)) = stats.times {
         groups.push(("time", json!({ "first": hex(first), "last": hex(last) })));
     }
     groups
 }
 
+/// The rows with most instructions.
+fn rows(rows: &[Row], top: usize) -> Json {
+    let row = |row: &Row| {
+        let mut entry = Object::new();
+        entry.insert("name".into(), json!(row.name));
+        entry.extend(row.address.map(|address| ("address".to_string(), hex(address))));
+        entry.insert("instructions".into(), json!(row.instructions));
+        entry.extend(row.entries.map(|entries| ("entries".to_string(), json!(entries))));
+        entry.extend((row.gaps > 0).then(|| ("gaps".to_string(), json!(row.gaps))));
+        Json::Object(entry)
+    };
+    rows.iter().take(top).map(row).collect()
+}
+
 /// Outcomes that no branch of the trace has are unknown, not 0.
-fn branches(stats: &Stats) -> Json {
+fn branches(stats: &Summary, top: usize, place: &dyn Fn(u64) -> Option<String>) -> Json {
     let [taken, not_taken, unknown] = stats.branches.outcomes;
     let known = |count: u64| if taken + not_taken > 0 || unknown == 0 { json!(count) } else { Json::Null };
+    let mut places: Vec<_> = stats.branches.places.iter().collect();
+    places.sort_by_key(|(pc, branch)| (std::cmp::Reverse(branch.outcomes.iter().sum::<u64>()), **pc));
+    let places = places.into_iter().take(top).map(|(pc, branch)| {
+        let [taken, not_taken, unknown] = branch.outcomes;
+        json!({
+            "pc": hex(*pc), "symbol": place(*pc), "taken": taken, "not_taken": not_taken, "unknown": unknown,
+            "bias": branch.bias().map(rounded), "entropy": branch.entropy().map(rounded),
+        })
+    });
     json!({
         "taken": known(taken), "not_taken": known(not_taken), "unknown": unknown,
-        "distinct": stats.branches.distinct(),
+        "distinct": stats.branches.distinct(), "most_executed": places.collect::<Vec<_>>(),
     })
 }
 
-fn memory(stats: &Stats) -> Json {
+/// Three digits are enough for a share.
+fn rounded(share: f64) -> f64 {
+    (share * 1000.0).round() / 1000.0
+}
+
+fn memory(stats: &Summary) -> Json {
     let memory = &stats.memory;
     if memory.loads + memory.stores + memory.atomics + memory.others == 0 {
         return Json::Null;

@@ -110,7 +110,7 @@ fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     let health = Health { items: (items > 0).then_some(items), counts, ..Health::default() };
     let source = trace.events().map_err(failed)?;
-    show(args, &file, &both, &programs, source.meta(), &health, Ok(()))
+    show(args, &file, both, &programs, source.meta(), &health, Ok(()))
 }
 
 fn wrong(path: &Path, why: impl std::fmt::Display) -> Failure {

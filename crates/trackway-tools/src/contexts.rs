@@ -112,11 +112,6 @@ impl Contexts {
         &self.met[self.current].0.context
     }
 
-    /// Does the current context depend on the one before this part?
-    pub(crate) fn is_on_top(&self) -> bool {
-        self.met[self.current].0.on_top
-    }
-
     /// The current source.
     pub fn source(&self) -> Option<u16> {
         self.sources.map(|sources| sources.1)

@@ -5,9 +5,11 @@
 //!
 //! - [`stats`]: counts of events, classes, branches, memory accesses, blocks.
 //! - [`attempted`]: instructions of runs that did not retire.
+//! - [`calls`]: the call tree.
 //! - [`contexts`]: the contexts of a trace, and the instructions of each.
 //! - [`diff`]: comparison of two traces, with alignment.
 //! - [`doctor`]: what a file is that does not decode, and the settings and the program that fit it.
+//! - [`executed`]: blocks of code, how often control passed through each, and what followed; most analyses build on it.
 //! - [`find`]: instructions that meet conditions.
 //! - [`past`]: the state at a point, and which instructions it comes from.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
@@ -15,9 +17,11 @@
 #![forbid(unsafe_code)]
 
 pub mod attempted;
+pub mod calls;
 pub mod contexts;
 pub mod diff;
 pub mod doctor;
+pub mod executed;
 pub mod find;
 pub mod past;
 pub mod stats;

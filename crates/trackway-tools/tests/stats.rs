@@ -35,6 +35,7 @@ fn program() -> Batch {
 fn counts_by_hand() {
     let mut stats = Stats::new(Isa::Rv64, &[]);
     stats.observe(&program());
+    let stats = stats.finish();
     assert_eq!((stats.retired, stats.attempted, stats.unknown), (11, 1, 0));
     let memory = &stats.memory;
     assert_eq!((memory.loads, memory.stores, memory.atomics, memory.others), (4, 3, 1, 0));
@@ -46,11 +47,11 @@ fn counts_by_hand() {
         [(2, 1), (4, 4), (8, 3)]
     );
     assert_eq!((stats.branches.outcomes, stats.branches.distinct()), ([2, 1, 0], 1));
-    let classes: Vec<_> = stats.classes().iter().map(|(class, count)| (*class, *count)).collect();
+    let classes: Vec<_> = stats.mix.classes.iter().map(|(class, count)| (*class, *count)).collect();
     assert_eq!(classes, [("atomic", 1), ("branch", 3), ("load", 4), ("store", 3), ("system", 1)]);
-    assert_eq!(stats.traps()[&(TrapKind::Exception, Some(8), None)], 1);
-    assert_eq!(stats.contexts()["u"], 12);
-    assert_eq!((stats.events()["step"], stats.events()["trap"], stats.events()["context"]), (12, 1, 1));
+    assert_eq!(stats.traps[&(TrapKind::Exception, Some(8), None)], 1);
+    assert_eq!(stats.contexts["u"], 12);
+    assert_eq!((stats.events["step"], stats.events["trap"], stats.events["context"]), (12, 1, 1));
     let hottest = stats.hottest(1)[0];
     assert_eq!((hottest.0, hottest.1.entries, hottest.1.instructions), (0x8000, 3, 9));
     assert_eq!(stats.block_count(), 2);
@@ -79,6 +80,7 @@ fn runs_are_counted() {
     batch.push(0, EventKind::Run(Run { withdrawn: true, ..run }));
     let mut stats = Stats::new(Isa::Rv64, &[]);
     stats.observe(&batch);
+    let stats = stats.finish();
     assert_eq!((stats.retired, stats.memory.loads, stats.branches.outcomes), (4, 1, [1, 0, 0]));
 }
 
@@ -91,7 +93,7 @@ fn barriers_are_no_jumps() {
     step(&mut batch, 0x8008, 0x1400_0004, 4, None, &[]); // b
     let mut stats = Stats::new(Isa::A64, &[]);
     stats.observe(&batch);
-    assert_eq!(Vec::from_iter(stats.classes()), [("jump", 1), ("system", 2)]);
+    assert_eq!(Vec::from_iter(stats.finish().mix.classes), [("jump", 1), ("system", 2)]);
 }
 
 #[test]
@@ -109,9 +111,13 @@ fn long_accesses_touch_all_of_their_lines() {
     step(&mut batch, 0x1010, 0xd508_8620, 4, None, &[dropped]);
     let mut stats = Stats::new(Isa::A64, &[]);
     stats.observe(&batch);
-    assert_eq!((stats.memory.lines(), stats.memory.pages()), (129 + 1 + 3, 3 + 1 + 1));
+    let memory = stats.finish().memory;
+    assert_eq!((memory.lines(), memory.pages()), (129 + 1 + 3, 3 + 1 + 1));
+    let mut stats = Stats::new(Isa::A64, &[]);
+    stats.observe(&batch);
     batch.clear();
     step(&mut batch, 0x100c, 0x19c2_0420, 4, None, &[write(0, u64::MAX)]);
     stats.observe(&batch);
-    assert_eq!((stats.memory.lines(), stats.memory.pages()), (1 << 58, 1 << 52));
+    let memory = stats.finish().memory;
+    assert_eq!((memory.lines(), memory.pages()), (1 << 58, 1 << 52));
 }

@@ -11,19 +11,38 @@ use trackway_isa::flow;
 use trackway_testkit::qemu;
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
 use trackway_tools::contexts;
+use trackway_tools::executed::{BlockId, Code, Executed};
 use trackway_tools::stats::Stats;
 
 /// All that statistics say.
-fn report(stats: &Stats) -> String {
+fn report(stats: Stats) -> String {
+    let stats = stats.finish();
     let memory = &stats.memory;
     let kinds = [memory.loads, memory.stores, memory.atomics, memory.others];
     let bytes = [memory.bytes_read, memory.bytes_written, memory.with_data, memory.unplaced];
-    let instructions = (stats.retired, stats.attempted, stats.unknown, stats.classes(), stats.contexts());
-    let flow =
-        (stats.branches.outcomes, stats.branches.distinct(), stats.block_count(), stats.hottest(usize::MAX));
+    let instructions = (stats.retired, stats.attempted, stats.unknown, &stats.mix.classes, &stats.contexts);
+    let flow = (&stats.branches, stats.block_count(), stats.hottest(usize::MAX), executed(&stats.executed));
     let accesses =
         (kinds, bytes, memory.lines(), memory.pages(), memory.sizes(), stats.registers, stats.csrs);
-    format!("{:?}", (instructions, flow, accesses, stats.events(), stats.traps(), stats.gaps(), stats.times))
+    format!("{:?}", (instructions, flow, accesses, &stats.events, &stats.traps, &stats.gaps, stats.times))
+}
+
+/// The blocks and what followed them, in an order that does not depend on when they were met.
+fn executed(executed: &Executed) -> Vec<String> {
+    let spaces = executed.spaces();
+    let code = |id: BlockId| {
+        let code = &executed.blocks()[id as usize].code;
+        format!("{:?} {:?}", spaces[code.space as usize], Code { space: 0, ..code.clone() })
+    };
+    let blocks = executed.blocks().iter().enumerate().map(|(id, block)| {
+        format!("{} {} {:?} {:?}", code(id as BlockId), block.passes, block.outcomes, block.gaps)
+    });
+    let edges = executed.edges().map(|(from, to, count)| format!("{} -> {} {count}", code(from), code(to)));
+    let traps =
+        executed.trap_edges().map(|(from, to, count)| format!("{} => {} {count}", code(from), code(to)));
+    let mut all: Vec<String> = blocks.chain(edges).chain(traps).collect();
+    all.sort();
+    all
 }
 
 /// Events `from..to` of a batch.
@@ -64,13 +83,13 @@ fn compare(what: &str, isa: Isa, programs: &[Arc<Image>], batches: &[Batch], tim
     let mut whole = Stats::new(isa, programs);
     batches.iter().for_each(|batch| whole.observe(batch));
     assert!(whole.is_exact(), "{what}");
-    let whole = report(&whole);
+    let whole = report(whole);
     let mut exact = 0;
     for seed in 0..times {
         let mut stats = Stats::new(isa, programs);
         in_parts(&mut stats, batches, &mut Numbers(seed));
         if stats.is_exact() {
-            assert_eq!(report(&stats), whole, "{what}, cut by {seed}");
+            assert_eq!(report(stats), whole, "{what}, cut by {seed}");
             exact += 1;
         }
     }
@@ -253,7 +272,7 @@ fn a_part_that_guessed_wrong_is_noticed() {
 }
 
 /// Statistics with nothing clever about them: one event after the other, every instruction decoded, a search for each count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slow {
     events: BTreeMap<&'static str, u64>,
     contexts: BTreeMap<String, u64>,
@@ -263,6 +282,22 @@ struct Slow {
     lines: BTreeSet<u64>,
     /// Start of the current block, and where it would continue.
     block: Option<(u64, u64)>,
+    isa: Isa,
+}
+
+impl Default for Slow {
+    fn default() -> Self {
+        Slow {
+            events: BTreeMap::new(),
+            contexts: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            outcomes: [0; 3],
+            places: BTreeSet::new(),
+            lines: BTreeSet::new(),
+            block: None,
+            isa: Isa::Rv64,
+        }
+    }
 }
 
 impl Slow {
@@ -283,15 +318,22 @@ impl Slow {
                     EventKind::Trap(_) | EventKind::Gap(_) => self.block = None,
                     EventKind::Step(step) => {
                         let Some(pc) = step.pc.filter(|_| step.length > 0) else {
-                            self.block = self.block.filter(|_| step.pc.is_none());
+                            self.block = None;
+                            if let Some(pc) = step.pc {
+                                self.enter(pc, pc, 1, true);
+                            }
                             self.count(&context, 1);
                             continue;
                         };
-                        let flow = flow(context.isa.unwrap_or(Isa::Rv64), pc, step.encoding);
+                        let isa = context.isa.unwrap_or(Isa::Rv64);
+                        self.block = self.block.filter(|_| isa == self.isa);
+                        self.isa = isa;
+                        let flow = flow(isa, pc, step.encoding);
                         if flow.conditional {
                             self.branch(pc, step.taken);
                         }
-                        let leaves = flow.control.is_transfer() || !flow.control.retires();
+                        let attempted = step.outcome == Outcome::Attempted;
+                        let leaves = attempted || flow.control.is_transfer() || !flow.control.retires();
                         self.enter(pc, pc + u64::from(step.length), 1, leaves);
                         self.count(&context, 1);
                     }
@@ -303,7 +345,8 @@ impl Slow {
                         if run.exit == Exit::Branch {
                             self.branch(run.end, run.taken);
                         }
-                        self.enter(run.start, run.end, run.count.into(), run.exit != Exit::Next);
+                        self.block = None;
+                        self.enter(run.start, run.end, run.count.into(), true);
                         self.count(&context, run.count.into());
                     }
                     _ => {}
@@ -340,8 +383,9 @@ fn slow_and_fast_agree() {
         let (mut fast, mut slow) = (Stats::new(Isa::Rv64, &[]), Slow::default());
         batches.iter().for_each(|batch| fast.observe(batch));
         slow.observe(&batches);
-        assert_eq!(fast.events(), slow.events, "{seed}");
-        assert_eq!(fast.contexts(), slow.contexts, "{seed}");
+        let fast = fast.finish();
+        assert_eq!(fast.events, slow.events, "{seed}");
+        assert_eq!(fast.contexts, slow.contexts, "{seed}");
         assert_eq!(
             (fast.branches.outcomes, fast.branches.distinct()),
             (slow.outcomes, slow.places.len() as u64)
@@ -377,7 +421,7 @@ fn runs_are_counted_as_their_steps() {
             }
             by_step.observe(&expanded);
         }
-        assert_eq!(report(&by_shape), report(&by_step), "{seed}");
+        assert_eq!(report(by_shape), report(by_step), "{seed}");
     }
 }
 
@@ -399,10 +443,13 @@ fn a_source_begins_anew() {
         stats.merge(one);
     }
     assert!(stats.is_exact());
-    let twice = |start| (start, trackway_tools::stats::Block { entries: 1, instructions: 2 });
-    assert_eq!(stats.hottest(9), [twice(0x8000), twice(0x8008)]);
-    assert_eq!(Vec::from_iter(stats.contexts()), [("pid 0x7".to_string(), 2), ("unknown".to_string(), 2)]);
     let mut whole = Stats::new(Isa::Rv64, &[]);
     [&first, &second].into_iter().for_each(|batch| whole.observe(batch));
-    assert_eq!(report(&stats), report(&whole));
+    let summary = whole.finish();
+    let twice = |start| (start, trackway_tools::stats::HotBlock { entries: 1, instructions: 2 });
+    assert_eq!(summary.hottest(9), [twice(0x8000), twice(0x8008)]);
+    assert_eq!(Vec::from_iter(summary.contexts), [("pid 0x7".to_string(), 2), ("unknown".to_string(), 2)]);
+    let mut whole = Stats::new(Isa::Rv64, &[]);
+    [&first, &second].into_iter().for_each(|batch| whole.observe(batch));
+    assert_eq!(report(stats), report(whole));
 }

@@ -7,7 +7,7 @@ use trackway_core::Exit;
 use trackway_isa::Control;
 
 /// Frames that are kept: the innermost ones.
-const DEPTH: usize = 128;
+const DEPTH: u32 = 128;
 
 /// How a frame was entered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,8 +71,10 @@ pub struct Guess {
 }
 
 /// The call stack. Calls before the trace began are not in it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
+    /// Frames that are kept.
+    limit: u32,
     /// Outermost first.
     frames: VecDeque<Frame>,
     /// Outer frames that were forgotten because there were too many.
@@ -81,21 +83,36 @@ pub struct Calls {
     pub guess: Option<Guess>,
 }
 
+impl Default for Calls {
+    fn default() -> Self {
+        Calls::with_limit(DEPTH)
+    }
+}
+
 /// How the last instruction before a break of the flow left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub enum Left {
+    /// By a call.
     Call,
+    /// By a jump that is a call or a return (RISC-V coroutines).
     Swap,
+    /// By a return.
     Return,
+    /// By a return from a trap.
     TrapReturn,
+    /// By a trap.
     Trap,
+    /// By a branch or a jump to an address that the encoding has.
     Jump,
+    /// By a jump to an address in a register.
     IndirectJump,
+    /// The instruction does not explain it.
     Unexplained,
 }
 
 impl Left {
-    pub(super) fn by_control(control: Control) -> Left {
+    /// By what an instruction does to the flow.
+    pub fn by_control(control: Control) -> Left {
         match control {
             Control::Call | Control::IndirectCall => Left::Call,
             Control::CoroutineSwap => Left::Swap,
@@ -110,7 +127,8 @@ impl Left {
         }
     }
 
-    pub(super) fn by_exit(exit: Exit) -> Left {
+    /// By how a run ends.
+    pub fn by_exit(exit: Exit) -> Left {
         match exit {
             Exit::Call | Exit::IndirectCall => Left::Call,
             Exit::Return => Left::Return,
@@ -124,6 +142,11 @@ impl Left {
 }
 
 impl Calls {
+    /// An empty stack that keeps this many frames, the innermost ones.
+    pub fn with_limit(limit: u32) -> Self {
+        Calls { limit, frames: VecDeque::new(), forgotten: 0, guess: None }
+    }
+
     /// The frames, innermost first.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = &Frame> + DoubleEndedIterator {
         self.frames.iter().rev()
@@ -139,17 +162,20 @@ impl Calls {
         self.guess.filter(|guess| frame.number < guess.number)
     }
 
-    pub(super) fn clear(&mut self) {
-        *self = Calls::default();
+    /// Forgets all frames.
+    pub fn clear(&mut self) {
+        *self = Calls::with_limit(self.limit);
     }
 
-    pub(super) fn doubt(&mut self, number: u64, doubt: Doubt) {
+    /// From instruction `number` on older frames may be wrong.
+    pub fn doubt(&mut self, number: u64, doubt: Doubt) {
         if self.depth() > 0 {
             self.guess = Some(Guess { number, doubt });
         }
     }
 
-    pub(super) fn enter(
+    /// A frame more.
+    pub fn enter(
         &mut self,
         kind: FrameKind,
         site: Option<u64>,
@@ -157,7 +183,7 @@ impl Calls {
         return_address: Option<u64>,
         number: u64,
     ) {
-        if self.frames.len() == DEPTH {
+        if self.frames.len() >= self.limit as usize {
             self.frames.pop_front();
             self.forgotten += 1;
         }
@@ -165,7 +191,7 @@ impl Calls {
     }
 
     /// Control left the instruction `number` at `site`, which ends at `end`, for `pc`, where instruction `next` is.
-    pub(super) fn go(&mut self, left: Left, site: Option<u64>, end: u64, number: u64, pc: u64, next: u64) {
+    pub fn go(&mut self, left: Left, site: Option<u64>, end: u64, number: u64, pc: u64, next: u64) {
         match left {
             Left::Call => self.enter(FrameKind::Call, site, pc, Some(end), number),
             Left::Trap => self.enter(FrameKind::Trap, site, pc, site, number),

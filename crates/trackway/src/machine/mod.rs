@@ -8,7 +8,7 @@ mod calls;
 pub mod csrs;
 mod registers;
 
-pub use calls::{Calls, Doubt, Frame, FrameKind, Guess};
+pub use calls::{Calls, Doubt, Frame, FrameKind, Guess, Left};
 pub use registers::{Content, How, Known, Registers};
 
 use serde::{Deserialize, Serialize};
@@ -17,8 +17,6 @@ use trackway_core::{
     TimeKind, Trap, TrapKind,
 };
 use trackway_isa::{Control, flow};
-
-use calls::Left;
 
 /// The state before the next instruction, as far as it is known.
 ///

@@ -1,0 +1,83 @@
+//! The function of an address, by the symbols of the programs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trackway_image::{Image, program};
+
+/// The number of a function in its table.
+pub type FunctionId = u32;
+
+/// A function of the program, or the target of a call where the program has no symbol.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// The source whose program it belongs to; one program for all sources counts as that of the first.
+    pub source: u16,
+    /// Its first address.
+    pub address: u64,
+    /// Its name for people; `None` where the program has none.
+    pub name: Option<String>,
+    /// Its name in the file.
+    pub symbol: Option<String>,
+}
+
+impl Function {
+    /// Its name, else its address.
+    pub fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| format!("{:#x}", self.address))
+    }
+}
+
+/// All functions that were met.
+#[derive(Debug)]
+pub struct Functions {
+    programs: Vec<Arc<Image>>,
+    list: Vec<Function>,
+    numbers: HashMap<(u16, u64), FunctionId>,
+}
+
+impl Functions {
+    pub(super) fn new(programs: &[Arc<Image>]) -> Self {
+        Functions { programs: programs.to_vec(), list: Vec::new(), numbers: HashMap::new() }
+    }
+
+    /// The function of that number.
+    pub fn get(&self, id: FunctionId) -> &Function {
+        &self.list[id as usize]
+    }
+
+    /// All of them, by number.
+    pub fn all(&self) -> &[Function] {
+        &self.list
+    }
+
+    /// The function that `pc` is in, by the symbols.
+    pub(super) fn at(&mut self, source: u16, pc: u64) -> Option<FunctionId> {
+        let source = if self.programs.len() > 1 { source } else { 0 };
+        let image = program(&self.programs, source);
+        let (symbol, _) = image.symbol(pc)?;
+        let (name, raw) = (symbol.demangled().into_owned(), symbol.name.clone());
+        Some(self.place(source, symbol.address, Some(name), Some(raw)))
+    }
+
+    /// The function that begins at `address`, with or without a symbol.
+    pub(super) fn called(&mut self, source: u16, address: u64) -> FunctionId {
+        match self.at(source, address) {
+            Some(id) => id,
+            None => self.place(if self.programs.len() > 1 { source } else { 0 }, address, None, None),
+        }
+    }
+
+    fn place(
+        &mut self,
+        source: u16,
+        address: u64,
+        name: Option<String>,
+        symbol: Option<String>,
+    ) -> FunctionId {
+        *self.numbers.entry((source, address)).or_insert_with(|| {
+            self.list.push(Function { source, address, name, symbol });
+            self.list.len() as FunctionId - 1
+        })
+    }
+}

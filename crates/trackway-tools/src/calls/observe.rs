@@ -1,0 +1,295 @@
+//! Following the calls of every thread.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use trackway::machine::{Calls, Doubt, FrameKind, Left};
+use trackway_core::{Batch, Gap, Isa, Trap, TrapKind};
+use trackway_image::Image;
+use trackway_isa::flow;
+
+use super::functions::{FunctionId, Functions};
+use super::tree::{NodeId, NodeKind, Tree};
+use crate::executed::{BlockId, Code, End, Executed, Follow, Pass, Space};
+
+/// Frames of a thread that are kept.
+const FRAMES: u32 = 4096;
+
+/// Builds the call tree of a trace, batch by batch in order.
+#[derive(Debug)]
+pub struct CallTree {
+    executed: Executed,
+    following: Following,
+}
+
+/// The tree and the stacks.
+#[derive(Debug)]
+struct Following {
+    tree: Tree,
+    functions: Functions,
+    /// By source and by what tells its threads apart.
+    threads: HashMap<Space, Thread>,
+    /// The thread that runs on each source.
+    current: HashMap<u16, Space>,
+    names: Vec<Space>,
+    /// What is known of blocks, by number.
+    known: Vec<Option<Known>>,
+}
+
+/// A block, as calls see it.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    left: Option<Left>,
+    /// Address of the last instruction.
+    site: Option<u64>,
+    function: Option<FunctionId>,
+}
+
+/// One thread.
+#[derive(Debug)]
+struct Thread {
+    calls: Calls,
+    /// The root, then the node of each frame.
+    nodes: Vec<NodeId>,
+    /// The last block, unless something is missing after it.
+    last: Option<Last>,
+    trap: Option<Pending>,
+    /// The function is not known any more: a gap, another thread.
+    is_lost: bool,
+    /// Instructions so far.
+    number: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    left: Option<Left>,
+    site: Option<u64>,
+    end: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    from: Option<u64>,
+    return_address: Option<u64>,
+}
+
+impl CallTree {
+    /// Nothing called yet.
+    pub fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
+        CallTree {
+            executed: Executed::new(isa, programs),
+            following: Following {
+                tree: Tree::default(),
+                functions: Functions::new(programs),
+                threads: HashMap::new(),
+                current: HashMap::new(),
+                names: Vec::new(),
+                known: Vec::new(),
+            },
+        }
+    }
+
+    /// Takes in a batch; batches come in order.
+    pub fn observe(&mut self, batch: &Batch) {
+        self.executed.follow(batch, &mut self.following);
+    }
+
+    /// The end of the trace.
+    pub fn finish(mut self) -> Called {
+        self.executed.end(&mut self.following);
+        let Following { tree, functions, names, .. } = self.following;
+        Called { tree, functions, threads: names, executed: self.executed }
+    }
+}
+
+/// The calls of a trace.
+#[derive(Debug)]
+pub struct Called {
+    /// Who called whom.
+    pub tree: Tree,
+    /// The functions that nodes name by number.
+    pub functions: Functions,
+    /// The threads that nodes name by number: a source, and the ids of its context.
+    pub threads: Vec<Space>,
+    /// What was executed.
+    pub executed: Executed,
+}
+
+impl Following {
+    /// The thread that runs on a source.
+    fn thread(&mut self, source: u16) -> &mut Thread {
+        let space = self.current.get(&source).copied().unwrap_or_default();
+        let Following { tree, threads, names, .. } = self;
+        threads.entry(space).or_insert_with(|| {
+            names.push(space);
+            let root = tree.child(None, NodeKind::Thread(names.len() as u32 - 1));
+            Thread {
+                calls: Calls::with_limit(FRAMES),
+                nodes: vec![root],
+                last: None,
+                trap: None,
+                is_lost: true,
+                number: 0,
+            }
+        })
+    }
+
+    fn known(&mut self, id: BlockId, source: u16, code: &Code) -> Known {
+        let place = id as usize;
+        if place >= self.known.len() {
+            self.known.resize(place + 1, None);
+        }
+        if let Some(known) = self.known[place] {
+            return known;
+        }
+        let function = self.functions.at(source, code.start);
+        let site = code.last().map(|(pc, _)| pc);
+        let left = match (code.opaque, code.last()) {
+            (Some((_, exit)), _) => Some(Left::by_exit(exit)),
+            (None, Some((pc, inst))) if inst.length > 0 && code.ending != End::Cut => {
+                let control = flow(code.isa, pc, inst.encoding).control;
+                let faults = code.ending == End::Attempted && control.retires();
+                Some(if faults { Left::Trap } else { Left::by_control(control) })
+            }
+            _ => None,
+        };
+        let known = Known { left, site, function };
+        self.known[place] = Some(known);
+        known
+    }
+}
+
+impl Thread {
+    /// Control arrives at `pc`: the stack is what it should be there.
+    fn arrive(&mut self, pc: u64) {
+        if let Some(trap) = self.trap.take() {
+            let fallthrough = self.last.map(|last| last.end);
+            if ![fallthrough, trap.return_address, trap.from].contains(&Some(pc)) {
+                let back = trap.return_address.or(trap.from);
+                self.calls.enter(FrameKind::Trap, trap.from, pc, back, self.number);
+            }
+            return;
+        }
+        let Some(Last { left, site, end }) = self.last else { return };
+        match left {
+            Some(Left::Unexplained) | None if pc == end => {}
+            // A system call whose handler is not in the trace.
+            Some(Left::Trap) if pc == end => {}
+            Some(left) => self.calls.go(left, site, end, self.number.saturating_sub(1), pc, self.number),
+            None => self.calls.doubt(self.number, Doubt::Jump),
+        }
+    }
+}
+
+impl Follow for Following {
+    fn pass(&mut self, pass: &Pass<'_>) {
+        let code = &pass.block.code;
+        let known = self.known(pass.id, pass.source, code);
+        let mut called = None;
+        self.thread(pass.source);
+        let Following { tree, functions, threads, current, .. } = self;
+        let Some(thread) = threads.get_mut(&current.get(&pass.source).copied().unwrap_or_default()) else {
+            return;
+        };
+        let before = thread.calls.frames().len() + 1;
+        thread.arrive(code.start);
+        let frames = thread.calls.frames().len() + 1;
+        if frames > before || frames == thread.nodes.len() + 1 {
+            called = thread.calls.frames().next().map(|frame| frame.kind);
+        }
+        thread.nodes.truncate(frames);
+        if let Some(kind) = called {
+            let id = functions.called(pass.source, code.start);
+            let parent = *thread.nodes.last().unwrap_or(&0);
+            let kind = match kind {
+                FrameKind::Call => NodeKind::Function(id),
+                FrameKind::Trap => NodeKind::Handler(id),
+            };
+            let node = tree.child(Some(parent), kind);
+            tree.node(node).calls += 1;
+            thread.nodes.push(node);
+        }
+        let node = place(tree, functions, thread, known.function, (pass.source, code.start));
+        tree.pass(node, pass.id, code.count());
+        thread.number += code.count();
+        let left = known.left.filter(|left| *left != Left::Jump || pass.taken != Some(false));
+        thread.last = Some(Last { left, site: known.site, end: code.end });
+    }
+
+    fn trap(&mut self, source: u16, trap: &Trap) {
+        let thread = self.thread(source);
+        match trap.kind {
+            TrapKind::Return => {
+                if let Some(last) = &mut thread.last {
+                    last.left = Some(Left::TrapReturn);
+                }
+            }
+            TrapKind::Reset => {
+                thread.calls.clear();
+                thread.nodes.truncate(1);
+                (thread.last, thread.trap, thread.is_lost) = (None, None, true);
+            }
+            _ => {
+                thread.trap = Some(Pending { from: trap.from, return_address: trap.return_address });
+            }
+        }
+    }
+
+    fn gap(&mut self, source: u16, _gap: &Gap) {
+        let thread = self.thread(source);
+        let number = thread.number;
+        thread.calls.doubt(number, Doubt::Gap);
+        (thread.last, thread.trap, thread.is_lost) = (None, None, true);
+    }
+
+    fn enter(&mut self, space: &Space) {
+        let thread = space.thread();
+        if self.current.insert(space.source, thread).is_some_and(|before| before != thread) {
+            // The kernel switched to it in code that does not belong to its own calls.
+            let next = self.thread(space.source);
+            (next.last, next.is_lost) = (None, true);
+        }
+    }
+}
+
+/// The node of the code that runs: that of the innermost frame, if the program agrees.
+fn place(
+    tree: &mut Tree,
+    functions: &mut Functions,
+    thread: &mut Thread,
+    function: Option<FunctionId>,
+    (source, pc): (u16, u64),
+) -> NodeId {
+    let is_lost = std::mem::take(&mut thread.is_lost);
+    let top = *thread.nodes.last().unwrap_or(&0);
+    let here = tree.nodes()[top as usize].kind.function();
+    let Some(function) = function.or_else(|| here.is_none().then(|| functions.called(source, pc))) else {
+        return top;
+    };
+    if here == Some(function) {
+        return top;
+    }
+    if is_lost {
+        // Somewhere up the stack, if anywhere.
+        let found =
+            thread.nodes.iter().rposition(|id| tree.nodes()[*id as usize].kind.function() == Some(function));
+        if let Some(at) = found {
+            let node = thread.nodes[at];
+            tree.node(node).guesses += 1;
+            return node;
+        }
+    }
+    // The thread itself, or a function reached by a jump: it takes the place of the one that jumped.
+    let (parent, kind) = match tree.nodes()[top as usize].kind {
+        NodeKind::Thread(_) => (Some(top), NodeKind::Function(function)),
+        NodeKind::Function(_) => (tree.nodes()[top as usize].parent, NodeKind::Function(function)),
+        NodeKind::Handler(_) => (tree.nodes()[top as usize].parent, NodeKind::Handler(function)),
+    };
+    let node = tree.child(parent, kind);
+    let is_root = thread.nodes.len() == 1;
+    tree.node(node).guesses += u64::from(is_lost && !is_root);
+    if !is_root && let Some(top) = thread.nodes.last_mut() {
+        *top = node;
+    }
+    node
+}

@@ -1,0 +1,164 @@
+//! The tree itself, and what follows from it.
+
+use std::collections::HashMap;
+
+use crate::executed::{BlockId, Executed};
+
+use super::functions::FunctionId;
+
+/// The number of a node in its tree.
+pub type NodeId = u32;
+
+/// How a node was entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum NodeKind {
+    /// A thread of a source: the root of its calls. The number is that of its name.
+    Thread(u32),
+    /// A function, by a call or before the trace began.
+    Function(FunctionId),
+    /// A function that handles a trap.
+    Handler(FunctionId),
+}
+
+impl NodeKind {
+    /// The function; threads have none.
+    pub fn function(self) -> Option<FunctionId> {
+        match self {
+            NodeKind::Thread(_) => None,
+            NodeKind::Function(id) | NodeKind::Handler(id) => Some(id),
+        }
+    }
+}
+
+/// A function as called from where its parent was.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The caller; `None` for threads.
+    pub parent: Option<NodeId>,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Calls from there.
+    pub calls: u64,
+    /// Times that control got here by a guess: after a gap, or by a return that fits no call.
+    pub guesses: u64,
+    /// Instructions executed in it, without those it called.
+    pub instructions: u64,
+    /// Its distance from the thread.
+    pub depth: u32,
+}
+
+/// Deeper calls are counted where this depth is reached.
+const DEEPEST: u32 = 4096;
+
+/// Who called whom.
+#[derive(Debug, Default)]
+pub struct Tree {
+    nodes: Vec<Node>,
+    children: HashMap<(Option<NodeId>, NodeKind), NodeId>,
+    /// Passes through blocks, by node.
+    passes: HashMap<(NodeId, BlockId), u64>,
+}
+
+/// Instructions of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// In the function itself.
+    pub exclusive: u64,
+    /// With those it called; recursion is counted once.
+    pub inclusive: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Guesses that concern it.
+    pub guesses: u64,
+}
+
+impl Tree {
+    /// The nodes; a parent comes before its children.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Passes through blocks in each node.
+    pub fn passes(&self) -> impl Iterator<Item = (NodeId, BlockId, u64)> + '_ {
+        self.passes.iter().map(|((node, block), count)| (*node, *block, *count))
+    }
+
+    /// The child of a node, made if need be.
+    pub(super) fn child(&mut self, parent: Option<NodeId>, kind: NodeKind) -> NodeId {
+        let depth = parent.map_or(0, |parent| self.nodes[parent as usize].depth + 1);
+        if let Some(parent) = parent.filter(|_| depth > DEEPEST) {
+            return parent;
+        }
+        *self.children.entry((parent, kind)).or_insert_with(|| {
+            self.nodes.push(Node { parent, kind, calls: 0, guesses: 0, instructions: 0, depth });
+            self.nodes.len() as NodeId - 1
+        })
+    }
+
+    pub(super) fn node(&mut self, id: NodeId) -> &mut Node {
+        &mut self.nodes[id as usize]
+    }
+
+    pub(super) fn pass(&mut self, node: NodeId, block: BlockId, instructions: u64) {
+        self.nodes[node as usize].instructions += instructions;
+        *self.passes.entry((node, block)).or_default() += 1;
+    }
+
+    /// Nodes from the thread down to this one.
+    pub fn path(&self, id: NodeId) -> Vec<NodeId> {
+        let mut path: Vec<NodeId> =
+            std::iter::successors(Some(id), |id| self.nodes[*id as usize].parent).collect();
+        path.reverse();
+        path
+    }
+
+    /// Instructions of each node with those of its children.
+    pub fn inclusive(&self) -> Vec<u64> {
+        let mut sums: Vec<u64> = self.nodes.iter().map(|node| node.instructions).collect();
+        for (id, node) in self.nodes.iter().enumerate().rev() {
+            if let Some(parent) = node.parent {
+                sums[parent as usize] += sums[id];
+            }
+        }
+        sums
+    }
+
+    /// Children of each node, the one with most instructions first.
+    pub fn sorted_children(&self) -> Vec<Vec<NodeId>> {
+        let sums = self.inclusive();
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        for (id, node) in self.nodes.iter().enumerate() {
+            if let Some(parent) = node.parent {
+                children[parent as usize].push(id as NodeId);
+            }
+        }
+        for list in &mut children {
+            list.sort_by_key(|id| std::cmp::Reverse(sums[*id as usize]));
+        }
+        children
+    }
+
+    /// Totals by function.
+    pub fn by_function(&self) -> HashMap<FunctionId, Totals> {
+        let sums = self.inclusive();
+        let mut totals: HashMap<FunctionId, Totals> = HashMap::new();
+        for (id, node) in self.nodes.iter().enumerate() {
+            let Some(function) = node.kind.function() else { continue };
+            let total = totals.entry(function).or_default();
+            total.exclusive += node.instructions;
+            total.calls += node.calls;
+            total.guesses += node.guesses;
+            let mut above = std::iter::successors(node.parent, |id| self.nodes[*id as usize].parent);
+            if !above.any(|id| self.nodes[id as usize].kind.function() == Some(function)) {
+                total.inclusive += sums[id];
+            }
+        }
+        totals
+    }
+
+    /// Are the counts those of what was executed?
+    pub fn agrees_with(&self, executed: &Executed) -> bool {
+        let passed: u64 = executed.blocks().iter().map(|block| block.passes * block.code.count()).sum();
+        self.nodes.iter().map(|node| node.instructions).sum::<u64>() == passed
+    }
+}

@@ -1,0 +1,40 @@
+//! Instructions by class, extension and mnemonic.
+
+use std::collections::{BTreeMap, HashMap};
+
+use trackway_core::Isa;
+use trackway_isa::class;
+
+use crate::executed::Executed;
+
+/// How often each kind of instruction was executed, attempted ones included.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mix {
+    /// By class; `unknown` are those whose encoding is not known, `in runs` those of runs without known code.
+    pub classes: BTreeMap<&'static str, u64>,
+    /// Times that each encoding was executed.
+    pub encodings: HashMap<(Isa, u32), u64>,
+}
+
+impl Mix {
+    pub(super) fn new(executed: &Executed) -> Self {
+        let mut mix = Mix::default();
+        for block in executed.blocks() {
+            let code = &block.code;
+            if code.opaque.is_some() {
+                *mix.classes.entry("in runs").or_default() += block.passes * code.count();
+            }
+            for inst in &code.insts {
+                if inst.length == 0 {
+                    *mix.classes.entry("unknown").or_default() += block.passes;
+                } else {
+                    *mix.encodings.entry((code.isa, inst.encoding)).or_default() += block.passes;
+                }
+            }
+        }
+        for ((isa, encoding), count) in &mix.encodings {
+            *mix.classes.entry(class(*isa, *encoding).as_str()).or_default() += count;
+        }
+        mix
+    }
+}
