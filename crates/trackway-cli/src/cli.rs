@@ -58,6 +58,12 @@ pub(crate) enum Command {
     Merge(crate::merge::Args),
     /// Count what is in a trace: instructions by class, branches, loads and stores, traps, hot blocks
     Stats(StatsArgs),
+    /// Show the call tree: instructions of each function with and without those it called
+    Calls(crate::calls::Args),
+    /// Draw a flame graph, also of the difference between two traces
+    Flame(crate::flame::Args),
+    /// Write a profile for another program: callgrind, pprof, speedscope, AutoFDO, BOLT
+    Profile(crate::profile::Args),
     /// Check a trace against its specification, one named rule per finding
     Check(CheckArgs),
     /// Say what is wrong with a file that does not decode: what it looks like, and the settings that fit
@@ -105,6 +111,9 @@ impl Command {
             Command::Split(args) => &mut args.common,
             Command::Merge(args) => &mut args.common,
             Command::Stats(args) => &mut args.common,
+            Command::Calls(args) => &mut args.common,
+            Command::Flame(args) => &mut args.common,
+            Command::Profile(args) => &mut args.common,
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
             Command::Doctor(args) => &mut args.common,
@@ -140,6 +149,7 @@ impl Command {
             Command::Split(args) => args.json.then_some("split"),
             Command::Merge(args) => args.json.then_some("merge"),
             Command::Stats(args) => args.json.then_some("stats"),
+            Command::Calls(args) => args.json.then_some("calls"),
             Command::Check(args) if args.jsonl => Some("end"),
             Command::Check(args) => args.json.then_some("check"),
             Command::Index(args) => args.json.then_some("index"),
@@ -153,6 +163,8 @@ impl Command {
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)
+            | Command::Flame(_)
+            | Command::Profile(_)
             | Command::Config(_)
             | Command::Completions(_)
             | Command::Man(_)

@@ -63,6 +63,30 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "calls",
+        [
+            "trackway calls testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf",
+            "trackway calls testdata/astf/sort.astf --bottom-up --json",
+            "trackway calls testdata/ete/count --depth 3",
+        ],
+    ),
+    (
+        "flame",
+        [
+            "trackway flame testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf -o sort.svg",
+            "trackway flame testdata/astf/sort.astf --from 100 --to 200 -o part.svg",
+            "trackway flame testdata/astf/sort.astf --against testdata/astf/levels.astf -o change.svg",
+        ],
+    ),
+    (
+        "profile",
+        [
+            "trackway profile testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as callgrind -o callgrind.out",
+            "trackway profile testdata/astf/sort.astf --as folded -o -",
+            "trackway profile testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as pprof -o sort.pb",
+        ],
+    ),
+    (
         "stats",
         [
             "trackway stats testdata/stf/sort/trace.stf",

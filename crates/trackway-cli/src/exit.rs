@@ -88,6 +88,9 @@ pub(crate) enum Failure {
     /// A loss that `--strict` refuses.
     #[error("{0}")]
     Strict(String),
+    /// A trace whose path had to be followed, and nowhere could be.
+    #[error("{0}")]
+    Unfollowed(String),
 }
 
 /// True if a signal ended the run.
@@ -165,6 +168,7 @@ impl Failure {
             Failure::Input { error, .. } if matches!(**error, trackway::Error::Config(_)) => Exit::Usage,
             Failure::Input { .. } => Exit::Unreadable,
             Failure::Strict(_) => Exit::Gaps,
+            Failure::Unfollowed(_) => Exit::Unreadable,
             Failure::Unproved { .. } => Exit::Internal,
             // A closed pipe means that the reader has enough.
             Failure::Output(error) | Failure::Written { error, .. }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod calls;
 mod check;
 mod cli;
 mod colours;
@@ -19,6 +20,7 @@ mod examples;
 mod exit;
 mod find;
 mod flags;
+mod flame;
 mod image;
 mod index;
 mod info;
@@ -34,6 +36,7 @@ mod past;
 mod pcs;
 mod place;
 mod plain;
+mod profile;
 mod progress;
 mod record;
 mod report;
@@ -78,6 +81,9 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Split(args) => split::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Stats(args) => stats_item::run(&args),
+        Command::Calls(args) => calls::run(&args),
+        Command::Flame(args) => flame::run(&args),
+        Command::Profile(args) => profile::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => config::run(&args),

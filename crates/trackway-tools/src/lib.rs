@@ -3,6 +3,7 @@
 //! An analysis observes the batches of a trace: it implements [`Observer`](trackway_core::Observer) and runs with
 //! [`Source::observe`](trackway_core::Source::observe), on every core where its results can be merged.
 //!
+//! - [`profile`]: profiles for viewers, annotators and compilers.
 //! - [`stats`]: counts of events, classes, branches, memory accesses, blocks.
 //! - [`attempted`]: instructions of runs that did not retire.
 //! - [`calls`]: the call tree.
@@ -10,7 +11,9 @@
 //! - [`diff`]: comparison of two traces, with alignment.
 //! - [`doctor`]: what a file is that does not decode, and the settings and the program that fit it.
 //! - [`executed`]: blocks of code, how often control passed through each, and what followed; most analyses build on it.
+//! - [`flame`]: flame graphs.
 //! - [`find`]: instructions that meet conditions.
+//! - [`markup`]: escaping of names in pictures and pages.
 //! - [`past`]: the state at a point, and which instructions it comes from.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
@@ -23,6 +26,9 @@ pub mod diff;
 pub mod doctor;
 pub mod executed;
 pub mod find;
+pub mod flame;
+pub mod markup;
 pub mod past;
+pub mod profile;
 pub mod stats;
 pub mod verify;

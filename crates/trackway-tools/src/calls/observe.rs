@@ -49,7 +49,8 @@ struct Known {
 #[derive(Debug)]
 struct Thread {
     calls: Calls,
-    /// The root, then the node of each frame.
+    root: NodeId,
+    /// The outermost function, or the root where it is not known yet; then the node of each frame.
     nodes: Vec<NodeId>,
     /// The last block, unless something is missing after it.
     last: Option<Last>,
@@ -125,6 +126,7 @@ impl Following {
             let root = tree.child(None, NodeKind::Thread(names.len() as u32 - 1));
             Thread {
                 calls: Calls::with_limit(FRAMES),
+                root,
                 nodes: vec![root],
                 last: None,
                 trap: None,
@@ -171,6 +173,10 @@ impl Thread {
             return;
         }
         let Some(Last { left, site, end }) = self.last else { return };
+        if left == Some(Left::Return) && self.calls.frames().len() == 0 {
+            // To a caller from before the trace.
+            self.nodes = vec![self.root];
+        }
         match left {
             Some(Left::Unexplained) | None if pc == end => {}
             // A system call whose handler is not in the trace.
@@ -226,7 +232,7 @@ impl Follow for Following {
             }
             TrapKind::Reset => {
                 thread.calls.clear();
-                thread.nodes.truncate(1);
+                thread.nodes = vec![thread.root];
                 (thread.last, thread.trap, thread.is_lost) = (None, None, true);
             }
             _ => {
@@ -286,9 +292,8 @@ fn place(
         NodeKind::Handler(_) => (tree.nodes()[top as usize].parent, NodeKind::Handler(function)),
     };
     let node = tree.child(parent, kind);
-    let is_root = thread.nodes.len() == 1;
-    tree.node(node).guesses += u64::from(is_lost && !is_root);
-    if !is_root && let Some(top) = thread.nodes.last_mut() {
+    tree.node(node).guesses += u64::from(is_lost && here.is_some());
+    if let Some(top) = thread.nodes.last_mut() {
         *top = node;
     }
     node

@@ -1,0 +1,293 @@
+//! `trackway calls`: the call tree of a trace.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use trackway::Health;
+use trackway::cut::{Selection, Window};
+use trackway_core::Meta;
+use trackway_image::Image;
+use trackway_tools::calls::{CallTree, Called, FunctionId, NodeId, NodeKind};
+use trackway_tools::flame::thread_label;
+
+use crate::args::Common;
+use crate::exit::{Exit, Failure};
+use crate::json::{hex, object, put_errors};
+use crate::open::open;
+use crate::place::ranges;
+use crate::progress::Progress;
+use crate::report::{exit_of, placed, print_damage, unfollowed};
+use crate::walk::walk;
+
+/// The part of a trace that is analysed.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Part {
+    /// Begin here: N, pc:ADDRESS, sym:NAME, line:FILE:N, time:N, mark:NAME, trap:N, gap:N or end-N
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) from: Option<String>,
+    /// End before this position; pc:, sym:, line: and mark: are the next ones after the beginning
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) to: Option<String>,
+}
+
+/// Arguments of `calls`.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+A line has the instructions of a function with those it called, without them, the calls, and its name.
+What is executed belongs to the function that the program says; where only a guess says how it was reached
+(after a gap, or by a return that fits no call), the line says how often.")]
+pub(crate) struct Args {
+    /// Trace; `-` is stdin
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Functions with their callers instead of threads with their calls
+    #[arg(long)]
+    pub(crate) bottom_up: bool,
+    /// Leave out what has a smaller share of all instructions, in per cent
+    #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
+    pub(crate) least: f64,
+    /// Show at most N levels
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    pub(crate) depth: usize,
+    /// One JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) part: Part,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// The calls of a trace, and what belongs to them.
+pub(crate) struct Analysed {
+    pub(crate) called: Called,
+    pub(crate) programs: Vec<Arc<Image>>,
+    pub(crate) meta: Meta,
+    pub(crate) health: Health,
+    pub(crate) ended: Result<(), Failure>,
+}
+
+impl Analysed {
+    /// Ends a command: damage and health are printed, and the exit code follows from them.
+    pub(crate) fn end(self, common: &Common) -> Result<Exit, Failure> {
+        print_damage(&self.health);
+        self.ended.map(|()| exit_of(&self.health, common))
+    }
+}
+
+/// Follows the calls of a trace. Nothing at all to follow is a failure.
+pub(crate) fn analyse(common: &Common, file: &Path, part: &Part) -> Result<Analysed, Failure> {
+    let mut trace = open(common, file)?;
+    let failed = |error: trackway::Error| placed(common, file, error);
+    let programs = trace.programs().map_err(failed)?;
+    let mut source = if part.from.is_some() || part.to.is_some() {
+        let range = ranges(&mut trace, part.from.as_slice(), part.to.as_slice())?;
+        let selection = Selection { ranges: range, ..Selection::default() };
+        let selection = selection.checked().map_err(|error| Failure::Usage(error.to_string()))?;
+        // Places were looked for in a reading of its own.
+        trace = open(common, file)?;
+        Box::new(Window::new(trace.expanded().map_err(failed)?, selection, None))
+    } else {
+        trace.events().map_err(failed)?
+    };
+    let mut tree = CallTree::new(trace.meta().isa, &programs);
+    let progress = Progress::new(common.quiet);
+    let (mut health, ended) = walk(common, file, &mut *source, &progress, |batch, _| {
+        tree.observe(batch);
+        Ok(ControlFlow::Continue(()))
+    });
+    drop(progress);
+    health.doubt(&trace.facts());
+    let (called, meta) = (tree.finish(), source.meta().clone());
+    if called.tree.nodes().iter().all(|node| node.instructions == 0) {
+        ended?;
+        if let Some(reason) = unfollowed(&health) {
+            return Err(Failure::Unfollowed(format!("{}: {reason}", file.display())));
+        }
+        return Err(Failure::Usage(format!("{}: there are no instructions to analyse", file.display())));
+    }
+    Ok(Analysed { called, programs, meta, health, ended })
+}
+
+/// Shows the call tree of a trace.
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    let analysed = analyse(&args.common, &args.file, &args.part)?;
+    let shown = Shown::new(&analysed, args);
+    if args.json {
+        let mut object = object("calls");
+        object.insert("file".into(), json!(args.file.display().to_string()));
+        object.insert("instructions".into(), json!(shown.total));
+        let roots = if args.bottom_up { shown.bottom_up() } else { shown.top_down() };
+        object.insert("calls".into(), roots.iter().map(Line::json).collect());
+        put_errors(&mut object, &analysed.health, analysed.ended.as_ref().err());
+        crate::json::print(object)?;
+    } else {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{:>14} {:>14} {:>10}  function", "inclusive", "exclusive", "calls")?;
+        let roots = if args.bottom_up { shown.bottom_up() } else { shown.top_down() };
+        roots.iter().try_for_each(|line| line.print(&mut out, 0))?;
+        writeln!(out, "{}", analysed.health.line())?;
+    }
+    analysed.end(&args.common)
+}
+
+/// A line of the tree, and those below it.
+struct Line {
+    name: String,
+    address: Option<u64>,
+    inclusive: u64,
+    exclusive: u64,
+    calls: u64,
+    guesses: u64,
+    below: Vec<Line>,
+}
+
+impl Line {
+    fn json(&self) -> Json {
+        json!({
+            "name": self.name, "address": self.address.map(hex), "inclusive": self.inclusive,
+            "exclusive": self.exclusive, "calls": self.calls, "guesses": self.guesses,
+            "below": self.below.iter().map(Line::json).collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self, out: &mut impl Write, level: usize) -> std::io::Result<()> {
+        let guessed = if self.guesses > 0 { format!("  ({} guesses)", self.guesses) } else { String::new() };
+        writeln!(
+            out,
+            "{:>14} {:>14} {:>10}  {:indent$}{}{guessed}",
+            self.inclusive,
+            self.exclusive,
+            self.calls,
+            "",
+            crate::plain::plain(&self.name),
+            indent = 2 * level
+        )?;
+        self.below.iter().try_for_each(|line| line.print(out, level + 1))
+    }
+}
+
+/// The tree as it is shown.
+struct Shown<'a> {
+    called: &'a Called,
+    sources: &'a [String],
+    inclusive: Vec<u64>,
+    total: u64,
+    least: u64,
+    depth: usize,
+}
+
+impl<'a> Shown<'a> {
+    fn new(analysed: &'a Analysed, args: &Args) -> Self {
+        let called = &analysed.called;
+        let total = called.tree.nodes().iter().map(|node| node.instructions).sum();
+        Shown {
+            called,
+            sources: &analysed.meta.sources,
+            inclusive: called.tree.inclusive(),
+            total,
+            least: (args.least.max(0.0) / 100.0 * total as f64) as u64,
+            depth: args.depth,
+        }
+    }
+
+    fn top_down(&self) -> Vec<Line> {
+        let children = self.called.tree.sorted_children();
+        let roots = (0..).zip(self.called.tree.nodes()).filter(|(_, node)| node.parent.is_none());
+        roots.map(|(id, _)| self.line(id, &children, 1)).collect()
+    }
+
+    fn line(&self, id: NodeId, children: &[Vec<NodeId>], level: usize) -> Line {
+        let node = &self.called.tree.nodes()[id as usize];
+        let below = children[id as usize].iter().filter(|id| self.inclusive[**id as usize] > self.least);
+        let (name, address) = match node.kind {
+            NodeKind::Thread(n) => (thread_label(self.called, n, self.sources), None),
+            NodeKind::Function(id) => self.name(id),
+            NodeKind::Handler(id) => {
+                let (name, address) = self.name(id);
+                (format!("{name} [trap]"), address)
+            }
+        };
+        Line {
+            name,
+            address,
+            inclusive: self.inclusive[id as usize],
+            exclusive: node.instructions,
+            calls: node.calls,
+            guesses: node.guesses,
+            below: if level < self.depth {
+                below.map(|id| self.line(*id, children, level + 1)).collect()
+            } else {
+                Vec::new()
+            },
+        }
+    }
+
+    fn name(&self, id: FunctionId) -> (String, Option<u64>) {
+        let function = self.called.functions.get(id);
+        (function.label(), Some(function.address))
+    }
+
+    /// Functions, and below each its callers with what it executed for them.
+    fn bottom_up(&self) -> Vec<Line> {
+        let totals = self.called.tree.by_function();
+        let mut functions: Vec<_> = totals.into_iter().collect();
+        functions.sort_by_key(|(id, totals)| (std::cmp::Reverse(totals.exclusive), *id));
+        functions.retain(|(_, totals)| totals.exclusive > self.least);
+        let lines = functions.into_iter().map(|(id, totals)| {
+            let nodes: Vec<NodeId> = (0..)
+                .zip(self.called.tree.nodes())
+                .filter(|(_, node)| node.kind.function() == Some(id))
+                .map(|(id, _)| id)
+                .collect();
+            let (name, address) = self.name(id);
+            let pairs = nodes.iter().map(|id| (*id, *id)).collect::<Vec<_>>();
+            Line {
+                name,
+                address,
+                inclusive: totals.inclusive,
+                exclusive: totals.exclusive,
+                calls: totals.calls,
+                guesses: totals.guesses,
+                below: self.callers(&pairs, 2),
+            }
+        });
+        lines.collect()
+    }
+
+    /// The callers of nodes; each pair has the node whose instructions count, and how far up it was followed.
+    fn callers(&self, pairs: &[(NodeId, NodeId)], level: usize) -> Vec<Line> {
+        let nodes = self.called.tree.nodes();
+        let mut groups: std::collections::BTreeMap<FunctionId, Vec<(NodeId, NodeId)>> = Default::default();
+        for (leaf, at) in pairs {
+            let parent = nodes[*at as usize].parent;
+            if let Some((parent, function)) =
+                parent.and_then(|id| nodes[id as usize].kind.function().map(|function| (id, function)))
+            {
+                groups.entry(function).or_default().push((*leaf, parent));
+            }
+        }
+        let mut lines: Vec<Line> = groups
+            .into_iter()
+            .map(|(id, pairs)| {
+                let sum = |of: &dyn Fn(NodeId) -> u64| pairs.iter().map(|(leaf, _)| of(*leaf)).sum::<u64>();
+                let (name, address) = self.name(id);
+                Line {
+                    name,
+                    address,
+                    inclusive: sum(&|id| self.inclusive[id as usize]),
+                    exclusive: sum(&|id| nodes[id as usize].instructions),
+                    calls: sum(&|id| nodes[id as usize].calls),
+                    guesses: sum(&|id| nodes[id as usize].guesses),
+                    below: if level < self.depth { self.callers(&pairs, level + 1) } else { Vec::new() },
+                }
+            })
+            .filter(|line| line.exclusive > self.least)
+            .collect();
+        lines.sort_by(|a, b| b.exclusive.cmp(&a.exclusive).then_with(|| a.name.cmp(&b.name)));
+        lines
+    }
+}

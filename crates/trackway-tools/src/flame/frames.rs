@@ -1,0 +1,85 @@
+//! The frames of a flame graph: nodes by label, the same labels under one parent put together.
+
+use std::collections::BTreeMap;
+
+use crate::calls::{Called, NodeKind};
+use crate::contexts;
+
+/// One frame with those above it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Instructions in it, without those above.
+    pub own: u64,
+    /// Instructions in it with those above.
+    pub total: u64,
+    /// The same in the trace that it is compared with; `None` without one.
+    pub before: Option<u64>,
+    /// Times that control got here by a guess.
+    pub guesses: u64,
+    /// The frames above, by label.
+    pub above: BTreeMap<String, Frames>,
+}
+
+impl Frames {
+    /// The frames of a call tree; threads are frames where there are several.
+    pub fn new(called: &Called, sources: &[String]) -> Self {
+        let nodes = called.tree.nodes();
+        let mut root = Frames::default();
+        for (id, node) in nodes.iter().enumerate() {
+            let mut at = &mut root;
+            at.total += node.instructions;
+            for id in called.tree.path(id as u32) {
+                let label = match nodes[id as usize].kind {
+                    NodeKind::Thread(_) if called.threads.len() == 1 => continue,
+                    NodeKind::Thread(n) => thread_label(called, n, sources),
+                    NodeKind::Function(id) => called.functions.get(id).label(),
+                    NodeKind::Handler(id) => format!("{} [trap]", called.functions.get(id).label()),
+                };
+                at = at.above.entry(label).or_default();
+                at.total += node.instructions;
+            }
+            at.own += node.instructions;
+            at.guesses += node.guesses;
+        }
+        root
+    }
+
+    /// Levels above this one.
+    pub fn depth(&self) -> usize {
+        // Trees can be thousands of calls deep: no recursion.
+        let (mut level, mut depth) = (vec![self], 0);
+        loop {
+            level = level.iter().flat_map(|frame| frame.above.values()).collect();
+            if level.is_empty() {
+                return depth;
+            }
+            depth += 1;
+        }
+    }
+}
+
+/// The name of a thread: its source and the ids of its context.
+pub fn thread_label(called: &Called, number: u32, sources: &[String]) -> String {
+    let Some(space) = called.threads.get(number as usize) else { return "thread".into() };
+    let source = sources.get(usize::from(space.source)).filter(|_| sources.len() > 1).cloned();
+    let ids = contexts::name(&space.context);
+    match (source, ids) {
+        (Some(source), Some(ids)) => format!("{source} {ids}"),
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => "thread".into(),
+    }
+}
+
+/// Puts what `other` has beside each frame, and adds the frames that only `other` has.
+pub fn compare(frames: &mut Frames, other: &Frames) {
+    let mut pairs: Vec<(&mut Frames, Option<&Frames>)> = vec![(frames, Some(other))];
+    while let Some((frame, other)) = pairs.pop() {
+        frame.before = Some(other.map_or(0, |other| other.total));
+        for label in other.into_iter().flat_map(|other| other.above.keys()) {
+            frame.above.entry(label.clone()).or_default();
+        }
+        for (label, above) in &mut frame.above {
+            pairs.push((above, other.and_then(|other| other.above.get(label))));
+        }
+    }
+}

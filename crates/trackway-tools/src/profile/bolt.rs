@@ -1,0 +1,54 @@
+//! BOLT's fdata: branches between symbols with counts.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Arc;
+
+use trackway_image::{Image, program};
+
+use crate::executed::{End, Executed};
+
+/// The profile as `llvm-bolt -data` and `merge-fdata` read it. Branches from or to code without a symbol are left out;
+/// the second value is how many passes that concerns.
+pub fn bolt(executed: &Executed, programs: &[Arc<Image>]) -> (String, u64) {
+    let blocks = executed.blocks();
+    let place = |space: u32, pc: u64| {
+        let source = executed.spaces().get(space as usize).map_or(0, |space| space.source);
+        let image = program(programs, source);
+        let (symbol, offset) = image.symbol(pc)?;
+        Some((plain(&symbol.name), offset))
+    };
+    let mut branches: BTreeMap<((String, u64), (String, u64)), u64> = BTreeMap::new();
+    let mut left_out = 0;
+    for (from, to, count) in executed.edges() {
+        let (from, to) = (&blocks[from as usize].code, &blocks[to as usize].code);
+        let Some((site, _)) = from.last().filter(|_| from.ending == End::Closed && from.end != to.start)
+        else {
+            continue;
+        };
+        match (place(from.space, site), place(to.space, to.start)) {
+            (Some(from), Some(to)) => *branches.entry((from, to)).or_default() += count,
+            _ => left_out += count,
+        }
+    }
+    let mut out = String::new();
+    for (((from, from_offset), (to, to_offset)), count) in branches {
+        // Mispredictions are not in a trace of instructions. Writing to a string cannot fail.
+        let _ = writeln!(out, "1 {from} {from_offset:x} 1 {to} {to_offset:x} 0 {count}");
+    }
+    (out, left_out)
+}
+
+/// A symbol without spaces, which BOLT writes with a backslash.
+fn plain(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        match letter {
+            ' ' => out.push_str("\\ "),
+            '\\' => out.push_str("\\\\"),
+            letter if letter.is_control() => out.push('\u{fffd}'),
+            letter => out.push(letter),
+        }
+    }
+    out
+}

@@ -1,0 +1,91 @@
+//! Callgrind's file format: instructions by function and line, and calls with what they cost.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use trackway_image::{Line, program};
+
+use crate::calls::{FunctionId, NodeId};
+
+use super::Profiled;
+
+/// The profile as `callgrind_annotate` and KCachegrind read it.
+pub fn callgrind(profiled: &Profiled<'_>) -> String {
+    let called = profiled.called;
+    let (tree, functions) = (&called.tree, &called.functions);
+    let nodes = tree.nodes();
+    let inclusive = tree.inclusive();
+    let line = |source: u16, pc: u64| program(profiled.programs, source).line(pc);
+    // Instructions by function, file and line.
+    let mut own: BTreeMap<FunctionId, BTreeMap<(String, u32), u64>> = BTreeMap::new();
+    let mut lines: HashMap<(u16, u64), Option<Line>> = HashMap::new();
+    for (node, block, passes) in tree.passes() {
+        let Some(function) = nodes[node as usize].kind.function() else { continue };
+        let code = &called.executed.blocks()[block as usize].code;
+        let source = functions.get(function).source;
+        let costs = own.entry(function).or_default();
+        let mut add = |pc: u64, count: u64| {
+            let place = lines.entry((source, pc)).or_insert_with(|| line(source, pc)).clone();
+            let place = place.map_or((String::new(), 0), |line| (line.file, line.line));
+            *costs.entry(place).or_default() += count;
+        };
+        if code.opaque.is_some() {
+            add(code.start, passes * code.count());
+        }
+        code.insts().for_each(|(pc, _)| add(pc, passes));
+    }
+    // Calls between functions, with what they cost.
+    let mut calls: BTreeMap<FunctionId, BTreeMap<FunctionId, (u64, u64)>> = BTreeMap::new();
+    for (id, node) in (0..).zip(nodes) {
+        let caller = node.parent.and_then(|parent| nodes[parent as usize].kind.function());
+        if let (Some(caller), Some(callee)) = (caller, node.kind.function()) {
+            let entry = calls.entry(caller).or_default().entry(callee).or_default();
+            entry.0 += node.calls.max(1);
+            entry.1 += inclusive[id as NodeId as usize];
+            own.entry(caller).or_default();
+        }
+    }
+    let mut out = format!(
+        "# callgrind format\nversion: 1\ncreator: trackway {}\ncmd: {}\npositions: line\nevents: Ir\n",
+        env!("CARGO_PKG_VERSION"),
+        plain(profiled.name)
+    );
+    let file_of = |id: FunctionId| {
+        let function = functions.get(id);
+        line(function.source, function.address).map_or(("???".to_string(), 0), |line| (line.file, line.line))
+    };
+    // Writing to a string cannot fail.
+    for (function, costs) in &own {
+        let (file, first) = file_of(*function);
+        let _ = writeln!(out, "\nfl={}\nfn={}", plain(&file), plain(&functions.get(*function).label()));
+        let mut current = file.clone();
+        for ((place, number), count) in costs {
+            let place = if place.is_empty() { &file } else { place };
+            if *place != current {
+                let _ = writeln!(out, "fi={}", plain(place));
+                current.clone_from(place);
+            }
+            let _ = writeln!(out, "{number} {count}");
+        }
+        if current != file {
+            let _ = writeln!(out, "fe={}", plain(&file));
+        }
+        for (callee, (count, cost)) in calls.get(function).into_iter().flatten() {
+            let (callee_file, callee_line) = file_of(*callee);
+            let name = plain(&functions.get(*callee).label());
+            let _ = writeln!(
+                out,
+                "cfi={}\ncfn={name}\ncalls={count} {callee_line}\n{first} {cost}",
+                plain(&callee_file)
+            );
+        }
+    }
+    let total: u64 = nodes.iter().map(|node| node.instructions).sum();
+    let _ = writeln!(out, "\ntotals: {total}");
+    out
+}
+
+/// A name in one line.
+fn plain(name: &str) -> String {
+    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+}

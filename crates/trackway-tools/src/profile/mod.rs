@@ -1,0 +1,39 @@
+//! Profiles for other programs: stacks for viewers, costs for annotators, ranges and branches for compilers.
+//!
+//! All of them count instructions. Those with stacks come from the [call tree](crate::calls); those for compilers from
+//! the [executed blocks](crate::executed) alone.
+
+mod autofdo;
+mod bolt;
+mod callgrind;
+mod folded;
+mod pprof;
+mod protobuf;
+mod speedscope;
+mod stacks;
+
+use std::sync::Arc;
+
+use trackway_image::Image;
+
+use crate::calls::Called;
+
+pub use autofdo::autofdo;
+pub use bolt::bolt;
+pub use callgrind::callgrind;
+pub use folded::folded;
+pub use pprof::pprof;
+pub use speedscope::speedscope;
+
+/// What profiles are made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Profiled<'a> {
+    /// The calls and what was executed.
+    pub called: &'a Called,
+    /// The programs, one for each source or one for all.
+    pub programs: &'a [Arc<Image>],
+    /// Names of the sources.
+    pub sources: &'a [String],
+    /// The name of the trace.
+    pub name: &'a str,
+}
