@@ -121,7 +121,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         object.insert("file".into(), json!(args.file.display().to_string()));
         object.insert("instructions".into(), json!(shown.total));
         let roots = if args.bottom_up { shown.bottom_up() } else { shown.top_down() };
-        object.insert("calls".into(), roots.iter().map(Line::json).collect());
+        let mut list = Vec::new();
+        roots.iter().for_each(|line| line.json(0, &mut list));
+        object.insert("calls".into(), list.into());
         put_errors(&mut object, &analysed.health, analysed.ended.as_ref().err());
         crate::json::print(object)?;
     } else {
@@ -146,12 +148,13 @@ struct Line {
 }
 
 impl Line {
-    fn json(&self) -> Json {
-        json!({
-            "name": self.name, "address": self.address.map(hex), "inclusive": self.inclusive,
+    /// The line and those below it.
+    fn json(&self, level: usize, list: &mut Vec<Json>) {
+        list.push(json!({
+            "level": level, "name": self.name, "address": self.address.map(hex), "inclusive": self.inclusive,
             "exclusive": self.exclusive, "calls": self.calls, "guesses": self.guesses,
-            "below": self.below.iter().map(Line::json).collect::<Vec<_>>(),
-        })
+        }));
+        self.below.iter().for_each(|line| line.json(level + 1, list));
     }
 
     fn print(&self, out: &mut impl Write, level: usize) -> std::io::Result<()> {

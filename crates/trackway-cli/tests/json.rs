@@ -157,6 +157,9 @@ fn every_command_prints_what_is_documented() {
         for command in [
             &["info", "--json"][..],
             &["stats", "--json"],
+            &["stats", "--json", "--by", "function,line,context,source"],
+            &["calls", "--json"],
+            &["calls", "--json", "--bottom-up"],
             &["check", "--json"],
             &["check", "--jsonl"],
             &["dump", "--jsonl", "--limit", "400"],
