@@ -53,3 +53,8 @@ for xlen in 32 64; do
         -Wl,--no-warn-rwx-segments linux.c -o "linux/rv$xlen-linux.elf"
     riscv64-linux-gnu-strip --strip-debug "linux/rv$xlen-linux.elf"
 done
+
+# The program to profile has debug information, with paths that do not depend on where it was built.
+$CC -march=rv64gc -mabi=lp64d -mcmodel=medany -nostdlib -nostartfiles -static -no-pie -fno-pic -O2 -g -gdwarf-4 \
+    -ffreestanding -fno-asynchronous-unwind-tables -ffile-prefix-map="$PWD"=. -Wl,--build-id=none \
+    -Wl,-z,max-page-size=4096 -Wl,--no-warn-rwx-segments -Wl,-T,link.ld calls.c -o elf/rv64-calls.elf

@@ -62,6 +62,8 @@ pub(crate) enum Command {
     Calls(crate::calls::Args),
     /// Draw a flame graph, also of the difference between two traces
     Flame(crate::flame::Args),
+    /// Write which lines, functions and branches of a program were executed
+    Cover(crate::cover::Args),
     /// Write a profile for another program: callgrind, pprof, speedscope, AutoFDO, BOLT
     Profile(crate::profile::Args),
     /// Check a trace against its specification, one named rule per finding
@@ -114,6 +116,7 @@ impl Command {
             Command::Calls(args) => &mut args.common,
             Command::Flame(args) => &mut args.common,
             Command::Profile(args) => &mut args.common,
+            Command::Cover(args) => &mut args.common,
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
             Command::Doctor(args) => &mut args.common,
@@ -165,6 +168,7 @@ impl Command {
             Command::Demo(_)
             | Command::Flame(_)
             | Command::Profile(_)
+            | Command::Cover(_)
             | Command::Config(_)
             | Command::Completions(_)
             | Command::Man(_)

@@ -79,6 +79,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "cover",
+        [
+            "trackway record programs/riscv/sort.elf -o sort.stf && trackway cover sort.stf --elf programs/riscv/sort.elf --as drcov -o sort.drcov",
+            "trackway cover testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as drcov -o sort.drcov",
+            "trackway cover testdata/astf/sort.astf --elf programs/aarch64/sort.elf --as drcov -o sort.drcov",
+        ],
+    ),
+    (
         "profile",
         [
             "trackway profile testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as callgrind -o callgrind.out",

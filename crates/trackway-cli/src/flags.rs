@@ -16,7 +16,7 @@ use crate::topics::{self, TOPICS};
 /// Subcommands that read traces, and those that write them.
 const READING: &[&str] = &[
     "info", "dump", "convert", "slice", "split", "merge", "stats", "check", "index", "verify", "diff",
-    "doctor", "state", "why", "find", "calls", "flame", "profile",
+    "doctor", "state", "why", "find", "calls", "flame", "profile", "cover",
 ];
 const WRITING: &[&str] = &["convert", "slice", "split", "merge", "record"];
 

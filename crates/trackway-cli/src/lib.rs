@@ -11,6 +11,7 @@ mod cli;
 mod colours;
 mod config;
 mod convert;
+mod cover;
 mod demo;
 mod diff;
 mod doctor;
@@ -84,6 +85,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Calls(args) => calls::run(&args),
         Command::Flame(args) => flame::run(&args),
         Command::Profile(args) => profile::run(&args),
+        Command::Cover(args) => cover::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => config::run(&args),

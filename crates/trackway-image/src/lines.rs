@@ -71,6 +71,25 @@ impl Lines {
         })
     }
 
+    /// All code that has a line, in order of address.
+    pub fn all(&self) -> Vec<(Range<u64>, Line)> {
+        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(places) = context.find_location_range(0, u64::MAX) else { return Vec::new() };
+        let mut all: Vec<(Range<u64>, Line)> = places
+            .filter_map(|(start, length, place)| {
+                let start = start.wrapping_add(self.bias);
+                let line = Line {
+                    file: place.file?.to_string(),
+                    line: place.line.unwrap_or(0),
+                    column: place.column.unwrap_or(0),
+                };
+                Some((start..start.saturating_add(length), line))
+            })
+            .collect();
+        all.sort_by_key(|(range, _)| range.start);
+        all
+    }
+
     /// The code of a line, in order of address. `file` is the whole path or its last parts.
     pub fn code_of(&self, file: &str, line: u32) -> Vec<Range<u64>> {
         let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,6 +8,7 @@
 //! - [`attempted`]: instructions of runs that did not retire.
 //! - [`calls`]: the call tree.
 //! - [`contexts`]: the contexts of a trace, and the instructions of each.
+//! - [`cover`]: coverage of lines, functions and branches.
 //! - [`diff`]: comparison of two traces, with alignment.
 //! - [`doctor`]: what a file is that does not decode, and the settings and the program that fit it.
 //! - [`executed`]: blocks of code, how often control passed through each, and what followed; most analyses build on it.
@@ -22,6 +23,7 @@
 pub mod attempted;
 pub mod calls;
 pub mod contexts;
+pub mod cover;
 pub mod diff;
 pub mod doctor;
 pub mod executed;
