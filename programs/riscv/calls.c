@@ -33,7 +33,7 @@ __attribute__((noinline)) static word even(word n)
     return odd(n - 1); /* a tail call */
 }
 
-__attribute__((noinline)) static word hash(const word *list, int count)
+__attribute__((noipa)) static word hash(const word *list, int count)
 {
     word sum = 0;
     for (int i = 0; i < count; i++)
@@ -41,7 +41,7 @@ __attribute__((noinline)) static word hash(const word *list, int count)
     return sum;
 }
 
-__attribute__((noinline)) static word never(word n)
+__attribute__((noipa)) static word never(word n)
 {
     if (n > 3)
         return n * 2;

@@ -5,6 +5,7 @@ mod console;
 mod cycles;
 mod layers;
 mod links;
+mod peers;
 mod skips;
 mod tokens;
 mod tree;
@@ -15,6 +16,7 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 cargo xtask test                    format, checks, lints, docs, tests, console blocks, examples, fuzz targets
+cargo xtask test --peers            other people's programs as judges: installs them with apt-get, and runs the tests that need them
 cargo xtask check [NAME…]           one check: cycles layers unused words links, console examples fuzz
 cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
@@ -28,7 +30,8 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rest = arguments.get(1..).unwrap_or_default();
     let outcome = match arguments.first().map(String::as_str) {
-        Some("test") => test(),
+        Some("test") if rest == ["--peers"] => peers::test(),
+        Some("test") if rest.is_empty() => test(),
         Some("check") if rest.is_empty() => QUICK.iter().try_for_each(|name| check(name)),
         Some("check") => rest.iter().try_for_each(|name| check(name)),
         Some("words") => words::report(rest.iter().any(|argument| argument == "--lower")),

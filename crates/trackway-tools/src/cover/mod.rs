@@ -11,6 +11,6 @@ mod listing;
 
 pub use cobertura::cobertura;
 pub use drcov::drcov;
-pub use files::{BranchCount, Cover, FileCover, FunctionCover};
+pub use files::{BranchCount, CodeLine, Cover, FileCover, FunctionCover};
 pub use lcov::lcov;
 pub use listing::{Sources, listing};

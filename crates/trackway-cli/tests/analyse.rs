@@ -1,0 +1,169 @@
+//! `calls`, `flame`, `profile` and `cover` on a recorded program with debug information.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Folder, repo, stdout, text, trackway};
+use serde_json::Value as Json;
+
+/// The recorded program, and the options that name it.
+fn recorded(folder: &Folder) -> (String, String) {
+    let (trace, elf) = (folder.file("calls.stf"), repo("programs/riscv/elf/rv64-calls.elf"));
+    stdout(&["record", &elf, "-o", &trace, "-q"]);
+    (trace, elf)
+}
+
+fn json(args: &[&str]) -> Json {
+    serde_json::from_str(&stdout(args)).unwrap()
+}
+
+#[test]
+fn the_tree_adds_up() {
+    let folder = Folder::new("analyse-calls");
+    let (trace, elf) = recorded(&folder);
+    let calls = json(&["calls", "--json", "--least", "0", "--depth", "99", &trace, "--elf", &elf]);
+    let list = calls["calls"].as_array().unwrap();
+    let number = |entry: &Json, name: &str| entry[name].as_u64().unwrap();
+    let total: u64 = list.iter().map(|entry| number(entry, "exclusive")).sum();
+    let stats = json(&["stats", "--json", &trace, "--elf", &elf]);
+    assert_eq!(total, stats["instructions"]["total"].as_u64().unwrap());
+    assert_eq!(total, calls["instructions"].as_u64().unwrap());
+    // Exclusive counts by function are those of `stats`, which knows nothing of calls.
+    let mut exclusive: BTreeMap<&str, u64> = BTreeMap::new();
+    for entry in list.iter().filter(|entry| !entry["address"].is_null()) {
+        *exclusive.entry(entry["name"].as_str().unwrap()).or_default() += number(entry, "exclusive");
+    }
+    let functions = stats["functions"].as_array().unwrap();
+    for function in functions {
+        let name = function["name"].as_str().unwrap();
+        assert_eq!(exclusive[name], number(function, "instructions"), "{name}");
+    }
+    assert_eq!(functions.len(), exclusive.len());
+    // A tail call takes the place of its caller: even and odd are called by the program, never by each other.
+    let levels: Vec<(u64, &str)> =
+        list.iter().map(|entry| (number(entry, "level"), entry["name"].as_str().unwrap())).collect();
+    assert!(levels.iter().all(|(level, name)| !matches!(*name, "even" | "odd") || *level == 3), "{levels:?}");
+    // Recursion is counted once: fib is below program only.
+    let up = json(&["calls", "--json", "--bottom-up", "--least", "0", "--depth", "1", &trace, "--elf", &elf]);
+    let fib = up["calls"].as_array().unwrap().iter().find(|entry| entry["name"] == "fib").unwrap();
+    let program = list.iter().find(|entry| entry["name"] == "program").unwrap();
+    assert!(number(fib, "inclusive") < number(program, "inclusive"));
+    assert_eq!(number(fib, "inclusive"), number(fib, "exclusive"));
+}
+
+#[test]
+fn a_flow_trace_has_the_same_tree() {
+    let folder = Folder::new("analyse-flow");
+    let (trace, elf) = recorded(&folder);
+    let flow = folder.file("calls.etrace");
+    stdout(&["convert", &trace, &flow, "--elf", &elf, "-q"]);
+    let folded = |trace: &str| stdout(&["profile", trace, "--elf", &elf, "--as", "folded", "-o", "-"]);
+    assert_eq!(folded(&trace), folded(&flow));
+    let lcov = |trace: &str| stdout(&["cover", trace, "--elf", &elf, "--as", "lcov", "-o", "-"]);
+    assert_eq!(lcov(&trace), lcov(&flow));
+}
+
+#[test]
+fn profiles_add_up() {
+    let folder = Folder::new("analyse-profile");
+    let (trace, elf) = recorded(&folder);
+    let written = |shape: &str| stdout(&["profile", &trace, "--elf", &elf, "--as", shape, "-o", "-"]);
+    let total = json(&["info", "--json", &trace])["instructions"].as_u64().unwrap();
+    let folded: u64 =
+        written("folded").lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(folded, total);
+    let speedscope: Json = serde_json::from_str(&written("speedscope")).unwrap();
+    assert_eq!(speedscope["profiles"][0]["endValue"].as_u64().unwrap(), total);
+    let callgrind = written("callgrind");
+    assert!(callgrind.contains(&format!("\ntotals: {total}\n")) && callgrind.contains("\nfn=fib\n"));
+    // Every instruction is in a range.
+    let autofdo = written("autofdo");
+    let mut lines = autofdo.lines();
+    let ranges: usize = lines.next().unwrap().parse().unwrap();
+    assert!(ranges > 10);
+    let ranges: Vec<&str> = lines.by_ref().take(ranges).collect();
+    assert!(ranges.iter().all(|range| range.contains('-') && range.contains(':')));
+    assert_eq!(lines.next(), Some("0"));
+    let branches: usize = lines.next().unwrap().parse().unwrap();
+    assert_eq!(lines.count(), branches);
+    assert!(written("bolt").lines().any(|line| line.starts_with("1 program ") && line.contains(" 1 fib 0 0 ")));
+    // Nothing appears where the size is refused.
+    let out = folder.file("refused");
+    let args = ["profile", &trace, "--elf", &elf, "--as", "folded", "-o", &out, "--max-size", "0"];
+    assert_eq!(trackway(&args).status.code(), Some(2));
+    assert!(!std::path::Path::new(&out).exists());
+}
+
+#[test]
+fn a_part_is_analysed() {
+    let folder = Folder::new("analyse-part");
+    let (trace, elf) = recorded(&folder);
+    let args = ["profile", &trace, "--elf", &elf, "--as", "folded", "-o", "-", "--from", "100", "--to", "350"];
+    let sum: u64 = stdout(&args).lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    assert_eq!(sum, 250);
+}
+
+#[test]
+fn coverage_is_that_of_the_source() {
+    let folder = Folder::new("analyse-cover");
+    let (trace, elf) = recorded(&folder);
+    let lcov = stdout(&["cover", &trace, "--elf", &elf, "--as", "lcov", "-o", "-"]);
+    let source = std::fs::read_to_string(repo("programs/riscv/calls.c")).unwrap();
+    let line = |part: &str| 1 + source.lines().position(|line| line.contains(part)).unwrap();
+    for (part, count) in [("tohost = sum", 1), ("return n * 2", 0), ("list[i] = table", 32)] {
+        assert!(lcov.contains(&format!("\nDA:{},{count}\n", line(part))), "{part}: {lcov}");
+    }
+    assert!(lcov.contains("FNDA:0,never") && lcov.contains("FNDA:232,fib"));
+    // The branch of `never` was not reached: neither way has a count.
+    let never = line("if (n > 3)");
+    assert!(lcov.contains(&format!("BRDA:{never},0,0,-\nBRDA:{never},0,1,-\n")), "{lcov}");
+    let xml = stdout(&["cover", &trace, "--elf", &elf, "--as", "cobertura", "-o", "-"]);
+    assert!(xml.contains(&format!("<line number=\"{}\" hits=\"32\"", line("list[i] = table"))), "{xml}");
+    let drcov = trackway(&["cover", &trace, "--elf", &elf, "--as", "drcov", "-o", "-"]).stdout;
+    assert!(drcov.starts_with(b"DRCOV VERSION: 2\n"));
+    // Sources are read under the root only.
+    let listed = |root: &str| {
+        let args = ["cover", &trace, "--elf", &elf, "--as", "source", "-o", "-", "--source-root", root];
+        let output = trackway(&args);
+        (text(&output.stdout), text(&output.stderr))
+    };
+    let (with, said) = listed(&repo("programs/riscv"));
+    assert!(with.contains("list[i] = table") && said.contains("source: ./calls.c"), "{said}");
+    let (without, said) = listed(&folder.file(""));
+    assert!(!without.contains("list[i] = table") && !said.contains("source:"), "{said}");
+}
+
+/// Names from programs stay text.
+#[test]
+fn a_hostile_name_stays_inert() {
+    let folder = Folder::new("analyse-hostile");
+    let (trace, elf) = recorded(&folder);
+    // A symbol of the same length, put in the place of another.
+    let mut bytes = std::fs::read(&elf).unwrap();
+    let (from, to) = (b"hash.constprop.0", b"</script><svg o>");
+    assert_eq!(from.len(), to.len());
+    let at = bytes.windows(from.len()).position(|window| window == from).expect("the symbol");
+    bytes[at..at + to.len()].copy_from_slice(to);
+    let hostile = folder.file("hostile.elf");
+    std::fs::write(&hostile, bytes).unwrap();
+    let svg = stdout(&["flame", &trace, "--elf", &hostile, "-o", "-"]);
+    assert!(!svg.contains("</script><svg") && svg.contains("&lt;/script&gt;&lt;svg o&gt;"));
+    assert_eq!(svg.matches("<script>").count(), 1);
+    let xml = stdout(&["cover", &trace, "--elf", &hostile, "--as", "cobertura", "-o", "-"]);
+    assert!(!xml.contains("</script>"));
+}
+
+#[test]
+fn a_flame_graph_compares_two_traces() {
+    let folder = Folder::new("analyse-flame");
+    let (trace, elf) = recorded(&folder);
+    let out = folder.file("x.svg");
+    stdout(&["flame", &trace, "--elf", &elf, "-o", &out]);
+    let svg = std::fs::read_to_string(&out).unwrap();
+    assert!(svg.starts_with("<svg ") && svg.contains("fib: "));
+    let part = folder.file("part.stf");
+    stdout(&["slice", &trace, &part, "--from", "0", "--to", "3000", "-q"]);
+    let svg = stdout(&["flame", &trace, "--against", &part, "--elf", &elf, "-o", "-"]);
+    assert!(svg.contains(" before, ") && svg.contains("rgb("));
+}
