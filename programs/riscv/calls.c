@@ -33,7 +33,7 @@ __attribute__((noinline)) static word even(word n)
     return odd(n - 1); /* a tail call */
 }
 
-__attribute__((noipa)) static word hash(const word *list, int count)
+__attribute__((noipa)) static word hash_of_the_numbers(const word *list, int count)
 {
     word sum = 0;
     for (int i = 0; i < count; i++)
@@ -55,7 +55,7 @@ void program(void)
     word list[32];
     for (int i = 0; i < 32; i++)
         list[i] = table[i % 3](i % 11); /* indirect calls */
-    word sum = hash(list, 32);
+    word sum = hash_of_the_numbers(list, 32);
     if (sum == 1)
         sum = never(sum);
     tohost = sum == 1 ? 3 : 1;

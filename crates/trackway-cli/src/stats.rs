@@ -1,5 +1,6 @@
 //! `trackway stats`: what a trace is made of.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -220,6 +221,8 @@ fn groups(
         ("instructions", numbers(instructions)),
         ("sources", sources(meta, health).unwrap_or_else(|| json!([]))),
         ("classes", numbers(classes)),
+        ("extensions", named(&stats.mix.extensions)),
+        ("mnemonics", named(most(&stats.mix.mnemonics, args.top))),
         ("branches", branches(stats, args.top, &place)),
         ("memory", memory(stats)),
         // Nothing recorded is not the same as none executed.
@@ -247,6 +250,13 @@ fn groups(
         groups.push(("time", json!({ "first": hex(first), "last": hex(last) })));
     }
     groups
+}
+
+/// The entries with the highest counts.
+fn most(counts: &BTreeMap<String, u64>, top: usize) -> impl Iterator<Item = (&String, &u64)> {
+    let mut entries: Vec<_> = counts.iter().collect();
+    entries.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), *name));
+    entries.into_iter().take(top)
 }
 
 /// The rows with most instructions.

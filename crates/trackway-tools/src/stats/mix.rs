@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use trackway_core::Isa;
-use trackway_isa::class;
+use trackway_isa::{class, extension, mnemonic};
 
 use crate::executed::Executed;
 
@@ -12,6 +12,10 @@ use crate::executed::Executed;
 pub struct Mix {
     /// By class; `unknown` are those whose encoding is not known, `in runs` those of runs without known code.
     pub classes: BTreeMap<&'static str, u64>,
+    /// By extension (RISC-V) or feature (Arm), of those whose encoding is known.
+    pub extensions: BTreeMap<&'static str, u64>,
+    /// By mnemonic, of those whose encoding is known.
+    pub mnemonics: BTreeMap<String, u64>,
     /// Times that each encoding was executed.
     pub encodings: HashMap<(Isa, u32), u64>,
 }
@@ -34,6 +38,8 @@ impl Mix {
         }
         for ((isa, encoding), count) in &mix.encodings {
             *mix.classes.entry(class(*isa, *encoding).as_str()).or_default() += count;
+            *mix.extensions.entry(extension(*isa, *encoding)).or_default() += count;
+            *mix.mnemonics.entry(mnemonic(*isa, *encoding).into_owned()).or_default() += count;
         }
         mix
     }
