@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::{Outcome, cargo, skips, tree};
 
-/// Debian packages, each by itself: one that cannot be had takes no other with it.
+/// Debian packages, one after the other: one that cannot be had takes no other with it.
 const PACKAGES: [&str; 3] = ["valgrind", "lcov", "golang-1.19-go"];
 
 /// Packages and files of tests whose ignored tests are run.

@@ -37,7 +37,7 @@ pub(crate) struct Part {
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 A line has the instructions of a function with those it called, without them, the calls, and its name.
-What is executed belongs to the function that the program says; where only a guess says how it was reached
+Instructions belong to the function that the program says; where only a guess says how it was reached
 (after a gap, or by a return that fits no call), the line says how often.")]
 pub(crate) struct Args {
     /// Trace; `-` is stdin

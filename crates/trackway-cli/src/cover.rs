@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let executed = &analysed.called.executed;
     let parts = || analysed.programs.iter().flat_map(|program| program.parts());
     let Some(elf) = parts().find(|part| part.elf.is_some()) else {
-        return Err(Failure::Usage("coverage is about a program: give it with --elf".into()));
+        return Err(Failure::Usage("coverage is about a program: name it with --elf".into()));
     };
     let cover = Cover::new(executed, &analysed.programs);
     if args.shape != Shape::Drcov && cover.files.is_empty() {

@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let needs_program = matches!(args.shape, Shape::Autofdo | Shape::Bolt);
     let elf = analysed.programs.iter().flat_map(|program| program.parts()).find_map(|part| part.elf.as_ref());
     if needs_program && elf.is_none() {
-        return Err(Failure::Usage(format!("{name}: this profile is about a program: give it with --elf")));
+        return Err(Failure::Usage(format!("{name}: this profile is about a program: name it with --elf")));
     }
     let bytes = match args.shape {
         Shape::Folded => profile::folded(&profiled).into_bytes(),

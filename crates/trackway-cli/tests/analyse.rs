@@ -87,7 +87,9 @@ fn profiles_add_up() {
     assert_eq!(lines.next(), Some("0"));
     let branches: usize = lines.next().unwrap().parse().unwrap();
     assert_eq!(lines.count(), branches);
-    assert!(written("bolt").lines().any(|line| line.starts_with("1 program ") && line.contains(" 1 fib 0 0 ")));
+    assert!(
+        written("bolt").lines().any(|line| line.starts_with("1 program ") && line.contains(" 1 fib 0 0 "))
+    );
     // Nothing appears where the size is refused.
     let out = folder.file("refused");
     let args = ["profile", &trace, "--elf", &elf, "--as", "folded", "-o", &out, "--max-size", "0"];
@@ -99,8 +101,10 @@ fn profiles_add_up() {
 fn a_part_is_analysed() {
     let folder = Folder::new("analyse-part");
     let (trace, elf) = recorded(&folder);
-    let args = ["profile", &trace, "--elf", &elf, "--as", "folded", "-o", "-", "--from", "100", "--to", "350"];
-    let sum: u64 = stdout(&args).lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
+    let args =
+        ["profile", &trace, "--elf", &elf, "--as", "folded", "-o", "-", "--from", "100", "--to", "350"];
+    let sum: u64 =
+        stdout(&args).lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum();
     assert_eq!(sum, 250);
 }
 
@@ -143,7 +147,8 @@ fn a_hostile_name_stays_inert() {
     let mut bytes = std::fs::read(&elf).unwrap();
     let (from, to) = (b"hash_of_the_numbers", b"</script><svg x=1/>");
     assert_eq!(from.len(), to.len());
-    let places: Vec<usize> = (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
+    let places: Vec<usize> =
+        (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
     assert!(!places.is_empty(), "the symbol");
     places.into_iter().for_each(|at| bytes[at..at + to.len()].copy_from_slice(to));
     let hostile = folder.file("hostile.elf");

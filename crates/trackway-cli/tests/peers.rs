@@ -8,7 +8,7 @@ use std::process::Command;
 use common::{Folder, repo, stdout, text};
 use trackway_testkit::skipped;
 
-/// What a program prints for these arguments; `None`, said loudly, where it is not installed.
+/// The output of a program for these arguments; `None`, said loudly, where it is not installed.
 fn run(program: &str, args: &[&str]) -> Option<String> {
     let output = match Command::new(program).args(args).output() {
         Ok(output) => output,
@@ -39,7 +39,9 @@ fn profile(folder: &Folder, shape: &str) -> String {
 #[ignore = "needs valgrind"]
 fn callgrind_annotate_reads_it() {
     let folder = Folder::new("peers-callgrind");
-    let Some(said) = run("callgrind_annotate", &["--inclusive=yes", &profile(&folder, "callgrind")]) else { return };
+    let Some(said) = run("callgrind_annotate", &["--inclusive=yes", &profile(&folder, "callgrind")]) else {
+        return;
+    };
     assert!(said.contains("6,457 (100.0%)  PROGRAM TOTALS"), "{said}");
     assert!(said.contains(":program") && said.contains(":fib"), "{said}");
 }
@@ -66,7 +68,9 @@ fn genhtml_takes_it() {
 #[ignore = "needs go"]
 fn pprof_reads_it() {
     let folder = Folder::new("peers-pprof");
-    let go = ["/usr/lib/go-1.19/bin/go", "go"].into_iter().find(|go| Command::new(go).arg("version").output().is_ok());
+    let go = ["/usr/lib/go-1.19/bin/go", "go"]
+        .into_iter()
+        .find(|go| Command::new(go).arg("version").output().is_ok());
     let Some(go) = go else { return skipped("go is not installed") };
     let Some(said) = run(go, &["tool", "pprof", "-top", &profile(&folder, "pprof")]) else { return };
     assert!(said.contains("Total samples = 6457") || said.contains("of 6457 total"), "{said}");

@@ -27,7 +27,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// A group that initializes the state. The Bluespec encoders never set the pc in one, so that its place tells the
+    /// A group that initializes the state. The Bluespec encoders never set the pc in one, so that its place shows the
     /// profiles apart: after the opcode in `spec`, before it in `bluespec`.
     pub(crate) fn init(mut records: Vec<Record>, profile: Profile) -> Self {
         let pc_first = profile == Profile::Bluespec && matches!(records.first(), Some(Record::Pc(_)));

@@ -130,7 +130,8 @@ fn slowly(trace: &mut Trace) -> BTreeMap<String, u64> {
         let (symbol, _) = programs.first()?.symbol(pc)?;
         Some(symbol.demangled().into_owned())
     };
-    let (mut paths, mut stack): (BTreeMap<String, u64>, Vec<(Option<u64>, String)>) = Default::default();
+    let mut paths: BTreeMap<String, u64> = BTreeMap::new();
+    let mut stack: Vec<(Option<u64>, String)> = Vec::new();
     let (mut batch, mut source) = (Batch::default(), trace.expanded().unwrap());
     let mut before: Option<(u64, u64, Control)> = None;
     while source.fill(&mut batch).unwrap() {

@@ -205,7 +205,7 @@ fn sample(folder: &Folder) -> (PathBuf, Options) {
     written(folder, &trackway::stf::FORMAT, &elf, &meta, &batches(&mut recorder)).unwrap()
 }
 
-/// What reading makes on the way: following the machine costs too much for that.
+/// The builder while a trace is read anyway: following the machine costs too much for that.
 fn without_machine(mut part: Part) -> Part {
     part.all.depth = None;
     for checkpoint in &mut part.checkpoints {

@@ -39,7 +39,7 @@ pub(super) fn leads(framed: &Framed, excerpt: &Excerpt<'_>) -> bool {
     code.is_empty() || !places(&syncs, &code, None).is_empty()
 }
 
-/// The first synchronisations, at most so many.
+/// The first synchronisations, up to a number.
 fn syncs(framed: &Framed, most: usize) -> Vec<&[u8]> {
     let syncs = framed.payloads.iter().filter(|(payload, _)| payload[0] & 15 == 3);
     syncs.map(|(payload, _)| &payload[..]).take(most).collect()

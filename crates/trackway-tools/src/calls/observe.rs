@@ -27,12 +27,12 @@ pub struct CallTree {
 struct Following {
     tree: Tree,
     functions: Functions,
-    /// By source and by what tells its threads apart.
+    /// By source and by the ids of its threads.
     threads: HashMap<Space, Thread>,
     /// The thread that runs on each source.
     current: HashMap<u16, Space>,
     names: Vec<Space>,
-    /// What is known of blocks, by number.
+    /// Facts about blocks, by number.
     known: Vec<Option<Known>>,
 }
 
@@ -112,7 +112,7 @@ pub struct Called {
     pub functions: Functions,
     /// The threads that nodes name by number: a source, and the ids of its context.
     pub threads: Vec<Space>,
-    /// What was executed.
+    /// The executed blocks.
     pub executed: Executed,
 }
 

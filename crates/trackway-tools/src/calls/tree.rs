@@ -35,7 +35,7 @@ impl NodeKind {
 pub struct Node {
     /// The caller; `None` for threads.
     pub parent: Option<NodeId>,
-    /// What it is.
+    /// Thread, function or handler.
     pub kind: NodeKind,
     /// Calls from there.
     pub calls: u64,

@@ -8,7 +8,7 @@ use trackway::{Options, ProgramCheck, Trace, Verdict};
 
 /// Instructions after which a trial ends.
 const MOST_INSTRUCTIONS: u64 = 4 << 20;
-/// Instructions that a byte of a short excerpt may stand for.
+/// Instructions that a byte of a short excerpt may mean.
 const PER_BYTE: u64 = 64;
 /// Errors after which a trial ends.
 const MOST_ERRORS: u64 = 10_000;

@@ -24,7 +24,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Instructions and items that all trials together may decode: a few bytes can stand for millions of instructions.
+    /// Instructions and items that all trials together may decode: a few bytes can mean millions of instructions.
     pub fn steps(&self) -> u64 {
         (self.bytes as u64).saturating_mul(4 << 10).saturating_add(64 << 20)
     }

@@ -95,7 +95,7 @@ pub struct Block {
     pub(super) next: [(BlockId, u64); NEAR],
 }
 
-/// Followers that a block keeps by itself.
+/// Followers that a block keeps.
 pub(super) const NEAR: usize = 4;
 
 /// All blocks of a trace or a part of it.

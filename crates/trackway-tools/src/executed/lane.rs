@@ -14,7 +14,7 @@ use super::spaces::{Space, Spaces};
 /// Control can go elsewhere after an instruction, by instruction set and encoding.
 pub(super) type Leaving = Recent<u64, bool, 4096>;
 
-/// What lies between two passes.
+/// Between two passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) enum Link {
     /// Nothing.
@@ -26,7 +26,7 @@ pub(super) enum Link {
     Gap,
 }
 
-/// What all lanes work on.
+/// The tables that all lanes share.
 pub(super) struct Common<'a, F: ?Sized> {
     pub(super) blocks: &'a mut Blocks,
     pub(super) leaving: &'a mut Leaving,
@@ -263,7 +263,7 @@ impl Lane {
     fn arrive<F: Follow + ?Sized>(&mut self, common: &mut Common<'_, F>, id: BlockId) {
         let link = std::mem::take(&mut self.link);
         match (self.last.replace(id), link) {
-            // What came before it is not known yet.
+            // The pass before it is not known yet.
             (None, _) if !matches!(self.head, Head::Start) => self.after_head = Some((id, link)),
             (Some(from), Link::Flow) => common.blocks.follow(from, id, 1),
             (Some(from), Link::Trap) => *common.blocks.traps.entry((from, id)).or_default() += 1,
@@ -377,7 +377,7 @@ impl Lane {
 }
 
 impl Head {
-    /// What came before it.
+    /// The link before it.
     fn lead(&self) -> Link {
         match self {
             Head::Start => Link::Flow,

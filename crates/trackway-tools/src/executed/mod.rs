@@ -1,4 +1,4 @@
-//! What a trace executed: blocks of code, how often control passed through each, and which followed which.
+//! Executed code: blocks, how often control passed through each, and which followed which.
 //!
 //! Instructions by class, hot functions and lines, coverage and profiles of compilers all follow from these counts and
 //! the code, so one pass over the trace serves all of them. A block begins where control arrives and ends after the

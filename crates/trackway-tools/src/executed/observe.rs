@@ -39,7 +39,7 @@ impl Shared {
     }
 }
 
-/// What makes a part fast.
+/// Answers that loops ask for again and again.
 #[derive(Debug, Default)]
 pub(super) struct Caches {
     leaving: Leaving,

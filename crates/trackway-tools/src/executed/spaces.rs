@@ -34,7 +34,7 @@ impl Space {
         Space { source, context, on_top }
     }
 
-    /// What tells the threads of a source apart: the ids, without levels and instruction set.
+    /// The key of a thread: the ids, without levels and instruction set.
     pub fn thread(&self) -> Space {
         let context = Context { privilege: None, security: None, isa: None, ..self.context };
         Space { context, ..*self }

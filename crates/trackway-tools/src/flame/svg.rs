@@ -97,7 +97,7 @@ fn layout(frames: &Frames) -> (Vec<Drawn<'_>>, u64) {
     (drawn, narrow)
 }
 
-/// What a frame says when pointed at.
+/// The text of a frame that is pointed at.
 fn tip(label: &str, frame: &Frames, all: &Frames) -> String {
     let share = |part: u64, whole: u64| 100.0 * part as f64 / whole.max(1) as f64;
     let mut tip = format!(

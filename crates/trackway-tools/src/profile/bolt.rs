@@ -8,6 +8,9 @@ use trackway_image::{Image, program};
 
 use crate::executed::{End, Executed};
 
+/// A symbol, and how far into it.
+type Place = (String, u64);
+
 /// The profile as `llvm-bolt -data` and `merge-fdata` read it. Branches from or to code without a symbol are left out;
 /// the second value is how many passes that concerns.
 pub fn bolt(executed: &Executed, programs: &[Arc<Image>]) -> (String, u64) {
@@ -18,7 +21,7 @@ pub fn bolt(executed: &Executed, programs: &[Arc<Image>]) -> (String, u64) {
         let (symbol, offset) = image.symbol(pc)?;
         Some((plain(&symbol.name), offset))
     };
-    let mut branches: BTreeMap<((String, u64), (String, u64)), u64> = BTreeMap::new();
+    let mut branches: BTreeMap<(Place, Place), u64> = BTreeMap::new();
     let mut left_out = 0;
     for (from, to, count) in executed.edges() {
         let (from, to) = (&blocks[from as usize].code, &blocks[to as usize].code);

@@ -25,7 +25,7 @@ pub use folded::folded;
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 
-/// What profiles are made of.
+/// The input of a profile.
 #[derive(Clone, Copy, Debug)]
 pub struct Profiled<'a> {
     /// The calls and what was executed.

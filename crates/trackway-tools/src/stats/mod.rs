@@ -1,7 +1,7 @@
 //! Statistics of a trace: events, instructions by class, branches, memory accesses and their footprint, traps,
 //! contexts, hot blocks, functions and lines.
 //!
-//! Parts of a trace can be observed separately and merged in order; the result is that of observing all of it. What is
+//! Parts of a trace can be observed separately and merged in order; the result is that of observing all of it. All
 //! about instructions follows from the [executed blocks](crate::executed).
 //!
 //! ```

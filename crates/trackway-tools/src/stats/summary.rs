@@ -1,4 +1,4 @@
-//! What the counts of a trace say.
+//! The result of counting a trace.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Runs that several tests write in each format.
-#![allow(dead_code, reason = "each test uses a part")]
+#![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
 use std::path::{Path, PathBuf};
 
