@@ -238,39 +238,41 @@ impl BlockBuilder {
     }
 
     pub(crate) fn put(&mut self, batch: &Batch, encoder: &mut Encoder) {
-        for event in &batch.events {
-            if let EventKind::Step(step) = &event.kind
-                && self.extend(step)
-            {
-                self.taken.0 += 1;
-                continue;
-            }
-            // With a data trace, steps are counted in full; otherwise only facts that E-Trace can hold.
-            if self.data.is_some() || !matches!(event.kind, EventKind::Step(_)) {
-                encoder.tally.taken.add_event(batch, &event.kind, &mut self.contexts);
-            }
-            match &event.kind {
-                EventKind::Step(step) => self.step(step, batch, encoder),
-                EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
-                EventKind::Run(_) => {}
-                EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
-                EventKind::Context(n) => {
-                    let context = &batch.contexts[*n as usize];
-                    if context.privilege.is_some() && !encoder.privilege_stated {
-                        // Blocks so far have the one that was assumed.
-                        self.close(encoder);
-                        self.flush(encoder);
-                        encoder.privilege_stated = true;
-                    }
-                    encoder.tally.take_change(context);
-                    self.context(context);
+        let mut rest = &batch.events[..];
+        loop {
+            rest = &rest[self.extend(rest)..];
+            let Some((event, others)) = rest.split_first() else { return };
+            self.event(event, batch, encoder);
+            rest = others;
+        }
+    }
+
+    fn event(&mut self, event: &Event, batch: &Batch, encoder: &mut Encoder) {
+        // With a data trace, steps are counted in full; otherwise only facts that E-Trace can hold.
+        if self.data.is_some() || !matches!(event.kind, EventKind::Step(_)) {
+            encoder.tally.taken.add_event(batch, &event.kind, &mut self.contexts);
+        }
+        match &event.kind {
+            EventKind::Step(step) => self.step(step, batch, encoder),
+            EventKind::Run(run) if !run.withdrawn => self.run(run, batch, encoder),
+            EventKind::Run(_) => {}
+            EventKind::Trap(n) => self.trap(&batch.traps[*n as usize], encoder),
+            EventKind::Context(n) => {
+                let context = &batch.contexts[*n as usize];
+                if context.privilege.is_some() && !encoder.privilege_stated {
+                    // Blocks so far have the one that was assumed.
+                    self.close(encoder);
+                    self.flush(encoder);
+                    encoder.privilege_stated = true;
                 }
-                EventKind::Time(time) => self.time(time),
-                EventKind::Mark(mark) => self.mark(mark, encoder),
-                EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], encoder),
-                EventKind::Foreign(item) => self.foreign(item, batch),
-                EventKind::State(_) => {}
+                encoder.tally.take_change(context);
+                self.context(context);
             }
+            EventKind::Time(time) => self.time(time),
+            EventKind::Mark(mark) => self.mark(mark, encoder),
+            EventKind::Gap(n) => self.gap(&batch.gaps[*n as usize], encoder),
+            EventKind::Foreign(item) => self.foreign(item, batch),
+            EventKind::State(_) => {}
         }
     }
 
@@ -296,25 +298,35 @@ impl BlockBuilder {
         Ok(())
     }
 
-    /// Fast path: a plain instruction after a plain one extends the pending run.
-    #[inline(always)]
-    fn extend(&mut self, step: &Step) -> bool {
-        let (Some(pc), Some(pending)) = (step.pc, &mut self.pending) else { return false };
-        let is_known = (step.length > 0) & step.extra.is_none() & (step.outcome == Outcome::Retired);
-        if !is_known || !pending.takes(pc) || !is_sequential(self.isa, step.encoding) {
-            return false;
+    /// Fast path: plain instructions after a plain one extend the pending run; returns their number. A function of
+    /// its own keeps its state in registers.
+    #[inline(never)]
+    fn extend(&mut self, events: &[Event]) -> usize {
+        let Some(pending) = self.pending.as_mut().filter(|pending| pending.open) else { return 0 };
+        let (mut end, mut length, mut number) = (pending.end, pending.length, 0);
+        while let Some(Event { kind: EventKind::Step(step), .. }) = events.get(number) {
+            let is_known = (step.length > 0) & step.extra.is_none() & (step.outcome == Outcome::Retired);
+            let is_long = end.wrapping_sub(pending.start) >= u64::from(LARGEST_BLOCK);
+            if step.pc != Some(end) || !is_known || is_long || !is_sequential(self.isa, step.encoding) {
+                break;
+            }
+            if let Some(executed) = &mut self.executed {
+                pending.altered += u64::from(executed.note(end, step.encoding, step.length));
+            }
+            if self.sijump {
+                self.last = Some((end, step.encoding));
+            }
+            length = plain_length(step.encoding);
+            end = end.wrapping_add(length.into());
+            number += 1;
         }
-        pending.length = plain_length(step.encoding);
-        pending.end = pc.wrapping_add(pending.length.into());
-        pending.instructions += 1;
-        if let Some(executed) = &mut self.executed {
-            pending.altered += u64::from(executed.note(pc, step.encoding, step.length));
+        if number > 0 {
+            (pending.end, pending.length) = (end, length);
+            pending.instructions += number as u64;
+            self.taken.0 += number as u64;
+            self.after_trap = false;
         }
-        if self.sijump {
-            self.last = Some((pc, step.encoding));
-        }
-        self.after_trap = false;
-        true
+        number
     }
 
     #[inline]
