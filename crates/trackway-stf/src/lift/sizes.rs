@@ -26,8 +26,11 @@ impl Lifter {
         {
             let bytes = match size {
                 0..8 => size,
-                8 if names_more_than_a_byte(self.isa, opcode) => 8,
-                8 => self.size_in_bytes(opcode, 8),
+                8 => match names_a_byte(self.isa, opcode) {
+                    Some(true) => 1,
+                    Some(false) => 8,
+                    None => self.size_in_bytes(opcode, 8),
+                },
                 // One content word holds at most 8 bytes, so a larger size is in bits.
                 9.. => size / 8,
             };
@@ -53,13 +56,18 @@ impl Lifter {
     }
 }
 
-/// A quick look: true says that the encoding does not name an access of one byte.
+/// A quick look: does the encoding name an access of one byte? `None` where this does not know.
 #[inline(always)]
-fn names_more_than_a_byte(isa: Isa, opcode: u32) -> bool {
-    // LOAD and STORE but LB, LBU, SB; quadrants 0 and 2 of compressed ones but the row of C.LBU and C.SB.
-    let wide = (opcode & 0x5f == 0x03) & (opcode & 0x3000 != 0);
-    let narrow = (opcode & 1 == 0) & (opcode & 0xe000 != 0x8000);
-    matches!(isa, Isa::Rv32 | Isa::Rv64) && wide | narrow
+fn names_a_byte(isa: Isa, opcode: u32) -> Option<bool> {
+    if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
+        return Some(false);
+    }
+    // LOAD and STORE; of funct3 0 and 4 LB, LBU, SB, and a reserved store.
+    if opcode & 0x5f == 0x03 {
+        return Some((opcode & 0x3000 == 0) & (opcode & 0x4020 != 0x4020));
+    }
+    // Quadrants 0 and 2 of compressed ones but the row of C.LBU and C.SB.
+    if (opcode & 1 == 0) & (opcode & 0xe000 != 0x8000) { Some(false) } else { None }
 }
 
 /// A size in bytes: unchanged unless the encoding shows that it is in bits.
@@ -93,8 +101,8 @@ mod tests {
         let wide = (0..1 << 18).map(|n| (n >> 5 << 20) | (n & 7) << 12 | (n >> 3 & 31) << 2 | 3);
         for opcode in narrow.chain(wide) {
             for isa in [Isa::Rv32, Isa::Rv64] {
-                let named = access_size(isa, opcode);
-                assert!(named != Some(1) || !names_more_than_a_byte(isa, opcode), "{opcode:#x}");
+                let is_byte = access_size(isa, opcode) == Some(1);
+                assert_eq!(names_a_byte(isa, opcode).unwrap_or(is_byte), is_byte, "{opcode:#x}");
             }
         }
     }

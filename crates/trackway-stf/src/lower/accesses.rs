@@ -65,8 +65,13 @@ impl Lower {
             plain &= is_plain(access);
             self.one_access(access, batch, out);
         }
-        if !plain {
-            self.account(accesses, batch);
+        match batch.mem_of(accesses) {
+            _ if plain => {}
+            // Unknown data is written as 0.
+            [access] if access.size <= 8 && is_plain_without_data(access) => {
+                self.books.invent(Fact::MemoryData, 1);
+            }
+            _ => self.account(accesses, batch),
         }
     }
 
@@ -175,6 +180,7 @@ impl Lower {
             .write(out, &self.layout);
         match data {
             Value::Word(data) if size <= 8 => Record::InstMemContent { data }.write(out, &self.layout),
+            Value::Unknown if size <= 8 => Record::InstMemContent { data: 0 }.write(out, &self.layout),
             data => {
                 for data in content_words(data, size, batch) {
                     Record::InstMemContent { data }.write(out, &self.layout);
@@ -264,6 +270,12 @@ fn is_plain(access: &MemAccess) -> bool {
         && access.size <= u16::MAX.into()
         && !(access.unplaced || access.tagged)
         && access.attributes <= u16::MAX.into()
+}
+
+/// Is it read back as it is, but with made-up data?
+#[inline]
+fn is_plain_without_data(access: &MemAccess) -> bool {
+    access.data == Value::Unknown && is_plain(&MemAccess { data: Value::Word(0), ..*access })
 }
 
 /// Attributes that fit; others are left out.
