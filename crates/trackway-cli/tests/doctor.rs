@@ -258,10 +258,9 @@ fn settings_of_ete_work_when_pasted() {
         let expected = stdout(&["dump", &snapshot, "--elf", &elf, "--as", "pcs", "-q"]);
         let files = ["trace.bin", "trace_0.bin"].map(|file| format!("{snapshot}/{file}"));
         let mut bytes = files.iter().find_map(|file| std::fs::read(file).ok()).expect("its bytes");
-        if align > 0 {
+        if let Some(units) = (bytes.len() / 3).checked_div(align) {
             // The newest bytes are where the oldest were.
-            let pointer = bytes.len() / 3 / align * align;
-            bytes.rotate_right(pointer);
+            bytes.rotate_right(units * align);
         }
         let (trace, config) = (folder.file(&format!("{name}.bin")), folder.file(&format!("{name}.toml")));
         std::fs::write(&trace, bytes).unwrap();
