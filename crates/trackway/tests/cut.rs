@@ -419,9 +419,10 @@ fn state(trace: &mut Trace, count: u64) -> Vec<String> {
 #[test]
 fn slices_are_legal_and_join() {
     let folder = Folder::new("slices");
-    let samples = samples(&folder.0).into_iter();
-    // Left out: a vector length is declared as a feature, with or without vectors; some slices of the E-Trace cases read back with
-    // other instructions.
+    let written = written(&folder.0, 4_000, 8).into_iter();
+    let samples = written.chain(several(&folder.0)).chain(golden());
+    // Left out: a vector length is declared as a feature, with or without vectors; some slices of the E-Trace cases and of the
+    // corpus read back with other instructions or another state.
     let is_odd =
         |sample: &Sample| ["everything/trace.stf", "input"].iter().any(|end| sample.path.ends_with(end));
     for sample in samples.filter(|sample| !is_odd(sample)) {
