@@ -81,15 +81,15 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
     (
         "cover",
         [
-            "trackway record programs/riscv/sort.elf -o sort.stf && trackway cover sort.stf --elf programs/riscv/sort.elf --as drcov -o sort.drcov",
-            "trackway cover testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as drcov -o sort.drcov",
-            "trackway cover testdata/astf/sort.astf --elf programs/aarch64/sort.elf --as drcov -o sort.drcov",
+            "trackway cover testdata/tandem/sort/trace.tv --elf programs/riscv/sort.elf --as drcov -o x.drcov",
+            "trackway cover testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as drcov -o x.drcov",
+            "trackway cover testdata/astf/sort.astf --elf programs/aarch64/sort.elf --as drcov -o x.drcov",
         ],
     ),
     (
         "profile",
         [
-            "trackway profile testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as callgrind -o callgrind.out",
+            "trackway profile testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as callgrind -o -",
             "trackway profile testdata/astf/sort.astf --as folded -o -",
             "trackway profile testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --as pprof -o sort.pb",
         ],

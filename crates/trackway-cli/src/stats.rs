@@ -167,10 +167,13 @@ fn print_entries(out: &mut impl Write, entries: &[Json]) -> std::io::Result<()> 
             _ => "unknown".to_string(),
         };
         let gaps = field("gaps").map_or(String::new(), |gaps| format!(", {gaps} gaps in it"));
-        if let Some(bias) = field("bias") {
+        let share = |name: &str| entry.get(name).and_then(Json::as_f64).map(|share| share / 1000.0);
+        if let Some((bias, entropy)) = share("bias_per_mille").zip(share("entropy_per_mille")) {
             let [taken, not_taken] = ["taken", "not_taken"].map(|name| field(name).unwrap_or_default());
-            let entropy = field("entropy").unwrap_or_default();
-            writeln!(out, "  {name:<32} {taken} taken, {not_taken} not, bias {bias}, entropy {entropy}")?;
+            writeln!(
+                out,
+                "  {name:<32} {taken} taken, {not_taken} not, bias {bias:.3}, entropy {entropy:.3}"
+            )?;
         } else if let Some(entries) = field("entries") {
             writeln!(out, "  {name:<32} {entries} entries, {count} instructions{gaps}")?;
         } else if entry.get("taken").is_some() {
@@ -283,7 +286,7 @@ fn branches(stats: &Summary, top: usize, place: &dyn Fn(u64) -> Option<String>) 
         let [taken, not_taken, unknown] = branch.outcomes;
         json!({
             "pc": hex(*pc), "symbol": place(*pc), "taken": taken, "not_taken": not_taken, "unknown": unknown,
-            "bias": branch.bias().map(rounded), "entropy": branch.entropy().map(rounded),
+            "bias_per_mille": branch.bias().map(thousandths), "entropy_per_mille": branch.entropy().map(thousandths),
         })
     });
     json!({
@@ -292,9 +295,9 @@ fn branches(stats: &Summary, top: usize, place: &dyn Fn(u64) -> Option<String>) 
     })
 }
 
-/// Three digits are enough for a share.
-fn rounded(share: f64) -> f64 {
-    (share * 1000.0).round() / 1000.0
+/// Three digits are enough for a share; numbers of JSON are whole.
+fn thousandths(share: f64) -> u64 {
+    (share * 1000.0).round() as u64
 }
 
 fn memory(stats: &Summary) -> Json {
