@@ -1,143 +1,200 @@
 //! Alignment of two sequences of keys: which stretches of one have no counterpart in the other.
 //!
-//! Fewest edits first (an insertion, a deletion or a change of one key each), by the furthest point that each number of
-//! edits reaches on each diagonal (Ukkonen; Landau and Vishkin). Where that takes too many, keys that occur once in both
-//! sequences hold the rest together.
+//! The cheapest alignment first: a key without a partner costs 1, a hunk of them `HUNK`. It is searched by the furthest
+//! point that each cost reaches on each diagonal (Ukkonen; Myers; Marco-Sola). Where that costs too much, stretches of keys
+//! that occur once in both sequences hold the rest together.
 
 use super::anchors::{chain, nearest};
-use super::hunk::{Alignment, Hunk};
+use super::hunk::{Alignment, HUNK, Hunk};
 
-/// Edits up to which the fewest are searched: their steps are kept, 4 bytes for each pair of them.
-const FEWEST: usize = 2048;
-/// Edits to refine a hunk between two anchors.
-const REFINED: usize = 256;
+/// Cost up to which the cheapest alignment is searched: its table takes 4 bytes for each pair of costs.
+const CHEAPEST: usize = 3072;
+/// Cost to refine a hunk between two anchors.
+const REFINED: usize = 512;
+/// Explanations that cost so much more, or twice as much, are compared with the cheapest.
+const RIVALS: i64 = 64;
 
-/// Aligns the beginnings of two sequences that continue, or all of them if both are `closed`. At most a quarter of the
-/// shorter one may be edits, unless there is nothing more to read.
+/// Aligns the beginnings of two sequences that continue, or all of them if both are `closed`. At most a quarter
+/// may differ, unless there is nothing more to read.
 pub(super) fn align(x: &[u64], y: &[u64], closed: bool, last: bool) -> Option<Alignment> {
     if closed {
         return Some(whole(x, y));
     }
-    let shorter = x.len().min(y.len());
-    let most = if last { shorter } else { shorter / 4 + 2 };
-    let found = fewest(x, y, most.min(FEWEST), false)
-        .or_else(|| anchored(x, y).filter(|found| found.edits() <= most))
+    let most = |length: usize| if last { length } else { length / 4 + 2 };
+    let few = |found: &Alignment| found.edits() <= most(found.end.0.max(found.end.1));
+    let found = cheapest(x, y, (2 * most(x.len().min(y.len()))).min(CHEAPEST), false)
+        .filter(few)
+        .or_else(|| anchored(x, y).filter(few))
         .or_else(|| if last { nearest(x, y) } else { None });
-    found.map(|alignment| merged(x, y, alignment))
+    found.map(merged)
 }
 
-/// Aligns two complete sequences.
+/// Aligns two complete sequences; if that costs too much, only half of the result is settled.
 fn whole(x: &[u64], y: &[u64]) -> Alignment {
     let tail = x.iter().rev().zip(y.iter().rev()).take_while(|(one, other)| one == other).count();
     let (p, q) = (x.len() - tail, y.len() - tail);
     // A key may be the end of the one and the beginning of the other.
     let head = x[..p].iter().zip(&y[..q]).take_while(|(one, other)| one == other).count();
-    let mut hunks = refined(&x[head..p], &y[head..q]);
+    let (ours, theirs) = (&x[head..p], &y[head..q]);
+    let exact = hole(ours, theirs, CHEAPEST);
+    let mut hunks = exact.clone().unwrap_or_else(|| {
+        let Alignment { mut hunks, end: (a, b), .. } = anchored(ours, theirs).unwrap_or_default();
+        if (a, b) != (ours.len(), theirs.len()) {
+            hunks.push(Hunk { a, b, deleted: ours.len() - a, inserted: theirs.len() - b });
+        }
+        hunks
+    });
     hunks.iter_mut().for_each(|hunk| (hunk.a, hunk.b) = (hunk.a + head, hunk.b + head));
-    merged(x, y, Alignment { hunks, end: (x.len(), y.len()) })
+    let mut found = Alignment::new(hunks, (x.len(), y.len()));
+    if exact.is_none() {
+        found.settled /= 2;
+    }
+    merged(found)
 }
 
-/// The hunks of a hole whose both ends are fixed.
-fn refined(x: &[u64], y: &[u64]) -> Vec<Hunk> {
-    let all = Hunk { a: 0, b: 0, deleted: x.len(), inserted: y.len() };
-    if x.is_empty() && y.is_empty() {
-        return Vec::new();
+/// The hunks of a hole whose both ends are fixed, if they cost at most `most`.
+fn hole(x: &[u64], y: &[u64], most: usize) -> Option<Vec<Hunk>> {
+    match (x.len(), y.len()) {
+        (0, 0) => Some(Vec::new()),
+        (deleted, inserted) if deleted == 0 || inserted == 0 => {
+            Some(vec![Hunk { a: 0, b: 0, deleted, inserted }])
+        }
+        _ => cheapest(x, y, most, true).map(|found| found.hunks),
     }
-    if x.is_empty() || y.is_empty() {
-        return vec![all];
-    }
-    let most = if x.len().max(y.len()) <= 4 * FEWEST { FEWEST } else { REFINED };
-    if let Some(found) = fewest(x, y, most, true) {
-        return found.hunks;
-    }
-    let Some(mut found) = anchored(x, y) else { return vec![all] };
-    let (p, q) = found.end;
-    if (p, q) != (x.len(), y.len()) {
-        found.hunks.push(Hunk { a: p, b: q, deleted: x.len() - p, inserted: y.len() - q });
-    }
-    found.hunks
 }
 
-/// The alignment with the fewest edits, at most `most`: to both ends if they are `closed`, else to the first end reached.
-fn fewest(x: &[u64], y: &[u64], most: usize, closed: bool) -> Option<Alignment> {
-    let (n, m) = (x.len() as i64, y.len() as i64);
+/// The cheapest alignment, at most of cost `most`: to both ends if they are `closed`, else to the first end reached, and
+/// settled as far as no other explanation can become cheaper by the keys that follow.
+fn cheapest(x: &[u64], y: &[u64], most: usize, closed: bool) -> Option<Alignment> {
+    let mut table = Table { n: x.len() as i64, m: y.len() as i64, rows: Vec::new() };
+    let Table { n, m, .. } = table;
     if closed && (n - m).unsigned_abs() as usize > most {
         return None;
     }
-    // For each number of edits d and diagonal k = x - y in -d..=d: the furthest x, at d * d + d + k.
-    let mut rows: Vec<i32> = Vec::new();
-    for d in 0..=most as i64 {
-        let mut best: Option<(i64, i64)> = None;
-        for k in -d..=d {
-            let from = if d == 0 { 0 } else { step(&rows, d, k, n, m).map_or(-1, |(x, _)| x) };
-            let mut at = from;
+    let is_end = |at: i64, k: i64| {
+        let (left, right) = (at == n, at - k == m);
+        if closed { left && right } else { left || right }
+    };
+    let mut ends: Vec<End> = Vec::new();
+    let mut most = most as i64;
+    let mut d = 0;
+    while d <= most {
+        for k in (-d..=d).step_by(2) {
+            let edited = if d == 0 { 0 } else { table.step(d, k).map_or(-1, |step| step.to) };
+            let mut at = edited;
             if at >= 0 {
-                let (ahead, behind) = (&x[at as usize..], &y[(at - k) as usize..]);
-                at += ahead.iter().zip(behind).take_while(|(one, other)| one == other).count() as i64;
-                let (left, right) = (at == n, at - k == m);
-                let ends = if closed { left && right } else { left || right };
-                // The furthest; near the diagonal if there are several.
-                if ends && best.is_none_or(|(old, was)| (2 * at - k, -k.abs()) > (2 * old - was, -was.abs()))
-                {
-                    best = Some((at, k));
+                let (ahead, others) = (&x[at as usize..], &y[(at - k) as usize..]);
+                at += ahead.iter().zip(others).take_while(|(one, other)| one == other).count() as i64;
+                let cheaper = if k.abs() > d - 2 { -1 } else { table.get(d - 2, k)[1] };
+                if is_end(at, k) && !is_end(cheaper.into(), k) {
+                    ends.push(End { cost: d, at, k });
                 }
             }
-            rows.push(at as i32);
+            table.rows.push([edited as i32, at as i32]);
         }
-        if let Some((at, k)) = best {
-            return Some(Alignment {
-                hunks: traced(&rows, d, k, n, m),
-                end: (at as usize, (at - k) as usize),
-            });
-        }
-    }
-    None
-}
-
-/// An edit, seen from the point that it leads to.
-#[derive(Clone, Copy, PartialEq)]
-enum Edit {
-    Change,
-    Delete,
-    Insert,
-}
-
-/// Where the `d`th edit leads to on diagonal `k` at the furthest, and which it is.
-fn step(rows: &[i32], d: i64, k: i64, n: i64, m: i64) -> Option<(i64, Edit)> {
-    let before = |k: i64| {
-        (k.abs() < d).then(|| i64::from(rows[((d - 1) * (d - 1) + d - 1 + k) as usize])).filter(|x| *x >= 0)
-    };
-    let change = before(k).map(|x| (x + 1, Edit::Change));
-    let delete = before(k - 1).map(|x| (x + 1, Edit::Delete));
-    let insert = before(k + 1).map(|x| (x, Edit::Insert));
-    let inside = |found: &(i64, Edit)| found.0 <= n && found.0 - k >= 0 && found.0 - k <= m;
-    // The first of equals: changes stay on their diagonal.
-    [change, delete, insert]
-        .into_iter()
-        .flatten()
-        .filter(inside)
-        .reduce(|best, next| if next.0 > best.0 { next } else { best })
-}
-
-/// The hunks of the way to the furthest point of `d` edits on diagonal `k`.
-fn traced(rows: &[i32], mut d: i64, mut k: i64, n: i64, m: i64) -> Vec<Hunk> {
-    let mut hunks: Vec<Hunk> = Vec::new();
-    while d > 0 {
-        let Some((x, edit)) = step(rows, d, k, n, m) else { break };
-        let (mut a, mut b) = (x as usize, (x - k) as usize);
-        let (deleted, inserted) = (usize::from(edit != Edit::Insert), usize::from(edit != Edit::Delete));
-        (a, b) = (a - deleted, b - inserted);
-        k -= deleted as i64 - inserted as i64;
-        d -= 1;
-        match hunks.last_mut() {
-            Some(hunk) if (a + deleted, b + inserted) == (hunk.a, hunk.b) => {
-                *hunk = Hunk { a, b, deleted: hunk.deleted + deleted, inserted: hunk.inserted + inserted };
+        if let Some(first) = ends.first() {
+            if closed {
+                break;
             }
-            _ => hunks.push(Hunk { a, b, deleted, inserted }),
+            most = most.min(2 * first.cost + RIVALS);
+        }
+        d += 1;
+    }
+    // The furthest of the cheapest; near the diagonal if there are several.
+    let &best = ends.iter().min_by_key(|end| (end.cost, end.k - 2 * end.at, end.k.abs()))?;
+    let mut found =
+        Alignment::new(table.traced(best.cost, best.k), (best.at as usize, (best.at - best.k) as usize));
+    // Without enough that agrees after it, a hunk may continue, and the one before it too.
+    let mut cost = 0;
+    for hunk in found.hunks.iter().rev() {
+        cost += hunk.cost();
+        if (found.end.0 - hunk.a).min(found.end.1 - hunk.b) < 4 * cost + RIVALS as usize {
+            found.settled = hunk.a;
         }
     }
-    hunks.reverse();
-    hunks
+    // Another one can be no better in the end if the cheapest gets to its diagonal, by another hunk, for as much.
+    ends.retain(|end| end.k != best.k && end.cost < best.cost + HUNK as i64 + (end.k - best.k).abs());
+    for rival in ends {
+        found.settle(&table.traced(rival.cost, rival.k));
+    }
+    Some(found)
+}
+
+/// A way to the end of a sequence: its cost, the place in `x`, the diagonal.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    cost: i64,
+    at: i64,
+    k: i64,
+}
+
+/// For each cost d and diagonal k = x - y in -d, -d + 2 ..= d: the furthest x after a hunk, and after the keys that agree
+/// from there on; -1 for none.
+struct Table {
+    n: i64,
+    m: i64,
+    rows: Vec<[i32; 2]>,
+}
+
+/// The last key without a partner on the way to a point.
+#[derive(Clone, Copy)]
+struct Step {
+    to: i64,
+    /// It is one of `x`.
+    deleted: bool,
+    /// The cost before it.
+    before: i64,
+}
+
+impl Table {
+    fn get(&self, d: i64, k: i64) -> [i32; 2] {
+        self.rows[(d * (d + 1) / 2 + (d + k) / 2) as usize]
+    }
+
+    /// Where cost `d` leads to on diagonal `k` at the furthest, before keys that agree.
+    fn step(&self, d: i64, k: i64) -> Option<Step> {
+        let mut best: Option<Step> = None;
+        // The first key of a hunk, or another one of the same hunk.
+        for (before, agreed) in [(d - 1 - HUNK as i64, 1), (d - 1, 0)] {
+            if before < 0 || before == 0 && agreed == 0 {
+                continue;
+            }
+            for deleted in [true, false] {
+                let from = if deleted { k - 1 } else { k + 1 };
+                if from.abs() > before {
+                    continue;
+                }
+                let x = i64::from(self.get(before, from)[agreed]);
+                let to = x + i64::from(deleted);
+                let inside = x >= 0 && to <= self.n && to - k >= 0 && to - k <= self.m;
+                if inside && best.is_none_or(|best| to > best.to) {
+                    best = Some(Step { to, deleted, before });
+                }
+            }
+        }
+        best
+    }
+
+    /// The hunks of the way to the furthest point of cost `d` on diagonal `k`.
+    fn traced(&self, mut d: i64, mut k: i64) -> Vec<Hunk> {
+        let mut hunks: Vec<Hunk> = Vec::new();
+        while d > 0 {
+            let Some(Step { to, deleted, before }) = self.step(d, k) else { break };
+            let (deleted, inserted) = (usize::from(deleted), usize::from(!deleted));
+            let (a, b) = (to as usize - deleted, (to - k) as usize - inserted);
+            k -= deleted as i64 - inserted as i64;
+            d = before;
+            match hunks.last_mut() {
+                Some(hunk) if (a + deleted, b + inserted) == (hunk.a, hunk.b) => {
+                    *hunk =
+                        Hunk { a, b, deleted: hunk.deleted + deleted, inserted: hunk.inserted + inserted };
+                }
+                _ => hunks.push(Hunk { a, b, deleted, inserted }),
+            }
+        }
+        hunks.reverse();
+        hunks
+    }
 }
 
 /// An alignment held together by keys that are alone in both.
@@ -145,7 +202,8 @@ fn anchored(x: &[u64], y: &[u64]) -> Option<Alignment> {
     let mut found = Alignment::default();
     for (a, b, length) in chain(x, y)? {
         let (from_a, from_b) = found.end;
-        let hole = refined_hole(&x[from_a..a], &y[from_b..b]);
+        let all = Hunk { a: 0, b: 0, deleted: a - from_a, inserted: b - from_b };
+        let hole = hole(&x[from_a..a], &y[from_b..b], REFINED).unwrap_or_else(|| vec![all]);
         found.hunks.extend(hole.into_iter().map(|hunk| Hunk {
             a: hunk.a + from_a,
             b: hunk.b + from_b,
@@ -153,31 +211,22 @@ fn anchored(x: &[u64], y: &[u64]) -> Option<Alignment> {
         }));
         found.end = (a + length, b + length);
     }
+    found.settled = found.end.0 / 2;
     Some(found)
 }
 
-fn refined_hole(x: &[u64], y: &[u64]) -> Vec<Hunk> {
-    let all = Hunk { a: 0, b: 0, deleted: x.len(), inserted: y.len() };
-    match (x.len(), y.len()) {
-        (0, 0) => Vec::new(),
-        (0, _) | (_, 0) => vec![all],
-        _ => fewest(x, y, REFINED, true).map_or_else(|| vec![all], |found| found.hunks),
-    }
-}
-
-/// Joins hunks that are one: insertions that can be moved together, and those between which a few keys agree by chance.
-fn merged(x: &[u64], y: &[u64], alignment: Alignment) -> Alignment {
+/// Joins hunks between which a few keys agree by chance.
+fn merged(mut alignment: Alignment) -> Alignment {
     let mut hunks: Vec<Hunk> = Vec::with_capacity(alignment.hunks.len());
     for mut hunk in alignment.hunks {
         while let Some(joined) = hunks.last().and_then(|last| by_chance(last, &hunk)) {
             hunks.pop();
             hunk = joined;
         }
-        if !gather(x, y, &mut hunks, &hunk) {
-            hunks.push(hunk);
-        }
+        hunks.push(hunk);
     }
-    Alignment { hunks, ..alignment }
+    alignment.hunks = hunks;
+    alignment
 }
 
 /// Fewer keys agree between two hunks than differ in each: they are one.
@@ -190,42 +239,6 @@ fn by_chance(first: &Hunk, second: &Hunk) -> Option<Hunk> {
         deleted: first.deleted + run + second.deleted,
         inserted: first.inserted + run + second.inserted,
     })
-}
-
-/// Moves an insertion or deletion together with the one before it, if that takes no more edits; changes may lie between.
-fn gather(x: &[u64], y: &[u64], hunks: &mut Vec<Hunk>, second: &Hunk) -> bool {
-    let Some(place) = hunks.iter().rposition(|hunk| !hunk.is_square()) else { return false };
-    let first = hunks[place];
-    let inserts = first.deleted == 0 && second.deleted == 0;
-    if !inserts && (first.inserted > 0 || second.inserted > 0) {
-        return false;
-    }
-    let most: usize = hunks[place + 1..].iter().map(Hunk::edits).sum();
-    let (deleted, inserted) = (first.deleted + second.deleted, first.inserted + second.inserted);
-    // Keys between them, and where they are in the longer sequence before and after both.
-    let run = if inserts { second.a - first.a } else { second.b - first.b };
-    let up = (first.a + deleted, first.b + inserted);
-    let down = (first.a, first.b);
-    for (at, from) in [((first.a, first.b), up), ((first.a + run, first.b + run), down)] {
-        let differs = |n: &usize| x[from.0 + n] != y[from.1 + n];
-        let changed: Vec<usize> = (0..run).filter(differs).take(most + 1).collect();
-        if changed.len() > most {
-            continue;
-        }
-        hunks.truncate(place);
-        let whole = Hunk { a: at.0, b: at.1, deleted, inserted };
-        let changes =
-            changed.into_iter().map(|n| Hunk { a: from.0 + n, b: from.1 + n, deleted: 1, inserted: 1 });
-        if from == down {
-            hunks.extend(changes);
-            hunks.push(whole);
-        } else {
-            hunks.push(whole);
-            hunks.extend(changes);
-        }
-        return true;
-    }
-    false
 }
 
 #[cfg(test)]

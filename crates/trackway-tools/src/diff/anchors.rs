@@ -3,7 +3,7 @@
 use super::hunk::{Alignment, Hunk};
 
 /// Keys of a stretch that is searched for.
-pub(super) const STRETCH: usize = 32;
+const STRETCH: usize = 32;
 
 /// A digest of each stretch of `STRETCH` keys, with its place, sorted.
 fn stretches(keys: &[u64]) -> Vec<(u64, u32)> {
@@ -109,7 +109,7 @@ pub(super) fn nearest(x: &[u64], y: &[u64]) -> Option<Alignment> {
     let (a, b) = best?;
     let length = x[a..].iter().zip(&y[b..]).take_while(|(one, other)| one == other).count();
     let hunks = vec![Hunk { a: 0, b: 0, deleted: a, inserted: b }];
-    Some(Alignment { hunks, end: (a + length, b + length) })
+    Some(Alignment::new(hunks, (a + length, b + length)))
 }
 
 /// The first place of `stretch` in `keys`.

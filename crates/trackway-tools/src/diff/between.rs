@@ -2,7 +2,7 @@
 //!
 //! Formats record these a little earlier or later, so partners may be two instructions apart; times keep their order only.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use trackway_core::{Batch, Context, Fact, Isa, Nearby, TimeKind, Trap, TrapKind};
 
@@ -52,6 +52,13 @@ pub(super) struct Strays {
     strict: bool,
     /// Causes of traps are numbered by the architecture, not by the format.
     causes: bool,
+    /// Facts that one side does not know, with the side: how many.
+    pub(super) unknown: BTreeMap<(Fact, usize), u64>,
+    /// Causes numbered by the formats, and values of which one is 0, with the side.
+    pub(super) numbered: u64,
+    pub(super) zeros: [u64; 2],
+    /// Fields of contexts that each side has had, as bits by their order.
+    contexts_seen: [u32; 2],
 }
 
 impl Strays {
@@ -72,6 +79,10 @@ impl Strays {
     pub(super) fn trap(&mut self, n: usize, trap: Trap, place: Place, seen: &mut Facts) {
         let class = usize::from(trap.kind == TrapKind::Return);
         *seen |= bit([Fact::Traps, Fact::TrapReturns][class]);
+        details(&trap)
+            .iter()
+            .filter(|(_, _, value)| value.is_some())
+            .for_each(|(_, fact, _)| *seen |= bit(*fact));
         self.traps[class][n].push_back((place, trap));
         self.pair_traps(place.pairs);
     }
@@ -84,13 +95,15 @@ impl Strays {
                 let late = |place: &Place| now.saturating_sub(place.pairs) > REACH;
                 let lonely = match (ours.front(), theirs.front()) {
                     (Some((one, a)), Some((other, b))) if one.pairs.abs_diff(other.pairs) <= REACH => {
-                        let fields = trap_fields(a, b, self.strict, self.causes);
+                        let (one, a, b) = (*one, *a, *b);
+                        let fields = self.trap_fields(&a, &b);
                         self.compared[Group::Traps as usize] += 1;
                         if !fields.is_empty() {
-                            self.found.push(Stray { place: *one, fields, one_sided: [0; 2] });
+                            self.found.push(Stray { place: one, fields, one_sided: [0; 2] });
                         }
-                        ours.pop_front();
-                        theirs.pop_front();
+                        for waiting in &mut self.traps[class] {
+                            waiting.pop_front();
+                        }
                         continue;
                     }
                     (Some((one, _)), Some((other, _))) => usize::from(one.pairs > other.pairs),
@@ -112,17 +125,52 @@ impl Strays {
         }
     }
 
+    /// The fields in which two traps differ; what is not compared is counted.
+    fn trap_fields(&mut self, a: &Trap, b: &Trap) -> Vec<Field> {
+        let mut fields = Vec::new();
+        let mut differ = |name: &str, a: Option<String>, b: Option<String>| {
+            fields.push(Field { group: Group::Traps, name: format!("trap {name}"), a, b });
+        };
+        if a.kind != b.kind && ![a.kind, b.kind].contains(&TrapKind::Unknown) {
+            differ("kind", Some(a.kind.to_string()), Some(b.kind.to_string()));
+        }
+        if self.strict && a.is_virtual != b.is_virtual {
+            differ("is virtual", Some(a.is_virtual.to_string()), Some(b.is_virtual.to_string()));
+        }
+        let text = |value: Option<u64>| value.map(|value| format!("{value:#x}"));
+        for ((name, fact, one), (_, _, other)) in details(a).into_iter().zip(details(b)) {
+            match (one, other) {
+                _ if one == other => {}
+                _ if self.strict => differ(name, text(one), text(other)),
+                (Some(_), None) => *self.unknown.entry((fact, 1)).or_default() += 1,
+                (None, _) => *self.unknown.entry((fact, 0)).or_default() += 1,
+                (Some(_), Some(_)) if fact == Fact::TrapCauses && !self.causes => self.numbered += 1,
+                // A trap value of 0 may mean none: some formats have no other way to say so.
+                (Some(0), _) if fact == Fact::TrapValues => self.zeros[0] += 1,
+                (_, Some(0)) if fact == Fact::TrapValues => self.zeros[1] += 1,
+                _ => differ(name, text(one), text(other)),
+            }
+        }
+        fields
+    }
+
     /// The contexts from here on.
     pub(super) fn context(&mut self, a: &Context, b: &Context, place: Place) {
         self.settle(place.pairs);
         let mut fields = Vec::new();
-        let both = context_fields(a, b, &mut fields);
+        let both = context_fields(a, b, &mut fields, &mut self.contexts_seen);
         self.compared[Group::Contexts as usize] += both;
         if fields.is_empty() {
             (self.contexts, self.reported) = (None, Vec::new());
         } else if fields != self.reported && self.contexts.as_ref().is_none_or(|known| known.1 != fields) {
             self.contexts = Some((place, fields));
         }
+    }
+
+    /// Fields of contexts that one side has and the other, `lacking`, never.
+    pub(super) fn one_sided_contexts(&self, lacking: usize) -> impl Iterator<Item = &'static str> {
+        let only = self.contexts_seen[1 - lacking] & !self.contexts_seen[lacking];
+        CONTEXTS.iter().enumerate().filter(move |(n, _)| only >> n & 1 != 0).map(|(_, name)| *name)
     }
 
     /// Contexts that still differ after a few instructions do differ.
@@ -178,34 +226,18 @@ fn time_fact(kind: TimeKind) -> Fact {
     }
 }
 
-fn trap_fields(a: &Trap, b: &Trap, strict: bool, causes: bool) -> Vec<Field> {
-    let mut fields = Vec::new();
-    let mut differ = |name: &str, a: String, b: String| {
-        fields.push(Field { group: Group::Traps, name: format!("trap {name}"), a: Some(a), b: Some(b) });
-    };
-    if a.kind != b.kind && ![a.kind, b.kind].contains(&TrapKind::Unknown) {
-        differ("kind", a.kind.to_string(), b.kind.to_string());
-    }
-    // A trap value of 0 may mean none: some formats have no other way to say so.
-    let value = |trap: &Trap| trap.value.filter(|value| strict || *value != 0);
-    let cause = |trap: &Trap| trap.cause.filter(|_| causes);
-    for (name, one, other) in [
-        ("cause", cause(a), cause(b)),
-        ("class", a.class.map(u64::from), b.class.map(u64::from)),
-        ("value", value(a), value(b)),
-        ("from", a.from, b.from),
-        ("to", a.to, b.to),
-        ("return address", a.return_address, b.return_address),
-        ("call", a.syscall.map(|call| call as u64), b.syscall.map(|call| call as u64)),
-        ("call number", a.syscall_index, b.syscall_index),
-    ] {
-        if let (Some(one), Some(other)) = (one, other)
-            && one != other
-        {
-            differ(name, format!("{one:#x}"), format!("{other:#x}"));
-        }
-    }
-    fields
+/// Details of a trap: name, fact, value.
+fn details(trap: &Trap) -> [(&'static str, Fact, Option<u64>); 8] {
+    [
+        ("cause", Fact::TrapCauses, trap.cause),
+        ("class", Fact::TrapClasses, trap.class.map(u64::from)),
+        ("value", Fact::TrapValues, trap.value),
+        ("from", Fact::TrapPlaces, trap.from),
+        ("to", Fact::TrapHandlers, trap.to),
+        ("return address", Fact::ReturnAddresses, trap.return_address),
+        ("call", Fact::SystemCalls, trap.syscall.map(|call| call as u64)),
+        ("call number", Fact::SystemCallNumbers, trap.syscall_index),
+    ]
 }
 
 fn trap_text(trap: &Trap) -> String {
@@ -214,27 +246,36 @@ fn trap_text(trap: &Trap) -> String {
     format!("{}{cause}{from}", trap.kind)
 }
 
-/// Adds the values that differ; returns how many both know.
-fn context_fields(a: &Context, b: &Context, fields: &mut Vec<Field>) -> u64 {
-    let mut both = 0;
-    let mut compare = |name: &str, values: Option<(String, String)>| {
-        let Some((one, other)) = values else { return };
-        both += 1;
-        if one != other {
-            fields.push(Field { group: Group::Contexts, name: name.into(), a: Some(one), b: Some(other) });
-        }
-    };
-    macro_rules! each {
-        ($($field:ident)*) => {
-            $(compare(stringify!($field), a.$field.zip(b.$field).map(|(one, other)| (show(&one), show(&other))));)*
+/// Declares the fields of a context that are compared.
+macro_rules! contexts {
+    ($($field:ident)*) => {
+        const CONTEXTS: &[&str] = &[$(stringify!($field)),*];
+
+        /// Adds the values that differ, notes which fields each side has; returns how many both know.
+        fn context_fields(a: &Context, b: &Context, fields: &mut Vec<Field>, seen: &mut [u32; 2]) -> u64 {
+            let (mut both, mut mark) = (0, 1);
+            $(
+                seen[0] |= if a.$field.is_some() { mark } else { 0 };
+                seen[1] |= if b.$field.is_some() { mark } else { 0 };
+                if let Some((one, other)) = a.$field.zip(b.$field) {
+                    both += 1;
+                    if one != other {
+                        let name = stringify!($field).into();
+                        fields.push(Field { group: Group::Contexts, name, a: Some(show(&one)), b: Some(show(&other)) });
+                    }
+                }
+                mark <<= 1;
+            )*
+            let _ = mark;
             // Names every field but how the change came about: a new one must be listed here.
             let Context { change: _, $($field: _,)* } = *a;
-        };
-    }
-    each!(privilege security own_stack context_id vmid asid pid tid hw_thread isa vector_bits streaming dit ssbs mte
-          unsupported);
-    both
+            both
+        }
+    };
 }
+
+contexts!(privilege security own_stack context_id vmid asid pid tid hw_thread isa vector_bits streaming dit ssbs mte
+          unsupported);
 
 fn show(value: &dyn std::fmt::Debug) -> String {
     format!("{value:?}").to_ascii_lowercase()

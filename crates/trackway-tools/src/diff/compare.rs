@@ -1,5 +1,7 @@
 //! Comparison of two instructions.
 
+mod memory;
+
 use std::fmt::Write;
 
 use trackway_core::{
@@ -87,8 +89,7 @@ impl<'o> Comparison<'o> {
         if self.groups[Group::Pcs as usize] {
             self.instruction(a, b);
         }
-        let tolerated = self.groups[Group::Mem as usize] | self.groups[Group::Regs as usize]
-            && self.tolerates_accesses(a, b);
+        let tolerated = self.tolerates_accesses(a, b) || self.options.tolerates_read(self.isa, a.1.encoding);
         if self.groups[Group::Mem as usize] {
             self.memory(a, b);
         }
@@ -181,10 +182,20 @@ impl<'o> Comparison<'o> {
         for access in ours.iter().filter(counts) {
             match same(access, theirs) {
                 Some(other) => {
-                    found.compared[Group::Regs as usize] += 1;
                     if access.update != other.update {
+                        let text = |batch: &Batch, access: &RegAccess| {
+                            format!("{} {}", access.update, value_text(batch, access.value))
+                        };
+                        if strict {
+                            let name = register_name(isa, access);
+                            found.differ(Group::Regs, name, text(ab, access), text(bb, &other));
+                        } else {
+                            let lacking = usize::from(access.update == RegUpdate::Set);
+                            found.unknown.push((fact_of(access.role), lacking, 1));
+                        }
                         continue;
                     }
+                    found.compared[Group::Regs as usize] += 1;
                     let known = access.known.unwrap_or(u64::MAX) & other.known.unwrap_or(u64::MAX);
                     match same_value(ab, access.value, bb, other.value, known) {
                         Some(true) => {}
@@ -237,93 +248,16 @@ impl<'o> Comparison<'o> {
             }
         }
         for access in theirs.iter().filter(counts) {
-            if same(access, ours).is_none() && !options.tolerates_register(isa, access.reg) {
+            if same(access, ours).is_some() {
+                continue;
+            }
+            if options.tolerates_register(isa, access.reg) {
+                found.tolerated += 1;
+            } else {
                 let text = (register_name(isa, access), value_text(bb, access.value));
                 found.alone(1, fact_of(access.role), Group::Regs, strict.then_some(text));
             }
         }
-    }
-
-    /// Are all accesses of the pair in tolerated ranges?
-    fn tolerates_accesses(&self, (ab, a): At<'_>, (bb, b): At<'_>) -> bool {
-        let (ours, theirs) = (ab.mem_of(a.accesses), bb.mem_of(b.accesses));
-        !(ours.is_empty() && theirs.is_empty())
-            && ours
-                .iter()
-                .chain(theirs)
-                .all(|access| self.options.tolerates_memory(access.address, access.size))
-    }
-
-    fn memory(&mut self, (ab, a): At<'_>, (bb, b): At<'_>) {
-        if a.accesses.mem_len | b.accesses.mem_len == 0 {
-            return;
-        }
-        let (ours, theirs) = (self.ranges(ab, a), self.ranges(bb, b));
-        let found = &mut self.found;
-        match (ours.is_empty(), theirs.is_empty()) {
-            (true, true) => return,
-            (false, false) => {}
-            (_, none) => {
-                let n = usize::from(!none);
-                let list = if n == 0 { &ours } else { &theirs };
-                // A prefetch or a maintenance operation is not an access for every format.
-                let plain =
-                    |range: &Range| matches!(range.kind, MemKind::Read | MemKind::Write | MemKind::ReadWrite);
-                let strict = self.strict || list.iter().any(plain);
-                let text = ("memory".to_string(), list_text(list));
-                return found.alone(n, Fact::MemoryAccesses, Group::Mem, strict.then_some(text));
-            }
-        }
-        found.compared[Group::Mem as usize] += ours.len().max(theirs.len()) as u64;
-        if ours.len() != theirs.len() || !ours.iter().zip(&theirs).all(|(one, other)| one.is_at(other)) {
-            return found.differ(Group::Mem, "memory", list_text(&ours), list_text(&theirs));
-        }
-        for (one, other) in ours.iter().zip(&theirs) {
-            for (fact, a, b) in
-                [(Fact::MemoryData, &one.data, &other.data), (Fact::StoredData, &one.stored, &other.stored)]
-            {
-                match (a, b) {
-                    (Some(a), Some(b)) if a != b => {
-                        let stored = if fact == Fact::StoredData { " stored" } else { "" };
-                        let name = format!("{} {:#x}{stored}", one.kind, one.address);
-                        found.differ(Group::Mem, name, bytes_text(a), bytes_text(b));
-                    }
-                    (Some(_), None) => found.unknown.push((fact, 1, 1)),
-                    (None, Some(_)) => found.unknown.push((fact, 0, 1)),
-                    _ => {}
-                }
-            }
-        }
-    }
-
-    /// The accesses of an instruction, adjoining ones as one: formats cut them differently.
-    fn ranges(&self, batch: &Batch, step: &Step) -> Vec<Range> {
-        let mut out: Vec<Range> = Vec::new();
-        for access in batch.mem_of(step.accesses) {
-            if self.options.tolerates_memory(access.address, access.size) && !access.unplaced {
-                continue;
-            }
-            let stored = batch.mem_extra_of(access).map_or(Value::Unknown, |extra| extra.stored);
-            let range = Range {
-                kind: access.kind,
-                address: access.address,
-                size: access.size,
-                vague: access.inferred,
-                unplaced: access.unplaced,
-                data: data_bytes(batch, access.data, access.size),
-                stored: data_bytes(batch, stored, access.size),
-            };
-            match out.last_mut() {
-                Some(last) if last.continues(&range) => {
-                    last.size += range.size;
-                    last.data = last.data.take().zip(range.data).map(|(one, other)| [one, other].concat());
-                    last.stored =
-                        last.stored.take().zip(range.stored).map(|(one, other)| [one, other].concat());
-                }
-                _ => out.push(range),
-            }
-        }
-        out
     }
 
     /// `sc-failure`: the result of a store-conditional, the branch on it, and its readers do not count.
@@ -362,33 +296,6 @@ pub(super) fn is_conditional_store(isa: Isa, step: &Step) -> bool {
             .is_some_and(|memory| memory.kind == MemKind::Write && memory.optional && memory.bytes.is_some())
 }
 
-/// A range of memory that an instruction accesses.
-#[derive(Debug)]
-struct Range {
-    kind: MemKind,
-    address: u64,
-    size: u64,
-    /// Kind or size was inferred.
-    vague: bool,
-    unplaced: bool,
-    data: Option<Vec<u8>>,
-    stored: Option<Vec<u8>>,
-}
-
-impl Range {
-    fn continues(&self, next: &Range) -> bool {
-        self.kind == next.kind && self.address.wrapping_add(self.size) == next.address && !next.unplaced
-    }
-
-    /// The same place and effect, as far as both know them.
-    fn is_at(&self, other: &Range) -> bool {
-        let vague = self.vague || other.vague || [self.kind, other.kind].contains(&MemKind::Unknown);
-        let placed = !self.unplaced && !other.unplaced;
-        (!placed || self.address == other.address)
-            && (vague || (self.kind, self.size) == (other.kind, other.size))
-    }
-}
-
 fn fact_of(role: RegRole) -> Fact {
     match role {
         RegRole::Source => Fact::RegisterReads,
@@ -423,14 +330,6 @@ pub(super) fn same_value(ab: &Batch, a: Value, bb: &Batch, b: Value, known: u64)
     }
 }
 
-fn data_bytes(batch: &Batch, value: Value, size: u64) -> Option<Vec<u8>> {
-    match value {
-        Value::Unknown => None,
-        Value::Word(word) => Some(word.to_le_bytes()[..size.clamp(1, 8) as usize].to_vec()),
-        Value::Bytes(span) => Some(batch.bytes_of(span).to_vec()),
-    }
-}
-
 pub(super) fn value_text(batch: &Batch, value: Value) -> String {
     match value {
         Value::Unknown => "unknown".into(),
@@ -448,15 +347,6 @@ fn bytes_text(bytes: &[u8]) -> String {
         let _ = if n == 0 { write!(text, "{byte:x}") } else { write!(text, "{byte:02x}") };
     }
     text
-}
-
-fn list_text(ranges: &[Range]) -> String {
-    let text = |range: &Range| {
-        let place = if range.unplaced { "?".into() } else { format!("{:#x}", range.address) };
-        let data = range.data.as_ref().map_or(String::new(), |data| format!(" = {}", bytes_text(data)));
-        format!("{} {place} {}{data}", range.kind, range.size)
-    };
-    ranges.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
 fn same_extra(ab: &Batch, a: &Step, bb: &Batch, b: &Step) -> bool {

@@ -1,22 +1,22 @@
 //! The walk through both traces.
 //!
 //! Equal stretches are passed event by event. At a difference, instructions of both sides are collected and aligned; the
-//! collection grows until an alignment explains it with few edits. Half of it is then passed, and the walk continues.
+//! collection grows until an alignment explains it with few edits and is settled; that is then passed, and the walk continues.
+
+mod gaps;
+mod hunks;
 
 use trackway_core::{EventKind, Fact, Isa, Outcome, Result, Source};
 
 use super::between::{Place, Sorted, Strays};
-use super::compare::{Comparison, Lacks, is_conditional_store};
-use super::explain::{FIRST, GROWTH, Keys, Patience, continuation};
-use super::hunk::{Alignment, Hunk};
+use super::compare::{Comparison, Lacks};
+use super::explain::Patience;
 use super::keys::Data;
 use super::options::{Group, Options};
-use super::report::{Collector, Difference, Field, Kind, Report, Stretch};
-use super::side::{Between, Cell, Excerpt, MOST, Side, bit};
+use super::report::{Collector, Difference, Kind, Report, Stretch};
+use super::side::{Between, Cell, Excerpt, Side, bit};
 use super::tally::{Passed, Tally};
 
-/// Instructions after a gap that are searched for on the other side.
-const SURE: usize = 2048;
 /// Instructions of a difference that are shown.
 const SHOWN: usize = 5;
 
@@ -249,308 +249,6 @@ impl Differ<'_, '_> {
             .then(|| [self.a.excerpt(a, before, SHOWN), self.b.excerpt(b, before, SHOWN)])
     }
 
-    /// Collects more and more of both sides until an alignment explains the difference.
-    fn resolve(&mut self) -> Result<()> {
-        let data = self.data();
-        let mut size = FIRST;
-        self.a.restart();
-        self.b.restart();
-        loop {
-            self.a.collect(size, data)?;
-            self.b.collect(size, data)?;
-            let ((n, a_closed), (m, b_closed)) = (self.a.stretch(size), self.b.stretch(size));
-            // A short stretch before a gap is not worth a long search.
-            let stuck =
-                |length: usize, closed: bool, full: bool| closed && length < 64 || full || size >= MOST;
-            let last = a_closed && b_closed
-                || stuck(n, a_closed, self.a.window.full)
-                || stuck(m, b_closed, self.b.window.full);
-            let (a, b) = (&self.a.window, &self.b.window);
-            let keys = Keys {
-                weak: [&a.weak[..n], &b.weak[..m]],
-                strong: [&a.strong[..n], &b.strong[..m]],
-                data: data.any(),
-            };
-            let closed = a_closed && b_closed;
-            if let Some(found) = keys.align(closed, last, &mut self.patience, size) {
-                let half = if closed { usize::MAX } else { size / 2 };
-                return self.commit(&found, half);
-            }
-            if last {
-                return self.unaligned();
-            }
-            size *= GROWTH;
-        }
-    }
-
-    /// Passes what an alignment explains, up to about `half` of it.
-    fn commit(&mut self, alignment: &Alignment, half: usize) -> Result<()> {
-        let (mut a, mut b) = (0, 0);
-        let mut hunks = &alignment.hunks[..];
-        while let Some(hunk) = hunks.first() {
-            if hunk.a.max(hunk.b) > half && a > 0 {
-                break;
-            }
-            self.pairs_up_to(&mut a, &mut b, hunk.a)?;
-            let tolerated = self.reordered(hunks);
-            if tolerated > 0 {
-                let last = &hunks[tolerated - 1];
-                let (to_a, to_b) = (last.a + last.deleted, last.b + last.inserted);
-                for _ in a..to_a {
-                    self.take(0)?;
-                }
-                for _ in b..to_b {
-                    self.take(1)?;
-                }
-                self.pairs += (to_a - a) as u64;
-                self.tally.tolerated += 1;
-                (a, b) = (to_a, to_b);
-                hunks = &hunks[tolerated..];
-                continue;
-            }
-            if hunk.deleted == hunk.inserted {
-                self.pairs_up_to(&mut a, &mut b, hunk.a + hunk.deleted)?;
-            } else {
-                self.hunk(hunk)?;
-                (a, b) = (hunk.a + hunk.deleted, hunk.b + hunk.inserted);
-            }
-            hunks = &hunks[1..];
-        }
-        // In a matching stretch there is nothing to lose.
-        let next = hunks.first().map_or(alignment.end.0, |hunk| hunk.a);
-        let to = next.min(a.max(half.saturating_add(1)));
-        self.pairs_up_to(&mut a, &mut b, to)
-    }
-
-    fn pairs_up_to(&mut self, a: &mut usize, b: &mut usize, to: usize) -> Result<()> {
-        while *a < to && self.pair()? {
-            (*a, *b) = (*a + 1, *b + 1);
-        }
-        Ok(())
-    }
-
-    /// Hunks, beginning with the first, that only put the same instructions into another order.
-    fn reordered(&self, hunks: &[Hunk]) -> usize {
-        let window = self.options.order();
-        let Some(first) = hunks.first().filter(|_| window > 0) else { return 0 };
-        for (n, hunk) in hunks.iter().enumerate() {
-            let (to_a, to_b) = (hunk.a + hunk.deleted, hunk.b + hunk.inserted);
-            if (to_a - first.a).max(to_b - first.b) > window {
-                break;
-            }
-            if to_a - first.a == to_b - first.b {
-                let mut ours = self.a.window.weak[first.a..to_a].to_vec();
-                let mut theirs = self.b.window.weak[first.b..to_b].to_vec();
-                ours.sort_unstable();
-                theirs.sort_unstable();
-                // Data that differ are not another order.
-                let moved = self.a.window.weak[first.a..to_a] != self.b.window.weak[first.b..to_b];
-                if ours == theirs && moved {
-                    return n + 1;
-                }
-            }
-        }
-        0
-    }
-
-    /// Passes instructions that have no partner.
-    fn hunk(&mut self, hunk: &Hunk) -> Result<()> {
-        let tolerated = self.options.sc_failure() && self.is_retry(hunk);
-        let place = self.place();
-        self.strays.hunk(place.pairs);
-        let mut stretches = [Stretch::default(); 2];
-        let mut firsts = [None; 2];
-        let mut attempted = true;
-        for (n, count) in [hunk.deleted, hunk.inserted].into_iter().enumerate() {
-            let side = if n == 0 { &self.a } else { &self.b };
-            let next = side.peek();
-            let from = next.map_or(side.number, |cell| cell.number);
-            let pc = next.and_then(|cell| side.step(cell).1.pc);
-            firsts[n] = next;
-            stretches[n] = Stretch { from, to: from, pc };
-            for index in 0..count {
-                let Some(cell) = self.take(n)? else { break };
-                if index == 0 {
-                    self.feed(n, place);
-                }
-                let side = if n == 0 { &self.a } else { &self.b };
-                attempted &= side.step(cell).1.outcome == Outcome::Attempted;
-                stretches[n].to = cell.number + 1;
-            }
-        }
-        if tolerated {
-            self.tally.tolerated += 1;
-            return Ok(());
-        }
-        let excerpts = firsts[0].zip(firsts[1]).and_then(|(a, b)| self.excerpts(a, b));
-        // Instructions that were only attempted are not in every format.
-        if attempted && !self.comparison.strict && hunk.deleted.min(hunk.inserted) == 0 {
-            let lacking = usize::from(hunk.inserted == 0);
-            self.tally.lack(Fact::Attempted, lacking, hunk.deleted.max(hunk.inserted) as u64);
-            return Ok(());
-        }
-        let mut fields = Vec::new();
-        // A branch that went another way begins such a stretch.
-        if let [Some(a), Some(b)] = firsts
-            && hunk.deleted > 0
-            && hunk.inserted > 0
-            && stretches[0].pc == stretches[1].pc
-        {
-            self.comparison.compare(self.a.step(a), self.b.step(b));
-            fields = std::mem::take(&mut self.comparison.found.fields);
-        }
-        self.report(stretches, fields, excerpts);
-        Ok(())
-    }
-
-    fn report(&mut self, [a, b]: [Stretch; 2], fields: Vec<Field>, excerpts: Option<[Excerpt; 2]>) {
-        if !self.options.has(Group::Pcs) {
-            self.tally.unpaired += (a.to - a.from) + (b.to - b.from);
-            return;
-        }
-        let kind = match (a.to > a.from, b.to > b.from) {
-            (true, true) => Kind::Changed,
-            (true, false) => Kind::Deleted,
-            (false, true) => Kind::Inserted,
-            (false, false) => return,
-        };
-        self.collector.push(Difference { kind, a, b, fields, excerpts }, [0; 2]);
-    }
-
-    /// `sc-failure`: one side goes round the loop of a store-conditional once more.
-    fn is_retry(&self, hunk: &Hunk) -> bool {
-        let (side, from, count) = match (hunk.deleted, hunk.inserted) {
-            (0, count) => (&self.b, hunk.b, count),
-            (count, 0) => (&self.a, hunk.a, count),
-            _ => return false,
-        };
-        let is_store =
-            |index: &usize| is_conditional_store(self.comparison.isa, side.step(side.ahead(*index)).1);
-        let Some(index) = (from..from + count).find(is_store) else { return false };
-        let keys = &side.window.weak;
-        let around = keys[from.saturating_sub(64)..from]
-            .iter()
-            .chain(&keys[from + count..keys.len().min(from + count + 64)]);
-        around.into_iter().any(|key| *key == keys[index]) || self.comparison.conditional.is_some()
-    }
-
-    /// Something is missing on a side: finds where it continues on the other.
-    fn gap(&mut self) -> Result<()> {
-        let (gap_a, gap_b) = (self.a.at_gap(), self.b.at_gap());
-        let data = self.data();
-        let mut size = FIRST * GROWTH;
-        loop {
-            self.a.collect(size, data)?;
-            self.b.collect(size, data)?;
-            let ((n, a_closed), (m, b_closed)) = (self.a.stretch(size), self.b.stretch(size));
-            let last = |closed: bool, full: bool| closed || full || size >= MOST;
-            let last = if gap_b && !gap_a {
-                last(a_closed, self.a.window.full)
-            } else {
-                last(b_closed, self.b.window.full)
-            };
-            let (a, b) = (&self.a.window, &self.b.window);
-            // As long as may be: the turns of a loop are alike.
-            let lengths: &[usize] = if last { &[SURE, 64, 16, 4] } else { &[SURE] };
-            let found = lengths.iter().find_map(|&length| {
-                [(&a.strong, &b.strong), (&a.weak, &b.weak)]
-                    .into_iter()
-                    .find_map(|(x, y)| continuation(&x[..n], &y[..m], [gap_a, gap_b], length))
-            });
-            if let Some((skip_a, skip_b)) = found {
-                return self.skip(skip_a, skip_b);
-            }
-            if last && gap_a && a_closed {
-                // This stretch is nowhere: the next gap begins another.
-                (self.a.gap_passed, self.b.gap_passed) = (true, gap_b);
-                return self.hunk(&Hunk { a: 0, b: 0, deleted: n, inserted: 0 });
-            }
-            if last && gap_b && b_closed {
-                (self.a.gap_passed, self.b.gap_passed) = (gap_a, true);
-                return self.hunk(&Hunk { a: 0, b: 0, deleted: 0, inserted: m });
-            }
-            if last {
-                return self.unaligned();
-            }
-            size *= GROWTH;
-        }
-    }
-
-    /// Passes instructions that the other side has lost.
-    fn skip(&mut self, a: usize, b: usize) -> Result<()> {
-        for _ in 0..a {
-            self.take(0)?;
-        }
-        for _ in 0..b {
-            self.take(1)?;
-        }
-        self.tally.in_gaps[0] += a as u64;
-        self.tally.in_gaps[1] += b as u64;
-        (self.a.gap_passed, self.b.gap_passed) = (true, true);
-        Ok(())
-    }
-
-    /// No alignment: the rest is only counted.
-    fn unaligned(&mut self) -> Result<()> {
-        let place = self.place();
-        let mut stretches = [Stretch::default(); 2];
-        let firsts = [self.a.peek(), self.b.peek()];
-        let excerpts = firsts[0].zip(firsts[1]).and_then(|(a, b)| self.excerpts(a, b));
-        for (n, first) in firsts.into_iter().enumerate() {
-            let side = if n == 0 { &self.a } else { &self.b };
-            let pc = first.and_then(|cell| side.step(cell).1.pc);
-            let from = first.map_or(side.number, |cell| cell.number);
-            stretches[n] = Stretch { from, to: self.count_rest(n, from)?, pc };
-        }
-        self.tally.unaligned =
-            Some((place, stretches[0].to - stretches[0].from, stretches[1].to - stretches[1].from));
-        self.report(stretches, Vec::new(), excerpts);
-        self.last()
-    }
-
-    /// Reads a side to its end; returns the number after its last instruction.
-    fn count_rest(&mut self, n: usize, from: u64) -> Result<u64> {
-        let mut to = from;
-        while let Some(cell) = self.take(n)? {
-            to = cell.number + 1;
-            if n == 0 {
-                self.a.tidy()
-            } else {
-                self.b.tidy()
-            }
-            if to.is_multiple_of(1 << 16) {
-                (self.progress)(&*self.a.source, &*self.b.source);
-            }
-        }
-        Ok(to)
-    }
-
-    /// Only one side has more.
-    fn tail(&mut self) -> Result<()> {
-        let n = usize::from(self.a.window.weak.is_empty());
-        let (more, done) = if n == 0 { (&self.a, &self.b) } else { (&self.b, &self.a) };
-        let lost = done.ends_in_gap() || done.error.is_some();
-        let first = more.peek();
-        let pc = first.and_then(|cell| more.step(cell).1.pc);
-        let from = first.map_or(more.number, |cell| cell.number);
-        let end = done.number;
-        // The ended side is shown by its last instructions.
-        let excerpts = first.and_then(|cell| {
-            let last = Cell { batch: done.batch, event: done.event, number: done.number };
-            let (a, b) = if n == 0 { (cell, last) } else { (last, cell) };
-            self.excerpts(a, b)
-        });
-        let to = self.count_rest(n, from)?;
-        if lost {
-            self.tally.in_gaps[n] += to - from;
-        } else {
-            let mut stretches = [Stretch { from: end, to: end, pc: None }; 2];
-            stretches[n] = Stretch { from, to, pc };
-            self.report(stretches, Vec::new(), excerpts);
-        }
-        self.last()
-    }
-
     /// Events after the last instructions.
     fn last(&mut self) -> Result<()> {
         let place = self.place();
@@ -569,8 +267,9 @@ impl Differ<'_, '_> {
         self.report_strays();
         let mut report = Report { errors: [self.a.error, self.b.error], ..Report::default() };
         let formats = [&self.a, &self.b].map(|side| side.source.meta().format);
-        self.tally.finish(self.options, &self.strays, [self.a.seen, self.b.seen], formats, &mut report);
-        self.collector.finish([self.a.seen, self.b.seen], &mut report);
+        let seen = [self.a.seen, self.b.seen];
+        self.collector.finish(seen, &mut self.tally.unknown, &mut report);
+        self.tally.finish(self.options, &self.strays, seen, formats, &mut report);
         report
     }
 }

@@ -1,12 +1,14 @@
 //! Explanations of a difference: which instructions of both sides belong together.
 
 use super::align::align;
-use super::anchors::{STRETCH, chain, find, nearest};
+use super::anchors::{find, nearest};
 use super::hunk::{Alignment, Hunk};
 
 /// Instructions collected at first, and the factor by which more are.
 pub(super) const FIRST: usize = 1024;
 pub(super) const GROWTH: usize = 8;
+/// Instructions up to which a difference may wait for certainty.
+pub(super) const SETTLED: usize = 1 << 16;
 /// Instructions up to which a shift is searched where addresses agree and only data differ.
 const DATA_ONLY: usize = 1 << 16;
 
@@ -16,6 +18,22 @@ pub(super) struct Patience {
     /// Collections to pass without one, and how many there were the last time.
     left: u32,
     last: u32,
+}
+
+impl Patience {
+    /// No more is collected for it: the data of these traces differ throughout.
+    fn is_over(&mut self, size: usize) -> bool {
+        if self.left > 0 {
+            self.left -= 1;
+            return true;
+        }
+        if size < DATA_ONLY {
+            return false;
+        }
+        self.last = (2 * self.last).clamp(1, 1 << 20);
+        self.left = self.last;
+        true
+    }
 }
 
 /// Where the stretch after a gap continues: instructions that each side has before that.
@@ -67,37 +85,39 @@ impl Keys<'_> {
         match (strong, weak) {
             (Some(strong), Some(weak)) => {
                 // By addresses alone, every pair whose data differ costs too.
-                let cost = weak.edits() + self.changed(&weak);
-                Some(if strong.edits() <= cost { strong } else { weak })
+                let cost = weak.cost() + 2 * self.changed(&weak);
+                Some(if strong.cost() <= cost { strong } else { weak })
+            }
+            // A shift by much may look like other data on much the same way.
+            (None, Some(weak)) if !last && !self.few(self.changed(&weak)) => {
+                patience.is_over(size).then_some(weak)
             }
             (strong, weak) => strong.or(weak),
         }
     }
 
+    /// Is that so few of all that no shift needs to be searched?
+    fn few(&self, changed: usize) -> bool {
+        let [x, y] = self.strong;
+        changed <= x.len().min(y.len()) / 16 + 4
+    }
+
     /// All addresses agree: is it a shift all the same?
     fn align_data(&self, both: usize, last: bool, patience: &mut Patience, size: usize) -> Option<Alignment> {
-        let lockstep = Alignment { hunks: Vec::new(), end: (both, both) };
+        let lockstep = Alignment { settled: both / 2 + 1, ..Alignment::new(Vec::new(), (both, both)) };
         let [x, y] = self.strong;
         let changed = x.iter().zip(y).filter(|(one, other)| one != other).count();
-        if changed <= both / 16 + 4 || patience.left > 0 {
-            patience.left = patience.left.saturating_sub(u32::from(changed > both / 16 + 4));
+        if self.few(changed) {
             return Some(lockstep);
         }
-        if size < FIRST * GROWTH && !last {
-            return None;
-        }
-        if let Some(found) = align(x, y, false, false).filter(|found| found.edits() < changed) {
+        if patience.left == 0
+            && (last || size >= FIRST * GROWTH)
+            && let Some(found) = align(x, y, false, false).filter(|found| found.edits() < changed)
+        {
             patience.last = 0;
             return Some(found);
         }
-        let shifted = || chain(x, y).is_some_and(|chain| chain.iter().any(|(a, b, _)| a != b));
-        if !last && size < DATA_ONLY && (x.len() < 2 * STRETCH || shifted() || patience.last == 0) {
-            return None;
-        }
-        // The data of these traces differ throughout.
-        patience.last = (2 * patience.last).clamp(1, 1 << 20);
-        patience.left = patience.last;
-        Some(lockstep)
+        (patience.is_over(size) || last).then_some(lockstep)
     }
 
     /// Pairs of an alignment by addresses whose data differ.

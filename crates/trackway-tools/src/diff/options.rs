@@ -60,7 +60,7 @@ groups! {
 /// A difference that does not count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Tolerate {
-    /// Of this register, by the name that dumps use or by its number.
+    /// Of this register, by the name that dumps use or by its number; of a control register also where it is read.
     Register(String),
     /// Of accesses to these addresses, and of registers loaded from there.
     Memory(RangeInclusive<u64>),
@@ -153,6 +153,14 @@ impl Options {
             }
             _ => false,
         })
+    }
+
+    /// Does the instruction read a control register that is tolerated?
+    pub(super) fn tolerates_read(&self, isa: Isa, encoding: u32) -> bool {
+        // SYSTEM, other than PRIV.
+        let reads =
+            encoding & 0x7f == 0x73 && encoding >> 12 & 3 != 0 && matches!(isa, Isa::Rv32 | Isa::Rv64);
+        reads && self.tolerates_register(isa, Reg { class: RegClass::Csr, number: (encoding >> 20) as u16 })
     }
 
     pub(super) fn tolerates_memory(&self, address: u64, size: u64) -> bool {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use trackway_core::Error;
+use trackway_core::{Error, Fact};
 
 use super::options::Group;
-use super::side::{Excerpt, Facts};
+use super::side::{Excerpt, Facts, bit};
 
 /// Kind of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -193,12 +193,23 @@ impl Collector {
         }
     }
 
-    /// The differences that count: those of facts that both sides have somewhere.
-    pub(super) fn finish(mut self, seen: [Facts; 2], report: &mut Report) {
+    /// The differences that count: those of facts that both sides have somewhere. The others are counted in `lacks`, by
+    /// fact and the side that lacks it.
+    pub(super) fn finish(
+        mut self,
+        seen: [Facts; 2],
+        lacks: &mut BTreeMap<(Fact, usize), u64>,
+        report: &mut Report,
+    ) {
         self.close();
         for ([only_a, only_b], class) in self.classes {
             let counts = only_a == 0 && only_b == 0 || only_a & seen[1] != 0 || only_b & seen[0] != 0;
             if !counts {
+                for (lacking, facts) in [(1, only_a), (0, only_b)] {
+                    for &fact in Fact::ALL.iter().filter(|fact| facts & bit(**fact) != 0) {
+                        *lacks.entry((fact, lacking)).or_default() += class.instructions.iter().sum::<u64>();
+                    }
+                }
                 continue;
             }
             for kind in 0..3 {

@@ -1,5 +1,8 @@
 //! One of the two traces: its batches, and where the comparison is in it.
 
+mod excerpt;
+mod window;
+
 use std::collections::VecDeque;
 
 use trackway_core::{
@@ -7,12 +10,9 @@ use trackway_core::{
     Source, Step, TrapKind, Value,
 };
 
-use super::keys::{Data, strong, weak};
-
-/// Instructions that are looked at together at the most, and bytes of their batches: both sides, and the tables of the
-/// alignment, fit into 200 MB.
-pub(super) const MOST: usize = 1 << 19;
-const MOST_BYTES: usize = 40 << 20;
+pub use excerpt::Excerpt;
+pub(super) use window::MOST;
+use window::Window;
 
 /// Facts, as bits.
 pub(super) type Facts = u128;
@@ -27,25 +27,6 @@ pub(super) struct Cell {
     pub(super) batch: usize,
     pub(super) event: usize,
     pub(super) number: u64,
-}
-
-/// Instructions ahead, with their keys.
-#[derive(Debug, Default)]
-pub(super) struct Window {
-    /// Place and length of the search so far.
-    batch: usize,
-    event: usize,
-    bytes: usize,
-    pub(super) weak: Vec<u64>,
-    pub(super) strong: Vec<u64>,
-    places: Vec<(u32, u32)>,
-    /// Instructions before which something is missing.
-    gaps: Vec<usize>,
-    gap: bool,
-    /// Nothing follows.
-    pub(super) ended: bool,
-    /// It is as large as it may become.
-    pub(super) full: bool,
 }
 
 /// One of the two traces.
@@ -185,11 +166,7 @@ impl<'s> Side<'s> {
                 (self.batch, self.event) = (self.batch + 1, 0);
             }
             if self.batch == self.batches.len() {
-                while self.batch > 1 {
-                    self.spare.extend(self.batches.pop_front());
-                    self.batch -= 1;
-                }
-                self.spare.truncate(4);
+                self.tidy();
                 if !self.fill()? {
                     return Ok(false);
                 }
@@ -219,88 +196,6 @@ impl<'s> Side<'s> {
             self.batch -= 1;
         }
         self.spare.truncate(4);
-    }
-
-    /// Forgets the instructions ahead: the place has changed.
-    pub(super) fn restart(&mut self) {
-        let Window { mut weak, mut strong, mut places, mut gaps, .. } = std::mem::take(&mut self.window);
-        weak.clear();
-        strong.clear();
-        places.clear();
-        gaps.clear();
-        // What a large search took is not kept for small ones.
-        if weak.capacity() > MOST / 8 {
-            (weak, strong, places) = Default::default();
-        }
-        let (batch, event) = (self.batch, self.event);
-        self.window = Window { batch, event, weak, strong, places, gaps, ..Window::default() };
-        self.window.bytes = self.batches.iter().skip(batch).map(bytes).sum();
-    }
-
-    /// Looks at instructions ahead until there are `wanted`, or no more can be.
-    pub(super) fn collect(&mut self, wanted: usize, data: Data) -> Result<()> {
-        while self.window.places.len() < wanted.min(MOST) {
-            let Some(batch) = self.batches.get(self.window.batch) else {
-                if self.window.bytes > MOST_BYTES {
-                    self.window.full = true;
-                    return Ok(());
-                }
-                if !self.fill()? {
-                    self.window.ended = true;
-                    return Ok(());
-                }
-                self.window.bytes += self.batches.back().map_or(0, bytes);
-                continue;
-            };
-            let window = &mut self.window;
-            let Some(event) = batch.events.get(window.event) else {
-                (window.batch, window.event) = (window.batch + 1, 0);
-                continue;
-            };
-            match &event.kind {
-                EventKind::Step(step) if is_cell(batch, step) => {
-                    if std::mem::take(&mut window.gap) {
-                        window.gaps.push(window.places.len());
-                    }
-                    window.places.push((window.batch as u32, window.event as u32));
-                    let key = weak(step, data);
-                    window.weak.push(key);
-                    window.strong.push(strong(key, batch, step, data));
-                }
-                // Every trace is switched on before its first instruction.
-                EventKind::Mark(_) if !self.started && window.places.is_empty() => {}
-                kind => window.gap |= is_gap(kind),
-            }
-            window.event += 1;
-        }
-        self.window.full |= self.window.places.len() >= MOST;
-        Ok(())
-    }
-
-    /// Is something missing before the next instruction, and not dealt with?
-    pub(super) fn at_gap(&self) -> bool {
-        !self.gap_passed && self.window.gaps.first() == Some(&0)
-    }
-
-    /// Something is missing after the last instruction.
-    pub(super) fn ends_in_gap(&self) -> bool {
-        self.window.gap
-    }
-
-    /// Instructions ahead up to the next gap, and whether that is all up to it or to the end.
-    pub(super) fn stretch(&self, wanted: usize) -> (usize, bool) {
-        let length = self.window.places.len();
-        match self.window.gaps.iter().find(|gap| **gap > 0) {
-            Some(&gap) if gap <= wanted => (gap, true),
-            _ if length > wanted => (wanted, false),
-            _ => (length, self.window.ended),
-        }
-    }
-
-    /// The instruction ahead with that index in the window; its number is not known.
-    pub(super) fn ahead(&self, index: usize) -> Cell {
-        let (batch, event) = self.window.places[index];
-        Cell { batch: batch as usize, event: event as usize, number: 0 }
     }
 
     /// Passes the next instruction; events before it are noted in `between`.
@@ -362,52 +257,6 @@ impl<'s> Side<'s> {
         }
     }
 
-    /// Up to `before` instructions before `cell`, and up to `count` from it on, as events of a batch of their own.
-    pub(super) fn excerpt(&self, cell: Cell, before: usize, count: usize) -> Excerpt {
-        let mut places = Vec::new();
-        let (mut batch, mut event) = (cell.batch, cell.event);
-        while places.len() < before {
-            if event == 0 {
-                if batch == 0 {
-                    break;
-                }
-                batch -= 1;
-                event = self.batches[batch].events.len();
-                continue;
-            }
-            event -= 1;
-            if matches!(self.batches[batch].events[event].kind, EventKind::Step(_)) {
-                places.push((batch, event));
-            }
-        }
-        places.reverse();
-        let skipped = places.len();
-        (batch, event) = (cell.batch, cell.event);
-        while places.len() < skipped + count {
-            let Some(held) = self.batches.get(batch) else { break };
-            match held.events.get(event) {
-                Some(Event { kind: EventKind::Step(_), .. }) => places.push((batch, event)),
-                Some(_) => {}
-                None => {
-                    (batch, event) = (batch + 1, 0);
-                    continue;
-                }
-            }
-            event += 1;
-        }
-        let mut excerpt =
-            Batch { first_instruction: cell.number.saturating_sub(skipped as u64), ..Batch::default() };
-        let mut line = String::new();
-        for (batch, event) in places {
-            let held = &self.batches[batch];
-            line.clear();
-            // As text and back: whatever a step refers to comes with it.
-            held.write_line(&held.events[event], &mut line);
-            let _ = excerpt.read_line(&line);
-        }
-        Excerpt { batch: excerpt, first: skipped, isa: self.isa() }
-    }
-
     /// The next instruction, where it has been read.
     pub(super) fn peek(&self) -> Option<Cell> {
         let (mut batch, mut event, mut number) = (self.batch, self.event, self.number);
@@ -430,40 +279,6 @@ impl<'s> Side<'s> {
     }
 }
 
-/// Instructions around a difference.
-#[derive(Clone, Debug)]
-pub struct Excerpt {
-    /// The instructions.
-    pub batch: Batch,
-    /// Index of the first that differs.
-    pub first: usize,
-    /// Instruction set.
-    pub isa: Isa,
-}
-
-/// Breaks in tracing are shown as marks or gaps, by the habit of the format.
-fn is_gap(kind: &EventKind) -> bool {
-    match kind {
-        EventKind::Gap(_) => true,
-        EventKind::Mark(mark) => is_pause(mark.kind),
-        EventKind::Run(run) => !run.withdrawn,
-        _ => false,
-    }
-}
-
 fn is_pause(kind: MarkKind) -> bool {
     matches!(kind, MarkKind::TraceOn | MarkKind::TraceOff)
-}
-
-/// Memory that a batch takes.
-fn bytes(batch: &Batch) -> usize {
-    fn of<T>(items: &Vec<T>) -> usize {
-        items.capacity() * size_of::<T>()
-    }
-    of(&batch.events)
-        + of(&batch.mem)
-        + of(&batch.regs)
-        + of(&batch.bytes)
-        + of(&batch.extras)
-        + of(&batch.mem_extras)
 }

@@ -16,7 +16,7 @@ pub(super) struct Tally {
     /// Values that both have, by group.
     compared: [u64; 6],
     /// Facts that one side does not know, with the side.
-    unknown: BTreeMap<(Fact, usize), u64>,
+    pub(super) unknown: BTreeMap<(Fact, usize), u64>,
     pub(super) tolerated: u64,
     /// Notes, marks, contents outside instructions and items of a format's own.
     pub(super) marks: u64,
@@ -103,7 +103,11 @@ impl Tally {
         };
         let registers = [Fact::RegisterReads, Fact::RegisterWrites];
         let mut absent = [0; 2];
-        for (&(fact, n), &count) in &self.unknown {
+        let mut unknown = self.unknown.clone();
+        for (key, count) in &strays.unknown {
+            *unknown.entry(*key).or_default() += count;
+        }
+        for (&(fact, n), &count) in &unknown {
             if registers.contains(&fact) && registers.iter().all(|fact| seen[n] & bit(*fact) == 0) {
                 absent[n] += count;
                 continue;
@@ -135,7 +139,7 @@ impl Tally {
             for facts in facts {
                 let has = seen.map(|seen| seen & marks(facts) != 0);
                 let what = if group == Group::Traps { facts[0].as_str() } else { group.plural() };
-                let listed = self.unknown.keys().any(|(fact, _)| facts.contains(fact));
+                let listed = unknown.keys().any(|(fact, _)| facts.contains(fact));
                 match has {
                     [false, false] if group == Group::Traps && facts[0] == Fact::TrapReturns => {}
                     [false, false] => add(what, "neither trace has any".into(), None),
@@ -144,6 +148,19 @@ impl Tally {
                     [true, true] if count == 0 && !listed => add(what, "none at the same place".into(), None),
                     _ => {}
                 }
+            }
+        }
+        if strays.numbered > 0 {
+            let why = "each format has its own numbers".to_string();
+            add(Fact::TrapCauses.as_str(), why, Some(strays.numbered));
+        }
+        for (n, &count) in strays.zeros.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let why = format!("0 in {}, where it may mean none", side(n));
+            add(Fact::TrapValues.as_str(), why, Some(count));
+        }
+        for n in 0..2 {
+            for field in strays.one_sided_contexts(n).filter(|_| options.has(Group::Contexts)) {
+                add(&format!("contexts: {field}"), format!("none in {}", side(n)), None);
             }
         }
         for (n, &count) in self.in_gaps.iter().enumerate().filter(|(_, count)| **count > 0) {

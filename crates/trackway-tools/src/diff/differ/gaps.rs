@@ -1,0 +1,131 @@
+//! Instructions that one side lost, and the ends of both.
+
+use trackway_core::Result;
+
+use super::super::explain::{FIRST, GROWTH, continuation};
+use super::super::hunk::Hunk;
+use super::super::report::Stretch;
+use super::super::side::{Cell, MOST};
+use super::Differ;
+
+/// Instructions after a gap that are searched for on the other side.
+const SURE: usize = 2048;
+
+impl Differ<'_, '_> {
+    /// Something is missing on a side: finds where it continues on the other.
+    pub(super) fn gap(&mut self) -> Result<()> {
+        let (gap_a, gap_b) = (self.a.at_gap(), self.b.at_gap());
+        let data = self.data();
+        let mut size = FIRST * GROWTH;
+        loop {
+            self.a.collect(size, data)?;
+            self.b.collect(size, data)?;
+            let ((n, a_closed), (m, b_closed)) = (self.a.stretch(size), self.b.stretch(size));
+            let last = |closed: bool, full: bool| closed || full || size >= MOST;
+            let last = if gap_b && !gap_a {
+                last(a_closed, self.a.window.full)
+            } else {
+                last(b_closed, self.b.window.full)
+            };
+            let (a, b) = (&self.a.window, &self.b.window);
+            // As long as may be: the turns of a loop are alike.
+            let lengths: &[usize] = if last { &[SURE, 64, 16, 4] } else { &[SURE] };
+            let found = lengths.iter().find_map(|&length| {
+                [(&a.strong, &b.strong), (&a.weak, &b.weak)]
+                    .into_iter()
+                    .find_map(|(x, y)| continuation(&x[..n], &y[..m], [gap_a, gap_b], length))
+            });
+            if let Some((skip_a, skip_b)) = found {
+                return self.skip(skip_a, skip_b);
+            }
+            if last && gap_a && a_closed {
+                // This stretch is nowhere: the next gap begins another.
+                (self.a.gap_passed, self.b.gap_passed) = (true, gap_b);
+                return self.hunk(&Hunk { a: 0, b: 0, deleted: n, inserted: 0 });
+            }
+            if last && gap_b && b_closed {
+                (self.a.gap_passed, self.b.gap_passed) = (gap_a, true);
+                return self.hunk(&Hunk { a: 0, b: 0, deleted: 0, inserted: m });
+            }
+            if last {
+                return self.unaligned();
+            }
+            size *= GROWTH;
+        }
+    }
+
+    /// Passes instructions that the other side has lost.
+    fn skip(&mut self, a: usize, b: usize) -> Result<()> {
+        for _ in 0..a {
+            self.take(0)?;
+        }
+        for _ in 0..b {
+            self.take(1)?;
+        }
+        self.tally.in_gaps[0] += a as u64;
+        self.tally.in_gaps[1] += b as u64;
+        (self.a.gap_passed, self.b.gap_passed) = (true, true);
+        Ok(())
+    }
+
+    /// No alignment: the rest is only counted.
+    pub(super) fn unaligned(&mut self) -> Result<()> {
+        let place = self.place();
+        let mut stretches = [Stretch::default(); 2];
+        let firsts = [self.a.peek(), self.b.peek()];
+        let excerpts = firsts[0].zip(firsts[1]).and_then(|(a, b)| self.excerpts(a, b));
+        for (n, first) in firsts.into_iter().enumerate() {
+            let side = if n == 0 { &self.a } else { &self.b };
+            let pc = first.and_then(|cell| side.step(cell).1.pc);
+            let from = first.map_or(side.number, |cell| cell.number);
+            stretches[n] = Stretch { from, to: self.count_rest(n, from)?, pc };
+        }
+        self.tally.unaligned =
+            Some((place, stretches[0].to - stretches[0].from, stretches[1].to - stretches[1].from));
+        self.report(stretches, Vec::new(), excerpts, [0; 2]);
+        self.last()
+    }
+
+    /// Reads a side to its end; returns the number after its last instruction.
+    fn count_rest(&mut self, n: usize, from: u64) -> Result<u64> {
+        let mut to = from;
+        while let Some(cell) = self.take(n)? {
+            to = cell.number + 1;
+            if n == 0 {
+                self.a.tidy()
+            } else {
+                self.b.tidy()
+            }
+            if to.is_multiple_of(1 << 16) {
+                (self.progress)(&*self.a.source, &*self.b.source);
+            }
+        }
+        Ok(to)
+    }
+
+    /// Only one side has more.
+    pub(super) fn tail(&mut self) -> Result<()> {
+        let n = usize::from(self.a.window.weak.is_empty());
+        let (more, done) = if n == 0 { (&self.a, &self.b) } else { (&self.b, &self.a) };
+        let lost = done.loses_after(0) || done.error.is_some();
+        let first = more.peek();
+        let pc = first.and_then(|cell| more.step(cell).1.pc);
+        let from = first.map_or(more.number, |cell| cell.number);
+        let end = done.number;
+        // The ended side is shown by its last instructions.
+        let excerpts = first.and_then(|cell| {
+            let last = Cell { batch: done.batch, event: done.event, number: done.number };
+            let (a, b) = if n == 0 { (cell, last) } else { (last, cell) };
+            self.excerpts(a, b)
+        });
+        let to = self.count_rest(n, from)?;
+        if lost {
+            self.tally.in_gaps[n] += to - from;
+        } else {
+            let mut stretches = [Stretch { from: end, to: end, pc: None }; 2];
+            stretches[n] = Stretch { from, to, pc };
+            self.report(stretches, Vec::new(), excerpts, [0; 2]);
+        }
+        self.last()
+    }
+}
