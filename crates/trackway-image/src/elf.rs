@@ -16,7 +16,7 @@ use crate::memory::Segment;
 /// use trackway_image::Elf;
 ///
 /// let file = include_bytes!("../../../programs/riscv/sort.elf");
-/// let elf = Elf::read(&(Arc::new(file) as _), None)?;
+/// let elf = Elf::read(&(Arc::new(file.to_vec()) as _), None)?;
 /// assert_eq!(elf.isa, Isa::Rv64);
 /// let code = elf.segments.iter().find(|segment| segment.executable).unwrap();
 /// assert!((code.address..code.address + code.size).contains(&elf.entry));

