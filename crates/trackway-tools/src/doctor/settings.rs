@@ -144,6 +144,7 @@ fn of_format(
     let mut same: Vec<String> = same.map(|tried| tried.candidate.what.clone()).collect();
     // The settings may be as given, or as found, and the program elsewhere.
     work.begin_places(others);
+    let named = &options.program;
     let options = Options { program: program.clone(), format: Some(format.id()), ..options.clone() };
     for there in [&given, &first.candidate.settings] {
         let Some(here) = work.decode(&options, there, short) else { continue };
@@ -163,7 +164,7 @@ fn of_format(
         format: format.id(),
         title: format.title(),
         changes: changes(format, &given, &settings),
-        other_program: program != options.program,
+        other_program: program != *named,
         sure: sure(&fit, &doubts, second.as_ref().map(|(_, fit)| fit)),
         settings,
         program,
