@@ -18,6 +18,8 @@ use super::work::Budget;
 
 /// Items without trouble, of a hundred, below which settings are not an answer.
 const LEAST_PERCENT: u64 = 60;
+/// The same where no program confirms them: most of any bytes can be read as items of some layout.
+const LEAST_WITHOUT_PROGRAM: u64 = 95;
 
 /// How a file opens with the options given.
 #[derive(Clone, Debug)]
@@ -152,14 +154,14 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
             report.programs.extend(reason.map(|reason| (options.program.elf.join(" "), reason)));
         }
     }
-    if best.as_ref().is_none_or(|best| best.fit.percent() < LEAST_PERCENT)
-        && only.is_none_or(|_| given.is_empty())
-    {
+    if best.as_ref().is_none_or(|best| !is_an_answer(&best.fit)) && only.is_none_or(|_| given.is_empty()) {
         let quarter = Budget { tries: (budget.tries / 4).max(1), ..budget };
         for width in [4, 2, 8] {
             let other = first(&swapped(&bytes, width), quarter);
             let percent = |best: &Option<Diagnosis>| best.as_ref().map_or(0, |best| best.fit.percent());
-            if percent(&other) >= LEAST_PERCENT.max(percent(&best) + 20) {
+            if other.as_ref().is_some_and(|other| is_an_answer(&other.fit))
+                && percent(&other) >= percent(&best) + 20
+            {
                 let what = format!("the bytes of its {}-bit words are in reverse order", 8 * width);
                 let advice = format!(
                     "`objcopy -I binary -O binary --reverse-bytes={width} FILE mended` puts them right"
@@ -173,9 +175,14 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
     Ok(report)
 }
 
+/// It fits so well that it is not by chance.
+fn is_an_answer(fit: &Fit) -> bool {
+    fit.percent() >= if fit.instructions.is_none() { LEAST_WITHOUT_PROGRAM } else { LEAST_PERCENT }
+}
+
 /// An answer that is worth reporting: it fits, and better than the settings that were given.
 fn is_better(best: &Diagnosis, as_is: &AsIs, options: &Options, given: &Settings, bytes: &[u8]) -> bool {
-    if best.fit.percent() < LEAST_PERCENT {
+    if !is_an_answer(&best.fit) {
         return false;
     }
     let same = best.changes.is_empty() && !best.other_program;
