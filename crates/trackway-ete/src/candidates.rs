@@ -170,12 +170,15 @@ fn packets(settings: &Settings, excerpt: &Excerpt<'_>) -> Option<(Config, Framin
 pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<Doubt> {
     let Some((config, _, mut packets)) = packets(settings, excerpt) else { return Vec::new() };
     let (mut sequence, mut timed) = (Sequence::default(), false);
+    let (mut starts, mut first, mut restarted) = (Starts::default(), None, None);
     let mut count = 0;
     while count < PACKETS {
         count += 1;
         match packets.next() {
             Ok(Some(placed)) => {
                 if let PacketItem::Packet(packet) = placed.item {
+                    first = first.or(Some(placed.offset));
+                    restarted = restarted.or(starts.packet(&packet, placed.offset));
                     timed |= matches!(packet, Packet::Timestamp { .. });
                     sequence.packet(&packet, &config, &mut |_, _| {});
                 }
@@ -193,7 +196,31 @@ pub(crate) fn doubts(settings: &Settings, excerpt: &Excerpt<'_>) -> Vec<Doubt> {
     if timed && !config.timestamps {
         found.push(Doubt::new("there are timestamps, and TRCCONFIGR.TS is 0"));
     }
+    let wraps = settings.table.get(ID.as_str()).is_some_and(|section| section.get("write_pointer").is_some());
+    if let Some(start) = restarted.filter(|start| wraps && Some(*start) != first) {
+        let text = format!("tracing starts in the middle, at byte {start}: does the buffer begin there?");
+        found.push(Doubt { key: Some("write_pointer"), text });
+    }
     found
+}
+
+/// Finds where tracing starts: an Alignment Sync, and a Trace On before anything that was traced.
+#[derive(Default)]
+struct Starts {
+    sync: Option<u64>,
+}
+
+impl Starts {
+    /// The offset of the Alignment Sync, at the Trace On.
+    fn packet(&mut self, packet: &Packet, offset: u64) -> Option<u64> {
+        match packet {
+            Packet::AlignmentSync { .. } => self.sync = Some(offset),
+            Packet::TraceOn => return self.sync.take(),
+            Packet::TraceInfo(_) | Packet::Event(_) | Packet::Timestamp { .. } | Packet::Ignore => {}
+            _ => self.sync = None,
+        }
+        None
+    }
 }
 
 /// Fields that have one value in every ETE (ETE, differences between ETMv4 and ETE): a register with another is not
@@ -228,16 +255,24 @@ fn seams(from: &Settings, excerpt: &Excerpt<'_>) -> Vec<usize> {
         let sync = find_sync(excerpt.bytes, 0).unwrap_or(0).saturating_sub(SYNC_LEN);
         places.extend(sync.saturating_sub(32)..=sync);
     }
-    let (mut errors, mut syncs) = (0, 0);
+    let (mut errors, mut syncs, mut restarts) = (0, 0, 0);
+    let mut starts = Starts::default();
     while errors < SEAMS {
         match packets.next() {
-            // In frames nothing shows that the first packets cannot be read: a buffer that was filled once begins so.
-            Ok(Some(Placed { item: PacketItem::Packet(Packet::AlignmentSync { .. }), offset, .. }))
-                if framing != Framing::Raw && syncs < SEAMS =>
-            {
-                syncs += 1;
-                let frame = offset as usize / FRAME * FRAME;
-                places.extend([frame, frame.saturating_sub(FRAME)]);
+            Ok(Some(Placed { item: PacketItem::Packet(packet), offset, .. })) => {
+                let start = starts.packet(&packet, offset).filter(|_| restarts < SEAMS);
+                restarts += usize::from(start.is_some());
+                // In frames nothing shows that the first packets cannot be read: a buffer that was filled once begins so.
+                let is_sync = matches!(packet, Packet::AlignmentSync { .. });
+                let sync = (is_sync && framing != Framing::Raw && syncs < SEAMS).then_some(offset);
+                syncs += usize::from(sync.is_some());
+                for place in start.into_iter().chain(sync).map(|place| place as usize) {
+                    let frame = place / FRAME * FRAME;
+                    match framing {
+                        Framing::Raw => places.push(place),
+                        _ => places.extend([frame, frame.saturating_sub(FRAME)]),
+                    }
+                }
             }
             Ok(Some(_)) => {}
             Ok(None) => break,
