@@ -12,6 +12,8 @@ use super::work::{Budget, Work};
 
 /// Items below which a trace is too short to be certain about.
 const LEAST_ITEMS: u64 = 32;
+/// Troubles of the next best below which it is not out of the question: one item in a short trace is many of a hundred.
+const LEAST_TROUBLES: u64 = 4;
 
 /// How sure a diagnosis is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -209,8 +211,10 @@ fn sure(fit: &Fit, doubts: &[String], second: Option<&Fit>) -> Sure {
     let margin = fit.percent().saturating_sub(second.map_or(0, Fit::percent));
     let followed = fit.instructions.is_some_and(|count| count > 0);
     let alone = second.is_none_or(|second| !second.is_clean());
+    let apart = margin >= 3
+        && second.is_none_or(|second| second.troubles() >= fit.troubles().saturating_add(LEAST_TROUBLES));
     match fit.percent() {
-        99.. if followed && doubts.is_empty() && margin >= 3 && fit.items >= LEAST_ITEMS => Sure::Certain,
+        99.. if followed && doubts.is_empty() && apart && fit.items >= LEAST_ITEMS => Sure::Certain,
         99.. if followed && alone => Sure::Likely,
         90.. if margin >= 3 => Sure::Likely,
         _ => Sure::Guess,
