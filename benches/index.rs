@@ -106,7 +106,8 @@ fn main() {
                     let mut stats = Stats::new(trace.meta().isa, &programs);
                     let mut source = trace.events().expect("events");
                     while source.observe(&mut stats).expect("a good trace") {}
-                    stats.retired + stats.attempted
+                    let summary = stats.finish();
+                    summary.retired + summary.attempted
                 }),
             ],
         );
