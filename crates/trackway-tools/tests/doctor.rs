@@ -356,8 +356,7 @@ fn judge(seeds: impl IntoIterator<Item = u64>, cases: u64) -> u64 {
     }
     println!("{right} of {total}; guesses, likely, certain: {by_sure:?}\n{}", failures.join("\n"));
     assert!(100 * right >= 95 * total, "{right} of {total}");
-    // Settings that decode a short excerpt alike can lead to a certain answer that is wrong.
-    assert!(100 * misled.len() as u64 <= total, "certain and wrong: seeds {misled:?}");
+    assert!(misled.is_empty(), "certain and wrong: seeds {misled:?}");
     by_sure[Sure::Certain as usize][1]
 }
 
