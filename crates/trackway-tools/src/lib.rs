@@ -33,4 +33,5 @@ pub mod markup;
 pub mod past;
 pub mod profile;
 pub mod stats;
+mod table;
 pub mod verify;

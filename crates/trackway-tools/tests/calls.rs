@@ -118,6 +118,50 @@ fn a_gap_is_survived() {
     expect(&script, &[("0x1000", 2), ("0x1000 0x2000", 2)]);
 }
 
+/// After a gap in an inner function control may be in an outer one: the frames above it are left for good.
+#[test]
+fn a_gap_can_leave_frames() {
+    let Some(image) = sort() else { return };
+    let programs = [Arc::new(image)];
+    let symbols: Vec<u64> =
+        programs[0].parts()[0].symbols().all().iter().map(|symbol| symbol.address).collect();
+    let [a, b, c] = [symbols[0], symbols[1], symbols[2]];
+    let mut script = Script::default();
+    script.step(a, JAL).step(b, JAL).step(c, NOP);
+    script.0.push_gap(0, Gap::new(GapReason::Overflow));
+    script.step(a + 8, JUMP).step(a + 8, NOP).step(a + 12, JAL).step(b, NOP);
+    let mut tree = CallTree::new(Isa::Rv64, &programs);
+    tree.observe(&script.0);
+    let called = tree.finish();
+    let name = |address| programs[0].place(address).unwrap();
+    let path = |list: &[u64]| list.iter().map(|pc| name(*pc)).collect::<Vec<_>>().join(" ");
+    assert_eq!(paths(&called), [(path(&[a]), 4), (path(&[a, b]), 2), (path(&[a, b, c]), 1)].into());
+    let guesses: u64 = called.tree.nodes().iter().map(|node| node.guesses).sum();
+    assert_eq!(guesses, 1);
+}
+
+/// Recursion deeper than the frames that are kept comes back to the function that began it.
+#[test]
+fn recursion_of_any_depth() {
+    const DEPTH: u64 = 10_000;
+    let mut script = Script::default();
+    script.step(0x1000, JAL);
+    for _ in 0..DEPTH {
+        script.step(0x2000, JAL);
+    }
+    script.step(0x2000, RET);
+    for _ in 0..DEPTH {
+        script.step(0x2004, RET);
+    }
+    script.step(0x1004, NOP);
+    let called = script.called();
+    let total: u64 = called.tree.nodes().iter().map(|node| node.instructions).sum();
+    assert_eq!(total, 2 * DEPTH + 3);
+    assert!(called.tree.nodes().len() < 5000, "{}", called.tree.nodes().len());
+    let deep = called.tree.nodes().iter().map(|node| node.depth).max().unwrap();
+    assert!(deep > 4000);
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

@@ -38,9 +38,7 @@ fn executed(executed: &Executed) -> Vec<String> {
         format!("{} {} {:?} {:?}", code(id as BlockId), block.passes, block.outcomes, block.gaps)
     });
     let edges = executed.edges().map(|(from, to, count)| format!("{} -> {} {count}", code(from), code(to)));
-    let traps =
-        executed.trap_edges().map(|(from, to, count)| format!("{} => {} {count}", code(from), code(to)));
-    let mut all: Vec<String> = blocks.chain(edges).chain(traps).collect();
+    let mut all: Vec<String> = blocks.chain(edges).collect();
     all.sort();
     all
 }

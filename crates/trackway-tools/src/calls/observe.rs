@@ -1,6 +1,6 @@
 //! Following the calls of every thread.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use trackway::machine::{Calls, Doubt, FrameKind, Left};
@@ -27,11 +27,12 @@ pub struct CallTree {
 struct Following {
     tree: Tree,
     functions: Functions,
-    /// By source and by the ids of its threads.
-    threads: HashMap<Space, Thread>,
-    /// The thread that runs on each source.
-    current: HashMap<u16, Space>,
+    threads: Vec<Thread>,
+    /// The name of each thread: a source, and the ids of its context.
     names: Vec<Space>,
+    numbers: HashMap<Space, usize>,
+    /// The thread that runs on each source.
+    current: Vec<usize>,
     /// Facts about blocks, by number.
     known: Vec<Option<Known>>,
 }
@@ -50,8 +51,10 @@ struct Known {
 struct Thread {
     calls: Calls,
     root: NodeId,
-    /// The outermost function, or the root where it is not known yet; then the node of each frame.
-    nodes: Vec<NodeId>,
+    /// The outermost function, or the root where it is not known yet.
+    outermost: NodeId,
+    /// The node of each frame.
+    nodes: VecDeque<NodeId>,
     /// The last block, unless something is missing after it.
     last: Option<Last>,
     trap: Option<Pending>,
@@ -82,9 +85,10 @@ impl CallTree {
             following: Following {
                 tree: Tree::default(),
                 functions: Functions::new(programs),
-                threads: HashMap::new(),
-                current: HashMap::new(),
+                threads: Vec::new(),
                 names: Vec::new(),
+                numbers: HashMap::new(),
+                current: Vec::new(),
                 known: Vec::new(),
             },
         }
@@ -117,22 +121,28 @@ pub struct Called {
 }
 
 impl Following {
-    /// The thread that runs on a source.
+    /// The thread that runs on a source, which was entered.
     fn thread(&mut self, source: u16) -> &mut Thread {
-        let space = self.current.get(&source).copied().unwrap_or_default();
-        let Following { tree, threads, names, .. } = self;
-        threads.entry(space).or_insert_with(|| {
-            names.push(space);
+        &mut self.threads[self.current[usize::from(source)]]
+    }
+
+    /// The number of a thread.
+    fn number(&mut self, thread: Space) -> usize {
+        let Following { tree, threads, names, numbers, .. } = self;
+        *numbers.entry(thread).or_insert_with(|| {
+            names.push(thread);
             let root = tree.child(None, NodeKind::Thread(names.len() as u32 - 1));
-            Thread {
+            threads.push(Thread {
                 calls: Calls::with_limit(FRAMES),
                 root,
-                nodes: vec![root],
+                outermost: root,
+                nodes: VecDeque::new(),
                 last: None,
                 trap: None,
                 is_lost: true,
                 number: 0,
-            }
+            });
+            threads.len() - 1
         })
     }
 
@@ -162,8 +172,29 @@ impl Following {
 }
 
 impl Thread {
-    /// Control arrives at `pc`: the stack is what it should be there.
-    fn arrive(&mut self, pc: u64) {
+    /// The node of the innermost frame.
+    fn top(&mut self) -> &mut NodeId {
+        self.nodes.back_mut().unwrap_or(&mut self.outermost)
+    }
+
+    /// Control arrives at `pc`: the stack is what it should be there. Returns how a new frame was entered.
+    fn arrive(&mut self, pc: u64) -> Option<FrameKind> {
+        let (depth, forgotten) = (self.calls.depth(), self.calls.forgotten);
+        self.go(pc);
+        if self.calls.depth() > depth {
+            // The outermost frame is forgotten where there are too many.
+            if self.calls.forgotten > forgotten
+                && let Some(node) = self.nodes.pop_front()
+            {
+                self.outermost = node;
+            }
+            return self.calls.frames().next().map(|frame| frame.kind);
+        }
+        self.nodes.truncate(self.calls.frames().len());
+        None
+    }
+
+    fn go(&mut self, pc: u64) {
         if let Some(trap) = self.trap.take() {
             let fallthrough = self.last.map(|last| last.end);
             if ![fallthrough, trap.return_address, trap.from].contains(&Some(pc)) {
@@ -173,9 +204,9 @@ impl Thread {
             return;
         }
         let Some(Last { left, site, end }) = self.last else { return };
-        if left == Some(Left::Return) && self.calls.frames().len() == 0 {
-            // To a caller from before the trace.
-            self.nodes = vec![self.root];
+        if left == Some(Left::Return) && self.nodes.is_empty() {
+            // To a caller from before the trace, or one that is forgotten.
+            self.outermost = self.root;
         }
         match left {
             Some(Left::Unexplained) | None if pc == end => {}
@@ -191,29 +222,17 @@ impl Follow for Following {
     fn pass(&mut self, pass: &Pass<'_>) {
         let code = &pass.block.code;
         let known = self.known(pass.id, pass.source, code);
-        let mut called = None;
-        self.thread(pass.source);
         let Following { tree, functions, threads, current, .. } = self;
-        let Some(thread) = threads.get_mut(&current.get(&pass.source).copied().unwrap_or_default()) else {
-            return;
-        };
-        let before = thread.calls.frames().len() + 1;
-        thread.arrive(code.start);
-        let frames = thread.calls.frames().len() + 1;
-        if frames > before || frames == thread.nodes.len() + 1 {
-            called = thread.calls.frames().next().map(|frame| frame.kind);
-        }
-        thread.nodes.truncate(frames);
-        if let Some(kind) = called {
+        let thread = &mut threads[current[usize::from(pass.source)]];
+        if let Some(kind) = thread.arrive(code.start) {
             let id = functions.called(pass.source, code.start);
-            let parent = *thread.nodes.last().unwrap_or(&0);
             let kind = match kind {
                 FrameKind::Call => NodeKind::Function(id),
                 FrameKind::Trap => NodeKind::Handler(id),
             };
-            let node = tree.child(Some(parent), kind);
+            let node = tree.child(Some(*thread.top()), kind);
             tree.node(node).calls += 1;
-            thread.nodes.push(node);
+            thread.nodes.push_back(node);
         }
         let node = place(tree, functions, thread, known.function, (pass.source, code.start));
         tree.pass(node, pass.id, code.count());
@@ -232,7 +251,8 @@ impl Follow for Following {
             }
             TrapKind::Reset => {
                 thread.calls.clear();
-                thread.nodes = vec![thread.root];
+                thread.nodes.clear();
+                thread.outermost = thread.root;
                 (thread.last, thread.trap, thread.is_lost) = (None, None, true);
             }
             _ => {
@@ -249,11 +269,14 @@ impl Follow for Following {
     }
 
     fn enter(&mut self, space: &Space) {
-        let thread = space.thread();
-        if self.current.insert(space.source, thread).is_some_and(|before| before != thread) {
+        let (source, number) = (usize::from(space.source), self.number(space.thread()));
+        if source >= self.current.len() {
+            self.current.resize(source + 1, number);
+        }
+        if std::mem::replace(&mut self.current[source], number) != number {
             // The kernel switched to it in code that does not belong to its own calls.
-            let next = self.thread(space.source);
-            (next.last, next.is_lost) = (None, true);
+            let next = &mut self.threads[number];
+            (next.last, next.trap, next.is_lost) = (None, None, true);
         }
     }
 }
@@ -267,8 +290,9 @@ fn place(
     (source, pc): (u16, u64),
 ) -> NodeId {
     let is_lost = std::mem::take(&mut thread.is_lost);
-    let top = *thread.nodes.last().unwrap_or(&0);
-    let here = tree.nodes()[top as usize].kind.function();
+    let top = *thread.top();
+    let function_of = |tree: &Tree, id: NodeId| tree.nodes()[id as usize].kind.function();
+    let here = function_of(tree, top);
     let Some(function) = function.or_else(|| here.is_none().then(|| functions.called(source, pc))) else {
         return top;
     };
@@ -276,25 +300,27 @@ fn place(
         return top;
     }
     if is_lost {
-        // Somewhere up the stack, if anywhere.
-        let found =
-            thread.nodes.iter().rposition(|id| tree.nodes()[*id as usize].kind.function() == Some(function));
-        if let Some(at) = found {
-            let node = thread.nodes[at];
+        // Somewhere up the stack, if anywhere: the frames above it are left.
+        let found = thread.nodes.iter().rposition(|id| function_of(tree, *id) == Some(function));
+        let frames =
+            found.map(|at| at + 1).or((function_of(tree, thread.outermost) == Some(function)).then_some(0));
+        if let Some(frames) = frames {
+            thread.calls.leave_to(frames);
+            thread.nodes.truncate(frames);
+            let node = *thread.top();
             tree.node(node).guesses += 1;
             return node;
         }
     }
     // The thread itself, or a function reached by a jump: it takes the place of the one that jumped.
+    let parent = tree.nodes()[top as usize].parent;
     let (parent, kind) = match tree.nodes()[top as usize].kind {
         NodeKind::Thread(_) => (Some(top), NodeKind::Function(function)),
-        NodeKind::Function(_) => (tree.nodes()[top as usize].parent, NodeKind::Function(function)),
-        NodeKind::Handler(_) => (tree.nodes()[top as usize].parent, NodeKind::Handler(function)),
+        NodeKind::Function(_) => (parent, NodeKind::Function(function)),
+        NodeKind::Handler(_) => (parent, NodeKind::Handler(function)),
     };
     let node = tree.child(parent, kind);
     tree.node(node).guesses += u64::from(is_lost && here.is_some());
-    if let Some(top) = thread.nodes.last_mut() {
-        *top = node;
-    }
+    *thread.top() = node;
     node
 }

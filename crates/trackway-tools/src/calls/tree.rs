@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::executed::{BlockId, Executed};
+use crate::table::Table;
 
 use super::functions::FunctionId;
 
@@ -55,8 +56,8 @@ const DEEPEST: u32 = 4096;
 pub struct Tree {
     nodes: Vec<Node>,
     children: HashMap<(Option<NodeId>, NodeKind), NodeId>,
-    /// Passes through blocks, by node.
-    passes: HashMap<(NodeId, BlockId), u64>,
+    /// Passes through blocks, by node in the upper half and block in the lower.
+    passes: Table<u64>,
 }
 
 /// Instructions of a function.
@@ -80,7 +81,8 @@ impl Tree {
 
     /// Passes through blocks in each node.
     pub fn passes(&self) -> impl Iterator<Item = (NodeId, BlockId, u64)> + '_ {
-        self.passes.iter().map(|((node, block), count)| (*node, *block, *count))
+        let entries = self.passes.entries.iter();
+        entries.map(|(key, count)| ((key >> 32) as NodeId, *key as BlockId, *count))
     }
 
     /// The child of a node, made if need be.
@@ -101,7 +103,7 @@ impl Tree {
 
     pub(super) fn pass(&mut self, node: NodeId, block: BlockId, instructions: u64) {
         self.nodes[node as usize].instructions += instructions;
-        *self.passes.entry((node, block)).or_default() += 1;
+        *self.passes.at(u64::from(node) << 32 | u64::from(block)) += 1;
     }
 
     /// Nodes from the thread down to this one.

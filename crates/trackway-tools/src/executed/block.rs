@@ -24,7 +24,7 @@ pub enum End {
     Closed,
     /// By an instruction that was attempted and did not retire.
     Attempted,
-    /// By something else before its end: an interrupt, a gap, another context, the end of the trace.
+    /// By something else before its end: an interrupt, a gap, the end of the trace.
     Cut,
 }
 
@@ -104,8 +104,6 @@ pub(super) struct Blocks {
     pub(super) list: Vec<Block>,
     /// Followers of blocks that have many.
     pub(super) more: BTreeMap<(BlockId, BlockId), u64>,
-    /// Blocks that were entered by a trap, after which block.
-    pub(super) traps: BTreeMap<(BlockId, BlockId), u64>,
     #[serde(skip)]
     by_digest: HashMap<u64, Vec<BlockId>>,
     /// The closed block that was entered last at an address of a space.
@@ -189,8 +187,6 @@ impl Blocks {
             }
             *self.list.last_mut()? = block;
         }
-        let known = |(from, to, _)| from < count && to < count;
-        let traps = self.traps.keys().all(|(from, to)| *from < count && *to < count);
-        (self.edges().all(known) && traps).then_some(())
+        self.edges().all(|(from, to, _)| from < count && to < count).then_some(())
     }
 }

@@ -20,9 +20,8 @@ pub(super) enum Link {
     /// Nothing.
     #[default]
     Flow,
-    /// Instructions of which not even the address is known.
-    Unknown,
-    Trap,
+    /// A trap, or instructions of which not even the address is known: one did not lead to the other.
+    Break,
     Gap,
 }
 
@@ -266,9 +265,8 @@ impl Lane {
             // The pass before it is not known yet.
             (None, _) if !matches!(self.head, Head::Start) => self.after_head = Some((id, link)),
             (Some(from), Link::Flow) => common.blocks.follow(from, id, 1),
-            (Some(from), Link::Trap) => *common.blocks.traps.entry((from, id)).or_default() += 1,
             (_, Link::Gap) => common.blocks.list[id as usize].gaps[0] += 1,
-            (None, _) | (_, Link::Unknown) => {}
+            (None, _) | (_, Link::Break) => {}
         }
     }
 

@@ -38,7 +38,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Batch, Context, Isa, pack, unpack};
+use trackway_core::{Batch, Context, Isa};
 use trackway_image::Image;
 
 use block::Blocks;
@@ -115,19 +115,6 @@ impl Executed {
         whole
     }
 
-    /// The counts in few bytes, for [`unpack`](Executed::unpack).
-    pub fn pack(&self) -> Option<Vec<u8>> {
-        pack(self)
-    }
-
-    /// Counts of a part of the same trace; `None` if the bytes are not such counts.
-    pub fn unpack(&self, bytes: &[u8]) -> Option<Self> {
-        let mut part: Executed = unpack(bytes)?;
-        part.restore()?;
-        part.shared = Arc::clone(&self.shared);
-        Some(part)
-    }
-
     /// Puts the tables back that are not stored.
     pub(crate) fn restore(&mut self) -> Option<()> {
         self.blocks.restore()?;
@@ -169,10 +156,5 @@ impl Executed {
     /// are not among them.
     pub fn edges(&self) -> impl Iterator<Item = (BlockId, BlockId, u64)> + '_ {
         self.blocks.edges()
-    }
-
-    /// Every pair of blocks with a trap between them, and how often.
-    pub fn trap_edges(&self) -> impl Iterator<Item = (BlockId, BlockId, u64)> + '_ {
-        self.blocks.traps.iter().map(|((from, to), count)| (*from, *to, *count))
     }
 }

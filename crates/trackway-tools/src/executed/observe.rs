@@ -85,7 +85,7 @@ impl Executed {
             match &event.kind {
                 EventKind::Step(step) => {
                     let Some(pc) = step.pc else {
-                        lane.part(common, Link::Unknown);
+                        lane.part(common, Link::Break);
                         *unknown.entry(lane.space).or_default() += 1;
                         continue;
                     };
@@ -104,7 +104,7 @@ impl Executed {
                     observe_run(lane, common, runs, run);
                 }
                 EventKind::Trap(n) => {
-                    lane.part(common, Link::Trap);
+                    lane.part(common, Link::Break);
                     common.follow.trap(source, &batch.traps[*n as usize]);
                 }
                 EventKind::Gap(n) => {
@@ -161,9 +161,6 @@ impl Executed {
         let block = |id: BlockId| ids.get(id as usize).copied().unwrap_or(0);
         for (from, to, count) in later.blocks.edges() {
             blocks.follow(block(from), block(to), count);
-        }
-        for ((from, to), count) in &later.blocks.traps {
-            *blocks.traps.entry((block(*from), block(*to))).or_default() += count;
         }
         for (number, count) in later.unknown {
             *self.unknown.entry(space(number)).or_default() += count;

@@ -7,7 +7,7 @@ use trackway_core::{MemAccess, MemKind, Value};
 
 use super::count::{add_all, add_each};
 use super::footprint::{LINE, LINES, LineRanges};
-use super::table::Table;
+use crate::table::Table;
 
 /// Sizes that are counted without a search.
 const SMALL: usize = 65;

@@ -28,7 +28,6 @@ mod mix;
 mod observe;
 mod places;
 mod summary;
-mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

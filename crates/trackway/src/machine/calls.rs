@@ -73,7 +73,8 @@ pub struct Guess {
 /// The call stack. Calls before the trace began are not in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// Frames that are kept.
+    /// Frames that are kept; those that are stored have the usual number.
+    #[serde(skip, default = "depth")]
     limit: u32,
     /// Outermost first.
     frames: VecDeque<Frame>,
@@ -81,6 +82,10 @@ pub struct Calls {
     pub forgotten: u64,
     /// The last guess that still concerns a frame.
     pub guess: Option<Guess>,
+}
+
+fn depth() -> u32 {
+    DEPTH
 }
 
 impl Default for Calls {
@@ -165,6 +170,11 @@ impl Calls {
     /// Forgets all frames.
     pub fn clear(&mut self) {
         *self = Calls::with_limit(self.limit);
+    }
+
+    /// Leaves frames until this many are left.
+    pub fn leave_to(&mut self, frames: usize) {
+        self.pop(self.frames.len().saturating_sub(frames));
     }
 
     /// From instruction `number` on older frames may be wrong.

@@ -1,4 +1,4 @@
-//! Values by address, for traces that mostly ask for the same few addresses.
+//! Values by address or another number, for traces that mostly ask for the same few.
 
 use std::collections::HashMap;
 
@@ -7,11 +7,11 @@ use trackway_isa::Recent;
 
 /// Values by address.
 #[derive(Debug)]
-pub(super) struct Table<V> {
+pub(crate) struct Table<V> {
     recent: Recent<u64, usize, 256>,
     places: HashMap<u64, usize>,
     /// All of them, in the order of first use.
-    pub(super) entries: Vec<(u64, V)>,
+    pub(crate) entries: Vec<(u64, V)>,
 }
 
 impl<V> Default for Table<V> {
@@ -23,7 +23,7 @@ impl<V> Default for Table<V> {
 impl<V: Default> Table<V> {
     /// The value at `address`.
     #[inline]
-    pub(super) fn at(&mut self, address: u64) -> &mut V {
+    pub(crate) fn at(&mut self, address: u64) -> &mut V {
         let Table { recent, places, entries } = self;
         let place = *recent.get(address, || {
             *places.entry(address).or_insert_with(|| {
@@ -35,7 +35,7 @@ impl<V: Default> Table<V> {
     }
 
     /// Takes over the values of another table.
-    pub(super) fn merge(&mut self, other: Table<V>, mut add: impl FnMut(&mut V, V)) {
+    pub(crate) fn merge(&mut self, other: Table<V>, mut add: impl FnMut(&mut V, V)) {
         for (address, value) in other.entries {
             add(self.at(address), value);
         }
