@@ -112,13 +112,12 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             a.pick(args, pair.as_deref())?;
             b.pick(args, pair.as_deref())?;
         }
-        let (mut ours, mut theirs) = (a.read(args)?, b.read(args)?);
+        let [(mut ours, base_a), (mut theirs, base_b)] = [a.read(args)?, b.read(args)?];
         let compared = diff::diff(&mut ours, &mut theirs, &options, &mut |source, _| {
             progress.count_source(source);
         });
         let compared = compared.map_err(|error| placed(&args.common, &args.a, error.into()))?;
-        let bases = [ours.base, theirs.base];
-        result.add(pair, compared, bases, options.limit);
+        result.add(pair, compared, [base_a, base_b], options.limit);
         a.health.add(ours.finish());
         b.health.add(theirs.finish());
     }

@@ -1,6 +1,6 @@
 //! Parts that the commands about a point share: its position, registers and addresses by name, values and places as text.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -16,29 +16,46 @@ use crate::json::{Object, hex};
 use crate::plain::plain;
 use crate::report::placed;
 
-/// The number of the instruction at a position.
-pub(crate) fn locate(common: &Common, file: &Path, trace: &mut Trace, text: &str) -> Result<u64, Failure> {
-    let failed = |error: trackway::Error| placed(common, file, error);
-    let programs = trace.programs().map_err(failed)?;
-    let position = Position::parse(text, &programs).map_err(failed)?;
-    trace.refuse_several().map_err(failed)?;
-    trace.locate(&position, None).map_err(failed)
+/// The point that a command is about.
+#[derive(clap::Args, Debug)]
+pub(crate) struct At {
+    /// Trace
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// The point: before the instruction at this position
+    #[arg(long, value_name = "POSITION")]
+    pub(crate) at: String,
 }
 
-/// The health of a trace that was read past an error; under `--strict` that is a failure.
-pub(crate) fn health_of(
-    common: &Common,
-    file: &Path,
-    passed: Option<trackway_core::Error>,
-) -> Result<Health, Failure> {
-    let mut health = Health::default();
-    if let Some(error) = passed {
-        if common.strict {
-            return Err(Failure::Strict(format!("{}: {error}", file.display())));
-        }
-        health.passed(error);
+impl At {
+    /// The number of its instruction, and the programs.
+    pub(crate) fn locate(
+        &self,
+        common: &Common,
+        trace: &mut Trace,
+    ) -> Result<(u64, Vec<Arc<Image>>), Failure> {
+        let failed = |error: trackway::Error| placed(common, &self.file, error);
+        let programs = trace.programs().map_err(failed)?;
+        let position = Position::parse(&self.at, &programs).map_err(failed)?;
+        trace.refuse_several().map_err(failed)?;
+        Ok((trace.locate(&position, None).map_err(failed)?, programs))
     }
-    Ok(health)
+
+    /// The health of a trace that was read past an error; under `--strict` that is a failure.
+    pub(crate) fn health(
+        &self,
+        common: &Common,
+        passed: Option<trackway_core::Error>,
+    ) -> Result<Health, Failure> {
+        let mut health = Health::default();
+        if let Some(error) = passed {
+            if common.strict {
+                return Err(Failure::Strict(format!("{}: {error}", self.file.display())));
+            }
+            health.passed(error);
+        }
+        Ok(health)
+    }
 }
 
 /// A register by its name.

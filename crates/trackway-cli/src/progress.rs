@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use trackway::{Health, Trace};
-use trackway_core::{Batch, Meta, Observer, Result, SharedBytes, Source};
+use trackway_core::{Batch, Error, Meta, Observer, Result, SharedBytes, Source};
 
 /// A line with share, rate, time left and errors so far. A thread draws it, so that commands that have nothing to
 /// report for a while are seen to work.
@@ -115,16 +115,25 @@ impl Drop for Progress {
     }
 }
 
-/// A source that shows its progress as it is read, batch by batch.
+/// A source that keeps the health of its events, and may show its progress batch by batch.
 pub(crate) struct Watched<'p> {
     source: Box<dyn Source>,
-    progress: &'p Progress,
+    progress: Option<&'p Progress>,
     health: Health,
+    /// The last error, until decoding continues after it.
+    last: Option<Error>,
 }
 
 impl<'p> Watched<'p> {
-    pub(crate) fn new(source: Box<dyn Source>, progress: &'p Progress) -> Self {
-        Watched { source, progress, health: Health::default() }
+    pub(crate) fn new(source: Box<dyn Source>, progress: Option<&'p Progress>) -> Self {
+        Watched { source, progress, health: Health::default(), last: None }
+    }
+
+    pub(crate) fn finish(mut self) -> Health {
+        self.health.counts.doubtful += self.source.doubtful();
+        let items = self.source.census().total();
+        self.health.items = (items > 0).then_some(items);
+        self.health
     }
 }
 
@@ -145,10 +154,20 @@ impl Source for Watched<'_> {
         let filled = self.source.fill(batch);
         match filled {
             Ok(_) => self.health.counts.observe(batch),
-            Err(error) => self.health.passed(error),
+            Err(error) => self.last = Some(error),
         }
-        self.progress.update(&*self.source, &self.health);
+        if let Some(progress) = self.progress {
+            progress.update(&*self.source, &self.health);
+        }
         filled
+    }
+
+    fn resync(&mut self) -> Result<bool> {
+        let found = self.source.resync()?;
+        if let Some(error) = self.last.take_if(|_| found) {
+            self.health.passed(error);
+        }
+        Ok(found)
     }
 }
 

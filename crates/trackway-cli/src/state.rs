@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 use trackway::machine::{Content, Frame, FrameKind, How, Known};
@@ -15,7 +14,7 @@ use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, hex, object, put_errors};
 use crate::open::open;
-use crate::past::{Places, bytes, digits, health_of, locate, register, title, value_json};
+use crate::past::{At, Places, bytes, digits, register, title, value_json};
 use crate::report::{placed, print_damage};
 
 /// Arguments of `state`.
@@ -25,12 +24,8 @@ The state is that before the instruction executes. A register or byte has the nu
 it, that read it (\"seen\": its writer is not known), or before which the trace shows it. After a gap nothing is known
 that the trace does not show again.")]
 pub(crate) struct Args {
-    /// Trace
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// The point: before the instruction at this position
-    #[arg(long, value_name = "POSITION")]
-    pub(crate) at: String,
+    #[command(flatten)]
+    pub(crate) point: At,
     /// Show only this register; may be repeated
     #[arg(long, value_name = "R")]
     pub(crate) reg: Vec<String>,
@@ -45,18 +40,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut trace = open(&args.common, &args.file)?;
-    let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
+    let mut trace = open(&args.common, &args.point.file)?;
+    let failed = |error: trackway::Error| placed(&args.common, &args.point.file, error);
     let isa = trace.meta().isa;
     let wanted: Vec<Reg> = args.reg.iter().map(|name| register(isa, name)).collect::<Result<_, _>>()?;
     let ranges: Vec<(u64, u64)> = args.mem.iter().map(|text| bytes(text)).collect::<Result<_, _>>()?;
-    let number = locate(&args.common, &args.file, &mut trace, &args.at)?;
-    let programs = trace.programs().map_err(failed)?;
+    let (number, programs) = args.point.locate(&args.common, &mut trace)?;
     let point = past::at(&mut trace, number).map_err(failed)?.map_err(|total| {
-        let text = format!("{}: there are {total} instructions, not {number}", args.file.display());
+        let text = format!("{}: there are {total} instructions, not {number}", args.point.file.display());
         Failure::Usage(text)
     })?;
-    let health = health_of(&args.common, &args.file, point.passed)?;
+    let health = args.point.health(&args.common, point.passed)?;
     let image = programs.first().map(|image| image.memory(&point.machine.context));
     let mut memory = Vec::new();
     for (address, length) in ranges {
@@ -190,7 +184,7 @@ impl Shown {
 
     fn json(&mut self, args: &Args) -> Object {
         let mut out = object("state");
-        out.insert("file".into(), json!(args.file.display().to_string()));
+        out.insert("file".into(), json!(args.point.file.display().to_string()));
         out.insert("at".into(), json!(self.point.number));
         out.insert("end".into(), json!(self.point.next.is_none()));
         let pc = self.pc();

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let mut verifier = Verifier::new(verify_options.clone());
     load_all(trace.program(), &mut verifier.memory)?;
     let source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
-    let mut source = Watched::new(source, &progress);
+    let mut source = Watched::new(source, Some(&progress));
     let ended = verify::verify(&mut source, &mut verifier);
     let items = source.census().total();
     drop(source);
@@ -94,7 +94,7 @@ fn survey(args: &VerifyArgs, progress: &Progress) -> Result<Survey, Failure> {
     }
     let mut trace = open_for_model(&args.common, &args.file)?;
     let source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
-    Ok(verify::survey(&mut Watched::new(source, progress)))
+    Ok(verify::survey(&mut Watched::new(source, Some(progress))))
 }
 
 fn ranges(pairs: &[(u64, u64)]) -> Vec<Range> {

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
 use trackway_core::Isa;
@@ -13,9 +12,7 @@ use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, put_errors};
 use crate::open::open;
-use crate::past::{
-    Places, bytes, digits, health_of, locate, location_json, location_text, register, value_json,
-};
+use crate::past::{At, Places, bytes, digits, location_json, location_text, register, value_json};
 use crate::report::{placed, print_damage};
 
 /// Arguments of `why`.
@@ -26,12 +23,8 @@ Inputs of an instruction are the registers that it reads and, for a load, the by
 the instructions that wrote them. In formats without register values the writers are known from the encodings; in
 formats without addresses the search ends at the load.")]
 pub(crate) struct Args {
-    /// Trace
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// The point: before the instruction at this position
-    #[arg(long, value_name = "POSITION")]
-    pub(crate) at: String,
+    #[command(flatten)]
+    pub(crate) point: At,
     /// The value of this register
     #[arg(long, value_name = "R", group = "what")]
     pub(crate) reg: Option<String>,
@@ -49,8 +42,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut trace = open(&args.common, &args.file)?;
-    let failed = |error: trackway::Error| placed(&args.common, &args.file, error);
+    let mut trace = open(&args.common, &args.point.file)?;
+    let failed = |error: trackway::Error| placed(&args.common, &args.point.file, error);
     let isa = trace.meta().isa;
     let what = match (&args.reg, &args.mem) {
         (Some(name), _) => Location::Reg(register(isa, name)?),
@@ -60,11 +53,10 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         }
         (None, None) => return Err(Failure::Usage("--reg or --mem says what to look for".into())),
     };
-    let at = locate(&args.common, &args.file, &mut trace, &args.at)?;
-    let programs = trace.programs().map_err(failed)?;
+    let (at, programs) = args.point.locate(&args.common, &mut trace)?;
     let mut past = Past::new(&mut trace).map_err(failed)?;
     let why = past::why(&mut past, at, what, args.depth).map_err(failed)?;
-    let health = health_of(&args.common, &args.file, past.passed)?;
+    let health = args.point.health(&args.common, past.passed)?;
     let mut shown =
         Shown { isa, why, places: Places::new(&programs), printed: BTreeSet::new(), out: String::new() };
     if args.json {
@@ -178,7 +170,7 @@ impl Shown {
 
     fn json(&mut self, args: &Args, at: u64, what: Location) -> Object {
         let mut out = object("why");
-        out.insert("file".into(), json!(args.file.display().to_string()));
+        out.insert("file".into(), json!(args.point.file.display().to_string()));
         out.insert("at".into(), json!(at));
         out.extend(location_json(self.isa, what));
         out.insert("causes".into(), causes_json(&self.why, self.isa, &self.why.causes));

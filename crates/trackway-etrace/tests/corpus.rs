@@ -8,17 +8,6 @@ use trackway_core::*;
 use trackway_etrace::{Config, Reader, Text, Writer, lift};
 use trackway_image::{Image, Space};
 
-const CASES: [&str; 8] = [
-    "gen-fpmix-encap-stamp",
-    "gen-minigzip-smi",
-    "gen-qsortmix-encap",
-    "gen-traps-encap",
-    "ref-fpmix-time",
-    "ref-minigzip-full32",
-    "ref-qsortmix",
-    "ref-traps",
-];
-
 fn folder() -> Option<std::path::PathBuf> {
     trackway_testkit::corpus_part("etrace")
 }
@@ -81,7 +70,7 @@ fn decode(case: &Case, jobs: usize) -> (Vec<u64>, Vec<String>) {
 #[test]
 fn pcs_and_events_match() {
     let Some(folder) = folder() else { return };
-    for name in CASES {
+    for name in trackway_testkit::ETRACE_CASES {
         let case = open(&folder.join(name));
         let (pcs, events) = decode(&case, 1);
         let mut text = String::new();
@@ -99,7 +88,7 @@ fn pcs_and_events_match() {
 #[test]
 fn any_number_of_jobs_gives_the_same() {
     let Some(folder) = folder() else { return };
-    for name in CASES {
+    for name in trackway_testkit::ETRACE_CASES {
         let case = open(&folder.join(name));
         let lines = |jobs: usize| {
             let input = Input::from_vec(case.trace.clone());
@@ -123,7 +112,7 @@ fn any_number_of_jobs_gives_the_same() {
 #[test]
 fn packets_match_and_come_back() {
     let Some(folder) = folder() else { return };
-    for name in CASES {
+    for name in trackway_testkit::ETRACE_CASES {
         let case = open(&folder.join(name));
         let expected = std::fs::read_to_string(folder.join(name).join("packets.txt")).unwrap();
         let mut expected = expected.lines().filter(|line| !line.starts_with('#'));

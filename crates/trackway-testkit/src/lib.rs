@@ -40,6 +40,18 @@ pub fn corpus() -> Option<PathBuf> {
     found.then_some(folder)
 }
 
+/// The traces of two other E-Trace encoders, by their folders in `etrace` of the corpus.
+pub const ETRACE_CASES: [&str; 8] = [
+    "gen-fpmix-encap-stamp",
+    "gen-minigzip-smi",
+    "gen-qsortmix-encap",
+    "gen-traps-encap",
+    "ref-fpmix-time",
+    "ref-minigzip-full32",
+    "ref-qsortmix",
+    "ref-traps",
+];
+
 /// A file or folder of the corpus, like `stf` or `tandem/own/own2.tv`; where it is absent the test is [`skipped`].
 pub fn corpus_part(path: &str) -> Option<PathBuf> {
     let part = corpus()?.join(path);

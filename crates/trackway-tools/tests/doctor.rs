@@ -411,20 +411,10 @@ fn byte_order_and_wrapped_buffers() {
 #[test]
 fn parameters_of_other_encoders_are_found_from_nothing() {
     let Some(corpus) = trackway_testkit::corpus_part("etrace") else { return };
-    let names = [
-        "gen-fpmix-encap-stamp",
-        "gen-minigzip-smi",
-        "gen-qsortmix-encap",
-        "gen-traps-encap",
-        "ref-fpmix-time",
-        "ref-minigzip-full32",
-        "ref-qsortmix",
-        "ref-traps",
-    ];
     // Their traps hide the settings from the first trials: such an answer may be wrong, and then it is not certain.
     let hard = ["gen-fpmix-encap-stamp", "ref-fpmix-time"];
     let mut wrong = Vec::new();
-    for name in names {
+    for name in trackway_testkit::ETRACE_CASES {
         let truth = Settings::read(&corpus.join(name).join("params.toml")).unwrap();
         let elf = truth.resolve(truth.table["program"].as_str().unwrap());
         let program = Program { elf: vec![elf.display().to_string()], ..Program::default() };

@@ -225,7 +225,8 @@ fn lower(
             if let Some(check) = &mut check {
                 check.observe(&batch);
             }
-            count += batch.events.len().saturating_sub(batch.gaps.len()) as u64;
+            count +=
+                batch.events.iter().filter(|event| !matches!(event.kind, EventKind::Gap(_))).count() as u64;
             let n = if split { std::mem::take(&mut batch.source) } else { 0 };
             if let Some(sink) = sinks.get_mut(usize::from(n)) {
                 sink.put(&batch).map_err(Ended::Caller)?;

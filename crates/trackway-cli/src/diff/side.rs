@@ -6,13 +6,14 @@ use std::sync::Arc;
 use trackway::cut::{Selection, Window};
 use trackway::format::{Format, Program as Files};
 use trackway::{Health, Options, Position, Trace};
-use trackway_core::{Batch, Error, FormatId, Isa, Meta, Observer, Source};
+use trackway_core::{FormatId, Isa, Meta, Observer, Source};
 use trackway_image::Image;
 
 use super::Args;
 use crate::args::{Common, RecordArgs};
 use crate::exit::Failure;
 use crate::interrupt;
+use crate::progress::Watched;
 use crate::record;
 use crate::report::placed;
 
@@ -132,9 +133,9 @@ impl Side {
     }
 
     /// Its events, and the number of the first instruction.
-    pub(super) fn read(&mut self, args: &Args) -> Result<Read, Failure> {
+    pub(super) fn read(&mut self, args: &Args) -> Result<(Watched<'static>, u64), Failure> {
         if let Some(record) = &self.record {
-            return Ok(Read::new(Box::new(record::recorder(record)?.0), 0));
+            return Ok((Watched::new(Box::new(record::recorder(record)?.0), None), 0));
         }
         let Side { common, path, trace, programs, .. } = self;
         let Some(trace) = trace else { return Err(Failure::Usage("no trace".into())) };
@@ -146,10 +147,10 @@ impl Side {
         let end = to.as_ref().map_or(Ok(u64::MAX), |to| trace.locate(to, Some(base))).map_err(failed)?;
         let source = trace.expanded().map_err(failed)?;
         if from.is_none() && to.is_none() {
-            return Ok(Read::new(source, 0));
+            return Ok((Watched::new(source, None), 0));
         }
         let selection = Selection::range(base, end).checked().map_err(failed)?;
-        Ok(Read::new(Box::new(Window::new(source, selection, None)), base))
+        Ok((Watched::new(Box::new(Window::new(source, selection, None)), None), base))
     }
 
     pub(super) fn format(&self) -> Option<&'static dyn Format> {
@@ -158,58 +159,5 @@ impl Side {
 
     pub(super) fn symbol(&self, pc: Option<u64>) -> Option<String> {
         self.programs.first()?.place(pc?)
-    }
-}
-
-/// A source that keeps the health of what was read.
-pub(super) struct Read {
-    source: Box<dyn Source>,
-    health: Health,
-    last: Option<Error>,
-    /// Number of its first instruction.
-    pub(super) base: u64,
-}
-
-impl Read {
-    fn new(source: Box<dyn Source>, base: u64) -> Self {
-        Read { source, health: Health::default(), last: None, base }
-    }
-
-    pub(super) fn finish(mut self) -> Health {
-        self.health.counts.doubtful += self.source.doubtful();
-        let items = self.source.census().total();
-        self.health.items = (items > 0).then_some(items);
-        self.health
-    }
-}
-
-impl Source for Read {
-    fn meta(&self) -> &Meta {
-        self.source.meta()
-    }
-
-    fn inner(&self) -> Option<&dyn Source> {
-        Some(&*self.source)
-    }
-
-    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
-        Some(&mut *self.source)
-    }
-
-    fn fill(&mut self, batch: &mut Batch) -> trackway_core::Result<bool> {
-        let filled = self.source.fill(batch);
-        match filled {
-            Ok(_) => self.health.counts.observe(batch),
-            Err(error) => self.last = Some(error),
-        }
-        filled
-    }
-
-    fn resync(&mut self) -> trackway_core::Result<bool> {
-        let found = self.source.resync()?;
-        if let Some(error) = self.last.take_if(|_| found) {
-            self.health.passed(error);
-        }
-        Ok(found)
     }
 }
