@@ -1,37 +1,14 @@
 //! `trackway calls`: the call tree of a trace.
 
 use std::io::Write;
-use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
-use trackway::Health;
-use trackway::cut::{Selection, Window};
-use trackway_core::Meta;
-use trackway_image::Image;
-use trackway_tools::calls::{CallTree, Called, FunctionId, NodeId, NodeKind};
+use trackway_tools::calls::{Called, FunctionId, NodeId, NodeKind};
 use trackway_tools::flame::thread_label;
 
-use crate::args::Common;
+use crate::analyse::{Analysed, Input};
 use crate::exit::{Exit, Failure};
 use crate::json::{hex, object, put_errors};
-use crate::open::open;
-use crate::place::ranges;
-use crate::progress::Progress;
-use crate::report::{exit_of, placed, print_damage, unfollowed};
-use crate::walk::walk;
-
-/// The part of a trace that is analysed.
-#[derive(clap::Args, Debug)]
-pub(crate) struct Part {
-    /// Begin here: N, pc:ADDRESS, sym:NAME, line:FILE:N, time:N, mark:NAME, trap:N, gap:N or end-N
-    #[arg(long, value_name = "POSITION")]
-    pub(crate) from: Option<String>,
-    /// End before this position; pc:, sym:, line: and mark: are the next ones after the beginning
-    #[arg(long, value_name = "POSITION")]
-    pub(crate) to: Option<String>,
-}
 
 /// Arguments of `calls`.
 #[derive(clap::Args, Debug)]
@@ -40,9 +17,8 @@ A line has the instructions of a function with those it called, without them, th
 Instructions belong to the function that the program says; where only a guess says how it was reached
 (after a gap, or by a return that fits no call), the line says how often.")]
 pub(crate) struct Args {
-    /// Trace; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: Input,
     /// Functions with their callers instead of threads with their calls
     #[arg(long)]
     pub(crate) bottom_up: bool,
@@ -55,70 +31,15 @@ pub(crate) struct Args {
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
-    #[command(flatten)]
-    pub(crate) part: Part,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-/// The calls of a trace, and what belongs to them.
-pub(crate) struct Analysed {
-    pub(crate) called: Called,
-    pub(crate) programs: Vec<Arc<Image>>,
-    pub(crate) meta: Meta,
-    pub(crate) health: Health,
-    pub(crate) ended: Result<(), Failure>,
-}
-
-impl Analysed {
-    /// Ends a command: damage and health are printed, and the exit code follows from them.
-    pub(crate) fn end(self, common: &Common) -> Result<Exit, Failure> {
-        print_damage(&self.health);
-        self.ended.map(|()| exit_of(&self.health, common))
-    }
-}
-
-/// Follows the calls of a trace. Nothing at all to follow is a failure.
-pub(crate) fn analyse(common: &Common, file: &Path, part: &Part) -> Result<Analysed, Failure> {
-    let mut trace = open(common, file)?;
-    let failed = |error: trackway::Error| placed(common, file, error);
-    let programs = trace.programs().map_err(failed)?;
-    let mut source = if part.from.is_some() || part.to.is_some() {
-        let range = ranges(&mut trace, part.from.as_slice(), part.to.as_slice())?;
-        let selection = Selection { ranges: range, ..Selection::default() };
-        let selection = selection.checked().map_err(|error| Failure::Usage(error.to_string()))?;
-        // Places were looked for in a reading of its own.
-        trace = open(common, file)?;
-        Box::new(Window::new(trace.expanded().map_err(failed)?, selection, None))
-    } else {
-        trace.events().map_err(failed)?
-    };
-    let mut tree = CallTree::new(trace.meta().isa, &programs);
-    let progress = Progress::new(common.quiet);
-    let (mut health, ended) = walk(common, file, &mut *source, &progress, |batch, _| {
-        tree.observe(batch);
-        Ok(ControlFlow::Continue(()))
-    });
-    drop(progress);
-    health.doubt(&trace.facts());
-    let (called, meta) = (tree.finish(), source.meta().clone());
-    if called.tree.nodes().iter().all(|node| node.instructions == 0) {
-        ended?;
-        if let Some(reason) = unfollowed(&health) {
-            return Err(Failure::Unfollowed(format!("{}: {reason}", file.display())));
-        }
-        return Err(Failure::Usage(format!("{}: there are no instructions to analyse", file.display())));
-    }
-    Ok(Analysed { called, programs, meta, health, ended })
 }
 
 /// Shows the call tree of a trace.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let analysed = analyse(&args.common, &args.file, &args.part)?;
+    let analysed = args.input.called()?;
     let shown = Shown::new(&analysed, args);
     if args.json {
         let mut object = object("calls");
-        object.insert("file".into(), json!(args.file.display().to_string()));
+        object.insert("file".into(), json!(args.input.file.display().to_string()));
         object.insert("instructions".into(), json!(shown.total));
         let roots = if args.bottom_up { shown.bottom_up() } else { shown.top_down() };
         let mut list = Vec::new();
@@ -133,7 +54,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         roots.iter().try_for_each(|line| line.print(&mut out, 0))?;
         writeln!(out, "{}", analysed.health.line())?;
     }
-    analysed.end(&args.common)
+    analysed.end(&args.input.common)
 }
 
 /// A line of the tree, and those below it.
@@ -184,8 +105,8 @@ struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    fn new(analysed: &'a Analysed, args: &Args) -> Self {
-        let called = &analysed.called;
+    fn new(analysed: &'a Analysed<Called>, args: &Args) -> Self {
+        let called = &analysed.result;
         let total = called.tree.nodes().iter().map(|node| node.instructions).sum();
         Shown {
             called,

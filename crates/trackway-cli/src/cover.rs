@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use trackway_tools::cover::{Cover, Sources, cobertura, drcov, lcov, listing};
 
-use crate::args::Common;
-use crate::calls::{Part, analyse};
+use crate::analyse::{Input, Output};
 use crate::exit::{Exit, Failure};
-use crate::output::write_output;
 use crate::report::say;
 
 /// File formats of coverage.
@@ -30,22 +28,16 @@ pub(crate) enum Shape {
 Counts are those of object code, shown at the lines that the program's debug information names: a line counts as often
 as the instruction of it that was executed most, and branches are those of the code, not of the source.")]
 pub(crate) struct Args {
-    /// Trace; `-` is stdin
-    #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
-    /// File to write; `-` is stdout
-    #[arg(short, long, value_name = "X")]
-    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) input: Input,
+    #[command(flatten)]
+    pub(crate) output: Output,
     /// Format of the file
     #[arg(long = "as", value_name = "FORMAT")]
     pub(crate) shape: Shape,
     /// Read source files only under this folder [default: that of the ELF file]
     #[arg(long, value_name = "DIR")]
     pub(crate) source_root: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) part: Part,
-    #[command(flatten)]
-    pub(crate) common: Common,
 }
 
 /// Writes the coverage.
@@ -53,32 +45,40 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.source_root.is_some() && args.shape != Shape::Source {
         return Err(Failure::Usage("--source-root: only --as source reads source files".into()));
     }
-    let analysed = analyse(&args.common, &args.file, &args.part)?;
-    let executed = &analysed.called.executed;
-    let parts = || analysed.programs.iter().flat_map(|program| program.parts());
-    let Some(elf) = parts().find(|part| part.elf.is_some()) else {
+    let analysed = args.input.executed()?;
+    let (executed, programs) = (&analysed.result, &analysed.programs);
+    let elf = programs.iter().flat_map(|program| program.parts()).find(|part| part.elf.is_some());
+    let Some(elf) = elf else {
         return Err(Failure::Usage("coverage is about a program: name it with --elf".into()));
     };
-    let cover = Cover::new(executed, &analysed.programs);
-    if args.shape != Shape::Drcov && cover.files.is_empty() {
-        let text = format!("{}: no debug information, so no lines; --as drcov needs none", elf.name);
-        return Err(Failure::Usage(text));
-    }
-    let bytes = match args.shape {
-        Shape::Lcov => lcov(&cover).into_bytes(),
-        Shape::Cobertura => cobertura(&cover).into_bytes(),
-        Shape::Drcov => drcov(executed, &analysed.programs),
-        Shape::Source => {
-            let folder = Path::new(&elf.name).parent().filter(|path| !path.as_os_str().is_empty());
-            let root = args.source_root.as_deref().or(folder).unwrap_or(Path::new("."));
-            let (text, read) = listing(&cover, &Sources::under(root));
-            read.iter().for_each(|file| say!("source: {}", crate::plain::plain(file)));
-            text.into_bytes()
+    let bytes = if args.shape == Shape::Drcov {
+        drcov(executed, programs)
+    } else {
+        let cover = Cover::new(executed, programs);
+        if cover.files.is_empty() {
+            let text = format!("{}: no debug information, so no lines; --as drcov needs none", elf.name);
+            return Err(Failure::Usage(text));
         }
+        if cover.without_line > 0 {
+            say!("{} executed instructions have no source line", cover.without_line);
+        }
+        match args.shape {
+            Shape::Lcov => lcov(&cover),
+            Shape::Cobertura => cobertura(&cover),
+            _ => {
+                let folder = Path::new(&elf.name).parent().filter(|path| !path.as_os_str().is_empty());
+                let root = args.source_root.as_deref().or(folder).unwrap_or(Path::new("."));
+                let (text, read) = listing(&cover, &Sources::under(root));
+                read.iter().for_each(|file| say!("source: {}", crate::plain::plain(file)));
+                text
+            }
+        }
+        .into_bytes()
     };
-    if cover.gaps > 0 {
-        say!("{} gaps in the trace: what they hide counts as not executed", cover.gaps);
+    let gaps: u64 = executed.blocks().iter().map(|block| block.gaps[0]).sum();
+    if gaps > 0 {
+        say!("{gaps} gaps in the trace: what they hide counts as not executed");
     }
-    write_output(&args.output, &bytes)?;
-    analysed.end(&args.common)
+    args.output.write(&bytes)?;
+    analysed.end(&args.input.common)
 }

@@ -4,6 +4,7 @@
 //! Each subcommand is a file of its own; `cli.rs` declares them all.
 #![forbid(unsafe_code)]
 
+mod analyse;
 mod args;
 mod calls;
 mod check;

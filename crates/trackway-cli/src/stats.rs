@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 use trackway::Health;
-use trackway_core::{Batch, Isa, Meta, Observer, Saved};
+use trackway_core::{Isa, Meta, Observer, Saved};
 use trackway_image::Image;
 use trackway_tools::stats::{By, LINE, PAGE, Row, Stats, Summary, by};
 
@@ -17,7 +17,7 @@ use crate::info::{shown, sources};
 use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
 use crate::report::{exit_of, placed, print_damage};
-use crate::walk::{CheckedProgram, checked_program, observe};
+use crate::walk::{Checked, checked_program, observe};
 
 /// Counts a whole trace.
 pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result<Exit, Failure> {
@@ -31,7 +31,7 @@ pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result
     let in_parts = programs.iter().all(|program| program.is_everywhere());
     // A damaged trace is counted as far as it was read.
     let (mut health, mut ended) = observe(common, file, &mut *source, in_parts, &mut both);
-    if !both.stats.is_exact() {
+    if !both.analysis.is_exact() {
         // Some part was decoded with the wrong instruction set: once more, in order.
         both = new();
         source = open(common, file)?.events().map_err(failed)?;
@@ -51,7 +51,7 @@ pub(crate) fn show(
     health: &Health,
     ended: Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let Both { stats, program: checked } = both;
+    let Both { analysis: stats, program: checked } = both;
     let groups = groups(&stats.finish(), args, programs, meta, health);
     if args.json {
         let mut object = object("stats");
@@ -71,49 +71,30 @@ pub(crate) fn show(
 }
 
 /// The counts, and the comparison with the program.
-pub(crate) struct Both {
-    stats: Stats,
-    program: CheckedProgram,
-}
+pub(crate) type Both = Checked<Stats>;
 
 impl Both {
     pub(crate) fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
-        Both { stats: Stats::new(isa, programs), program: checked_program(isa, programs) }
+        Checked { analysis: Stats::new(isa, programs), program: checked_program(isa, programs) }
     }
 
     /// Before the first batch: the part begins at this place.
     pub(crate) fn enter(&mut self, saved: &Saved) {
-        self.stats.enter(saved.source, &saved.context);
+        self.analysis.enter(saved.source, &saved.context);
         self.program.enter(saved.source, &saved.context);
     }
 
     /// The counts of a part, and the comparison of it; for [`add`](Both::add).
     pub(crate) fn pack(&self) -> Option<[Vec<u8>; 2]> {
-        Some([self.stats.pack()?, self.program.pack()?])
+        Some([self.analysis.pack()?, self.program.pack()?])
     }
 
     /// Adds those of the part that follows; `None` if the bytes are not those of one.
     pub(crate) fn add(&mut self, [stats, program]: &[Vec<u8>; 2]) -> Option<()> {
-        let later = Both { stats: self.stats.unpack(stats)?, program: self.program.unpack(program)? };
+        let later =
+            Checked { analysis: self.analysis.unpack(stats)?, program: self.program.unpack(program)? };
         self.merge(Box::new(later));
         Some(())
-    }
-}
-
-impl Observer for Both {
-    fn observe(&mut self, batch: &Batch) {
-        self.stats.observe(batch);
-        self.program.observe(batch);
-    }
-
-    fn fork(&self) -> Box<dyn Observer> {
-        Box::new(Both { stats: *self.stats.fork().downcast(), program: *self.program.fork().downcast() })
-    }
-
-    fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = later.downcast::<Self>();
-        self.stats.merge(Box::new(later.stats));
-        self.program.merge(Box::new(later.program));
     }
 }
 

@@ -180,3 +180,28 @@ impl Observer for CheckedProgram {
         }
     }
 }
+
+/// An analysis, and the comparison of the trace with its programs.
+#[derive(Debug)]
+pub(crate) struct Checked<O> {
+    pub(crate) analysis: O,
+    pub(crate) program: CheckedProgram,
+}
+
+impl<O: Observer> Observer for Checked<O> {
+    fn observe(&mut self, batch: &Batch) {
+        self.analysis.observe(batch);
+        self.program.observe(batch);
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        let analysis: O = *self.analysis.fork().downcast();
+        Box::new(Checked { analysis, program: *self.program.fork().downcast() })
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let later = later.downcast::<Self>();
+        self.analysis.merge(Box::new(later.analysis));
+        self.program.merge(Box::new(later.program));
+    }
+}

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use trackway_core::{Context, Isa};
 use trackway_image::{Image, Line, Part, program};
 use trackway_isa::{Control, flow};
 
-use crate::executed::Executed;
+use crate::executed::{End, Executed};
 
 /// Coverage of the programs of a trace.
 #[derive(Debug, Default)]
@@ -15,8 +16,6 @@ pub struct Cover {
     pub files: BTreeMap<String, FileCover>,
     /// Instructions executed that have no source line.
     pub without_line: u64,
-    /// Gaps in the trace: what they hide counts as not executed.
-    pub gaps: u64,
 }
 
 /// Coverage of a source file.
@@ -32,8 +31,18 @@ pub struct FileCover {
     pub code: BTreeMap<u32, Vec<CodeLine>>,
 }
 
-/// An instruction of a line: its address, its text and how often it was executed.
-pub type CodeLine = (u64, String, u64);
+/// An instruction of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeLine {
+    /// Its address.
+    pub pc: u64,
+    /// Its instruction set.
+    pub isa: Isa,
+    /// Its encoding, zero-extended.
+    pub encoding: u32,
+    /// How often it was executed.
+    pub executed: u64,
+}
 
 /// A function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,13 +98,12 @@ impl Cover {
                 .map(|(_, n)| n)
                 .sum::<u64>();
         }
-        cover.gaps = executed.blocks().iter().map(|block| block.gaps[0]).sum();
         cover
     }
 
     fn add(&mut self, counts: &Counts, image: &Image, part: &Part) {
         let (Some(lines), Some(elf)) = (part.lines(), &part.elf) else { return };
-        let memory = image.memory(&trackway_core::Context::default());
+        let memory = image.memory(&Context::default());
         for (range, Line { file, line, .. }) in lines.all() {
             if line == 0 {
                 continue;
@@ -115,8 +123,7 @@ impl Cover {
                     let branch = counts.branches.get(&pc).copied().unwrap_or_default();
                     file.branches.insert((line, pc), branch);
                 }
-                let text = trackway_isa::text(isa, pc, encoding);
-                file.code.entry(line).or_default().push((pc, text, executed));
+                file.code.entry(line).or_default().push(CodeLine { pc, isa, encoding, executed });
                 pc = pc.saturating_add(length.into());
             }
         }
@@ -140,7 +147,9 @@ impl Counts {
             if source.is_some() && space.map(|space| space.source) != source {
                 continue;
             }
-            for (pc, _) in block.code.insts() {
+            // An instruction that was only attempted was not executed.
+            let attempted = usize::from(block.code.ending == End::Attempted);
+            for (pc, _) in block.code.insts().take(block.code.insts.len().saturating_sub(attempted)) {
                 *counts.executed.entry(pc).or_default() += block.passes;
             }
             *counts.entered.entry(block.code.start).or_default() += block.passes;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::{Component, Path, PathBuf};
 
-use super::files::Cover;
+use super::files::{CodeLine, Cover};
 
 /// The longest source file that is read.
 const LONGEST: u64 = 16 << 20;
@@ -63,11 +63,12 @@ pub fn listing(cover: &Cover, sources: &Sources) -> (String, Vec<String>) {
                 None => "-".to_string(),
             };
             let _ = writeln!(out, "{shown:>12}: {line:>5}: {}", plain(source.unwrap_or(&"")));
-            for (pc, text, count) in file.code.get(&line).into_iter().flatten() {
+            for CodeLine { pc, isa, encoding, executed } in file.code.get(&line).into_iter().flatten() {
                 let branch = file.branches.get(&(line, *pc)).map_or(String::new(), |branch| {
                     format!("  [taken {}, not taken {}]", branch.taken, branch.not_taken)
                 });
-                let _ = writeln!(out, "{count:>12}:        {pc:x}: {}{branch}", plain(text));
+                let text = trackway_isa::text(*isa, *pc, *encoding);
+                let _ = writeln!(out, "{executed:>12}:        {pc:x}: {}{branch}", plain(&text));
             }
         }
     }
