@@ -67,6 +67,8 @@ pub(crate) struct Analysed<T> {
     pub(crate) result: T,
     pub(crate) programs: Vec<Arc<Image>>,
     pub(crate) meta: Meta,
+    /// Number of the first instruction.
+    pub(crate) first: u64,
     pub(crate) health: Health,
     pub(crate) checked: CheckedProgram,
     pub(crate) ended: Result<(), Failure>,
@@ -81,7 +83,7 @@ impl<T> Analysed<T> {
     }
 
     /// Nothing at all to analyse is a failure.
-    fn unless(self, empty: impl Fn(&T) -> bool, input: &Input) -> Result<Self, Failure> {
+    pub(crate) fn unless(self, empty: impl Fn(&T) -> bool, input: &Input) -> Result<Self, Failure> {
         if !empty(&self.result) {
             return Ok(self);
         }
@@ -95,18 +97,19 @@ impl<T> Analysed<T> {
 }
 
 impl Input {
-    /// The events of the trace, or of the part that is asked for.
-    fn events(&self, trace: &mut Trace) -> Result<Box<dyn Source>, Failure> {
+    /// The events of the trace, or of the part that is asked for, and the number of the first instruction.
+    fn events(&self, trace: &mut Trace) -> Result<(Box<dyn Source>, u64), Failure> {
         let failed = |error: trackway::Error| placed(&self.common, &self.file, error);
         if self.from.is_none() && self.to.is_none() {
-            return trace.events().map_err(failed);
+            return Ok((trace.events().map_err(failed)?, 0));
         }
         let ranges = ranges(trace, self.from.as_slice(), self.to.as_slice())?;
+        let first = ranges.first().map_or(0, |(first, _)| *first);
         let selection = Selection { ranges, ..Selection::default() };
         let selection = selection.checked().map_err(|error| Failure::Usage(error.to_string()))?;
         // Places were looked for in a reading of its own.
         *trace = open(&self.common, &self.file)?;
-        Ok(Box::new(Window::new(trace.expanded().map_err(failed)?, selection, None)))
+        Ok((Box::new(Window::new(trace.expanded().map_err(failed)?, selection, None)), first))
     }
 
     /// Opens the trace and shows its events to `read`.
@@ -121,11 +124,11 @@ impl Input {
         let mut trace = open(&self.common, &self.file)?;
         let programs =
             trace.programs().map_err(|error: trackway::Error| placed(&self.common, &self.file, error))?;
-        let mut source = self.events(&mut trace)?;
+        let (mut source, first) = self.events(&mut trace)?;
         let (result, checked, mut health, ended) = read(&trace, &mut *source, &programs);
         health.doubt(&trace.facts());
         let meta = source.meta().clone();
-        Ok(Analysed { result, programs, meta, health, checked, ended })
+        Ok(Analysed { result, programs, meta, first, health, checked, ended })
     }
 
     /// The executed blocks, counted on all cores.

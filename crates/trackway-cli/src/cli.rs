@@ -66,6 +66,8 @@ pub(crate) enum Command {
     Cover(crate::cover::Args),
     /// Write a profile for another program: callgrind, pprof, speedscope, AutoFDO, BOLT
     Profile(crate::profile::Args),
+    /// Choose intervals that stand for the whole trace, for simulation, and write them as slices
+    Simpoint(crate::simpoint::Args),
     /// Check a trace against its specification, one named rule per finding
     Check(CheckArgs),
     /// Say what is wrong with a file that does not decode: what it looks like, and the settings that fit
@@ -117,6 +119,7 @@ impl Command {
             Command::Flame(args) => &mut args.input.common,
             Command::Profile(args) => &mut args.input.common,
             Command::Cover(args) => &mut args.input.common,
+            Command::Simpoint(args) => &mut args.input.common,
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
             Command::Doctor(args) => &mut args.common,
@@ -153,6 +156,7 @@ impl Command {
             Command::Merge(args) => args.json.then_some("merge"),
             Command::Stats(args) => args.json.then_some("stats"),
             Command::Calls(args) => args.json.then_some("calls"),
+            Command::Simpoint(args) => args.json.then_some("simpoint"),
             Command::Check(args) if args.jsonl => Some("end"),
             Command::Check(args) => args.json.then_some("check"),
             Command::Index(args) => args.json.then_some("index"),

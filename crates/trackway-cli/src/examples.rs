@@ -95,6 +95,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "simpoint",
+        [
+            "trackway simpoint testdata/stf/sort/trace.stf --interval 50",
+            "trackway simpoint testdata/stf/sort/trace.stf --interval 50 -o sort",
+            "trackway simpoint testdata/astf/sort.astf --interval 50 --slices points --warm-up 20 --json",
+        ],
+    ),
+    (
         "stats",
         [
             "trackway stats testdata/stf/sort/trace.stf",

@@ -43,6 +43,7 @@ mod progress;
 mod record;
 mod report;
 mod sections;
+mod simpoint;
 mod slice;
 mod split;
 mod state;
@@ -84,6 +85,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Merge(args) => merge::run(&args),
         Command::Stats(args) => stats_item::run(&args),
         Command::Calls(args) => calls::run(&args),
+        Command::Simpoint(args) => simpoint::run(&args),
         Command::Flame(args) => flame::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Cover(args) => cover::run(&args),

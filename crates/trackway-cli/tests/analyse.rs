@@ -173,3 +173,104 @@ fn a_flame_graph_compares_two_traces() {
     let svg = stdout(&["flame", &trace, "--against", &part, "--elf", &elf, "-o", "-"]);
     assert!(svg.contains(" before, ") && svg.contains("rgb("));
 }
+
+#[test]
+fn a_program_that_does_not_fit_is_said() {
+    let folder = Folder::new("analyse-wrong");
+    let (trace, _) = recorded(&folder);
+    let (wrong, out) = (repo("programs/riscv/elf/rv64-mix.elf"), folder.file("out"));
+    for command in [
+        vec!["calls", &trace],
+        vec!["flame", &trace, "-o", &out],
+        vec!["profile", &trace, "--as", "folded", "-o", &out],
+        vec!["profile", &trace, "--as", "autofdo", "-o", &out],
+        vec!["cover", &trace, "--as", "drcov", "-o", &out],
+        vec!["simpoint", &trace, "--interval", "1000"],
+    ] {
+        let output = trackway(&[&command[..], &["--elf", &wrong]].concat());
+        assert!(text(&output.stderr).contains("warning: "), "{command:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn output_that_is_too_large_is_refused() {
+    let folder = Folder::new("analyse-large");
+    let (trace, elf) = recorded(&folder);
+    let out = folder.file("out");
+    for command in [
+        vec!["flame", &trace],
+        vec!["cover", &trace, "--as", "source"],
+        vec!["profile", &trace, "--as", "speedscope"],
+    ] {
+        let guard = ["--elf", &elf, "-o", &out, "--max-size", "0"];
+        let output = trackway(&[&command[..], &guard].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", text(&output.stderr));
+        assert!(!std::path::Path::new(&out).exists());
+    }
+}
+
+#[test]
+fn points_stand_for_the_trace() {
+    let folder = Folder::new("analyse-simpoint");
+    let (trace, elf) = recorded(&folder);
+    let (prefix, slices) = (folder.file("calls"), folder.file("slices"));
+    let args = [
+        "simpoint",
+        &trace,
+        "--elf",
+        &elf,
+        "--interval",
+        "250",
+        "-o",
+        &prefix,
+        "--slices",
+        &slices,
+        "--json",
+    ];
+    let shown = json(&[&args[..], &["--warm-up", "100"]].concat());
+    let number = |entry: &Json, name: &str| entry[name].as_u64().unwrap();
+    let total = number(&json(&["info", "--json", &trace]), "instructions");
+    assert_eq!(number(&shown, "intervals"), total.div_ceil(250));
+    let points = shown["points"].as_array().unwrap();
+    assert!(points.len() > 1, "{shown}");
+    let weights: u64 = points.iter().map(|point| number(point, "weight_per_million")).sum();
+    assert!(weights.abs_diff(1_000_000) <= points.len() as u64);
+    // A row for each interval has its instructions.
+    let vectors = std::fs::read_to_string(format!("{prefix}.bb")).unwrap();
+    let rows = vectors.lines().map(|line| {
+        let entries = line.strip_prefix('T').unwrap().split_whitespace();
+        entries.map(|entry| entry.rsplit(':').next().unwrap().parse::<u64>().unwrap()).sum::<u64>()
+    });
+    let rows: Vec<u64> = rows.collect();
+    assert!(rows[..rows.len() - 1].iter().all(|row| *row == 250) && rows.iter().sum::<u64>() == total);
+    let chosen = std::fs::read_to_string(format!("{prefix}.simpoints")).unwrap();
+    let chosen: Vec<u64> =
+        chosen.lines().map(|line| line.split(' ').next().unwrap().parse().unwrap()).collect();
+    assert_eq!(chosen, points.iter().map(|point| number(point, "interval")).collect::<Vec<_>>());
+    assert_eq!(std::fs::read_to_string(format!("{prefix}.weights")).unwrap().lines().count(), points.len());
+    // A slice has the instructions that its point says, and those before them.
+    let pcs = |file: &str| stdout(&["dump", "--as", "pcs", file]);
+    let whole = pcs(&trace);
+    let whole: Vec<&str> = whole.lines().collect();
+    for point in points {
+        let from = (number(point, "from") - number(point, "warm_up")) as usize;
+        let slice = pcs(point["slice"].as_str().unwrap());
+        assert_eq!(slice.lines().collect::<Vec<_>>(), &whole[from..number(point, "to") as usize]);
+    }
+    // The shares of the whole are those of `stats`.
+    let stats = json(&["stats", "--json", &trace]);
+    for estimate in shown["estimates"].as_array().unwrap() {
+        let name = estimate["name"].as_str().unwrap();
+        let count = match name {
+            "branches taken" => number(&stats["branches"], "taken"),
+            name => number(&stats["classes"], name),
+        };
+        let share = (count as f64 / total as f64 * 1e6).round() as u64;
+        assert!(number(estimate, "whole_per_million").abs_diff(share) <= 1, "{name}");
+    }
+    // A part begins at its own place, and the same trace has the same points.
+    let again = json(&["simpoint", &trace, "--interval", "250", "--from", "1000", "--json"]);
+    assert_eq!(number(&again["points"][0], "from") % 250, 0);
+    assert!(number(&again["points"][0], "from") >= 1000);
+    assert_eq!(json(&["simpoint", &trace, "--interval", "250", "--json"])["estimates"], shown["estimates"]);
+}

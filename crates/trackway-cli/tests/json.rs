@@ -160,6 +160,7 @@ fn every_command_prints_what_is_documented() {
             &["stats", "--json", "--by", "function,line,context,source"],
             &["calls", "--json"],
             &["calls", "--json", "--bottom-up"],
+            &["simpoint", "--json", "--interval", "20"],
             &["check", "--json"],
             &["check", "--jsonl"],
             &["dump", "--jsonl", "--limit", "400"],

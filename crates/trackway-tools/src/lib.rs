@@ -16,6 +16,7 @@
 //! - [`find`]: instructions that meet conditions.
 //! - [`markup`]: escaping of names in pictures and pages.
 //! - [`past`]: the state at a point, and which instructions it comes from.
+//! - [`simpoint`]: intervals that stand for a whole trace.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
 #![forbid(unsafe_code)]
@@ -32,6 +33,7 @@ pub mod flame;
 pub mod markup;
 pub mod past;
 pub mod profile;
+pub mod simpoint;
 pub mod stats;
 mod table;
 pub mod verify;

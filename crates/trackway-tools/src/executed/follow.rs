@@ -25,6 +25,11 @@ pub trait Follow {
         let _ = space;
     }
 
+    /// An instruction of which not even the address is known.
+    fn unplaced(&mut self, source: u16) {
+        let _ = source;
+    }
+
     /// Timestamp or cycle count.
     fn time(&mut self, source: u16, time: &Time) {
         let _ = (source, time);

@@ -87,6 +87,7 @@ impl Executed {
                     let Some(pc) = step.pc else {
                         lane.part(common, Link::Break);
                         *unknown.entry(lane.space).or_default() += 1;
+                        common.follow.unplaced(source);
                         continue;
                     };
                     let mut inst = Inst { encoding: step.encoding, length: step.length };
