@@ -211,3 +211,26 @@ fn control_characters_stay_in_the_trace() {
         }
     }
 }
+
+#[test]
+fn chunks_that_are_read_ahead_are_the_same() {
+    let folder = Folder::new("read-ahead");
+    let (trace, harmed) = (folder.file("sort.zstf"), folder.file("harmed.zstf"));
+    stdout(&["convert", &repo("testdata/stf/sort/trace.stf"), &trace, "--chunk", "9", "-q"]);
+    let mut bytes = std::fs::read(&trace).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 16].fill(0x5a);
+    std::fs::write(&harmed, bytes).unwrap();
+    for file in [&trace, &harmed] {
+        for command in [
+            &["dump", file, "--as", "events"][..],
+            &["dump", file, "--raw"],
+            &["check", file],
+            &["dump", file, "--from", "100"],
+        ] {
+            let [one, two] = ["1", "2"].map(|jobs| trackway(&[command, &["-j", jobs]].concat()));
+            assert_eq!(text(&one.stdout), text(&two.stdout), "{command:?}");
+            assert_eq!((text(&one.stderr), one.status), (text(&two.stderr), two.status), "{command:?}");
+        }
+    }
+}

@@ -10,6 +10,7 @@ mod pipe;
 use std::collections::VecDeque;
 use std::io::Read;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use serde::{Deserialize, Serialize};
 use trackway_core::{Error, ErrorKind, Feed, Input, Pool, Result, SharedBytes, SharedRange};
@@ -174,6 +175,39 @@ pub struct Parts {
     pub container: Container,
     /// Length of a plain file.
     plain_len: Option<u64>,
+    ahead: Ahead,
+}
+
+/// The chunk after the one that is being read, decompressed on a thread of its own meanwhile.
+#[derive(Default)]
+struct Ahead {
+    is_allowed: bool,
+    /// The chunk that a reader in order reads next: a single chunk is not worth a thread.
+    expected: Option<usize>,
+    /// The chunk that is being decompressed.
+    chunk: Option<(usize, JoinHandle<Result<Part>>)>,
+}
+
+impl Ahead {
+    /// A chunk, and the beginning of the one after it.
+    fn part(&mut self, zstf: &Zstf, n: usize, base: u64) -> Result<Part> {
+        let part = match self.chunk.take() {
+            Some((at, thread)) if at == n => {
+                let part = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                part.map(|mut part| {
+                    part.base = base;
+                    part
+                })
+            }
+            _ => zstf.part(n, base),
+        };
+        let in_order = self.expected.replace(n + 1) == Some(n);
+        if self.is_allowed && in_order && n + 1 < zstf.chunks.len() {
+            let zstf = zstf.clone();
+            self.chunk = Some((n + 1, std::thread::spawn(move || zstf.part(n + 1, 0))));
+        }
+        part
+    }
 }
 
 impl std::fmt::Debug for Parts {
@@ -184,7 +218,16 @@ impl std::fmt::Debug for Parts {
 
 impl Parts {
     fn new(plan: Plan, container: Container) -> Self {
-        Parts { plan, next: 0, base: 0, damage: None, doubts: Vec::new(), container, plain_len: None }
+        Parts {
+            plan,
+            next: 0,
+            base: 0,
+            damage: None,
+            doubts: Vec::new(),
+            container,
+            plain_len: None,
+            ahead: Ahead::default(),
+        }
     }
 
     /// Opens the container.
@@ -214,6 +257,11 @@ impl Parts {
                 Ok(Parts::new(Plan::Pipe(pipe, first.into_iter().collect()), Container::Zstf))
             }
         }
+    }
+
+    /// Chunks may be decompressed on another thread while those before them are read.
+    pub(crate) fn read_ahead(&mut self) {
+        self.ahead.is_allowed = true;
     }
 
     /// Number of parts; of a stream, those read so far.
@@ -300,7 +348,9 @@ impl Parts {
     pub fn next_part(&mut self) -> Result<Option<Part>> {
         let part = match &mut self.plan {
             Plan::Plain(feed) => feed.take().map(Part::plain),
-            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => Some(zstf.part(self.next, self.base)?),
+            Plan::Chunks(zstf) if self.next < zstf.chunks.len() => {
+                Some(self.ahead.part(zstf, self.next, self.base)?)
+            }
             Plan::Chunks(_) => None,
             Plan::Pipe(pipe, kept) => match kept.pop_front() {
                 Some(mut part) => {

@@ -187,14 +187,18 @@ struct OpenedStf {
 
 impl OpenedStf {
     fn trace(&mut self) -> trackway_format::Result<Trace> {
-        match (self.trace.take(), &self.whole) {
-            (Some(trace), _) => Ok(trace),
+        let mut trace = match (self.trace.take(), &self.whole) {
+            (Some(trace), _) => trace,
             (None, Some(bytes)) => {
                 let input = Input::Whole(SharedBytes::clone(bytes));
-                Ok(Trace::open_with(input, self.config, self.force, Some(self.hw_threads.clone()))?)
+                Trace::open_with(input, self.config, self.force, Some(self.hw_threads.clone()))?
             }
-            (None, None) => Err(Error::ReadOnce),
+            (None, None) => return Err(Error::ReadOnce),
+        };
+        if self.threads > 1 {
+            trace.parts.read_ahead();
         }
+        Ok(trace)
     }
 }
 
