@@ -17,6 +17,8 @@
 //! - [`markup`]: escaping of names in pictures and pages.
 //! - [`past`]: the state at a point, and which instructions it comes from.
 //! - [`simpoint`]: intervals that stand for a whole trace.
+//! - [`plot`]: pictures of a trace over time.
+//! - [`series`]: counts for each interval of a trace.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
 #![forbid(unsafe_code)]
@@ -32,7 +34,9 @@ pub mod find;
 pub mod flame;
 pub mod markup;
 pub mod past;
+pub mod plot;
 pub mod profile;
+pub mod series;
 pub mod simpoint;
 pub mod stats;
 mod table;

@@ -74,7 +74,8 @@ impl Branches {
     }
 }
 
-fn is_conditional(isa: trackway_core::Isa, encoding: u32) -> bool {
+/// Is it a conditional branch?
+pub(crate) fn is_conditional(isa: trackway_core::Isa, encoding: u32) -> bool {
     let flow = flow(isa, 0, encoding);
     flow.conditional || flow.control == trackway_isa::Control::Branch
 }

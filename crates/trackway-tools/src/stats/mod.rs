@@ -39,6 +39,7 @@ use trackway_image::Image;
 use crate::contexts::Contexts;
 use crate::executed::Executed;
 
+pub(crate) use branches::is_conditional;
 pub use branches::{Branch, Branches};
 pub use footprint::{LINE, PAGE};
 pub use memory::Memory;
