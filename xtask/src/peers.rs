@@ -6,10 +6,10 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 3] = ["valgrind", "lcov", "golang-1.19-go"];
+const PACKAGES: [&str; 4] = ["valgrind", "lcov", "golang-1.19-go", "chromium"];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 1] = [("trackway-cli", "peers")];
+const TESTS: [(&str, &str); 2] = [("trackway-cli", "peers"), ("trackway-cli", "browser")];
 
 /// Installs, runs, and prints what was skipped and the time.
 pub(crate) fn test() -> Outcome {

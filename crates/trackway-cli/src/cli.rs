@@ -62,6 +62,10 @@ pub(crate) enum Command {
     Calls(crate::calls::Args),
     /// Draw a flame graph, also of the difference between two traces
     Flame(crate::flame::Args),
+    /// Draw a trace over time: working set, mix, instructions per cycle, addresses, branches
+    Plot(crate::plot::Args),
+    /// Write one page with all of it: mix, functions, call tree, flame graph, branches, memory, plots
+    Report(crate::report_page::Args),
     /// Write which lines, functions and branches of a program were executed
     Cover(crate::cover::Args),
     /// Write a profile for another program: callgrind, pprof, speedscope, AutoFDO, BOLT
@@ -117,6 +121,8 @@ impl Command {
             Command::Stats(args) => &mut args.common,
             Command::Calls(args) => &mut args.input.common,
             Command::Flame(args) => &mut args.input.common,
+            Command::Plot(args) => &mut args.input.common,
+            Command::Report(args) => &mut args.input.common,
             Command::Profile(args) => &mut args.input.common,
             Command::Cover(args) => &mut args.input.common,
             Command::Simpoint(args) => &mut args.input.common,
@@ -171,6 +177,8 @@ impl Command {
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)
             | Command::Flame(_)
+            | Command::Plot(_)
+            | Command::Report(_)
             | Command::Profile(_)
             | Command::Cover(_)
             | Command::Config(_)

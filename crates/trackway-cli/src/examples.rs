@@ -79,6 +79,22 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "plot",
+        [
+            "trackway plot testdata/stf/sort/trace.stf -o mix.svg",
+            "trackway plot testdata/stf/sort/trace.stf --what working-set -o memory.svg",
+            "trackway plot testdata/astf/sort.astf --what pc --from 100 --to 200 -o part.svg",
+        ],
+    ),
+    (
+        "report",
+        [
+            "trackway report testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf -o sort.html",
+            "trackway report testdata/astf/sort.astf --from 100 --to 200 -o part.html",
+            "trackway report testdata/ete/count -o count.html",
+        ],
+    ),
+    (
         "cover",
         [
             "trackway cover testdata/tandem/sort/trace.tv --elf programs/riscv/sort.elf --as drcov -o x.drcov",

@@ -38,10 +38,12 @@ mod past;
 mod pcs;
 mod place;
 mod plain;
+mod plot;
 mod profile;
 mod progress;
 mod record;
 mod report;
+mod report_page;
 mod sections;
 mod simpoint;
 mod slice;
@@ -87,6 +89,8 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Calls(args) => calls::run(&args),
         Command::Simpoint(args) => simpoint::run(&args),
         Command::Flame(args) => flame::run(&args),
+        Command::Plot(args) => plot::run(&args),
+        Command::Report(args) => report_page::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Cover(args) => cover::run(&args),
         Command::Check(args) => check::run(&args),

@@ -4,15 +4,8 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Folder, repo, stdout, text, trackway};
+use common::{Folder, recorded, rename_symbol, repo, stdout, text, trackway};
 use serde_json::Value as Json;
-
-/// The recorded program, and the options that name it.
-fn recorded(folder: &Folder) -> (String, String) {
-    let (trace, elf) = (folder.file("calls.stf"), repo("programs/riscv/elf/rv64-calls.elf"));
-    stdout(&["record", &elf, "-o", &trace, "-q"]);
-    (trace, elf)
-}
 
 fn json(args: &[&str]) -> Json {
     serde_json::from_str(&stdout(args)).unwrap()
@@ -143,16 +136,8 @@ fn coverage_is_that_of_the_source() {
 fn a_hostile_name_stays_inert() {
     let folder = Folder::new("analyse-hostile");
     let (trace, elf) = recorded(&folder);
-    // A symbol of the same length, put in the place of another.
-    let mut bytes = std::fs::read(&elf).unwrap();
-    let (from, to) = (b"hash_of_the_numbers", b"</script><svg x=1/>");
-    assert_eq!(from.len(), to.len());
-    let places: Vec<usize> =
-        (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from)).collect();
-    assert!(!places.is_empty(), "the symbol");
-    places.into_iter().for_each(|at| bytes[at..at + to.len()].copy_from_slice(to));
     let hostile = folder.file("hostile.elf");
-    std::fs::write(&hostile, bytes).unwrap();
+    rename_symbol(&elf, &hostile, "hash_of_the_numbers", "</script><svg x=1/>");
     let svg = stdout(&["flame", &trace, "--elf", &hostile, "-o", "-"]);
     assert!(!svg.contains("</script><svg") && svg.contains("&lt;/script&gt;&lt;svg x=1/&gt;"));
     assert_eq!(svg.matches("<script>").count(), 1);

@@ -18,6 +18,7 @@
 //! - [`past`]: the state at a point, and which instructions it comes from.
 //! - [`simpoint`]: intervals that stand for a whole trace.
 //! - [`plot`]: pictures of a trace over time.
+//! - [`report`]: one page with all of it.
 //! - [`series`]: counts for each interval of a trace.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
 //!   it runs in order.
@@ -36,6 +37,7 @@ pub mod markup;
 pub mod past;
 pub mod plot;
 pub mod profile;
+pub mod report;
 pub mod series;
 pub mod simpoint;
 pub mod stats;

@@ -119,7 +119,7 @@ fn intervals_of_a_given_width() {
 /// Distinct lines are those of the wide interval, not the sum of those of the narrow ones it was put together from.
 #[test]
 fn intervals_that_were_put_together() {
-    for (count, width) in [(100, 16), (8192, 16), (8193, 32), (50_000, 128)] {
+    for (count, width) in [(100, 64), (16_384, 64), (16_385, 128), (50_000, 256)] {
         let list = list(count);
         let timeline = observed(&list, Width::Fitting);
         assert_eq!(timeline.width, width, "{count}");
@@ -193,9 +193,9 @@ fn rates_end_at_gaps() {
     assert_eq!(timeline.per_cycle(), [half, half, half, half, None, None, None, Some(1.0)]);
     assert!(timeline.per_tick().iter().all(Option::is_none));
     let subject = Subject { source: None, timeline, place: &|_| None };
-    let picture = plot::svg(What::Ipc, &[subject], "x").unwrap();
+    let picture = plot::svg(What::Ipc, &[subject], Some("x")).unwrap();
     assert!(picture.contains("1 gap (dashed)") && picture.contains("class=\"gap\""), "{picture}");
-    assert_eq!(plot::svg(What::WorkingSet, &[subject], "x"), None);
+    assert_eq!(plot::svg(What::WorkingSet, &[subject], None), None);
 }
 
 /// Names are data in every picture, and pictures are small.
@@ -205,7 +205,7 @@ fn pictures_are_text_and_paths() {
     let hostile = "</script><svg onload=alert(1)>\u{202e}&";
     let subject = Subject { source: Some(hostile), timeline: &timeline, place: &|_| Some(hostile.into()) };
     for what in What::ALL {
-        let Some(picture) = plot::svg(what, &[subject, subject], hostile) else {
+        let Some(picture) = plot::svg(what, &[subject, subject], Some(hostile)) else {
             assert_eq!(what, What::Ipc);
             continue;
         };

@@ -46,6 +46,24 @@ pub fn stdout(args: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
+/// The sample program, recorded: the trace and the program's file.
+pub fn recorded(folder: &Folder) -> (String, String) {
+    let (trace, elf) = (folder.file("calls.stf"), repo("programs/riscv/elf/rv64-calls.elf"));
+    stdout(&["record", &elf, "-o", &trace, "-q"]);
+    (trace, elf)
+}
+
+/// A copy of a program in which a name is another of the same length.
+pub fn rename_symbol(elf: &str, copy: &str, from: &str, to: &str) {
+    assert_eq!(from.len(), to.len());
+    let mut bytes = std::fs::read(elf).expect("a program");
+    let places: Vec<usize> =
+        (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
+    assert!(!places.is_empty(), "{from}");
+    places.into_iter().for_each(|at| bytes[at..at + to.len()].copy_from_slice(to.as_bytes()));
+    std::fs::write(copy, bytes).expect("a copy");
+}
+
 /// A folder that is removed at the end.
 pub struct Folder(pub PathBuf);
 

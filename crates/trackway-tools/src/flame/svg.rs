@@ -33,15 +33,15 @@ pub fn svg(frames: &Frames, title: &str) -> String {
     let height = TOP + levels * HEIGHT + 2 * MARGIN + HEIGHT;
     let width = WIDTH as usize + 2 * MARGIN;
     let mut out = format!(
-        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img">
+        r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" class="flame" role="group">
 <title>{title}</title>
 <style>{STYLE}</style>
 <rect class="paper" width="100%" height="100%"/>
 <text class="title" x="{middle}" y="22" text-anchor="middle">{title}</text>
-<text class="hint" x="{MARGIN}" y="40" id="hint">{total} instructions{left_out}; click a frame to zoom, / to search, Esc to reset, arrows and Enter to go</text>
-<text class="hint" x="{right}" y="40" text-anchor="end" id="found"></text>
-<text class="hint" x="{MARGIN}" y="{bottom}" id="details"></text>
-<g id="frames">
+<text class="hint" x="{MARGIN}" y="40" id="flame-hint">{total} instructions{left_out}; click a frame to zoom, / to search, Esc to reset, arrows and Enter to go</text>
+<text class="hint" x="{right}" y="40" text-anchor="end" id="flame-found"></text>
+<text class="hint" x="{MARGIN}" y="{bottom}" id="flame-details"></text>
+<g>
 "#,
         title = escape(title),
         middle = width / 2,
@@ -59,7 +59,8 @@ pub fn svg(frames: &Frames, title: &str) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             out,
-            r#"<g class="f" tabindex="-1" data-x="{from}" data-w="{total}" data-l="{level}"><title>{tip}</title><rect x="{x:.1}" y="{y}" width="{w:.1}" height="{h}" rx="1" fill="{fill}"/><text x="{tx:.1}" y="{ty}">{text}</text></g>"#,
+            r#"<g class="f" tabindex="{tab}" data-x="{from}" data-w="{total}" data-l="{level}"><title>{tip}</title><rect x="{x:.1}" y="{y}" width="{w:.1}" height="{h}" rx="1" fill="{fill}"/><text x="{tx:.1}" y="{ty}">{text}</text></g>"#,
+            tab = if *level == 0 { 0 } else { -1 },
             total = frame.total,
             tip = escape(&tip(label, frame, frames)),
             h = HEIGHT - 1,
@@ -71,7 +72,7 @@ pub fn svg(frames: &Frames, title: &str) -> String {
     }
     let _ = write!(
         out,
-        "</g>\n<script><![CDATA[\nconst WIDTH = {WIDTH}, MARGIN = {MARGIN}, LETTER = {LETTER}, TOTAL = {};\n{SCRIPT}]]></script>\n</svg>\n",
+        "</g>\n<script><![CDATA[\n{{\nconst WIDTH = {WIDTH}, MARGIN = {MARGIN}, LETTER = {LETTER}, TOTAL = {};\n{SCRIPT}}}\n]]></script>\n</svg>\n",
         frames.total.max(1)
     );
     out
@@ -140,17 +141,21 @@ fn shortened(label: &str, letters: usize) -> String {
 }
 
 const STYLE: &str = "\
-.paper{fill:#fff}text{font:11px ui-monospace,monospace;fill:#111}.title{font-size:15px}.hint{fill:#555}\
-.f{cursor:pointer;outline:none}.f text{pointer-events:none}.f:focus rect,.f:hover rect{stroke:#000}\
-.f.hit rect{fill:#c4b5fd}.f.gone{display:none}.f.under rect{opacity:.55}\
-@media (prefers-color-scheme:dark){.paper{fill:#181818}text{fill:#111}.title,.hint{fill:#ddd}}";
+.flame .paper{fill:#fff}.flame text{font:11px ui-monospace,monospace;fill:#111}\
+.flame .title{font:600 16px system-ui,sans-serif}.flame .hint{font:12px system-ui,sans-serif;fill:#555}\
+.flame .f{cursor:pointer;outline:none}.flame .f text{pointer-events:none}\
+.flame .f:hover rect{stroke:#000}.flame .f:focus-visible rect{stroke:#1d4ed8;stroke-width:2.5}\
+.flame .f.hit rect{fill:#c4b5fd}.flame .f.gone{display:none}.flame .f.under rect{opacity:.55}\
+@media (prefers-color-scheme:dark){.flame .paper{fill:#181818}.flame .title,.flame .hint{fill:#ddd}\
+.flame .f:hover rect{stroke:#fff}.flame .f:focus-visible rect{stroke:#fff}}";
 
 const SCRIPT: &str = r#"
-const all = [...document.querySelectorAll('.f')];
+const root = document.currentScript.closest('svg');
+const all = [...root.querySelectorAll('.f')];
 const of = f => ({ x: +f.dataset.x, w: +f.dataset.w, l: +f.dataset.l });
 const text = f => f.querySelector('title').textContent;
 const name = f => text(f).split(': ').slice(0, -1).join(': ');
-const byId = id => document.getElementById(id);
+const byId = id => root.querySelector('#flame-' + id);
 function zoom(to) {
   const z = of(to), scale = WIDTH / z.w;
   for (const f of all) {
@@ -192,7 +197,8 @@ for (const f of all) {
   f.addEventListener('click', () => { zoom(f); go(f); });
   f.addEventListener('mouseover', () => { byId('details').textContent = text(f); });
 }
-document.addEventListener('keydown', event => {
+// Inside of a page only keys for the picture count.
+(document.documentElement === root ? document : root).addEventListener('keydown', event => {
   const f = document.activeElement && document.activeElement.closest ? document.activeElement.closest('.f') : null;
   if (event.key === '/') { event.preventDefault(); search(prompt('Search for a name') || ''); }
   else if (event.key === 'Escape') { zoom(all[0]); search(''); }

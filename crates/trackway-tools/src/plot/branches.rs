@@ -49,7 +49,7 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>) -> bool {
             x += part;
         }
         let bias = Branch { outcomes }.bias().map_or(String::new(), |bias| format!(", bias {bias:.3}"));
-        let text = format!("{} times{bias}", number(all as f64));
+        let text = format!("{} executed{bias}", number(all as f64));
         canvas.text("tick", "start", (bar + wide + 8.0, y + 11.0), &text);
         y += HEIGHT;
     }

@@ -14,6 +14,7 @@ pub(super) const PLOT: f64 = 690.0;
 /// A picture that grows downwards.
 pub(super) struct Canvas {
     title: String,
+    is_titled: bool,
     body: String,
     /// How far it is full.
     pub(super) bottom: f64,
@@ -41,8 +42,11 @@ impl Frame {
 }
 
 impl Canvas {
-    pub(super) fn new(title: &str) -> Self {
-        Canvas { title: title.into(), body: String::new(), bottom: 36.0 }
+    /// An empty one; `subject` follows the title, which is shown only then.
+    pub(super) fn new(heading: &str, subject: Option<&str>) -> Self {
+        let title = subject.map_or(heading.to_string(), |subject| format!("{heading}: {subject}"));
+        let is_titled = subject.is_some();
+        Canvas { title, is_titled, body: String::new(), bottom: if is_titled { 36.0 } else { 0.0 } }
     }
 
     /// Raw markup; names in it are escaped by the caller.
@@ -76,7 +80,7 @@ impl Canvas {
         let top = self.bottom + 28.0;
         let (from, span) = (timeline.start() as f64, timeline.instructions().max(1) as f64);
         let frame = Frame { top, height, from, span };
-        for tick in ticks(from, from + span, 8) {
+        for tick in ticks(from, from + span, 8, 1.0) {
             let x = LEFT + (tick - from) / span * PLOT;
             self.put(format_args!(r#"<path class="grid" d="M{x:.1} {top:.1}V{:.1}"/>"#, frame.low()));
             self.text("tick", "middle", (x, frame.low() + 15.0), &number(tick));
@@ -111,9 +115,9 @@ impl Canvas {
         }
     }
 
-    /// Round numbers beside a plot whose upper edge is `highest`.
-    pub(super) fn rows(&mut self, frame: Frame, highest: f64) {
-        for tick in ticks(0.0, highest, 5) {
+    /// Round numbers beside a plot whose upper edge is `highest`, at least `least` apart.
+    pub(super) fn rows(&mut self, frame: Frame, highest: f64, least: f64) {
+        for tick in ticks(0.0, highest, 5, least) {
             let y = frame.low() - tick / highest * frame.height;
             self.put(format_args!(r#"<path class="grid" d="M{LEFT} {y:.1}h{PLOT}"/>"#));
             self.text("tick", "end", (LEFT - 7.0, y + 4.0), &number(tick));
@@ -134,10 +138,15 @@ impl Canvas {
 <title>{title}</title>
 <style>{STYLE}</style>
 <rect class="paper" width="100%" height="100%"/>
-<text class="title" x="{LEFT}" y="26">{short}</text>
-{body}</svg>
+{shown}{body}</svg>
 "#,
-            short = escape(&shortened(&self.title, 90)),
+            shown = match self.is_titled {
+                true => format!(
+                    "<text class=\"title\" x=\"{LEFT}\" y=\"26\">{}</text>\n",
+                    escape(&shortened(&self.title, 90))
+                ),
+                false => String::new(),
+            },
             body = self.body,
         )
     }

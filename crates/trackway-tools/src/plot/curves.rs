@@ -15,11 +15,20 @@ pub(super) struct Panel {
     /// The value at the upper edge; `None` if the data decide.
     pub(super) highest: Option<f64>,
     pub(super) height: f64,
+    /// Between numbers of the axis: 1 for counts.
+    pub(super) least_step: f64,
 }
 
 impl Default for Panel {
     fn default() -> Self {
-        Panel { heading: String::new(), curves: Vec::new(), is_stacked: false, highest: None, height: 220.0 }
+        Panel {
+            heading: String::new(),
+            curves: Vec::new(),
+            is_stacked: false,
+            highest: None,
+            height: 220.0,
+            least_step: 0.0,
+        }
     }
 }
 
@@ -43,7 +52,7 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>, panels: Vec<Panel
         let values = panel.curves.iter().flat_map(|curve| curve.values.iter().flatten());
         let highest = panel.highest.unwrap_or_else(|| 1.05 * values.fold(0.0, |a: f64, b| a.max(*b)));
         let highest = if highest > 0.0 { highest } else { 1.0 };
-        canvas.rows(frame, highest);
+        canvas.rows(frame, highest, panel.least_step);
         let scale = frame.height / highest;
         let mut below = vec![0.0; timeline.intervals.len()];
         for (n, curve) in panel.curves.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Addresses over time: the darker, the more often. Addresses that nothing touched are left out.
+//! Addresses over time: the stronger the colour, the more often. Addresses that nothing touched are left out.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,8 +9,6 @@ use crate::series::Density;
 
 /// Rows at most, breaks between regions included.
 const ROWS: usize = 128;
-/// Columns at most.
-const COLUMNS: usize = 256;
 /// Untouched rows that are drawn between touched ones; longer stretches become a break.
 const HOLE: u64 = 2;
 /// Shades.
@@ -40,14 +38,13 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>, density: &Density
     let rows = rows(&regions).saturating_sub(1).max(1);
     let row_height = (340.0 / rows as f64).clamp(2.6, 14.0);
     let bytes = 1u64 << density.shift;
-    let heading = format!("Addresses, {bytes} bytes a row; the darker, the more {unit}");
+    let heading = format!("Addresses, {bytes} bytes a row; the stronger the colour, the more {unit}");
     let frame = canvas.frame(&heading, subject.source, timeline, row_height * rows as f64);
     let place = Places { regions: &regions, low: frame.low(), row_height };
-    let cells = cells(&density, timeline.intervals.len());
+    let cells = cells(&density);
     let most = cells.values().copied().max().unwrap_or(1).max(1);
-    let step = timeline.intervals.len().div_ceil(COLUMNS).max(1);
     let edge = |column: usize| {
-        let interval = timeline.intervals.get(column * step);
+        let interval = timeline.intervals.get(column);
         interval.map_or(LEFT + PLOT, |interval| frame.x(interval.from))
     };
     let mut paths = vec![String::new(); SHADES];
@@ -69,13 +66,14 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>, density: &Density
         canvas.put(format_args!(r#"<path fill-opacity="{opacity:.2}" d="{path}"/>"#));
     }
     canvas.put(format_args!("</g>"));
-    labels(canvas, subject, &place, density.shift);
+    labels(canvas, subject, &place, &density);
     canvas.close(frame, timeline);
     true
 }
 
 /// Addresses on the left, names on the right, a line at each break.
-fn labels(canvas: &mut Canvas, subject: &Subject<'_>, place: &Places<'_>, shift: u32) {
+fn labels(canvas: &mut Canvas, subject: &Subject<'_>, place: &Places<'_>, density: &Density) {
+    let shift = density.shift;
     let mut free = f64::MAX;
     let mut free_right = f64::MAX;
     for (n, region) in place.regions.iter().enumerate() {
@@ -92,7 +90,8 @@ fn labels(canvas: &mut Canvas, subject: &Subject<'_>, place: &Places<'_>, shift:
                 canvas.text("tick mono", "end", (LEFT - 6.0, y), &format!("{:x}", bucket << shift));
                 free = y;
             }
-            let name = (subject.place)(bucket << shift);
+            let Some(address) = density.touched.get(&bucket) else { continue };
+            let name = (subject.place)(*address);
             let name = name.map(|name| name.split("+0x").next().unwrap_or_default().to_string());
             if name != named && y <= free_right - 11.0 {
                 if let Some(name) = &name {
@@ -128,11 +127,8 @@ impl Places<'_> {
 }
 
 fn regions(density: &Density) -> Vec<Region> {
-    let mut buckets: Vec<u64> = density.columns.iter().flatten().map(|(bucket, _)| *bucket).collect();
-    buckets.sort_unstable();
-    buckets.dedup();
     let mut regions: Vec<Region> = Vec::new();
-    for bucket in buckets {
+    for &bucket in density.touched.keys() {
         match regions.last_mut() {
             Some(last) if bucket - last.to <= HOLE + 1 => last.to = bucket,
             _ => regions.push(Region { from: bucket, to: bucket }),
@@ -142,12 +138,11 @@ fn regions(density: &Density) -> Vec<Region> {
 }
 
 /// Counts by row and column.
-fn cells(density: &Density, intervals: usize) -> BTreeMap<(u64, usize), u64> {
-    let step = intervals.div_ceil(COLUMNS).max(1);
+fn cells(density: &Density) -> BTreeMap<(u64, usize), u64> {
     let mut cells = BTreeMap::new();
     for (n, column) in density.columns.iter().enumerate() {
         for (bucket, count) in column {
-            *cells.entry((*bucket, n / step)).or_default() += count;
+            *cells.entry((*bucket, n)).or_default() += count;
         }
     }
     cells

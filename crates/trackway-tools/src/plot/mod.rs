@@ -9,6 +9,11 @@ mod curves;
 mod density;
 mod scale;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use trackway_image::{Image, program};
+
 use crate::series::{KINDS, Timeline, kind_name};
 use crate::stats::{LINE, PAGE};
 use canvas::Canvas;
@@ -72,9 +77,26 @@ pub struct Subject<'a> {
     pub place: &'a dyn Fn(u64) -> Option<String>,
 }
 
-/// The picture; `None` if the trace does not hold what it [needs](What::needs).
-pub fn svg(what: What, subjects: &[Subject<'_>], title: &str) -> Option<String> {
-    let mut canvas = Canvas::new(&format!("{}: {title}", what.heading()));
+/// Shows `draw` all sources with their names, and the names of addresses in them.
+pub fn with_subjects<T>(
+    timelines: &BTreeMap<u16, Timeline>,
+    sources: &[String],
+    programs: &[Arc<Image>],
+    draw: impl FnOnce(&[Subject<'_>]) -> T,
+) -> T {
+    let images: Vec<Arc<Image>> = timelines.keys().map(|source| program(programs, *source)).collect();
+    let places: Vec<_> = images.iter().map(|image| |address: u64| image.place(address)).collect();
+    let subjects = timelines.iter().zip(&places).map(|((source, timeline), place)| Subject {
+        source: sources.get(usize::from(*source)).filter(|_| timelines.len() > 1).map(String::as_str),
+        timeline,
+        place,
+    });
+    draw(&subjects.collect::<Vec<_>>())
+}
+
+/// The picture, under a title if it is to have one; `None` if the trace does not hold what it [needs](What::needs).
+pub fn svg(what: What, subjects: &[Subject<'_>], title: Option<&str>) -> Option<String> {
+    let mut canvas = Canvas::new(what.heading(), title);
     let mut is_drawn = false;
     for subject in subjects {
         if subject.timeline.instructions() == 0 {
@@ -110,12 +132,14 @@ fn working_set(timeline: &Timeline) -> Vec<Panel> {
                 Curve::new("lines touched", of(|interval| interval.lines())),
                 Curve::new("of them new", of(|interval| interval.new_lines())),
             ],
+            least_step: 1.0,
             ..Panel::default()
         },
         Panel {
             heading: format!("Pages of {PAGE} bytes touched per interval{at_least}"),
             curves: vec![Curve::new("pages touched", of(|interval| interval.pages()))],
             height: 140.0,
+            least_step: 1.0,
             ..Panel::default()
         },
     ]
@@ -157,6 +181,7 @@ fn mix(timeline: &Timeline) -> Vec<Panel> {
         is_stacked: true,
         highest: Some(100.0),
         height: 320.0,
+        least_step: 1.0,
     }]
 }
 

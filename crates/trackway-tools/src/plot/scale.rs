@@ -1,12 +1,12 @@
 //! Axes: round numbers, and numbers for people.
 
-/// Round numbers from 0 to about `highest`, about `count` of them.
-pub(super) fn ticks(from: f64, to: f64, count: usize) -> Vec<f64> {
+/// Round numbers from `from` to `to`, about `count` of them and at least `least` apart.
+pub(super) fn ticks(from: f64, to: f64, count: usize, least: f64) -> Vec<f64> {
     let span = (to - from).max(f64::MIN_POSITIVE);
     let rough = span / count.max(1) as f64;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * power).into_iter().find(|step| *step >= rough * 0.999);
-    let step = step.unwrap_or(rough);
+    let step = step.unwrap_or(rough).max(least);
     let first = (from / step).ceil();
     (0..=2 * count).map(|n| (first + n as f64) * step).take_while(|tick| *tick <= to + step * 1e-6).collect()
 }

@@ -1,6 +1,6 @@
 //! How often each part of the address space was touched in each interval.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Cells that are kept; then two neighbours become one.
 const CELLS: usize = 1 << 17;
@@ -12,15 +12,24 @@ pub struct Density {
     pub shift: u32,
     /// For each interval its buckets that were touched, in order, with counts.
     pub columns: Vec<Vec<(u64, u64)>>,
+    /// For each bucket an address in it that was touched.
+    pub touched: BTreeMap<u64, u64>,
     cells: usize,
     open: HashMap<u64, u64>,
-    /// The bucket touched last, and how often in a row.
-    last: (u64, u64),
+    /// The bucket touched last, how often in a row, and at which address first.
+    last: (u64, u64, u64),
 }
 
 impl Density {
     pub(super) fn new(shift: u32) -> Self {
-        Density { shift, columns: Vec::new(), cells: 0, open: HashMap::new(), last: (0, 0) }
+        Density {
+            shift,
+            columns: Vec::new(),
+            touched: BTreeMap::new(),
+            cells: 0,
+            open: HashMap::new(),
+            last: (0, 0, 0),
+        }
     }
 
     /// Was nothing touched at all?
@@ -36,13 +45,17 @@ impl Density {
         }
         // Buckets may become larger here.
         self.flush();
-        self.last = (address >> self.shift, count);
+        self.last = (address >> self.shift, count, address);
     }
 
     fn flush(&mut self) {
-        let (bucket, count) = std::mem::take(&mut self.last);
+        let (bucket, count, address) = std::mem::take(&mut self.last);
         if count > 0 {
-            *self.open.entry(bucket).or_default() += count;
+            let known = self.open.entry(bucket).or_default();
+            if *known == 0 {
+                self.touched.entry(bucket).or_insert(address);
+            }
+            *known += count;
         }
         while self.cells + self.open.len() > CELLS && self.shift < 63 {
             self.coarsen();
@@ -65,6 +78,9 @@ impl Density {
             *column = joined(column.iter().map(|(bucket, count)| (bucket >> 1, *count)));
         }
         self.cells = self.columns.iter().map(Vec::len).sum();
+        for (bucket, address) in std::mem::take(&mut self.touched) {
+            self.touched.entry(bucket >> 1).or_insert(address);
+        }
         for (bucket, count) in std::mem::take(&mut self.open) {
             *self.open.entry(bucket >> 1).or_default() += count;
         }

@@ -9,9 +9,9 @@ use crate::stats::{LINE, PAGE};
 use crate::table::Table;
 
 /// Instructions of an interval at first, where the width is chosen.
-const NARROWEST: u64 = 16;
+const NARROWEST: u64 = 64;
 /// Intervals at most, where the width is chosen: then they are put together in pairs.
-const MOST: usize = 512;
+const MOST: usize = 256;
 /// Intervals at most, where the width is given.
 pub const MOST_FIXED: usize = 100_000;
 /// Bytes of an access that are counted: longer ones touch more lines than working sets say.
