@@ -242,6 +242,9 @@ pub(crate) struct StatsArgs {
     /// Instructions by this [default: function, where the program has symbols]
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     pub(crate) by: Vec<StatsBy>,
+    /// Count every N instructions of each source as well, in a second reading
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["item", "merge"])]
+    pub(crate) every: Option<u64>,
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,

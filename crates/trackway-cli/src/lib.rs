@@ -27,6 +27,7 @@ mod image;
 mod index;
 mod info;
 mod interrupt;
+mod intervals;
 mod json;
 mod listing;
 mod merge;

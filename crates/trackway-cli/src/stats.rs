@@ -14,6 +14,7 @@ use trackway_tools::stats::{By, LINE, PAGE, Row, Stats, Summary, by};
 use crate::args::{Common, StatsArgs};
 use crate::exit::{Exit, Failure};
 use crate::info::{shown, sources};
+use crate::intervals::intervals;
 use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
 use crate::report::{exit_of, placed, print_damage};
@@ -21,6 +22,7 @@ use crate::walk::{Checked, checked_program, observe};
 
 /// Counts a whole trace.
 pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result<Exit, Failure> {
+    crate::intervals::check(args.every, file)?;
     let mut trace = open(common, file)?;
     let failed = |error: trackway::Error| placed(common, file, error);
     let programs = trace.programs().map_err(failed)?;
@@ -52,7 +54,10 @@ pub(crate) fn show(
     ended: Result<(), Failure>,
 ) -> Result<Exit, Failure> {
     let Both { analysis: stats, program: checked } = both;
-    let groups = groups(&stats.finish(), args, programs, meta, health);
+    let mut groups = groups(&stats.finish(), args, programs, meta, health);
+    if let Some(every) = args.every {
+        groups.push(("intervals", intervals(&args.common, file, every)?));
+    }
     if args.json {
         let mut object = object("stats");
         object.insert("file".into(), json!(file.display().to_string()));
@@ -112,6 +117,7 @@ fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health)
                     }
                 }
             }
+            Json::Array(entries) if *heading == "intervals" => crate::intervals::print(out, entries)?,
             Json::Array(entries) if !entries.is_empty() => {
                 writeln!(out, "{}", heading.replace('_', " "))?;
                 print_entries(out, entries)?;

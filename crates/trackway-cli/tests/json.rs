@@ -157,6 +157,7 @@ fn every_command_prints_what_is_documented() {
         for command in [
             &["info", "--json"][..],
             &["stats", "--json"],
+            &["stats", "--json", "--every", "3"],
             &["stats", "--json", "--by", "function,line,context,source"],
             &["calls", "--json"],
             &["calls", "--json", "--bottom-up"],
