@@ -134,8 +134,8 @@ fn plots_are_drawn() {
         let svg =
             stdout(&["plot", &trace, "--elf", &elf, "--what", what, "-o", "-"]).replace(&folder.file(""), "");
         let name = format!("{what}.svg");
-        shoot(&folder, &name, &svg, (980, high), false);
-        shoot(&folder, &name, &svg, (980, high), true);
+        shoot(&folder, &name, &svg, (1004, high), false);
+        shoot(&folder, &name, &svg, (1004, high), true);
         // Every text is inside of the picture, and none lies on another.
         let script = "
             const box = e => e.getBoundingClientRect();

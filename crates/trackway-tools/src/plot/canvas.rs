@@ -7,8 +7,8 @@ use crate::markup::escape;
 use crate::series::Timeline;
 
 /// Pixels of the picture's width, and of the plots in it.
-pub(super) const WIDTH: f64 = 980.0;
-pub(super) const LEFT: f64 = 96.0;
+pub(super) const WIDTH: f64 = 1004.0;
+pub(super) const LEFT: f64 = 120.0;
 pub(super) const PLOT: f64 = 690.0;
 
 /// A picture that grows downwards.
@@ -85,7 +85,7 @@ impl Canvas {
             self.put(format_args!(r#"<path class="grid" d="M{x:.1} {top:.1}V{:.1}"/>"#, frame.low()));
             self.text("tick", "middle", (x, frame.low() + 15.0), &number(tick));
         }
-        let interval = format!("instructions, {} per interval", number(timeline.width as f64));
+        let interval = format!("instructions, {} per interval", timeline.width);
         self.text("tick", "middle", (LEFT + PLOT / 2.0, frame.low() + 31.0), &interval);
         self.bottom = frame.low() + 42.0;
         frame
@@ -97,22 +97,21 @@ impl Canvas {
         self.put(format_args!(
             r#"<rect class="border" x="{LEFT}" y="{top:.1}" width="{PLOT}" height="{height:.1}"/>"#
         ));
+        let broken = || timeline.intervals.iter().filter(|interval| interval.gaps > 0);
+        let gaps: u64 = broken().map(|interval| interval.gaps).sum();
+        if gaps == 0 {
+            return;
+        }
+        // Where gaps are everywhere, lines would hide all else.
+        let long = if broken().count() > 40 { 8.0 } else { height };
         let mut path = String::new();
-        let (mut gaps, mut last) = (0, f64::MIN);
-        for interval in timeline.intervals.iter().filter(|interval| interval.gaps > 0) {
-            gaps += interval.gaps;
-            let x = frame.x(interval.from + interval.instructions);
-            if x - last >= 2.0 {
-                // Writing to a string cannot fail.
-                let _ = write!(path, "M{x:.1} {top:.1}v{height:.1}");
-                last = x;
-            }
+        for interval in broken() {
+            // Writing to a string cannot fail.
+            let _ = write!(path, "M{:.1} {top:.1}v{long:.1}", frame.x(interval.from + interval.instructions));
         }
-        if gaps > 0 {
-            self.put(format_args!(r#"<path class="gap" d="{path}"><title>{gaps} gaps</title></path>"#));
-            let text = if gaps == 1 { "1 gap (dashed)".into() } else { format!("{gaps} gaps (dashed)") };
-            self.text("gaps", "end", (LEFT + PLOT, top - 5.0), &text);
-        }
+        self.put(format_args!(r#"<path class="gap" d="{path}"><title>{gaps} gaps</title></path>"#));
+        let text = if gaps == 1 { "1 gap (dashed)".into() } else { format!("{gaps} gaps (dashed)") };
+        self.text("gaps", "end", (LEFT + PLOT, frame.low() + 31.0), &text);
     }
 
     /// Round numbers beside a plot whose upper edge is `highest`, at least `least` apart.

@@ -70,7 +70,8 @@ fn summary(report: &Report<'_>) -> String {
         list.push(("Sources", meta.sources.join(", ")));
     }
     let files = programs.iter().flat_map(|program| program.parts()).filter(|part| part.elf.is_some());
-    list.push(("Programs", count(files.count() as u64)));
+    let files = files.count() as u64;
+    list.push(("Programs", if files > 0 { count(files) } else { "none is named".into() }));
     list.push(("Instructions retired", count(summary.retired)));
     list.push(("Instructions only attempted", count(summary.attempted)));
     list.push(("Functions executed", count(called.tree.by_function().len() as u64)));
@@ -108,12 +109,16 @@ fn health(report: &Report<'_>) -> String {
     let rows = summary.gaps.iter().map(|(reason, n)| vec![reason.as_str().into(), (*n).into()]);
     out += &table("Gaps by reason", &[("Reason", false), ("Gaps", true)], &rows.collect::<Vec<_>>(), MOST);
     let guesses: u64 = report.called.tree.nodes().iter().map(|node| node.guesses).sum();
+    let guessed = match guesses {
+        0 => "no function had to be guessed".to_string(),
+        guesses => format!("{} times only a guess says how a function was reached", count(guesses)),
+    };
     let intervals = || report.subjects.iter().flat_map(|subject| &subject.timeline.intervals);
     let broken = intervals().filter(|interval| interval.gaps > 0).count();
     out += &list(
         &[
             "All counts are those of what was seen: instructions, branches and accesses inside a gap are in none of them.".into(),
-            format!("Call tree and flame graph: {} times only a guess says how a function was reached.", count(guesses)),
+            format!("Call tree and flame graph: {guessed}."),
             format!("Plots: {broken} of {} intervals end at or have a gap; curves are not drawn across it.", intervals().count()),
         ],
         "taint",
