@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use trackway::cut::{Selection, Window};
 use trackway::{Health, Trace};
-use trackway_core::{Meta, Observer, Source};
+use trackway_core::{Batch, Isa, Meta, Observer, Source};
 use trackway_image::Image;
 use trackway_tools::calls::{CallTree, Called};
 use trackway_tools::executed::Executed;
@@ -82,6 +82,12 @@ impl<T> Analysed<T> {
         self.ended.map(|()| exit_of(&self.health, common))
     }
 
+    /// The same with another result.
+    pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Analysed<U> {
+        let Analysed { result, programs, meta, first, health, checked, ended } = self;
+        Analysed { result: change(result), programs, meta, first, health, checked, ended }
+    }
+
     /// Nothing at all to analyse is a failure.
     pub(crate) fn unless(self, empty: impl Fn(&T) -> bool, input: &Input) -> Result<Self, Failure> {
         if !empty(&self.result) {
@@ -155,19 +161,28 @@ impl Input {
         counted.unless(empty, self)
     }
 
-    /// The call tree, followed in order.
-    pub(crate) fn called(&self) -> Result<Analysed<Called>, Failure> {
-        let followed = self.analyse(|trace, source, programs| {
+    /// An analysis that sees all batches in order.
+    pub(crate) fn in_order<T>(
+        &self,
+        new: impl FnOnce(Isa, &[Arc<Image>]) -> T,
+        mut take: impl FnMut(&mut T, &Batch),
+    ) -> Result<Analysed<T>, Failure> {
+        self.analyse(|trace, source, programs| {
             let isa = trace.meta().isa;
-            let (mut tree, mut checked) = (CallTree::new(isa, programs), checked_program(isa, programs));
+            let (mut analysis, mut checked) = (new(isa, programs), checked_program(isa, programs));
             let progress = Progress::new(self.common.quiet);
             let (health, ended) = walk(&self.common, &self.file, source, &progress, |batch, _| {
-                tree.observe(batch);
+                take(&mut analysis, batch);
                 checked.observe(batch);
                 Ok(ControlFlow::Continue(()))
             });
-            (tree.finish(), checked, health, ended)
-        })?;
+            (analysis, checked, health, ended)
+        })
+    }
+
+    /// The call tree, followed in order.
+    pub(crate) fn called(&self) -> Result<Analysed<Called>, Failure> {
+        let followed = self.in_order(CallTree::new, CallTree::observe)?.map(CallTree::finish);
         followed.unless(|called| called.tree.nodes().iter().all(|node| node.instructions == 0), self)
     }
 }

@@ -1,47 +1,13 @@
 //! `trackway plot`: a trace over time.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
-use clap::ValueEnum;
-use trackway_core::Observer;
-use trackway_tools::plot::{What, svg, with_subjects};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use trackway_tools::plot::{Subject, What, svg, with_subjects};
 use trackway_tools::series::{Series, Timeline, Width};
 
 use crate::analyse::{Analysed, Input, Output};
 use crate::exit::{Exit, Failure};
-use crate::progress::Progress;
-use crate::walk::{checked_program, walk};
-
-/// What is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Shown {
-    /// Lines and pages of memory touched in each interval
-    WorkingSet,
-    /// Instructions by class
-    Mix,
-    /// Instructions per cycle, or per tick of the clock of time stamps
-    Ipc,
-    /// Addresses of instructions
-    Pc,
-    /// Addresses of data
-    Data,
-    /// Share of branches taken, and the bias of those executed most
-    Branches,
-}
-
-impl Shown {
-    fn what(self) -> What {
-        match self {
-            Shown::WorkingSet => What::WorkingSet,
-            Shown::Mix => What::Mix,
-            Shown::Ipc => What::Ipc,
-            Shown::Pc => What::Pc,
-            Shown::Data => What::Data,
-            Shown::Branches => What::Branches,
-        }
-    }
-}
 
 /// Arguments of `plot`.
 #[derive(clap::Args, Debug)]
@@ -54,21 +20,24 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) output: Output,
     /// The picture
-    #[arg(long, value_name = "WHAT", default_value = "mix")]
-    pub(crate) what: Shown,
+    #[arg(long, value_name = "WHAT", default_value = What::Mix.name(), value_parser = what())]
+    pub(crate) what: What,
+}
+
+/// The names of pictures.
+fn what() -> impl TypedValueParser<Value = What> {
+    let named = |name: String| What::ALL.into_iter().find(|what| what.name() == name).unwrap_or(What::Mix);
+    PossibleValuesParser::new(What::ALL.map(|what| PossibleValue::new(what.name()).help(what.about())))
+        .map(named)
 }
 
 /// Draws a plot.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let empty =
-        |timelines: &BTreeMap<u16, Timeline>| timelines.values().all(|timeline| timeline.instructions() == 0);
-    let analysed = series(&args.input, Width::Fitting)?.unless(empty, &args.input)?;
-    let what = args.what.what();
-    let title = args.input.file.display().to_string();
-    let picture = with_subjects(&analysed.result, &analysed.meta.sources, &analysed.programs, |subjects| {
-        svg(what, subjects, Some(&title))
-    });
-    let Some(picture) = picture else {
+    let analysed = series(&args.input, Width::Fitting)?.unless(is_empty, &args.input)?;
+    let (what, title) = (args.what, args.input.file.display().to_string());
+    let Analysed { result, programs, meta, first, .. } = &analysed;
+    let draw = |subjects: &[Subject<'_>]| svg(what, subjects, Some(&title));
+    let Some(picture) = with_subjects(result, *first, &meta.sources, programs, draw) else {
         analysed.ended?;
         return Err(Failure::Usage(format!("{title}: the trace does not hold {}", what.needs())));
     };
@@ -78,15 +47,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// The timelines of all sources. They are counted in order: which lines are new depends on all before.
 pub(crate) fn series(input: &Input, width: Width) -> Result<Analysed<BTreeMap<u16, Timeline>>, Failure> {
-    input.analyse(|trace, source, programs| {
-        let isa = trace.meta().isa;
-        let (mut series, mut checked) = (Series::new(isa, programs, width), checked_program(isa, programs));
-        let progress = Progress::new(input.common.quiet);
-        let (health, ended) = walk(&input.common, &input.file, source, &progress, |batch, _| {
-            series.observe(batch);
-            checked.observe(batch);
-            Ok(ControlFlow::Continue(()))
-        });
-        (series.finish(), checked, health, ended)
-    })
+    let counted = input.in_order(|isa, programs| Series::new(isa, programs, width), Series::observe)?;
+    Ok(counted.map(Series::finish))
+}
+
+/// Are there no instructions?
+pub(crate) fn is_empty(timelines: &BTreeMap<u16, Timeline>) -> bool {
+    timelines.values().all(|timeline| timeline.instructions() == 0)
 }

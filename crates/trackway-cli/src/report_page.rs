@@ -1,7 +1,6 @@
 //! `trackway report`: one page with all that is known of a trace.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 
 use trackway_core::Observer;
 use trackway_tools::calls::{CallTree, Called};
@@ -12,8 +11,7 @@ use trackway_tools::stats::{Stats, Summary};
 
 use crate::analyse::{Analysed, Input, Output};
 use crate::exit::{Exit, Failure};
-use crate::progress::Progress;
-use crate::walk::{checked_program, walk};
+use crate::plot::is_empty;
 
 /// Arguments of `report`.
 #[derive(clap::Args, Debug)]
@@ -43,40 +41,41 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         analysed.ended.as_ref().err().map(Failure::to_string).into_iter().collect();
     let verdict = analysed.checked.verdict().filter(|verdict| !verdict.is_right());
     warnings.extend(verdict.map(|verdict| verdict.to_string()));
-    let page = with_subjects(timelines, &analysed.meta.sources, &analysed.programs, |subjects| {
-        let report = Report {
-            title: &title,
-            meta: &analysed.meta,
-            health: &analysed.health,
-            warnings,
-            summary,
-            called,
-            subjects,
-            programs: &analysed.programs,
-        };
-        report.html()
-    });
+    let page =
+        with_subjects(timelines, analysed.first, &analysed.meta.sources, &analysed.programs, |subjects| {
+            let report = Report {
+                title: &title,
+                meta: &analysed.meta,
+                health: &analysed.health,
+                warnings,
+                summary,
+                called,
+                subjects,
+                programs: &analysed.programs,
+            };
+            report.html()
+        });
     args.output.write(page.as_bytes())?;
     analysed.end(&args.input.common)
 }
 
 /// Reads the trace once, in order, for everything.
 fn results(input: &Input) -> Result<Analysed<Results>, Failure> {
-    let read = input.analyse(|trace, source, programs| {
-        let isa = trace.meta().isa;
-        let (mut stats, mut tree) = (Stats::new(isa, programs), CallTree::new(isa, programs));
-        let mut series = Series::new(isa, programs, Width::Fitting);
-        let mut checked = checked_program(isa, programs);
-        let progress = Progress::new(input.common.quiet);
-        let (health, ended) = walk(&input.common, &input.file, source, &progress, |batch, _| {
+    let read = input.in_order(
+        |isa, programs| {
+            let series = Series::new(isa, programs, Width::Fitting);
+            (Stats::new(isa, programs), CallTree::new(isa, programs), series)
+        },
+        |(stats, tree, series), batch| {
             stats.observe(batch);
             tree.observe(batch);
             series.observe(batch);
-            checked.observe(batch);
-            Ok(ControlFlow::Continue(()))
-        });
-        let results = Results { summary: stats.finish(), called: tree.finish(), timelines: series.finish() };
-        (results, checked, health, ended)
-    })?;
-    read.unless(|results| results.timelines.values().all(|timeline| timeline.instructions() == 0), input)
+        },
+    )?;
+    let read = read.map(|(stats, tree, series)| Results {
+        summary: stats.finish(),
+        called: tree.finish(),
+        timelines: series.finish(),
+    });
+    read.unless(|results| is_empty(&results.timelines), input)
 }

@@ -148,9 +148,9 @@ fn intervals_are_refused_where_they_cannot_be() {
     for args in [&["stats", "-", "--every", "5"][..], &["stats", &trace, "--every", "0"]] {
         assert_eq!(trackway(args).status.code(), Some(2), "{args:?}");
     }
-    // A part is counted from its beginning; nothing appears where the size is refused.
+    // A part has the numbers of its instructions; nothing appears where the size is refused.
     let part = stdout(&["plot", &trace, "--what", "mix", "--from", "5000", "--to", "5500", "-o", "-"]);
-    assert!(part.contains(">500</text>") && !part.contains(">600</text>"), "{part}");
+    assert!(part.contains(">5.2k</text>") && !part.contains(">1k</text>"), "{part}");
     for command in ["plot", "report"] {
         let out = folder.file("refused");
         let args = [command, &trace, "--elf", &elf, "-o", &out, "--max-size", "0"];

@@ -67,7 +67,7 @@ fn observed(list: &[One], width: Width) -> Timeline {
 
 /// Every number of every interval, counted again from the list.
 fn agrees(list: &[One], timeline: &Timeline) {
-    let chunks: Vec<&[One]> = list.chunks(timeline.width as usize).collect();
+    let chunks: Vec<&[One]> = list.chunks(usize::try_from(timeline.width).unwrap_or(usize::MAX)).collect();
     assert_eq!(chunks.len(), timeline.intervals.len());
     let mut seen = BTreeSet::new();
     let mut from = 0;
@@ -109,7 +109,7 @@ fn agrees(list: &[One], timeline: &Timeline) {
 #[test]
 fn intervals_of_a_given_width() {
     let list = list(10_000);
-    for width in [1, 7, 1000, 9999, 10_000, 20_000] {
+    for width in [1, 7, 1000, 9999, 10_000, 20_000, u64::MAX] {
         let timeline = observed(&list, Width::Fixed(width));
         assert_eq!(timeline.width, width);
         agrees(&list, &timeline);
@@ -192,7 +192,7 @@ fn rates_end_at_gaps() {
     let half = Some(0.5);
     assert_eq!(timeline.per_cycle(), [half, half, half, half, None, None, None, Some(1.0)]);
     assert!(timeline.per_tick().iter().all(Option::is_none));
-    let subject = Subject { source: None, timeline, place: &|_| None };
+    let subject = Subject { source: None, first: 0, timeline, place: &|_| None };
     let picture = plot::svg(What::Ipc, &[subject], Some("x")).unwrap();
     assert!(picture.contains("1 gap (dashed)") && picture.contains("class=\"gap\""), "{picture}");
     assert_eq!(plot::svg(What::WorkingSet, &[subject], None), None);
@@ -203,7 +203,8 @@ fn rates_end_at_gaps() {
 fn pictures_are_text_and_paths() {
     let timeline = observed(&list(50_000), Width::Fitting);
     let hostile = "</script><svg onload=alert(1)>\u{202e}&";
-    let subject = Subject { source: Some(hostile), timeline: &timeline, place: &|_| Some(hostile.into()) };
+    let subject =
+        Subject { source: Some(hostile), first: 0, timeline: &timeline, place: &|_| Some(hostile.into()) };
     for what in What::ALL {
         let Some(picture) = plot::svg(what, &[subject, subject], Some(hostile)) else {
             assert_eq!(what, What::Ipc);

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::Subject;
 use super::scale::{number, ticks};
 use crate::markup::escape;
 use crate::series::Timeline;
@@ -65,14 +66,9 @@ impl Canvas {
     }
 
     /// A plot of that height with a heading, the axis of instructions and the gaps.
-    pub(super) fn frame(
-        &mut self,
-        heading: &str,
-        source: Option<&str>,
-        timeline: &Timeline,
-        height: f64,
-    ) -> Frame {
-        let heading = match source {
+    pub(super) fn frame(&mut self, heading: &str, subject: &Subject<'_>, height: f64) -> Frame {
+        let timeline = subject.timeline;
+        let heading = match subject.source {
             Some(source) => format!("{source}: {heading}"),
             None => heading.to_string(),
         };
@@ -80,8 +76,9 @@ impl Canvas {
         let top = self.bottom + 28.0;
         let (from, span) = (timeline.start() as f64, timeline.instructions().max(1) as f64);
         let frame = Frame { top, height, from, span };
-        for tick in ticks(from, from + span, 8, 1.0) {
-            let x = LEFT + (tick - from) / span * PLOT;
+        let first = from + subject.first as f64;
+        for tick in ticks(first, first + span, 8, 1.0) {
+            let x = LEFT + (tick - first) / span * PLOT;
             self.put(format_args!(r#"<path class="grid" d="M{x:.1} {top:.1}V{:.1}"/>"#, frame.low()));
             self.text("tick", "middle", (x, frame.low() + 15.0), &number(tick));
         }

@@ -48,7 +48,7 @@ impl Curve {
 pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>, panels: Vec<Panel>) -> bool {
     let timeline = subject.timeline;
     for panel in &panels {
-        let frame = canvas.frame(&panel.heading, subject.source, timeline, panel.height);
+        let frame = canvas.frame(&panel.heading, subject, panel.height);
         let values = panel.curves.iter().flat_map(|curve| curve.values.iter().flatten());
         let highest = panel.highest.unwrap_or_else(|| 1.05 * values.fold(0.0, |a: f64, b| a.max(*b)));
         let highest = if highest > 0.0 { highest } else { 1.0 };

@@ -39,7 +39,7 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>, density: &Density
     let row_height = (340.0 / rows as f64).clamp(2.6, 14.0);
     let bytes = 1u64 << density.shift;
     let heading = format!("Addresses, {bytes} bytes a row; the stronger the colour, the more {unit}");
-    let frame = canvas.frame(&heading, subject.source, timeline, row_height * rows as f64);
+    let frame = canvas.frame(&heading, subject, row_height * rows as f64);
     let place = Places { regions: &regions, low: frame.low(), row_height };
     let cells = cells(&density);
     let most = cells.values().copied().max().unwrap_or(1).max(1);

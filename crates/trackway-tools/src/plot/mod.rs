@@ -42,6 +42,30 @@ impl What {
     /// All of them.
     pub const ALL: [What; 6] = [What::WorkingSet, What::Mix, What::Ipc, What::Pc, What::Data, What::Branches];
 
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            What::WorkingSet => "working-set",
+            What::Mix => "mix",
+            What::Ipc => "ipc",
+            What::Pc => "pc",
+            What::Data => "data",
+            What::Branches => "branches",
+        }
+    }
+
+    /// The picture in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            What::WorkingSet => "Lines and pages of memory touched in each interval",
+            What::Mix => "Instructions by class",
+            What::Ipc => "Instructions per cycle, or per tick of the clock of time stamps",
+            What::Pc => "Addresses of instructions",
+            What::Data => "Addresses of data",
+            What::Branches => "Share of branches taken, and the outcomes of those executed most",
+        }
+    }
+
     /// The heading of the picture.
     pub fn heading(self) -> &'static str {
         match self {
@@ -71,15 +95,19 @@ impl What {
 pub struct Subject<'a> {
     /// The name of the source; `None` if there is only one.
     pub source: Option<&'a str>,
+    /// Number of its first instruction in the whole trace, if the timeline is that of a part.
+    pub first: u64,
     /// Its timeline.
     pub timeline: &'a Timeline,
     /// The name of an address: function and offset.
     pub place: &'a dyn Fn(u64) -> Option<String>,
 }
 
-/// Shows `draw` all sources with their names, and the names of addresses in them.
+/// Shows `draw` all sources with their names, and the names of addresses in them. `first` is the number of the first
+/// instruction of the part that the timelines are of.
 pub fn with_subjects<T>(
     timelines: &BTreeMap<u16, Timeline>,
+    first: u64,
     sources: &[String],
     programs: &[Arc<Image>],
     draw: impl FnOnce(&[Subject<'_>]) -> T,
@@ -88,6 +116,7 @@ pub fn with_subjects<T>(
     let places: Vec<_> = images.iter().map(|image| |address: u64| image.place(address)).collect();
     let subjects = timelines.iter().zip(&places).map(|((source, timeline), place)| Subject {
         source: sources.get(usize::from(*source)).filter(|_| timelines.len() > 1).map(String::as_str),
+        first,
         timeline,
         place,
     });

@@ -128,7 +128,7 @@ impl Timeline {
     fn now(&mut self) -> &mut Interval {
         if self.intervals.is_empty() {
             self.intervals.push(Interval::new(self.start));
-            self.end = self.start + self.width;
+            self.end = self.start.saturating_add(self.width);
         }
         let last = self.intervals.len() - 1;
         &mut self.intervals[last]
@@ -166,7 +166,7 @@ impl Timeline {
             self.width *= 2;
         }
         self.intervals.push(Interval::new(self.next));
-        self.end = self.next + self.width;
+        self.end = self.next.saturating_add(self.width);
     }
 
     #[inline]
