@@ -11,6 +11,7 @@ use crate::blocks::Blocks;
 use crate::elf::Elf;
 use crate::error::Error;
 use crate::files::Files;
+use crate::inlined::Frame;
 use crate::lines::{Line, Lines};
 use crate::memory::{Memory, Segment};
 use crate::space::Space;
@@ -218,6 +219,11 @@ impl Image {
     /// The source line of the instruction at `pc`.
     pub fn line(&self, pc: u64) -> Option<Line> {
         self.part_at(pc)?.lines()?.at(pc)
+    }
+
+    /// The functions of the source that the instruction at `pc` belongs to: the innermost of those inlined there first.
+    pub fn frames(&self, pc: u64) -> Vec<Frame> {
+        self.part_at(pc).and_then(Part::lines).map_or_else(Vec::new, |lines| lines.frames(pc))
     }
 
     /// The code of a source line. `file` is the whole path, as the compiler named it, or its last parts.

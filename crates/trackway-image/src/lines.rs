@@ -1,15 +1,17 @@
 //! Source lines, from DWARF.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use object::read::{CompressedData, CompressionFormat, Object, ObjectSection};
 
 use crate::elf::{damaged, parse};
 use crate::error::Error;
+use crate::inlined::{Frame, Scopes};
 
-type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
+pub(crate) type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ impl std::fmt::Display for Line {
 /// The source lines of a file. Units are read as they are asked for.
 pub struct Lines {
     context: Mutex<addr2line::Context<Reader>>,
+    /// Inlined functions of the units that were asked for, by offset.
+    scopes: Mutex<HashMap<usize, Scopes>>,
     bias: u64,
 }
 
@@ -57,12 +61,27 @@ impl Lines {
         let dwarf = gimli::Dwarf::load(load)?;
         let context = addr2line::Context::from_dwarf(dwarf);
         let context = context.map_err(|error| Error::Dwarf(error.to_string()))?;
-        Ok(Lines { context: Mutex::new(context), bias })
+        Ok(Lines { context: Mutex::new(context), scopes: Mutex::default(), bias })
+    }
+
+    fn context(&self) -> MutexGuard<'_, addr2line::Context<Reader>> {
+        self.context.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The functions of the source that the instruction at `pc` belongs to, the innermost first; none where the file
+    /// does not say. Where only the line is known there is one without a name.
+    pub fn frames(&self, pc: u64) -> Vec<Frame> {
+        let pc = pc.wrapping_sub(self.bias);
+        let context = self.context();
+        let Some(unit) = context.find_dwarf_and_unit(pc).skip_all_loads() else { return Vec::new() };
+        let Some(offset) = unit.header.debug_info_offset() else { return Vec::new() };
+        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.entry(offset.0).or_insert_with(|| Scopes::read(unit)).at(pc)
     }
 
     /// The line of the instruction at `pc`; `None` where the file does not say, or says it in a damaged way.
     pub fn at(&self, pc: u64) -> Option<Line> {
-        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = self.context();
         let place = context.find_location(pc.wrapping_sub(self.bias)).ok()??;
         Some(Line {
             file: place.file?.to_string(),
@@ -73,7 +92,7 @@ impl Lines {
 
     /// All code that has a line, in order of address.
     pub fn all(&self) -> Vec<(Range<u64>, Line)> {
-        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = self.context();
         let Ok(places) = context.find_location_range(0, u64::MAX) else { return Vec::new() };
         let mut all: Vec<(Range<u64>, Line)> = places
             .filter_map(|(start, length, place)| {
@@ -92,7 +111,7 @@ impl Lines {
 
     /// The code of a line, in order of address. `file` is the whole path or its last parts.
     pub fn code_of(&self, file: &str, line: u32) -> Vec<Range<u64>> {
-        let context = self.context.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = self.context();
         let Ok(places) = context.find_location_range(0, u64::MAX) else { return Vec::new() };
         let is_it = |name: &str| {
             name.strip_suffix(file).is_some_and(|folder| folder.is_empty() || folder.ends_with(['/', '\\']))
