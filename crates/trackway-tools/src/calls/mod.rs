@@ -7,7 +7,9 @@
 mod functions;
 mod observe;
 mod tree;
+mod watch;
 
 pub use functions::{Function, FunctionId, Functions};
 pub use observe::{CallTree, Called};
 pub use tree::{Node, NodeId, NodeKind, Totals, Tree};
+pub use watch::{Place, Watch};

@@ -10,6 +10,7 @@ use trackway_isa::flow;
 
 use super::functions::{FunctionId, Functions};
 use super::tree::{NodeId, NodeKind, Tree};
+use super::watch::{Place, Watch};
 use crate::executed::{BlockId, Code, End, Executed, Follow, Pass, Space};
 
 /// Frames of a thread that are kept.
@@ -96,12 +97,22 @@ impl CallTree {
 
     /// Takes in a batch; batches come in order.
     pub fn observe(&mut self, batch: &Batch) {
-        self.executed.follow(batch, &mut self.following);
+        self.observe_with(batch, &mut ());
+    }
+
+    /// Takes in a batch, and shows `watch` what happens in the order of the trace.
+    pub fn observe_with<W: Watch>(&mut self, batch: &Batch, watch: &mut W) {
+        self.executed.follow(batch, &mut Watched { following: &mut self.following, watch });
     }
 
     /// The end of the trace.
-    pub fn finish(mut self) -> Called {
-        self.executed.end(&mut self.following);
+    pub fn finish(self) -> Called {
+        self.finish_with(&mut ())
+    }
+
+    /// The end of the trace, which `watch` sees too.
+    pub fn finish_with<W: Watch>(mut self, watch: &mut W) -> Called {
+        self.executed.end(&mut Watched { following: &mut self.following, watch });
         let Following { tree, functions, names, .. } = self.following;
         Called { tree, functions, threads: names, executed: self.executed }
     }
@@ -218,8 +229,9 @@ impl Thread {
     }
 }
 
-impl Follow for Following {
-    fn pass(&mut self, pass: &Pass<'_>) {
+impl Following {
+    /// Follows control through a block; returns the node that it belongs to.
+    fn run(&mut self, pass: &Pass<'_>) -> NodeId {
         let code = &pass.block.code;
         let known = self.known(pass.id, pass.source, code);
         let Following { tree, functions, threads, current, .. } = self;
@@ -239,6 +251,7 @@ impl Follow for Following {
         thread.number += code.count();
         let left = known.left.filter(|left| *left != Left::Jump || pass.taken != Some(false));
         thread.last = Some(Last { left, site: known.site, end: code.end });
+        node
     }
 
     fn trap(&mut self, source: u16, trap: &Trap) {
@@ -278,6 +291,43 @@ impl Follow for Following {
             let next = &mut self.threads[number];
             (next.last, next.trap, next.is_lost) = (None, None, true);
         }
+    }
+}
+
+/// Calls that somebody watches.
+struct Watched<'a, W> {
+    following: &'a mut Following,
+    watch: &'a mut W,
+}
+
+impl<W: Watch> Watched<'_, W> {
+    /// The number of the thread that runs on a source.
+    fn thread(&self, source: u16) -> u32 {
+        self.following.current.get(usize::from(source)).map_or(0, |number| *number as u32)
+    }
+}
+
+impl<W: Watch> Follow for Watched<'_, W> {
+    fn pass(&mut self, pass: &Pass<'_>) {
+        let node = self.following.run(pass);
+        let Following { tree, functions, names, .. } = &*self.following;
+        let place = Place { tree, functions, threads: names, thread: self.thread(pass.source), node };
+        self.watch.pass(pass, &place);
+    }
+
+    fn trap(&mut self, source: u16, trap: &Trap) {
+        self.following.trap(source, trap);
+        self.watch.trap(source, self.thread(source), trap);
+    }
+
+    fn gap(&mut self, source: u16, gap: &Gap) {
+        self.following.gap(source, gap);
+        self.watch.gap(source, self.thread(source), gap);
+    }
+
+    fn enter(&mut self, space: &Space) {
+        self.following.enter(space);
+        self.watch.enter(space, self.thread(space.source));
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::calls::{Called, NodeKind};
 use crate::contexts;
+use crate::executed::Space;
 
 /// One frame with those above it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,7 +61,12 @@ impl Frames {
 
 /// The name of a thread: its source and the ids of its context.
 pub fn thread_label(called: &Called, number: u32, sources: &[String]) -> String {
-    let Some(space) = called.threads.get(number as usize) else { return "thread".into() };
+    let thread = called.threads.get(number as usize);
+    thread.map_or_else(|| "thread".into(), |space| thread_name(space, sources))
+}
+
+/// The name of a thread by what identifies it.
+pub fn thread_name(space: &Space, sources: &[String]) -> String {
     let source = sources.get(usize::from(space.source)).filter(|_| sources.len() > 1).cloned();
     let ids = contexts::name(&space.context);
     match (source, ids) {

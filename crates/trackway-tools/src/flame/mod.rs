@@ -6,5 +6,5 @@
 mod frames;
 mod svg;
 
-pub use frames::{Frames, compare, thread_label};
+pub use frames::{Frames, compare, thread_label, thread_name};
 pub use svg::svg;
