@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use trackway::cut::{Selection, Window};
 use trackway::{Health, Trace};
-use trackway_core::{Batch, Isa, Meta, Observer, Source};
+use trackway_core::{Batch, Meta, Observer, Source};
 use trackway_image::Image;
-use trackway_tools::calls::{CallTree, Called};
+use trackway_tools::calls::{CallTree, Called, Watch};
 use trackway_tools::executed::Executed;
 
 use crate::args::Common;
@@ -50,15 +50,21 @@ pub(crate) struct Output {
 impl Output {
     /// Writes it whole, unless it is too large.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
-        if bytes.len() as u64 <= self.max_size.saturating_mul(1_000_000) {
+        if bytes.len() as u64 <= self.limit() {
             return write_output(&self.output, bytes);
         }
-        let text = format!(
-            "{} would have {} MB: take a part with --from and --to, or allow it with --max-size",
-            self.output.display(),
-            bytes.len().div_ceil(1_000_000)
-        );
-        Err(Failure::Usage(text))
+        Err(self.too_large(&format!("would have {} MB", bytes.len().div_ceil(1_000_000))))
+    }
+
+    /// The most bytes that it may have.
+    pub(crate) fn limit(&self) -> u64 {
+        self.max_size.saturating_mul(1_000_000)
+    }
+
+    /// It would be larger than that.
+    pub(crate) fn too_large(&self, problem: &str) -> Failure {
+        let advice = "take a part with --from and --to, or allow it with --max-size";
+        Failure::Usage(format!("{} {problem}: {advice}", self.output.display()))
     }
 }
 
@@ -75,6 +81,12 @@ pub(crate) struct Analysed<T> {
 }
 
 impl<T> Analysed<T> {
+    /// The result by itself.
+    pub(crate) fn apart(self) -> (T, Analysed<()>) {
+        let Analysed { result, programs, meta, first, health, checked, ended } = self;
+        (result, Analysed { result: (), programs, meta, first, health, checked, ended })
+    }
+
     /// Ends a command: damage and a program that does not fit are said, and the exit code follows.
     pub(crate) fn end(self, common: &Common) -> Result<Exit, Failure> {
         print_damage(&self.health);
@@ -84,7 +96,7 @@ impl<T> Analysed<T> {
 
     /// The same with another result.
     pub(crate) fn map<U>(self, change: impl FnOnce(T) -> U) -> Analysed<U> {
-        let Analysed { result, programs, meta, first, health, checked, ended } = self;
+        let (result, Analysed { programs, meta, first, health, checked, ended, .. }) = self.apart();
         Analysed { result: change(result), programs, meta, first, health, checked, ended }
     }
 
@@ -164,17 +176,16 @@ impl Input {
     /// An analysis that sees all batches in order.
     pub(crate) fn in_order<T>(
         &self,
-        new: impl FnOnce(Isa, &[Arc<Image>]) -> T,
-        mut take: impl FnMut(&mut T, &Batch),
+        new: impl FnOnce(&Meta, &[Arc<Image>]) -> T,
+        mut take: impl FnMut(&mut T, &Batch) -> ControlFlow<()>,
     ) -> Result<Analysed<T>, Failure> {
         self.analyse(|trace, source, programs| {
-            let isa = trace.meta().isa;
-            let (mut analysis, mut checked) = (new(isa, programs), checked_program(isa, programs));
+            let mut checked = checked_program(trace.meta().isa, programs);
+            let mut analysis = new(source.meta(), programs);
             let progress = Progress::new(self.common.quiet);
             let (health, ended) = walk(&self.common, &self.file, source, &progress, |batch, _| {
-                take(&mut analysis, batch);
                 checked.observe(batch);
-                Ok(ControlFlow::Continue(()))
+                Ok(take(&mut analysis, batch))
             });
             (analysis, checked, health, ended)
         })
@@ -182,7 +193,23 @@ impl Input {
 
     /// The call tree, followed in order.
     pub(crate) fn called(&self) -> Result<Analysed<Called>, Failure> {
-        let followed = self.in_order(CallTree::new, CallTree::observe)?.map(CallTree::finish);
-        followed.unless(|called| called.tree.nodes().iter().all(|node| node.instructions == 0), self)
+        Ok(self.watched(|_| (), |()| false)?.map(|(called, ())| called))
+    }
+
+    /// The call tree, and what watched it grow; reading ends where that has `enough`.
+    pub(crate) fn watched<W: Watch>(
+        &self,
+        watch: impl FnOnce(&Meta) -> W,
+        enough: impl Fn(&W) -> bool,
+    ) -> Result<Analysed<(Called, W)>, Failure> {
+        let followed = self.in_order(
+            |meta, programs| (CallTree::new(meta.isa, programs), watch(meta)),
+            |(tree, watch), batch| {
+                tree.observe_with(batch, watch);
+                if enough(watch) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        )?;
+        let followed = followed.map(|(tree, mut watch)| (tree.finish_with(&mut watch), watch));
+        followed.unless(|(called, _)| called.tree.nodes().iter().all(|node| node.instructions == 0), self)
     }
 }

@@ -68,7 +68,7 @@ pub(crate) enum Command {
     Report(crate::report_page::Args),
     /// Write which lines, functions and branches of a program were executed
     Cover(crate::cover::Args),
-    /// Write a profile for another program: callgrind, pprof, speedscope, AutoFDO, BOLT
+    /// Write a profile for another program: callgrind, pprof, speedscope, Firefox, Perfetto, LLVM, GCC, BOLT
     Profile(crate::profile::Args),
     /// Choose intervals that stand for the whole trace, for simulation, and write them as slices
     Simpoint(crate::simpoint::Args),

@@ -1,6 +1,7 @@
 //! `trackway plot`: a trace over time.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use trackway_tools::plot::{Subject, What, svg, with_subjects};
@@ -47,7 +48,13 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 
 /// The timelines of all sources. They are counted in order: which lines are new depends on all before.
 pub(crate) fn series(input: &Input, width: Width) -> Result<Analysed<BTreeMap<u16, Timeline>>, Failure> {
-    let counted = input.in_order(|isa, programs| Series::new(isa, programs, width), Series::observe)?;
+    let counted = input.in_order(
+        |meta, programs| Series::new(meta.isa, programs, width),
+        |series, batch| {
+            series.observe(batch);
+            ControlFlow::Continue(())
+        },
+    )?;
     Ok(counted.map(Series::finish))
 }
 

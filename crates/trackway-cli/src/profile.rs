@@ -1,7 +1,11 @@
 //! `trackway profile`: profiles for other programs.
 
+use std::io::{BufWriter, ErrorKind};
+
 use clap::ValueEnum;
-use trackway_tools::profile::{self, Profiled};
+use trackway::io::{FileError, Target};
+use trackway_core::Meta;
+use trackway_tools::profile::{self, GcovVersion, Profiled, Samples, Timeline};
 
 use crate::analyse::{Input, Output};
 use crate::exit::{Exit, Failure};
@@ -18,10 +22,20 @@ pub(crate) enum Shape {
     Pprof,
     /// speedscope
     Speedscope,
+    /// profiler.firefox.com
+    Firefox,
+    /// Timeline of functions, contexts, traps and gaps for ui.perfetto.dev
+    Perfetto,
     /// AutoFDO's text, for create_llvm_prof and create_gcov
     Autofdo,
+    /// LLVM's sample profile as text, for clang -fprofile-sample-use
+    Llvm,
+    /// The same in LLVM's raw binary form
+    LlvmBinary,
     /// fdata, for llvm-bolt
     Bolt,
+    /// AutoFDO's profile for gcc -fauto-profile
+    Gcov,
 }
 
 /// Arguments of `profile`.
@@ -34,35 +48,66 @@ pub(crate) struct Args {
     /// Format of the profile
     #[arg(long = "as", value_name = "FORMAT")]
     pub(crate) shape: Shape,
+    /// Version of the gcov file: 1 is for GCC 5 to 11 and for AutoFDO's tools, 2 for GCC 12 and later
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    pub(crate) gcov_version: Option<u8>,
 }
 
 /// Writes a profile.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.gcov_version.is_some() && args.shape != Shape::Gcov {
+        return Err(Failure::Usage("--gcov-version is for --as gcov".into()));
+    }
     match args.shape {
-        Shape::Autofdo | Shape::Bolt => of_blocks(args),
+        Shape::Autofdo | Shape::Llvm | Shape::LlvmBinary | Shape::Bolt | Shape::Gcov => of_blocks(args),
         Shape::Folded | Shape::Callgrind | Shape::Pprof | Shape::Speedscope => of_calls(args),
+        Shape::Firefox => samples(args),
+        Shape::Perfetto => timeline(args),
     }
 }
 
 /// A profile that counts blocks of a program; calls need not be followed.
 fn of_blocks(args: &Args) -> Result<Exit, Failure> {
     let analysed = args.input.executed()?;
-    let executed = &analysed.result;
-    let elf = analysed.programs.iter().flat_map(|program| program.parts()).find_map(|part| part.elf.as_ref());
+    let (executed, programs) = (&analysed.result, &analysed.programs);
+    let elf = programs.iter().flat_map(|program| program.parts()).find_map(|part| part.elf.as_ref());
+    let file = args.input.file.display();
     let Some(elf) = elf else {
-        let file = args.input.file.display();
         return Err(Failure::Usage(format!("{file}: this profile is about a program: name it with --elf")));
     };
-    let text = if args.shape == Shape::Autofdo {
-        profile::autofdo(executed, elf.bias)
-    } else {
-        let (text, left_out) = profile::bolt(executed, &analysed.programs);
-        if left_out > 0 {
-            say!("{left_out} branches from or to code without a symbol are left out");
+    let (bytes, left_out, which) = match args.shape {
+        Shape::Autofdo => {
+            let (text, left_out) = profile::autofdo(executed, elf);
+            (Some(text.into_bytes()), left_out, "instructions outside the program")
         }
-        text
+        Shape::Bolt => {
+            let (text, left_out) = profile::bolt(executed, programs);
+            (Some(text.into_bytes()), left_out, "branches from or to code without a symbol")
+        }
+        shape => {
+            let (bytes, left_out) = match shape {
+                Shape::Llvm => {
+                    let (text, left_out) = profile::llvm(executed, programs);
+                    ((!text.is_empty()).then(|| text.into_bytes()), left_out)
+                }
+                Shape::LlvmBinary => profile::llvm_binary(executed, programs),
+                _ => {
+                    let for_new = args.gcov_version == Some(2);
+                    let version = if for_new { GcovVersion::Bytes } else { GcovVersion::Words };
+                    profile::gcov(executed, programs, version)
+                }
+            };
+            (bytes, left_out, "instructions without a function or a source line")
+        }
     };
-    args.output.write(text.as_bytes())?;
+    let Some(bytes) = bytes else {
+        let text = "no instruction has a function and a source line: the program needs symbols and debug information";
+        return Err(Failure::Usage(format!("{file}: {text} (-g)")));
+    };
+    if left_out > 0 {
+        say!("{left_out} {which} are left out");
+    }
+    args.output.write(&bytes)?;
     analysed.end(&args.input.common)
 }
 
@@ -83,5 +128,35 @@ fn of_calls(args: &Args) -> Result<Exit, Failure> {
         _ => profile::folded(&profiled).into_bytes(),
     };
     args.output.write(&bytes)?;
+    analysed.end(&args.input.common)
+}
+
+/// A profile of samples in the order of the trace.
+fn samples(args: &Args) -> Result<Exit, Failure> {
+    let watched = args.input.watched(|_| Samples::default(), |_| false)?;
+    let ((called, samples), analysed) = watched.apart();
+    let name = args.input.file.display().to_string();
+    let (programs, sources) = (&analysed.programs, &analysed.meta.sources);
+    let profiled = Profiled { called: &called, programs, sources, name: &name };
+    args.output.write(samples.firefox(&profiled).to_string().as_bytes())?;
+    analysed.end(&args.input.common)
+}
+
+/// A timeline, written while the trace is read.
+fn timeline(args: &Args) -> Result<Exit, Failure> {
+    let target = Target::new(&args.output.output);
+    let written = |FileError { path, error }: FileError| Failure::Written { path, error };
+    let mut output = target.create().map_err(written)?;
+    let out = BufWriter::new(output.as_write());
+    let watch = move |meta: &Meta| Timeline::new(out, args.output.limit(), meta.sources.clone());
+    let analysed = args.input.watched(watch, |timeline| timeline.has_failed())?;
+    let ((_, timeline), analysed) = analysed.apart();
+    timeline.finish().map_err(|error| match error.kind() {
+        ErrorKind::FileTooLarge => {
+            args.output.too_large(&format!("would have more than {} MB", args.output.max_size))
+        }
+        _ => written(FileError { path: args.output.output.clone(), error }),
+    })?;
+    target.commit().map_err(written)?;
     analysed.end(&args.input.common)
 }

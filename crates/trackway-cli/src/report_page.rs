@@ -1,8 +1,9 @@
 //! `trackway report`: one page with all that is known of a trace.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
-use trackway_core::Observer;
+use trackway_core::{Meta, Observer};
 use trackway_tools::calls::{CallTree, Called};
 use trackway_tools::plot::with_subjects;
 use trackway_tools::report::Report;
@@ -62,14 +63,15 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 /// Reads the trace once, in order, for everything.
 fn results(input: &Input) -> Result<Analysed<Results>, Failure> {
     let read = input.in_order(
-        |isa, programs| {
-            let series = Series::new(isa, programs, Width::Fitting);
-            (Stats::new(isa, programs), CallTree::new(isa, programs), series)
+        |Meta { isa, .. }, programs| {
+            let series = Series::new(*isa, programs, Width::Fitting);
+            (Stats::new(*isa, programs), CallTree::new(*isa, programs), series)
         },
         |(stats, tree, series), batch| {
             stats.observe(batch);
             tree.observe(batch);
             series.observe(batch);
+            ControlFlow::Continue(())
         },
     )?;
     let read = read.map(|(stats, tree, series)| Results {

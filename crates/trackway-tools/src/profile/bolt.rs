@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use trackway_image::{Image, program};
 
+use super::names::one_line;
 use crate::executed::{End, Executed};
 
 /// A symbol, and how far into it.
@@ -44,14 +45,5 @@ pub fn bolt(executed: &Executed, programs: &[Arc<Image>]) -> (String, u64) {
 
 /// A symbol without spaces, which BOLT writes with a backslash.
 fn plain(name: &str) -> String {
-    let mut out = String::new();
-    for letter in name.chars() {
-        match letter {
-            ' ' => out.push_str("\\ "),
-            '\\' => out.push_str("\\\\"),
-            letter if letter.is_control() => out.push('\u{fffd}'),
-            letter => out.push(letter),
-        }
-    }
-    out
+    one_line(name).replace('\\', "\\\\").replace(' ', "\\ ")
 }

@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use trackway_image::{Line, program};
 
-use crate::calls::{FunctionId, NodeId};
+use crate::calls::FunctionId;
 
 use super::Profiled;
+use super::names::one_line;
 
 /// The profile as `callgrind_annotate` and KCachegrind read it.
 pub fn callgrind(profiled: &Profiled<'_>) -> String {
@@ -34,14 +35,20 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
         }
         code.insts().for_each(|(pc, _)| add(pc, passes));
     }
-    // Calls between functions, with what they cost.
+    // Calls between functions, with what they cost. A function that was reached by a jump (a tail call) or after a gap has
+    // cost under its caller, but may have no calls.
     let mut calls: BTreeMap<FunctionId, BTreeMap<FunctionId, (u64, u64)>> = BTreeMap::new();
-    for (id, node) in (0..).zip(nodes) {
+    for (id, node) in nodes.iter().enumerate() {
         let caller = node.parent.and_then(|parent| nodes[parent as usize].kind.function());
         if let (Some(caller), Some(callee)) = (caller, node.kind.function()) {
             let entry = calls.entry(caller).or_default().entry(callee).or_default();
-            entry.0 += node.calls.max(1);
-            entry.1 += inclusive[id as NodeId as usize];
+            entry.0 += node.calls;
+            // A recursive call costs nothing more: what it executes is in the call that began the recursion.
+            let mut above = std::iter::successors(node.parent, |id| nodes[*id as usize].parent)
+                .map(|id| nodes[id as usize].kind);
+            if !above.any(|kind| kind.function() == Some(callee)) {
+                entry.1 += inclusive[id];
+            }
             own.entry(caller).or_default();
         }
     }
@@ -85,7 +92,8 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
     out
 }
 
-/// A name in one line.
+/// A name in one line, which a number in brackets at its start does not abbreviate.
 fn plain(name: &str) -> String {
-    name.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let name = one_line(name);
+    if name.starts_with('(') { name.replacen('(', "[", 1) } else { name }
 }

@@ -1,16 +1,23 @@
 //! Profiles for other programs: stacks for viewers, costs for annotators, ranges and branches for compilers.
 //!
 //! All of them count instructions. Those with stacks come from the [call tree](crate::calls); those for compilers from
-//! the [executed blocks](crate::executed) alone.
+//! the [executed blocks](crate::executed) alone, with lines, discriminators and inlined functions of the programs.
 
 mod autofdo;
 mod bolt;
 mod callgrind;
+mod firefox;
 mod folded;
+mod gcov;
+mod llvm;
+mod names;
+mod perfetto;
 mod pprof;
 mod protobuf;
+mod sampled;
 mod speedscope;
 mod stacks;
+mod strings;
 
 use std::sync::Arc;
 
@@ -21,7 +28,11 @@ use crate::calls::Called;
 pub use autofdo::autofdo;
 pub use bolt::bolt;
 pub use callgrind::callgrind;
+pub use firefox::Samples;
 pub use folded::folded;
+pub use gcov::{GcovVersion, gcov};
+pub use llvm::{llvm, llvm_binary};
+pub use perfetto::Timeline;
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 

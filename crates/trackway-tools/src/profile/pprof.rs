@@ -9,33 +9,18 @@ use crate::calls::{FunctionId, NodeId};
 use super::Profiled;
 use super::protobuf::Message;
 use super::stacks::{label, stacks};
-
-/// Strings by number; the first is empty.
-struct Strings {
-    list: Vec<String>,
-    numbers: HashMap<String, u64>,
-}
-
-impl Strings {
-    fn number(&mut self, text: &str) -> u64 {
-        if let Some(number) = self.numbers.get(text) {
-            return *number;
-        }
-        self.list.push(text.to_string());
-        let number = self.list.len() as u64 - 1;
-        self.numbers.insert(text.to_string(), number);
-        number
-    }
-}
+use super::strings::Strings;
 
 /// The profile as a message of type `perftools.profiles.Profile`: one sample for each stack, whose locations are the
 /// functions of its frames.
 pub fn pprof(profiled: &Profiled<'_>) -> Vec<u8> {
-    let mut strings = Strings { list: vec![String::new()], numbers: HashMap::from([(String::new(), 0)]) };
+    let mut strings = Strings::default();
+    // The first is empty.
+    strings.number("");
     let mut out = Message::default();
     let mut value_type = Message::default();
-    value_type.number(1, strings.number("instructions"));
-    value_type.number(2, strings.number("count"));
+    value_type.number(1, strings.number("instructions") as u64);
+    value_type.number(2, strings.number("count") as u64);
     out.bytes(1, &value_type.0);
     let tree = &profiled.called.tree;
     // Locations and functions are numbered from 1, by label.
@@ -58,7 +43,7 @@ pub fn pprof(profiled: &Profiled<'_>) -> Vec<u8> {
     }
     let mut mapping = Message::default();
     mapping.number(1, 1);
-    mapping.number(5, strings.number(profiled.name));
+    mapping.number(5, strings.number(profiled.name) as u64);
     mapping.number(7, 1);
     out.bytes(3, &mapping.0);
     for (n, (label, function)) in (1..).zip(&locations) {
@@ -75,16 +60,16 @@ pub fn pprof(profiled: &Profiled<'_>) -> Vec<u8> {
         out.bytes(4, &place.0);
         let mut function = Message::default();
         function.number(1, n);
-        function.number(2, strings.number(label));
+        function.number(2, strings.number(label) as u64);
         let symbol = known.and_then(|known| known.symbol.clone()).unwrap_or_else(|| label.clone());
-        function.number(3, strings.number(&symbol));
-        function.number(4, strings.number(line.as_ref().map_or("", |line| &line.file)));
+        function.number(3, strings.number(&symbol) as u64);
+        function.number(4, strings.number(line.as_ref().map_or("", |line| &line.file)) as u64);
         function.number(5, line.as_ref().map_or(0, |line| line.line.into()));
         out.bytes(5, &function.0);
     }
     let mut period_type = Message::default();
-    period_type.number(1, strings.number("instructions"));
-    period_type.number(2, strings.number("count"));
+    period_type.number(1, strings.number("instructions") as u64);
+    period_type.number(2, strings.number("count") as u64);
     for text in &strings.list {
         out.bytes(6, text.as_bytes());
     }

@@ -4,21 +4,31 @@
 #[derive(Debug, Default)]
 pub(super) struct Message(pub(super) Vec<u8>);
 
+/// A number in 7 bits a byte, the lowest first.
+pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
 impl Message {
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
+    fn varint(&mut self, value: u64) {
+        varint(&mut self.0, value);
     }
 
     /// A number; 0 is what a reader takes an absent field for.
     pub(super) fn number(&mut self, field: u32, value: u64) {
         if value != 0 {
-            self.varint(u64::from(field) << 3);
-            self.varint(value);
+            self.required(field, value);
         }
+    }
+
+    /// A number, even if it is 0.
+    pub(super) fn required(&mut self, field: u32, value: u64) {
+        self.varint(u64::from(field) << 3);
+        self.varint(value);
     }
 
     /// Bytes, a string or a message.
