@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use trackway_tools::plot::{Subject, What, svg, with_subjects};
+use trackway_tools::plot::{Picture, Subject, svg, with_subjects};
 use trackway_tools::series::{Series, Timeline, Width};
 
 use crate::analyse::{Analysed, Input, Output};
@@ -21,14 +21,15 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) output: Output,
     /// The picture
-    #[arg(long, value_name = "WHAT", default_value = What::Mix.name(), value_parser = what())]
-    pub(crate) what: What,
+    #[arg(long, value_name = "WHAT", default_value = Picture::Mix.name(), value_parser = what())]
+    pub(crate) what: Picture,
 }
 
 /// The names of pictures.
-fn what() -> impl TypedValueParser<Value = What> {
-    let named = |name: String| What::ALL.into_iter().find(|what| what.name() == name).unwrap_or(What::Mix);
-    PossibleValuesParser::new(What::ALL.map(|what| PossibleValue::new(what.name()).help(what.about())))
+fn what() -> impl TypedValueParser<Value = Picture> {
+    let named =
+        |name: String| Picture::ALL.into_iter().find(|what| what.name() == name).unwrap_or(Picture::Mix);
+    PossibleValuesParser::new(Picture::ALL.map(|what| PossibleValue::new(what.name()).help(what.about())))
         .map(named)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use trackway_core::*;
-use trackway_tools::plot::{self, Subject, What};
+use trackway_tools::plot::{self, Picture, Subject};
 use trackway_tools::series::{MOST_FIXED, Series, Timeline, Width, kind_name};
 
 /// c.ld a0, 0(a0); bne a0, a1, -2; c.addi a0, 1
@@ -193,9 +193,9 @@ fn rates_end_at_gaps() {
     assert_eq!(timeline.per_cycle(), [half, half, half, half, None, None, None, Some(1.0)]);
     assert!(timeline.per_tick().iter().all(Option::is_none));
     let subject = Subject { source: None, first: 0, timeline, place: &|_| None };
-    let picture = plot::svg(What::Ipc, &[subject], Some("x")).unwrap();
+    let picture = plot::svg(Picture::Ipc, &[subject], Some("x")).unwrap();
     assert!(picture.contains("1 gap (dashed)") && picture.contains("class=\"gap\""), "{picture}");
-    assert_eq!(plot::svg(What::WorkingSet, &[subject], None), None);
+    assert_eq!(plot::svg(Picture::WorkingSet, &[subject], None), None);
 }
 
 /// Names are data in every picture, and pictures are small.
@@ -205,9 +205,9 @@ fn pictures_are_text_and_paths() {
     let hostile = "</script><svg onload=alert(1)>\u{202e}&";
     let subject =
         Subject { source: Some(hostile), first: 0, timeline: &timeline, place: &|_| Some(hostile.into()) };
-    for what in What::ALL {
+    for what in Picture::ALL {
         let Some(picture) = plot::svg(what, &[subject, subject], Some(hostile)) else {
-            assert_eq!(what, What::Ipc);
+            assert_eq!(what, Picture::Ipc);
             continue;
         };
         assert!(!picture.contains("<script") && !picture.contains("</script"), "{what:?}");

@@ -21,9 +21,9 @@ use curves::{Curve, Panel};
 
 pub use scale::number;
 
-/// What is drawn.
+/// The pictures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Picture {
     /// Lines and pages of memory touched in each interval.
     WorkingSet,
     /// Instructions by class.
@@ -38,54 +38,55 @@ pub enum What {
     Branches,
 }
 
-impl What {
+impl Picture {
     /// All of them.
-    pub const ALL: [What; 6] = [What::WorkingSet, What::Mix, What::Ipc, What::Pc, What::Data, What::Branches];
+    pub const ALL: [Picture; 6] =
+        [Picture::WorkingSet, Picture::Mix, Picture::Ipc, Picture::Pc, Picture::Data, Picture::Branches];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            What::WorkingSet => "working-set",
-            What::Mix => "mix",
-            What::Ipc => "ipc",
-            What::Pc => "pc",
-            What::Data => "data",
-            What::Branches => "branches",
+            Picture::WorkingSet => "working-set",
+            Picture::Mix => "mix",
+            Picture::Ipc => "ipc",
+            Picture::Pc => "pc",
+            Picture::Data => "data",
+            Picture::Branches => "branches",
         }
     }
 
     /// The picture in a few words.
     pub fn about(self) -> &'static str {
         match self {
-            What::WorkingSet => "Lines and pages of memory touched in each interval",
-            What::Mix => "Instructions by class",
-            What::Ipc => "Instructions per cycle, or per tick of the clock of time stamps",
-            What::Pc => "Addresses of instructions",
-            What::Data => "Addresses of data",
-            What::Branches => "Share of branches taken, and the outcomes of those executed most",
+            Picture::WorkingSet => "Lines and pages of memory touched in each interval",
+            Picture::Mix => "Instructions by class",
+            Picture::Ipc => "Instructions per cycle, or per tick of the clock of time stamps",
+            Picture::Pc => "Addresses of instructions",
+            Picture::Data => "Addresses of data",
+            Picture::Branches => "Share of branches taken, and the outcomes of those executed most",
         }
     }
 
     /// The heading of the picture.
     pub fn heading(self) -> &'static str {
         match self {
-            What::WorkingSet => "Working set",
-            What::Mix => "Instruction mix",
-            What::Ipc => "Instructions per cycle",
-            What::Pc => "Code over time",
-            What::Data => "Data over time",
-            What::Branches => "Branches",
+            Picture::WorkingSet => "Working set",
+            Picture::Mix => "Instruction mix",
+            Picture::Ipc => "Instructions per cycle",
+            Picture::Pc => "Code over time",
+            Picture::Data => "Data over time",
+            Picture::Branches => "Branches",
         }
     }
 
-    /// What a trace has to hold for it.
+    /// Data that a trace has to hold for it.
     pub fn needs(self) -> &'static str {
         match self {
-            What::WorkingSet | What::Data => "memory accesses with their addresses",
-            What::Mix => "instructions",
-            What::Ipc => "cycle counts or time stamps between instructions",
-            What::Pc => "addresses of instructions",
-            What::Branches => "outcomes of conditional branches",
+            Picture::WorkingSet | Picture::Data => "memory accesses with their addresses",
+            Picture::Mix => "instructions",
+            Picture::Ipc => "cycle counts or time stamps between instructions",
+            Picture::Pc => "addresses of instructions",
+            Picture::Branches => "outcomes of conditional branches",
         }
     }
 }
@@ -123,8 +124,8 @@ pub fn with_subjects<T>(
     draw(&subjects.collect::<Vec<_>>())
 }
 
-/// The picture, under a title if it is to have one; `None` if the trace does not hold what it [needs](What::needs).
-pub fn svg(what: What, subjects: &[Subject<'_>], title: Option<&str>) -> Option<String> {
+/// The picture, under a title if it is to have one; `None` if the trace does not hold what it [needs](Picture::needs).
+pub fn svg(what: Picture, subjects: &[Subject<'_>], title: Option<&str>) -> Option<String> {
     let mut canvas = Canvas::new(what.heading(), title);
     let mut is_drawn = false;
     for subject in subjects {
@@ -132,12 +133,12 @@ pub fn svg(what: What, subjects: &[Subject<'_>], title: Option<&str>) -> Option<
             continue;
         }
         is_drawn |= match what {
-            What::Pc => density::draw(&mut canvas, subject, &subject.timeline.pcs, "instructions"),
-            What::Data => density::draw(&mut canvas, subject, &subject.timeline.data, "accesses"),
-            What::WorkingSet => curves::draw(&mut canvas, subject, working_set(subject.timeline)),
-            What::Mix => curves::draw(&mut canvas, subject, mix(subject.timeline)),
-            What::Ipc => curves::draw(&mut canvas, subject, ipc(subject.timeline)),
-            What::Branches => {
+            Picture::Pc => density::draw(&mut canvas, subject, &subject.timeline.pcs, "instructions"),
+            Picture::Data => density::draw(&mut canvas, subject, &subject.timeline.data, "accesses"),
+            Picture::WorkingSet => curves::draw(&mut canvas, subject, working_set(subject.timeline)),
+            Picture::Mix => curves::draw(&mut canvas, subject, mix(subject.timeline)),
+            Picture::Ipc => curves::draw(&mut canvas, subject, ipc(subject.timeline)),
+            Picture::Branches => {
                 let panel = curves::draw(&mut canvas, subject, taken(subject.timeline));
                 panel && branches::draw(&mut canvas, subject)
             }

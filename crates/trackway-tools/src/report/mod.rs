@@ -2,7 +2,7 @@
 //!
 //! Tables are sorted by buttons, the call tree folds, and everything works by keyboard. The page loads nothing and says
 //! so (`Content-Security-Policy`); names from traces and programs are escaped where they become markup, in
-//! [`markup`](crate::markup) and nowhere else. What a trace does not hold is said in words, never shown as zero.
+//! [`markup`](crate::markup) and nowhere else. The page says what a trace does not hold, and never shows it as zero.
 
 mod page;
 mod sections;
@@ -23,7 +23,7 @@ use crate::stats::Summary;
 pub struct Report<'a> {
     /// The name of the trace.
     pub title: &'a str,
-    /// What the trace says about itself.
+    /// Facts from the header of the trace.
     pub meta: &'a Meta,
     /// How it was read.
     pub health: &'a Health,

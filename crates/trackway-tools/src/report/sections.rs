@@ -9,7 +9,7 @@ use super::table::{Cell, Column, count, table};
 use super::tree::tree;
 use crate::flame::{self, Frames};
 use crate::markup::escape;
-use crate::plot::{self, What};
+use crate::plot::{self, Picture};
 use crate::stats::{By, LINE, PAGE, by};
 
 /// Rows of a table at most.
@@ -27,8 +27,8 @@ pub(super) fn all(report: &Report<'_>) -> Vec<Section> {
         section("flame", "Flame graph", flame(report)),
         section("branches", "Branches", branches(report)),
         section("memory", "Memory", memory(report)),
-        section("code", "Code over time", picture(report, What::Pc)),
-        section("time", "Time", picture(report, What::Ipc)),
+        section("code", "Code over time", picture(report, Picture::Pc)),
+        section("time", "Time", picture(report, Picture::Ipc)),
         section("events", "Traps and contexts", events(report)),
     ]
 }
@@ -50,7 +50,7 @@ fn list(lines: &[String], class: &str) -> String {
 }
 
 /// A picture, or what is missing for it.
-fn picture(report: &Report<'_>, what: What) -> String {
+fn picture(report: &Report<'_>, what: Picture) -> String {
     match plot::svg(what, report.subjects, None) {
         Some(svg) => format!("<div class=\"picture\">{svg}</div>\n"),
         None => format!("<p>No picture: the trace does not hold {}.</p>\n", what.needs()),
@@ -179,7 +179,7 @@ fn mix(report: &Report<'_>) -> String {
     };
     format!(
         "{}<div class=\"columns\">\n{}{}{}</div>\n",
-        picture(report, What::Mix),
+        picture(report, Picture::Mix),
         one("Class", &mut mix.classes.iter().map(|(name, n)| (*name, *n))),
         one("Extension", &mut mix.extensions.iter().map(|(name, n)| (*name, *n))),
         one("Mnemonic", &mut mix.mnemonics.iter().map(|(name, n)| (&**name, *n))),
@@ -256,7 +256,7 @@ fn branches(report: &Report<'_>) -> String {
         ("Bias", true),
         ("Entropy", true),
     ];
-    picture(report, What::Branches)
+    picture(report, Picture::Branches)
         + &table("Conditional branches", &columns, &rows.collect::<Vec<_>>(), MOST)
 }
 
@@ -281,7 +281,10 @@ fn memory(report: &Report<'_>) -> String {
             ),
         ),
     ]);
-    counts + &picture(report, What::WorkingSet) + "<h3>Data over time</h3>\n" + &picture(report, What::Data)
+    counts
+        + &picture(report, Picture::WorkingSet)
+        + "<h3>Data over time</h3>\n"
+        + &picture(report, Picture::Data)
 }
 
 fn events(report: &Report<'_>) -> String {

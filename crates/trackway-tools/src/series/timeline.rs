@@ -117,7 +117,7 @@ impl Timeline {
                 (before, known) = (Some(last), n + 1);
             }
             if interval.gaps > 0 {
-                // Time goes on in a gap, and instructions do too.
+                // Time passes in a gap, and instructions are executed.
                 (before, known) = (None, n + 1);
             }
         }
