@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Folder, recorded, rename_symbol, repo, stdout, text, trackway};
+use common::{Folder, recorded, replace_text, repo, stdout, text, trackway};
 use serde_json::Value as Json;
 
 fn json(args: &[&str]) -> Json {
@@ -137,7 +137,7 @@ fn a_hostile_name_stays_inert() {
     let folder = Folder::new("analyse-hostile");
     let (trace, elf) = recorded(&folder);
     let hostile = folder.file("hostile.elf");
-    rename_symbol(&elf, &hostile, "hash_of_the_numbers", "</script><svg x=1/>");
+    replace_text(&elf, &hostile, "hash_of_the_numbers", "</script><svg x=1/>");
     let svg = stdout(&["flame", &trace, "--elf", &hostile, "-o", "-"]);
     assert!(!svg.contains("</script><svg") && svg.contains("&lt;/script&gt;&lt;svg x=1/&gt;"));
     assert_eq!(svg.matches("<script>").count(), 1);

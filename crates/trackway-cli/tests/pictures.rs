@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use common::{Folder, recorded, rename_symbol, repo, stdout, text, trackway};
+use common::{Folder, recorded, replace_text, repo, stdout, text, trackway};
 use serde_json::Value as Json;
 
 const KINDS: [&str; 6] = ["working-set", "mix", "ipc", "pc", "data", "branches"];
@@ -193,9 +193,9 @@ fn hostile_names_stay_inert() {
     let folder = Folder::new("pictures-hostile");
     let (trace, elf) = recorded(&folder);
     let hostile = folder.file("hostile.elf");
-    rename_symbol(&elf, &hostile, "hash_of_the_numbers", "</script><svg x=1/>");
+    replace_text(&elf, &hostile, "hash_of_the_numbers", "</script><svg x=1/>");
     let path = folder.file("<svg onload=alert(1)>&'\".stf");
-    std::fs::copy(&trace, &path).unwrap();
+    replace_text(&trace, &path, "golden model, bare metal", "<svg onload=alert(2)>xxx");
     for what in KINDS.iter().filter(|what| **what != "ipc") {
         let svg = stdout(&["plot", &path, "--elf", &hostile, "--what", what, "-o", "-"]);
         is_well_formed(&svg);
@@ -206,6 +206,7 @@ fn hostile_names_stay_inert() {
     let page = stdout(&["report", &path, "--elf", &hostile, "-o", "-"]);
     assert!(!page.contains("<svg onload") && !page.contains("<svg x=1"));
     assert!(page.contains("&lt;/script&gt;&lt;svg x=1/&gt;") && page.contains("&lt;svg onload=alert(1)&gt;"));
+    assert!(page.contains("&lt;svg onload=alert(2)&gt;"), "the comment of the producer");
     // Two scripts of our own: that of the flame graph and that of the tables.
     assert_eq!((page.matches("<script>").count(), page.matches("</script>").count()), (2, 2));
 }

@@ -53,10 +53,10 @@ pub fn recorded(folder: &Folder) -> (String, String) {
     (trace, elf)
 }
 
-/// A copy of a program in which a name is another of the same length.
-pub fn rename_symbol(elf: &str, copy: &str, from: &str, to: &str) {
+/// A copy of a file in which a text is another of the same length.
+pub fn replace_text(file: &str, copy: &str, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
-    let mut bytes = std::fs::read(elf).expect("a program");
+    let mut bytes = std::fs::read(file).expect("a file");
     let places: Vec<usize> =
         (0..bytes.len() - from.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes())).collect();
     assert!(!places.is_empty(), "{from}");
