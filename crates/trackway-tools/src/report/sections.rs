@@ -159,6 +159,8 @@ fn missing(report: &Report<'_>) -> Vec<String> {
         !has_symbols,
         "a program with symbols: functions are named by their addresses (--elf names one)".into(),
     );
+    let has_lines = parts().any(|part| part.lines().is_some());
+    say(has_symbols && !has_lines, "debug information of the program: there are no source lines".into());
     list
 }
 
@@ -217,7 +219,21 @@ fn functions(report: &Report<'_>) -> String {
         ("Guesses", true),
         ("Gaps", true),
     ];
-    table("Instructions by function", &columns, &rows.collect::<Vec<_>>(), MOST)
+    table("Instructions by function", &columns, &rows.collect::<Vec<_>>(), MOST) + &lines(report)
+}
+
+/// Source lines, where the program has debug information.
+fn lines(report: &Report<'_>) -> String {
+    let rows = by(&report.summary.executed, By::Line, report.programs, &report.meta.sources);
+    let rows = rows
+        .into_iter()
+        .filter_map(|row| Some(vec![Cell::Text(row.name?), row.instructions.into(), row.gaps.into()]));
+    let rows: Vec<_> = rows.collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let columns = [("Line", false), ("Instructions", true), ("Gaps", true)];
+    format!("<h3>Source lines</h3>\n{}", table("Instructions by source line", &columns, &rows, MOST))
 }
 
 fn flame(report: &Report<'_>) -> String {
