@@ -84,7 +84,6 @@ fn the_flame_graph_zooms_and_searches() {
     let (trace, elf) = recorded(&folder);
     let svg = stdout(&["flame", &trace, "--elf", &elf, "-o", "-"]).replace(&folder.file(""), "");
     shoot(&folder, "flame.svg", &svg, (1220, 290), false);
-    shoot(&folder, "flame.svg", &svg, (1220, 290), true);
     let script = "
         const frames = [...document.querySelectorAll('.f')];
         const seen = () => frames.filter(f => !f.classList.contains('gone')).length;
@@ -135,7 +134,6 @@ fn plots_are_drawn() {
             stdout(&["plot", &trace, "--elf", &elf, "--what", what, "-o", "-"]).replace(&folder.file(""), "");
         let name = format!("{what}.svg");
         shoot(&folder, &name, &svg, (1004, high), false);
-        shoot(&folder, &name, &svg, (1004, high), true);
         // Every text is inside of the picture, and none lies on another.
         let script = "
             const box = e => e.getBoundingClientRect();
