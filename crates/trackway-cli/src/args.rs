@@ -9,6 +9,7 @@ use trackway::format::{Flag, Format, Program, Settings, Value, When};
 use trackway::index::Cache;
 use trackway::{Indexing, Options};
 use trackway_core::{FormatId, Isa};
+use trackway_tools::asked::Analysis;
 use trackway_tools::stats::By;
 
 use crate::exit::Failure;
@@ -245,11 +246,49 @@ pub(crate) struct StatsArgs {
     /// Count every N instructions of each source as well, in a second reading
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["item", "merge"])]
     pub(crate) every: Option<u64>,
+    /// Further analyses, which read the trace in order on one thread
+    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
+    pub(crate) with: Vec<StatsWith>,
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+/// Analyses that `stats` runs when asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsWith {
+    /// Mispredictions under bimodal, gshare and TAGE-like predictors, return stack and target cache
+    Predictors,
+    /// Loops with trip counts
+    Loops,
+    /// Distances from the writer of a register to its readers
+    Dependences,
+    /// Reuse distances of cache lines
+    Reuse,
+    /// Strides of loads and stores
+    Strides,
+    /// Lines that several sources touch, and false sharing
+    Sharing,
+    /// All of them
+    All,
+}
+
+impl StatsWith {
+    /// As the analyses are called.
+    pub(crate) fn analyses(self) -> &'static [Analysis] {
+        use Analysis::*;
+        match self {
+            StatsWith::Predictors => &[Predictors],
+            StatsWith::Loops => &[Loops],
+            StatsWith::Dependences => &[Dependences],
+            StatsWith::Reuse => &[Reuse],
+            StatsWith::Strides => &[Strides],
+            StatsWith::Sharing => &[Sharing],
+            StatsWith::All => &[Predictors, Loops, Dependences, Reuse, Strides, Sharing],
+        }
+    }
 }
 
 /// Properties that `stats` puts instructions together by.

@@ -122,7 +122,7 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         "stats",
         [
             "trackway stats testdata/stf/sort/trace.stf",
-            "trackway stats testdata/astf/sort.astf --top 3",
+            "trackway stats testdata/astf/sort.astf --with predictors,loops,reuse --top 3",
             "trackway stats testdata/ete/count --json",
         ],
     ),

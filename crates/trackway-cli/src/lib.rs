@@ -4,6 +4,7 @@
 //! Each subcommand is a file of its own; `cli.rs` declares them all.
 #![forbid(unsafe_code)]
 
+mod address;
 mod analyse;
 mod args;
 mod calls;
@@ -51,6 +52,7 @@ mod slice;
 mod split;
 mod state;
 mod stats;
+mod stats_asked;
 mod stats_item;
 mod topics;
 mod verify;

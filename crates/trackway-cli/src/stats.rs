@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,16 +10,20 @@ use serde_json::{Value as Json, json};
 use trackway::Health;
 use trackway_core::{Isa, Meta, Observer, Saved};
 use trackway_image::Image;
-use trackway_tools::stats::{By, LINE, PAGE, Row, Stats, Summary, by};
+use trackway_tools::asked::{Analysis, Answers, Asked};
+use trackway_tools::stats::{By, LINE, PAGE, Row, Stats, Summary};
 
+use crate::address::{at, place};
 use crate::args::{Common, StatsArgs};
 use crate::exit::{Exit, Failure};
 use crate::info::{shown, sources};
 use crate::intervals::intervals;
 use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
+use crate::progress::Progress;
 use crate::report::{exit_of, placed, print_damage};
-use crate::walk::{Checked, checked_program, observe};
+use crate::stats_asked;
+use crate::walk::{Checked, CheckedProgram, checked_program, observe, walk};
 
 /// Counts a whole trace.
 pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result<Exit, Failure> {
@@ -27,34 +32,63 @@ pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result
     let failed = |error: trackway::Error| placed(common, file, error);
     let programs = trace.programs().map_err(failed)?;
     let isa = trace.meta().isa;
-    let new = || Both::new(isa, &programs);
-    let mut both = new();
+    let mut both = Both::new(isa, &programs);
     let mut source = trace.events().map_err(failed)?;
-    let in_parts = programs.iter().all(|program| program.is_everywhere());
+    let asked: Vec<Analysis> = args.with.iter().flat_map(|with| with.analyses()).copied().collect();
     // A damaged trace is counted as far as it was read.
-    let (mut health, mut ended) = observe(common, file, &mut *source, in_parts, &mut both);
-    if !both.analysis.is_exact() {
-        // Some part was decoded with the wrong instruction set: once more, in order.
-        both = new();
-        source = open(common, file)?.events().map_err(failed)?;
-        (health, ended) = observe(common, file, &mut *source, false, &mut both);
+    let (mut health, mut ended, answers);
+    if asked.is_empty() {
+        let in_parts = programs.iter().all(|program| program.is_everywhere());
+        (health, ended) = observe(common, file, &mut *source, in_parts, &mut both);
+        if !both.analysis.is_exact() {
+            // Some part was decoded with the wrong instruction set: once more, in order.
+            both = Both::new(isa, &programs);
+            source = open(common, file)?.events().map_err(failed)?;
+            (health, ended) = observe(common, file, &mut *source, false, &mut both);
+        }
+        answers = None;
+    } else {
+        let mut analyses = Asked::new(isa, &programs, &asked);
+        (health, ended) = walk(common, file, &mut *source, &Progress::new(common.quiet), |batch, _| {
+            analyses.observe(&mut both.analysis, batch);
+            both.program.observe(batch);
+            Ok(ControlFlow::Continue(()))
+        });
+        answers = Some((asked, analyses));
     }
     health.doubt(&trace.facts());
-    show(args, file, both, &programs, source.meta(), &health, ended)
+    let (summary, answers) = match answers {
+        Some((asked, analyses)) => {
+            let (summary, answers) = analyses.finish(both.analysis);
+            (summary, Some((asked, answers)))
+        }
+        None => (both.analysis.finish(), None),
+    };
+    let counted = Counted { summary, answers, checked: both.program };
+    show(args, file, counted, source.meta(), &health, ended)
+}
+
+/// The counts of a trace, and what was asked for besides.
+pub(crate) struct Counted {
+    pub(crate) summary: Summary,
+    pub(crate) answers: Option<(Vec<Analysis>, Answers)>,
+    pub(crate) checked: CheckedProgram,
 }
 
 /// Prints the counts of a trace.
 pub(crate) fn show(
     args: &StatsArgs,
     file: &Path,
-    both: Both,
-    programs: &[Arc<Image>],
+    counted: Counted,
     meta: &Meta,
     health: &Health,
     ended: Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let Both { analysis: stats, program: checked } = both;
-    let mut groups = groups(&stats.finish(), args, programs, meta, health);
+    let Counted { summary, answers, checked } = counted;
+    let mut groups = groups(&summary, args, meta, health);
+    if let Some((asked, answers)) = &answers {
+        groups.extend(stats_asked::groups(&summary, asked, answers, args.top, &meta.sources));
+    }
     if let Some(every) = args.every {
         groups.push(("intervals", intervals(&args.common, file, every)?));
     }
@@ -108,6 +142,10 @@ fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health)
     for (heading, group) in groups {
         match group {
             Json::Null => writeln!(out, "{}: not in this trace", heading.replace('_', " "))?,
+            Json::Object(facts) if stats_asked::HEADINGS.contains(heading) => {
+                writeln!(out, "{heading}")?;
+                stats_asked::print(out, heading, facts)?;
+            }
             Json::Object(facts) => {
                 writeln!(out, "{}", heading.replace('_', " "))?;
                 for (name, value) in facts {
@@ -141,10 +179,7 @@ fn print_entries(out: &mut impl Write, entries: &[Json]) -> std::io::Result<()> 
         let name = match (field("name"), field("bytes"), address, field("kind")) {
             (Some(name), ..) => name,
             (_, Some(bytes), ..) => format!("of {bytes} bytes"),
-            (.., Some(address), _) => match field("symbol") {
-                Some(place) => format!("{address} <{place}>"),
-                None => address,
-            },
+            (.., Some(_), _) => place(entry),
             (.., Some(kind)) => {
                 let number = |name: &str| entry.get(name).and_then(Json::as_u64);
                 let cause = number("cause").map_or(String::new(), |cause| format!(" {cause}"));
@@ -162,7 +197,9 @@ fn print_entries(out: &mut impl Write, entries: &[Json]) -> std::io::Result<()> 
                 "  {name:<32} {taken} taken, {not_taken} not, bias {bias:.3}, entropy {entropy:.3}"
             )?;
         } else if let Some(entries) = field("entries") {
-            writeln!(out, "  {name:<32} {entries} entries, {count} instructions{gaps}")?;
+            let cycles = field("cycles").map_or(String::new(), |cycles| format!(", {cycles} cycles"));
+            let time = field("time").map_or(String::new(), |time| format!(", time {time}"));
+            writeln!(out, "  {name:<32} {entries} entries, {count} instructions{cycles}{time}{gaps}")?;
         } else if entry.get("taken").is_some() {
             line(out, &name, &field("unknown").unwrap_or_default())?;
         } else {
@@ -182,14 +219,7 @@ fn named<'n, N: ToString>(entries: impl IntoIterator<Item = (N, &'n u64)>) -> Js
     entries.into_iter().map(|(name, count)| json!({ "name": name.to_string(), "count": count })).collect()
 }
 
-fn groups(
-    stats: &Summary,
-    args: &StatsArgs,
-    programs: &[Arc<Image>],
-    meta: &Meta,
-    health: &Health,
-) -> Vec<(&'static str, Json)> {
-    let place = |pc: u64| programs.first()?.place(pc);
+fn groups(stats: &Summary, args: &StatsArgs, meta: &Meta, health: &Health) -> Vec<(&'static str, Json)> {
     let mut instructions = vec![
         ("total", stats.retired + stats.attempted),
         ("retired", stats.retired),
@@ -200,8 +230,10 @@ fn groups(
     let registers =
         [("reads", reads), ("writes", writes), ("csr reads", stats.csrs[0]), ("csr writes", stats.csrs[1])];
     let hottest = stats.hottest(args.top).into_iter().map(|(start, block)| {
-        let (entries, instructions) = (block.entries, block.instructions);
-        json!({ "start": hex(start), "symbol": place(start), "entries": entries, "instructions": instructions })
+        let mut entry = at("start", start, stats, &meta.sources);
+        entry.insert("entries".into(), json!(block.entries));
+        entry.insert("instructions".into(), json!(block.instructions));
+        Json::Object(entry)
     });
     let traps = stats.traps.iter().map(|((kind, cause, class), count)| {
         json!({ "kind": kind.as_str(), "cause": cause, "class": class, "count": count })
@@ -213,7 +245,7 @@ fn groups(
         ("classes", numbers(classes)),
         ("extensions", named(&stats.mix.extensions)),
         ("mnemonics", named(most(&stats.mix.mnemonics, args.top))),
-        ("branches", branches(stats, args.top, &place)),
+        ("branches", branches(stats, args.top, &meta.sources)),
         ("memory", memory(stats)),
         // Nothing recorded is not the same as none executed.
         ("registers", if reads + writes > 0 { numbers(registers) } else { Json::Null }),
@@ -223,7 +255,8 @@ fn groups(
         ("blocks", json!({ "distinct_blocks": stats.block_count(), "hottest": hottest.collect::<Vec<_>>() })),
         ("events", numbers(stats.events.iter().map(|(name, count)| (*name, *count)))),
     ];
-    let has_symbols = programs.iter().any(|program| program.parts().iter().any(|part| part.elf.is_some()));
+    let has_symbols =
+        stats.executed.programs().iter().any(|program| program.parts().iter().any(|part| part.elf.is_some()));
     for (heading, property) in [
         ("functions", By::Function),
         ("lines", By::Line),
@@ -232,8 +265,11 @@ fn groups(
     ] {
         let asked = args.by.iter().any(|asked| asked.property() == property);
         if asked || (property == By::Function && args.by.is_empty() && has_symbols) {
-            let rows = by(&stats.executed, property, programs, &meta.sources);
-            groups.push((heading, self::rows(&rows, args.top)));
+            let rows = stats.by(property, &meta.sources);
+            groups.push((
+                heading,
+                rows.map_or(Json::Null, |rows| self::rows(&rows, args.top, stats, &meta.sources)),
+            ));
         }
     }
     if let Some((first, last)) = stats.times {
@@ -250,13 +286,19 @@ fn most(counts: &BTreeMap<String, u64>, top: usize) -> impl Iterator<Item = (&St
 }
 
 /// The rows with most instructions.
-fn rows(rows: &[Row], top: usize) -> Json {
+fn rows(rows: &[Row], top: usize, stats: &Summary, sources: &[String]) -> Json {
     let row = |row: &Row| {
         let mut entry = Object::new();
         entry.insert("name".into(), json!(row.name));
-        entry.extend(row.address.map(|address| ("address".to_string(), hex(address))));
+        entry.extend(row.address.map(|address| ("address".to_string(), hex(address.pc))));
+        let source = row.address.and_then(|address| stats.program(address, sources));
+        entry.extend(source.map(|source| ("source".to_string(), json!(source))));
         entry.insert("instructions".into(), json!(row.instructions));
-        entry.extend(row.entries.map(|entries| ("entries".to_string(), json!(entries))));
+        if let Some(entries) = row.entries {
+            entry.insert("entries".into(), json!(entries));
+            entry.insert("cycles".into(), json!(row.cycles));
+            entry.insert("time".into(), json!(row.time));
+        }
         entry.extend((row.gaps > 0).then(|| ("gaps".to_string(), json!(row.gaps))));
         Json::Object(entry)
     };
@@ -264,17 +306,24 @@ fn rows(rows: &[Row], top: usize) -> Json {
 }
 
 /// Outcomes that no branch of the trace has are unknown, not 0.
-fn branches(stats: &Summary, top: usize, place: &dyn Fn(u64) -> Option<String>) -> Json {
+fn branches(stats: &Summary, top: usize, sources: &[String]) -> Json {
     let [taken, not_taken, unknown] = stats.branches.outcomes;
     let known = |count: u64| if taken + not_taken > 0 || unknown == 0 { json!(count) } else { Json::Null };
     let mut places: Vec<_> = stats.branches.places.iter().collect();
     places.sort_by_key(|(pc, branch)| (std::cmp::Reverse(branch.outcomes.iter().sum::<u64>()), **pc));
     let places = places.into_iter().take(top).map(|(pc, branch)| {
         let [taken, not_taken, unknown] = branch.outcomes;
-        json!({
-            "pc": hex(*pc), "symbol": place(*pc), "taken": taken, "not_taken": not_taken, "unknown": unknown,
-            "bias_per_mille": branch.bias().map(thousandths), "entropy_per_mille": branch.entropy().map(thousandths),
-        })
+        let mut entry = at("pc", *pc, stats, sources);
+        for (name, value) in [
+            ("taken", json!(taken)),
+            ("not_taken", json!(not_taken)),
+            ("unknown", json!(unknown)),
+            ("bias_per_mille", json!(branch.bias().map(thousandths))),
+            ("entropy_per_mille", json!(branch.entropy().map(thousandths))),
+        ] {
+            entry.insert(name.into(), value);
+        }
+        Json::Object(entry)
     });
     json!({
         "taken": known(taken), "not_taken": known(not_taken), "unknown": unknown,

@@ -14,10 +14,14 @@ use crate::json::{object, write_line};
 use crate::open::open;
 use crate::output::write_file;
 use crate::report::placed;
-use crate::stats::{Both, run_file, show};
+use crate::stats::{Both, Counted, run_file, show};
 
 /// `trackway stats`: a whole trace, a work item of it, or the results of all items.
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
+    if args.file.is_none() && !args.with.is_empty() {
+        let text = "--with: these analyses need the order of the whole trace, not parts of it: trackway stats FILE --with …";
+        return Err(Failure::Usage(text.into()));
+    }
     match (&args.file, &args.item) {
         (Some(file), _) => run_file(args, &args.common, file),
         (None, Some(item)) => run_item(args, item),
@@ -110,7 +114,8 @@ fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     let health = Health { items: (items > 0).then_some(items), counts, ..Health::default() };
     let source = trace.events().map_err(failed)?;
-    show(args, &file, both, &programs, source.meta(), &health, Ok(()))
+    let counted = Counted { summary: both.analysis.finish(), answers: None, checked: both.program };
+    show(args, &file, counted, source.meta(), &health, Ok(()))
 }
 
 fn wrong(path: &Path, why: impl std::fmt::Display) -> Failure {

@@ -159,6 +159,7 @@ fn every_command_prints_what_is_documented() {
             &["stats", "--json"],
             &["stats", "--json", "--every", "3"],
             &["stats", "--json", "--by", "function,line,context,source"],
+            &["stats", "--json", "--with", "all"],
             &["calls", "--json"],
             &["calls", "--json", "--bottom-up"],
             &["simpoint", "--json", "--interval", "20"],

@@ -17,7 +17,58 @@ fn same(args: &[&str]) {
     let text = for_any_jobs(&[&["stats"], args].concat());
     assert!(text.starts_with("instructions\n"), "{text}");
     for_any_jobs(&[&["stats", "--json"], args].concat());
+    let with = for_any_jobs(&[&["stats", "--with", "all"], args].concat());
+    // The counts that are always there are those of the other reading.
+    let counts = text.rsplit_once("health: ").expect("a last line").0;
+    assert!(with.starts_with(counts), "{args:?}: {with}");
     for_any_jobs(&[&["info"], args].concat());
+}
+
+/// Parts do not know what came before: analyses that need the order say so.
+#[test]
+fn parts_have_no_order() {
+    for args in [
+        &["stats", "--item", "item.json", "--with", "loops"][..],
+        &["stats", "--with", "loops", "--merge", "x"],
+    ] {
+        let output = trackway(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(common::text(&output.stderr).contains("need the order of the whole trace"), "{args:?}");
+    }
+}
+
+/// Instructions by context are those of the contexts.
+#[test]
+fn by_context_is_exact() {
+    for trace in ["testdata/astf/levels.astf", "testdata/stf/everything/trace.stf"] {
+        let stats = stdout(&["stats", "--json", "--by", "context", "--top", "1000", &repo(trace)]);
+        let stats: serde_json::Value = serde_json::from_str(&stats).expect("JSON");
+        let rows = |group: &str, count: &str| {
+            let mut rows: Vec<(String, u64)> = stats[group]
+                .as_array()
+                .expect("rows")
+                .iter()
+                .map(|row| {
+                    (row["name"].as_str().expect("a name").to_string(), row[count].as_u64().expect("a count"))
+                })
+                .collect();
+            rows.sort();
+            rows
+        };
+        assert_eq!(rows("contexts", "count"), rows("by_context", "instructions"), "{trace}");
+    }
+}
+
+/// Facts that a trace does not hold are not shown as zero.
+#[test]
+fn what_is_not_in_the_trace_is_null() {
+    let args = ["stats", "--json", "--with", "all", "--by", "function,line", &repo("testdata/ete/count")];
+    let stats: serde_json::Value = serde_json::from_str(&stdout(&args)).expect("JSON");
+    for group in ["functions", "lines", "reuse", "strides", "sharing"] {
+        assert!(stats[group].is_null() && stats.get(group).is_some(), "{group}");
+    }
+    assert!(stats["predictors"]["list"][4]["predictions"].is_null(), "no indirect jumps");
+    assert_eq!(stats["loops"]["gaps"], 1);
 }
 
 #[test]

@@ -22,7 +22,9 @@ pub mod qemu;
 pub mod random;
 mod skip;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use trackway_core::Isa;
 
 pub use skip::skipped;
 
@@ -60,4 +62,18 @@ pub fn corpus_part(path: &str) -> Option<PathBuf> {
         skipped(&format!("no {path} in the corpus"));
     }
     found.then_some(part)
+}
+
+/// Runs of a sample program, as `programs/record.sh` writes them: start, instruction set, number of instructions.
+///
+/// # Panics
+/// Where the file cannot be read.
+pub fn runs(path: &Path) -> Vec<(u64, Isa, u32)> {
+    let text = std::fs::read_to_string(path).expect("a list of runs");
+    let run = |line: &str| {
+        let mut words = line.split(' ');
+        let start = u64::from_str_radix(words.next()?, 16).ok()?;
+        Some((start, words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+    };
+    text.lines().map(|line| run(line).expect("a run")).collect()
 }

@@ -5,6 +5,7 @@
 //!
 //! - [`profile`]: profiles for viewers, annotators and compilers.
 //! - [`stats`]: counts of events, classes, branches, memory accesses, blocks.
+//! - [`asked`]: analyses that statistics run when asked: predictors, loops, dependences, reuse, strides, sharing.
 //! - [`attempted`]: instructions of runs that did not retire.
 //! - [`calls`]: the call tree.
 //! - [`contexts`]: the contexts of a trace, and the instructions of each.
@@ -24,6 +25,7 @@
 //!   it runs in order.
 #![forbid(unsafe_code)]
 
+pub mod asked;
 pub mod attempted;
 pub mod calls;
 pub mod contexts;

@@ -53,7 +53,7 @@ fn counts_by_hand() {
     assert_eq!(stats.contexts["u"], 12);
     assert_eq!((stats.events["step"], stats.events["trap"], stats.events["context"]), (12, 1, 1));
     let hottest = stats.hottest(1)[0];
-    assert_eq!((hottest.0, hottest.1.entries, hottest.1.instructions), (0x8000, 3, 9));
+    assert_eq!((hottest.0.pc, hottest.1.entries, hottest.1.instructions), (0x8000, 3, 9));
     assert_eq!(stats.block_count(), 2);
 }
 

@@ -12,7 +12,7 @@ use trackway_testkit::qemu;
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
 use trackway_tools::contexts;
 use trackway_tools::executed::{BlockId, Code, Executed};
-use trackway_tools::stats::Stats;
+use trackway_tools::stats::{By, Stats};
 
 /// All that statistics say.
 fn report(stats: Stats) -> String {
@@ -24,7 +24,9 @@ fn report(stats: Stats) -> String {
     let flow = (&stats.branches, stats.block_count(), stats.hottest(usize::MAX), executed(&stats.executed));
     let accesses =
         (kinds, bytes, memory.lines(), memory.pages(), memory.sizes(), stats.registers, stats.csrs);
-    format!("{:?}", (instructions, flow, accesses, &stats.events, &stats.traps, &stats.gaps, stats.times))
+    let rows = [By::Function, By::Line, By::Context, By::Source].map(|by| stats.by(by, &[]));
+    let counts = (&stats.events, &stats.traps, &stats.gaps, stats.times, stats.spent());
+    format!("{:?}", (instructions, flow, accesses, counts, rows))
 }
 
 /// The blocks and what followed them, in an order that does not depend on when they were met.
@@ -276,7 +278,8 @@ struct Slow {
     contexts: BTreeMap<String, u64>,
     blocks: BTreeMap<u64, (u64, u64)>,
     outcomes: [u64; 3],
-    places: BTreeSet<u64>,
+    /// Addresses of branches, and of what follows those whose code is not known.
+    places: BTreeSet<(u64, bool)>,
     lines: BTreeSet<u64>,
     /// Start of the current block, and where it would continue.
     block: Option<(u64, u64)>,
@@ -328,7 +331,7 @@ impl Slow {
                         self.isa = isa;
                         let flow = flow(isa, pc, step.encoding);
                         if flow.conditional {
-                            self.branch(pc, step.taken);
+                            self.branch((pc, true), step.taken);
                         }
                         let attempted = step.outcome == Outcome::Attempted;
                         let leaves = attempted || flow.control.is_transfer() || !flow.control.retires();
@@ -341,7 +344,7 @@ impl Slow {
                             self.lines.extend(access.address / 64..=(access.address + access.size - 1) / 64);
                         }
                         if run.exit == Exit::Branch {
-                            self.branch(run.end, run.taken);
+                            self.branch((run.end, false), run.taken);
                         }
                         self.block = None;
                         self.enter(run.start, run.end, run.count.into(), true);
@@ -358,9 +361,9 @@ impl Slow {
         *self.contexts.entry(name).or_default() += instructions;
     }
 
-    fn branch(&mut self, pc: u64, taken: Option<bool>) {
+    fn branch(&mut self, place: (u64, bool), taken: Option<bool>) {
         self.outcomes[taken.map_or(2, |taken| usize::from(!taken))] += 1;
-        self.places.insert(pc);
+        self.places.insert(place);
     }
 
     fn enter(&mut self, start: u64, end: u64, instructions: u64, leaves: bool) {
@@ -392,7 +395,7 @@ fn slow_and_fast_agree() {
         let mut hottest = fast.hottest(usize::MAX);
         hottest.sort_unstable_by_key(|(start, _)| *start);
         let blocks: Vec<_> =
-            hottest.iter().map(|(start, block)| (*start, (block.entries, block.instructions))).collect();
+            hottest.iter().map(|(start, block)| (start.pc, (block.entries, block.instructions))).collect();
         assert_eq!(blocks, Vec::from_iter(slow.blocks), "{seed}");
     }
 }
@@ -444,7 +447,10 @@ fn a_source_begins_anew() {
     let mut whole = Stats::new(Isa::Rv64, &[]);
     [&first, &second].into_iter().for_each(|batch| whole.observe(batch));
     let summary = whole.finish();
-    let twice = |start| (start, trackway_tools::stats::HotBlock { entries: 1, instructions: 2 });
+    let twice = |pc| {
+        let at = trackway_tools::stats::Address { program: 0, pc };
+        (at, trackway_tools::stats::HotBlock { entries: 1, instructions: 2 })
+    };
     assert_eq!(summary.hottest(9), [twice(0x8000), twice(0x8008)]);
     assert_eq!(Vec::from_iter(summary.contexts), [("pid 0x7".to_string(), 2), ("unknown".to_string(), 2)]);
     let mut whole = Stats::new(Isa::Rv64, &[]);

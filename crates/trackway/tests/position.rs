@@ -84,14 +84,11 @@ fn gaps_and_lines() {
     let image = program.load().unwrap();
     let memory = image.memory(&Context::default());
     let (mut batch, mut count, mut last) = (Batch::default(), 0, None);
-    for line in std::fs::read_to_string(base.with_extension("runs")).unwrap().lines() {
-        let words: Vec<&str> = line.split(' ').collect();
-        let isa = words[1].parse::<Isa>().unwrap();
+    for (mut pc, isa, length) in trackway_testkit::runs(&base.with_extension("runs")) {
         if last.replace(isa) != Some(isa) {
             batch.push_context(0, Context { isa: Some(isa), ..Context::default() });
         }
-        let mut pc = u64::from_str_radix(words[0], 16).unwrap();
-        for _ in 0..words[2].parse::<u32>().unwrap() {
+        for _ in 0..length {
             let (encoding, length) = memory.fetch(isa, pc).unwrap();
             if count == GAP {
                 batch.push_gap(0, Gap::new(GapReason::Overflow));

@@ -137,6 +137,11 @@ impl Executed {
         !self.misread
     }
 
+    /// The programs: one for each source, or one for all.
+    pub fn programs(&self) -> &[Arc<Image>] {
+        &self.shared.programs
+    }
+
     /// The blocks, by their numbers.
     pub fn blocks(&self) -> &[Block] {
         &self.blocks.list

@@ -19,7 +19,7 @@ pub(super) struct Shared {
     /// Instruction set where no context has one.
     isa: Isa,
     /// The program of each source, or one for all.
-    programs: Vec<Arc<Image>>,
+    pub(super) programs: Vec<Arc<Image>>,
     /// All contexts see the same of the programs.
     everywhere: bool,
     /// Tables of finished parts, for those to come.

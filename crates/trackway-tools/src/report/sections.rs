@@ -10,7 +10,7 @@ use super::tree::tree;
 use crate::flame::{self, Frames};
 use crate::markup::escape;
 use crate::plot::{self, Picture};
-use crate::stats::{By, LINE, PAGE, by};
+use crate::stats::{Address, By, LINE, PAGE};
 
 /// Rows of a table at most.
 const MOST: usize = 1000;
@@ -123,7 +123,7 @@ fn health(report: &Report<'_>) -> String {
         ],
         "taint",
     );
-    let rows = by(&summary.executed, By::Function, report.programs, &report.meta.sources);
+    let rows = summary.by(By::Function, &report.meta.sources).unwrap_or_default();
     let rows = rows.into_iter().filter(|row| row.gaps > 0).map(|row| {
         let name = row.name.unwrap_or_else(|| "without a name".into());
         vec![Cell::Text(name), row.gaps.into(), row.instructions.into()]
@@ -191,8 +191,8 @@ fn mix(report: &Report<'_>) -> String {
 fn functions(report: &Report<'_>) -> String {
     let Report { called, summary, .. } = report;
     let total: u64 = called.tree.nodes().iter().map(|node| node.instructions).sum();
-    let rows = by(&summary.executed, By::Function, report.programs, &report.meta.sources);
-    let gaps: BTreeMap<u64, u64> =
+    let rows = summary.by(By::Function, &report.meta.sources).unwrap_or_default();
+    let gaps: BTreeMap<Address, u64> =
         rows.into_iter().filter_map(|row| Some((row.address?, row.gaps))).collect();
     let mut totals: Vec<_> = called.tree.by_function().into_iter().collect();
     totals.sort_by_key(|(id, totals)| (std::cmp::Reverse(totals.exclusive), *id));
@@ -206,7 +206,7 @@ fn functions(report: &Report<'_>) -> String {
             totals.inclusive.into(),
             totals.calls.into(),
             totals.guesses.into(),
-            gaps.get(&function.address).copied().unwrap_or(0).into(),
+            gaps.get(&summary.address(function.source, function.address)).copied().unwrap_or(0).into(),
         ]
     });
     let columns = [
@@ -224,7 +224,7 @@ fn functions(report: &Report<'_>) -> String {
 
 /// Source lines, where the program has debug information.
 fn lines(report: &Report<'_>) -> String {
-    let rows = by(&report.summary.executed, By::Line, report.programs, &report.meta.sources);
+    let rows = report.summary.by(By::Line, &report.meta.sources).unwrap_or_default();
     let rows = rows
         .into_iter()
         .filter_map(|row| Some(vec![Cell::Text(row.name?), row.instructions.into(), row.gaps.into()]));
@@ -247,13 +247,12 @@ fn branches(report: &Report<'_>) -> String {
         return "<p>The trace has no conditional branches with a known address.</p>\n".into();
     }
     places.sort_by_key(|(pc, branch)| (std::cmp::Reverse(branch.outcomes.iter().sum::<u64>()), **pc));
-    let place = |pc: u64| report.subjects.iter().find_map(|subject| (subject.place)(pc));
-    let rows = places.into_iter().map(|(pc, branch)| {
+    let rows = places.into_iter().map(|(address, branch)| {
         let [taken, not_taken, unknown] = branch.outcomes;
         let known = |n: u64| if taken + not_taken > 0 { Cell::Count(n) } else { Cell::Unknown };
         vec![
-            Cell::Address(*pc),
-            Cell::Text(place(*pc).unwrap_or_default()),
+            Cell::Address(address.pc),
+            Cell::Text(report.summary.symbol(*address).unwrap_or_default()),
             (taken + not_taken + unknown).into(),
             known(taken),
             known(not_taken),

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use trackway_core::Exit;
 use trackway_isa::flow;
 
+use super::addresses::{Address, Addresses};
+use super::count::add_each as add;
 use crate::executed::Executed;
 
 /// The conditional branches of a trace.
@@ -13,7 +15,9 @@ pub struct Branches {
     /// Taken, not taken, unknown.
     pub outcomes: [u64; 3],
     /// By address.
-    pub places: BTreeMap<u64, Branch>,
+    pub places: BTreeMap<Address, Branch>,
+    /// Those whose code is not known, by the address after them.
+    pub unseen: BTreeMap<Address, Branch>,
 }
 
 /// The outcomes of one branch.
@@ -40,13 +44,14 @@ impl Branch {
 }
 
 impl Branches {
-    pub(super) fn new(executed: &Executed) -> Self {
+    pub(super) fn new(executed: &Executed, addresses: &Addresses) -> Self {
         let mut branches = Branches::default();
         for block in executed.blocks() {
             let code = &block.code;
+            let at = |pc: u64| addresses.of_block(executed, block, pc);
             if let Some((_, Exit::Branch)) = code.opaque {
-                // The address of a branch whose code is not known is that after it.
-                branches.add(code.end, block.outcomes);
+                add(&mut branches.outcomes, block.outcomes);
+                add(&mut branches.unseen.entry(at(code.end)).or_default().outcomes, block.outcomes);
             }
             let last = code.insts.len().saturating_sub(1);
             for (n, (pc, inst)) in code.insts().enumerate() {
@@ -54,23 +59,16 @@ impl Branches {
                     continue;
                 }
                 let outcomes = if n == last { block.outcomes } else { [0, 0, block.passes] };
-                branches.add(pc, outcomes);
+                add(&mut branches.outcomes, outcomes);
+                add(&mut branches.places.entry(at(pc)).or_default().outcomes, outcomes);
             }
         }
         branches
     }
 
-    fn add(&mut self, pc: u64, outcomes: [u64; 3]) {
-        let place = self.places.entry(pc).or_default();
-        for (n, count) in outcomes.into_iter().enumerate() {
-            self.outcomes[n] += count;
-            place.outcomes[n] += count;
-        }
-    }
-
     /// Number of distinct branches.
     pub fn distinct(&self) -> u64 {
-        self.places.len() as u64
+        (self.places.len() + self.unseen.len()) as u64
     }
 }
 

@@ -20,6 +20,7 @@
 //! assert_eq!(summary.mix.classes["load"], 1);
 //! ```
 
+mod addresses;
 mod branches;
 mod count;
 mod footprint;
@@ -28,6 +29,7 @@ mod mix;
 mod observe;
 mod places;
 mod summary;
+mod times;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,14 +39,16 @@ use trackway_core::*;
 use trackway_image::Image;
 
 use crate::contexts::Contexts;
-use crate::executed::Executed;
+use crate::executed::{Executed, Follow};
+use times::Times;
 
+pub use addresses::Address;
 pub(crate) use branches::is_conditional;
 pub use branches::{Branch, Branches};
 pub use footprint::{LINE, PAGE};
 pub use memory::Memory;
 pub use mix::Mix;
-pub use places::{By, Row, by};
+pub use places::{By, Row};
 pub use summary::{HotBlock, Summary};
 
 /// Names of the events, in the order of their counts.
@@ -65,6 +69,8 @@ pub struct Stats {
     csrs: [u64; 2],
     /// First and last time stamp.
     times: Option<(u64, u64)>,
+    /// Cycles and time by where they were counted.
+    spent: Times,
     events: [u64; EVENTS.len()],
     traps: Traps,
     gaps: BTreeMap<GapReason, u64>,
@@ -85,6 +91,7 @@ impl Stats {
             registers: [0; 2],
             csrs: [0; 2],
             times: None,
+            spent: Times::default(),
             events: [0; EVENTS.len()],
             traps: BTreeMap::new(),
             gaps: BTreeMap::new(),
@@ -95,6 +102,17 @@ impl Stats {
     pub fn enter(&mut self, source: u16, context: &Context) {
         self.contexts.begin(source, context);
         self.executed.enter(source, context);
+    }
+
+    /// Takes in a batch of a trace that is observed in order from its beginning, and shows the passes to `follow`.
+    pub fn follow(&mut self, batch: &Batch, follow: &mut dyn Follow) {
+        self.executed.follow(batch, follow);
+        self.count(batch);
+    }
+
+    /// After the last batch: passes that are still open end there.
+    pub fn end(&mut self, follow: &mut dyn Follow) {
+        self.executed.end(follow);
     }
 
     /// The counts in few bytes, for [`unpack`](Stats::unpack).

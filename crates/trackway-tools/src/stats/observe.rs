@@ -37,9 +37,10 @@ impl Stats {
     }
 }
 
-impl Observer for Stats {
-    fn observe(&mut self, batch: &Batch) {
-        self.executed.observe(batch);
+impl Stats {
+    /// Counts everything but executed blocks.
+    pub(super) fn count(&mut self, batch: &Batch) {
+        let times = self.events[Kind::Time as usize];
         self.contexts.enter(batch.source);
         for event in &batch.events {
             match &event.kind {
@@ -78,6 +79,15 @@ impl Observer for Stats {
                 EventKind::Foreign(_) => self.events[Kind::Foreign as usize] += 1,
             }
         }
+        let has_times = self.events[Kind::Time as usize] > times;
+        self.spent.observe(batch, has_times || !batch.gaps.is_empty());
+    }
+}
+
+impl Observer for Stats {
+    fn observe(&mut self, batch: &Batch) {
+        self.executed.observe(batch);
+        self.count(batch);
     }
 
     fn fork(&self) -> Box<dyn Observer> {
@@ -95,6 +105,7 @@ impl Observer for Stats {
             (Some((first, _)), Some((_, last))) => Some((first, last)),
             (before, after) => before.or(after),
         };
+        self.spent.merge(later.spent);
         add_each(&mut self.events, later.events);
         add_all(&mut self.traps, later.traps);
         add_all(&mut self.gaps, later.gaps);

@@ -1,12 +1,9 @@
 //! Instructions by where they are: function, source line, context, source.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use trackway_image::{Image, program};
-
-use crate::contexts;
-use crate::executed::{Executed, Space};
+use super::addresses::Address;
+use super::summary::Summary;
 
 /// The property by which instructions are put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,86 +23,144 @@ pub enum By {
 pub struct Row {
     /// Its name; `None` collects the instructions that have none.
     pub name: Option<String>,
-    /// Address of the function.
-    pub address: Option<u64>,
+    /// Where the function begins.
+    pub address: Option<Address>,
     /// Instructions executed in it, attempted ones included.
     pub instructions: u64,
     /// Times that control arrived at its first instruction, for functions.
     pub entries: Option<u64>,
     /// Gaps of the trace that begin or end in it: what it executed there is missing.
     pub gaps: u64,
+    /// Cycles counted in it, for functions of a trace that has cycle counts.
+    pub cycles: Option<u64>,
+    /// Ticks of timestamps that passed in it, for functions of a trace that has timestamps.
+    pub time: Option<u64>,
 }
 
-/// Instructions by place, most frequent first. `sources` are the names of the sources.
-pub fn by(executed: &Executed, by: By, programs: &[Arc<Image>], sources: &[String]) -> Vec<Row> {
-    let mut rows: BTreeMap<(Option<String>, Option<u64>), Row> = BTreeMap::new();
-    let mut add = |key: Key, instructions: u64, entries: u64, gaps: u64| {
-        let row = rows.entry((key.name.clone(), key.address)).or_insert_with(|| Row {
-            name: key.name,
-            address: key.address,
-            entries: (by == By::Function).then_some(0),
+/// Counts at one address.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    instructions: u64,
+    /// Times that control came to it.
+    passes: u64,
+    gaps: u64,
+    cycles: u64,
+    time: u64,
+}
+
+impl Summary {
+    /// Instructions by place, most frequent first; `None` where the trace and its program name no place. `sources` are the
+    /// names of the sources.
+    pub fn by(&self, by: By, sources: &[String]) -> Option<Vec<Row>> {
+        let mut rows = match by {
+            By::Function => functions(self)?,
+            By::Line => lines(self)?,
+            By::Context => contexts(self),
+            By::Source => of_sources(self, sources),
+        };
+        rows.sort_by(|a, b| {
+            b.instructions.cmp(&a.instructions).then_with(|| (&a.name, a.address).cmp(&(&b.name, b.address)))
+        });
+        Some(rows)
+    }
+}
+
+/// The counts of each address; `None` collects those of instructions without one.
+fn by_address(stats: &Summary) -> BTreeMap<Option<Address>, Counts> {
+    let mut all: BTreeMap<Option<Address>, Counts> = BTreeMap::new();
+    let mut add = |at: Option<Address>, counts: Counts| {
+        let to = all.entry(at).or_default();
+        to.instructions += counts.instructions;
+        to.passes += counts.passes;
+        to.gaps += counts.gaps;
+        to.cycles += counts.cycles;
+        to.time += counts.time;
+    };
+    for block in stats.executed.blocks() {
+        let (passes, [before, after]) = (block.passes, block.gaps);
+        let at = |pc| Some(stats.addresses.of_block(&stats.executed, block, pc));
+        if block.code.opaque.is_some() {
+            let instructions = passes * block.code.count();
+            let counts = Counts { instructions, passes, gaps: before + after, ..Counts::default() };
+            add(at(block.code.start), counts);
+        }
+        let last = block.code.insts.len().saturating_sub(1);
+        for (n, (pc, _)) in block.code.insts().enumerate() {
+            let gaps = if n == 0 { before } else { 0 } + if n == last { after } else { 0 };
+            add(at(pc), Counts { instructions: passes, passes, gaps, ..Counts::default() });
+        }
+    }
+    let unknown = stats.executed.unknown().values().sum();
+    if unknown > 0 {
+        add(None, Counts { instructions: unknown, ..Counts::default() });
+    }
+    for ((source, pc), spent) in stats.spent.places() {
+        let at = pc.map(|pc| stats.addresses.of(source, pc));
+        add(at, Counts { cycles: spent.cycles, time: spent.ticks, ..Counts::default() });
+    }
+    all
+}
+
+fn functions(stats: &Summary) -> Option<Vec<Row>> {
+    let mut rows: BTreeMap<Option<Address>, Row> = BTreeMap::new();
+    for (at, counts) in by_address(stats) {
+        let program = at.map(|at| stats.addresses.program(at));
+        let symbol = at.zip(program.as_ref()).and_then(|(at, program)| Some(program.symbol(at.pc)?.0));
+        let address = at.zip(symbol).map(|(at, symbol)| Address { pc: symbol.address, ..at });
+        let row = rows.entry(address).or_insert_with(|| Row {
+            name: symbol.map(|symbol| symbol.demangled().into_owned()),
+            address,
+            entries: Some(0),
             ..Row::default()
         });
-        row.instructions += instructions;
-        row.gaps += gaps;
-        if let Some(known) = &mut row.entries {
-            *known += entries;
+        row.instructions += counts.instructions;
+        row.gaps += counts.gaps;
+        if at == address {
+            row.entries = row.entries.map(|entries| entries + counts.passes);
         }
+        row.cycles = stats.spent.has_cycles.then(|| row.cycles.unwrap_or(0) + counts.cycles);
+        row.time = stats.spent.has_stamps.then(|| row.time.unwrap_or(0) + counts.time);
+    }
+    rows.keys().any(Option::is_some).then(|| rows.into_values().collect())
+}
+
+fn lines(stats: &Summary) -> Option<Vec<Row>> {
+    let mut rows: BTreeMap<Option<(String, u32)>, Row> = BTreeMap::new();
+    for (at, counts) in by_address(stats) {
+        let line = at.and_then(|at| stats.addresses.program(at).line(at.pc));
+        let row = rows.entry(line.map(|line| (line.file, line.line))).or_default();
+        row.instructions += counts.instructions;
+        row.gaps += counts.gaps;
+    }
+    let named = rows.keys().any(Option::is_some);
+    let row = |(line, row): (Option<(String, u32)>, Row)| Row {
+        name: line.map(|(file, line)| format!("{file}:{line}")),
+        ..row
     };
-    let unknown = Space::default();
-    let space = |number: u32| executed.spaces().get(number as usize).unwrap_or(&unknown);
-    for block in executed.blocks() {
-        let space = space(block.code.space);
-        let image = program(programs, space.source);
-        let by_pc = |pc: u64| key(by, &image, pc, space, sources);
-        let gaps = block.gaps;
-        if block.code.opaque.is_some() || !matches!(by, By::Function | By::Line) {
-            let key = by_pc(block.code.start);
-            let entries = if key.address == Some(block.code.start) { block.passes } else { 0 };
-            add(key, block.passes * block.code.count(), entries, gaps[0] + gaps[1]);
-            continue;
-        }
-        let last = block.code.insts.len() - 1;
-        for (n, (pc, _)) in block.code.insts().enumerate() {
-            let key = by_pc(pc);
-            let entries = if key.address == Some(pc) { block.passes } else { 0 };
-            let gaps = if n == 0 { gaps[0] } else { 0 } + if n == last { gaps[1] } else { 0 };
-            add(key, block.passes, entries, gaps);
-        }
-    }
-    for (number, count) in executed.unknown() {
-        let key = match by {
-            By::Function | By::Line => Key::default(),
-            By::Context | By::Source => key(by, &Image::default(), 0, space(*number), sources),
-        };
-        add(key, *count, 0, 0);
-    }
-    let mut rows: Vec<Row> = rows.into_values().collect();
-    rows.sort_by(|a, b| {
-        b.instructions.cmp(&a.instructions).then_with(|| (&a.name, a.address).cmp(&(&b.name, b.address)))
-    });
-    rows
+    named.then(|| rows.into_iter().map(row).collect())
 }
 
-#[derive(Default)]
-struct Key {
-    name: Option<String>,
-    address: Option<u64>,
+/// Contexts are counted instruction by instruction, not by block.
+fn contexts(stats: &Summary) -> Vec<Row> {
+    let row = |(name, count): (&String, &u64)| Row {
+        name: Some(name.clone()),
+        instructions: *count,
+        ..Row::default()
+    };
+    stats.contexts.iter().map(row).collect()
 }
 
-fn key(by: By, image: &Image, pc: u64, space: &Space, sources: &[String]) -> Key {
-    match by {
-        By::Function => match image.symbol(pc) {
-            Some((symbol, _)) => {
-                Key { name: Some(symbol.demangled().into_owned()), address: Some(symbol.address) }
-            }
-            None => Key::default(),
-        },
-        By::Line => Key { name: image.line(pc).map(|line| line.to_string()), address: None },
-        By::Context => Key { name: contexts::name(&space.context), address: None },
-        By::Source => {
-            let name = sources.get(usize::from(space.source)).cloned();
-            Key { name: Some(name.unwrap_or_else(|| space.source.to_string())), address: None }
-        }
+fn of_sources(stats: &Summary, sources: &[String]) -> Vec<Row> {
+    let mut rows: BTreeMap<u16, Row> = BTreeMap::new();
+    let source = |space: u32| stats.executed.spaces().get(space as usize).map_or(0, |space| space.source);
+    for block in stats.executed.blocks() {
+        let row = rows.entry(source(block.code.space)).or_default();
+        row.instructions += block.passes * block.code.count();
+        row.gaps += block.gaps.iter().sum::<u64>();
     }
+    for (space, count) in stats.executed.unknown() {
+        rows.entry(source(*space)).or_default().instructions += count;
+    }
+    let name = |source: u16| sources.get(usize::from(source)).cloned().unwrap_or_else(|| source.to_string());
+    rows.into_iter().map(|(source, row)| Row { name: Some(name(source)), ..row }).collect()
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use trackway_core::GapReason;
 
+use super::addresses::{Address, Addresses};
 use super::branches::Branches;
 use super::memory::Memory;
 use super::mix::Mix;
 use super::observe::Kind;
+use super::times::Times;
 use super::{EVENTS, Stats, Traps};
 use crate::executed::{End, Executed};
 
@@ -42,6 +44,8 @@ pub struct Summary {
     pub gaps: BTreeMap<GapReason, u64>,
     /// The blocks that all of it comes from.
     pub executed: Executed,
+    pub(super) addresses: Addresses,
+    pub(super) spent: Times,
 }
 
 /// Executions of code that control entered at one address.
@@ -73,12 +77,13 @@ impl Summary {
                 counts[Kind::Step as usize] += instructions;
             }
         }
+        let addresses = Addresses::new(executed.programs());
         Summary {
             retired,
             attempted,
             unknown,
             mix: Mix::new(&executed),
-            branches: Branches::new(&executed),
+            branches: Branches::new(&executed, &addresses),
             memory: stats.memory,
             registers: stats.registers,
             csrs: stats.csrs,
@@ -88,14 +93,52 @@ impl Summary {
             contexts,
             gaps: stats.gaps,
             executed,
+            addresses,
+            spent: stats.spent,
         }
     }
 
-    /// Blocks by where they start.
-    fn by_start(&self) -> BTreeMap<u64, HotBlock> {
-        let mut starts: BTreeMap<u64, HotBlock> = BTreeMap::new();
+    /// An address that a source names.
+    pub fn address(&self, source: u16, pc: u64) -> Address {
+        self.addresses.of(source, pc)
+    }
+
+    /// Times that each known instruction was executed, and instructions of which only runs are known.
+    pub fn executions(&self) -> (BTreeMap<Address, u64>, u64) {
+        let mut all: BTreeMap<Address, u64> = BTreeMap::new();
+        let mut unseen = 0;
         for block in self.executed.blocks() {
-            let hot = starts.entry(block.code.start).or_default();
+            unseen += block.code.opaque.map_or(0, |(count, _)| block.passes * u64::from(count));
+            for (pc, _) in block.code.insts() {
+                *all.entry(self.addresses.of_block(&self.executed, block, pc)).or_default() += block.passes;
+            }
+        }
+        (all, unseen)
+    }
+
+    /// Cycles and ticks of timestamps by source and the address before which they were counted.
+    pub fn spent(&self) -> Vec<(u16, Option<u64>, u64, u64)> {
+        let spent = self.spent.places().map(|((source, pc), spent)| (source, pc, spent.cycles, spent.ticks));
+        spent.collect()
+    }
+
+    /// The function at an address and how far, for people.
+    pub fn symbol(&self, address: Address) -> Option<String> {
+        self.addresses.program(address).place(address.pc)
+    }
+
+    /// The name of the source whose program an address is of, where there are several programs.
+    pub fn program<'s>(&self, address: Address, sources: &'s [String]) -> Option<&'s str> {
+        let several = self.addresses.are_several();
+        several.then(|| sources.get(usize::from(address.program))).flatten().map(String::as_str)
+    }
+
+    /// Blocks by where they start.
+    fn by_start(&self) -> BTreeMap<Address, HotBlock> {
+        let mut starts: BTreeMap<Address, HotBlock> = BTreeMap::new();
+        for block in self.executed.blocks() {
+            let at = self.addresses.of_block(&self.executed, block, block.code.start);
+            let hot = starts.entry(at).or_default();
             hot.entries += block.passes;
             hot.instructions += block.passes * block.code.count();
         }
@@ -108,8 +151,8 @@ impl Summary {
     }
 
     /// The `n` blocks with most instructions executed in them, hottest first.
-    pub fn hottest(&self, n: usize) -> Vec<(u64, HotBlock)> {
-        let mut all: Vec<(u64, HotBlock)> = self.by_start().into_iter().collect();
+    pub fn hottest(&self, n: usize) -> Vec<(Address, HotBlock)> {
+        let mut all: Vec<(Address, HotBlock)> = self.by_start().into_iter().collect();
         all.sort_unstable_by_key(|(start, block)| (std::cmp::Reverse(block.instructions), *start));
         all.truncate(n);
         all

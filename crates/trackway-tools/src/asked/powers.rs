@@ -1,0 +1,26 @@
+//! Counts by powers of two.
+
+use std::collections::BTreeMap;
+
+/// Numbers counted by the power of two below them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Powers(BTreeMap<u64, u64>);
+
+impl Powers {
+    /// Counts a number.
+    pub(super) fn add(&mut self, number: u64, times: u64) {
+        let from = if number == 0 { 0 } else { 1 << number.ilog2() };
+        let count = self.0.entry(from).or_default();
+        *count = count.saturating_add(times);
+    }
+
+    /// Numbers from this one, up to twice it, and how many; 0 and 1 are for themselves.
+    pub fn entries(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.0.iter().map(|(from, count)| (*from, *count))
+    }
+
+    /// How many in all.
+    pub fn total(&self) -> u64 {
+        self.0.values().fold(0, |sum, count| sum.saturating_add(*count))
+    }
+}
