@@ -81,7 +81,7 @@ fn profiles_add_up() {
     let branches: usize = lines.next().unwrap().parse().unwrap();
     assert_eq!(lines.count(), branches);
     assert!(
-        written("bolt").lines().any(|line| line.starts_with("1 program ") && line.contains(" 1 fib 0 0 "))
+        written("bolt").lines().any(|line| line.starts_with("1 program ") && line.contains(" 1 fib/1 0 0 "))
     );
     // Nothing appears where the size is refused.
     let out = folder.file("refused");

@@ -25,6 +25,11 @@ pub struct Symbol {
 }
 
 impl Symbol {
+    /// Is it seen only in its own file?
+    pub fn is_local(&self) -> bool {
+        self.rank & 3 == 0
+    }
+
     /// Its name for people: Rust and C++ names demangled.
     pub fn demangled(&self) -> Cow<'_, str> {
         demangle(&self.name)
