@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode};
 
 const USAGE: &str = "\
 cargo xtask test                    format, checks, lints, docs, tests, console blocks, examples, fuzz targets
-cargo xtask test --peers            other people's programs as judges: installs them with apt-get, and runs the tests that need them
+cargo xtask test --peers            other people's programs as judges: installs them (apt-get, pip, npm), and runs the tests that need them
 cargo xtask check [NAME…]           one check: cycles layers unused words links, console examples fuzz
 cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages

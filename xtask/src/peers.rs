@@ -6,7 +6,31 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 4] = ["valgrind", "lcov", "golang-1.19-go", "chromium"];
+const PACKAGES: [&str; 11] = [
+    "valgrind",
+    "lcov",
+    "golang-1.19-go",
+    "chromium",
+    "llvm-22",
+    "clang-22",
+    "lld-22",
+    "bolt-22",
+    "autofdo",
+    "gcc-riscv64-linux-gnu",
+    "python3-venv",
+];
+
+/// Fetched into `target/peers`, each by a shell there, unless the file is there already.
+const FETCHED: [(&str, &str); 2] = [
+    (
+        "venv/lib",
+        "python3 -m venv venv && venv/bin/pip install -q perfetto protobuf jsonschema || (rm -rf venv; false)",
+    ),
+    (
+        "speedscope/package",
+        "rm -rf speedscope && mkdir speedscope && cd speedscope && npm pack -s speedscope && tar -xzf *.tgz",
+    ),
+];
 
 /// Packages and files of tests whose ignored tests are run.
 const TESTS: [(&str, &str); 2] = [("trackway-cli", "peers"), ("trackway-cli", "browser")];
@@ -25,10 +49,23 @@ pub(crate) fn test() -> Outcome {
             eprintln!("SKIPPED: {package} cannot be installed: apt-get install {package}");
         }
     }
+    let folder = tree::root().join("target/peers");
+    std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
+    for (file, script) in FETCHED {
+        if folder.join(file).exists() {
+            continue;
+        }
+        eprintln!("== {script}");
+        let done = Command::new("sh").args(["-c", script]).current_dir(&folder).output();
+        if !done.is_ok_and(|output| output.status.success()) {
+            eprintln!("SKIPPED: cannot be fetched: {script}");
+        }
+    }
     let skips = skips::begin(&tree::root()).map_err(|error| error.to_string())?;
-    let variable = [(skips::VARIABLE, &*skips.display().to_string())];
+    let (file, folder) = (skips.display().to_string(), folder.display().to_string());
+    let variables = [(skips::VARIABLE, &*file), ("TRACKWAY_PEERS", &*folder)];
     let outcome = TESTS.iter().try_for_each(|(package, file)| {
-        cargo(file, &format!("test --locked -p {package} --test {file} -- --ignored"), &variable)
+        cargo(file, &format!("test --locked -p {package} --test {file} -- --ignored"), &variables)
     });
     eprint!("{}", skips::report(&skips));
     eprintln!("== {} seconds", begun.elapsed().as_secs());

@@ -5,8 +5,25 @@ mod common;
 
 use std::process::Command;
 
-use common::{Folder, repo, stdout, text};
+use common::{Folder, HOSTILE, recorded, recorded_as, repo, stdout, text};
 use trackway_testkit::skipped;
+
+/// A program of the version that the tests were written for, or of any.
+fn versioned(program: &str) -> String {
+    let new = format!("{program}-22");
+    if Command::new(&new).arg("--version").output().is_ok() { new } else { program.to_string() }
+}
+
+/// A file in the folder that `cargo xtask test --peers` fills; `None`, said loudly, where it is not there.
+fn fetched(path: &str) -> Option<String> {
+    let folder = std::env::var("TRACKWAY_PEERS").unwrap_or_default();
+    let file = format!("{folder}/{path}");
+    if std::path::Path::new(&file).exists() {
+        return Some(file);
+    }
+    skipped(&format!("{path} was not fetched: cargo xtask test --peers"));
+    None
+}
 
 /// The output of a program for these arguments; `None`, said loudly, where it is not installed.
 fn run(program: &str, args: &[&str]) -> Option<String> {
@@ -20,12 +37,6 @@ fn run(program: &str, args: &[&str]) -> Option<String> {
     let all = text(&output.stdout) + &text(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {all}");
     Some(all)
-}
-
-fn recorded(folder: &Folder) -> (String, String) {
-    let (trace, elf) = (folder.file("calls.stf"), repo("programs/riscv/elf/rv64-calls.elf"));
-    stdout(&["record", &elf, "-o", &trace, "-q"]);
-    (trace, elf)
 }
 
 fn profile(folder: &Folder, shape: &str) -> String {
@@ -43,7 +54,9 @@ fn callgrind_annotate_reads_it() {
         return;
     };
     assert!(said.contains("6,457 (100.0%)  PROGRAM TOTALS"), "{said}");
-    assert!(said.contains(":program") && said.contains(":fib"), "{said}");
+    // Recursion is counted once.
+    assert!(said.contains("5,527 (85.60%)  ./calls.c:fib"), "{said}");
+    assert!(said.contains(":program"), "{said}");
 }
 
 #[test]
@@ -75,4 +88,193 @@ fn pprof_reads_it() {
     let Some(said) = run(go, &["tool", "pprof", "-top", &profile(&folder, "pprof")]) else { return };
     assert!(said.contains("Total samples = 6457") || said.contains("of 6457 total"), "{said}");
     assert!(said.contains("fib") && said.contains("program"), "{said}");
+}
+
+#[test]
+#[ignore = "needs llvm-22"]
+fn llvm_profdata_reads_text_and_binary() {
+    let folder = Folder::new("peers-profdata");
+    let profdata = versioned("llvm-profdata");
+    let (text, binary) = (profile(&folder, "llvm"), profile(&folder, "llvm-binary"));
+    let Some(shown) = run(&profdata, &["show", "--sample", &text]) else { return };
+    assert!(shown.contains("Function: fib: 917, 232, 4 sampled lines"), "{shown}");
+    assert!(shown.contains("inlined callee: mix: 33"), "{shown}");
+    let of_binary = run(&profdata, &["show", "--sample", &binary]).unwrap();
+    assert_eq!(sorted(&of_binary), sorted(&shown));
+    // The same bytes that LLVM writes for our text.
+    let merged = folder.file("merged");
+    run(&profdata, &["merge", "--sample", "--binary", &text, "-o", &merged]).unwrap();
+    assert!(std::fs::read(merged).unwrap() == std::fs::read(binary).unwrap());
+}
+
+fn sorted(text: &str) -> Vec<&str> {
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// The program of the tests, built by clang for a target; `None` where that is not installed.
+fn clang(folder: &Folder, name: &str, target: &str, more: &[&str]) -> Option<String> {
+    let (source, out) = (repo("programs/riscv/calls.c"), folder.file(name));
+    let target = format!("--target={target}-linux-gnu");
+    let fixed = [&*target, "-O2", "-gline-tables-only", "-fdebug-info-for-profiling", "-ffreestanding"];
+    let end = ["-Wno-unknown-attributes", &source, "-o", &out];
+    run(&versioned("clang"), &[&fixed[..], more, &end[..]].concat())?;
+    Some(out)
+}
+
+/// A program is recorded and built again with its profile: branches have weights, and it executes no more than before.
+#[test]
+#[ignore = "needs clang-22 and lld-22"]
+fn clang_uses_the_profile() {
+    let folder = Folder::new("peers-clang");
+    let script = format!("-Wl,-T,{}", repo("programs/riscv/link.ld"));
+    let linked = [
+        "-march=rv64gc",
+        "-mabi=lp64d",
+        "-mcmodel=medany",
+        "-fno-pic",
+        "-nostdlib",
+        "-static",
+        "-fuse-ld=lld",
+        "--ld-path=/usr/bin/ld.lld-22",
+        &script,
+    ];
+    let Some(before) = clang(&folder, "before.elf", "riscv64", &linked) else { return };
+    let (trace, profile) = (folder.file("before.stf"), folder.file("llvm"));
+    stdout(&["record", &before, "-o", &trace, "-q"]);
+    stdout(&["profile", &trace, "--elf", &before, "--as", "llvm", "-o", &profile]);
+    let option = format!("-fprofile-sample-use={profile}");
+    for target in ["riscv64", "aarch64"] {
+        let with = clang(&folder, "with.ll", target, &[&option, "-S", "-emit-llvm"]).unwrap();
+        let without = clang(&folder, "without.ll", target, &["-S", "-emit-llvm"]).unwrap();
+        let weights = |file: &str| std::fs::read_to_string(file).unwrap().matches("branch_weights").count();
+        assert_eq!(weights(&without), 0);
+        assert!(weights(&with) >= 5, "{target}: {}", weights(&with));
+        assert!(std::fs::read_to_string(with).unwrap().contains("\"function_entry_count\", i64 232"));
+    }
+    let after = clang(&folder, "after.elf", "riscv64", &[&linked[..], &[&option]].concat()).unwrap();
+    let executed = |elf: &str| -> u64 {
+        stdout(&["record", elf, "-o", &trace, "-q"]);
+        let stats: serde_json::Value = serde_json::from_str(&stdout(&["stats", "--json", &trace])).unwrap();
+        stats["instructions"]["total"].as_u64().unwrap()
+    };
+    let (before, after) = (executed(&before), executed(&after));
+    eprintln!("clang -fprofile-sample-use: {before} instructions before, {after} after");
+    assert!(after <= before, "{before} {after}");
+}
+
+/// Debian's AutoFDO reads our text, and its profile for GCC is ours but for entries that it does not see: `_start` has no
+/// source, and `even` falls into `odd`.
+#[test]
+#[ignore = "needs autofdo"]
+fn autofdo_reads_it() {
+    let folder = Folder::new("peers-autofdo");
+    let (ours, gcov) = (profile(&folder, "autofdo"), profile(&folder, "gcov"));
+    let binary = format!("--binary={}", repo("programs/riscv/elf/rv64-calls.elf"));
+    let (profile, out) = (format!("--profile={ours}"), folder.file("made"));
+    let args = [&*binary, &profile, "--profiler=text"];
+    let llvm = format!("--out={out}");
+    if run("create_llvm_prof", &[&args[..], &[&llvm, "--format=text"]].concat()).is_none() {
+        return;
+    }
+    let made = text(&std::fs::read(&out).unwrap());
+    assert!(made.contains("\n 1: 232\n 2: 232\n 4: 221 fib:221\n 5: 232\n"), "{made}");
+    run("create_gcov", &[&args[..], &[&format!("--gcov={out}"), "--gcov_version=1"]].concat()).unwrap();
+    let dump = |file: &str| run("dump_gcov", &["--gcov_version=1", file]).unwrap();
+    let theirs = dump(&out).replace("odd total:122 head:11", "odd total:122 head:61");
+    assert_eq!(
+        sorted(&dump(&gcov)),
+        sorted(&theirs.replace("program total:100 head:0", "program total:100 head:1"))
+    );
+}
+
+#[test]
+#[ignore = "needs gcc-riscv64-linux-gnu"]
+fn gcc_uses_the_profile() {
+    let folder = Folder::new("peers-gcc");
+    let (trace, elf) = recorded(&folder);
+    let (gcov, object) = (folder.file("gcov"), folder.file("calls.o"));
+    stdout(&["profile", &trace, "--elf", &elf, "--as", "gcov", "--gcov-version", "2", "-o", &gcov]);
+    let (option, source) = (format!("-fauto-profile={gcov}"), repo("programs/riscv/calls.c"));
+    let dump = format!("-fdump-ipa-afdo={}", folder.file("dump"));
+    if run("riscv64-linux-gnu-gcc", &["-O2", "-g", "-c", &option, &dump, &source, "-o", &object]).is_none() {
+        return;
+    }
+    let dump = std::fs::read_to_string(folder.file("dump")).unwrap();
+    assert!(["[count: 232]", "[count: 61]"].iter().all(|count| dump.contains(count)), "{dump}");
+}
+
+#[test]
+#[ignore = "needs bolt-22"]
+fn bolt_reads_it() {
+    let folder = Folder::new("peers-bolt");
+    let (data, out) = (profile(&folder, "bolt"), folder.file("bolted"));
+    let Some(merged) = run(&versioned("merge-fdata"), &[&data, &data]) else { return };
+    assert!(merged.contains("1 fib/1 1e 1 fib/1 0 0 442\n"), "{merged}");
+    let elf = repo("programs/riscv/elf/rv64-calls.elf");
+    let args = ["-data", &data, "-o", &out, "--print-profile", "--print-only=fib.*"];
+    let said = run(&versioned("llvm-bolt"), &[&[&*elf], &args[..]].concat()).unwrap();
+    assert!(said.contains("Exec Count  : 232"), "{said}");
+    assert!(said.contains("count: 90)") && said.contains("count: 142)"), "{said}");
+}
+
+#[test]
+#[ignore = "needs npm and PyPI"]
+fn speedscope_has_its_schema() {
+    let folder = Folder::new("peers-speedscope");
+    let (Some(python), Some(schema)) =
+        (fetched("venv/bin/python"), fetched("speedscope/package/dist/release/file-format-schema.json"))
+    else {
+        return;
+    };
+    let check = "import json, sys, jsonschema; jsonschema.validate(json.load(open(sys.argv[1])), json.load(open(sys.argv[2])))";
+    run(&python, &["-c", check, &profile(&folder, "speedscope"), &schema]);
+}
+
+#[test]
+#[ignore = "needs PyPI"]
+fn perfetto_reads_it() {
+    let folder = Folder::new("peers-perfetto");
+    let Some(python) = fetched("venv/bin/python") else { return };
+    let script = repo("crates/trackway-cli/tests/peers/timeline.py");
+    let said = run(&python, &[&script, &profile(&folder, "perfetto")]).unwrap();
+    for line in ["time 6457", "232 fib", "1 _start", "1 hash_of_the_numbers"] {
+        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+    }
+    // Traps, contexts.
+    let (trace, elf) = (folder.file("traps.stf"), repo("programs/riscv/elf/rv64-privileged.elf"));
+    stdout(&["record", &elf, "-o", &trace, "-q"]);
+    let out = folder.file("traps");
+    stdout(&["profile", &trace, "--elf", &elf, "--as", "perfetto", "-o", &out]);
+    let said = run(&python, &[&script, &out]).unwrap();
+    assert!(said.contains(" [trap]\n") && said.contains(" exception 0x") && said.contains(" s\n"), "{said}");
+}
+
+/// Names that try to break a format: each program still finds what it looks for.
+#[test]
+#[ignore = "needs the programs of the other tests"]
+fn hostile_names_are_read() {
+    for name in HOSTILE {
+        let folder = Folder::new("peers-hostile");
+        let (trace, elf) = recorded_as(&folder, name);
+        let read = |shape: &str, program: &str, args: &[&str], expected: &str| {
+            let out = folder.file(shape);
+            stdout(&["profile", &trace, "--elf", &elf, "--as", shape, "-o", &out]);
+            if let Some(said) = run(program, &[args, &[&*out]].concat()) {
+                assert!(said.contains(expected), "{shape} {name:?}: {said}");
+            }
+        };
+        let profdata = versioned("llvm-profdata");
+        let fib = "Function: fib: 917, 232, 4 sampled lines";
+        read("llvm", &profdata, &["show", "--sample"], fib);
+        read("llvm-binary", &profdata, &["show", "--sample"], fib);
+        read("llvm", &profdata, &["show", "--sample"], "inlined callee: mix: 33");
+        read("callgrind", "callgrind_annotate", &["--inclusive=yes"], "5,527 (85.60%)  ./calls.c:fib");
+        read("bolt", &versioned("merge-fdata"), &[], "1 fib/1 1e 1 fib/1 0 0 221\n");
+        read("gcov", "dump_gcov", &["--gcov_version=1"], "fib total:917 head:232");
+        if let Some(python) = fetched("venv/bin/python") {
+            read("perfetto", &python, &[&repo("crates/trackway-cli/tests/peers/timeline.py")], "232 fib\n");
+        }
+    }
 }

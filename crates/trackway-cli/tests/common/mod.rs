@@ -91,3 +91,20 @@ impl Drop for Folder {
 pub fn repo(path: &str) -> String {
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../").to_string() + path
 }
+
+/// Names of functions that would break a careless writer.
+pub const HOSTILE: [&str; 6] = [
+    "a\n1: 2 b:3\n\nfn=evi",
+    "</script>\"';{}\\1) x",
+    "(1) 7:7:7 x;y z:9 #",
+    "12: 5 fib:7 even:9",
+    "\t# \x7f\x01\x02 ;;;; :1",
+    "!CSProfile:1:1 [a @",
+];
+
+/// The sample program, recorded, in which `hash_of_the_numbers` has this name instead.
+pub fn recorded_as(folder: &Folder, name: &str) -> (String, String) {
+    let ((trace, elf), copy) = (recorded(folder), folder.file("calls.elf"));
+    rename_symbol(&elf, &copy, "hash_of_the_numbers", &format!("{name:x<19}"));
+    (trace, copy)
+}
