@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trackway_image::{Image, program};
+use trackway_image::{Image, demangle, program};
 
 /// The number of a function in its table.
 pub type FunctionId = u32;
@@ -34,11 +34,18 @@ pub struct Functions {
     programs: Vec<Arc<Image>>,
     list: Vec<Function>,
     numbers: HashMap<(u16, u64), FunctionId>,
+    /// Functions that are inlined, by their name in the debug information.
+    inlined: HashMap<(u16, Arc<str>), FunctionId>,
 }
 
 impl Functions {
     pub(super) fn new(programs: &[Arc<Image>]) -> Self {
-        Functions { programs: programs.to_vec(), list: Vec::new(), numbers: HashMap::new() }
+        Functions {
+            programs: programs.to_vec(),
+            list: Vec::new(),
+            numbers: HashMap::new(),
+            inlined: HashMap::new(),
+        }
     }
 
     /// The function of that number.
@@ -79,5 +86,26 @@ impl Functions {
             self.list.push(Function { source, address, name, symbol });
             self.list.len() as FunctionId - 1
         })
+    }
+
+    /// The functions inlined at an instruction, from the outermost in.
+    pub(super) fn inlined_at(&mut self, source: u16, pc: u64) -> Vec<FunctionId> {
+        let frames = program(&self.programs, source).frames(pc);
+        // The outermost is not inlined.
+        let named = frames.iter().rev().skip(1).filter(|frame| !frame.name.is_empty());
+        let Functions { list, inlined, .. } = self;
+        let number = |name: &Arc<str>| {
+            *inlined.entry((source, Arc::clone(name))).or_insert_with(|| {
+                let label = format!("{} [inlined]", demangle(name));
+                list.push(Function {
+                    source,
+                    address: pc,
+                    name: Some(label),
+                    symbol: Some(name.to_string()),
+                });
+                list.len() as FunctionId - 1
+            })
+        };
+        named.map(|frame| &frame.name).map(number).collect()
     }
 }

@@ -131,6 +131,27 @@ pub struct Called {
     pub executed: Executed,
 }
 
+impl Called {
+    /// Shows inlined functions as functions below those that they are inlined into, by the debug information. They have no
+    /// calls, and functions that they call stay below the function around them; passes through blocks stay as they are.
+    pub fn show_inlined(&mut self) {
+        let Called { tree, functions, executed, .. } = self;
+        let passes: Vec<(NodeId, BlockId, u64)> = tree.passes().collect();
+        let mut known: HashMap<(u16, u64), Vec<FunctionId>> = HashMap::new();
+        for (node, block, count) in passes {
+            let Some(function) = tree.nodes()[node as usize].kind.function() else { continue };
+            let source = functions.get(function).source;
+            for (pc, _) in executed.blocks()[block as usize].code.insts() {
+                let inlined = known.entry((source, pc)).or_insert_with(|| functions.inlined_at(source, pc));
+                let inner = inlined.iter().fold(node, |at, id| tree.child(Some(at), NodeKind::Function(*id)));
+                if inner != node {
+                    tree.shift(node, inner, count);
+                }
+            }
+        }
+    }
+}
+
 impl Following {
     /// The thread that runs on a source, which was entered.
     fn thread(&mut self, source: u16) -> &mut Thread {

@@ -106,6 +106,14 @@ impl Tree {
         *self.passes.at(u64::from(node) << 32 | u64::from(block)) += 1;
     }
 
+    /// Instructions of a node belong to one below it.
+    pub(super) fn shift(&mut self, from: NodeId, to: NodeId, instructions: u64) {
+        let node = &mut self.nodes[from as usize].instructions;
+        let instructions = instructions.min(*node);
+        *node -= instructions;
+        self.nodes[to as usize].instructions += instructions;
+    }
+
     /// Nodes from the thread down to this one.
     pub fn path(&self, id: NodeId) -> Vec<NodeId> {
         let mut path: Vec<NodeId> =
