@@ -22,6 +22,9 @@ pub(crate) struct Args {
     /// Functions with their callers instead of threads with their calls
     #[arg(long)]
     pub(crate) bottom_up: bool,
+    /// Show inlined functions too, by the program's debug information
+    #[arg(long)]
+    pub(crate) inlined: bool,
     /// Leave out what has a smaller share of all instructions, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 0.5)]
     pub(crate) least: f64,
@@ -35,7 +38,10 @@ pub(crate) struct Args {
 
 /// Shows the call tree of a trace.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let analysed = args.input.called()?;
+    let mut analysed = args.input.called()?;
+    if args.inlined {
+        analysed.result.show_inlined();
+    }
     let shown = Shown::new(&analysed, args);
     if args.json {
         let mut object = object("calls");

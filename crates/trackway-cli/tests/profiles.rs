@@ -22,6 +22,19 @@ fn llvm_text_has_lines_targets_and_inlined_functions() {
     assert!(llvm.ends_with(hash), "{llvm}");
 }
 
+#[test]
+fn calls_show_inlined_functions() {
+    let folder = Folder::new("profiles-inlined");
+    let (trace, elf) = recorded(&folder);
+    let args = ["calls", &trace, "--elf", &elf, "--least", "0", "--inlined"];
+    let calls = stdout(&args);
+    let line = calls.lines().find(|line| line.ends_with("mix [inlined]")).expect("it is inlined");
+    assert_eq!(line.split_whitespace().take(3).collect::<Vec<_>>(), ["165", "165", "0"], "{calls}");
+    let around = calls.lines().find(|line| line.ends_with(" hash_of_the_numbers")).unwrap();
+    assert_eq!(around.split_whitespace().take(3).collect::<Vec<_>>(), ["233", "68", "1"], "{calls}");
+    assert!(!stdout(&args[..6]).contains("[inlined]"));
+}
+
 /// A reader of LLVM's raw binary form.
 struct Raw<'a>(&'a [u8]);
 
