@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use gimli::{AttributeValue, DwAt, Reader as _, UnitRef};
 
-use crate::lines::Reader;
-
+/// The bytes of debug sections.
+pub(crate) type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
 type Entry = gimli::DebuggingInformationEntry<Reader>;
 
 /// A function of the source that an instruction belongs to: compiled there, or inlined there.

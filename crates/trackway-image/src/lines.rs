@@ -9,9 +9,7 @@ use object::read::{CompressedData, CompressionFormat, Object, ObjectSection};
 
 use crate::elf::{damaged, parse};
 use crate::error::Error;
-use crate::inlined::{Frame, Scopes};
-
-pub(crate) type Reader = gimli::EndianArcSlice<gimli::RunTimeEndian>;
+use crate::inlined::{Frame, Reader, Scopes};
 
 /// A place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
