@@ -1,4 +1,4 @@
-//! What the analyses of a trace share: its arguments, how it is read, and how they end.
+//! Parts that the analyses of a trace share: its arguments, how it is read, and how they end.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;

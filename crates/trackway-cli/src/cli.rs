@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Cover(crate::cover::Args),
     /// Write a profile for another program: callgrind, pprof, speedscope, Firefox, Perfetto, LLVM, GCC, BOLT
     Profile(crate::profile::Args),
-    /// Choose intervals that stand for the whole trace, for simulation, and write them as slices
+    /// Choose intervals that represent the whole trace, for simulation, and write them as slices
     Simpoint(crate::simpoint::Args),
     /// Check a trace against its specification, one named rule per finding
     Check(CheckArgs),

@@ -1,4 +1,4 @@
-//! `trackway simpoint`: intervals that stand for a whole trace.
+//! `trackway simpoint`: intervals that represent a whole trace.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -214,7 +214,7 @@ impl Shown<'_> {
             "from",
             "to",
             "weight",
-            "stands for"
+            "represents"
         );
         // Writing to a string cannot fail.
         for (n, point) in self.points.iter().enumerate() {

@@ -56,7 +56,7 @@ pub(crate) struct Scopes {
     packed: bool,
 }
 
-/// What an entry or those it refers to say of a function.
+/// Facts of a function, from its entry or those that it refers to.
 #[derive(Clone, Debug, Default)]
 struct Identity {
     linkage: Option<Arc<str>>,
@@ -168,7 +168,7 @@ impl Names {
         Some(text)
     }
 
-    /// What an entry says, or else the one that it refers to.
+    /// The value of an entry, or else of the one that it refers to.
     fn identify(&mut self, unit: UnitRef<'_, Reader>, entry: &Entry, left: u32) -> Identity {
         let linkage = self.text(unit, entry, gimli::DW_AT_linkage_name);
         let linkage = linkage.or_else(|| self.text(unit, entry, gimli::DW_AT_MIPS_linkage_name));

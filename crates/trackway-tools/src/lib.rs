@@ -17,7 +17,7 @@
 //! - [`find`]: instructions that meet conditions.
 //! - [`markup`]: escaping of names in pictures and pages.
 //! - [`past`]: the state at a point, and which instructions it comes from.
-//! - [`simpoint`]: intervals that stand for a whole trace.
+//! - [`simpoint`]: intervals that represent a whole trace.
 //! - [`plot`]: pictures of a trace over time.
 //! - [`report`]: one page with all of it.
 //! - [`series`]: counts for each interval of a trace.

@@ -296,7 +296,7 @@ fn false_sharing() {
     second.access(0x1000, read(0x8038, 8));
     first.access(0x1000, write(0x8040, 8)); // the same bytes: real sharing
     second.access(0x1000, read(0x8044, 8));
-    first.access(0x1000, read(0x8080, 8)); // nobody writes
+    first.access(0x1000, read(0x8080, 8)); // no source writes
     second.access(0x1000, read(0x8088, 8));
     first.access(0x1000, write(0x80fc, 8)); // over the end of a line
     second.access(0x1000, write(0x8108, 8));

@@ -105,6 +105,6 @@ pub const HOSTILE: [&str; 6] = [
 /// The sample program, recorded, in which `hash_of_the_numbers` has this name instead.
 pub fn recorded_as(folder: &Folder, name: &str) -> (String, String) {
     let ((trace, elf), copy) = (recorded(folder), folder.file("calls.elf"));
-    rename_symbol(&elf, &copy, "hash_of_the_numbers", &format!("{name:x<19}"));
+    replace_text(&elf, &copy, "hash_of_the_numbers", &format!("{name:x<19}"));
     (trace, copy)
 }

@@ -42,7 +42,7 @@ pub trait Watch {
     }
 }
 
-/// Nobody watches.
+/// Without a watcher.
 impl Watch for () {
     fn pass(&mut self, _: &Pass<'_>, _: &Place<'_>) {}
 }

@@ -22,7 +22,7 @@ const GECKO_VERSION: u32 = 31;
 /// Samples of all threads: where there are more, spans become twice as long.
 const MOST: usize = 1 << 18;
 
-/// What ran when, for the Firefox profiler.
+/// Functions over time, for the Firefox profiler.
 #[derive(Debug, Default)]
 pub struct Samples {
     /// Spans have 2 to the power of this instructions.
@@ -114,7 +114,7 @@ impl Samples {
     ) -> Option<Json> {
         let space = profiled.called.threads.get(number as usize)?;
         let counts = self.counts.range((number, 0, 0)..=(number, u64::MAX, NodeId::MAX));
-        // Time goes on inside a span, from stack to stack.
+        // Time passes inside a span, from stack to stack.
         let (mut times, mut weights, mut stacks) = (Vec::new(), Vec::new(), Vec::new());
         let (mut current, mut time) = (0, 0);
         let mut tables = Tables::default();

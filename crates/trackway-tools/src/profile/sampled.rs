@@ -157,7 +157,7 @@ impl Sampled {
         Some((function.body.entry(place(innermost)).or_default(), innermost.copies))
     }
 
-    /// Lines that were not executed count 0: to a compiler a line without a count is one that nobody knows of.
+    /// Lines that were not executed count 0: for a compiler, a line without a count is not known.
     fn fill(&mut self, program: &Program, symbol: &Symbol) {
         let isa = symbol.isa.or(program.image.isa());
         let Some(isa) = isa else { return };

@@ -1,11 +1,8 @@
-//! Clusters of intervals, and the interval that stands for each.
+//! Clusters of intervals, and the interval that represents each.
 
 use trackway_core::SplitMix64;
 
-use super::intervals::Interval;
-
-/// Dimensions that vectors are projected to.
-pub const DIMENSIONS: usize = 15;
+use super::intervals::{DIMENSIONS, Interval};
 
 /// Times that k-means begins anew, and the most steps of each.
 const SEEDS: u64 = 5;
@@ -22,14 +19,14 @@ const LEAST: f64 = 1e-12;
 
 type Vector = [f64; DIMENSIONS];
 
-/// An interval that stands for others.
+/// An interval that represents others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// Which interval.
     pub interval: usize,
-    /// Share of all instructions that it stands for.
+    /// Share of all instructions that it represents.
     pub weight: f64,
-    /// Intervals that it stands for.
+    /// Intervals that it represents.
     pub intervals: usize,
 }
 

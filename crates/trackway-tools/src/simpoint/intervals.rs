@@ -7,8 +7,10 @@ use trackway_core::{Batch, Exit, Gap, Isa, SplitMix64};
 use trackway_image::Image;
 use trackway_isa::{Control, class, flow};
 
-use super::cluster::DIMENSIONS;
 use crate::executed::{BlockId, Code, Executed, Follow, Pass};
+
+/// Dimensions that vectors are projected to.
+pub const DIMENSIONS: usize = 15;
 
 /// Counts of instructions by class, and of taken branches.
 pub type Facts = BTreeMap<&'static str, u64>;
@@ -28,7 +30,7 @@ pub struct Interval {
     pub gaps: u64,
     /// Its vector, projected.
     pub vector: [f64; DIMENSIONS],
-    /// What was executed.
+    /// Counts of its instructions.
     pub facts: Facts,
 }
 

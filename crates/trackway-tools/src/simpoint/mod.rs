@@ -1,9 +1,9 @@
-//! Simulation points: a few intervals of a trace that stand for all of it.
+//! Simulation points: a few intervals of a trace that represent all of it.
 //!
 //! The method is that of SimPoint 3: the trace is cut into intervals of equal length; the vector of an interval has the
 //! share of its instructions that each block executed; vectors are projected to 15 dimensions and clustered by
 //! k-means, for every number of clusters; of those, the smallest is taken whose Bayesian information criterion reaches
-//! 90 % of its range. The interval nearest to the middle of a cluster stands for it, weighted by its instructions.
+//! 90 % of its range. The interval nearest to the middle of a cluster represents it, weighted by its instructions.
 //! All random choices have fixed seeds: the same trace has the same points.
 //!
 //! ```
@@ -28,8 +28,8 @@
 mod cluster;
 mod intervals;
 
-pub use cluster::{DIMENSIONS, Point, choose};
-pub use intervals::{Facts, Interval, Intervals, Row};
+pub use cluster::{Point, choose};
+pub use intervals::{DIMENSIONS, Facts, Interval, Intervals, Row};
 
 use std::collections::BTreeMap;
 
