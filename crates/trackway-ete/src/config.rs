@@ -71,6 +71,8 @@ pub struct Options {
     pub min_part: Option<usize>,
     /// Trace ids of sources in the same frames, one bit each; those that are decoded are known anyway.
     pub known_ids: u128,
+    /// Trace ids that begin once in the frames and that no source has, one bit each; `None` to look for them.
+    pub strange_ids: Option<u128>,
 }
 
 impl Default for Options {
@@ -82,6 +84,7 @@ impl Default for Options {
             write_pointer: None,
             min_part: None,
             known_ids: 0,
+            strange_ids: None,
         }
     }
 }

@@ -21,11 +21,11 @@ use crate::items::{PacketItem, Packets, Text};
 use crate::lift::{meta, stream};
 use crate::lower::Lower;
 use crate::recognise::{
-    contradictions, framing_of, holds_a_stream, show_ids, starts_like_a_stream, traced_ids,
+    contradictions, framing_of, holds_a_stream, show_ids, starts_like_a_stream, traced_ids_of,
 };
 use crate::rules::RULES;
 use crate::settings::{Given, KEYS};
-use crate::transport::frames::read::ids;
+use crate::transport::frames::read::Survey;
 use crate::transport::input::{Remarks, SourceInput, TraceSource};
 use crate::transport::output::{UnitSink, WrittenSource};
 use crate::transport::snapshot::read::{SNAPSHOT_INI, Snapshot};
@@ -202,14 +202,34 @@ struct OpenedEte {
     remarks: Arc<Remarks>,
 }
 
+/// The surveys of framed buffers; sources often share one.
+#[derive(Default)]
+struct Surveys(Vec<(SharedBytes, Survey)>);
+
+impl Surveys {
+    fn of(&mut self, framing: Framing, data: &SharedBytes) -> &Survey {
+        let known = self.0.iter().position(|(other, _)| Arc::ptr_eq(other, data));
+        let n = known.unwrap_or_else(|| {
+            self.0.push((SharedBytes::clone(data), Survey::of(framing, data)));
+            self.0.len() - 1
+        });
+        &self.0[n].1
+    }
+}
+
 /// Takes the trace ids from the frames where none is given; refuses ids that the frames do not have.
-fn choose_ids(configs: &mut Vec<Config>, framing: Framing, data: &[u8]) -> Result<()> {
+fn choose_ids(
+    configs: &mut Vec<Config>,
+    framing: Framing,
+    data: &SharedBytes,
+    surveys: &mut Surveys,
+) -> Result<()> {
     let is_given = |config: &Config| config.registers.contains_key("TRCTRACEIDR");
     if let [config] = &configs[..]
         && !is_given(config)
     {
         let one = config.clone();
-        let found = traced_ids(framing, data);
+        let found = traced_ids_of(framing, data);
         let named = found.len() > 1;
         *configs = found
             .into_iter()
@@ -223,22 +243,22 @@ fn choose_ids(configs: &mut Vec<Config>, framing: Framing, data: &[u8]) -> Resul
         }
         return Ok(());
     }
-    refuse_other_ids(configs.iter().map(|config| (config, framing, data)))
+    refuse_other_ids(configs.iter().map(|config| (config, framing, data)), surveys)
 }
 
 /// Refuses sources if none of their ids is in the frames, and others are.
-fn refuse_other_ids<'c>(sources: impl Iterator<Item = (&'c Config, Framing, &'c [u8])>) -> Result<()> {
+fn refuse_other_ids<'c>(
+    sources: impl Iterator<Item = (&'c Config, Framing, &'c SharedBytes)>,
+    surveys: &mut Surveys,
+) -> Result<()> {
     let (mut wanted, mut there) = (Vec::new(), Vec::new());
-    let mut last: Option<&[u8]> = None;
     for (config, framing, data) in sources {
-        // Sources often share a buffer.
-        if !last.is_some_and(|last| std::ptr::eq(last, data)) {
-            // Ids from 0x70 on are triggers and synchronisation.
-            there.extend(ids(framing, data).into_iter().filter(|(id, _)| *id < 0x70));
-            last = Some(data);
-        }
+        // Ids from 0x70 on are triggers and synchronisation.
+        there.extend(surveys.of(framing, data).ids().into_iter().filter(|(id, _)| *id < 0x70));
         wanted.push(config.trace_id);
     }
+    there.sort_unstable();
+    there.dedup();
     if there.is_empty() || there.iter().any(|(id, _)| wanted.contains(id)) {
         return Ok(());
     }
@@ -248,22 +268,16 @@ fn refuse_other_ids<'c>(sources: impl Iterator<Item = (&'c Config, Framing, &'c 
 }
 
 /// Ids in frames that no source has, with the number of their bytes.
-fn strangers(sources: &[TraceSource]) -> Option<String> {
-    let mut seen: Vec<&SharedBytes> = Vec::new();
-    let mut texts = Vec::new();
-    for source in sources.iter().filter(|source| source.framing != Framing::Raw) {
-        if seen.iter().any(|data| Arc::ptr_eq(data, &source.data)) {
-            continue;
-        }
-        seen.push(&source.data);
-        let has = |id: u8| sources.iter().any(|source| source.config.trace_id == id);
-        let mut strange = ids(source.framing, (*source.data).as_ref());
+fn strangers(sources: &[TraceSource], surveys: &Surveys) -> Option<String> {
+    let has = |id: u8| sources.iter().any(|source| source.config.trace_id == id);
+    let strange = surveys.0.iter().map(|(_, survey)| {
+        let mut strange = survey.ids();
         // Ids from 0x70 on are triggers and synchronisation.
         strange.retain(|&(id, _)| id < 0x70 && !has(id));
-        if !strange.is_empty() {
-            texts.push(show_ids(&strange));
-        }
-    }
+        strange
+    });
+    let texts: Vec<String> =
+        strange.filter(|strange| !strange.is_empty()).map(|strange| show_ids(&strange)).collect();
     (!texts.is_empty()).then(|| texts.join("; "))
 }
 
@@ -275,6 +289,7 @@ fn options(opening: &Opening, given: &Given) -> Options {
         write_pointer: given.section.write_pointer,
         min_part: opening.part,
         known_ids: 0,
+        strange_ids: None,
     }
 }
 
@@ -296,8 +311,9 @@ impl OpenedEte {
         let base = || opening.program.load().unwrap_or_default();
         let sources = snapshot.sources(&|path| map(path).map_err(|error| error.error), &base);
         let framed = sources.iter().filter(|source| source.framing != Framing::Raw);
-        refuse_other_ids(framed.map(|source| (&source.config, source.framing, (*source.data).as_ref())))?;
-        let mut opened = Self::new(sources, None, options, opening, "snapshot folder")?;
+        let mut surveys = Surveys::default();
+        refuse_other_ids(framed.map(|source| (&source.config, source.framing, &source.data)), &mut surveys)?;
+        let mut opened = Self::new(sources, None, options, opening, "snapshot folder", surveys)?;
         opened.meta.notes.extend(snapshot.notes.drain(..).map(|note| ("snapshot".to_string(), note)));
         Ok(opened)
     }
@@ -320,8 +336,9 @@ impl OpenedEte {
             }
             input => input.read_whole().map_err(|error| Error::Trace(error.into()))?,
         };
+        let mut surveys = Surveys::default();
         if framing != Framing::Raw {
-            choose_ids(&mut configs, framing, (*data).as_ref())?;
+            choose_ids(&mut configs, framing, &data, &mut surveys)?;
         }
         let given_registers = configs.iter().any(|config| !config.registers.is_empty());
         let starts = starts_like_a_stream(&opening.file.head) || options.write_pointer.is_some();
@@ -332,8 +349,14 @@ impl OpenedEte {
             Framing::Coresight => "CoreSight frames",
             Framing::Dstream => "CoreSight frames with synchronisations",
         };
-        let mut opened =
-            Self::new(configs.into_iter().map(source).collect(), stream, options, &opening, container)?;
+        let mut opened = Self::new(
+            configs.into_iter().map(source).collect(),
+            stream,
+            options,
+            &opening,
+            container,
+            surveys,
+        )?;
         if framing == Framing::Raw && !starts {
             let text = "it does not start with an Alignment Sync: --write-pointer N if the buffer wrapped, or \
                         format = \"coresight\" if it has frames";
@@ -381,9 +404,16 @@ impl OpenedEte {
         mut options: Options,
         opening: &Opening,
         container: &'static str,
+        mut surveys: Surveys,
     ) -> Result<Self> {
         options.known_ids = sources.iter().fold(0, |ids, source| ids | 1 << source.config.trace_id);
-        let strangers = strangers(&sources);
+        for source in sources.iter().filter(|source| source.framing != Framing::Raw) {
+            surveys.of(source.framing, &source.data);
+        }
+        if let [(_, survey)] = &surveys.0[..] {
+            options.strange_ids = Some(survey.strange(options.known_ids));
+        }
+        let strangers = strangers(&sources, &surveys);
         if let Some(name) = &opening.source {
             let names: Vec<String> = sources.iter().map(|source| source.config.name.clone()).collect();
             sources.retain(|source| source.config.name.eq_ignore_ascii_case(name));

@@ -1,8 +1,10 @@
 //! Guesses at the form of bytes, before anything is known about them: raw streams, frames, wrapped buffers, trace ids.
 
+use trackway_core::SharedBytes;
+
 use crate::config::{Config, Framing};
 use crate::items::{PacketItem, Packets};
-use crate::transport::frames::read::split;
+use crate::transport::frames::read::{releasing, split};
 use crate::wire::header::{Kind, header};
 use crate::wire::packet::Packet;
 use crate::wire::scan::{SYNC_LEN, find_sync, leading_zeros};
@@ -37,7 +39,15 @@ pub(crate) fn holds_a_stream(bytes: &[u8]) -> bool {
 /// The trace ids whose bytes in frames are ETE or ETMv4.
 pub(crate) fn traced_ids(framing: Framing, buffer: &[u8]) -> Vec<u8> {
     // One pass for all ids: every file that is tried for recognition comes through here.
-    let split = split(framing, buffer, HEAD);
+    with_streams(&split(framing, buffer, HEAD, &mut |_| ()))
+}
+
+/// As [`traced_ids`], of a buffer that may be larger than memory.
+pub(crate) fn traced_ids_of(framing: Framing, data: &SharedBytes) -> Vec<u8> {
+    with_streams(&split(framing, (**data).as_ref(), HEAD, &mut releasing(data)))
+}
+
+fn with_streams(split: &[Vec<u8>; 128]) -> Vec<u8> {
     (1..0x70).filter(|id| holds_a_stream(&split[usize::from(*id)])).collect()
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Feed, Input, Result, SharedBytes};
 use trackway_image::Image;
 
-use super::frames::read::{Deframed, FRAME, FramePlace, Frames};
+use super::frames::read::{Deframed, FRAME, FramePlace, Frames, Survey};
 use crate::config::{Config, Framing, Options};
 use crate::wire::scan::Window;
 
@@ -145,7 +145,9 @@ impl SourceBytes {
             framing => {
                 let data = input.read_whole()?;
                 let known = options.known_ids | 1 << (id & 0x7f);
-                let frames = Frames::with_known(framing, (*data).as_ref(), known);
+                let surveyed = options.strange_ids.filter(|_| options.write_pointer.is_none());
+                let strange = surveyed.unwrap_or_else(|| Survey::of(framing, &data).strange(known));
+                let frames = Frames::with_strange(framing, (*data).as_ref(), strange);
                 let (bytes, marks) = (Deframed::default(), VecDeque::new());
                 Kind::Framed { data, frames, id, bytes, consumed: 0, marks }
             }

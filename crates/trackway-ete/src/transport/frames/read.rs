@@ -5,6 +5,8 @@
 //! is padding. Id 0x7f is never used, so an even `ff` starts a synchronisation: `ff ff ff 7f` between frames, `ff 7f`
 //! between the halfwords of one.
 
+use trackway_core::SharedBytes;
+
 use crate::config::Framing;
 
 /// Bytes of a frame.
@@ -157,15 +159,10 @@ impl Frames {
         frames
     }
 
-    /// As [`new`](Frames::new), with the ids that sources have, one bit each: an id that appears nowhere else in the
-    /// buffer, as after a flipped bit, ends the trust in the source that it interrupts.
-    pub fn with_known(framing: Framing, buffer: &[u8], known: u128) -> Self {
-        let mut frames = Frames::new(framing, buffer);
-        let survey = survey(framing, buffer);
-        frames.strange = (1..0x70u8)
-            .filter(|id| known >> id & 1 == 0 && survey[usize::from(*id)].1 == 1)
-            .fold(0, |ids, id| ids | 1 << id);
-        frames
+    /// As [`new`](Frames::new), with ids that are [strange](Survey::strange), one bit each: such an id, as after a flipped
+    /// bit, ends the trust in the source that it interrupts.
+    pub(crate) fn with_strange(framing: Framing, buffer: &[u8], strange: u128) -> Self {
+        Frames { strange, ..Frames::new(framing, buffer) }
     }
 
     /// The place between two frames.
@@ -367,13 +364,51 @@ fn find(buffer: &[u8], from: usize, blocks: bool) -> Option<usize> {
     if blocks && found % BLOCK >= BLOCK - FOOTER { find(buffer, found + 1, blocks) } else { Some(found) }
 }
 
-/// By trace id: the number of bytes, and how often the id begins.
-fn survey(framing: Framing, buffer: &[u8]) -> [(u64, u64); 128] {
+/// The trace ids in a buffer: the number of bytes of each, and how often it begins.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey([(u64, u64); 128]);
+
+impl Survey {
+    /// Looks at a whole buffer, which may be larger than memory.
+    pub(crate) fn of(framing: Framing, data: &SharedBytes) -> Self {
+        survey(framing, (**data).as_ref(), &mut releasing(data))
+    }
+
+    /// Each id that has bytes, without padding.
+    pub(crate) fn ids(&self) -> Vec<(u8, u64)> {
+        (1..128u8).map(|id| (id, self.0[usize::from(id)].0)).filter(|&(_, count)| count > 0).collect()
+    }
+
+    /// Ids that begin once and are not known: damage, most likely.
+    pub(crate) fn strange(&self, known: u128) -> u128 {
+        (1..0x70u8)
+            .filter(|id| known >> id & 1 == 0 && self.0[usize::from(*id)].1 == 1)
+            .fold(0, |ids, id| ids | 1 << id)
+    }
+}
+
+/// Bytes of a mapped file that stay in memory while it is surveyed.
+const STRETCH: usize = 1 << 24;
+
+/// Releases what was read of a buffer, from time to time.
+pub(crate) fn releasing(data: &SharedBytes) -> impl FnMut(usize) + '_ {
+    let mut released = 0;
+    move |at| {
+        if at - released >= STRETCH {
+            data.release(std::mem::replace(&mut released, at)..at);
+        }
+    }
+}
+
+/// Surveys a buffer, and says from time to time how far.
+fn survey(framing: Framing, buffer: &[u8], reached: &mut dyn FnMut(usize)) -> Survey {
     let mut found = [(0, 0); 128];
     let mut frames = Frames::new(framing, buffer);
     let mut frame = [(0, 0); 16];
     loop {
+        let until = frames.at + STRETCH;
         while !frames.searching
+            && frames.at < until
             && !frames.blocks
             && let Some(chunk) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<16>())
             && u128::from_le_bytes(*chunk) & IDS == 0
@@ -383,8 +418,9 @@ fn survey(framing: Framing, buffer: &[u8]) -> [(u64, u64); 128] {
             }
             frames.at += 16;
         }
+        reached(frames.at);
         match frames.frame(buffer, &mut frame) {
-            None => return found,
+            None => return Survey(found),
             Some(Step::Frame(len)) => frames.slow(&frame[..len], &mut |part| match part {
                 Part::Byte(Some(id), ..) => found[usize::from(id)].0 += 1,
                 Part::Change(from, to) if from != Some(to) => found[usize::from(to)].1 += 1,
@@ -396,8 +432,13 @@ fn survey(framing: Framing, buffer: &[u8]) -> [(u64, u64); 128] {
     }
 }
 
-/// The first `limit` bytes of every trace id, in one pass.
-pub(crate) fn split(framing: Framing, buffer: &[u8], limit: usize) -> [Vec<u8>; 128] {
+/// The first `limit` bytes of every trace id, in one pass; says from time to time how far.
+pub(crate) fn split(
+    framing: Framing,
+    buffer: &[u8],
+    limit: usize,
+    reached: &mut dyn FnMut(usize),
+) -> [Vec<u8>; 128] {
     let mut found = [const { Vec::new() }; 128];
     let mut frames = Frames::new(framing, buffer);
     let mut frame = [(0, 0); 16];
@@ -407,7 +448,9 @@ pub(crate) fn split(framing: Framing, buffer: &[u8], limit: usize) -> [Vec<u8>; 
         }
     };
     loop {
+        let until = frames.at + STRETCH;
         while !frames.searching
+            && frames.at < until
             && !frames.blocks
             && let Some(chunk) = buffer.get(frames.at..).and_then(|rest| rest.first_chunk::<16>())
             && u128::from_le_bytes(*chunk) & IDS == 0
@@ -416,6 +459,7 @@ pub(crate) fn split(framing: Framing, buffer: &[u8], limit: usize) -> [Vec<u8>; 
             put(frames.id, &data.to_le_bytes()[..15]);
             frames.at += 16;
         }
+        reached(frames.at);
         match frames.frame(buffer, &mut frame) {
             None => return found,
             Some(Step::Frame(len)) => frames.slow(&frame[..len], &mut |part| {
@@ -431,8 +475,7 @@ pub(crate) fn split(framing: Framing, buffer: &[u8], limit: usize) -> [Vec<u8>; 
 
 /// The trace ids in a buffer and the number of bytes of each, without padding.
 pub fn ids(framing: Framing, buffer: &[u8]) -> Vec<(u8, u64)> {
-    let found = survey(framing, buffer);
-    (1..128u8).map(|id| (id, found[usize::from(id)].0)).filter(|&(_, count)| count > 0).collect()
+    survey(framing, buffer, &mut |_| ()).ids()
 }
 
 #[cfg(test)]
@@ -495,7 +538,7 @@ mod tests {
             for id in 1..0x70 {
                 let piece = pull(Framing::Coresight, &buffer, id, limit);
                 prop_assert_eq!(&piece.bytes, &of(&pieces, id));
-                let split = split(Framing::Coresight, &buffer, usize::MAX);
+                let split = split(Framing::Coresight, &buffer, usize::MAX, &mut |_| ());
                 prop_assert_eq!(&split[usize::from(id)], &of(&pieces, id));
                 for index in 0..piece.bytes.len() {
                     let offset = piece.offset(index, &mut 0) as usize;
@@ -567,7 +610,8 @@ mod tests {
         let pull = |pieces: &[(u8, &[u8])]| {
             let buffer = frame(pieces);
             let mut piece = Deframed::default();
-            let mut frames = Frames::with_known(Framing::Coresight, &buffer, 1 << 5 | 1 << 6);
+            let strange = survey(Framing::Coresight, &buffer, &mut |_| ()).strange(1 << 5 | 1 << 6);
+            let mut frames = Frames::with_strange(Framing::Coresight, &buffer, strange);
             frames.pull(&buffer, 5, usize::MAX, &mut piece);
             (piece.bytes.len(), piece.breaks)
         };
