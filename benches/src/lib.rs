@@ -8,6 +8,7 @@ use std::time::Instant;
 
 #[cfg(feature = "opencsd")]
 pub mod opencsd;
+pub mod recorded;
 
 /// A clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
