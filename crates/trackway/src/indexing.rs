@@ -240,7 +240,8 @@ impl<'scope> Onlooker<'scope> {
         if threads < 2 {
             return Onlooker::Here(Box::new(builder));
         }
-        let (send, receive) = std::sync::mpsc::sync_channel(8);
+        // Enough that neither side waits for the other when a third thread has its core.
+        let (send, receive) = std::sync::mpsc::sync_channel(64);
         let (give_back, spare) = std::sync::mpsc::channel();
         let distance = builder.distance();
         let thread = scope.spawn(move || {
