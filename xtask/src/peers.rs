@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 11] = [
+const PACKAGES: [&str; 12] = [
     "valgrind",
     "lcov",
     "golang-1.19-go",
@@ -17,6 +17,7 @@ const PACKAGES: [&str; 11] = [
     "bolt-22",
     "autofdo",
     "gcc-riscv64-linux-gnu",
+    "qemu-user",
     "python3-venv",
 ];
 

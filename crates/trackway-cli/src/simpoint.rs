@@ -40,6 +40,9 @@ pub(crate) struct Args {
     /// Write X.bb, X.simpoints and X.weights in SimPoint's formats
     #[arg(short, long, value_name = "X")]
     output: Option<PathBuf>,
+    /// Refuse vectors (X.bb) of more than this
+    #[arg(long, value_name = "MB", default_value_t = 1024, requires = "output")]
+    max_size: u64,
     /// Write the chosen intervals as traces into this folder
     #[arg(long, value_name = "DIR")]
     slices: Option<PathBuf>,
@@ -92,7 +95,7 @@ fn intervals(args: &Args) -> Result<Analysed<Vec<Interval>>, Failure> {
     let written = |error: FileError| Failure::Written { path: error.path, error: error.error };
     let target = path.as_deref().map(Target::new);
     let mut output = target.as_ref().map(Target::create).transpose().map_err(written)?;
-    let mut failed = None;
+    let (mut failed, mut left) = (None, args.max_size.saturating_mul(1_000_000));
     let analysed = input.analyse(|trace, source, programs| {
         let isa = trace.meta().isa;
         let mut checked = checked_program(isa, programs);
@@ -107,6 +110,13 @@ fn intervals(args: &Args) -> Result<Analysed<Vec<Interval>>, Failure> {
                 let _ = write!(line, ":{}:{count} ", id + 1);
             }
             line.push('\n');
+            left = left.checked_sub(line.len() as u64).unwrap_or_else(|| {
+                failed.get_or_insert(std::io::ErrorKind::FileTooLarge.into());
+                0
+            });
+            if failed.is_some() {
+                return;
+            }
             if let Err(error) = output.as_write().write_all(line.as_bytes()) {
                 failed.get_or_insert(error);
             }
@@ -123,7 +133,14 @@ fn intervals(args: &Args) -> Result<Analysed<Vec<Interval>>, Failure> {
     let analysed = analysed.unless(|intervals| intervals.is_empty(), input)?;
     if let (Some(target), Some(mut output), Some(path)) = (target, output, path) {
         let flushed = failed.map_or_else(|| output.as_write().flush(), Err);
-        flushed.map_err(|error| Failure::Written { path, error })?;
+        flushed.map_err(|error| match error.kind() {
+            std::io::ErrorKind::FileTooLarge => Failure::Usage(format!(
+                "{} would have more than {} MB: longer intervals make it smaller, or allow it with --max-size",
+                path.display(),
+                args.max_size
+            )),
+            _ => Failure::Written { path, error },
+        })?;
         drop(output);
         target.commit().map_err(written)?;
     }

@@ -186,6 +186,9 @@ fn output_that_is_too_large_is_refused() {
         vec!["flame", &trace],
         vec!["cover", &trace, "--as", "source"],
         vec!["profile", &trace, "--as", "speedscope"],
+        vec!["profile", &trace, "--as", "perfetto"],
+        vec!["plot", &trace],
+        vec!["report", &trace],
     ] {
         let guard = ["--elf", &elf, "-o", &out, "--max-size", "0"];
         let output = trackway(&[&command[..], &guard].concat());
@@ -195,7 +198,18 @@ fn output_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn points_stand_for_the_trace() {
+fn vectors_that_are_too_large_are_refused() {
+    let folder = Folder::new("analyse-large-vectors");
+    let (trace, _) = recorded(&folder);
+    let prefix = folder.file("x");
+    let output = trackway(&["simpoint", &trace, "--interval", "100", "-o", &prefix, "--max-size", "0"]);
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("--max-size"), "{}", text(&output.stderr));
+    assert!(!std::path::Path::new(&format!("{prefix}.bb")).exists());
+}
+
+#[test]
+fn points_represent_the_trace() {
     let folder = Folder::new("analyse-simpoint");
     let (trace, elf) = recorded(&folder);
     let (prefix, slices) = (folder.file("calls"), folder.file("slices"));

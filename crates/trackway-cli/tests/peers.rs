@@ -164,6 +164,41 @@ fn clang_uses_the_profile() {
     assert!(after <= before, "{before} {after}");
 }
 
+/// A program that is built with its profile executes less, by the count of QEMU, for both architectures; the profile is
+/// that of the RISC-V run, and names lines of the source.
+#[test]
+#[ignore = "needs clang-22, lld-22 and qemu-user"]
+fn qemu_executes_less_with_the_profile() {
+    let folder = Folder::new("peers-qemu");
+    let source = repo("programs/hot.c");
+    let build = |name: &str, target: &str, more: &[&str]| -> Option<String> {
+        let (out, target) = (folder.file(name), format!("--target={target}-linux-gnu"));
+        let fixed =
+            ["-O2", "-gline-tables-only", "-fdebug-info-for-profiling", "-ffreestanding", "-nostdlib"];
+        let linked =
+            ["-static", "-fuse-ld=lld", "--ld-path=/usr/bin/ld.lld-22", &target, &source, "-o", &out];
+        run(&versioned("clang"), &[&fixed[..], &linked, more].concat())?;
+        Some(out)
+    };
+    let Some(traced) = build("traced", "riscv64", &[]) else { return };
+    let (trace, profile) = (folder.file("hot.stf"), folder.file("hot.prof"));
+    stdout(&["record", &traced, "-o", &trace, "-q"]);
+    stdout(&["profile", &trace, "--elf", &traced, "--as", "llvm", "-o", &profile]);
+    let option = format!("-fprofile-sample-use={profile}");
+    for target in ["riscv64", "aarch64"] {
+        let executed = |name: &str, more: &[&str]| -> Option<usize> {
+            let (elf, log) = (build(name, target, more)?, folder.file("log"));
+            run(&format!("qemu-{target}"), &["-singlestep", "-d", "exec,nochain", "-D", &log, &elf])?;
+            let lines = std::fs::read_to_string(log).unwrap();
+            Some(lines.lines().filter(|line| line.starts_with("Trace")).count())
+        };
+        let Some(before) = executed("before", &[]) else { return };
+        let after = executed("after", &[&option]).unwrap();
+        eprintln!("{target}: {before} instructions before, {after} with the profile");
+        assert!(before > 10_000 && after * 100 < before * 97, "{target}: {before} before, {after} after");
+    }
+}
+
 /// Debian's AutoFDO reads our text, and its profile for GCC is ours but for entries that it does not see: `_start` has no
 /// source, and `even` falls into `odd`.
 #[test]

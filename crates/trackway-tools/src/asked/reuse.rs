@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use trackway_core::Batch;
+use trackway_core::{Batch, SplitMix64};
 
 use super::accesses::{Part, is_data, lines, parts};
 use super::powers::Powers;
@@ -91,11 +91,7 @@ impl Observing {
 
 /// Is the line among those that are followed?
 fn is_followed(line: u64, sampling: u32) -> bool {
-    // The last step of SplitMix64.
-    let mut hash = line.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    hash = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    hash = (hash ^ hash >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (hash ^ hash >> 31).trailing_zeros() >= sampling
+    SplitMix64(line).next_u64().trailing_zeros() >= sampling
 }
 
 /// Lines in the order of their last touch. Slots of time are numbered; a Fenwick tree counts those that are still the
