@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{Feed, Input, Result, SharedBytes};
 use trackway_image::Image;
 
-use super::frames::read::{Deframed, FRAME, FramePlace, Frames, Survey};
+use super::frames::read::{Deframed, FRAME, FramePlace, Frames, STRETCH, Survey};
 use crate::config::{Config, Framing, Options};
 use crate::wire::scan::Window;
 
@@ -184,9 +184,13 @@ impl SourceBytes {
                 let before = bytes.bytes.len();
                 marks.push_back((frames.place(), *consumed + before as u64));
                 bytes.bytes.reserve(WINDOW + FRAME);
-                let from = frames.position();
-                self.ended = !frames.pull((**data).as_ref(), *id, before + WINDOW, bytes);
-                data.release(from as usize..frames.position() as usize);
+                // The bytes of other sources may be many, and stay in memory until they are released.
+                while !self.ended && bytes.bytes.len() < before + WINDOW {
+                    let from = frames.position() as usize;
+                    let (limit, until) = (before + WINDOW, from.saturating_add(STRETCH));
+                    self.ended = !frames.pull_until((**data).as_ref(), *id, limit, until, bytes);
+                    data.release(from..frames.position() as usize);
+                }
                 Ok(bytes.bytes.len() > before || !self.ended)
             }
         }

@@ -197,11 +197,23 @@ impl Frames {
 
     /// Appends bytes of `id` to `out` until it has `limit` bytes; false at the end of `buffer`.
     pub fn pull(&mut self, buffer: &[u8], id: u8, limit: usize, out: &mut Deframed) -> bool {
+        self.pull_until(buffer, id, limit, usize::MAX, out)
+    }
+
+    /// As [`pull`](Frames::pull), but stops between two frames once it has come to the place `until`.
+    pub(crate) fn pull_until(
+        &mut self,
+        buffer: &[u8],
+        id: u8,
+        limit: usize,
+        until: usize,
+        out: &mut Deframed,
+    ) -> bool {
         let mut frame = [(0, 0); 16];
-        while out.bytes.len() < limit {
+        while out.bytes.len() < limit && self.at < until {
             if !self.searching && !self.blocks {
-                self.fast(buffer, id, limit, out);
-                if out.bytes.len() >= limit {
+                self.fast(&buffer[..until.min(buffer.len())], id, limit, out);
+                if out.bytes.len() >= limit || self.at >= until {
                     return true;
                 }
             }
@@ -387,8 +399,8 @@ impl Survey {
     }
 }
 
-/// Bytes of a mapped file that stay in memory while it is surveyed.
-const STRETCH: usize = 1 << 24;
+/// Bytes of a mapped file that stay in memory while it is read.
+pub(crate) const STRETCH: usize = 1 << 24;
 
 /// Releases what was read of a buffer, from time to time.
 pub(crate) fn releasing(data: &SharedBytes) -> impl FnMut(usize) + '_ {
