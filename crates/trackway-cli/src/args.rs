@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum, ValueHint};
 use trackway::format::{Flag, Format, Program, Settings, Value, When};
 use trackway::index::Cache;
@@ -247,8 +247,8 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["item", "merge"])]
     pub(crate) every: Option<u64>,
     /// Further analyses, which read the trace in order on one thread
-    #[arg(long, value_name = "WHAT", value_delimiter = ',')]
-    pub(crate) with: Vec<StatsWith>,
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = analyses())]
+    pub(crate) with: Vec<Vec<Analysis>>,
     /// One JSON object
     #[arg(long)]
     pub(crate) json: bool,
@@ -256,39 +256,13 @@ pub(crate) struct StatsArgs {
     pub(crate) common: Common,
 }
 
-/// Analyses that `stats` runs when asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatsWith {
-    /// Mispredictions under bimodal, gshare and TAGE-like predictors, return stack and target cache
-    Predictors,
-    /// Loops with trip counts
-    Loops,
-    /// Distances from the writer of a register to its readers
-    Dependences,
-    /// Reuse distances of cache lines
-    Reuse,
-    /// Strides of loads and stores
-    Strides,
-    /// Lines that several sources touch, and false sharing
-    Sharing,
-    /// All of them
-    All,
-}
-
-impl StatsWith {
-    /// As the analyses are called.
-    pub(crate) fn analyses(self) -> &'static [Analysis] {
-        use Analysis::*;
-        match self {
-            StatsWith::Predictors => &[Predictors],
-            StatsWith::Loops => &[Loops],
-            StatsWith::Dependences => &[Dependences],
-            StatsWith::Reuse => &[Reuse],
-            StatsWith::Strides => &[Strides],
-            StatsWith::Sharing => &[Sharing],
-            StatsWith::All => &[Predictors, Loops, Dependences, Reuse, Strides, Sharing],
-        }
-    }
+/// Analyses that `stats` runs when asked, each by its name, or all.
+fn analyses() -> impl TypedValueParser<Value = Vec<Analysis>> {
+    let one = Analysis::ALL.map(|analysis| PossibleValue::new(analysis.as_str()).help(analysis.about()));
+    let names = one.into_iter().chain([PossibleValue::new("all").help("All of them")]);
+    PossibleValuesParser::new(names).map(|name: String| {
+        Analysis::ALL.into_iter().filter(|analysis| name == "all" || name == analysis.as_str()).collect()
+    })
 }
 
 /// Properties that `stats` puts instructions together by.

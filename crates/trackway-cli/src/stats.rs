@@ -34,7 +34,7 @@ pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result
     let isa = trace.meta().isa;
     let mut both = Both::new(isa, &programs);
     let mut source = trace.events().map_err(failed)?;
-    let asked: Vec<Analysis> = args.with.iter().flat_map(|with| with.analyses()).copied().collect();
+    let asked: Vec<Analysis> = args.with.iter().flatten().copied().collect();
     // A damaged trace is counted as far as it was read.
     let (mut health, mut ended, answers);
     if asked.is_empty() {
@@ -142,7 +142,7 @@ fn print(out: &mut impl Write, groups: &[(&'static str, Json)], health: &Health)
     for (heading, group) in groups {
         match group {
             Json::Null => writeln!(out, "{}: not in this trace", heading.replace('_', " "))?,
-            Json::Object(facts) if stats_asked::HEADINGS.contains(heading) => {
+            Json::Object(facts) if Analysis::ALL.iter().any(|analysis| analysis.as_str() == *heading) => {
                 writeln!(out, "{heading}")?;
                 stats_asked::print(out, heading, facts)?;
             }

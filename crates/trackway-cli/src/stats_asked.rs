@@ -12,9 +12,6 @@ use crate::address::{at, place};
 use crate::info::shown;
 use crate::json::{Object, hex};
 
-/// Headings of the analyses.
-pub(crate) const HEADINGS: [&str; 6] = ["predictors", "loops", "dependences", "reuse", "strides", "sharing"];
-
 /// The results that were asked for, by heading; `null` where the trace holds nothing of it.
 pub(crate) fn groups(
     stats: &Summary,
@@ -24,7 +21,7 @@ pub(crate) fn groups(
     sources: &[String],
 ) -> Vec<(&'static str, Json)> {
     let show = Show { stats, top, sources };
-    let group = |(heading, analysis): (&'static str, Analysis)| {
+    let group = |analysis: Analysis| {
         let group = match analysis {
             Analysis::Predictors => answers.predictors.as_ref().map(|found| show.predictors(found)),
             Analysis::Loops => answers.loops.as_ref().map(|found| show.loops(found)),
@@ -33,11 +30,9 @@ pub(crate) fn groups(
             Analysis::Strides => answers.strides.as_ref().map(|found| show.strides(found)),
             Analysis::Sharing => answers.sharing.as_ref().map(|found| show.sharing(found)),
         };
-        (heading, group.unwrap_or(Json::Null))
+        (analysis.as_str(), group.unwrap_or(Json::Null))
     };
-    use Analysis::*;
-    let all = HEADINGS.into_iter().zip([Predictors, Loops, Dependences, Reuse, Strides, Sharing]);
-    all.filter(|(_, analysis)| asked.contains(analysis)).map(group).collect()
+    Analysis::ALL.into_iter().filter(|analysis| asked.contains(analysis)).map(group).collect()
 }
 
 struct Show<'s> {

@@ -85,11 +85,7 @@ fn an_interrupt_is_a_frame_of_its_own() {
 /// With symbols a jump to another function takes the place of the one that jumped.
 #[test]
 fn a_tail_call_takes_the_place_of_its_caller() {
-    let Some(image) = sort() else { return };
-    let programs = [Arc::new(image)];
-    let symbols: Vec<u64> =
-        programs[0].parts()[0].symbols().all().iter().map(|symbol| symbol.address).collect();
-    let [a, b, c] = [symbols[0], symbols[1], symbols[2]];
+    let (programs, [a, b, c]) = sort();
     let mut script = Script::default();
     script.step(a, JAL).step(b, JUMP).step(c, NOP).step(c + 4, RET).step(a + 4, NOP);
     let mut tree = CallTree::new(Isa::Rv64, &programs);
@@ -101,11 +97,13 @@ fn a_tail_call_takes_the_place_of_its_caller() {
     assert_eq!(paths(&called), wanted.into());
 }
 
-fn sort() -> Option<Image> {
-    let path = root().join("programs/riscv/sort.elf");
+/// A program, and where three of its functions begin.
+fn sort() -> ([Arc<Image>; 1], [u64; 3]) {
+    let bytes = std::fs::read(root().join("programs/riscv/sort.elf")).unwrap();
     let mut image = Image::default();
-    image.add_elf("sort", Arc::new(std::fs::read(path).ok()?), None, Space::default()).ok()?;
-    Some(image)
+    image.add_elf("sort", Arc::new(bytes), None, Space::default()).unwrap();
+    let places: Vec<u64> = image.parts()[0].symbols().all().iter().map(|symbol| symbol.address).collect();
+    ([Arc::new(image)], [places[0], places[1], places[2]])
 }
 
 /// After a gap the function is the one that the program says, and that it is a guess is counted.
@@ -121,11 +119,7 @@ fn a_gap_is_survived() {
 /// After a gap in an inner function control may be in an outer one: the frames above it are left for good.
 #[test]
 fn a_gap_can_leave_frames() {
-    let Some(image) = sort() else { return };
-    let programs = [Arc::new(image)];
-    let symbols: Vec<u64> =
-        programs[0].parts()[0].symbols().all().iter().map(|symbol| symbol.address).collect();
-    let [a, b, c] = [symbols[0], symbols[1], symbols[2]];
+    let (programs, [a, b, c]) = sort();
     let mut script = Script::default();
     script.step(a, JAL).step(b, JAL).step(c, NOP);
     script.0.push_gap(0, Gap::new(GapReason::Overflow));

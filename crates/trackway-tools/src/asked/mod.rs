@@ -67,6 +67,44 @@ pub enum Analysis {
     Sharing,
 }
 
+impl Analysis {
+    /// All of them.
+    pub const ALL: [Analysis; 6] = [
+        Analysis::Predictors,
+        Analysis::Loops,
+        Analysis::Dependences,
+        Analysis::Reuse,
+        Analysis::Strides,
+        Analysis::Sharing,
+    ];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Analysis::Predictors => "predictors",
+            Analysis::Loops => "loops",
+            Analysis::Dependences => "dependences",
+            Analysis::Reuse => "reuse",
+            Analysis::Strides => "strides",
+            Analysis::Sharing => "sharing",
+        }
+    }
+
+    /// Its result in a few words.
+    pub const fn about(self) -> &'static str {
+        match self {
+            Analysis::Predictors => {
+                "Mispredictions under bimodal, gshare and TAGE-like predictors, return stack and target cache"
+            }
+            Analysis::Loops => "Loops with trip counts",
+            Analysis::Dependences => "Distances from the writer of a register to its readers",
+            Analysis::Reuse => "Reuse distances of cache lines",
+            Analysis::Strides => "Strides of loads and stores",
+            Analysis::Sharing => "Lines that several sources touch, and false sharing",
+        }
+    }
+}
+
 /// The analyses that run.
 #[derive(Debug)]
 pub struct Asked {
