@@ -168,7 +168,8 @@ fn runs_without_code() {
     let timeline = &series.finish()[&0];
     let counts: Vec<_> = timeline.intervals.iter().map(|i| (i.instructions, i.branches)).collect();
     assert_eq!(counts, [(6, [1, 0, 0]), (6, [1, 1, 0]), (6, [0, 1, 0]), (2, [1, 0, 0])]);
-    assert_eq!(timeline.branches(), [(0x1010, [3, 2, 0])]);
+    // Where the branches are is not known.
+    assert!(timeline.branches().is_empty());
 }
 
 /// Cycles and stamps: a rate where they are known, nothing across a gap.

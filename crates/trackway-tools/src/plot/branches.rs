@@ -11,9 +11,12 @@ const HEIGHT: f64 = 17.0;
 /// Pixels for the names of branches.
 const NAMES: f64 = 300.0;
 
-/// Draws them.
-pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>) -> bool {
+/// Draws them, where the code of any is known.
+pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>) {
     let mut branches = subject.timeline.branches().to_vec();
+    if branches.is_empty() {
+        return;
+    }
     branches.sort_by_key(|(pc, outcomes)| (std::cmp::Reverse(outcomes.iter().sum::<u64>()), *pc));
     let hidden = branches.len().saturating_sub(SHOWN);
     branches.truncate(SHOWN);
@@ -55,5 +58,4 @@ pub(super) fn draw(canvas: &mut Canvas, subject: &Subject<'_>) -> bool {
     }
     debug_assert!(bar + wide < WIDTH);
     canvas.bottom = y + 10.0;
-    true
 }

@@ -140,7 +140,10 @@ pub fn svg(what: Picture, subjects: &[Subject<'_>], title: Option<&str>) -> Opti
             Picture::Ipc => curves::draw(&mut canvas, subject, ipc(subject.timeline)),
             Picture::Branches => {
                 let panel = curves::draw(&mut canvas, subject, taken(subject.timeline));
-                panel && branches::draw(&mut canvas, subject)
+                if panel {
+                    branches::draw(&mut canvas, subject);
+                }
+                panel
             }
         };
     }

@@ -38,7 +38,7 @@ pub(super) fn tree(called: &Called, sources: &[String]) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(
             drawing.out,
-            "<p class=\"counts\">{} nodes with less than 0.1 % of all instructions, or too deep, are left out.</p>",
+            "<p class=\"counts\">{} subtrees are left out: they have less than 0.1 % of all instructions, are too deep, or would be too many.</p>",
             count(drawing.left_out)
         );
     }

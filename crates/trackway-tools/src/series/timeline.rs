@@ -69,7 +69,7 @@ impl Timeline {
         }
     }
 
-    /// Outcomes of each conditional branch, by address: taken, not taken, unknown.
+    /// Outcomes of each conditional branch whose code is known, by address: taken, not taken, unknown.
     pub fn branches(&self) -> &[(u64, [u64; 3])] {
         &self.branches.entries
     }
@@ -211,10 +211,7 @@ impl Timeline {
         let interval = self.now();
         interval.attempted += u64::from(run.attempted);
         if run.exit == Exit::Branch {
-            let outcome = outcome(taken);
-            interval.branches[outcome] += 1;
-            // The address of a branch whose code is not known is that after it.
-            self.branches.at(run.end)[outcome] += 1;
+            interval.branches[outcome(taken)] += 1;
         }
     }
 
