@@ -68,6 +68,22 @@ impl Part {
         format!("hash {hash:016x}")
     }
 
+    /// Is it the same program at the same place?
+    pub fn is_same(&self, other: &Part) -> bool {
+        let start = |part: &Part| part.segments.first().map(|segment| segment.address);
+        let build_id = |part: &Part| part.elf.as_ref().and_then(Elf::build_id);
+        let same =
+            |(one, two): (&Segment, &Segment)| one.address == two.address && one.bytes() == two.bytes();
+        start(self) == start(other)
+            && match (build_id(self), build_id(other)) {
+                (None, None) => {
+                    self.segments.len() == other.segments.len()
+                        && self.segments.iter().zip(&other.segments).all(same)
+                }
+                (one, two) => one == two,
+            }
+    }
+
     /// Does it load something to `address`? Zeros after the file's bytes count.
     fn covers(&self, address: u64) -> bool {
         self.segments.iter().any(|segment| {

@@ -1,6 +1,7 @@
 //! Text of Arm instructions, by capstone. Slow (about a microsecond each): callers keep it per pc.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use capstone::Capstone;
@@ -15,6 +16,8 @@ pub struct Text {
     a64: Option<Capstone>,
     a32: Option<Capstone>,
     t32: Option<Capstone>,
+    /// Names of A64 instructions by the bits that decide them.
+    names: HashMap<u32, Cow<'static, str>>,
 }
 
 impl std::fmt::Debug for Text {
@@ -54,6 +57,18 @@ impl Text {
 
     /// The name of one instruction, as [`Text::text`] writes it.
     pub fn mnemonic(&mut self, isa: Isa, encoding: u32) -> Cow<'static, str> {
+        let Some(mask) = name_bits(encoding).filter(|_| isa == Isa::A64) else {
+            return self.first_word(isa, encoding);
+        };
+        if let Some(name) = self.names.get(&(encoding & mask)) {
+            return name.clone();
+        }
+        let name = self.first_word(isa, encoding);
+        self.names.insert(encoding & mask, name.clone());
+        name
+    }
+
+    fn first_word(&mut self, isa: Isa, encoding: u32) -> Cow<'static, str> {
         let mut text = self.text(isa, 0, encoding);
         text.truncate(text.find(' ').unwrap_or(text.len()));
         text.into()
@@ -88,6 +103,27 @@ impl Text {
     }
 }
 
+/// The bits that decide the name of an A64 instruction, for the frequent ones whose operands never change it.
+fn name_bits(word: u32) -> Option<u32> {
+    const ROWS: [(u32, u32, u32); 7] = [
+        // Class by mask and value, and the bits of the name: branches, conditional ones, CBZ and TBZ,
+        (0x7c00_0000, 0x1400_0000, 0xfc00_0000),
+        (0xff00_0000, 0x5400_0000, 0xff00_001f),
+        (0x7c00_0000, 0x3400_0000, 0x7f00_0000),
+        // ADR and ADRP, literal loads, pairs, loads and stores with an unsigned offset.
+        (0x1f00_0000, 0x1000_0000, 0x9f00_0000),
+        (0x3b00_0000, 0x1800_0000, 0xff00_0000),
+        (0x3a00_0000, 0x2800_0000, 0xffc0_0000),
+        (0x3b00_0000, 0x3900_0000, 0xffc0_0000),
+    ];
+    // Some pairs that name a register twice are not instructions.
+    let [first, base, second] = [word & 31, word >> 5 & 31, word >> 10 & 31];
+    if word & 0x3a00_0000 == 0x2800_0000 && (first == second || first == base || second == base) {
+        return None;
+    }
+    ROWS.iter().find(|(mask, value, _)| word & mask == *value).map(|(_, _, name)| *name)
+}
+
 /// STGP, which capstone does not know, in capstone's manner.
 fn store_tag_and_pair(word: u32, out: &mut String) {
     let form = word >> 23 & 3;
@@ -113,7 +149,22 @@ fn store_tag_and_pair(word: u32, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use trackway_core::SplitMix64;
+
     use super::*;
+
+    #[test]
+    fn operands_do_not_change_the_names_that_are_kept() {
+        let mut random = SplitMix64(7);
+        let mut text = Text::default();
+        let mut kept = 0;
+        for _ in 0..200_000 {
+            let word = random.next_u64() as u32;
+            kept += u32::from(name_bits(word).is_some());
+            assert_eq!(text.mnemonic(Isa::A64, word), text.first_word(Isa::A64, word), "{word:#x}");
+        }
+        assert!(kept > 20_000);
+    }
 
     #[test]
     fn stores_of_a_tag_and_a_pair() {

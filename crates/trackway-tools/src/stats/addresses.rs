@@ -25,24 +25,16 @@ pub(crate) struct Addresses {
 
 impl Addresses {
     pub(crate) fn new(programs: &[Arc<Image>]) -> Self {
-        let identity = |image: &Image| -> String {
-            let start =
-                |part: &trackway_image::Part| part.segments.first().map_or(0, |segment| segment.address);
-            image.parts().iter().map(|part| format!("{} at {:x};", part.identity(), start(part))).collect()
+        let is_same = |one: &Arc<Image>, two: &Arc<Image>| {
+            let (one_parts, two_parts) = (one.parts(), two.parts());
+            Arc::ptr_eq(one, two)
+                || one_parts.len() == two_parts.len()
+                    && one_parts.iter().zip(two_parts).all(|(one, two)| one.is_same(two))
         };
-        let mut known: Vec<(String, u16)> = Vec::new();
         let first = (0..)
             .zip(programs)
             .map(|(n, image)| {
-                if programs.len() == 1 {
-                    return n;
-                }
-                let identity = identity(image);
-                if let Some((_, first)) = known.iter().find(|(other, _)| *other == identity) {
-                    return *first;
-                }
-                known.push((identity, n));
-                n
+                programs.iter().zip(0..).find(|(other, _)| is_same(other, image)).map_or(n, |(_, n)| n)
             })
             .collect();
         Addresses { programs: programs.to_vec(), first }
