@@ -60,6 +60,11 @@ pub trait Source {
         Ok(0)
     }
 
+    /// True if [`observe`](Source::observe) shows parts on several threads and says after each of them where it ended.
+    fn places_parts(&self) -> bool {
+        false
+    }
+
     /// The place between the last batch and the next, where decoding can be entered again.
     fn save(&self) -> Option<Saved> {
         None

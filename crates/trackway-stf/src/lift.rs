@@ -298,7 +298,10 @@ impl Decode for Decoder {
                 self.parts.step_over(actual.1, size, lifted.failed.is_none());
             }
             match lifted.failed {
-                None => Ok(()),
+                None => {
+                    show.place(|| Some((self.position(), self.save()?)));
+                    Ok(())
+                }
                 Some((error, place)) => {
                     (self.failed, self.lost) = (Some(place), true);
                     Err(Stop::Failed(error))
@@ -309,6 +312,10 @@ impl Decode for Decoder {
             Err(Stop::Failed(error)) => Err(error),
             Ok(()) | Err(Stop::InOrder) => Ok(Parts::Shown),
         }
+    }
+
+    fn places_parts(&self) -> bool {
+        self.lifter.filter.is_none() && self.parts.chunks().is_some()
     }
 
     fn seek(&mut self, n: u64) -> Result<()> {

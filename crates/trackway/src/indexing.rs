@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{Scope, ScopedJoinHandle};
 
-use trackway_core::{Batch, ErrorKind, Observer, Saved, Source};
+use trackway_core::{Batch, ErrorKind, Observer, Pool, Saved, Source};
 use trackway_format::{Error, Result};
 use trackway_io::FileError;
 
-use crate::health::{Ended, Health, read_all};
+use crate::health::{Counts, Ended, Health, read_all};
 use crate::index::{Builder, Fault, Hash, Identity, Index, beside, read_file, write_file};
 use crate::trace::{Found, Indexing, Trace};
 
@@ -146,8 +146,8 @@ impl Trace {
         Ok((index, file, health))
     }
 
-    /// Makes an index, with that many instructions between two checkpoints at first. With more than one thread, one
-    /// decodes and one looks on.
+    /// Makes an index, with that many instructions between two checkpoints at first. With more than one thread, all
+    /// decode parts where the format places them; else one decodes and one looks on.
     pub fn make_index(
         &mut self,
         distance: Option<u64>,
@@ -158,6 +158,9 @@ impl Trace {
         let mut builder = Builder::new(source.meta(), true);
         if let Some(distance) = distance {
             builder = builder.with_distance(distance);
+        }
+        if source.places_parts() {
+            return index_parts(&mut *source, strict, builder, progress);
         }
         let (health, ended, builder) = std::thread::scope(|scope| {
             let mut onlooker = Onlooker::new(scope, builder, threads);
@@ -182,14 +185,7 @@ impl Trace {
             );
             (health, ended, onlooker.finish())
         });
-        match ended {
-            Err(Ended::Error(error)) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
-                Err(error.into())
-            }
-            Err(Ended::Strict(error)) => Err(Error::Strict(error.to_string())),
-            // The part that can be read is indexed.
-            _ => Ok((builder.finish(true), health)),
-        }
+        finish_index(builder, health, ended)
     }
 
     /// True unless it can only be read from its start: a compression that holds it in one piece.
@@ -216,6 +212,95 @@ impl Trace {
         self.index =
             Some(Found { index: Some((Arc::new(index), path)), identity: Some(identity), fault: None });
         Ok(())
+    }
+}
+
+/// An index of events that are decoded in parts on several threads, and looked at in order.
+fn index_parts(
+    source: &mut dyn Source,
+    strict: bool,
+    builder: Builder,
+    progress: impl FnMut(&dyn Source, &Health),
+) -> Result<(Index, Health)> {
+    let (mut builder, spare) = (Some(builder), Arc::new(Pool::default()));
+    let step = |source: &mut dyn Source, counts: &mut Counts| {
+        let (counted, spare) = (Counts::default(), Arc::clone(&spare));
+        let mut onlooker = InOrder { builder: builder.take(), counts: counted, kept: Vec::new(), spare };
+        let observed = source.observe(&mut onlooker);
+        if let (Err(_), Some(builder)) = (&observed, &mut onlooker.builder) {
+            builder.error();
+        }
+        counts.merge(Box::new(onlooker.counts));
+        builder = onlooker.builder;
+        observed.map_err(Ended::Error)
+    };
+    let (health, ended) = read_all::<std::convert::Infallible>(source, strict, step, progress);
+    finish_index(builder.unwrap_or_else(|| Builder::new(source.meta(), true)), health, ended)
+}
+
+fn finish_index<E>(
+    builder: Builder,
+    health: Health,
+    ended: std::result::Result<(), Ended<E>>,
+) -> Result<(Index, Health)> {
+    match ended {
+        Err(Ended::Error(error)) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
+            Err(error.into())
+        }
+        Err(Ended::Strict(error)) => Err(Error::Strict(error.to_string())),
+        // The part that can be read is indexed.
+        _ => Ok((builder.finish(true), health)),
+    }
+}
+
+/// A builder that sees the batches of all parts in their order: a part keeps its batches until its turn.
+struct InOrder {
+    /// None in a part.
+    builder: Option<Builder>,
+    counts: Counts,
+    kept: Vec<Batch>,
+    /// Batches to keep the next ones in.
+    spare: Arc<Pool<Batch>>,
+}
+
+impl Observer for InOrder {
+    fn observe(&mut self, batch: &Batch) {
+        self.counts.observe(batch);
+        match &mut self.builder {
+            Some(builder) => builder.observe(batch),
+            None => {
+                let mut kept = self.spare.take_or(Batch::default);
+                kept.copy_from(batch);
+                self.kept.push(kept);
+            }
+        }
+    }
+
+    fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
+        self.builder.iter_mut().for_each(|builder| builder.place(save));
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(InOrder {
+            builder: None,
+            counts: Counts::default(),
+            kept: Vec::new(),
+            spare: Arc::clone(&self.spare),
+        })
+    }
+
+    fn merge(&mut self, later: Box<dyn Observer>) {
+        let InOrder { counts, kept, .. } = *later.downcast::<Self>();
+        self.counts.merge(Box::new(counts));
+        match &mut self.builder {
+            Some(builder) => {
+                for batch in kept {
+                    builder.observe(&batch);
+                    self.spare.put(batch);
+                }
+            }
+            None => self.kept.extend(kept),
+        }
     }
 }
 

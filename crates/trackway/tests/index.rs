@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use trackway::cut::{Origin, Provenance, Selection};
-use trackway::events::{Batch, Context, Count, Isa, Source, SplitMix64};
+use trackway::events::{Batch, Context, Count, EventKind, Isa, Observer, Saved, Source, SplitMix64};
 use trackway::format::{Format, Program, Settings, Writing};
 use trackway::index::{Cache, Fault, Index, Part, beside};
 use trackway::io::Target;
@@ -60,11 +60,21 @@ fn written(
     meta: &trackway::events::Meta,
     batches: &[Batch],
 ) -> Option<(PathBuf, Options)> {
+    written_with(folder, format, elf, meta, batches, &plain_settings())
+}
+
+fn written_with(
+    folder: &Folder,
+    format: &'static dyn Format,
+    elf: &Path,
+    meta: &trackway::events::Meta,
+    batches: &[Batch],
+    settings: &Settings,
+) -> Option<(PathBuf, Options)> {
     let path = folder.0.join(format!("{}.{}", format.id(), format.extensions()[0]));
     let program = Program { elf: vec![elf.display().to_string()], ..Program::default() };
     let target = Target::new(&path);
-    let settings = plain_settings();
-    let writing = Writing { target: target.clone(), settings: &settings, program: &program, threads: 1 };
+    let writing = Writing { target: target.clone(), settings, program: &program, threads: 1 };
     let mut sink = format.create(writing, meta).ok()?;
     batches.iter().for_each(|batch| sink.put(batch).unwrap());
     sink.finish().unwrap();
@@ -74,7 +84,11 @@ fn written(
 
 /// A run of `rv64-mix`.
 fn recorder(limit: u64) -> (PathBuf, Recorder) {
-    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    recorder_of("rv64-mix", limit)
+}
+
+fn recorder_of(name: &str, limit: u64) -> (PathBuf, Recorder) {
+    let elf = repo(&format!("programs/riscv/elf/{name}.elf"));
     let program = trackway_hart::Program::read(&std::fs::read(&elf).unwrap()).unwrap();
     let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
     let mut machine = Machine::new(config, &program).unwrap();
@@ -157,6 +171,80 @@ fn a_seek_delivers_the_rest_in_every_format() {
             assert_eq!(trace.instructions().unwrap(), count);
         }
     }
+}
+
+/// A ZSTF file with chunks of 100 instructions of a run that changes its context often.
+fn chunks(folder: &Folder) -> (PathBuf, Options) {
+    let (elf, mut recorder) = recorder_of("rv64-sv39-extra", 20_000);
+    let (meta, run) = (recorder.meta().clone(), batches(&mut recorder));
+    let mut settings = Settings::default();
+    settings.set("stf", "container", "zstf");
+    settings.set("stf", "chunk", 100);
+    written_with(folder, &trackway::stf::FORMAT, &elf, &meta, &run, &settings).unwrap()
+}
+
+#[test]
+fn parts_on_threads_have_the_places_of_one_thread() {
+    let folder = Folder::new("chunks");
+    let (path, options) = chunks(&folder);
+    let open = |threads| off(&options).threads(threads).open(&path).unwrap();
+    let (index, _) = open(2).make_index(Some(300), |_, _| {}).unwrap();
+    let (mut source, mut places) = (open(2).events().unwrap(), Places::default());
+    while source.observe(&mut places).unwrap() {}
+
+    let mut plain = open(1);
+    let mut source = plain.events().unwrap();
+    let (mut machine, mut context) = (trackway::machine::Machine::new(Isa::Rv64), Context::default());
+    let mut at: Vec<(trackway::machine::Machine, Context)> = Vec::new();
+    for batch in batches(&mut *source) {
+        for event in &batch.events {
+            if event.kind.instructions() > 0 {
+                at.push((machine.clone(), context));
+            }
+            machine.apply(
+                &batch,
+                event,
+                at.len().saturating_sub(usize::from(event.kind.instructions() > 0)) as u64,
+            );
+            if let EventKind::Context(n) = event.kind {
+                context.update(&batch.contexts[n as usize]);
+            }
+        }
+    }
+    let contexts: std::collections::HashSet<String> =
+        at.iter().map(|(_, context)| format!("{context:?}")).collect();
+    assert!(contexts.len() > 2);
+    let whole = &index.sources.values().next().unwrap().checkpoints;
+    assert!(whole.len() > 4 && places.0.len() > whole.len(), "{} and {}", whole.len(), places.0.len());
+    for saved in whole
+        .iter()
+        .map(|one| &one.saved)
+        .chain(&places.0)
+        .filter(|saved| saved.instruction < at.len() as u64)
+    {
+        assert_eq!(saved.context, at[saved.instruction as usize].1, "at {}", saved.instruction);
+    }
+    for one in whole {
+        assert_eq!(one.machine().as_ref(), Some(&at[one.saved.instruction as usize].0));
+    }
+}
+
+/// All places that a source says.
+#[derive(Default)]
+struct Places(Vec<Saved>);
+
+impl Observer for Places {
+    fn observe(&mut self, _: &Batch) {}
+
+    fn place(&mut self, save: &mut dyn FnMut() -> Option<Saved>) {
+        self.0.extend(save());
+    }
+
+    fn fork(&self) -> Box<dyn Observer> {
+        Box::new(Places::default())
+    }
+
+    fn merge(&mut self, _: Box<dyn Observer>) {}
 }
 
 #[test]

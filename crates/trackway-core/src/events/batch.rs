@@ -84,6 +84,18 @@ impl Batch {
         self.gaps.clear();
     }
 
+    /// Takes the events of `other`, and keeps the memory.
+    pub fn copy_from(&mut self, other: &Batch) {
+        macro_rules! copy {
+            ($($field:ident)*) => {{
+                $(self.$field.clone_from(&other.$field);)*
+                // Names every field: a new one must be listed below.
+                let Batch { $($field: _,)* } = self;
+            }};
+        }
+        copy!(source first_instruction events mem regs bytes extras run_accesses mem_extras traps contexts states gaps);
+    }
+
     /// True once it holds enough; the limit is soft, an item's events stay together.
     #[inline]
     pub fn is_full(&self) -> bool {

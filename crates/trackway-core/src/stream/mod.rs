@@ -43,6 +43,12 @@ pub trait Decode {
         Ok(Parts::None)
     }
 
+    /// True if [`observe_parts`](Decode::observe_parts) will show the source, and [say](Show::place) after every part
+    /// where it ended.
+    fn places_parts(&self) -> bool {
+        false
+    }
+
     /// Before the first event: jumps towards instruction `n` where the container has an index, never past it.
     fn seek(&mut self, n: u64) -> Result<()> {
         let _ = n;
@@ -175,7 +181,9 @@ impl<D: Decode> Stream<D> {
         }
         while let Some(decoder) = self.sources.get_mut(self.current) {
             let mut show = Show::new(observer, self.current as u16, decoder.instructions(), &self.cancel);
+            show.context = self.context;
             let shown = decoder.observe_parts(self.threads, &mut show);
+            self.context = show.context;
             self.cancel.check()?;
             match shown {
                 Ok(Parts::None) => return Ok(None),
@@ -240,6 +248,10 @@ impl<D: Decode> Source for Stream<D> {
             observer.place(&mut || self.save());
         }
         Ok(true)
+    }
+
+    fn places_parts(&self) -> bool {
+        self.threads > 1 && self.sources.iter().all(Decode::places_parts)
     }
 
     fn resync(&mut self) -> Result<bool> {

@@ -1,7 +1,8 @@
 //! Parts of one source on several threads, merged in order.
 
-use crate::events::Batch;
+use crate::events::{Batch, Context};
 use crate::observer::Observer;
+use crate::saved::Saved;
 use crate::stream::{Cancel, in_order};
 
 /// An observer with the source and number of the batches it is shown.
@@ -12,6 +13,8 @@ pub struct Show<'o> {
     pub number: u64,
     /// Instructions shown so far.
     shown: u64,
+    /// The context so far; of a part the changes in it.
+    pub(crate) context: Context,
     cancel: &'o Cancel,
 }
 
@@ -26,6 +29,8 @@ pub struct Seen {
     observer: Box<dyn Observer>,
     /// Instructions in the part.
     pub instructions: u64,
+    /// Changes of the context in the part.
+    context: Context,
 }
 
 impl std::fmt::Debug for Seen {
@@ -36,7 +41,7 @@ impl std::fmt::Debug for Seen {
 
 impl<'o> Show<'o> {
     pub(crate) fn new(observer: &'o mut dyn Observer, source: u16, number: u64, cancel: &'o Cancel) -> Self {
-        Show { observer, source, number, shown: 0, cancel }
+        Show { observer, source, number, shown: 0, context: Context::default(), cancel }
     }
 
     /// Shows a batch with that many instructions; one without events is passed over.
@@ -44,6 +49,7 @@ impl<'o> Show<'o> {
         if !batch.events.is_empty() {
             (batch.source, batch.first_instruction) = (self.source, self.number);
             self.observer.observe(batch);
+            batch.contexts.iter().for_each(|context| self.context.update(context));
             self.count(instructions);
         }
     }
@@ -51,7 +57,17 @@ impl<'o> Show<'o> {
     /// Adds the results of the part that follows everything shown so far.
     pub fn join(&mut self, seen: Seen) {
         self.observer.merge(seen.observer);
+        self.context.update(&seen.context);
         self.count(seen.instructions);
+    }
+
+    /// Says that everything up to here was shown, in order: `save` returns the position and the decoder's state. See
+    /// [`Observer::place`].
+    pub fn place(&mut self, mut save: impl FnMut() -> Option<(u64, Vec<u8>)>) {
+        let (source, instruction, context) = (self.source, self.number, self.context);
+        self.observer.place(&mut || {
+            save().map(|(position, state)| Saved { source, instruction, position, context, state })
+        });
     }
 
     fn count(&mut self, instructions: u64) {
@@ -76,8 +92,8 @@ fn on_its_own<T>(
 ) -> (T, Seen) {
     let mut show = Show::new(&mut *observer, source, 0, cancel);
     let result = alone(&mut show);
-    let instructions = show.shown;
-    (result, Seen { observer, instructions })
+    let (instructions, context) = (show.shown, show.context);
+    (result, Seen { observer, instructions, context })
 }
 
 /// Decodes `parts` on several threads. `alone` shows a part to an observer of its own; `join` is called in the order
