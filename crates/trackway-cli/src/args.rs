@@ -418,6 +418,12 @@ pub(crate) struct VerifyArgs {
     /// Stop after this many root causes
     #[arg(long, value_name = "N")]
     pub(crate) stop_after: Option<usize>,
+    /// Gaps, and parts that cannot be read, that the trace may have and still pass
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) allow_gaps: u64,
+    /// List the mismatches that follow from each root cause, with the element through which they do
+    #[arg(long)]
+    pub(crate) follow_ups: bool,
     /// Instructions shown before a mismatch
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) history: usize,

@@ -148,7 +148,7 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         [
             "trackway verify testdata/tandem/sort/trace.tv --elf programs/riscv/sort.elf",
             "trackway verify testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf",
-            "trackway verify testdata/stf/sort/trace.stf --coverage --json",
+            "trackway verify testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --coverage --json",
         ],
     ),
     (

@@ -2,13 +2,16 @@
 
 use trackway::format::Key;
 use trackway_hart::Settings as Machine;
+use trackway_tools::verify::Range;
 
 trackway::format::settings! {
     /// `[verify]`.
     #[derive(Debug, Default)]
     pub(crate) struct Verify {
-        /// Where memory is: pairs of first address and size. Left out: the trace decides what faults.
-        pub(crate) memory: Vec<(u64, u64)> = "[[0x80000000, 0x8000000]]",
+        /// Where memory is: lists of first address, size and, if known, content of what nobody wrote: "zero", or "trace"
+        /// for a ROM whose content is what the trace shows. Left out: the trace decides what faults. "zero" alone: all
+        /// memory that nobody wrote is zero.
+        pub(crate) memory: VerifyMemory = "[[0x80000000, 0x8000000]]",
         /// Devices: pairs of first address and size. Left out: those of the machine that `record` has.
         pub(crate) mmio: Option<Vec<(u64, u64)>> = "[[0x10000000, 0x1000]]",
         /// Elements that the trace leaves out: x, f, csr, privilege, memory.
@@ -16,6 +19,71 @@ trackway::format::settings! {
         /// Compare `mstatus.FS` also where the trace does not record `mstatus`.
         pub(crate) strict: bool = "false",
     }
+}
+
+/// `[verify] memory`.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(untagged)]
+pub(crate) enum VerifyMemory {
+    /// Of all memory.
+    All(Unwritten),
+    /// Of these places.
+    Places(Vec<Place>),
+}
+
+/// What memory holds that nobody wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Unwritten {
+    Zero,
+    /// What the trace shows.
+    Trace,
+}
+
+/// First address and size of a place where memory is.
+#[derive(Clone, Copy, Debug, serde::Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Place {
+    Unknown(u64, u64),
+    Known(u64, u64, Unwritten),
+}
+
+impl Default for VerifyMemory {
+    fn default() -> Self {
+        VerifyMemory::Places(Vec::new())
+    }
+}
+
+impl VerifyMemory {
+    /// Where memory is; empty if that is not said.
+    pub(crate) fn places(&self) -> Vec<Range> {
+        let VerifyMemory::Places(places) = self else { return Vec::new() };
+        places
+            .iter()
+            .map(|place| match *place {
+                Place::Unknown(start, size) | Place::Known(start, size, _) => range(start, size),
+            })
+            .collect()
+    }
+
+    /// Where it holds this until something is written.
+    pub(crate) fn unwritten(&self, content: Unwritten) -> Vec<Range> {
+        match self {
+            VerifyMemory::All(all) if *all == content => vec![range(0, u64::MAX)],
+            VerifyMemory::All(_) => Vec::new(),
+            VerifyMemory::Places(places) => {
+                let of = |place: &Place| match *place {
+                    Place::Known(start, size, found) if found == content => Some(range(start, size)),
+                    _ => None,
+                };
+                places.iter().filter_map(of).collect()
+            }
+        }
+    }
+}
+
+pub(crate) fn range(start: u64, size: u64) -> Range {
+    Range { start, end: start.saturating_add(size) }
 }
 
 /// Keys of a register in `[masks]`.

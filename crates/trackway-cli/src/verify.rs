@@ -8,7 +8,7 @@ use trackway::{Counts, Health};
 use trackway_core::{Isa, Source};
 use trackway_hart::{Config, Program, Settings};
 use trackway_tools::verify::{
-    self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verifier,
+    self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verdict, Verifier,
 };
 
 use crate::args::VerifyArgs;
@@ -18,7 +18,7 @@ use crate::open::open_for_model;
 use crate::output::write_file;
 use crate::progress::{Progress, Watched};
 use crate::report::say;
-use crate::sections::Verify as Section;
+use crate::sections::{Unwritten, Verify as Section, range};
 
 /// Bytes that a segment may have beyond its content: a damaged header must not take all memory.
 const LARGEST: u64 = 1 << 30;
@@ -52,7 +52,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let mut verify_options = Options {
         reset_pc: settings.reset_pc.or(trace.meta().start_pc),
         mmio: ranges(section.mmio.as_deref().unwrap_or(&VIRT)),
-        map: ranges(&section.memory),
+        map: section.memory.places(),
+        zeroed: section.memory.unwritten(Unwritten::Zero),
+        trusted: section.memory.unwritten(Unwritten::Trace),
+        flat: survey.user_only,
+        allow_gaps: args.allow_gaps,
+        follow_ups: args.follow_ups,
         strict: section.strict || args.common.strict,
         stop_after: args.stop_after,
         history: args.history,
@@ -81,9 +86,11 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     }
     match ended {
         Err(failure) => Err(failure),
-        Ok(()) if !verifier.report.passed() => Ok(Exit::Found),
-        Ok(()) if verifier.report.gaps > 0 && args.common.strict => Ok(Exit::Gaps),
-        Ok(()) => Ok(Exit::Fine),
+        Ok(()) => Ok(match verifier.report.verdict() {
+            Verdict::Differs => Exit::Found,
+            Verdict::Incomplete => Exit::Gaps,
+            Verdict::Verified => Exit::Fine,
+        }),
     }
 }
 
@@ -98,7 +105,7 @@ fn survey(args: &VerifyArgs, progress: &Progress) -> Result<Survey, Failure> {
 }
 
 fn ranges(pairs: &[(u64, u64)]) -> Vec<Range> {
-    pairs.iter().map(|&(start, size)| Range { start, end: start.saturating_add(size) }).collect()
+    pairs.iter().map(|&(start, size)| range(start, size)).collect()
 }
 
 fn absent(words: &[String]) -> Result<Absent, Failure> {
@@ -196,27 +203,33 @@ fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reasons why it did not pass.
-fn reasons(report: &Report) -> Vec<String> {
-    let mut reasons: Vec<String> = report
-        .mismatches
-        .iter()
-        .map(|mismatch| format!("{} at instruction {}", mismatch.class.as_str(), mismatch.instruction))
-        .collect();
-    if report.checked == 0 {
-        reasons.push("nothing was compared".to_string());
-    }
-    reasons
+/// Facts that could not be compared, and why.
+fn not_compared(report: &Report, absent: Absent) -> Vec<Json> {
+    let lacks = report.lacks.iter().map(|lacking| {
+        json!({
+            "what": lacking.lack.as_str(),
+            "count": lacking.count,
+            "after_gaps": lacking.after_gaps,
+            "why": lacking.lack.why(),
+            "first": lacking.first,
+        })
+    });
+    let left_out = absent_names(absent);
+    let left_out = left_out.map(|what| json!({ "what": what, "count": null, "why": "the trace has none" }));
+    lacks.chain(left_out).collect()
 }
 
-/// Facts that could not be compared, and why.
-fn not_compared(report: &Report) -> Vec<Json> {
-    let what = [
-        ("gaps", report.gaps, "the trace leaves instructions out"),
-        ("adopted results", report.adopted, "the sources of these instructions are not known"),
+/// Elements that the trace leaves out.
+fn absent_names(absent: Absent) -> impl Iterator<Item = &'static str> {
+    let Absent { x, f, csr, privilege, memory } = absent;
+    let names = [
+        (x, "integer registers"),
+        (f, "floating-point registers"),
+        (csr, "control registers"),
+        (privilege, "privilege"),
+        (memory, "memory accesses"),
     ];
-    let some = what.into_iter().filter(|(_, count, _)| *count > 0);
-    some.map(|(what, count, why)| json!({ "what": what, "count": count, "why": why })).collect()
+    names.into_iter().filter(|(absent, _)| *absent).map(|(_, name)| name)
 }
 
 /// Coverage with names as values: they are not keys of a schema.
@@ -248,11 +261,11 @@ fn print(args: &VerifyArgs, verifier: &Verifier, items: u64, ended: Option<&Fail
         let mut object = object("verify");
         object.insert("file".into(), json!(args.file.display().to_string()));
         object.insert("passed".into(), json!(report.passed()));
-        object.insert("reasons".into(), json!(reasons(report)));
+        object.insert("reasons".into(), json!(report.reasons()));
         if let Json::Object(fields) = json!(report) {
             object.extend(fields);
         }
-        object.insert("not_compared".into(), json!(not_compared(report)));
+        object.insert("not_compared".into(), json!(not_compared(report, verifier.absent())));
         if args.coverage {
             object.insert("coverage".into(), coverage(&verifier.coverage));
         }
@@ -260,6 +273,9 @@ fn print(args: &VerifyArgs, verifier: &Verifier, items: u64, ended: Option<&Fail
         return Ok(json::print(object)?);
     }
     let mut out = std::io::stdout().lock();
+    for what in absent_names(verifier.absent()) {
+        writeln!(out, "not compared: {what}: the trace has none")?;
+    }
     write!(out, "{}", report.text())?;
     if args.coverage {
         write!(out, "{}", verifier.coverage.text())?;

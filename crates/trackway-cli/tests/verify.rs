@@ -45,6 +45,8 @@ fn a_damaged_trace_is_told_as_text_json_and_junit() {
     );
     assert!(said.contains("expected 0xc0002006         actual 0xc0002044         differing 0x42"), "{said}");
     assert!(!said.contains("mismatch 2"), "{said}");
+    let listed = trackway(&[&args[..], &["--follow-ups"]].concat());
+    assert!(text(&listed.stdout).contains("        instruction 7 (offset 0xb"), "{}", text(&listed.stdout));
     let xml = std::fs::read_to_string(&junit).unwrap();
     assert!(xml.contains("tests=\"1\" failures=\"1\"") && xml.contains("type=\"wrong value\""), "{xml}");
     let output = trackway(&[&args[..], &["--json", "--coverage"]].concat());
@@ -79,6 +81,80 @@ fn recorded_programs_verify() {
             assert_eq!(verified.status.code(), Some(0), "{name}.{end}: {said}");
         }
     }
+}
+
+/// A group that cannot be read was not compared: 4, unless it is allowed.
+#[test]
+fn an_unreadable_group_is_not_verified() {
+    let folder = Folder::new("verify-unreadable");
+    let elf = repo("programs/riscv/elf/rv64-sv39.elf");
+    let (trace, damaged, junit) =
+        (folder.file("run.tv"), folder.file("damaged.tv"), folder.file("junit.xml"));
+    assert_eq!(trackway(&["record", &elf, "-o", &trace]).status.code(), Some(0));
+    let mut bytes = std::fs::read(&trace).unwrap();
+    bytes[20_000] ^= 0xff;
+    std::fs::write(&damaged, bytes).unwrap();
+    let args = ["verify", &damaged, "--format", "tandem", "--elf", &elf];
+    let output = trackway(&[&args[..], &["--junit", &junit]].concat());
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("NOT verified: ") && said.contains(" 0 mismatches"), "{said}");
+    assert!(
+        said.contains("not compared: 1 unreadable parts: ") && said.contains("first at offset 0x4"),
+        "{said}"
+    );
+    let xml = std::fs::read_to_string(&junit).unwrap();
+    assert!(xml.contains("failures=\"1\"") && xml.contains("type=\"incomplete\""), "{xml}");
+    let output = trackway(&[&args[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(4));
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["passed"], false);
+    assert!(object["reasons"][0].as_str().unwrap().contains("unreadable"), "{object}");
+    assert_eq!(object["not_compared"][0]["what"], "unreadable parts");
+    assert!(object["not_compared"][0]["first"][0]["offset"].as_u64().is_some_and(|at| at > 19_000));
+    let output = trackway(&[&args[..], &["--allow-gaps", "1"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+}
+
+/// A level that no core has does not pass.
+#[test]
+fn a_reserved_level_is_not_verified() {
+    let folder = Folder::new("verify-level");
+    let elf = repo("programs/riscv/elf/rv64-privileged.elf");
+    let (trace, damaged) = (folder.file("run.tv"), folder.file("damaged.tv"));
+    assert_eq!(trackway(&["record", &elf, "-o", &trace]).status.code(), Some(0));
+    let listing = trackway(&["dump", "--raw", &trace]);
+    let listing = text(&listing.stdout);
+    let place = listing.lines().filter(|line| line.contains("privilege mode")).nth(5).unwrap();
+    let offset = place.split_whitespace().next().unwrap().trim_start_matches("0x");
+    let offset = usize::from_str_radix(offset, 16).unwrap();
+    let mut bytes = std::fs::read(&trace).unwrap();
+    bytes[offset + 2] = 2;
+    std::fs::write(&damaged, bytes).unwrap();
+    let args = ["verify", &damaged, "--format", "tandem", "--elf", &elf];
+    let output = trackway(&args);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "{said}");
+    assert!(said.contains("not compared: 1 unreadable parts"), "{said}");
+}
+
+/// Memory of which nobody said what it holds is not compared, unless the settings say it.
+#[test]
+fn unknown_memory_is_not_verified() {
+    let folder = Folder::new("verify-memory");
+    let elf = repo("programs/riscv/elf/rv64-mix.elf");
+    let (trace, config) = (folder.file("run.tv"), folder.file("verify.toml"));
+    assert_eq!(trackway(&["record", &elf, "-o", &trace, "--limit", "2000"]).status.code(), Some(0));
+    let output = trackway(&["verify", &trace]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(4), "without the program: {said}");
+    assert!(said.contains("(--elf)"), "{said}");
+    std::fs::write(&config, "[verify]\nmemory = [[0x80000000, 0x8000000, \"trace\"]]\n").unwrap();
+    let output = trackway(&["verify", &trace, "--config", &config]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    std::fs::write(&config, "[verify]\nmemory = \"zero\"\n").unwrap();
+    let output = trackway(&["verify", &trace, "--elf", &elf, "--config", &config]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
 }
 
 #[test]

@@ -8,6 +8,11 @@ pub trait Bus {
     /// Loads `size` bytes, zero-extended.
     fn read(&mut self, address: u64, size: usize) -> Option<u64>;
 
+    /// Loads an entry of a page table.
+    fn entry(&mut self, address: u64, size: usize) -> Option<u64> {
+        self.read(address, size)
+    }
+
     /// Stores the low `size` bytes.
     fn write(&mut self, address: u64, size: usize, value: u64) -> bool;
 

@@ -24,13 +24,13 @@ fn run(bytes: Vec<u8>, elf: &[u8]) -> Report {
             Range { start: RESET_PC, end: RESET_PC + 0x1000 },
             Range { start: 0xc000_0000, end: 0xd000_0000 },
         ],
+        // The boot ROM is not in the ELF file.
+        trusted: vec![Range { start: RESET_PC, end: RESET_PC + 0x1000 }],
         ..Options::new(core)
     };
     let mut verifier = Verifier::new(options);
     let program = Program::read(elf).unwrap();
-    for segment in &program.segments {
-        verifier.memory.load(segment.physical, segment.bytes());
-    }
+    verifier.memory.load_program(&program, 0);
     let mut lift = Trace::open(Input::from_vec(bytes), config).unwrap().events();
     verify(&mut lift, &mut verifier).unwrap();
     verifier.report

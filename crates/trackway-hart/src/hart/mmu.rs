@@ -150,7 +150,7 @@ impl Hart {
             let shift = PAGE_BITS + depth * index_bits;
             let at = table + (address >> shift & ((1 << index_bits) - 1)) * entry_size;
             let allowed = self.protection(at, entry_size, Purpose::Load, Level::S) == Protection::Allowed;
-            let entry = if allowed { bus.read(at, entry_size as usize) } else { None };
+            let entry = if allowed { bus.entry(at, entry_size as usize) } else { None };
             let Some(entry) = entry else {
                 fx.walk(&walk);
                 return Err(access_fault(purpose, address));

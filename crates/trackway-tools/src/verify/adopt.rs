@@ -1,16 +1,35 @@
 //! Results that the model cannot compute are taken from the trace.
 
-use trackway_core::{MemKind, RegUpdate};
-use trackway_hart::Level;
-use trackway_isa::riscv::Op;
+use trackway_core::{MemKind, Reg, RegClass, RegUpdate, mask};
+use trackway_hart::{Level, csr};
+use trackway_isa::riscv::{Class, Op};
 
 use super::decode::Decoded;
-use super::suspects::Root;
-use super::traced::{TracedInstruction, TracedStep};
+use super::lacks::Lack;
+use super::suspects::{Root, canonical};
+use super::traced::{TracedInstruction, TracedRegister, TracedStep};
 use super::verifier::{Verifier, level_of};
 
 /// Number of the register that a system call returns its result in.
 const A0: u32 = 10;
+/// Number of the register with the number of a system call.
+const A7: usize = 17;
+/// System calls of Linux that write nothing to the program's memory: files by name, openat, close, lseek, write,
+/// writev, exit, set_tid_address, futex, sched_yield, kill and its kin, ids, brk, munmap, mprotect, madvise.
+const WRITE_NO_MEMORY: [u64; 25] = [
+    34, 35, 37, 48, 56, 57, 62, 64, 66, 93, 94, 96, 98, 99, 124, 129, 130, 131, 172, 174, 178, 214, 215, 226,
+    233,
+];
+
+/// Does the trace record all results? What a core holds at first is its own affair: it is known after that.
+fn records_results(traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
+    let Some(decoded) = decoded else { return true };
+    let recorded = |class: RegClass| {
+        let of_class = traced.writes.iter().filter(move |write| write.reg.class == class);
+        of_class.fold(0u32, |bits, write| bits | 1 << (write.reg.number & 31))
+    };
+    decoded.x_written & !recorded(RegClass::Int) == 0 && decoded.f_written & !recorded(RegClass::Float) == 0
+}
 
 impl Verifier {
     /// Adopts the step, but compares the instruction itself with memory.
@@ -34,15 +53,34 @@ impl Verifier {
 
     /// Takes the recorded results into both states.
     fn adopt(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
-        self.report.adopted += 1;
+        let op = decoded.and_then(|decoded| decoded.inst).map(|inst| inst.op);
+        // A program without its system: what a call returns comes from outside, as from a device.
+        if op == Some(Op::Ecall) && self.options.flat {
+            self.report.calls += 1;
+        } else {
+            self.report.adopted += 1;
+            if self.after_gap || !records_results(traced, decoded) {
+                self.lack(Lack::Sources, traced.offset);
+            }
+        }
+        self.forget_changed(traced, decoded);
         if let Some(decoded) = decoded {
             self.unknown.x |= decoded.x_written;
             self.unknown.f |= decoded.f_written;
-            let stores = decoded.inst.and_then(|inst| inst.op.class().memory());
-            let stores = stores.is_some_and(|memory| memory.kind != MemKind::Read);
-            if stores && traced.accesses.is_empty() && traced.trap.is_none() {
-                // It stored to an unknown address.
-                self.memory.forget_all();
+            let store = decoded.inst.zip(decoded.inst.and_then(|inst| inst.op.class().memory()));
+            let store = store.filter(|(_, memory)| memory.kind != MemKind::Read);
+            if let Some((inst, memory)) =
+                store.filter(|_| traced.accesses.is_empty() && traced.trap.is_none())
+            {
+                let is_placed = self.unknown.x >> inst.rs1 & 1 == 0 && !self.lost && !self.translates();
+                match memory.size.filter(|_| is_placed) {
+                    Some(size) => {
+                        let base = self.model.state().x[usize::from(inst.rs1 & 31)];
+                        let address = mask(base.wrapping_add(inst.imm as u64), self.options.core.xlen());
+                        self.memory.forget_word(address, size.into());
+                    }
+                    None => self.memory.forget_all(),
+                }
                 self.stale = true;
             }
         }
@@ -53,12 +91,15 @@ impl Verifier {
             }
         }
         self.apply_stores(traced, 0);
-        let op = decoded.and_then(|decoded| decoded.inst).map(|inst| inst.op);
+        self.learn_read(traced, decoded);
         if op == Some(Op::Ecall) && self.unknown.csr {
             // A kernel outside the trace may have written anything; recorded changes follow as state.
-            self.memory.forget_all();
+            let (number, known) = (self.model.state().x[A7], self.unknown.x >> A7 & 1 == 0);
+            if !(known && WRITE_NO_MEMORY.contains(&number)) {
+                self.memory.forget_all();
+                self.stale = true;
+            }
             self.unknown.x |= 1 << A0;
-            self.stale = true;
         }
         if let Some(level) = traced.privilege.and_then(level_of) {
             self.set_level(level);
@@ -70,6 +111,60 @@ impl Verifier {
                 self.unknown.pc = true;
             }
             _ => self.unknown.pc = true,
+        }
+    }
+
+    /// Control registers that the step may have changed are unknown, unless the trace records them.
+    fn forget_changed(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+        if !self.unknown.csr {
+            return;
+        }
+        let class = decoded.and_then(|decoded| decoded.inst).map(|inst| inst.op.class());
+        let trapped = traced.trap.is_some() || traced.instruction.is_none();
+        if trapped {
+            let [machine, supervisor] = [
+                [csr::MEPC, csr::MCAUSE, csr::MTVAL, csr::MSTATUS],
+                [csr::SEPC, csr::SCAUSE, csr::STVAL, csr::MSTATUS],
+            ];
+            for number in machine.iter().chain(&supervisor) {
+                self.unknown.known.remove(number);
+            }
+        } else if class == Some(Class::System) {
+            self.unknown.known.remove(&csr::MSTATUS);
+        }
+        // Returns and traps change the level.
+        self.unknown.level |= !self.options.flat && (trapped || class == Some(Class::System));
+        if decoded.is_some_and(|decoded| decoded.float) {
+            self.unknown.known.remove(&csr::FFLAGS);
+        }
+        if let Some(inst) = decoded.and_then(|decoded| decoded.inst) {
+            match class {
+                Some(Class::Csr) => {
+                    self.unknown.known.remove(&canonical(inst.imm as u16 & 0xfff));
+                }
+                Some(Class::LoadReserved(_)) => self.unknown.reservation = true,
+                _ => {}
+            }
+        }
+    }
+
+    /// A control register that was read, and not written, holds what the trace says was read.
+    fn learn_read(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+        let Some(inst) = decoded.and_then(|decoded| decoded.inst) else { return };
+        let number = inst.imm as u16 & 0xfff;
+        let reads = inst.op.class() == Class::Csr
+            && inst.rs1 == 0
+            && matches!(inst.op, Op::Csrrs | Op::Csrrc | Op::Csrrsi | Op::Csrrci);
+        let mask = self.options.masks.of(number);
+        if !reads || canonical(number) != number || mask.copy | mask.ignore != 0 || traced.trap.is_some() {
+            return;
+        }
+        let is_result = |reg: Reg| reg.class == RegClass::Int && reg.number == u16::from(inst.rd);
+        let result = traced.writes.iter().find(|write| is_result(write.reg));
+        if result.is_some_and(|write| self.says_value(write)) {
+            let value = self.shadow.state().x[usize::from(inst.rd & 31)];
+            let reg = Reg { class: RegClass::Csr, number };
+            self.write_both(&TracedRegister { reg, update: RegUpdate::Set, value, known: u64::MAX });
         }
     }
 
@@ -88,9 +183,20 @@ impl Verifier {
             if self.memory.is_mmio(address) {
                 continue;
             }
+            if self.lost && access.physical.is_none() {
+                // It may be anywhere.
+                self.memory.forget_all();
+                self.stale = true;
+                continue;
+            }
             let translated = self.effects.memory.iter().any(|model| model.address == access.address);
             if access.physical.is_none() && (translates && !translated || doubtful) {
-                self.suspects.stray = root;
+                if root != 0 {
+                    self.suspects.stray = root;
+                } else if self.suspects.stray == 0 {
+                    self.memory.forget_all();
+                    self.stale = true;
+                }
                 continue;
             }
             match data {

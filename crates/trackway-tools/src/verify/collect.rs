@@ -47,7 +47,9 @@ impl Collector {
                 match self.own() {
                     Some(traced) => traced.privilege = Some(privilege),
                     None => {
-                        let init = OutsideState { privilege: Some(privilege), ..OutsideState::default() };
+                        let offset = event.offset;
+                        let init =
+                            OutsideState { offset, privilege: Some(privilege), ..OutsideState::default() };
                         self.push(Outside::State(init), put);
                     }
                 }
@@ -66,11 +68,12 @@ impl Collector {
             }
             EventKind::Gap(n) => {
                 self.flush(None, put);
-                put(Observation::Outside(&Outside::Gap(batch.gaps[*n as usize].bytes.unwrap_or(0))));
+                let skipped = batch.gaps[*n as usize].bytes.unwrap_or(0);
+                put(Observation::Outside(&Outside::Gap(event.offset, skipped)));
             }
             EventKind::Run(_) => {
                 self.flush(None, put);
-                put(Observation::Outside(&Outside::Gap(0)));
+                put(Observation::Outside(&Outside::Gap(event.offset, 0)));
             }
             EventKind::Step(_) | EventKind::Time(_) | EventKind::Mark(_) | EventKind::Foreign(_) => {}
         }
@@ -153,6 +156,7 @@ impl Collector {
         self.number += 1;
         if !before.is_empty() {
             put(Observation::Outside(&Outside::State(OutsideState {
+                offset: event.offset,
                 writes: before,
                 ..OutsideState::default()
             })));
@@ -233,7 +237,12 @@ impl Collector {
             Value::Word(data) if access.size <= 8 => Some((access.address, access.size, data)),
             _ => None,
         });
-        let init = OutsideState { writes: writes.collect(), memory: memory.collect(), privilege: None };
+        let init = OutsideState {
+            offset: event.offset,
+            writes: writes.collect(),
+            memory: memory.collect(),
+            privilege: None,
+        };
         self.push(Outside::State(init), put);
     }
 }

@@ -1,13 +1,19 @@
 //! Comparing the state that the trace records with the model's (step 4 of 3.1).
 
-use trackway_core::{MemKind, Reg, RegClass, TrapKind, mask};
+use trackway_core::{MemKind, Privilege, Reg, RegClass, TrapKind, mask};
 use trackway_hart::{Access, AccessKind, Csrs, Hart, Taken, csr};
 use trackway_isa::riscv::{csr_name, register_name};
 
+use super::lacks::Lack;
 use super::report::{Class, Element};
 use super::suspects::canonical;
 use super::traced::{TracedAccess, TracedInstruction, TracedStep};
 use super::verifier::{Verifier, level_of, resolve};
+
+/// Registers of physical memory protection.
+pub(super) const PROTECTION: std::ops::Range<u16> = 0x3a0..0x3f0;
+/// Code of the privilege level between S and M, which no core has.
+const RESERVED: u64 = 2;
 
 /// Name of a register for people.
 pub(super) fn name(reg: Reg) -> String {
@@ -95,6 +101,7 @@ impl Verifier {
         if let Some(physical) = traced.physical_pc
             && self.effects.length > 0
             && self.suspects.pc == 0
+            && !self.lost
         {
             checked += 1;
             if physical != self.effects.physical_pc {
@@ -149,6 +156,11 @@ impl Verifier {
     /// The trace's changes into the shadow state (step 1 of 3.1).
     fn apply(&mut self, traced: &TracedStep, elements: &mut Vec<Element>, checked: &mut u64) {
         for write in &traced.writes {
+            if !self.says_value(write) {
+                self.take_model(write.reg);
+                self.lack(Lack::Sources, traced.offset);
+                continue;
+            }
             let value = resolve(&self.shadow, write);
             *checked += 1;
             match (write.reg.class, write.reg.number) {
@@ -157,6 +169,10 @@ impl Verifier {
                 }
                 (RegClass::Int, n @ 1..32) => self.shadow.set_x(n as u8, value),
                 (RegClass::Float, n @ 0..32) => self.shadow.set_f(n as u8, value),
+                (RegClass::Csr, n) if !self.knows_csr(n) => {
+                    *checked -= 1;
+                    self.write_both(write);
+                }
                 (RegClass::Csr, n) => {
                     self.shadow.set_csr(n, value);
                     let expected = self.model.read_csr(n);
@@ -180,13 +196,18 @@ impl Verifier {
         if absent.f && self.shadow.state().f != model.f {
             (0..32).for_each(|n| self.shadow.set_f(n, model.f[usize::from(n)]));
         }
-        match traced.privilege.and_then(level_of) {
-            Some(level) if !absent.privilege => {
+        match traced.privilege.map(|privilege| (privilege, level_of(privilege))) {
+            Some((_, Some(level))) if !absent.privilege => {
                 *checked += 1;
                 if level != self.shadow.state().level {
                     self.shadow.set_level(level);
                 }
             }
+            Some((Privilege::H, None)) => {
+                let expected = Some(model.level as u64);
+                elements.push(element("privilege", Class::Privilege, expected, Some(RESERVED)));
+            }
+            Some((_, None)) => self.lack(Lack::Privilege, traced.offset),
             _ if absent.privilege && self.shadow.state().level != model.level => {
                 self.shadow.set_level(model.level);
             }
@@ -194,6 +215,16 @@ impl Verifier {
         }
         *checked += u64::from(traced.next_pc.is_some());
         self.shadow.set_pc(traced.next_pc.unwrap_or(self.model.state().pc));
+    }
+
+    /// The trace cannot say this register's value: the model's counts.
+    fn take_model(&mut self, reg: Reg) {
+        let n = usize::from(reg.number & 31);
+        match reg.class {
+            RegClass::Int => self.shadow.set_x(n as u8, self.model.state().x[n]),
+            RegClass::Float => self.shadow.set_f(n as u8, self.model.state().f[n]),
+            _ => {}
+        }
     }
 
     /// Makes masked bits, and what a trace may leave out, equal in both states.
@@ -208,6 +239,16 @@ impl Verifier {
                 self.shadow.set_state(state);
             }
             return;
+        }
+        if self.unknown.csr && !same_csrs(&self.model.state().csr, &self.shadow.state().csr) {
+            // Of an unknown register only the part that changes is known.
+            for number in stored().chain(PROTECTION) {
+                if self.knows_csr(number) {
+                    continue;
+                }
+                let value = self.model.read_csr(number).unwrap_or(0);
+                self.shadow.set_csr(number, value);
+            }
         }
         let (model, shadow) = (self.model.state().csr.mstatus, self.shadow.state().csr.mstatus);
         let records_status = |traced: &TracedStep| {
@@ -286,8 +327,7 @@ impl Verifier {
                 elements.push(element(&name(reg), class, Some(expected), Some(actual)));
             }
         }
-        let protection = (0x3a0..0x3b0).chain(0x3b0..0x3f0);
-        for number in stored().chain(protection) {
+        for number in stored().chain(PROTECTION) {
             let read = |hart: &Hart| hart.read_csr(number).unwrap_or(0);
             let (expected, actual) = (read(&self.model), read(&self.shadow));
             let name = name(Reg { class: RegClass::Csr, number });
@@ -432,7 +472,8 @@ impl Verifier {
         else {
             return elements;
         };
-        let translated = self.translates() && self.model.state().level != trackway_hart::Level::M;
+        let translated =
+            self.lost || self.translates() && self.model.state().level != trackway_hart::Level::M;
         if let Some(physical) = traced.physical_pc.filter(|physical| !translated && *physical != pc) {
             elements.push(element("physical pc", Class::Pc, Some(pc), Some(physical)));
         }

@@ -66,6 +66,16 @@ pub struct Memory {
     pub(crate) fault_data: bool,
     /// A load read memory that neither the program nor the trace has.
     pub(crate) blind: bool,
+    /// A load read memory of which at most the trace says what it holds.
+    pub(crate) learned: bool,
+    /// An instruction was fetched from such memory.
+    pub(crate) learned_code: bool,
+    /// A page walk read an entry that is not known.
+    pub(crate) lost: bool,
+    /// Memory that is zero where nobody said what it holds.
+    pub(crate) zeroed: Vec<Range>,
+    /// Memory that holds what the trace shows of it.
+    pub(crate) trusted: Vec<Range>,
     /// Bytes that the step overwrote: address, size, and old value, if known (byte by byte if not all were).
     journal: Vec<(u64, u8, Option<u64>)>,
     /// Bytes that the step read, where asked for.
@@ -93,6 +103,11 @@ impl Memory {
             fault_second: false,
             fault_data: false,
             blind: false,
+            learned: false,
+            learned_code: false,
+            lost: false,
+            zeroed: Vec::new(),
+            trusted: Vec::new(),
             journal: Vec::new(),
             reads: None,
         }
@@ -103,6 +118,7 @@ impl Memory {
     pub(crate) fn begin(&mut self) {
         self.journal.clear();
         (self.loaded, self.fetched, self.blind) = (None, None, false);
+        (self.learned, self.learned_code, self.lost) = (false, false, false);
         (self.fault_fetch, self.fault_second, self.fault_data) = (false, false, false);
     }
 
@@ -140,7 +156,13 @@ impl Memory {
                 let within = |range: &Range| range.contains(start) && range.contains(last);
                 let plain = (self.map.is_empty() || self.map.iter().any(within))
                     && !self.mmio.iter().any(|range| range.overlaps(start, last));
-                self.pages.push(Page { bytes: [0; PAGE], known: [0; PAGE / 64], plain });
+                let mut known = [0; PAGE / 64];
+                for range in self.zeroed.iter().filter(|range| range.overlaps(start, last)) {
+                    for at in (0..PAGE).filter(|at| range.contains(start + *at as u64)) {
+                        known[at / 64] |= 1 << (at % 64);
+                    }
+                }
+                self.pages.push(Page { bytes: [0; PAGE], known, plain });
                 self.index.insert(address / PAGE as u64, n);
                 n
             }
@@ -150,6 +172,9 @@ impl Memory {
 
     /// A byte, where known.
     pub(crate) fn get(&mut self, address: u64) -> Option<u8> {
+        if self.page(address).is_none() && self.zeroed.iter().any(|range| range.contains(address)) {
+            self.page_or_new(address);
+        }
         let n = self.page(address)?;
         let (page, at) = (&self.pages[n as usize], address as usize % PAGE);
         (page.known[at / 64] >> (at % 64) & 1 != 0).then_some(page.bytes[at])
@@ -171,6 +196,7 @@ impl Memory {
 
     /// Makes everything unknown: somebody who is not in the trace may have written it.
     pub(crate) fn forget_all(&mut self) {
+        self.zeroed.clear();
         self.pages.clear();
         self.index.clear();
         self.recent = [NONE; RECENT];
@@ -233,6 +259,10 @@ impl Memory {
         self.mmio.iter().any(|range| range.contains(address))
     }
 
+    fn is_trusted(&self, address: u64) -> bool {
+        self.trusted.iter().any(|range| range.contains(address))
+    }
+
     fn exists(&self, address: u64) -> bool {
         self.map.is_empty() || self.map.iter().any(|range| range.contains(address)) || self.is_mmio(address)
     }
@@ -262,6 +292,7 @@ impl Memory {
         if let Some(value) = self.word(address, size as u64) {
             return Some(self.note(address, size, value));
         }
+        self.learned |= !self.is_trusted(address);
         match self.loaded {
             Some(value) => self.learn(address, size as u64, value),
             None => self.blind = true,
@@ -291,6 +322,15 @@ impl Bus for Memory {
             Some((value, _)) => Some(self.note(address, size, value)),
             None => self.read_slowly(address, size),
         }
+    }
+
+    fn entry(&mut self, address: u64, size: usize) -> Option<u64> {
+        if !self.exists(address) {
+            return None;
+        }
+        let known = self.word(address, size as u64);
+        self.lost |= known.is_none();
+        Some(self.note(address, size, known.unwrap_or(0)))
     }
 
     #[inline]
@@ -327,7 +367,7 @@ impl Bus for Memory {
         if self.fault_fetch || !self.exists(address) {
             return None;
         }
-        let known = self.word(address, 2);
+        let (known, trusted) = (self.word(address, 2), self.is_trusted(address));
         let half = match (known, &mut self.fetched) {
             (Some(half), fetched) => {
                 if let Some((encoding, left)) = fetched {
@@ -338,6 +378,7 @@ impl Bus for Memory {
             (None, Some((encoding, left @ 2..))) => {
                 let half = *encoding as u16;
                 (*encoding, *left) = (*encoding >> 16, *left - 2);
+                self.learned_code |= !trusted;
                 self.learn(address, 2, half.into());
                 half
             }

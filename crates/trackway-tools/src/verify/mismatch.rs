@@ -6,7 +6,7 @@ use trackway_hart::Level;
 use super::compare::name;
 use super::decode::Decoded;
 use super::history::Executed;
-use super::report::{Class, Element, Mismatch, PastInstruction};
+use super::report::{Class, Element, FollowUp, Mismatch, PastInstruction};
 use super::suspects::Root;
 use super::traced::TracedStep;
 use super::verifier::Verifier;
@@ -23,10 +23,19 @@ impl Verifier {
         elements: Vec<Element>,
     ) {
         let root = match self.root_of(traced, decoded, trapped, &elements) {
-            Some(root) => {
+            Some((root, through)) => {
                 let mismatch = &mut self.report.mismatches[root as usize - 1];
                 mismatch.folded += 1;
                 mismatch.last_folded = Some(traced.group);
+                if self.options.follow_ups {
+                    mismatch.follow_ups.push(FollowUp {
+                        group: traced.group,
+                        offset: traced.offset,
+                        instruction: traced.number,
+                        through: through.to_string(),
+                        elements: elements.iter().map(|element| element.name.clone()).collect(),
+                    });
+                }
                 root
             }
             None => {
@@ -95,6 +104,7 @@ impl Verifier {
             writers,
             folded: 0,
             last_folded: None,
+            follow_ups: Vec::new(),
         }
     }
 

@@ -13,6 +13,7 @@ mod compare;
 pub mod coverage;
 mod decode;
 mod history;
+mod lacks;
 mod masks;
 mod memory;
 mod minimise;
@@ -26,17 +27,18 @@ mod traced;
 mod verifier;
 
 pub use coverage::Coverage;
+pub use lacks::{Lack, Lacks, NotCompared, Place};
 pub use masks::{Bits, Mask, MaskSettings, Masks};
 pub use memory::{Memory, Range};
 pub use minimise::{Minimal, minimise};
 pub use options::{Absent, Options};
 pub(crate) use report::escape;
-pub use report::{Class, Element, Mismatch, PastInstruction, Report};
+pub use report::{Class, Element, FollowUp, Mismatch, PastInstruction, Report, Verdict};
 pub use verifier::Verifier;
 
 use trackway_core::{Batch, Privilege, Result, Source};
 
-/// Verifies a trace to its end, or until enough is found. Bad input is stepped over and counted as a gap;
+/// Verifies a trace to its end, or until enough is found. Bad input is stepped over, and listed as not compared;
 /// `memory` is filled with the program beforehand (see [`Verifier::memory`]).
 pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
     let mut collector = collect::Collector::default();
@@ -50,8 +52,9 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
                 }
             }
             Err(error) => {
+                collector.finish(&mut |observation| verifier.observe(observation));
+                verifier.unreadable(error.offset);
                 if !source.resync()? {
-                    collector.finish(&mut |observation| verifier.observe(observation));
                     return Err(error);
                 }
             }

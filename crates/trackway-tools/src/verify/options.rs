@@ -39,6 +39,16 @@ pub struct Options {
     pub strict: bool,
     /// Root causes after which to stop.
     pub stop_after: Option<usize>,
+    /// Gaps, and parts that cannot be read, that a trace may have and still pass.
+    pub allow_gaps: u64,
+    /// List the mismatches that follow from each root cause.
+    pub follow_ups: bool,
+    /// A program without its system: one address space, no protection, whatever the level.
+    pub flat: bool,
+    /// Memory of which nobody said what it holds is zero.
+    pub zeroed: Vec<Range>,
+    /// Memory that holds what the trace shows of it, such as a ROM.
+    pub trusted: Vec<Range>,
     /// Instructions shown before a mismatch.
     pub history: usize,
     /// Collect coverage.
@@ -57,6 +67,11 @@ impl Options {
             absent: Absent::default(),
             strict: false,
             stop_after: None,
+            allow_gaps: 0,
+            follow_ups: false,
+            flat: false,
+            zeroed: Vec::new(),
+            trusted: Vec::new(),
             history: 8,
             coverage: false,
         }

@@ -2,6 +2,8 @@
 
 use serde::{Serialize, Serializer};
 
+use super::lacks::{Lacks, NotCompared};
+
 /// A 64-bit value as text: numbers of JSON are not exact that far.
 fn hex<S: Serializer>(value: &(impl Copy + Into<u64>), serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&format_args!("{:#x}", (*value).into()))
@@ -97,6 +99,21 @@ pub struct PastInstruction {
     pub register: Option<String>,
 }
 
+/// A mismatch that follows from a root cause.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FollowUp {
+    /// Number of the group.
+    pub group: u64,
+    /// Byte offset of the group.
+    pub offset: u64,
+    /// Number of the instruction.
+    pub instruction: u64,
+    /// The element through which it follows, which the root cause or an earlier follow-up left in doubt.
+    pub through: String,
+    /// Names of the elements that differ.
+    pub elements: Vec<String>,
+}
+
 /// A root cause, and what follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Mismatch {
@@ -128,6 +145,20 @@ pub struct Mismatch {
     pub folded: u64,
     /// Group of the last of these.
     pub last_folded: Option<u64>,
+    /// All of them, where asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub follow_ups: Vec<FollowUp>,
+}
+
+/// The verdict on a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything was compared and agrees.
+    Verified,
+    /// Something differs, or nothing could be compared at all.
+    Differs,
+    /// Nothing differs, and something could not be compared.
+    Incomplete,
 }
 
 /// The result of verifying a trace.
@@ -143,6 +174,8 @@ pub struct Report {
     pub checked: u64,
     /// Instructions whose results were taken from the trace, because their sources are not known.
     pub adopted: u64,
+    /// Calls to a system that is not in the trace; their results come from outside.
+    pub calls: u64,
     /// Gaps in the trace.
     pub gaps: u64,
     /// Bytes of the trace that were skipped in them.
@@ -151,12 +184,42 @@ pub struct Report {
     pub mismatches: Vec<Mismatch>,
     /// It stopped after enough of them.
     pub stopped: bool,
+    /// Facts that were not compared.
+    #[serde(skip)]
+    pub lacks: Lacks,
+    /// Gaps that the trace may have.
+    #[serde(skip)]
+    pub allowed_gaps: u64,
 }
 
 impl Report {
-    /// Something was verified, and nothing differs.
+    /// Everything was compared, but for the gaps allowed, and nothing differs.
     pub fn passed(&self) -> bool {
-        self.mismatches.is_empty() && self.checked > 0
+        self.verdict() == Verdict::Verified
+    }
+
+    /// The verdict.
+    pub fn verdict(&self) -> Verdict {
+        if !self.mismatches.is_empty() || self.checked == 0 {
+            Verdict::Differs
+        } else if self.lacks.beyond(self.allowed_gaps).next().is_some() {
+            Verdict::Incomplete
+        } else {
+            Verdict::Verified
+        }
+    }
+
+    /// Reasons why it did not pass.
+    pub fn reasons(&self) -> Vec<String> {
+        let mismatches = self.mismatches.iter();
+        let mut reasons: Vec<String> = mismatches
+            .map(|mismatch| format!("{} at instruction {}", mismatch.class.as_str(), mismatch.instruction))
+            .collect();
+        if self.checked == 0 {
+            reasons.push("nothing was compared".to_string());
+        }
+        reasons.extend(self.lacks.beyond(self.allowed_gaps).map(lacking));
+        reasons
     }
 
     /// As text, for people.
@@ -210,6 +273,17 @@ impl Report {
             if let Some(last) = mismatch.last_folded {
                 let _ = writeln!(out, "      {} follow-ups, the last at group {last}", mismatch.folded);
             }
+            for one in &mismatch.follow_ups {
+                let (place, elements) = ((one.instruction, one.offset), one.elements.join(", "));
+                let _ = writeln!(
+                    out,
+                    "        instruction {} (offset {:#x}): {elements}, through {}",
+                    place.0, place.1, one.through
+                );
+            }
+        }
+        for lack in self.lacks.iter() {
+            let _ = writeln!(out, "not compared: {}", lacking(lack));
         }
         let _ = writeln!(
             out,
@@ -250,13 +324,24 @@ impl Report {
             );
         }
         if self.mismatches.is_empty() {
-            let failure = "<failure type=\"nothing\" message=\"nothing was verified\"/>";
+            let kind = if self.checked == 0 { "nothing" } else { "incomplete" };
+            let reasons = escape(&self.reasons().join("; "));
+            let failure = format!("<failure type=\"{kind}\" message=\"{reasons}\"/>");
             let failure = if self.passed() { "/>" } else { &format!(">{failure}</testcase>") };
             let _ = writeln!(out, "  <testcase classname=\"{name}\" name=\"trace\"{failure}");
         }
         out.push_str("</testsuite>\n");
         out
     }
+}
+
+/// How much was not compared, why, and where first.
+fn lacking(lack: &NotCompared) -> String {
+    let NotCompared { lack, count, first, .. } = lack;
+    let at = first.first().map_or(String::new(), |first| {
+        format!(", first at offset {:#x}, instruction {}", first.offset, first.instruction)
+    });
+    format!("{count} {}: {}{at}", lack.as_str(), lack.why())
 }
 
 pub(crate) fn escape(text: &str) -> String {

@@ -1,9 +1,9 @@
 //! Doubts: what a mismatch puts in doubt, what clears a doubt, and which mismatches follow from one.
 
-use trackway_core::{MemKind, RegClass};
+use trackway_core::{MemKind, Reg, RegClass};
 use trackway_hart::{AccessKind, csr};
 
-use super::compare::joined;
+use super::compare::{joined, name};
 use super::decode::Decoded;
 use super::report::Element;
 use super::suspects::Root;
@@ -11,43 +11,50 @@ use super::traced::TracedStep;
 use super::verifier::Verifier;
 
 impl Verifier {
-    /// The root cause that a mismatch follows from, if one of its sources is in doubt.
+    /// The root cause that a mismatch follows from, if one of its sources is in doubt, and that source.
     pub(super) fn root_of(
         &self,
         traced: &TracedStep,
         decoded: Option<&Decoded>,
         trapped: bool,
         elements: &[Element],
-    ) -> Option<Root> {
+    ) -> Option<(Root, String)> {
         let suspects = &self.suspects;
+        let through = |name: &str| name.to_string();
         // Bits that only page walks set, after walks in the wrong level or place.
         let accessed_dirty = elements.iter().all(|element| element.differing() & !0xc0 == 0);
         if suspects.pages != 0 && accessed_dirty {
-            return Some(suspects.pages);
+            return Some((suspects.pages, through("accessed and dirty bits of pages")));
         }
         if suspects.stray != 0 && decoded.is_some_and(|decoded| decoded.memory) {
-            return Some(suspects.stray);
+            return Some((suspects.stray, through("a store to an unknown place")));
         }
         if !suspects.any {
             return None;
         }
-        let known = |root: Root| (root != 0).then_some(root);
-        if let Some(root) = known(suspects.pc).or(known(suspects.level)).or(suspects.environment()) {
-            return Some(root);
+        let known = |root: Root, name: &str| (root != 0).then(|| (root, through(name)));
+        if let Some(found) = known(suspects.pc, "pc").or_else(|| known(suspects.level, "privilege")) {
+            return Some(found);
         }
+        let of_csr = |(number, root): (u16, Root)| (root, name(Reg { class: RegClass::Csr, number }));
+        if let Some(found) = suspects.environment() {
+            return Some(of_csr(found));
+        }
+        let of_memory =
+            |at: u64, size: u64| suspects.of_bytes(at, size).map(|root| (root, format!("memory at {at:#x}")));
         // A translation rests on the entries that it read.
-        if let Some(root) = self.walked().find_map(|at| suspects.of_bytes(at, 8)) {
-            return Some(root);
+        if let Some(found) = self.walked().find_map(|at| of_memory(at, 8)) {
+            return Some(found);
         }
-        let any_csr = || suspects.csrs.values().next().copied();
-        let csr_of = |number: u16| suspects.csrs.get(&number).copied();
+        let any_csr = || suspects.csrs.iter().next().map(|(number, root)| of_csr((*number, *root)));
+        let csr_of = |number: u16| suspects.csrs.get(&number).map(|root| of_csr((number, *root)));
         if (trapped || traced.trap.is_some())
-            && let Some(root) = any_csr()
+            && let Some(found) = any_csr()
         {
-            return Some(root);
+            return Some(found);
         }
         let decoded = decoded?;
-        let mut root = suspects.of_sources(decoded);
+        let mut root = suspects.of_sources(decoded).map(|(reg, root)| (root, name(reg)));
         if decoded.system {
             root = root.or_else(any_csr);
         }
@@ -57,9 +64,9 @@ impl Verifier {
         if decoded.memory {
             let model = self.effects.memory.iter().map(|access| (access.physical, u64::from(access.size)));
             let trace = traced.accesses.iter().map(|access| (self.physical(access), access.size));
-            root = root.or_else(|| model.chain(trace).find_map(|(at, size)| suspects.of_bytes(at, size)));
+            root = root.or_else(|| model.chain(trace).find_map(|(at, size)| of_memory(at, size)));
         }
-        root.or_else(|| suspects.of_bytes(self.effects.physical_pc, self.effects.length.into()))
+        root.or_else(|| of_memory(self.effects.physical_pc, self.effects.length.into()))
     }
 
     /// Puts the elements of a mismatch in doubt.
@@ -162,7 +169,7 @@ impl Verifier {
         let mut recorded = recorded.iter().filter(|access| access.kind != MemKind::Faulting);
         let writes = traced.writes.iter().any(|w| matches!(w.reg.class, RegClass::Int | RegClass::Float));
         let translation = self.translation_suspect();
-        let sources = decoded.and_then(|decoded| self.suspects.of_sources(decoded));
+        let sources = decoded.and_then(|decoded| self.suspects.of_sources(decoded)).map(|(_, root)| root);
         let accesses = self.effects.memory;
         for access in accesses.iter() {
             let (data, stored) = recorded.next().map_or((None, None), |access| (access.data, access.stored));
@@ -191,7 +198,7 @@ impl Verifier {
         let status = || suspects.csrs.get(&csr::MSTATUS).copied();
         self.walked()
             .find_map(|at| suspects.of_bytes(at, 8))
-            .or_else(|| suspects.environment())
+            .or_else(|| suspects.environment().map(|(_, root)| root))
             .or_else(|| if self.translates() { level().or_else(status) } else { None })
     }
 

@@ -1,12 +1,13 @@
 //! One step of trace and model, side by side (tandem spec 3.1).
 
-use trackway_core::{MemKind, Reg, RegClass, TrapKind};
-use trackway_hart::{Taken, cause, csr};
+use trackway_core::{MemKind, Reg, RegClass, RegUpdate, TrapKind};
+use trackway_hart::{Level, Taken, cause, csr};
 use trackway_isa::riscv::Class;
 
 use super::decode::{Decoded, Decoder};
 use super::history::Executed;
-use super::traced::TracedStep;
+use super::lacks::Lack;
+use super::traced::{TracedRegister, TracedStep};
 use super::verifier::{Unknown, Verifier, resolve};
 
 /// Causes that do not depend on operands.
@@ -42,6 +43,8 @@ impl Verifier {
             self.model.flush();
         }
         self.memory.begin();
+        (self.lost, self.is_damaged) = (self.is_lost(), false);
+        self.before = (self.unknown.x, self.unknown.f);
         self.report.instructions += u64::from(traced.instruction.is_some());
         let doubtful_reads = self.compare_reads(traced);
         let blind = self.must_adopt(traced, decoded);
@@ -55,14 +58,40 @@ impl Verifier {
             self.copy_in(traced, decoded);
         }
         if self.suspects.any {
-            let doubt = [self.suspects.pc, self.suspects.level, self.suspects.environment().unwrap_or(0)];
+            let doubt = [
+                self.suspects.pc,
+                self.suspects.level,
+                self.suspects.environment().map_or(0, |(_, root)| root),
+            ];
             self.suspects.pages = doubt.into_iter().find(|root| *root != 0).unwrap_or(self.suspects.pages);
             if !self.suspects.memory.is_empty() && self.translates() {
                 // Every translation has to report the entries that it depends on.
                 self.model.flush_translations();
             }
         }
+        // A walk through entries that are not known proves nothing.
+        let walks = self.translates() && !self.lost;
+        let saved =
+            walks.then(|| (self.model.state().clone(), self.report.exceptions, self.report.interrupts));
         let taken = self.execute(traced);
+        if let Some((state, exceptions, interrupts)) = saved.filter(|_| self.memory.lost) {
+            (self.report.exceptions, self.report.interrupts) = (exceptions, interrupts);
+            if let Some(root) = self.translation_suspect() {
+                self.suspects.stray = root;
+            }
+            self.memory.revert(&[]);
+            self.memory.begin();
+            self.model.set_state(state);
+            self.model.flush_translations();
+            self.adopt_compared(traced, decoded, traced_pc);
+            return;
+        }
+        if self.memory.learned {
+            self.lack(Lack::Memory, traced.offset);
+        }
+        if self.memory.learned_code || self.lost {
+            self.lack(Lack::Code, traced.offset);
+        }
         if self.options.coverage {
             self.coverage.observe(&self.effects, taken.as_ref(), &self.shadow, level);
         }
@@ -91,11 +120,39 @@ impl Verifier {
             let unrecorded = traced.trap.as_ref().is_none_or(|trap| trap.kind == TrapKind::Unknown);
             return self.unknown.pc || self.unknown.csr || unrecorded && self.options.absent.csr;
         };
-        let Unknown { x, f, csr, pc } = self.unknown;
+        let Unknown { x, f, csr, pc, .. } = self.unknown;
         let rounds = decoded.float && decoded.inst.is_some_and(|inst| inst.rm == 7);
         pc || decoded.x_sources & x != 0
             || decoded.f_sources & f != 0
-            || csr && (decoded.system || traced.trap.is_some() || rounds)
+            || decoded.memory && self.lost
+            || self.unknown.reservation && !self.shows_conditional(traced, decoded)
+            || csr
+                && (traced.trap.is_some()
+                    || decoded.system && !self.knows_operands(decoded)
+                    || rounds && !self.knows_csr(csr::FRM))
+    }
+
+    /// Is it not a store-conditional, or one whose outcome the trace shows?
+    fn shows_conditional(&self, traced: &TracedStep, decoded: &Decoded) -> bool {
+        let class = decoded.inst.map(|inst| inst.op.class());
+        !matches!(class, Some(Class::StoreConditional(_)))
+            || traced.writes.iter().any(|write| write.reg.class == RegClass::Int && self.says_value(write))
+    }
+
+    /// Does a system instruction need no control register but those that are known?
+    fn knows_operands(&self, decoded: &Decoded) -> bool {
+        let Some(inst) = decoded.inst else { return false };
+        match inst.op.class() {
+            Class::Csr => {
+                let number = inst.imm as u16 & 0xfff;
+                let mask = self.options.masks.of(number);
+                let is_free = self.options.flat || self.model.state().level == Level::M;
+                let is_copied = mask.copy | mask.ignore == u64::MAX && is_free;
+                !self.unknown.level && (self.knows_csr(number) || is_copied)
+            }
+            Class::Fence => true,
+            _ => false,
+        }
     }
 
     /// Does it trap whatever its sources hold: illegal, a breakpoint, a call?
@@ -115,8 +172,9 @@ impl Verifier {
     /// Non-deterministic state goes from the trace to the model (step 2 of 3.1).
     fn copy_in(&mut self, traced: &TracedStep, decoded: &Decoded) {
         let Some(inst) = decoded.inst else { return };
-        let written = |number: u8| {
-            traced.writes.iter().find(|write| {
+        let mut results = traced.writes.iter().filter(|write| self.says_value(write));
+        let mut written = |number: u8| {
+            results.find(|write| {
                 write.reg.class == RegClass::Int && write.reg.number == u16::from(number) && number != 0
             })
         };
@@ -147,9 +205,11 @@ impl Verifier {
                     1 => Some(false),
                     _ => None,
                 });
-                let reserved = self.model.state().reservation.is_some();
+                let reserved = self.unknown.reservation || self.model.state().reservation.is_some();
+                self.unknown.reservation = false;
                 self.model.set_conditional(outcome.filter(|success| !success || reserved));
             }
+            Class::LoadReserved(_) => self.unknown.reservation = false,
             _ => {}
         }
     }
@@ -188,7 +248,7 @@ impl Verifier {
             _ => None,
         });
         let taken = match traced.instruction {
-            Some(instruction) if self.suspects.pc != 0 && !self.suspects.pc_on_trial => {
+            Some(instruction) if self.lost || self.suspects.pc != 0 && !self.suspects.pc_on_trial => {
                 // The address is in doubt, so memory there proves nothing.
                 self.effects.begin();
                 let attempt =
@@ -215,7 +275,17 @@ impl Verifier {
             let mask = self.options.masks.of(inst.imm as u16 & 0xfff);
             (inst.rd, mask.copy | mask.ignore)
         });
-        let recorded = |reg: Reg| traced.writes.iter().find(|write| write.reg == reg);
+        let before = self.before;
+        let said = |write: &TracedRegister| match write.reg.class {
+            RegClass::Int => before.0 >> (write.reg.number & 31) & 1 == 0,
+            RegClass::Float => before.1 >> (write.reg.number & 31) & 1 == 0,
+            _ => true,
+        };
+        let recorded = |reg: Reg| {
+            let is_it =
+                |write: &&TracedRegister| write.reg == reg && (write.update == RegUpdate::Set || said(write));
+            traced.writes.iter().find(is_it)
+        };
         if let Some((rd, value)) = self.effects.x
             && value == self.effects.old_x
         {
@@ -235,6 +305,14 @@ impl Verifier {
         }
         self.unknown.x &= !decoded.x_written;
         self.unknown.f &= !decoded.f_written;
+        if let Some((rd, 1..)) = masked
+            && traced.writes.iter().any(|write| {
+                write.reg.class == RegClass::Int && !said(write) && write.update != RegUpdate::Set
+            })
+        {
+            // Only the trace knows the value, and does not say it.
+            self.unknown.x |= decoded.x_written & 1 << rd;
+        }
         if !self.memory.blind {
             return;
         }

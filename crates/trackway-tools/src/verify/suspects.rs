@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use trackway_core::{Reg, RegClass};
 use trackway_hart::csr;
 
 /// A root cause: its place in the report, plus 1.
@@ -75,18 +76,20 @@ impl Suspects {
         (0..size).find_map(|n| self.memory.get(&address.wrapping_add(n)).copied())
     }
 
-    /// The root cause of a register that an instruction reads.
-    pub(crate) fn of_sources(&self, decoded: &super::decode::Decoded) -> Option<Root> {
-        let in_file = |sources: u32, file: &[Root; 32]| {
-            (0..32).filter(|n| sources >> n & 1 != 0).map(|n: usize| file[n]).find(|root| *root != 0)
+    /// A doubtful register that an instruction reads, and its root cause.
+    pub(crate) fn of_sources(&self, decoded: &super::decode::Decoded) -> Option<(Reg, Root)> {
+        let in_file = |class: RegClass, sources: u32, file: &[Root; 32]| {
+            let read = (0..32u16).filter(|n| sources >> n & 1 != 0);
+            read.map(|number| (Reg { class, number }, file[usize::from(number)])).find(|(_, root)| *root != 0)
         };
-        in_file(decoded.x_sources, &self.x).or_else(|| in_file(decoded.f_sources, &self.f))
+        in_file(RegClass::Int, decoded.x_sources, &self.x)
+            .or_else(|| in_file(RegClass::Float, decoded.f_sources, &self.f))
     }
 
     /// Translation and protection decide about every access.
-    pub(crate) fn environment(&self) -> Option<Root> {
+    pub(crate) fn environment(&self) -> Option<(u16, Root)> {
         let decides = |number: &u16| matches!(*number, csr::SATP | 0x3a0..=0x3ef);
-        self.csrs.iter().find(|(number, _)| decides(number)).map(|(_, root)| *root)
+        self.csrs.iter().find(|(number, _)| decides(number)).map(|(number, root)| (*number, *root))
     }
 
     pub(crate) fn update_any(&mut self) {

@@ -79,6 +79,8 @@ pub(super) struct TracedStep {
 /// State set from outside.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OutsideState {
+    /// Byte offset of the event.
+    pub(super) offset: u64,
     /// Registers, the pc among them.
     pub(super) writes: Vec<TracedRegister>,
     /// Memory contents: physical address, bytes, value.
@@ -98,8 +100,8 @@ pub(super) enum Outside {
     Reset,
     /// Real time (`mtime`).
     Time(u64),
-    /// Part of the trace is missing, so nothing is known any more; with the bytes that were skipped, if any.
-    Gap(u64),
+    /// Part of the trace is missing, so nothing is known any more: its offset, and the bytes that were skipped.
+    Gap(u64, u64),
 }
 
 /// The meaning of one or more events. Borrowed: the same buffers serve every instruction.

@@ -3,28 +3,46 @@
 //! Its work is in `step` (one step), `adopt` (results of unknown sources), `compare`, `root_cause` (doubts) and
 //! `mismatch` (reporting).
 
+use std::collections::BTreeSet;
+
 use trackway_core::{Isa, Privilege, Reg, RegClass, RegUpdate};
 use trackway_hart::{Config, Effects, Hart, Level, csr};
 
+use super::compare::PROTECTION;
 use super::coverage::Coverage;
 use super::decode::Decoder;
 use super::history::History;
+use super::lacks::{Lack, Place};
 use super::memory::Memory;
 use super::options::Options;
 use super::report::Report;
-use super::suspects::Suspects;
+use super::suspects::{Suspects, canonical};
 use super::traced::{Observation, Outside, OutsideState, TracedAccess, TracedRegister};
 
 /// State that is not known, so that nothing may be concluded from it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Unknown {
     /// Integer registers, as bits.
     pub(super) x: u32,
     /// Floating-point registers, as bits.
     pub(super) f: u32,
-    /// All control registers.
+    /// All control registers but [`known`](Unknown::known).
     pub(super) csr: bool,
+    /// Control registers that were seen since.
+    pub(super) known: BTreeSet<u16>,
+    /// The privilege level.
+    pub(super) level: bool,
+    /// Whether there is a reservation.
+    pub(super) reservation: bool,
     pub(super) pc: bool,
+}
+
+impl Unknown {
+    /// Everything but the privilege level: a trace begins in M unless it says something else.
+    fn everything() -> Self {
+        let known = BTreeSet::new();
+        Unknown { x: !1, f: !0, csr: true, known, level: false, reservation: false, pc: true }
+    }
 }
 
 /// How the trace has treated register writes that changed nothing.
@@ -46,6 +64,14 @@ pub struct Verifier {
     pub memory: Memory,
     pub(super) effects: Effects,
     pub(super) unknown: Unknown,
+    /// A gap has made everything unknown.
+    pub(super) after_gap: bool,
+    /// Integer and floating-point registers that were unknown before the step.
+    pub(super) before: (u32, u32),
+    /// Nothing was read since a part that cannot be.
+    pub(super) is_damaged: bool,
+    /// Of this step it is unknown where its accesses go; see [`is_lost`](Verifier::is_lost).
+    pub(super) lost: bool,
     pub(super) suspects: Suspects,
     /// `None` while it is in use.
     pub(super) decoder: Option<Decoder>,
@@ -64,17 +90,22 @@ pub struct Verifier {
 impl Verifier {
     /// A model before the first instruction.
     pub fn new(options: Options) -> Self {
-        let memory = Memory::new(options.mmio.clone(), options.map.clone());
+        let mut memory = Memory::new(options.mmio.clone(), options.map.clone());
+        (memory.zeroed, memory.trusted) = (options.zeroed.clone(), options.trusted.clone());
         Verifier {
             model: running(options.core),
             shadow: running(options.core),
             memory,
             effects: Effects::new(),
-            unknown: Unknown { x: !1, f: !0, csr: true, pc: true },
+            unknown: Unknown::everything(),
+            after_gap: false,
+            before: (0, 0),
+            is_damaged: false,
+            lost: false,
             suspects: Suspects::default(),
             decoder: None,
             history: History::new(options.history),
-            report: Report::default(),
+            report: Report { allowed_gaps: options.allow_gaps, ..Report::default() },
             coverage: Coverage::default(),
             stale: false,
             unchanged: Unchanged::default(),
@@ -86,6 +117,11 @@ impl Verifier {
     /// The instruction set of the core.
     pub(super) fn isa(&self) -> Isa {
         if self.options.core.is_rv32() { Isa::Rv32 } else { Isa::Rv64 }
+    }
+
+    /// Elements that the trace leaves out.
+    pub fn absent(&self) -> super::options::Absent {
+        self.options.absent
     }
 
     /// True once [`Options::stop_after`] root causes were found.
@@ -108,19 +144,36 @@ impl Verifier {
             Outside::Learn(address, size, value) => self.memory.learn(*address, *size, *value),
             Outside::Reset => self.reset(),
             Outside::Time(time) => self.model.set_time(*time),
-            Outside::Gap(bytes) => {
+            Outside::Gap(offset, bytes) => {
                 self.report.gaps += 1;
                 self.report.skipped += bytes;
+                // The gap after a part that cannot be read is that part.
+                if !std::mem::take(&mut self.is_damaged) {
+                    self.lack(Lack::Gap, *offset);
+                }
                 self.forget();
             }
         }
+    }
+
+    /// The trace cannot be read at `offset`: what happened there is not known.
+    pub(super) fn unreadable(&mut self, offset: u64) {
+        self.lack(Lack::Unreadable, offset);
+        self.is_damaged = true;
+        self.forget();
+    }
+
+    /// Something could not be compared.
+    pub(super) fn lack(&mut self, lack: Lack, offset: u64) {
+        let place = Place { offset, instruction: self.report.instructions.saturating_sub(1) };
+        self.report.lacks.add(lack, place, self.after_gap);
     }
 
     fn reset(&mut self) {
         self.model.reset();
         self.shadow.reset();
         self.suspects = Suspects::default();
-        self.unknown = Unknown { x: !1, f: !0, csr: false, pc: self.options.reset_pc.is_none() };
+        self.unknown = Unknown { csr: false, pc: self.options.reset_pc.is_none(), ..Unknown::everything() };
         if let Some(pc) = self.options.reset_pc {
             self.set_pc(pc);
         }
@@ -128,7 +181,11 @@ impl Verifier {
 
     /// Nothing is known any more: even the program in memory may have changed.
     fn forget(&mut self) {
-        self.unknown = Unknown { x: !1, f: !0, csr: true, pc: true };
+        self.unknown = Unknown { level: true, reservation: true, ..Unknown::everything() };
+        // Registers that are not known must not make the model trap.
+        self.model = running(self.options.core);
+        self.shadow = running(self.options.core);
+        self.after_gap = true;
         self.suspects = Suspects::default();
         self.memory.forget_all();
         self.stale = true;
@@ -142,24 +199,59 @@ impl Verifier {
 
     fn set_state(&mut self, state: &OutsideState) {
         for write in &state.writes {
+            if write.update != RegUpdate::Set && self.is_unknown(write.reg) {
+                continue;
+            }
             self.write_both(write);
             if write.reg.class == RegClass::Csr {
-                // Pending interrupts alone say nothing about the rest.
-                self.unknown.csr &= write.reg.number == csr::MIP;
+                // Pending interrupts alone say nothing about the rest, nor does one register after a gap.
+                self.unknown.csr &= write.reg.number == csr::MIP || self.after_gap;
             }
         }
         for (address, size, value) in &state.memory {
             self.memory.set_word(*address, *size, *value);
             self.stale = true;
         }
-        if let Some(level) = state.privilege.and_then(level_of) {
-            self.set_level(level);
+        match state.privilege.map(|privilege| (privilege, level_of(privilege))) {
+            Some((_, Some(level))) => self.set_level(level),
+            Some((_, None)) => self.lack(Lack::Privilege, state.offset),
+            None => {}
         }
     }
 
+    /// Is this control register known?
+    pub(super) fn knows_csr(&self, number: u16) -> bool {
+        !self.unknown.csr || self.unknown.known.contains(&canonical(number))
+    }
+
+    /// A control register is known from now on; a view shows only a part of one, and locks of others decide about those
+    /// of memory protection.
+    pub(super) fn learn_csr(&mut self, number: u16) {
+        let is_whole = (canonical(number) == number || number == csr::FCSR) && !PROTECTION.contains(&number);
+        if self.unknown.csr && is_whole {
+            self.unknown.known.insert(number);
+            if number == csr::FCSR {
+                self.unknown.known.extend([csr::FFLAGS, csr::FRM]);
+            }
+        }
+    }
+
+    /// Is it unknown where accesses go? The encodings of the trace are then executed without looking at memory.
+    pub(super) fn is_lost(&self) -> bool {
+        if !self.unknown.csr || self.options.flat {
+            return false;
+        }
+        if self.unknown.level || self.model.state().level != Level::M {
+            return self.after_gap;
+        }
+        let moved = self.model.state().csr.mstatus & csr::status::MPRV != 0;
+        self.after_gap && (!self.knows_csr(csr::MSTATUS) || moved)
+    }
+
     pub(super) fn set_level(&mut self, level: Level) {
+        self.unknown.level = false;
         // Without control registers translation and protection are unknown, so the model stays in M.
-        if !self.unknown.csr || self.unknown.pc {
+        if !self.unknown.csr || self.unknown.pc || self.after_gap && !self.options.flat {
             self.model.set_level(level);
             self.shadow.set_level(level);
         }
@@ -169,8 +261,21 @@ impl Verifier {
         match reg.class {
             RegClass::Int => self.unknown.x >> (reg.number & 31) & 1 != 0,
             RegClass::Float => self.unknown.f >> (reg.number & 31) & 1 != 0,
+            RegClass::Csr => !self.knows_csr(reg.number),
             _ => false,
         }
+    }
+
+    /// Does a write of this step say the new value? A change of a register that was unknown before does not.
+    pub(super) fn says_value(&self, write: &TracedRegister) -> bool {
+        let bit = 1u32 << (write.reg.number & 31);
+        let was_unknown = match write.reg.class {
+            RegClass::Int => self.before.0 & bit != 0,
+            RegClass::Float => self.before.1 & bit != 0,
+            RegClass::Csr => !self.knows_csr(write.reg.number),
+            _ => false,
+        };
+        write.update == RegUpdate::Set || !was_unknown
     }
 
     /// Sets a register in both states.
@@ -193,6 +298,7 @@ impl Verifier {
                 self.model.set_csr(n, value);
                 self.shadow.set_csr(n, value);
                 self.suspects.clear_csr(n);
+                self.learn_csr(n);
             }
             (RegClass::Pc, _) => {
                 self.set_pc(value);

@@ -133,6 +133,8 @@ pub(crate) fn options(subject: &Subject) -> Options {
     Options {
         mmio: DEVICES.map(|(start, size)| range(start, size)).to_vec(),
         map: vec![range(0x1000, 0xf000), range(0x8000_0000, 128 << 20)],
+        // The boot ROM is not in the ELF file.
+        trusted: vec![Range { start: 0x1000, end: 0x2000 }],
         ..Options::new(subject.machine.core)
     }
 }
