@@ -37,6 +37,15 @@ pub enum ErrorKind {
         /// The number.
         value: u64,
     },
+    /// A line of text that cannot be read.
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// The first byte of it that does not fit, from 1.
+        column: u32,
+        /// What should be there.
+        expected: &'static str,
+    },
     /// Bytes after the end.
     Trailing {
         /// How many.
@@ -136,6 +145,9 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Reason { text, value } => {
                 f.write_str(&text.replace("{:#x}", &format!("{value:#x}")).replace("{}", &value.to_string()))
             }
+            ErrorKind::Line { line, column, expected } => {
+                write!(f, "line {line}, column {column}: expected {expected}")
+            }
             ErrorKind::Trailing { count } => write!(f, "{count} bytes after the end"),
             ErrorKind::Missing => f.write_str("missing"),
             ErrorKind::Compression => f.write_str("the compressed data is damaged"),
@@ -189,6 +201,15 @@ mod tests {
         assert_eq!(text("no code at {:#x}", 0x8000_0000), "no code at 0x80000000");
         assert_eq!(text("no trap vector for cause {}", 8), "no trap vector for cause 8");
         assert_eq!(text("no synchronisation before it", 0), "no synchronisation before it");
+    }
+
+    #[test]
+    fn lines_have_a_column() {
+        let kind = ErrorKind::Line { line: 12, column: 9, expected: "a register" };
+        assert_eq!(
+            kind.at(0x1f2, "Tarmac", "", "").to_string(),
+            "0x1f2: Tarmac: line 12, column 9: expected a register"
+        );
     }
 
     #[test]
