@@ -12,6 +12,7 @@ pub static FORMATS: &[&dyn Format] = &[
     &trackway_ete::FORMAT,
     &trackway_etrace::FORMAT,
     &trackway_tandem::FORMAT,
+    trackway_logs::TARMAC,
 ];
 
 /// The format with this id.

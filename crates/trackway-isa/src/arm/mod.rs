@@ -16,14 +16,16 @@ pub mod memory;
 mod registers;
 mod simd;
 mod state;
+mod system;
 pub mod t32;
 mod text;
 
 pub use cause::{ExceptionType, can_take};
 pub use class::{Class, classify, has_za_index, is_sme};
 pub use exception::exception_class;
-pub use registers::{registers, system_register, system_register_number};
+pub use registers::registers;
 pub use state::{StateWrite, state_write};
+pub use system::{system_register, system_register_number};
 pub use text::Text;
 
 use crate::Flow;

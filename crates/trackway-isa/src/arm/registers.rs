@@ -5,23 +5,10 @@
 
 use trackway_core::{RegClass, RegRole};
 
-use super::list::{List, NZCV, SP, flag, ra, rd, rm, rn};
+use super::list::{List, SP, flag, ra, rd, rm, rn};
 use super::mask::bits;
 use super::simd;
 use crate::registers::Registers;
-
-/// System registers with a name, by op0, op1, CRn, CRm and op2 as `MRS` has them.
-const NAMED: &[(u16, &str)] = &[(NZCV, "nzcv"), (0xda20, "fpcr"), (0xda21, "fpsr")];
-
-/// The name of a system register, where it is one that programs use.
-pub fn system_register(number: u16) -> Option<&'static str> {
-    NAMED.iter().find(|(known, _)| *known == number).map(|(_, name)| *name)
-}
-
-/// The number of a system register: op0, op1, CRn, CRm and op2 as in the encoding of `MRS`.
-pub fn system_register_number(name: &str) -> Option<u16> {
-    NAMED.iter().find(|(_, known)| *known == name).map(|(number, _)| *number)
-}
 
 /// The registers of an A64 instruction; `None` where the encoding is not known.
 pub fn registers(word: u32) -> Option<Registers> {

@@ -1,0 +1,36 @@
+//! Logs that cores and simulators write: a line of text, or a packet, for each thing that happened.
+//!
+//! ```text
+//! bytes ──lines.rs──▶ lines ──log.rs──▶ Log::Lift ──▶ events
+//!                              └──▶ Log::Check ──▶ findings, Log::describe ──▶ items as text
+//! ```
+//!
+//! A log is declared once, as a type that implements `Log` (`log.rs`): how it is recognised, what a line means, which
+//! state is carried from line to line. Opening, items, checking, copying, threads, places, and errors with line and
+//! column come from there for all of them.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `lines.rs` | lines of an input, without copying, and their places |
+//! | `log.rs`, `decode.rs` | what a log declares; its events, on threads too |
+//! | `format.rs`, `items.rs` | a log as a format; its lines as items and findings |
+//! | `scan.rs` | words, numbers and digits of a line |
+//! | `tarmac/` | Tarmac of Arm's models, of ES and of gem5 |
+//!
+//! `docs/spec-readings/logs.md` has the readings where producers differ.
+#![forbid(unsafe_code)]
+
+mod decode;
+mod format;
+mod items;
+mod lines;
+mod log;
+mod scan;
+mod tarmac;
+
+use trackway_format::Format;
+
+use crate::format::TextLog;
+
+/// Tarmac, for the list of formats.
+pub static TARMAC: &dyn Format = &TextLog::<tarmac::Tarmac>::NEW;

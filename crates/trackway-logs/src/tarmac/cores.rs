@@ -1,0 +1,95 @@
+//! A first look at a log: its cores, its dialect, its unit of time.
+
+use trackway_core::Isa;
+
+use super::Dialect;
+use super::line::{Parsed, What, parse};
+use crate::lines::{Place, Stop, each, of_head};
+use crate::log::{Log, Start};
+
+/// Most cores of one log; lines of others are read for none.
+const MOST: usize = 1024;
+
+/// The first look.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// Names of cores, in the order of their first lines; empty where lines name none.
+    pub(super) cores: Vec<Vec<u8>>,
+    pub(super) dialect: Dialect,
+    pub(super) isa: Option<Isa>,
+    pub(super) unit: u8,
+    pub(super) header: String,
+}
+
+/// Looks at the first lines, and at the core of every line where they name cores.
+pub(super) fn survey(start: &Start<'_>, isa: Option<Isa>) -> Survey {
+    let mut found = Survey::default();
+    let mut timed = false;
+    let (mut es, mut stacks, mut named) = (false, false, false);
+    for line in of_head(start.head) {
+        let Ok(Parsed { time, unit, core, what }) = parse(line, isa, false) else { continue };
+        if time.is_some() && !timed {
+            (found.unit, timed) = (unit, true);
+        }
+        named |= !core.is_empty();
+        match what {
+            What::Header(text) => found.header = String::from_utf8_lossy(text).into_owned(),
+            What::Instruction(i) => {
+                found.isa.get_or_insert(i.isa);
+                es |= line.windows(4).any(|window| window == b" ES ");
+                // gem5 writes mnemonics after two blanks more, and names of operands in capitals.
+                stacks |= i.text.starts_with(b"  ") || i.text.ends_with(b"        ");
+            }
+            _ => {}
+        }
+    }
+    found.dialect = match (es, stacks) {
+        (true, _) => Dialect::Es,
+        (_, true) => Dialect::Gem5,
+        _ => Dialect::FastModels,
+    };
+    if named {
+        let whole = start.whole.map(|bytes| (**bytes).as_ref());
+        found.cores = cores(whole.unwrap_or(start.head));
+    }
+    found
+}
+
+/// The names of cores in all lines.
+fn cores(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let mut cores: Vec<Vec<u8>> = Vec::new();
+    let mut place = Place::default();
+    let mut last = 0;
+    loop {
+        let rest = &bytes[place.offset as usize..];
+        let stop = each::<super::Tarmac>(rest, true, &mut place, |line| {
+            // Most lines are of the core of the line before.
+            let is_same = cores.get(last).is_some_and(|core| third_word(line.text) == Some(core));
+            if !is_same
+                && let Ok(Parsed { time: Some(_), core, .. }) = parse(line.text, None, false)
+                && !core.is_empty()
+                && cores.len() < MOST
+            {
+                last = cores.iter().position(|known| known == core).unwrap_or_else(|| {
+                    cores.push(core.to_vec());
+                    cores.len() - 1
+                });
+            }
+            Ok(true)
+        });
+        match stop {
+            Stop::Wrong(_) => match super::Tarmac::unit(&bytes[place.offset as usize..]) {
+                Some(length) => place.offset += length as u64,
+                None => return cores,
+            },
+            _ => return cores,
+        }
+    }
+}
+
+/// The word after time and unit.
+#[inline(always)]
+fn third_word(text: &[u8]) -> Option<&[u8]> {
+    let mut words = text.splitn(4, |byte| *byte == b' ');
+    words.nth(2)
+}
