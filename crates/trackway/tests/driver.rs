@@ -64,7 +64,14 @@ fn written_with(
     let sample = Sample { format, folder, path, options };
     let (target, program) = (Target::new(&sample.path), &sample.options.program);
     let writing = Writing { target: target.clone(), settings: &settings, program, threads: 1 };
-    let mut sink = format.create(writing, &run.meta).ok()?;
+    let mut sink = match format.create(writing, &run.meta) {
+        Ok(sink) => sink,
+        Err(_) => {
+            // A log that is only read.
+            std::fs::write(&sample.path, common::logs::log(id.as_str(), run)?).unwrap();
+            return Some(sample);
+        }
+    };
     for batch in &run.batches {
         sink.put(batch).unwrap();
     }

@@ -1,6 +1,8 @@
 //! Runs that several tests write in each format.
 #![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
+pub mod logs;
+
 use std::path::{Path, PathBuf};
 
 use trackway::events::{Batch, Gap, GapReason, Meta, Source};
