@@ -113,7 +113,7 @@ fn show(sample: &Sample, folder: &Path) -> Result<bool, Failure> {
 
     writeln!(out, "\n{:<8} {:>8} {:>10}  {:<9} not held", "format", "bytes", "bits/insn", "decoded")?;
     let mut agree = true;
-    for format in trackway::FORMATS {
+    for format in trackway::FORMATS.iter().filter(|format| format.is_written()) {
         let path = folder.join(format!("{}.{}", sample.name, format.extensions()[0]));
         let id = format.id();
         match convert(*format, &recorded, &path, &options) {

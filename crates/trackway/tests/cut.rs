@@ -88,7 +88,7 @@ fn written(folder: &Path, limit: u64, rounds: usize) -> Vec<Sample> {
             samples.extend(write(&run, format, path, &settings));
         }
     }
-    for format in FORMATS {
+    for format in FORMATS.iter().filter(|format| format.is_written()) {
         let is = |sample: &Sample| sample.path.extension().is_some_and(|end| end == format.extensions()[0]);
         assert!(samples.iter().any(is), "{} holds neither run", format.title());
     }

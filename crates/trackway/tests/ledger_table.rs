@@ -16,13 +16,14 @@ const BEGIN: &str = "<!-- table -->\n";
 fn table() -> String {
     let runs: Vec<_> = runs().into_iter().filter(|run| run.in_repository).collect();
     let mut ledgers = Vec::new();
-    for format in FORMATS {
-        let taken = runs.iter().filter(|run| takes(*format, run));
-        let ledger = |run| round(*format, run, &Settings::default(), None).unwrap().ledger;
+    let formats: Vec<_> = FORMATS.iter().filter(|format| format.is_written()).collect();
+    for format in &formats {
+        let taken = runs.iter().filter(|run| takes(**format, run));
+        let ledger = |run| round(**format, run, &Settings::default(), None).unwrap().ledger;
         ledgers.push(taken.map(ledger).collect::<Vec<_>>());
     }
     let mut text = String::from("| fact | meaning |");
-    FORMATS.iter().for_each(|format| write!(text, " {} |", format.id()).unwrap());
+    formats.iter().for_each(|format| write!(text, " {} |", format.id()).unwrap());
     text += "\n|---|---|---|---|---|---|---|\n";
     for &fact in Fact::ALL.iter().filter(|fact| **fact != Fact::Items) {
         write!(text, "| {} | {} |", fact.as_str(), fact.meaning()).unwrap();

@@ -204,6 +204,6 @@ pub(super) fn takes(format: &dyn Format, run: &Run) -> bool {
     match format.id().as_str() {
         "astf" | "ete" => arm,
         "etrace" | "tandem" => !arm,
-        _ => true,
+        _ => format.is_written(),
     }
 }
