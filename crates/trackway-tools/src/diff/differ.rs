@@ -6,7 +6,7 @@
 mod gaps;
 mod hunks;
 
-use trackway_core::{EventKind, Fact, Isa, Outcome, Result, Source};
+use trackway_core::{EventKind, Fact, Isa, Meta, Outcome, Result, Source};
 
 use super::between::{Place, Sorted, Strays};
 use super::compare::{Comparison, Lacks};
@@ -33,17 +33,22 @@ pub fn diff(
     options: &Options,
     progress: &mut Progress<'_>,
 ) -> Result<Report> {
-    let strict = a.meta().format == b.meta().format;
+    // Dialects and levels of one format hold different things, as formats do.
+    let same = |a: &Meta, b: &Meta| a.format == b.format && a.level == b.level;
+    let strict = same(a.meta(), b.meta());
     let isa = Some(a.meta().isa).filter(|&isa| isa != Isa::Other).unwrap_or(b.meta().isa);
+    let mut comparison = Comparison::new(options, strict, isa);
+    let clocks = other_clocks(a.meta(), b.meta());
+    comparison.groups[Group::Time as usize] &= clocks.is_none();
     let mut differ = Differ {
-        comparison: Comparison::new(options, strict, isa),
+        comparison,
         options,
         a: Side::new(a),
         b: Side::new(b),
         pairs: 0,
         strays: Strays::new(strict, isa),
         collector: Collector::new(options.limit),
-        tally: Tally::default(),
+        tally: Tally { clocks, ..Tally::default() },
         patience: Patience::default(),
         between: Default::default(),
         sorted: Default::default(),
@@ -51,6 +56,13 @@ pub fn diff(
     };
     differ.walk()?;
     Ok(differ.finish())
+}
+
+/// The units of time, where both traces name theirs and they differ.
+fn other_clocks(a: &Meta, b: &Meta) -> Option<String> {
+    let unit = |meta: &Meta| meta.notes.iter().find(|note| note.0 == "time unit").map(|note| note.1.clone());
+    let (a, b) = (unit(a)?, unit(b)?);
+    (a != b).then(|| format!("{a} in A, {b} in B"))
 }
 
 struct Differ<'d, 'p> {

@@ -26,6 +26,8 @@ pub(super) struct Tally {
     pub(super) unpaired: u64,
     /// Where no alignment was found, and instructions of each side from there on.
     pub(super) unaligned: Option<(Place, u64, u64)>,
+    /// Units of time that differ, so that times are not compared.
+    pub(super) clocks: Option<String>,
 }
 
 /// Instructions that were passed quickly, and their accesses.
@@ -125,6 +127,10 @@ impl Tally {
             let count = self.compared[group as usize] + strays.compared[group as usize];
             if !options.has(group) {
                 add(group.plural(), "not asked for".into(), None);
+                continue;
+            }
+            if let (Group::Time, Some(clocks)) = (group, &self.clocks) {
+                add(group.plural(), format!("the units differ: {clocks}"), None);
                 continue;
             }
             report.compared.insert(group, count);
