@@ -16,6 +16,9 @@ const PART: usize = 1 << 20;
 /// Parts per thread and call.
 const STRETCH: usize = 16;
 
+/// Accesses after which a batch is full.
+const ACCESSES: usize = 1 << 15;
+
 /// Most kinds of lines that a log has.
 const KINDS: usize = 16;
 
@@ -74,7 +77,7 @@ fn fill<L: Log>(
 ) -> Stop {
     let Tally { place, kinds, .. } = tally;
     let stop = each::<L>(bytes, ended, place, |line| {
-        let full = line.offset >= end || batch.is_full();
+        let full = line.offset >= end || batch.is_full() || batch.regs.len() + batch.mem.len() > ACCESSES;
         if full && !lift.is_open() {
             return Ok(false);
         }

@@ -65,6 +65,10 @@ impl<L: Log> Format for TextLog<L> {
         Ok(Box::new(OpenedLog { content, log, meta, threads, part, cancel }))
     }
 
+    fn is_written(&self) -> bool {
+        L::WRITTEN
+    }
+
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>> {
         L::create(writing, meta)
     }

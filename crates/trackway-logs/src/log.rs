@@ -31,6 +31,9 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
     /// True if units are lines of text, whose ends are cut off.
     const TEXT: bool = true;
 
+    /// True if [`create`](Log::create) writes it.
+    const WRITTEN: bool = false;
+
     /// Lines to events.
     type Lift: Lift;
     /// Lines to findings.

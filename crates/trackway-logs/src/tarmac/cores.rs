@@ -4,6 +4,7 @@ use trackway_core::Isa;
 
 use super::Dialect;
 use super::line::{Parsed, What, parse};
+use super::mode::Mode;
 use crate::lines::{Place, Stop, each, of_head};
 use crate::log::{Log, Start};
 
@@ -16,7 +17,8 @@ pub(super) struct Survey {
     /// Names of cores, in the order of their first lines; empty where lines name none.
     pub(super) cores: Vec<Vec<u8>>,
     pub(super) dialect: Dialect,
-    pub(super) isa: Option<Isa>,
+    /// Instruction set and mode of the first instruction.
+    pub(super) first: Option<(Isa, Mode)>,
     pub(super) unit: u8,
     pub(super) header: String,
 }
@@ -25,7 +27,7 @@ pub(super) struct Survey {
 pub(super) fn survey(start: &Start<'_>, isa: Option<Isa>) -> Survey {
     let mut found = Survey::default();
     let mut timed = false;
-    let (mut es, mut stacks, mut named) = (false, false, false);
+    let (mut es, mut gem5, mut named) = (false, false, false);
     for line in of_head(start.head) {
         let Ok(Parsed { time, unit, core, what }) = parse(line, isa, false) else { continue };
         if time.is_some() && !timed {
@@ -35,15 +37,15 @@ pub(super) fn survey(start: &Start<'_>, isa: Option<Isa>) -> Survey {
         match what {
             What::Header(text) => found.header = String::from_utf8_lossy(text).into_owned(),
             What::Instruction(i) => {
-                found.isa.get_or_insert(i.isa);
+                found.first.get_or_insert_with(|| (i.isa, Mode::read(i.mode)));
                 es |= line.windows(4).any(|window| window == b" ES ");
-                // gem5 writes mnemonics after two blanks more, and names of operands in capitals.
-                stacks |= i.text.starts_with(b"  ") || i.text.ends_with(b"        ");
+                // gem5 writes more blanks before a name, and after one without operands.
+                gem5 |= i.text.starts_with(b"  ") || i.text.ends_with(b"        ");
             }
             _ => {}
         }
     }
-    found.dialect = match (es, stacks) {
+    found.dialect = match (es, gem5) {
         (true, _) => Dialect::Es,
         (_, true) => Dialect::Gem5,
         _ => Dialect::FastModels,

@@ -13,7 +13,7 @@ use trackway_isa::{Control, Flow, flow};
 use super::line::{Bytes, Exception, Instruction, KINDS, Parsed, What, parse};
 use super::mode::Mode;
 use super::registers::{self, Name};
-use super::{Dialect, ID, memory};
+use super::{Dialect, ID, Tarmac, memory};
 use crate::lines::{Line, Wrong};
 use crate::log::Lift;
 
@@ -26,6 +26,8 @@ pub(crate) struct Lifter {
     dialect: Dialect,
     /// Instruction set of lines that name none.
     isa: Option<Isa>,
+    /// Instruction set of the first instruction.
+    first: Isa,
     /// The usual unit of time: clock 0.
     unit: u8,
     /// The core; empty where lines name none.
@@ -54,11 +56,12 @@ pub(crate) struct State {
 /// An instruction, or state without one, and the lines that belong to it.
 #[derive(Clone, Copy, Debug)]
 struct Group {
-    offset: u64,
     accesses: Accesses,
     lines: u32,
     /// The instruction; none where registers are set outside of one.
     step: Option<Open>,
+    /// Contents outside of an instruction, by their place in the batch.
+    contents: Option<u32>,
     /// A trap whose handler comes next, by its place in the batch.
     trap: Option<u32>,
 }
@@ -79,9 +82,20 @@ struct Open {
 }
 
 impl Lifter {
-    pub(super) fn new(dialect: Dialect, isa: Option<Isa>, unit: u8, core: Vec<u8>) -> Self {
-        let state = State { elsewhere: !core.is_empty(), ..State::default() };
-        Lifter { dialect, isa, unit, core, state, group: None, mode_text: Vec::new(), bytes: Vec::new() }
+    pub(super) fn new(log: &Tarmac, core: Vec<u8>) -> Self {
+        let Tarmac { dialect, isa, unit, first: (first, mode), .. } = *log;
+        let state = State { elsewhere: !core.is_empty(), mode, ..State::default() };
+        Lifter {
+            dialect,
+            isa,
+            unit,
+            core,
+            first,
+            state,
+            group: None,
+            mode_text: Vec::new(),
+            bytes: Vec::new(),
+        }
     }
 
     /// Is the line of this core?
@@ -109,10 +123,10 @@ impl Lifter {
         let Instruction { pc, encoding, isa, physical, skipped, .. } = *i;
         let open = Open { event, pc, flow, encoding, isa, physical, skipped, target: None };
         self.group = Some(Group {
-            offset: line.offset,
             accesses: batch.begin_accesses(),
             lines: 0,
             step: Some(open),
+            contents: None,
             trap: None,
         });
     }
@@ -141,35 +155,39 @@ impl Lifter {
 
     /// The group that registers and memory belong to; one without an instruction begins where there is none.
     #[inline(always)]
-    fn group(&mut self, offset: u64, batch: &Batch) -> &mut Group {
-        self.group.get_or_insert_with(|| Group {
-            offset,
+    fn group(&mut self, offset: u64, batch: &mut Batch) -> &mut Group {
+        let group = self.group.get_or_insert_with(|| Group {
             accesses: batch.begin_accesses(),
             lines: 0,
             step: None,
+            contents: None,
             trap: None,
-        })
+        });
+        if group.step.is_none() && group.contents.is_none() {
+            batch.push_state(offset, trackway_core::State::Contents(Accesses::default()));
+            group.contents = Some(batch.states.len() as u32 - 1);
+        }
+        group
     }
 
-    /// Ends a group; `next` is the pc that follows, where it is known.
+    /// Ends a group; `next` is the pc that follows, where it is known. `trapped` says that the instruction took an
+    /// exception.
     #[inline(always)]
-    fn finish(&mut self, next: Option<u64>, batch: &mut Batch) {
+    fn finish(&mut self, next: Option<u64>, trapped: bool, batch: &mut Batch) {
         let Some(group) = self.group.take() else { return };
         if !self.bytes.is_empty() {
             let element = group.step.map_or(16, |open| memory::element(open.isa, open.encoding));
             memory::push_bytes(&mut self.bytes, element, batch);
         }
-        // A group has at most so many lines that its accesses fit.
+        // A group ends before its accesses are too many.
         let accesses = batch.end_accesses(group.accesses).unwrap_or_default();
         if let Some(trap) = group.trap.and_then(|trap| batch.traps.get_mut(trap as usize)) {
-            trap.to = next;
+            trap.to = next.or(trap.to);
         }
-        match group.step {
-            Some(open) => complete(&open, accesses, next, Outcome::Retired, batch),
-            None if accesses.mem_len > 0 || accesses.regs_len > 0 => {
-                batch.push_state(group.offset, trackway_core::State::Contents(accesses));
-            }
-            None => {}
+        if let Some(open) = group.step {
+            complete(&open, accesses, next, trapped, batch);
+        } else if let Some(state) = group.contents.and_then(|n| batch.states.get_mut(n as usize)) {
+            *state = trackway_core::State::Contents(accesses);
         }
     }
 
@@ -189,41 +207,23 @@ impl Lifter {
         } else {
             (TrapKind::Exception, None)
         };
-        let open = self.group.and_then(|group| group.step);
         let mut trap = Trap { cause, from: found.pc, ..Trap::new(kind) };
-        match open {
+        match self.group.and_then(|group| group.step) {
             // The instruction itself took it.
             Some(open) if kind == TrapKind::Exception && found.pc.is_none_or(|pc| pc == open.pc) => {
-                trap.from = Some(open.pc);
-                self.attempted(&open, &mut trap, batch);
+                trap = Trap { cause, ..open.trap() };
+                self.finish(None, true, batch);
             }
-            _ => self.finish(found.pc, batch),
+            _ => self.finish(found.pc, false, batch),
         }
         self.time(line.offset, parsed, batch);
         if kind == TrapKind::Reset {
             trap.from = None;
         }
         batch.push_trap(line.offset, trap);
-        let index = batch.traps.len() as u32 - 1;
-        self.group(line.offset, batch).trap = Some(index);
-    }
-
-    /// Ends a group whose instruction did not complete.
-    fn attempted(&mut self, open: &Open, trap: &mut Trap, batch: &mut Batch) {
-        if open.flow.control == Control::SystemCall && open.isa == Isa::A64 {
-            (trap.syscall, trap.class) = match open.encoding & 3 {
-                1 => (Some(Syscall::Svc), Some(0x15)),
-                2 => (Some(Syscall::Hvc), Some(0x16)),
-                _ => (Some(Syscall::Smc), Some(0x17)),
-            };
-            trap.syscall_index = Some(u64::from(open.encoding >> 5 & 0xffff));
-        }
-        let Some(group) = self.group.take() else { return };
-        if !self.bytes.is_empty() {
-            memory::push_bytes(&mut self.bytes, memory::element(open.isa, open.encoding), batch);
-        }
-        let accesses = batch.end_accesses(group.accesses).unwrap_or_default();
-        complete(open, accesses, None, Outcome::Attempted, batch);
+        let trap = Some(batch.traps.len() as u32 - 1);
+        let accesses = batch.begin_accesses();
+        self.group = Some(Group { accesses, lines: 0, step: None, contents: None, trap });
     }
 
     /// A register that says more about the trap before it.
@@ -248,20 +248,37 @@ impl Lifter {
     }
 }
 
+impl Open {
+    /// The exception that it takes.
+    #[cold]
+    fn trap(&self) -> Trap {
+        let mut trap = Trap { from: Some(self.pc), ..Trap::new(TrapKind::Exception) };
+        if self.flow.control == Control::SystemCall && self.isa == Isa::A64 {
+            let (syscall, class) = match self.encoding & 3 {
+                1 => (Syscall::Svc, 0x15),
+                2 => (Syscall::Hvc, 0x16),
+                _ => (Syscall::Smc, 0x17),
+            };
+            (trap.syscall, trap.class) = (Some(syscall), Some(class));
+            trap.syscall_index = Some(u64::from(self.encoding >> 5 & 0xffff));
+        }
+        trap
+    }
+}
+
 /// Completes a step.
 #[inline(always)]
-fn complete(open: &Open, accesses: Accesses, next: Option<u64>, outcome: Outcome, batch: &mut Batch) {
+fn complete(open: &Open, accesses: Accesses, next: Option<u64>, trapped: bool, batch: &mut Batch) {
     let Open { event, pc, flow, physical, skipped, target, .. } = *open;
     let after = pc.wrapping_add(u64::from(flow.length));
     let next = target.or(next);
-    let control = if outcome == Outcome::Attempted { Control::Sequential } else { flow.control };
+    let attempted = trapped || !flow.control.retires() && !skipped;
     let mut taken = None;
-    if control.is_transfer() {
-        let conditional = flow.conditional || control == Control::Branch;
+    if !attempted && flow.control.is_transfer() {
         taken = match (skipped, target) {
             (true, _) => Some(false),
             (_, Some(_)) => Some(true),
-            _ if conditional => next.map(|next| next != after),
+            _ if flow.conditional || flow.control == Control::Branch => next.map(|next| next != after),
             _ => Some(true),
         };
     }
@@ -273,17 +290,22 @@ fn complete(open: &Open, accesses: Accesses, next: Option<u64>, outcome: Outcome
     let Some(Event { kind: EventKind::Step(step), offset }) = batch.events.get_mut(event as usize) else {
         return;
     };
-    (step.accesses, step.extra, step.outcome, step.taken) = (accesses, extra, outcome, taken);
     let offset = *offset;
-    if control == Control::TrapReturn && taken == Some(true) {
+    (step.accesses, step.extra, step.taken) = (accesses, extra, taken);
+    if attempted {
+        step.outcome = Outcome::Attempted;
+        // A log without exceptions shows them by where they lead; a semihosting call just continues.
+        if let Some(next) = next.filter(|next| !trapped && *next != after) {
+            batch.push_trap(offset, Trap { to: Some(next), ..open.trap() });
+        }
+        return;
+    }
+    if flow.control == Control::TrapReturn && taken == Some(true) {
         let trap = Trap { from: Some(pc), to: next, ..Trap::new(TrapKind::Return) };
         batch.push_trap(offset, trap);
     }
-    let expected = match taken {
-        Some(true) => flow.target.or(next),
-        _ => Some(after),
-    };
-    if let (Some(next), Some(expected), Outcome::Retired) = (next, expected, outcome)
+    let expected = if taken == Some(true) { flow.target.or(next) } else { Some(after) };
+    if let (Some(next), Some(expected)) = (next, expected)
         && next != expected
     {
         let gap = Gap { from: Some(pc), to: Some(next), ..Gap::new(GapReason::Unexplained) };
@@ -298,13 +320,14 @@ impl Lift for Lifter {
     fn line(&mut self, line: &Line<'_>, full: bool, batch: &mut Batch) -> Result<Option<usize>, Wrong> {
         let message = std::mem::take(&mut self.state.message);
         let parsed = parse(line.text, self.isa, message)?;
+        self.state.message = matches!(parsed.what, What::Message);
         if !self.is_own(&parsed) {
             return Ok(Some(KINDS.len()));
         }
         let kind = parsed.what.kind();
         match &parsed.what {
             What::Instruction(i) => {
-                self.finish(Some(i.pc), batch);
+                self.finish(Some(i.pc), false, batch);
                 if full {
                     return Ok(None);
                 }
@@ -315,16 +338,8 @@ impl Lift for Lifter {
                 let group = *self.group(line.offset, batch);
                 let (role, system, isa) = match group.step {
                     Some(open) => (RegRole::Destination, is_system(&open), open.isa),
-                    None => (RegRole::State, true, self.state.isa.unwrap_or(Isa::A64)),
+                    None => (RegRole::State, true, self.state.isa.unwrap_or(self.first)),
                 };
-                let isa = if group.step.is_none() && self.state.isa.is_none() {
-                    guess(register.name, isa)
-                } else {
-                    isa
-                };
-                if register.name == Name::Cpsr && self.state.isa.is_none() {
-                    self.state.mode = Mode::of_cpsr(register.value as u64);
-                }
                 if !registers::push(register, (&self.state.mode, isa), role, system, batch) {
                     self.keep(line, kind, batch);
                 } else if let (Name::System(number), Some(_)) = (register.name, group.trap) {
@@ -363,24 +378,22 @@ impl Lift for Lifter {
                     self.keep(line, kind, batch);
                 }
             }
-            What::Message => {
-                self.state.message = true;
-                self.keep(line, kind, batch);
+            What::Exception(_) | What::Operation | What::Other | What::Message => {
+                self.keep(line, kind, batch)
             }
-            What::Exception(_) | What::Operation | What::Other => self.keep(line, kind, batch),
             What::Header(_) | What::Blank => {}
         }
         if let Some(group) = &mut self.group {
             group.lines += 1;
             if group.lines == LONGEST {
-                self.finish(None, batch);
+                self.finish(None, false, batch);
             }
         }
         Ok(Some(kind))
     }
 
     fn end(&mut self, batch: &mut Batch) {
-        self.finish(None, batch);
+        self.finish(None, false, batch);
         self.state.message = false;
     }
 
@@ -412,10 +425,4 @@ fn is_system(open: &Open) -> bool {
     open.isa != Isa::A64
         || open.encoding >> 22 == 0xd500_0000 >> 22
         || open.flow.control == Control::TrapReturn
-}
-
-/// The architecture of a register before the first instruction.
-#[cold]
-fn guess(name: Name, otherwise: Isa) -> Isa {
-    if matches!(name, Name::R(..)) { Isa::A32 } else { otherwise }
 }

@@ -19,6 +19,7 @@ use crate::log::{Log, Start};
 use check::Checker;
 use lift::Lifter;
 use line::{Parsed, What, parse};
+use mode::Mode;
 use rules::{RULES, SYNTAX};
 
 /// The id of the format.
@@ -83,8 +84,8 @@ pub(crate) struct Tarmac {
     dialect: Dialect,
     /// Instruction set of lines that name none.
     isa: Option<Isa>,
-    /// The first instruction line: its instruction set.
-    first: Option<Isa>,
+    /// Instruction set and mode of the first instruction.
+    first: (Isa, Mode),
     /// Cores that are decoded, by name; one empty name where lines have none.
     cores: Vec<Vec<u8>>,
     /// The unit of time.
@@ -147,28 +148,34 @@ impl Log for Tarmac {
             cores.push(Vec::new());
         }
         let dialect = section.dialect.unwrap_or(found.dialect);
-        Ok(Tarmac { dialect, isa, first: found.isa, cores, unit: found.unit, header: found.header })
+        let first = found.first.unwrap_or((isa.unwrap_or(Isa::A64), Mode::default()));
+        Ok(Tarmac { dialect, isa, first, cores, unit: found.unit, header: found.header })
     }
 
     fn meta(&self) -> Meta {
         let name = |core: &Vec<u8>| String::from_utf8_lossy(core).into_owned();
+        let mut unit = line::UNITS[usize::from(self.unit)].to_string();
+        if self.dialect == Dialect::Gem5 {
+            // Its ticks are not those of the models.
+            unit += " of gem5";
+        }
         Meta {
             version: self.header.clone(),
             level: Some(self.dialect.title().to_string()),
             sources: self.cores.iter().filter(|core| !core.is_empty()).map(name).collect(),
             timestamps: true,
-            notes: vec![("time unit".into(), line::UNITS[usize::from(self.unit)].into())],
-            ..Meta::new(ID, self.first.or(self.isa).unwrap_or(Isa::A64))
+            notes: vec![("time unit".into(), unit)],
+            ..Meta::new(ID, self.first.0)
         }
     }
 
     fn lift(&self, source: usize) -> Lifter {
         let core = self.cores.get(source).cloned().unwrap_or_default();
-        Lifter::new(self.dialect, self.isa, self.unit, core)
+        Lifter::new(self, core)
     }
 
     fn check(&self) -> Checker {
-        Checker::new(self.dialect, self.isa)
+        Checker::new(self.isa)
     }
 
     fn describe(&self, line: &Line<'_>, item: &mut Item) -> Result<(), Wrong> {

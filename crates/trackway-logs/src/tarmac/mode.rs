@@ -96,28 +96,6 @@ impl Mode {
         mode
     }
 
-    /// The mode in a CPSR: before the first instruction nothing else says it.
-    pub(super) fn of_cpsr(cpsr: u64) -> Mode {
-        if cpsr & 0x10 == 0 {
-            let (level, own) = (cpsr >> 2 & 3, cpsr & 1 == 1);
-            let level = Some(LEVELS[level as usize]);
-            return Mode { level, own_stack: Some(own), ..Mode::default() };
-        }
-        let name: &[u8] = match cpsr & 0xf {
-            0 => b"usr",
-            1 => b"fiq",
-            2 => b"irq",
-            3 => b"svc",
-            6 => b"mon",
-            7 => b"abt",
-            10 => b"hyp",
-            11 => b"und",
-            15 => b"sys",
-            _ => b"",
-        };
-        Mode::read(name)
-    }
-
     /// The number of the exception level whose stack pointer is SP.
     pub(super) fn stack(&self) -> Option<u8> {
         let level = LEVELS.iter().position(|level| Some(*level) == self.level)? as u8;
