@@ -48,7 +48,7 @@ pub fn diff(
         pairs: 0,
         strays: Strays::new(strict, isa),
         collector: Collector::new(options.limit),
-        tally: Tally { clocks, ..Tally::default() },
+        tally: Tally::new(clocks),
         patience: Patience::default(),
         between: Default::default(),
         sorted: Default::default(),

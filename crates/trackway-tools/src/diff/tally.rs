@@ -27,7 +27,7 @@ pub(super) struct Tally {
     /// Where no alignment was found, and instructions of each side from there on.
     pub(super) unaligned: Option<(Place, u64, u64)>,
     /// Units of time that differ, so that times are not compared.
-    pub(super) clocks: Option<String>,
+    clocks: Option<String>,
 }
 
 /// Instructions that were passed quickly, and their accesses.
@@ -57,6 +57,11 @@ impl Passed {
 }
 
 impl Tally {
+    /// Counts nothing yet; `clocks` are units of time that differ.
+    pub(super) fn new(clocks: Option<String>) -> Self {
+        Tally { clocks, ..Tally::default() }
+    }
+
     /// Counts instructions that were passed quickly.
     pub(super) fn pass(&mut self, passed: &Passed, groups: &[bool; 6]) {
         for (group, count) in
