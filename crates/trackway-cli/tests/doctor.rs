@@ -52,11 +52,6 @@ fn contents() -> Vec<Content> {
                  core   0: 3 0x000000000000100c (0x0182b283) x5  0x0000000080000000 mem 0x0000000000001018\n";
     let plain_spike = "core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n\
                        core   0: 0x0000000000001004 (0x02028593) addi    a1, t0, 32\n";
-    let tarmac = "0 clk cpu0 R X0 0000000000000000\n1 clk cpu0 IT (1) 80000000 d2a00200 O EL3h_s : MOV x0,#0x100000\n\
-                  1 clk cpu0 R X0 0000000000100000\n2 clk cpu0 IT (2) 80000004 f9000001 O EL3h_s : STR x1,[x0]\n\
-                  2 clk cpu0 MW8 00100000:000000100000_NS 00000000_00000000\n";
-    let fast = "1 clk IT (1) 80000000 d2a00200 O EL3h_s : MOV x0,#0x100000\n1 clk R X0 0000000000100000\n\
-                2 clk IT (2) 80000004 f9000001 O EL3h_s : STR x1,[x0]\n";
     vec![
         ("perf", perf, "perf.data"),
         ("pcap", pcap, "pcap"),
@@ -73,9 +68,7 @@ fn contents() -> Vec<Content> {
         ("arrow", b"ARROW1\0\0".to_vec(), "Arrow"),
         ("empty", Vec::new(), "empty"),
         ("zeros", vec![0; 5000], "nothing but bytes 0x00"),
-        ("tarmac-gem5", text(tarmac), "as gem5 writes it"),
-        ("tarmac-fast", text(fast), "as Fast Models write it"),
-        ("tarmac-es", b"Tarmac Text Rev 3t\n  0 tic ES  (00020150:e3a00601) A svc_s: MOV\n".to_vec(), "(ES)"),
+        ("tarmac", lines("5 clk SIGNAL: SIGNAL=VIRQ STATE=N"), "--format tarmac"),
         ("spike", text(spike), "a commit log of Spike"),
         ("spike-l", text(plain_spike), "a log of Spike (-l"),
         ("qemu", lines("Trace 0: 0x7f2a [0000/0000000000010078/00000000/00000000] main"), "-d exec"),
@@ -140,18 +133,22 @@ fn files_are_named_by_their_content() {
     assert_eq!(doctor(&["/none"]).0, 3);
 }
 
+#[test]
+fn logs_are_traces() {
+    for case in ["loop-fast-models", "loop-es", "loop-gem5", "thumb-es", "two-cores"] {
+        let (code, answer) = doctor(&[&repo(&format!("testdata/tarmac/{case}/trace.tarmac"))]);
+        assert!(code == 0 && answer.contains("nothing is wrong"), "{case}: exit {code}\n{answer}");
+    }
+}
+
 /// The files that others wrote.
 #[test]
 fn samples_of_other_tools_are_named() {
     let files = [
         ("logs", "spike/rv64-mix.first-20000.log", "a commit log of Spike"),
         ("logs", "spike/rv64-float.first-12000.log.xz", "a commit log of Spike"),
-        ("logs", "tarmac/calculator-aarch32-es-ld-st-style.tarmac", "a Tarmac log with load and store lines"),
-        ("logs", "tarmac/calculator-aarch64-fastmodel.tarmac", "a Tarmac log as Fast Models write it"),
-        ("logs", "tarmac/calculator-aarch64-gem5.tarmac", "a Tarmac log as gem5 writes it"),
         ("perf", "perf_etm.data", "a recording of perf"),
         ("perf", "rq_stats.ko", "a kernel module"),
-        ("ete", "002-ack_test_scr/test_TARMAC", "a Tarmac log"),
         ("ete", "002-ack_test_scr/snapshot.ini", "a snapshot.ini"),
         ("ete", "002-ack_test_scr/trace.ini", "a file of a snapshot"),
     ];

@@ -5,9 +5,6 @@ use super::look::{Look, TABLE, WAVES};
 /// A kind of text: what it is, the evidence, what to do, and whether these are its first lines.
 struct Text(&'static str, &'static str, &'static str, fn(&[&str]) -> bool);
 
-const TARMAC: &str = "lines of time, unit and event";
-const TARMAC_DO: &str = "Trackway does not read it yet: the tools of ARM-software/tarmac-trace-utilities index it; the \
-                         model's own ETE or a recording with QEMU yields a trace that Trackway reads";
 const SPIKE: &str = "lines of core, address and encoding";
 const SPIKE_DO: &str = "Trackway does not read it yet: `trackway record PROGRAM -o run.stf` runs the same program on the \
                         golden model and writes a trace with registers and memory";
@@ -15,14 +12,14 @@ const SNAPSHOT_DO: &str =
     "this belongs to an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
 
 /// The first that fits decides.
-const TEXTS: [Text; 23] = [
-    Text("a Tarmac log with load and store lines (ES)", TARMAC, TARMAC_DO, |lines| {
-        is_tarmac(lines) && lines.iter().any(|line| line.contains(" ES "))
-    }),
-    Text("a Tarmac log as gem5 writes it", TARMAC, TARMAC_DO, |lines| {
-        is_tarmac(lines) && lines.iter().any(|line| line.contains(" cpu"))
-    }),
-    Text("a Tarmac log as Fast Models write it", TARMAC, TARMAC_DO, is_tarmac),
+const TEXTS: [Text; 21] = [
+    Text(
+        "a Tarmac log, of which the first lines are not instructions or registers",
+        "lines of time, unit and event",
+        "Trackway reads Tarmac: `trackway info FILE --format tarmac` takes it as it is, and `trackway check FILE --format \
+         tarmac` names the lines that cannot be read",
+        is_tarmac,
+    ),
     Text("a commit log of Spike", SPIKE, SPIKE_DO, |lines| {
         // The privilege is between core and address.
         let is_commit = |line: &&str| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1);

@@ -1,0 +1,70 @@
+//! Text logs: lines to events beside a scan of the same bytes for ends of lines, on one core and on all of them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use trackway_bench::{Measure, run};
+use trackway_core::{Batch, Cancel, Count, Input, Source};
+use trackway_format::{Format, Opening, Program, Settings};
+use trackway_io::File;
+
+const PASSES: usize = 5;
+
+/// Bytes of a log, made by repeating a short one.
+const SIZE: usize = 200 << 20;
+
+fn open(format: &dyn Format, bytes: &Arc<Vec<u8>>, threads: usize) -> Box<dyn Source> {
+    let opening = Opening {
+        file: File::from_input(Input::Whole(bytes.clone())).expect("bytes in memory"),
+        settings: Settings::default(),
+        program: Program::default(),
+        threads,
+        part: None,
+        force: false,
+        strict: false,
+        source: None,
+        cancel: Cancel::default(),
+    };
+    format.open(opening).and_then(|mut opened| opened.events()).expect("a good log")
+}
+
+fn measure(name: &str, format: &dyn Format, sample: &[u8]) {
+    let bytes = Arc::new(sample.repeat(SIZE / sample.len()));
+    let len = bytes.len() as u64;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let [events, observed, scan] =
+        ["events", "events on all cores", "scan for ends of lines"].map(|what| format!("{name}: {what}"));
+    let results = run(
+        PASSES,
+        vec![
+            Measure::new(&events, "bytes", || {
+                let (mut source, mut batch) = (open(format, &bytes, 1), Batch::default());
+                while source.fill(&mut batch).expect("a good log") {}
+                len
+            }),
+            Measure::new(&observed, "bytes", || {
+                let (mut source, mut count) = (open(format, &bytes, threads), Count::default());
+                while source.observe(&mut count).expect("a good log") {}
+                len
+            }),
+            Measure::new(&scan, "bytes", || {
+                std::hint::black_box(bytes.iter().filter(|byte| **byte == b'\n').count());
+                len
+            }),
+        ],
+    );
+    results.slower(&events, &scan, None);
+    results.slower(&observed, &scan, None);
+}
+
+fn main() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata");
+    let samples = [
+        ("Tarmac, Fast Models", trackway_logs::TARMAC, "tarmac/loop-fast-models/trace.tarmac"),
+        ("Tarmac, ES", trackway_logs::TARMAC, "tarmac/loop-es/trace.tarmac"),
+        ("Tarmac, gem5", trackway_logs::TARMAC, "tarmac/loop-gem5/trace.tarmac"),
+    ];
+    for (name, format, path) in samples {
+        measure(name, format, &std::fs::read(folder.join(path)).expect("a sample of the repository"));
+    }
+}
