@@ -71,14 +71,11 @@ impl Last {
     fn next(&self) -> Option<[u64; 2]> {
         let Last { pc, flow, skipped, target, trapped, .. } = *self;
         let after = pc.wrapping_add(flow.length.into());
-        if trapped || flow.length == 0 {
+        // A call leads to its handler, or, for semihosting, to the next instruction.
+        if trapped || flow.length == 0 || !flow.control.retires() && !skipped {
             return None;
         }
-        if skipped {
-            return Some([after; 2]);
-        }
-        // Semihosting calls continue after the instruction.
-        if !flow.control.is_transfer() {
+        if skipped || !flow.control.is_transfer() {
             return Some([after; 2]);
         }
         let taken = target.or(flow.target)?;

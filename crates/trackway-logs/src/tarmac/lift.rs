@@ -208,6 +208,7 @@ impl Lifter {
             (TrapKind::Exception, None)
         };
         let mut trap = Trap { cause, from: found.pc, ..Trap::new(kind) };
+        let contents = self.group.and_then(|group| group.contents);
         match self.group.and_then(|group| group.step) {
             // The instruction itself took it.
             Some(open) if kind == TrapKind::Exception && found.pc.is_none_or(|pc| pc == open.pc) => {
@@ -221,6 +222,12 @@ impl Lifter {
             trap.from = None;
         }
         batch.push_trap(line.offset, trap);
+        if let (TrapKind::Reset, None, Some(contents)) = (kind, self.state.isa, contents) {
+            // Models print the registers that a reset leaves before it.
+            let is_shown = |event: &Event| event.kind == EventKind::State(contents);
+            let at = batch.events.iter().rposition(is_shown).unwrap_or(0);
+            batch.events[at..].rotate_right(1);
+        }
         let trap = Some(batch.traps.len() as u32 - 1);
         let accesses = batch.begin_accesses();
         self.group = Some(Group { accesses, lines: 0, step: None, contents: None, trap });
@@ -294,9 +301,9 @@ fn complete(open: &Open, accesses: Accesses, next: Option<u64>, trapped: bool, b
     (step.accesses, step.extra, step.taken) = (accesses, extra, taken);
     if attempted {
         step.outcome = Outcome::Attempted;
-        // A log without exceptions shows them by where they lead; a semihosting call just continues.
-        if let Some(next) = next.filter(|next| !trapped && *next != after) {
-            batch.push_trap(offset, Trap { to: Some(next), ..open.trap() });
+        // A log without exceptions shows them by where they lead. The handler of a semihosting call is outside of it.
+        if !trapped {
+            batch.push_trap(offset, Trap { to: next.filter(|next| *next != after), ..open.trap() });
         }
         return;
     }

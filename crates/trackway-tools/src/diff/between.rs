@@ -115,6 +115,11 @@ impl Strays {
                 if self.hunks.iter().any(|hunk| hunk.abs_diff(place.pairs) <= REACH) {
                     continue;
                 }
+                if !self.strict && trap.kind == TrapKind::Reset && place.pairs == 0 {
+                    // Both begin here; one of them says how.
+                    *self.unknown.entry((Fact::Traps, 1 - lonely)).or_default() += 1;
+                    continue;
+                }
                 let mut one_sided = [0; 2];
                 one_sided[lonely] = bit([Fact::Traps, Fact::TrapReturns][class]);
                 let text = Some(trap_text(&trap));
