@@ -3,7 +3,7 @@
 use crate::tree::{self, Package};
 
 /// Layers from the bottom up: a crate may depend on those of the layers below its own.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 10] = [
     &["trackway-core"],
     &["trackway-io", "trackway-isa"],
     &["trackway-image"],
@@ -17,6 +17,8 @@ const LAYERS: [&[&str]; 8] = [
         "trackway-logs",
         "trackway-hart",
     ],
+    // Recordings that hold traces of another format.
+    &["trackway-perf"],
     &["trackway"],
     &["trackway-tools"],
     &["trackway-cli", "trackway-testkit"],

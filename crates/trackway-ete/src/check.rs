@@ -17,7 +17,7 @@ pub fn check(sources: Vec<TraceSource>, options: Options, report: &mut dyn FnMut
 }
 
 /// Checks all of `packets` and returns their number.
-pub(crate) fn check_packets(mut packets: Packets, report: &mut dyn FnMut(Finding)) -> Result<u64> {
+pub fn check_packets(mut packets: Packets, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let mut sequence = Sequence::default();
     let mut item = 0;
     loop {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use trackway_core::{Error, Input, Item, Items, Result};
 
 use crate::config::{Config, Options};
-use crate::transport::input::{SourceBytes, SourceInput, TraceSource};
+use crate::transport::input::{Session, SourceBytes, SourceInput, TraceSource};
 use crate::wire::packet::{Packet, Previous};
 use crate::wire::read::Reader;
 use crate::wire::scan::{
@@ -59,6 +59,11 @@ impl Packets {
             sources.iter().fold(options.known_ids, |ids, source| ids | 1 << source.config.trace_id);
         let sources = sources.into_iter().map(SourceInput::from).collect();
         Packets { sources, options: Options { known_ids, ..options }, current: None }
+    }
+
+    /// The packets of `sessions`.
+    pub fn of_sessions(sessions: Vec<Session>, options: Options) -> Self {
+        Packets { sources: sessions.into_iter().map(SourceInput::from).collect(), options, current: None }
     }
 
     /// The packets of one raw stream.

@@ -10,7 +10,7 @@ use trackway_image::Image;
 use crate::config::{Config, ID, Options};
 use crate::decode::output::split;
 use crate::decode::source::SourceDecoder;
-use crate::transport::input::{SourceInput, TraceSource};
+use crate::transport::input::{Session, SourceInput, TraceSource};
 
 /// Events of several sources, in the order given.
 ///
@@ -76,6 +76,12 @@ impl std::fmt::Debug for Lift {
 }
 
 impl Lift {
+    /// Decodes one session of a source.
+    pub fn session(session: Session, options: &Options) -> Self {
+        let known_ids = options.known_ids | 1 << session.source.config.trace_id;
+        Self::new(session.into(), &Options { known_ids, ..*options })
+    }
+
     fn new(source: SourceInput, options: &Options) -> Self {
         let (size, options) = (source.size(), *options);
         Lift { source, size, options, decoder: None, instructions: 0, rest: None }

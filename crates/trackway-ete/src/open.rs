@@ -507,7 +507,7 @@ impl Opened for OpenedEte {
             }
             _ => self.sources.iter().cloned().map(SourceInput::from).collect(),
         };
-        inputs.iter_mut().for_each(|input| input.remarks = Arc::clone(&self.remarks));
+        inputs.iter_mut().for_each(|input| input.program.remarks = Arc::clone(&self.remarks));
         let events = stream(inputs, &self.options);
         Ok(Box::new(events.with_cancel(self.cancel.clone())))
     }

@@ -165,6 +165,18 @@ impl Elf {
         Some(file.build_id().ok()??.to_vec())
     }
 
+    /// The address of a byte of the file, as loaded. Mappings begin at pages, so the byte may lie before its segment.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        const PAGE: u64 = 0x1_0000;
+        let starts = || self.segments.iter().map(|segment| (segment, segment.offset()));
+        let inside = starts().find(|(segment, start)| {
+            offset >= *start && offset - start < (segment.bytes().len() as u64).max(1)
+        });
+        let in_page = || starts().find(|(_, start)| *start >= offset && *start - offset < PAGE);
+        let (segment, start) = inside.or_else(in_page)?;
+        Some(segment.address.wrapping_add(offset).wrapping_sub(start))
+    }
+
     /// The address of a symbol of any kind, as loaded.
     pub fn symbol(&self, name: &str) -> Option<u64> {
         let file = parse((*self.file).as_ref()).ok()?;

@@ -20,7 +20,8 @@ impl Files {
         Files(Arc::new(paths.into_iter().filter_map(read).collect()))
     }
 
-    pub(crate) fn read(&self, path: &Path) -> Result<SharedBytes, Error> {
+    /// The content of a file, out of zstd or gzip if need be.
+    pub fn read(&self, path: &Path) -> Result<SharedBytes, Error> {
         self.0.get(path).map_or_else(|| read(path), |bytes| Ok(Arc::clone(bytes)))
     }
 }

@@ -14,6 +14,7 @@ use crate::files::Files;
 use crate::inlined::Frame;
 use crate::lines::{Line, Lines};
 use crate::memory::{Memory, Segment};
+use crate::module::{Module, link};
 use crate::space::Space;
 use crate::symbols::{Mapping, Symbol, Symbols};
 use crate::waypoints::Waypoints;
@@ -31,6 +32,8 @@ pub struct Part {
     pub segments: Vec<Segment>,
     /// The whole file or dump.
     pub file: SharedBytes,
+    /// A file with its symbols and lines, if it is another.
+    debug: Option<SharedBytes>,
     /// Read when first asked for.
     symbols: OnceLock<Arc<Symbols>>,
     lines: OnceLock<Option<Arc<Lines>>>,
@@ -40,14 +43,16 @@ impl Part {
     /// Its symbols; none for a dump, and for a file whose symbol table is damaged.
     pub fn symbols(&self) -> &Symbols {
         self.symbols.get_or_init(|| {
-            let read = |elf: &Elf| Symbols::read((*self.file).as_ref(), elf.bias).ok();
+            let file = self.debug.as_ref().unwrap_or(&self.file);
+            let read = |elf: &Elf| Symbols::read((**file).as_ref(), elf.bias).ok();
             Arc::new(self.elf.as_ref().and_then(read).unwrap_or_default())
         })
     }
 
     /// Its source lines; `None` for a dump, and for a file whose debug sections are damaged.
     pub fn lines(&self) -> Option<&Lines> {
-        let read = |elf: &Elf| Lines::read((*self.file).as_ref(), elf.bias).ok().map(Arc::new);
+        let file = self.debug.as_ref().unwrap_or(&self.file);
+        let read = |elf: &Elf| Lines::read((**file).as_ref(), elf.bias).ok().map(Arc::new);
         self.lines.get_or_init(|| self.elf.as_ref().and_then(read)).as_deref()
     }
 
@@ -161,6 +166,18 @@ impl Image {
         Ok(())
     }
 
+    /// Adds a module of an AArch64 kernel, an object file, where the kernel loaded it.
+    pub fn add_module(&mut self, name: &str, bytes: &SharedBytes, place: Module) -> Result<(), Error> {
+        self.add_elf(name, Arc::new(link(bytes, place)?), None, Space::default())
+    }
+
+    /// Symbols and lines of the part added last come from another file of the same build.
+    pub fn set_debug(&mut self, file: SharedBytes) {
+        if let Some(part) = self.parts.last_mut() {
+            part.debug = Some(file);
+        }
+    }
+
     /// Adds raw bytes at an address.
     pub fn add_raw(
         &mut self,
@@ -191,7 +208,7 @@ impl Image {
 
     fn add(&mut self, name: &str, space: Space, elf: Option<Elf>, segments: Vec<Segment>, file: SharedBytes) {
         let (name, symbols, lines) = (name.to_string(), OnceLock::new(), OnceLock::new());
-        self.parts.push(Part { name, space, elf, segments, file, symbols, lines });
+        self.parts.push(Part { name, space, elf, segments, file, debug: None, symbols, lines });
         self.views.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
     }
 

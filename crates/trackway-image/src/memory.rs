@@ -73,6 +73,11 @@ impl Segment {
         self.size.saturating_sub(self.length as u64)
     }
 
+    /// Offset of its first byte in the file.
+    pub fn offset(&self) -> u64 {
+        self.start as u64
+    }
+
     /// Its bytes.
     pub fn bytes(&self) -> &[u8] {
         &(*self.bytes).as_ref()[self.start..self.start + self.length]

@@ -9,6 +9,7 @@ use trackway_format::Format;
 pub static FORMATS: &[&dyn Format] = &[
     &trackway_stf::FORMAT,
     &trackway_astf::FORMAT,
+    &trackway_perf::FORMAT,
     &trackway_ete::FORMAT,
     &trackway_etrace::FORMAT,
     &trackway_tandem::FORMAT,

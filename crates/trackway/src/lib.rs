@@ -70,5 +70,6 @@ pub use trackway_astf as astf;
 pub use trackway_ete as ete;
 pub use trackway_etrace as etrace;
 pub use trackway_logs as logs;
+pub use trackway_perf as perf;
 pub use trackway_stf as stf;
 pub use trackway_tandem as tandem;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use trackway_core::{Error, ErrorKind, GapReason};
-use trackway_image::Image;
 
 use super::counts::PacketCounts;
 use super::element::Element;
@@ -12,7 +11,7 @@ use super::flow::{Analyser, Flow};
 use super::output::{Output, SavedOutput};
 use super::speculation::Speculation;
 use crate::config::Config;
-use crate::transport::input::Remarks;
+use crate::transport::input::Code;
 use crate::wire::atoms::Atoms;
 use crate::wire::header::error_at;
 use crate::wire::packet::Packet;
@@ -89,17 +88,12 @@ impl Decoder {
         restored
     }
 
-    pub(crate) fn new(
-        config: &Arc<Config>,
-        image: &Arc<Image>,
-        remarks: &Arc<Remarks>,
-        show_withdrawn: bool,
-    ) -> Self {
+    pub(crate) fn new(config: &Arc<Config>, program: &Code, show_withdrawn: bool) -> Self {
         let stages = Stages {
             config: Arc::clone(config),
             elements: Elements::default(),
             speculation: Speculation::default(),
-            flow: Analyser::new(config, image, remarks, show_withdrawn),
+            flow: Analyser::new(config, program, show_withdrawn),
             actions: Vec::new(),
             unused: None,
             goal: Goal::None,

@@ -5,20 +5,19 @@ mod code;
 mod state;
 mod walk;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use trackway_core::{
     Context, EventKind, Exit, Gap, GapReason, Isa, Mark, MarkKind, Run, Time, TimeKind, Trap, TrapKind,
 };
-use trackway_image::{Image, Waypoints};
+use trackway_image::Waypoints;
 use trackway_isa::Control;
 
 use super::element::Element;
 use super::output::Output;
 use crate::config::Config;
 use crate::profile::Profile;
-use crate::transport::input::Remarks;
+use crate::transport::input::Code;
 use crate::wire::address::Entry;
 use crate::wire::context::ContextState;
 
@@ -38,8 +37,7 @@ pub(crate) struct Analyser {
     pub(crate) out: Output,
     /// Copies of `flow` that follow withdrawn elements, with the number of their withdrawal.
     pub(crate) shadows: Vec<(u32, Flow)>,
-    image: Arc<Image>,
-    remarks: Arc<Remarks>,
+    program: Code,
     waypoints: Waypoints,
     /// Contexts see different code.
     spaces: bool,
@@ -57,20 +55,14 @@ pub(crate) struct Analyser {
 }
 
 impl Analyser {
-    pub(crate) fn new(
-        config: &Config,
-        image: &Arc<Image>,
-        remarks: &Arc<Remarks>,
-        show_withdrawn: bool,
-    ) -> Self {
+    pub(crate) fn new(config: &Config, program: &Code, show_withdrawn: bool) -> Self {
         Analyser {
             flow: Flow::default(),
             out: Output::new(),
             shadows: Vec::new(),
-            image: Arc::clone(image),
-            remarks: Arc::clone(remarks),
+            program: program.clone(),
             waypoints: Waypoints::ete(config.wfx_is_p0),
-            spaces: image.parts().iter().any(|part| !part.space.is_everywhere()),
+            spaces: program.image.parts().iter().any(|part| !part.space.is_everywhere()),
             tables: Vec::new(),
             table: 0,
             stale: true,
@@ -119,6 +111,9 @@ impl Analyser {
         self.flow.returns.clear();
         self.flow.lose_address();
         self.flow.last = None;
+        if let Some(tasks) = &self.program.tasks {
+            tasks.no_code(&self.event_of(self.flow.context), pc);
+        }
         self.gap(offset, GapReason::NoCode, Some(pc), None);
     }
 
@@ -137,7 +132,7 @@ impl Analyser {
             return true;
         }
         if !self.return_stack && self.flow.has_context && self.flow.last.is_some_and(|last| last.taken) {
-            self.remarks.lost_returns.store(true, Ordering::Relaxed);
+            self.program.remarks.lost_returns.store(true, Ordering::Relaxed);
         }
         // K10.5.5.4.1: an address without a context does not outlive an atom.
         self.flow.lose_address();
@@ -198,6 +193,15 @@ impl Analyser {
         self.out.batch().push_context(offset, context);
     }
 
+    /// A context in the event model, with its process and thread where they are known.
+    fn event_of(&self, context: ContextState) -> Context {
+        let mut event = context.to_event();
+        if let Some(tasks) = &self.program.tasks {
+            tasks.complete(&mut event);
+        }
+        event
+    }
+
     fn context(&mut self, offset: u64, context: ContextState) {
         self.stale |= self.flow.context != context;
         self.flow.context = context;
@@ -212,7 +216,7 @@ impl Analyser {
             if !self.withdrawn {
                 // A context has AArch32 only; whether it is T32 is known from before or from the next address.
                 let known = self.flow.reported_isa.filter(|isa| *isa == Isa::T32 && !context.sixty_four_bit);
-                let mut event = context.to_event();
+                let mut event = self.event_of(context);
                 event.isa = known.or(event.isa);
                 self.flow.reported_isa = event.isa;
                 self.out.batch().push_context(offset, event);

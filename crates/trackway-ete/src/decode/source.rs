@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use trackway_core::{Batch, ErrorKind, GapReason, Pool, Result, Show, pack, unpack};
-use trackway_image::Image;
 
 use super::counts::PacketCounts;
 use super::decoder::{Decoder, Goal, SavedDecoder};
 use super::output::Finished;
 use super::parallel;
 use crate::config::{Config, Options};
-use crate::transport::input::{Place, Remarks, SourceBytes, SourceInput};
+use crate::transport::input::{Code, Place, SourceBytes, SourceInput};
 use crate::wire::scan::{SYNC_LEN, Stop, bytes_before_sync, endless_zeros, find_sync, leading_zeros};
 
 /// Decodes one source.
@@ -18,8 +17,7 @@ pub(crate) struct SourceDecoder {
     input: SourceBytes,
     decoder: Decoder,
     config: Arc<Config>,
-    image: Arc<Image>,
-    remarks: Arc<Remarks>,
+    program: Code,
     options: Options,
     /// Place in the window.
     at: usize,
@@ -47,13 +45,12 @@ enum Phase {
 
 impl SourceDecoder {
     pub(crate) fn open(source: &mut SourceInput, options: &Options) -> Result<Self> {
-        let (config, image) = (Arc::clone(&source.config), Arc::clone(&source.image));
+        let (config, program) = (Arc::clone(&source.config), source.program.clone());
         Ok(SourceDecoder {
             input: source.open(options)?,
-            decoder: Decoder::new(&config, &image, &source.remarks, options.show_withdrawn),
-            remarks: Arc::clone(&source.remarks),
+            decoder: Decoder::new(&config, &program, options.show_withdrawn),
             config,
-            image,
+            program,
             options: *options,
             at: 0,
             after_sync: false,
@@ -111,7 +108,7 @@ impl SourceDecoder {
     /// Before the first step: continues from a state; false if it is not one of this source.
     pub(crate) fn restore(&mut self, state: &[u8]) -> Result<bool> {
         let Some((place, saved)) = unpack::<(Place, SavedDecoder)>(state) else { return Ok(false) };
-        let mut decoder = Decoder::new(&self.config, &self.image, &self.remarks, self.options.show_withdrawn);
+        let mut decoder = Decoder::new(&self.config, &self.program, self.options.show_withdrawn);
         if !decoder.restore(saved) || !self.input.enter(place)? {
             return Ok(false);
         }
@@ -290,7 +287,7 @@ impl SourceDecoder {
             self.serial_to = self.input.position() + end as u64;
             return Ok(false);
         }
-        let new = || Decoder::new(&self.config, &self.image, &self.remarks, self.options.show_withdrawn);
+        let new = || Decoder::new(&self.config, &self.program, self.options.show_withdrawn);
         let parts = parallel::Window { window: &self.input.view(), pool: &self.pool, new: &new, threads };
         let stop = parts.observe(&mut self.decoder, &mut self.at, self.after_sync, &cuts, show);
         self.after_sync = stop.is_ok();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use serde::{Deserialize, Serialize};
-use trackway_core::{Feed, Input, Result, SharedBytes};
+use trackway_core::{Context, Feed, Input, Result, SharedBytes};
 use trackway_image::Image;
 
 use super::frames::read::{Deframed, FRAME, FramePlace, Frames, STRETCH, Survey};
@@ -32,14 +32,51 @@ impl std::fmt::Debug for TraceSource {
     }
 }
 
+/// Part of a larger file: the bytes of a source from where its trace unit was enabled to where it was disabled.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The source; its buffer has the bytes of this session only.
+    pub source: TraceSource,
+    /// Offset in the file of the first byte of the buffer.
+    pub base: u64,
+    /// The threads of the operating system, where they are known.
+    pub tasks: Option<Arc<dyn Tasks>>,
+}
+
+/// Knows the process and the thread that a context belongs to.
+pub trait Tasks: Send + Sync + std::fmt::Debug {
+    /// Adds process, thread and address space to a context of the trace.
+    fn complete(&self, context: &mut Context);
+
+    /// A context executes at an address where no code is known.
+    fn no_code(&self, context: &Context, pc: u64) {
+        let _ = (context, pc);
+    }
+}
+
 /// A source that is not open yet.
 pub(crate) struct SourceInput {
     pub(crate) config: Arc<Config>,
-    pub(crate) image: Arc<Image>,
-    pub(crate) remarks: Arc<Remarks>,
+    pub(crate) program: Code,
     framing: Framing,
+    /// Offset in the file of the first byte of the input.
+    base: u64,
     /// Empty once it is open.
     input: Input,
+}
+
+/// The program as a decoder needs it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    pub(crate) image: Arc<Image>,
+    pub(crate) tasks: Option<Arc<dyn Tasks>>,
+    pub(crate) remarks: Arc<Remarks>,
+}
+
+impl From<Arc<Image>> for Code {
+    fn from(image: Arc<Image>) -> Self {
+        Code { image, ..Code::default() }
+    }
 }
 
 /// Observations of the decoders, for people.
@@ -52,15 +89,22 @@ pub(crate) struct Remarks {
 impl From<TraceSource> for SourceInput {
     fn from(source: TraceSource) -> Self {
         let (framing, input) = (source.framing, Input::Whole(source.data));
-        let remarks = Arc::default();
-        SourceInput { config: Arc::new(source.config), image: source.image, remarks, framing, input }
+        SourceInput { config: Arc::new(source.config), program: source.image.into(), framing, base: 0, input }
+    }
+}
+
+impl From<Session> for SourceInput {
+    fn from(Session { source, base, tasks }: Session) -> Self {
+        let mut input = SourceInput { base, ..source.into() };
+        input.program.tasks = tasks;
+        input
     }
 }
 
 impl SourceInput {
     /// A raw stream.
     pub(crate) fn raw(config: Config, input: Input, image: Arc<Image>) -> Self {
-        SourceInput { config: Arc::new(config), image, remarks: Arc::default(), framing: Framing::Raw, input }
+        SourceInput { config: Arc::new(config), program: image.into(), framing: Framing::Raw, base: 0, input }
     }
 
     /// Number of bytes in the buffer, if known.
@@ -74,7 +118,9 @@ impl SourceInput {
     /// The bytes, once.
     pub(crate) fn open(&mut self, options: &Options) -> Result<SourceBytes> {
         let input = std::mem::replace(&mut self.input, Input::from_vec(Vec::new()));
-        SourceBytes::new(self.framing, input, self.config.trace_id, options)
+        let mut bytes = SourceBytes::new(self.framing, input, self.config.trace_id, options)?;
+        bytes.pointer += self.base;
+        Ok(bytes)
     }
 }
 
@@ -95,7 +141,8 @@ const WINDOW: usize = 1 << 18;
 /// A window over the bytes of one source.
 pub(crate) struct SourceBytes {
     kind: Kind,
-    /// Offset of the oldest byte in a circular buffer, and its length; offsets are those in the buffer.
+    /// Offset of the oldest byte, in a circular buffer or a larger file, and the length of the buffer; offsets are
+    /// those in the buffer or file.
     pointer: u64,
     length: u64,
     ended: bool,

@@ -36,7 +36,7 @@ impl Analyser {
             self.table = index;
             return;
         }
-        let blocks = self.image.blocks(&self.flow.context.to_event(), isa, self.waypoints);
+        let blocks = self.program.image.blocks(&self.event_of(self.flow.context), isa, self.waypoints);
         let table = Table { context, isa, cursor: blocks.cursor() };
         if self.tables.len() < TABLES {
             self.tables.push(table);

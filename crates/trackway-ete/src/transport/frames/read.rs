@@ -378,21 +378,21 @@ fn find(buffer: &[u8], from: usize, blocks: bool) -> Option<usize> {
 
 /// The trace ids in a buffer: the number of bytes of each, and how often it begins.
 #[derive(Clone, Debug)]
-pub(crate) struct Survey([(u64, u64); 128]);
+pub struct Survey([(u64, u64); 128]);
 
 impl Survey {
     /// Looks at a whole buffer, which may be larger than memory.
-    pub(crate) fn of(framing: Framing, data: &SharedBytes) -> Self {
+    pub fn of(framing: Framing, data: &SharedBytes) -> Self {
         survey(framing, (**data).as_ref(), &mut releasing(data))
     }
 
     /// Each id that has bytes, without padding.
-    pub(crate) fn ids(&self) -> Vec<(u8, u64)> {
+    pub fn ids(&self) -> Vec<(u8, u64)> {
         (1..128u8).map(|id| (id, self.0[usize::from(id)].0)).filter(|&(_, count)| count > 0).collect()
     }
 
-    /// Ids that begin once and are not known: damage, most likely.
-    pub(crate) fn strange(&self, known: u128) -> u128 {
+    /// Ids that begin once and are not known, one bit each: damage, most likely.
+    pub fn strange(&self, known: u128) -> u128 {
         (1..0x70u8)
             .filter(|id| known >> id & 1 == 0 && self.0[usize::from(*id)].1 == 1)
             .fold(0, |ids, id| ids | 1 << id)
