@@ -63,7 +63,9 @@ fn formats(formats: Formats<'_>) -> String {
         let _ = writeln!(out, "{}: {}", format.id(), format.title());
         let ends = joined(format.extensions().iter().copied(), ", .");
         row(&mut out, 12, "extensions", &format!(".{ends}"));
-        let several = if format.holds_several_sources() {
+        let several = if !format.is_written() {
+            "read only: no output has this format"
+        } else if format.holds_several_sources() {
             "several in one output"
         } else {
             "one per file; others get files of their own, OUT.NAME.ext"

@@ -70,6 +70,11 @@ pub trait Format: Sync {
     /// Starts a trace that takes events of a source with `meta`.
     fn create(&self, writing: Writing<'_>, meta: &Meta) -> Result<Box<dyn Sink>>;
 
+    /// False if its traces are only read: [`create`](Format::create) always refuses.
+    fn is_written(&self) -> bool {
+        true
+    }
+
     /// Writes a trace that loads a program (an ELF file) into memory and nothing else, where the format has
     /// such traces; returns the number of items.
     fn load(&self, program: &[u8], writing: Writing<'_>) -> Result<u64> {

@@ -202,6 +202,7 @@ pub(super) fn runs() -> Vec<Run> {
 pub(super) fn takes(format: &dyn Format, run: &Run) -> bool {
     let arm = matches!(run.meta.isa, Isa::A64 | Isa::A32 | Isa::T32);
     match format.id().as_str() {
+        _ if !format.is_written() => false,
         "astf" | "ete" => arm,
         "etrace" | "tandem" => !arm,
         _ => format.is_written(),
