@@ -214,7 +214,7 @@ impl SourcePackets {
                     }
                     self.more()?;
                 }
-                Stop::Bad(error) if error.is_truncated() && self.input.is_framed() => {
+                Stop::Bad(error) if error.is_truncated() && self.input.is_cut() => {
                     let len = self.input.bytes().len() - self.at;
                     self.at += len;
                     return Ok(Some(skipped(offset, len as u64)));

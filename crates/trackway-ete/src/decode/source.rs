@@ -193,7 +193,7 @@ impl SourceDecoder {
         if self.more()? {
             return Ok(());
         }
-        if first && reason == GapReason::LostSync && !self.input.is_framed() {
+        if first && reason == GapReason::LostSync && !self.input.is_cut() {
             // A raw stream without any Alignment Sync is hardly ETE.
             let error = ErrorKind::Missing.at(from, "Alignment Sync", "", "K10.5.2.3");
             self.decoder.output().fail(error);
@@ -246,7 +246,7 @@ impl SourceDecoder {
             Stop::Bad(error) => {
                 let from = self.input.offset(self.at);
                 let mut reason = GapReason::BadInput;
-                if error.is_truncated() && self.input.is_framed() {
+                if error.is_truncated() && self.input.is_cut() {
                     // A buffer mostly ends inside a packet.
                     reason = GapReason::LostSync;
                 } else {

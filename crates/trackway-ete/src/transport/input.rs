@@ -59,8 +59,8 @@ pub(crate) struct SourceInput {
     pub(crate) config: Arc<Config>,
     pub(crate) program: Code,
     framing: Framing,
-    /// Offset in the file of the first byte of the input.
-    base: u64,
+    /// For a session: offset in the file of the first byte of the input.
+    base: Option<u64>,
     /// Empty once it is open.
     input: Input,
 }
@@ -89,13 +89,19 @@ pub(crate) struct Remarks {
 impl From<TraceSource> for SourceInput {
     fn from(source: TraceSource) -> Self {
         let (framing, input) = (source.framing, Input::Whole(source.data));
-        SourceInput { config: Arc::new(source.config), program: source.image.into(), framing, base: 0, input }
+        SourceInput {
+            config: Arc::new(source.config),
+            program: source.image.into(),
+            framing,
+            base: None,
+            input,
+        }
     }
 }
 
 impl From<Session> for SourceInput {
     fn from(Session { source, base, tasks }: Session) -> Self {
-        let mut input = SourceInput { base, ..source.into() };
+        let mut input = SourceInput { base: Some(base), ..source.into() };
         input.program.tasks = tasks;
         input
     }
@@ -104,7 +110,13 @@ impl From<Session> for SourceInput {
 impl SourceInput {
     /// A raw stream.
     pub(crate) fn raw(config: Config, input: Input, image: Arc<Image>) -> Self {
-        SourceInput { config: Arc::new(config), program: image.into(), framing: Framing::Raw, base: 0, input }
+        SourceInput {
+            config: Arc::new(config),
+            program: image.into(),
+            framing: Framing::Raw,
+            base: None,
+            input,
+        }
     }
 
     /// Number of bytes in the buffer, if known.
@@ -119,7 +131,9 @@ impl SourceInput {
     pub(crate) fn open(&mut self, options: &Options) -> Result<SourceBytes> {
         let input = std::mem::replace(&mut self.input, Input::from_vec(Vec::new()));
         let mut bytes = SourceBytes::new(self.framing, input, self.config.trace_id, options)?;
-        bytes.pointer += self.base;
+        if let Some(base) = self.base {
+            (bytes.pointer, bytes.session) = (bytes.pointer + base, true);
+        }
         Ok(bytes)
     }
 }
@@ -145,6 +159,8 @@ pub(crate) struct SourceBytes {
     /// those in the buffer or file.
     pointer: u64,
     length: u64,
+    /// It is a session of a larger file.
+    session: bool,
     ended: bool,
 }
 
@@ -200,16 +216,16 @@ impl SourceBytes {
             }
         };
         let ended = matches!(&kind, Kind::Raw(feed) if feed.is_whole());
-        let mut source = SourceBytes { kind, pointer, length, ended };
+        let mut source = SourceBytes { kind, pointer, length, session: false, ended };
         if !source.ended {
             source.more()?;
         }
         Ok(source)
     }
 
-    /// The bytes come from frames, so they end where the buffer ended, often inside a packet.
-    pub(crate) fn is_framed(&self) -> bool {
-        matches!(self.kind, Kind::Framed { .. })
+    /// The bytes end where a buffer ended, often inside a packet: in frames, and in a session of a larger file.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.session || matches!(self.kind, Kind::Framed { .. })
     }
 
     /// Nothing follows the window.
