@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 12] = [
+const PACKAGES: [&str; 13] = [
     "valgrind",
     "lcov",
     "golang-1.19-go",
@@ -19,6 +19,7 @@ const PACKAGES: [&str; 12] = [
     "gcc-riscv64-linux-gnu",
     "qemu-user",
     "python3-venv",
+    "linux-perf",
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.
@@ -34,7 +35,8 @@ const FETCHED: [(&str, &str); 2] = [
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 2] = [("trackway-cli", "peers"), ("trackway-cli", "browser")];
+const TESTS: [(&str, &str); 3] =
+    [("trackway-cli", "peers"), ("trackway-cli", "browser"), ("trackway", "perf")];
 
 /// Installs, runs, and prints what was skipped and the time.
 pub(crate) fn test() -> Outcome {

@@ -136,10 +136,6 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     let failed = |error| report::placed(&args.common, path, error);
     let (mut trace, assumed) = open_or_assume(&args.common, path)?;
     let title = trace.format().title();
-    let mut container = trace.facts();
-    if let Some(compression) = trace.compression() {
-        container.push(("compression", compression.as_str().to_string()));
-    }
     let programs = trace.programs().map_err(failed)?;
     let mut source = trace.events().map_err(failed)?;
     let mut summary = Summary::new(trace.meta(), &programs);
@@ -147,6 +143,11 @@ fn one(path: &Path, args: &InfoArgs) -> Result<Exit, Failure> {
     // A damaged trace is described as far as it was read.
     let (health, ended) = observe(&args.common, path, &mut *source, in_parts, &mut summary);
     let meta = source.meta().clone();
+    // Some are known only now: the files that were executed and are missing.
+    let mut container = trace.facts();
+    if let Some(compression) = trace.compression() {
+        container.push(("compression", compression.as_str().to_string()));
+    }
     let mut facts = facts(path, title, &meta, &container, &summary, &health, &source.census());
     if let Some(assumed) = &assumed {
         facts.insert(4, ("assumed", json!(assumed)));
@@ -244,7 +245,10 @@ fn facts(
         ("title", json!(title)),
         ("version", json!(meta.version)),
     ];
-    facts.extend(container.iter().map(|(name, value)| (*name, json!(value))));
+    let (doubts, container): (Vec<_>, Vec<_>) = container.iter().partition(|(name, _)| *name == "doubt");
+    facts.extend(container.into_iter().map(|(name, value)| (*name, json!(value))));
+    let doubts: Vec<&String> = doubts.into_iter().map(|(_, text)| text).collect();
+    facts.extend((!doubts.is_empty()).then(|| ("doubt", json!(doubts))));
     let mut put = |name, value: Option<Json>| facts.extend(value.map(|value| (name, value)));
     let list = |texts: &[String]| (!texts.is_empty()).then(|| json!(texts));
     put("level", meta.level.as_ref().map(|level| json!(level)));

@@ -154,7 +154,13 @@ impl Header {
                 continue;
             }
             match section(&mut fields, "offset", "size") {
-                Ok(range) => self.features.push((bit, range)),
+                Ok(range) => {
+                    if range.end > bytes.len() as u64 {
+                        let cut = ErrorKind::Truncated.at(range.start, "feature section", "", "");
+                        self.error.get_or_insert(cut);
+                    }
+                    self.features.push((bit, range));
+                }
                 Err(error) => {
                     self.error.get_or_insert(error);
                     return;

@@ -1,6 +1,6 @@
 //! The program that ran: binaries where the recording maps them, for the processes that see them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 
 use trackway_image::{Elf, Image, Module, Space, is_relocatable};
@@ -15,6 +15,8 @@ pub(crate) struct Built {
     pub(crate) image: Image,
     /// Files that were found, by their number.
     pub(crate) found: Vec<usize>,
+    /// Processes whose address spaces have different code at the same addresses.
+    pub(crate) changing: BTreeSet<u32>,
     /// Why files that seemed right were not taken.
     pub(crate) refused: Vec<String>,
 }
@@ -155,8 +157,9 @@ impl Builder<'_> {
                 spaces.push(Space::default());
             } else {
                 for (space, _) in seen {
-                    let pid = Some(u64::from(self.world.spaces[space].pid));
-                    let space = Space { pid, asid: asids[space], ..Space::default() };
+                    let pid = self.world.spaces[space].pid;
+                    self.out.changing.extend(asids[space].map(|_| pid));
+                    let space = Space { pid: Some(pid.into()), asid: asids[space], ..Space::default() };
                     if !spaces.contains(&space) {
                         spaces.push(space);
                     }

@@ -68,8 +68,8 @@ impl Format for Perf {
         Err(Error::Unsupported("perf.data is written by perf alone: Trackway reads it".to_string()))
     }
 
-    fn holds_several_sources(&self) -> bool {
-        true
+    fn is_written(&self) -> bool {
+        false
     }
 }
 
@@ -128,6 +128,7 @@ impl Recording {
             image: Arc::new(built.image),
             world: Arc::new(std::mem::take(&mut scan.world)),
             missing: Arc::default(),
+            changing: Arc::new(built.changing),
             configs: Arc::new(lanes.configs.clone()),
             options,
         });

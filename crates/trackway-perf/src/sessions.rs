@@ -3,7 +3,7 @@
 //! The kernel enables a trace unit and its sink when a thread comes to a core, and disables both when it leaves or when the
 //! buffer is full. Each `AUX` record is one such session: packets before it mean nothing to those in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -106,6 +106,7 @@ pub(crate) struct Surroundings {
     pub(crate) image: Arc<Image>,
     pub(crate) world: Arc<World>,
     pub(crate) missing: Arc<Missing>,
+    pub(crate) changing: Arc<BTreeSet<u32>>,
     pub(crate) configs: Arc<Vec<Config>>,
     pub(crate) options: Options,
 }
@@ -118,6 +119,7 @@ impl Surroundings {
         let threads = Threads {
             world: Arc::clone(&self.world),
             missing: Arc::clone(&self.missing),
+            changing: Arc::clone(&self.changing),
             when: stretch.when,
             tid: stretch.tid,
             in_vmid: traced & (VMID | VMIDOPT) == VMID | VMIDOPT,

@@ -243,6 +243,8 @@ pub(crate) enum Unknown {
 pub(crate) struct Threads {
     pub(crate) world: Arc<World>,
     pub(crate) missing: Arc<Missing>,
+    /// Processes whose address spaces have different code at the same addresses.
+    pub(crate) changing: Arc<BTreeSet<u32>>,
     /// The end of the session.
     pub(crate) when: u64,
     /// The thread, where contexts of the trace do not say it.
@@ -283,7 +285,7 @@ impl trackway_ete::Tasks for Threads {
 
 impl Threads {
     fn asid(&self, pid: u32) -> Option<u64> {
-        if !self.world.has_several(pid) {
+        if !self.changing.contains(&pid) {
             return None;
         }
         self.world.space_of(pid, self.when).map(|(n, _)| n as u64 + 1)

@@ -17,6 +17,7 @@
 mod flow;
 pub mod lines;
 pub mod output;
+pub mod perf;
 pub mod places;
 pub mod qemu;
 pub mod random;

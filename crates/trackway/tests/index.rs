@@ -1,5 +1,7 @@
 //! The index: made for every format, used for every position, and never believed where it does not belong.
 
+mod common;
+
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -116,7 +118,14 @@ fn samples(folder: &Folder) -> Vec<(PathBuf, Options, u64)> {
         let made = written(folder, *format, &elf, &meta, &run).map(|(path, options)| (path, options, 4000));
         made.or_else(|| {
             let elf = repo("programs/aarch64/sort.elf");
-            written(folder, *format, &elf, sort.meta(), &long).map(|(path, options)| (path, options, 500))
+            let made = written(folder, *format, &elf, sort.meta(), &long);
+            made.map(|(path, options)| (path, options, 500))
+        })
+        .or_else(|| {
+            let run = common::arm(100);
+            let path = folder.0.join("perf.data");
+            std::fs::write(&path, common::perf::recording(format.id().as_str(), &run, 1)?).unwrap();
+            Some((path, Options::default().elf(run.elf.display().to_string()), 500))
         })
         .unwrap_or_else(|| panic!("{} holds neither run", format.title()))
     });

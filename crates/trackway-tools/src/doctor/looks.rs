@@ -9,13 +9,16 @@ struct Magic(usize, &'static [u8], &'static str, &'static str);
 const PCAP: &str = "Trackway does not read captures: extract the payload, `tshark -r FILE -T fields -e data`, and \
                     turn it into bytes with `xxd -r -p`";
 const ARCHIVE: &str = "unpack it, and open the trace inside";
-const PERF: &str = "Trackway does not read perf.data yet: `perf script -i FILE --itrace=b` decodes it; a dump of its AUX \
-                    buffer is read with --format ete";
+const PERF: &str = "Trackway reads recordings with CoreSight traces: `trackway info FILE` says why this one is not read; record \
+                    with `perf record -e cs_etm//u`";
+const OLD_PERF: &str =
+    "Trackway does not read the layout of perf before 2010: `perf inject -i FILE -o NEW` rewrites it";
 
 /// Compressed files that Trackway reads are looked into before.
-const MAGICS: [Magic; 27] = [
+const MAGICS: [Magic; 28] = [
     Magic(0, b"PERFILE2", "a recording of perf (perf.data)", PERF),
-    Magic(0, b"PERFFILE", "a recording of perf (perf.data, old layout)", PERF),
+    Magic(0, b"2ELIFREP", "a recording of perf (perf.data, big-endian)", PERF),
+    Magic(0, b"PERFFILE", "a recording of perf (perf.data, old layout)", OLD_PERF),
     Magic(0, b"\x0a\x0d\x0d\x0a", "a network capture (pcapng)", PCAP),
     Magic(0, b"\xd4\xc3\xb2\xa1", "a network capture (pcap)", PCAP),
     Magic(0, b"\xa1\xb2\xc3\xd4", "a network capture (pcap, big-endian)", PCAP),

@@ -2,6 +2,7 @@
 #![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
 pub mod logs;
+pub mod perf;
 
 use std::path::{Path, PathBuf};
 
