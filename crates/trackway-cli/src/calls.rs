@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde_json::{Value as Json, json};
+use trackway_core::Meta;
 use trackway_tools::calls::{Called, FunctionId, NodeId, NodeKind};
 use trackway_tools::flame::thread_label;
 
@@ -103,7 +104,7 @@ impl Line {
 /// The tree as it is shown.
 struct Shown<'a> {
     called: &'a Called,
-    sources: &'a [String],
+    meta: &'a Meta,
     inclusive: Vec<u64>,
     total: u64,
     least: u64,
@@ -116,7 +117,7 @@ impl<'a> Shown<'a> {
         let total = called.tree.nodes().iter().map(|node| node.instructions).sum();
         Shown {
             called,
-            sources: &analysed.meta.sources,
+            meta: &analysed.meta,
             inclusive: called.tree.inclusive(),
             total,
             least: (args.least.max(0.0) / 100.0 * total as f64) as u64,
@@ -127,14 +128,16 @@ impl<'a> Shown<'a> {
     fn top_down(&self) -> Vec<Line> {
         let children = self.called.tree.sorted_children();
         let roots = (0..).zip(self.called.tree.nodes()).filter(|(_, node)| node.parent.is_none());
-        roots.map(|(id, _)| self.line(id, &children, 1)).collect()
+        // Nothing ran before the first context.
+        let ran = |id: &NodeId| self.total == 0 || self.inclusive[*id as usize] > 0;
+        roots.map(|(id, _)| id).filter(ran).map(|id| self.line(id, &children, 1)).collect()
     }
 
     fn line(&self, id: NodeId, children: &[Vec<NodeId>], level: usize) -> Line {
         let node = &self.called.tree.nodes()[id as usize];
         let below = children[id as usize].iter().filter(|id| self.inclusive[**id as usize] > self.least);
         let (name, address) = match node.kind {
-            NodeKind::Thread(n) => (thread_label(self.called, n, self.sources), None),
+            NodeKind::Thread(n) => (thread_label(self.called, n, self.meta), None),
             NodeKind::Function(id) => self.name(id),
             NodeKind::Handler(id) => {
                 let (name, address) = self.name(id);

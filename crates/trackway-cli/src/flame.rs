@@ -22,11 +22,11 @@ pub(crate) struct Args {
 /// Draws the flame graph.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let analysed = args.input.called()?;
-    let mut frames = Frames::new(&analysed.result, &analysed.meta.sources);
+    let mut frames = Frames::new(&analysed.result, &analysed.meta);
     let mut title = args.input.file.display().to_string();
     if let Some(path) = &args.against {
         let other = Input { file: path.clone(), ..args.input.clone() }.called()?;
-        compare(&mut frames, &Frames::new(&other.result, &other.meta.sources));
+        compare(&mut frames, &Frames::new(&other.result, &other.meta));
         title = format!("{title} against {}", path.display());
         other.checked.warn();
         other.ended?;

@@ -284,7 +284,7 @@ fn facts(
     let span = summary.first_time.zip(summary.last_time);
     put("time span", span.map(|(first, last)| json!({ "first": hex(first), "last": hex(last) })));
     let contexts: BTreeSet<String> =
-        summary.contexts.met().filter_map(|(context, _)| contexts::name(context)).collect();
+        summary.contexts.met().filter_map(|(context, _)| contexts::named(context, meta)).collect();
     put("contexts", list(&Vec::from_iter(contexts)));
     put("program", summary.program.verdict().map(|verdict| program(&verdict)));
     put("gaps", Some(json!(health.counts.gaps)));

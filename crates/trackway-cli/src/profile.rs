@@ -118,7 +118,7 @@ fn of_calls(args: &Args) -> Result<Exit, Failure> {
     let profiled = Profiled {
         called: &analysed.result,
         programs: &analysed.programs,
-        sources: &analysed.meta.sources,
+        meta: &analysed.meta,
         name: &name,
     };
     let bytes = match args.shape {
@@ -136,8 +136,8 @@ fn samples(args: &Args) -> Result<Exit, Failure> {
     let watched = args.input.watched(|_| Samples::default(), |_| false)?;
     let ((called, samples), analysed) = watched.apart();
     let name = args.input.file.display().to_string();
-    let (programs, sources) = (&analysed.programs, &analysed.meta.sources);
-    let profiled = Profiled { called: &called, programs, sources, name: &name };
+    let (programs, meta) = (&analysed.programs, &analysed.meta);
+    let profiled = Profiled { called: &called, programs, meta, name: &name };
     args.output.write(samples.firefox(&profiled).to_string().as_bytes())?;
     analysed.end(&args.input.common)
 }
@@ -148,7 +148,7 @@ fn timeline(args: &Args) -> Result<Exit, Failure> {
     let written = |FileError { path, error }: FileError| Failure::Written { path, error };
     let mut output = target.create().map_err(written)?;
     let out = BufWriter::new(output.as_write());
-    let watch = move |meta: &Meta| Timeline::new(out, args.output.limit(), meta.sources.clone());
+    let watch = move |meta: &Meta| Timeline::new(out, args.output.limit(), meta.clone());
     let analysed = args.input.watched(watch, |timeline| timeline.has_failed())?;
     let ((_, timeline), analysed) = analysed.apart();
     timeline.finish().map_err(|error| match error.kind() {

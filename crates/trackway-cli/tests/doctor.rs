@@ -147,7 +147,7 @@ fn samples_of_other_tools_are_named() {
     let files = [
         ("logs", "spike/rv64-mix.first-20000.log", "a commit log of Spike"),
         ("logs", "spike/rv64-float.first-12000.log.xz", "a commit log of Spike"),
-        ("perf", "perf_etm.data", "a recording of perf"),
+        ("perf", "perf_etm.data", "no code of /data/local/tmp/etm_test_loop"),
         ("perf", "rq_stats.ko", "a kernel module"),
         ("ete", "002-ack_test_scr/snapshot.ini", "a snapshot.ini"),
         ("ete", "002-ack_test_scr/trace.ini", "a file of a snapshot"),

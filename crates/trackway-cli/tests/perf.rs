@@ -83,7 +83,7 @@ fn a_module_is_linked_to_where_the_kernel_loaded_it() {
     assert_eq!(pcs.lines().filter(|line| !line.starts_with('#')).count(), 46);
     // A jump inside the module, and a call out of it.
     let code = stdout(&["dump", &data, "--elf", &module, "--source", "cpu6"]);
-    assert!(code.contains("b 0xffffff99f5897140"), "{code}");
+    assert!(code.contains("b #0xffffff99f5897140"), "{code}");
 }
 
 #[test]

@@ -47,6 +47,7 @@ mod wire;
 
 pub use check::{check, check_packets};
 pub use config::{Config, ConfigError, Dialect, Framing, Options};
+pub use decode::counts::PacketCounts;
 pub use decode::element::Element;
 pub use decode::elements::{Action, Elements};
 pub use items::{PacketItem, Packets, Placed, Text};

@@ -8,6 +8,7 @@ use trackway_core::{
 use trackway_image::Image;
 
 use crate::config::{Config, ID, Options};
+use crate::decode::counts::PacketCounts;
 use crate::decode::output::split;
 use crate::decode::source::SourceDecoder;
 use crate::transport::input::{Session, SourceInput, TraceSource};
@@ -80,6 +81,11 @@ impl Lift {
     pub fn session(session: Session, options: &Options) -> Self {
         let known_ids = options.known_ids | 1 << session.source.config.trace_id;
         Self::new(session.into(), &Options { known_ids, ..*options })
+    }
+
+    /// Packets read so far.
+    pub fn counts(&self) -> Option<&PacketCounts> {
+        self.decoder.as_ref().map(SourceDecoder::counts)
     }
 
     fn new(source: SourceInput, options: &Options) -> Self {
@@ -172,7 +178,7 @@ impl Decode for Lift {
     }
 
     fn census(&self) -> Census {
-        self.decoder.as_ref().map_or_else(Census::default, |decoder| decoder.counts().by_name())
+        self.counts().map_or_else(Census::default, PacketCounts::by_name)
     }
 }
 

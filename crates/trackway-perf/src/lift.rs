@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use trackway_core::{
     Batch, Census, Decode, Entry, Error, Gap, GapReason, Parts, Result, Show, in_parts, pack, unpack,
 };
+use trackway_ete::PacketCounts;
 
 use crate::sessions::{Lane, Lost, Stretch, Surroundings};
 
@@ -25,7 +26,8 @@ pub(crate) struct Lift {
     /// Instructions so far, and at the start of the current stretch.
     instructions: u64,
     begun: u64,
-    census: Census,
+    /// Packets of the stretches that have ended.
+    counts: PacketCounts,
     /// Bytes of the stretches before `next`, and of all.
     done: u64,
     size: u64,
@@ -67,7 +69,7 @@ impl Lift {
             gaps: Vec::new(),
             instructions: 0,
             begun: 0,
-            census: Census::default(),
+            counts: PacketCounts::default(),
             done: 0,
             size,
             errors,
@@ -82,7 +84,7 @@ impl Lift {
     /// The current stretch has ended.
     fn close(&mut self) {
         let Some(inner) = self.inner.take() else { return };
-        self.census.merge(&inner.census());
+        inner.counts().into_iter().for_each(|counts| self.counts.merge(counts));
         if let Some(stretch) = self.stretches.get(self.next.wrapping_sub(1)) {
             self.done += stretch.size();
             self.gaps.extend(stretch.after);
@@ -261,10 +263,9 @@ impl Decode for Lift {
     }
 
     fn census(&self) -> Census {
-        let mut census = self.census.clone();
-        if let Some(inner) = &self.inner {
-            census.merge(&inner.census());
-        }
-        census
+        let mut counts = self.counts.clone();
+        let inner = self.inner.as_ref().and_then(trackway_ete::Lift::counts);
+        inner.into_iter().for_each(|more| counts.merge(more));
+        counts.by_name()
     }
 }

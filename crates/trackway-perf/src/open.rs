@@ -241,6 +241,7 @@ fn meta(bytes: &[u8], header: &Header, scan: &Scan, lanes: &Lanes) -> Meta {
     let version = text(VERSION).unwrap_or_default();
     meta.producers.push(Producer { name: tool, version, comment: command.join(" ") });
     for (tid, (pid, name)) in &scan.world.names {
+        meta.threads.insert((*tid).into(), name.clone());
         let kind = if tid == pid { format!("process {pid}") } else { format!("thread {tid} of {pid}") };
         meta.notes.push((kind, name.clone()));
     }

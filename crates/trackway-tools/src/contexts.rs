@@ -23,7 +23,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
-use trackway_core::Context;
+use trackway_core::{Context, Meta};
 
 /// The contexts of a trace or a part of it, in order, and the current one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -168,6 +168,13 @@ impl Contexts {
             self.met.len() - 1
         })
     }
+}
+
+/// The name of a context as [`name`] has it, after the name of its thread where the trace has one.
+pub fn named(context: &Context, meta: &Meta) -> Option<String> {
+    let ids = name(context)?;
+    let thread = context.tid.and_then(|tid| meta.threads.get(&tid));
+    Some(thread.map_or_else(|| ids.clone(), |thread| format!("{thread} {ids}")))
 }
 
 /// The name of a context: privilege, security and ids; `None` where none of them is known.

@@ -1,5 +1,7 @@
 //! The description of a source, known before its first event.
 
+use std::collections::BTreeMap;
+
 use crate::events::event::Isa;
 use crate::events::format_id::FormatId;
 
@@ -26,6 +28,8 @@ pub struct Meta {
     pub isa_string: Option<String>,
     /// Which cores or trace ids there are, by name; a batch's `source` indexes this list.
     pub sources: Vec<String>,
+    /// Names of threads by their id, where the trace has them.
+    pub threads: BTreeMap<u64, String>,
     /// True if only the flow is recorded, so that instructions have no accesses.
     pub flow_only: bool,
     /// True if there are timestamps.
@@ -61,6 +65,7 @@ impl Meta {
             vector_bits: None,
             isa_string: None,
             sources: Vec::new(),
+            threads: BTreeMap::new(),
             flow_only: false,
             timestamps: false,
             start_pc: None,

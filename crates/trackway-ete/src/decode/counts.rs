@@ -6,7 +6,7 @@ use crate::wire::header::{HEADERS, Kind};
 
 /// Numbers of packets by header byte; Discard and Overflow, which share `00`, have two more entries.
 #[derive(Clone, Debug)]
-pub(crate) struct PacketCounts([u64; 258]);
+pub struct PacketCounts([u64; 258]);
 
 const DISCARD: usize = 256;
 const OVERFLOW: usize = 257;
@@ -33,14 +33,14 @@ impl PacketCounts {
     }
 
     /// Adds the counts of another part.
-    pub(crate) fn merge(&mut self, other: &PacketCounts) {
+    pub fn merge(&mut self, other: &PacketCounts) {
         for (mine, more) in self.0.iter_mut().zip(&other.0) {
             *mine += more;
         }
     }
 
     /// Counts by name, in the order of the header table.
-    pub(crate) fn by_name(&self) -> Census {
+    pub fn by_name(&self) -> Census {
         let mut census = Census::default();
         for (byte, row) in HEADERS.iter().flat_map(|row| (0..=255u8).map(move |byte| (byte, row))) {
             if row.kind == Kind::Extension && byte == row.value {

@@ -32,6 +32,8 @@ pub enum AsIs {
         title: &'static str,
         /// How well it decodes.
         fit: Fit,
+        /// What came out by decoding it: files that it names and that are missing.
+        found: Vec<String>,
     },
     /// It is refused, with the reason.
     Refused(String),
@@ -212,8 +214,13 @@ fn as_is(opened: Result<Trace>) -> AsIs {
         Ok(trace) => trace,
         Err(error) => return refused(error),
     };
+    let before = trace.facts();
     match fit_trace(&mut trace) {
-        Ok(fit) => AsIs::Opened { format: trace.format().id(), title: trace.format().title(), fit },
+        Ok(fit) => {
+            let facts = trace.facts().into_iter().filter(|fact| fact.0 == "doubt" && !before.contains(fact));
+            let found = facts.map(|(_, text)| text).collect();
+            AsIs::Opened { format: trace.format().id(), title: trace.format().title(), fit, found }
+        }
         Err(error) => refused(error),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use trackway_core::Meta;
+
 use crate::calls::{Called, NodeKind};
 use crate::contexts;
 use crate::executed::Space;
@@ -23,7 +25,7 @@ pub struct Frames {
 
 impl Frames {
     /// The frames of a call tree; threads are frames where there are several.
-    pub fn new(called: &Called, sources: &[String]) -> Self {
+    pub fn new(called: &Called, meta: &Meta) -> Self {
         let nodes = called.tree.nodes();
         let mut root = Frames::default();
         for (id, node) in nodes.iter().enumerate() {
@@ -32,7 +34,7 @@ impl Frames {
             for id in called.tree.path(id as u32) {
                 let label = match nodes[id as usize].kind {
                     NodeKind::Thread(_) if called.threads.len() == 1 => continue,
-                    NodeKind::Thread(n) => thread_label(called, n, sources),
+                    NodeKind::Thread(n) => thread_label(called, n, meta),
                     NodeKind::Function(id) => called.functions.get(id).label(),
                     NodeKind::Handler(id) => format!("{} [trap]", called.functions.get(id).label()),
                 };
@@ -60,15 +62,15 @@ impl Frames {
 }
 
 /// The name of a thread: its source and the ids of its context.
-pub fn thread_label(called: &Called, number: u32, sources: &[String]) -> String {
+pub fn thread_label(called: &Called, number: u32, meta: &Meta) -> String {
     let thread = called.threads.get(number as usize);
-    thread.map_or_else(|| "thread".into(), |space| thread_name(space, sources))
+    thread.map_or_else(|| "thread".into(), |space| thread_name(space, meta))
 }
 
 /// The name of a thread by what identifies it.
-pub fn thread_name(space: &Space, sources: &[String]) -> String {
-    let source = sources.get(usize::from(space.source)).filter(|_| sources.len() > 1).cloned();
-    let ids = contexts::name(&space.context);
+pub fn thread_name(space: &Space, meta: &Meta) -> String {
+    let source = meta.sources.get(usize::from(space.source)).filter(|_| meta.sources.len() > 1).cloned();
+    let ids = contexts::named(&space.context, meta);
     match (source, ids) {
         (Some(source), Some(ids)) => format!("{source} {ids}"),
         (Some(one), None) | (None, Some(one)) => one,

@@ -142,7 +142,7 @@ impl Samples {
             "registerTime": 0,
             "unregisterTime": end,
             "pausedRanges": [],
-            "name": thread_label(profiled.called, number, profiled.sources),
+            "name": thread_label(profiled.called, number, profiled.meta),
             "isMainThread": number == 0,
             "pid": space.source.to_string(),
             "tid": number,

@@ -21,6 +21,7 @@ mod strings;
 
 use std::sync::Arc;
 
+use trackway_core::Meta;
 use trackway_image::Image;
 
 use crate::calls::Called;
@@ -43,8 +44,8 @@ pub struct Profiled<'a> {
     pub called: &'a Called,
     /// The programs, one for each source or one for all.
     pub programs: &'a [Arc<Image>],
-    /// Names of the sources.
-    pub sources: &'a [String],
+    /// Names of sources and threads.
+    pub meta: &'a Meta,
     /// The name of the trace.
     pub name: &'a str,
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
-use trackway_core::{Gap, Trap};
+use trackway_core::{Gap, Meta, Trap};
 
 use super::protobuf::{Message, varint};
 use crate::calls::{NodeId, NodeKind, Place, Watch};
@@ -31,7 +31,7 @@ pub struct Timeline<W: Write> {
     failed: Option<io::Error>,
     limit: u64,
     written: u64,
-    sources: Vec<String>,
+    meta: Meta,
     lanes: HashMap<u16, Lane>,
     threads: HashMap<u32, Thread>,
 }
@@ -69,9 +69,9 @@ fn thread_track(thread: u32) -> u64 {
 
 impl<W: Write> Timeline<W> {
     /// Writes to `out`, but no more bytes than `limit`.
-    pub fn new(out: W, limit: u64, sources: Vec<String>) -> Self {
+    pub fn new(out: W, limit: u64, meta: Meta) -> Self {
         let (lanes, threads) = (HashMap::new(), HashMap::new());
-        Timeline { out, failed: None, limit, written: 0, sources, lanes, threads }
+        Timeline { out, failed: None, limit, written: 0, meta, lanes, threads }
     }
 
     /// Did it fail? Then the rest need not be read.
@@ -132,7 +132,7 @@ impl<W: Write> Timeline<W> {
     fn lane(&mut self, source: u16) -> &mut Lane {
         if let Entry::Vacant(vacant) = self.lanes.entry(source) {
             vacant.insert(Lane::default());
-            let name = self.sources.get(usize::from(source)).cloned();
+            let name = self.meta.sources.get(usize::from(source)).cloned();
             let name = name.unwrap_or_else(|| format!("source {source}"));
             self.track(source, source_track(source), None, &name, CLEARED);
             self.track(source, context_track(source), Some(source_track(source)), "context", 0);
@@ -245,7 +245,7 @@ impl<W: Write> Watch for Timeline<W> {
             self.lane(source).in_context = true;
         }
         if !self.threads.contains_key(&thread) {
-            let name = thread_name(&space.thread(), &self.sources);
+            let name = thread_name(&space.thread(), &self.meta);
             self.track(source, thread_track(thread), Some(source_track(source)), &name, 0);
             self.threads.insert(thread, Thread { source, open: Vec::new() });
         }

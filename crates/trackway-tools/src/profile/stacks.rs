@@ -17,7 +17,7 @@ pub(super) fn label(profiled: &Profiled<'_>, id: NodeId) -> Option<String> {
     let called = profiled.called;
     match called.tree.nodes()[id as usize].kind {
         NodeKind::Thread(_) if called.threads.len() == 1 => None,
-        NodeKind::Thread(n) => Some(thread_label(called, n, profiled.sources)),
+        NodeKind::Thread(n) => Some(thread_label(called, n, profiled.meta)),
         NodeKind::Function(id) => Some(called.functions.get(id).label()),
         NodeKind::Handler(id) => Some(format!("{} [trap]", called.functions.get(id).label())),
     }

@@ -23,7 +23,7 @@ pub(super) fn all(report: &Report<'_>) -> Vec<Section> {
         section("health", "Health", health(report)),
         section("mix", "Instruction mix", mix(report)),
         section("functions", "Functions", functions(report)),
-        section("calls", "Call tree", tree(report.called, &report.meta.sources)),
+        section("calls", "Call tree", tree(report.called, report.meta)),
         section("flame", "Flame graph", flame(report)),
         section("branches", "Branches", branches(report)),
         section("memory", "Memory", memory(report)),
@@ -237,7 +237,7 @@ fn lines(report: &Report<'_>) -> String {
 }
 
 fn flame(report: &Report<'_>) -> String {
-    let frames = Frames::new(report.called, &report.meta.sources);
+    let frames = Frames::new(report.called, report.meta);
     format!("<div class=\"picture\">{}</div>\n", flame::svg(&frames, report.title))
 }
 

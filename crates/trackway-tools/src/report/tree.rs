@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use trackway_core::Meta;
+
 use crate::calls::{Called, NodeId, NodeKind};
 use crate::flame::thread_label;
 use crate::markup::escape;
@@ -15,12 +17,12 @@ const MOST: usize = 4000;
 const OPEN: usize = 4;
 
 /// The tree as markup.
-pub(super) fn tree(called: &Called, sources: &[String]) -> String {
+pub(super) fn tree(called: &Called, meta: &Meta) -> String {
     let sums = called.tree.inclusive();
     let total: u64 = called.tree.nodes().iter().map(|node| node.instructions).sum();
     let mut drawing = Drawing {
         called,
-        sources,
+        meta,
         children: called.tree.sorted_children(),
         sums,
         total: total.max(1),
@@ -47,7 +49,7 @@ pub(super) fn tree(called: &Called, sources: &[String]) -> String {
 
 struct Drawing<'a> {
     called: &'a Called,
-    sources: &'a [String],
+    meta: &'a Meta,
     children: Vec<Vec<NodeId>>,
     sums: Vec<u64>,
     total: u64,
@@ -61,7 +63,7 @@ impl Drawing<'_> {
         self.drawn += 1;
         let node = &self.called.tree.nodes()[id as usize];
         let name = match node.kind {
-            NodeKind::Thread(n) => thread_label(self.called, n, self.sources),
+            NodeKind::Thread(n) => thread_label(self.called, n, self.meta),
             NodeKind::Function(id) => self.called.functions.get(id).label(),
             NodeKind::Handler(id) => format!("{} [trap]", self.called.functions.get(id).label()),
         };
