@@ -84,7 +84,7 @@ fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
     }
 }
 
-/// Addresses of the sections of code that stay, as the kernel's `layout_sections` gives them.
+/// Addresses of the sections of code that stay, in the order of the kernel's `layout_sections`.
 fn layout(sections: &Sections<'_>, endian: Endianness, place: Module) -> Vec<Option<u64>> {
     let code = u64::from(elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
     let mut addresses = vec![None; sections.len()];

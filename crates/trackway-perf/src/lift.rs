@@ -10,7 +10,7 @@ use trackway_ete::PacketCounts;
 
 use crate::sessions::{Lane, Lost, Stretch, Surroundings};
 
-/// A stretch that is longer than this for each thread is cut by itself.
+/// A longer stretch is cut into parts of its own.
 const LONG: u64 = 1 << 18;
 
 /// Decodes the stretches of one source.
@@ -31,7 +31,7 @@ pub(crate) struct Lift {
     /// Bytes of the stretches before `next`, and of all.
     done: u64,
     size: u64,
-    /// What is wrong with the recording: the last source ends with it.
+    /// Errors of the recording: the last source ends with them.
     errors: Vec<Error>,
 }
 

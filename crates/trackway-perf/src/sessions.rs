@@ -99,7 +99,7 @@ pub(crate) fn part(file: &SharedBytes, range: &Range<u64>) -> SharedBytes {
     Arc::new(Part { file: SharedBytes::clone(file), range })
 }
 
-/// What a decoder needs beside its stretch.
+/// The surroundings of a stretch, for its decoder.
 #[derive(Clone, Debug)]
 pub(crate) struct Surroundings {
     pub(crate) file: SharedBytes,

@@ -32,7 +32,7 @@ pub enum AsIs {
         title: &'static str,
         /// How well it decodes.
         fit: Fit,
-        /// What came out by decoding it: files that it names and that are missing.
+        /// Findings of the decoder: files that the trace names and that are missing.
         found: Vec<String>,
     },
     /// It is refused, with the reason.

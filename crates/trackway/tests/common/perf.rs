@@ -14,7 +14,7 @@ use super::Run;
 /// The process of the recordings here.
 pub const PID: u32 = 4711;
 
-/// What a trace unit wrote, with its registers.
+/// The bytes of a trace unit, with its registers.
 pub struct Stream {
     pub ete: bool,
     pub registers: BTreeMap<String, u64>,
