@@ -83,11 +83,6 @@ pub trait Format: Sync {
         Err(Error::Unsupported(text))
     }
 
-    /// False for a format that is only read: [`create`](Format::create) refuses, copies are possible.
-    fn is_written(&self) -> bool {
-        true
-    }
-
     /// True if one output can hold several sources.
     fn holds_several_sources(&self) -> bool {
         false
