@@ -43,7 +43,7 @@ pub enum ErrorKind {
         line: u64,
         /// The first byte of it that does not fit, from 1.
         column: u32,
-        /// What should be there.
+        /// The thing that should be there.
         expected: &'static str,
     },
     /// Bytes after the end.

@@ -7,8 +7,9 @@ use trackway_core::{
     in_parts, pack, unpack,
 };
 
-use crate::lines::{Place, Stop, each};
+use crate::lines::Place;
 use crate::log::{Lift, Log};
+use crate::walk::{Stop, each};
 
 /// Bytes per part, for analyses on threads.
 const PART: usize = 1 << 20;
@@ -35,7 +36,7 @@ pub(crate) struct Decoder<L: Log> {
     part: usize,
 }
 
-/// What was read so far.
+/// Counts of the lines read so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     place: Place,
@@ -226,7 +227,7 @@ fn numbered(error: Error, number: u64) -> Error {
     }
 }
 
-/// What is known of the state before a part.
+/// Knowledge of the state before a part.
 enum Before<'b, L: Log> {
     /// The state.
     Known(L::Lift),

@@ -12,8 +12,9 @@ use trackway_io::{Compression, compress};
 
 use crate::decode::Decoder;
 use crate::items::{Text, check};
-use crate::lines::{Place, each};
+use crate::lines::Place;
 use crate::log::{Log, Start};
+use crate::walk::each;
 
 /// A log as a format of the front door.
 pub(crate) struct TextLog<L>(PhantomData<fn() -> L>);

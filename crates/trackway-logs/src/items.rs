@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use trackway_core::{Error, ErrorKind, Feed, Finding, Input, Item, Items, Result};
 
-use crate::lines::{Line, Place, Stop, Wrong, each};
+use crate::lines::{Line, Place, Wrong};
 use crate::log::{Check, Log, Report};
+use crate::walk::{Stop, each};
 
 /// Lines one by one.
 #[derive(Debug)]

@@ -11,7 +11,7 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `lines.rs` | lines of an input, without copying, and their places |
+//! | `lines.rs`, `walk.rs` | lines and their places; through an input, without copying |
 //! | `log.rs`, `decode.rs` | what a log declares; its events, on threads too |
 //! | `format.rs`, `items.rs` | a log as a format; its lines as items and findings |
 //! | `scan.rs` | words, numbers and digits of a line |
@@ -27,6 +27,7 @@ mod lines;
 mod log;
 mod scan;
 mod tarmac;
+mod walk;
 
 use trackway_format::Format;
 

@@ -1,11 +1,6 @@
-//! Lines of an input, without copying.
+//! Lines of an input, and their places.
 
 use trackway_core::{Error, ErrorKind};
-
-use crate::log::Log;
-
-/// Bytes of the longest line: more are an error, so that memory stays bounded.
-pub(crate) const LONGEST: usize = 1 << 16;
 
 /// A line or packet of a log.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +20,7 @@ pub(crate) struct Line<'l> {
 pub(crate) struct Wrong {
     /// The first byte that does not fit, from 0.
     pub(crate) column: usize,
-    /// What should be there.
+    /// The thing that should be there.
     pub(crate) expected: &'static str,
 }
 
@@ -55,60 +50,11 @@ pub(crate) struct Place {
     pub(crate) number: u64,
 }
 
-/// Why [`each`] ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Stop {
-    /// A line was not taken: it comes next.
-    Declined,
-    /// All whole lines were taken.
-    More,
-    /// The next line cannot be read.
-    Wrong(Error),
-}
-
-/// Shows the lines of `bytes` to `take`, which returns false for a line that it does not take yet. `place` is where
-/// `bytes` begins, and then where the lines taken end. Bytes after the last end of line are a line once the input has
-/// `ended`.
+/// A line without its end, of either kind.
 #[inline(always)]
-pub(crate) fn each<L: Log>(
-    bytes: &[u8],
-    ended: bool,
-    place: &mut Place,
-    mut take: impl FnMut(&Line<'_>) -> Result<bool, Wrong>,
-) -> Stop {
-    let mut rest = bytes;
-    loop {
-        let (length, whole) = match L::unit(&rest[..rest.len().min(LONGEST)]) {
-            Some(length) => (length, true),
-            None if rest.len() >= LONGEST => return Stop::Wrong(long::<L>(*place)),
-            None if rest.is_empty() || !ended => return Stop::More,
-            None => (rest.len(), false),
-        };
-        let (line, after) = rest.split_at(length);
-        let text = if L::TEXT { without_end(line) } else { line };
-        let line = Line { text, offset: place.offset, number: place.number + 1, whole };
-        match take(&line) {
-            Ok(true) => {}
-            Ok(false) => return Stop::Declined,
-            Err(wrong) => return Stop::Wrong(line.error(wrong, L::NAME)),
-        }
-        place.offset += length as u64;
-        place.number += 1;
-        rest = after;
-    }
-}
-
-#[inline(always)]
-fn without_end(line: &[u8]) -> &[u8] {
+pub(crate) fn without_end(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
-}
-
-#[cold]
-fn long<L: Log>(place: Place) -> Error {
-    let expected = "the end of the line: a line has less than 64 KiB";
-    let kind = ErrorKind::Line { line: place.number + 1, column: LONGEST as u32, expected };
-    kind.at(place.offset, L::NAME, "", "")
 }
 
 /// The lines of a file's first bytes, for recognition: those that are whole, and the last one of a short file.

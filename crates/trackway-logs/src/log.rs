@@ -1,4 +1,4 @@
-//! What a kind of log declares, from which everything else comes.
+//! The declaration of a kind of log, from which everything else comes.
 
 use std::fmt::Debug;
 

@@ -35,7 +35,7 @@ impl<'l> Scan<'l> {
         Scan { text, at: 0 }
     }
 
-    /// What is left.
+    /// The rest of the line.
     #[inline(always)]
     pub(crate) fn rest(&self) -> &'l [u8] {
         &self.text[self.at..]

@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use trackway_core::{Isa, MemKind, Reg, RegClass};
 use trackway_isa::{Control, Flow, Registers, flow, memory, reg_name, registers};
 
-use super::line::{Instruction, Parsed, Register, What, parse};
+use super::line::parse;
 use super::mode::Mode;
-use super::registers::Name;
+use super::names::Name;
+use super::parsed::{Content, Instruction, Parsed, Register};
 use super::rules::{ACCESS, DESTINATION, MEMORY_VALUE, PC, REGISTER_VALUE, TEXT};
 use crate::lines::{Line, Wrong};
 use crate::log::{Check, Report};
@@ -33,7 +34,7 @@ pub(crate) struct Checker {
     message: bool,
 }
 
-/// What is known of a core.
+/// The state of a core so far.
 #[derive(Debug, Default)]
 struct Core {
     last: Option<Last>,
@@ -101,7 +102,7 @@ impl Check for Checker {
     fn line(&mut self, line: &Line<'_>, report: &mut Report<'_>) -> Result<(), Wrong> {
         let message = std::mem::take(&mut self.message);
         let parsed = parse(line.text, self.isa, message)?;
-        let Parsed { time, core, what, .. } = &parsed;
+        let Parsed { time, core, content, .. } = &parsed;
         if time.is_some() && self.current != *core {
             self.current = core.to_vec();
         }
@@ -110,8 +111,8 @@ impl Check for Checker {
         }
         let core = self.cores.entry(self.current.clone()).or_default();
         let place = (line.offset, line.number);
-        match what {
-            What::Instruction(i) => {
+        match content {
+            Content::Instruction(i) => {
                 let wrong = core.last.and_then(|last| last.next().filter(|next| !next.contains(&i.pc)));
                 if let (Some(next), Some(last)) = (wrong, core.last) {
                     let words =
@@ -126,15 +127,15 @@ impl Check for Checker {
                 core.mode = Mode::read(i.mode);
                 core.last = Some(Last::new(i));
             }
-            What::Register(register) => core.register(register, place, report),
-            What::Memory(access) if !access.aborted => {
+            Content::Register(register) => core.register(register, place, report),
+            Content::Memory(access) if !access.aborted => {
                 let at = access.physical.unwrap_or(access.address);
                 let data = (access.digits <= 32).then_some(access.value);
                 let bytes = (at, access.size.min(16), data);
                 core.access(access.kind, bytes, place, report);
                 self.memory.access(access.kind, bytes, place, report);
             }
-            What::Bytes(bytes) => {
+            Content::Bytes(bytes) => {
                 let kind = bytes.kind.unwrap_or(MemKind::Unknown);
                 for n in (0..16).filter(|n| bytes.known >> n & 1 == 1) {
                     let at = bytes.physical.unwrap_or(bytes.address).wrapping_add(n);
@@ -143,18 +144,22 @@ impl Check for Checker {
                 }
                 core.kind(kind, place, report);
             }
-            What::Branch(target) => {
+            Content::Branch(target) => {
                 if let Some(last) = &mut core.last {
                     last.target = Some(*target);
                 }
             }
-            What::Exception(_) => {
+            Content::Exception(_) => {
                 if let Some(last) = &mut core.last {
                     last.trapped = true;
                 }
             }
-            What::Message => self.message = true,
-            What::Memory(_) | What::Operation | What::Other | What::Header(_) | What::Blank => {}
+            Content::Message => self.message = true,
+            Content::Memory(_)
+            | Content::Operation
+            | Content::Other
+            | Content::Header(_)
+            | Content::Blank => {}
         }
         Ok(())
     }
@@ -226,7 +231,7 @@ impl Core {
     }
 }
 
-/// Reports a byte of memory that is not what it was.
+/// Reports a byte of memory that is not content it was.
 fn changed(at: u64, known: u128, found: u128, place: (u64, u64), report: &mut Report<'_>) {
     let words = format!("{at:#x} holds {known:#x} so far, and the load has {found:#x}");
     report.put(&MEMORY_VALUE, place, &words);

@@ -3,10 +3,12 @@
 use trackway_core::Isa;
 
 use super::Dialect;
-use super::line::{Parsed, What, parse};
+use super::line::parse;
 use super::mode::Mode;
-use crate::lines::{Place, Stop, each, of_head};
+use super::parsed::{Content, Parsed};
+use crate::lines::{Place, of_head};
 use crate::log::{Log, Start};
+use crate::walk::{Stop, each};
 
 /// Most cores of one log; lines of others are read for none.
 const MOST: usize = 1024;
@@ -29,14 +31,14 @@ pub(super) fn survey(start: &Start<'_>, isa: Option<Isa>) -> Survey {
     let mut timed = false;
     let (mut es, mut gem5, mut named) = (false, false, false);
     for line in of_head(start.head) {
-        let Ok(Parsed { time, unit, core, what }) = parse(line, isa, false) else { continue };
+        let Ok(Parsed { time, unit, core, content }) = parse(line, isa, false) else { continue };
         if time.is_some() && !timed {
             (found.unit, timed) = (unit, true);
         }
         named |= !core.is_empty();
-        match what {
-            What::Header(text) => found.header = String::from_utf8_lossy(text).into_owned(),
-            What::Instruction(i) => {
+        match content {
+            Content::Header(text) => found.header = String::from_utf8_lossy(text).into_owned(),
+            Content::Instruction(i) => {
                 found.first.get_or_insert_with(|| (i.isa, Mode::read(i.mode)));
                 es |= line.windows(4).any(|window| window == b" ES ");
                 // gem5 writes more blanks before a name, and after one without operands.

@@ -10,14 +10,16 @@ use trackway_core::{
 };
 use trackway_isa::{Control, Flow, flow};
 
-use super::line::{Bytes, Exception, Instruction, KINDS, Parsed, What, parse};
+use super::line::parse;
 use super::mode::Mode;
-use super::registers::{self, Name};
+use super::names::Name;
+use super::parsed::{Bytes, Content, Exception, Instruction, KINDS, Parsed};
+use super::registers;
 use super::{Dialect, ID, Tarmac, memory};
 use crate::lines::{Line, Wrong};
 use crate::log::Lift;
 
-/// Lines after which a group ends by itself, so that a batch stays small.
+/// Lines after which a group is ended, so that a batch stays small.
 const LONGEST: u32 = 4096;
 
 /// Lifts the lines of one core.
@@ -327,13 +329,13 @@ impl Lift for Lifter {
     fn line(&mut self, line: &Line<'_>, full: bool, batch: &mut Batch) -> Result<Option<usize>, Wrong> {
         let message = std::mem::take(&mut self.state.message);
         let parsed = parse(line.text, self.isa, message)?;
-        self.state.message = matches!(parsed.what, What::Message);
+        self.state.message = matches!(parsed.content, Content::Message);
         if !self.is_own(&parsed) {
             return Ok(Some(KINDS.len()));
         }
-        let kind = parsed.what.kind();
-        match &parsed.what {
-            What::Instruction(i) => {
+        let kind = parsed.content.kind();
+        match &parsed.content {
+            Content::Instruction(i) => {
                 self.finish(Some(i.pc), false, batch);
                 if full {
                     return Ok(None);
@@ -341,7 +343,7 @@ impl Lift for Lifter {
                 self.instruction(line, &parsed, i, batch);
                 return Ok(Some(kind));
             }
-            What::Register(register) => {
+            Content::Register(register) => {
                 let group = *self.group(line.offset, batch);
                 let (role, system, isa) = match group.step {
                     Some(open) => (RegRole::Destination, is_system(&open), open.isa),
@@ -353,7 +355,7 @@ impl Lift for Lifter {
                     self.syndrome(number, register.value as u64, batch);
                 }
             }
-            What::Memory(access) => {
+            Content::Memory(access) => {
                 let open = self.group(line.offset, batch).step;
                 match open {
                     Some(open)
@@ -366,15 +368,15 @@ impl Lift for Lifter {
                     _ => memory::push(access, batch),
                 }
             }
-            What::Bytes(bytes) => {
+            Content::Bytes(bytes) => {
                 self.group(line.offset, batch);
                 let kind = bytes.kind.or_else(|| self.bytes.last().and_then(|line| line.kind));
                 self.bytes.push(Bytes { kind, ..*bytes });
             }
-            What::Exception(found) if found.name != b"CoreEvent_ModeChange" => {
+            Content::Exception(found) if found.name != b"CoreEvent_ModeChange" => {
                 self.exception(line, &parsed, found, batch);
             }
-            What::Branch(target) => {
+            Content::Branch(target) => {
                 if let Some(Group { step: Some(open), .. }) = &mut self.group {
                     open.target = Some(*target);
                 } else if let Some(Group { trap: Some(trap), .. }) = self.group {
@@ -385,10 +387,10 @@ impl Lift for Lifter {
                     self.keep(line, kind, batch);
                 }
             }
-            What::Exception(_) | What::Operation | What::Other | What::Message => {
+            Content::Exception(_) | Content::Operation | Content::Other | Content::Message => {
                 self.keep(line, kind, batch)
             }
-            What::Header(_) | What::Blank => {}
+            Content::Header(_) | Content::Blank => {}
         }
         if let Some(group) = &mut self.group {
             group.lines += 1;
@@ -412,7 +414,9 @@ impl Lift for Lifter {
     fn begins(&self, line: &Line<'_>) -> bool {
         let found = parse(line.text, self.isa, false);
         found.is_ok_and(|parsed| {
-            matches!(parsed.what, What::Instruction(_)) && parsed.time.is_some() && parsed.core == self.core
+            matches!(parsed.content, Content::Instruction(_))
+                && parsed.time.is_some()
+                && parsed.core == self.core
         })
     }
 

@@ -1,156 +1,11 @@
 //! The grammar of a line.
 
-use std::fmt::Write;
-
 use trackway_core::{Isa, MemKind};
 
-use super::registers::{Name, name};
+use super::names::{Name, name};
+use super::parsed::{Bytes, Content, Exception, Instruction, Memory, Parsed, Register};
 use crate::lines::Wrong;
 use crate::scan::{Scan, digit};
-
-/// Units of time.
-pub(super) const UNITS: [&str; 6] = ["clk", "tic", "cs", "ns", "ps", "cyc"];
-
-/// Kinds of lines, in the order of [`What::kind`].
-pub(super) const KINDS: &[&str] = &[
-    "instruction",
-    "skipped",
-    "register",
-    "memory",
-    "exception",
-    "branch",
-    "operation",
-    "other",
-    "message",
-    "header",
-    "blank",
-];
-
-/// A line of any dialect.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Parsed<'l> {
-    /// Its time; a line without one has that of the line before.
-    pub(super) time: Option<u64>,
-    /// An index of [`UNITS`].
-    pub(super) unit: u8,
-    /// The core that it is of; empty where it names none.
-    pub(super) core: &'l [u8],
-    pub(super) what: What<'l>,
-}
-
-/// The content of a line.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum What<'l> {
-    Instruction(Instruction<'l>),
-    Register(Register<'l>),
-    /// `MR4 ADDR VALUE`, `MW8 …`.
-    Memory(Memory<'l>),
-    /// `LD ADDR` or `ST ADDR` with the bytes of 16.
-    Bytes(Bytes),
-    Exception(Exception<'l>),
-    /// `BR (ADDR) O`: where a branch went.
-    Branch(u64),
-    /// `R TLBI ALLE3 …`: a system operation.
-    Operation,
-    /// An event that is kept as it is: CACHE, TTW, SIGNAL.
-    Other,
-    /// Text of the simulator between the events.
-    Message,
-    /// `Tarmac Text Rev …`.
-    Header(&'l [u8]),
-    Blank,
-}
-
-/// An instruction that was executed, or skipped by its condition.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Instruction<'l> {
-    pub(super) pc: u64,
-    pub(super) physical: Option<u64>,
-    /// Little-endian, as the model has it.
-    pub(super) encoding: u32,
-    /// 0 where the fetch failed.
-    pub(super) length: u8,
-    pub(super) isa: Isa,
-    pub(super) mode: &'l [u8],
-    pub(super) skipped: bool,
-    pub(super) text: &'l [u8],
-}
-
-/// A register and its new value.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Register<'l> {
-    pub(super) text: &'l [u8],
-    pub(super) name: Name,
-    /// The value, if it has up to 32 digits.
-    pub(super) value: u128,
-    pub(super) digits: usize,
-    /// The digits with their separators, for wider values.
-    pub(super) source: &'l [u8],
-    /// Bits that were written: the lowest and how many. None for all.
-    pub(super) part: Option<(u16, u16)>,
-    /// True if the digits have unknown ones.
-    pub(super) unknown: bool,
-}
-
-/// One access.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Memory<'l> {
-    pub(super) kind: MemKind,
-    pub(super) size: u64,
-    pub(super) address: u64,
-    pub(super) physical: Option<u64>,
-    pub(super) value: u128,
-    pub(super) digits: usize,
-    /// The digits with their separators, for wider values.
-    pub(super) source: &'l [u8],
-    /// It did not complete.
-    pub(super) aborted: bool,
-}
-
-/// The bytes of 16 that were accessed.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bytes {
-    /// None for a line that continues the one before.
-    pub(super) kind: Option<MemKind>,
-    pub(super) address: u64,
-    pub(super) data: [u8; 16],
-    /// Bytes that were accessed, as bits, the one at `address` lowest.
-    pub(super) accessed: u16,
-    /// Those whose value is known.
-    pub(super) known: u16,
-    /// Physical address of the line.
-    pub(super) physical: Option<u64>,
-}
-
-/// An exception or another event of the core.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exception<'l> {
-    /// The instruction, or the one that would have been next.
-    pub(super) pc: Option<u64>,
-    /// Number of the event.
-    pub(super) number: Option<u64>,
-    /// `CoreEvent_LOWER_64_SYNC`, `Reset`.
-    pub(super) name: &'l [u8],
-}
-
-impl What<'_> {
-    /// An index of [`KINDS`].
-    #[inline(always)]
-    pub(super) fn kind(&self) -> usize {
-        match self {
-            What::Instruction(instruction) => usize::from(instruction.skipped),
-            What::Register(_) => 2,
-            What::Memory(_) | What::Bytes(_) => 3,
-            What::Exception(_) => 4,
-            What::Branch(_) => 5,
-            What::Operation => 6,
-            What::Other => 7,
-            What::Message => 8,
-            What::Header(_) => 9,
-            What::Blank => 10,
-        }
-    }
-}
 
 /// Kinds of events, by the word that names them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,7 +85,7 @@ pub(super) fn parse(text: &[u8], isa: Option<Isa>, after_message: bool) -> Resul
             None => return continued(start, after_message),
         }
     } else if scan.peek() == 0 && scan.rest().is_empty() {
-        return Ok(Parsed { time, unit, core: b"", what: What::Blank });
+        return Ok(Parsed { time, unit, core: b"", content: Content::Blank });
     }
     let mut core: &[u8] = b"";
     let before = scan;
@@ -245,21 +100,21 @@ pub(super) fn parse(text: &[u8], isa: Option<Isa>, after_message: bool) -> Resul
         }
     }
     let Some(found) = found else { return plain(before, time, unit, after_message) };
-    let what = match found {
+    let content = match found {
         Event::Register => register(&mut scan)?,
         Event::Instruction(skipped) => instruction(&mut scan, skipped, isa)?,
         Event::Es => es(&mut scan, isa)?,
         Event::Memory(kind, size) => memory(&mut scan, kind, size)?,
-        Event::Bytes(kind) => What::Bytes(bytes(&mut scan, Some(kind))?),
+        Event::Bytes(kind) => Content::Bytes(bytes(&mut scan, Some(kind))?),
         Event::Branch => branch(&mut scan)?,
         Event::E => exception(&mut scan),
         Event::Exc => {
             scan.blanks();
-            What::Exception(Exception { pc: None, number: None, name: scan.rest() })
+            Content::Exception(Exception { pc: None, number: None, name: scan.rest() })
         }
-        Event::Other => What::Other,
+        Event::Other => Content::Other,
     };
-    Ok(Parsed { time, unit, core, what })
+    Ok(Parsed { time, unit, core, content })
 }
 
 /// Is it a name that a core may have?
@@ -295,14 +150,14 @@ fn timestamp(scan: &mut Scan<'_>) -> Option<(u64, u8)> {
 #[cold]
 fn continued(start: Scan<'_>, after_message: bool) -> Result<Parsed<'_>, Wrong> {
     let mut scan = start;
-    let parsed = |what| Ok(Parsed { time: None, unit: 0, core: b"", what });
+    let parsed = |content| Ok(Parsed { time: None, unit: 0, core: b"", content });
     if start.at > 0
         && let Ok(bytes) = bytes(&mut scan, None)
     {
-        return parsed(What::Bytes(bytes));
+        return parsed(Content::Bytes(bytes));
     }
     if after_message && start.at > 0 {
-        return parsed(What::Message);
+        return parsed(Content::Message);
     }
     let mut scan = start;
     scan.decimal();
@@ -313,17 +168,17 @@ fn continued(start: Scan<'_>, after_message: bool) -> Result<Parsed<'_>, Wrong> 
 /// A line without a known event.
 #[cold]
 fn plain(mut scan: Scan<'_>, time: Option<u64>, unit: u8, after_message: bool) -> Result<Parsed<'_>, Wrong> {
-    let parsed = |what| Ok(Parsed { time, unit, core: b"", what });
+    let parsed = |content| Ok(Parsed { time, unit, core: b"", content });
     let indented = scan.at > 0;
     if let (None, false, Some(rest)) = (time, indented, scan.rest().strip_prefix(b"Tarmac Text ")) {
-        return parsed(What::Header(rest));
+        return parsed(Content::Header(rest));
     }
     let word = scan.word();
     let message = word.len() > 2
         && word.ends_with(b":")
         && word[..word.len() - 1].iter().all(|byte| byte.is_ascii_alphabetic());
     if time.is_none() && (message || after_message && indented) {
-        return parsed(What::Message);
+        return parsed(Content::Message);
     }
     scan.at -= word.len();
     scan.wrong("an event (IT, IS, ES, R, MR, MW, LD, ST, E, EXC, BR or another)")
@@ -358,7 +213,7 @@ const ENCODING: &str = "an encoding of 4 or 8 hexadecimal digits";
 
 /// `(1) ADDR[:PA] ENCODING O MODE : text`, with variations: no number, the address in the brackets.
 #[inline(always)]
-fn instruction<'l>(scan: &mut Scan<'l>, skipped: bool, isa: Option<Isa>) -> Result<What<'l>, Wrong> {
+fn instruction<'l>(scan: &mut Scan<'l>, skipped: bool, isa: Option<Isa>) -> Result<Content<'l>, Wrong> {
     scan.blanks();
     let mut bracketed = None;
     if scan.skip(b'(') {
@@ -393,7 +248,7 @@ fn instruction<'l>(scan: &mut Scan<'l>, skipped: bool, isa: Option<Isa>) -> Resu
 
 /// `(ADDR:ENCODING) O MODE: [CCFAIL] text`, or an exception.
 #[inline(always)]
-fn es<'l>(scan: &mut Scan<'l>, isa: Option<Isa>) -> Result<What<'l>, Wrong> {
+fn es<'l>(scan: &mut Scan<'l>, isa: Option<Isa>) -> Result<Content<'l>, Wrong> {
     scan.blanks();
     if !scan.skip(b'(') {
         let mut word = *scan;
@@ -409,7 +264,7 @@ fn es<'l>(scan: &mut Scan<'l>, isa: Option<Isa>) -> Result<What<'l>, Wrong> {
                 scan.expect(b']', "`]` after the number of the exception")?;
                 scan.blanks();
             }
-            return Ok(What::Exception(Exception { pc: None, number, name: scan.rest() }));
+            return Ok(Content::Exception(Exception { pc: None, number, name: scan.rest() }));
         }
         return scan.wrong("`(` before the address, or EXC");
     }
@@ -437,7 +292,7 @@ fn rest<'l>(
     (pc, physical, encoding, digits): (u64, Option<u64>, u64, usize),
     mut skipped: bool,
     named: bool,
-) -> Result<What<'l>, Wrong> {
+) -> Result<Content<'l>, Wrong> {
     let Some(isa) = isa else { return scan.wrong("an instruction set: A, T or O") };
     let length = match (digits, isa) {
         (0, _) => 0,
@@ -469,7 +324,7 @@ fn rest<'l>(
         scan.blanks();
     }
     let text = scan.rest();
-    Ok(What::Instruction(Instruction { pc, physical, encoding, length, isa, mode, skipped, text }))
+    Ok(Content::Instruction(Instruction { pc, physical, encoding, length, isa, mode, skipped, text }))
 }
 
 /// Digits of a value, with `_` and `:` between them: the value of up to 32, and how many.
@@ -500,7 +355,7 @@ fn value<'l>(scan: &mut Scan<'l>, wanted: usize) -> (u128, usize, &'l [u8], bool
 }
 
 #[inline(always)]
-fn register<'l>(scan: &mut Scan<'l>) -> Result<What<'l>, Wrong> {
+fn register<'l>(scan: &mut Scan<'l>) -> Result<Content<'l>, Wrong> {
     scan.blanks();
     let text = scan.until(|byte| matches!(byte, b' ' | b'\t' | b'(' | b'<'));
     if text.is_empty() {
@@ -508,7 +363,7 @@ fn register<'l>(scan: &mut Scan<'l>) -> Result<What<'l>, Wrong> {
     }
     let mut found = name(text);
     if found == Name::Operation {
-        return Ok(What::Operation);
+        return Ok(Content::Operation);
     }
     let mut part = None;
     if scan.skip(b'<') {
@@ -529,7 +384,7 @@ fn register<'l>(scan: &mut Scan<'l>) -> Result<What<'l>, Wrong> {
     if part.is_none() && !found.fits(digits, value) {
         return Err(Wrong { column, expected: "as many digits as the register has" });
     }
-    Ok(What::Register(Register { text, name: found, value, digits, source, part, unknown }))
+    Ok(Content::Register(Register { text, name: found, value, digits, source, part, unknown }))
 }
 
 /// `127:64>`: the bits of a register that were written.
@@ -546,7 +401,7 @@ fn range(scan: &mut Scan<'_>) -> Result<(u16, u16), Wrong> {
 }
 
 #[inline(always)]
-fn memory<'l>(scan: &mut Scan<'l>, kind: MemKind, size: u64) -> Result<What<'l>, Wrong> {
+fn memory<'l>(scan: &mut Scan<'l>, kind: MemKind, size: u64) -> Result<Content<'l>, Wrong> {
     scan.blanks();
     if scan.rest().starts_with(b"X ") {
         scan.at += 2;
@@ -559,14 +414,14 @@ fn memory<'l>(scan: &mut Scan<'l>, kind: MemKind, size: u64) -> Result<What<'l>,
         let nothing = (0, 0, &b""[..]);
         let (value, digits, source) = nothing;
         let memory = Memory { kind, size, address, physical, value, digits, source, aborted: true };
-        return Ok(What::Memory(memory));
+        return Ok(Content::Memory(memory));
     }
     let column = scan.at;
     let (value, digits, source, _) = value(scan, 0);
     if digits as u64 != 2 * size {
         return Err(Wrong { column, expected: "two hexadecimal digits for each byte of the access" });
     }
-    Ok(What::Memory(Memory { kind, size, address, physical, value, digits, source, aborted: false }))
+    Ok(Content::Memory(Memory { kind, size, address, physical, value, digits, source, aborted: false }))
 }
 
 /// `ADDR` and 16 bytes in words, the one at the highest address first.
@@ -605,20 +460,20 @@ fn bytes(scan: &mut Scan<'_>, kind: Option<MemKind>) -> Result<Bytes, Wrong> {
 
 /// `(ADDR) O`.
 #[inline(always)]
-fn branch<'l>(scan: &mut Scan<'l>) -> Result<What<'l>, Wrong> {
+fn branch<'l>(scan: &mut Scan<'l>) -> Result<Content<'l>, Wrong> {
     scan.blanks();
     scan.expect(b'(', "`(` before the target")?;
     let (target, _) = scan.hex(ADDRESS)?;
     scan.expect(b')', "`)` after the target")?;
-    Ok(What::Branch(target))
+    Ok(Content::Branch(target))
 }
 
 /// `PC[:PA] [MODE] NUMBER NAME`; anything else is kept as it is.
-fn exception<'l>(scan: &mut Scan<'l>) -> What<'l> {
+fn exception<'l>(scan: &mut Scan<'l>) -> Content<'l> {
     scan.blanks();
-    let Ok((pc, _)) = scan.hex(ADDRESS) else { return What::Other };
+    let Ok((pc, _)) = scan.hex(ADDRESS) else { return Content::Other };
     if physical(scan).is_err() {
-        return What::Other;
+        return Content::Other;
     }
     let (mut number, mut name) = (None, &b""[..]);
     while !scan.rest().is_empty() {
@@ -631,55 +486,5 @@ fn exception<'l>(scan: &mut Scan<'l>) -> What<'l> {
         }
         name = scan.word();
     }
-    What::Exception(Exception { pc: Some(pc), number, name })
-}
-
-impl Parsed<'_> {
-    /// The fields as text.
-    pub(super) fn describe(&self, out: &mut String) {
-        // Writing to a String cannot fail.
-        if let Some(time) = self.time {
-            let _ = write!(out, "time={time}{} ", UNITS[usize::from(self.unit)]);
-        }
-        let text = String::from_utf8_lossy;
-        if !self.core.is_empty() {
-            let _ = write!(out, "core={} ", text(self.core));
-        }
-        match &self.what {
-            What::Instruction(i) => {
-                let _ = write!(out, "pc={:#x} encoding={:#x} isa={}", i.pc, i.encoding, i.isa);
-                if let Some(physical) = i.physical {
-                    let _ = write!(out, " physical={physical:#x}");
-                }
-                let _ = write!(out, " mode={} text={}", text(i.mode), text(i.text.trim_ascii()));
-            }
-            What::Register(r) => {
-                let _ = write!(out, "name={} value={}", text(r.text), text(r.source));
-            }
-            What::Memory(m) => {
-                let _ = write!(out, "{} address={:#x} size={}", m.kind, m.address, m.size);
-                let _ = match m.aborted {
-                    true => write!(out, " aborted"),
-                    false => write!(out, " value={}", text(m.source)),
-                };
-            }
-            What::Bytes(b) => {
-                let kind = b.kind.map_or("more", MemKind::as_str);
-                let _ = write!(out, "{kind} address={:#x} accessed={:#06x}", b.address, b.accessed);
-            }
-            What::Exception(e) => {
-                let pc = e.pc.map(|pc| format!("pc={pc:#x} ")).unwrap_or_default();
-                let number = e.number.map(|n| format!("number={n:#x} ")).unwrap_or_default();
-                let _ = write!(out, "{pc}{number}name={}", text(e.name));
-            }
-            What::Branch(target) => {
-                let _ = write!(out, "target={target:#x}");
-            }
-            What::Header(rest) => {
-                let _ = write!(out, "{}", text(rest));
-            }
-            What::Operation | What::Other | What::Message | What::Blank => {}
-        }
-        out.truncate(out.trim_end().len());
-    }
+    Content::Exception(Exception { pc: Some(pc), number, name })
 }

@@ -6,7 +6,7 @@
 use trackway_core::{Batch, Isa, MemAccess, MemExtra, MemKind, Value};
 use trackway_isa::memory;
 
-use super::line::{Bytes, Memory};
+use super::parsed::{Bytes, Memory};
 use super::registers::bytes_of;
 
 /// Adds an access as it is printed.

@@ -8,6 +8,8 @@ mod lift;
 mod line;
 mod memory;
 mod mode;
+mod names;
+mod parsed;
 mod registers;
 mod rules;
 
@@ -18,8 +20,9 @@ use crate::lines::{Line, Wrong, of_head};
 use crate::log::{Log, Start};
 use check::Checker;
 use lift::Lifter;
-use line::{Parsed, What, parse};
+use line::parse;
 use mode::Mode;
+use parsed::{Content, Parsed};
 use rules::{RULES, SYNTAX};
 
 /// The id of the format.
@@ -102,7 +105,7 @@ impl Log for Tarmac {
     const KEYS: &'static [Key] = Section::KEYS;
     const RULES: &'static [&'static Rule] = RULES;
     const SYNTAX: &'static Rule = &SYNTAX;
-    const KINDS: &'static [&'static str] = line::KINDS;
+    const KINDS: &'static [&'static str] = parsed::KINDS;
 
     type Lift = Lifter;
     type Check = Checker;
@@ -114,11 +117,11 @@ impl Log for Tarmac {
         let (mut known, mut unknown) = (0, 0);
         for line in lines {
             match parse(line, None, false) {
-                Ok(Parsed { time: Some(_), what: What::Instruction(_) | What::Register(_), .. }) => {
-                    known += 1
-                }
-                Ok(Parsed { time: None, what: What::Instruction(_), .. }) => known += 1,
-                Err(_) | Ok(Parsed { what: What::Message, .. }) => unknown += 1,
+                Ok(Parsed {
+                    time: Some(_), content: Content::Instruction(_) | Content::Register(_), ..
+                }) => known += 1,
+                Ok(Parsed { time: None, content: Content::Instruction(_), .. }) => known += 1,
+                Err(_) | Ok(Parsed { content: Content::Message, .. }) => unknown += 1,
                 Ok(_) => {}
             }
         }
@@ -154,7 +157,7 @@ impl Log for Tarmac {
 
     fn meta(&self) -> Meta {
         let name = |core: &Vec<u8>| String::from_utf8_lossy(core).into_owned();
-        let mut unit = line::UNITS[usize::from(self.unit)].to_string();
+        let mut unit = parsed::UNITS[usize::from(self.unit)].to_string();
         if self.dialect == Dialect::Gem5 {
             // Its ticks are not those of the models.
             unit += " of gem5";
@@ -180,9 +183,9 @@ impl Log for Tarmac {
 
     fn describe(&self, line: &Line<'_>, item: &mut Item) -> Result<(), Wrong> {
         let parsed = parse(line.text, self.isa, true)?;
-        item.name = line::KINDS[parsed.what.kind()];
-        match parsed.what {
-            What::Operation | What::Other | What::Message => {
+        item.name = parsed::KINDS[parsed.content.kind()];
+        match parsed.content {
+            Content::Operation | Content::Other | Content::Message => {
                 item.text.push_str(String::from_utf8_lossy(line.text).trim());
             }
             _ => parsed.describe(&mut item.text),

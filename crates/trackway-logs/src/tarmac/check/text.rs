@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use trackway_core::Isa;
 use trackway_isa::Disassembler;
 
-use super::super::line::Instruction;
+use super::super::parsed::Instruction;
 
 /// Texts of encodings that were looked at.
 #[derive(Default)]
