@@ -231,7 +231,7 @@ impl Core {
     }
 }
 
-/// Reports a byte of memory that is not content it was.
+/// Reports a byte of memory that is not the one before.
 fn changed(at: u64, known: u128, found: u128, place: (u64, u64), report: &mut Report<'_>) {
     let words = format!("{at:#x} holds {known:#x} so far, and the load has {found:#x}");
     report.put(&MEMORY_VALUE, place, &words);

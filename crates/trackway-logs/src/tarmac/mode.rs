@@ -63,7 +63,7 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// Reads the name of a mode; content is not known in it stays unknown.
+    /// Reads the name of a mode; parts of it that are not known stay unknown.
     pub(super) fn read(name: &[u8]) -> Mode {
         let (base, suffix) = match name.iter().position(|byte| *byte == b'_') {
             Some(at) => (&name[..at], &name[at + 1..]),

@@ -13,6 +13,6 @@ trackway_core::rules! { "tarmac";
     REGISTER_VALUE = "register-value": Warning, "itself";
     /// Memory lines are of the kind of access that the instruction makes.
     ACCESS = "access": Warning, "instruction set";
-    /// A load reads content is known to be in memory.
+    /// A load reads the bytes that lines before left in memory.
     MEMORY_VALUE = "memory-value": Warning, "itself";
 }

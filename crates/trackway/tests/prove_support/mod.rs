@@ -205,6 +205,6 @@ pub(super) fn takes(format: &dyn Format, run: &Run) -> bool {
         _ if !format.is_written() => false,
         "astf" | "ete" => arm,
         "etrace" | "tandem" => !arm,
-        _ => format.is_written(),
+        _ => true,
     }
 }
