@@ -111,9 +111,9 @@ fn print(out: &mut impl Write, args: &Args, path: &Path, report: &Report) -> std
         AsIs::Opened { title, fit, .. } => line(out, "as it is", &format!("{title}: {}", account(fit)))?,
         AsIs::Refused(reason) => line(out, "as it is", reason.trim_end())?,
     }
-    if let AsIs::Opened { fit, found, .. } = &report.as_is {
+    if let AsIs::Opened { fit, .. } = &report.as_is {
         print_against(out, fit, &[])?;
-        found.iter().try_for_each(|text| line(out, "found", text))?;
+        report.found.iter().try_for_each(|text| line(out, "found", text))?;
         if let Some(verdict) = fit.program.filter(|verdict| !verdict.is_right()) {
             line(out, "program", &verdict.to_string())?;
         }
@@ -242,8 +242,8 @@ fn as_json(args: &Args, path: &Path, report: &Report) -> crate::json::Object {
     put(
         "as_is",
         match &report.as_is {
-            AsIs::Opened { format, fit, found, .. } => {
-                json!({ "format": format.as_str(), "fit": of_fit(fit), "found": found })
+            AsIs::Opened { format, fit, .. } => {
+                json!({ "format": format.as_str(), "fit": of_fit(fit), "found": report.found })
             }
             AsIs::Refused(reason) => json!({ "refused": reason.trim_end() }),
         },

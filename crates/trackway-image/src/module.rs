@@ -86,13 +86,13 @@ fn put(out: &mut [u8], at: usize, bytes: &[u8]) {
 
 /// Addresses of the sections of code that stay, in the order of the kernel's `layout_sections`.
 fn layout(sections: &Sections<'_>, endian: Endianness, place: Module) -> Vec<Option<u64>> {
-    let code = u64::from(elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0);
+    let code = elf::SHF_ALLOC.0 | elf::SHF_EXECINSTR.0;
     let mut addresses = vec![None; sections.len()];
     let mut at = 0u64;
     let mut shift = 0;
     for (n, section) in sections.iter().enumerate() {
         let name = sections.section_name(endian, section).unwrap_or_default();
-        if u64::from(section.sh_flags(endian).0) & code != code || name.starts_with(b".init") {
+        if section.sh_flags(endian).0 & code != code || name.starts_with(b".init") {
             continue;
         }
         let align = section.sh_addralign(endian).clamp(1, 1 << 16);

@@ -28,6 +28,9 @@ struct Placed {
     bias: u64,
 }
 
+/// The number of an address space, and the range where it sees a binary.
+type Seen = (usize, Range<u64>);
+
 /// Loads all binaries that can be found.
 pub(crate) fn build(
     world: &World,
@@ -122,7 +125,7 @@ impl Builder<'_> {
     /// The binaries of processes. One that no other mapping contradicts is for all of them.
     fn processes(&mut self, used: &mut [bool]) {
         // Where each binary is, and which address spaces see it there.
-        let mut placed: Vec<(Placed, Vec<(usize, Range<u64>)>)> = Vec::new();
+        let mut placed: Vec<(Placed, Vec<Seen>)> = Vec::new();
         let mut numbers: HashMap<Placed, usize> = HashMap::new();
         let mut numbers_in_pid: HashMap<u32, u64> = HashMap::new();
         let mut asids = Vec::with_capacity(self.world.spaces.len());

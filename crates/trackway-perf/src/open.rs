@@ -260,6 +260,10 @@ impl Opened for Recording {
         facts.extend(missing.iter().map(|unknown| {
             let text = match unknown {
                 Unknown::File(number) => advice(&self.shared.world.dsos[*number]),
+                Unknown::Made(address) => {
+                    let name = self.shared.world.symbols.get(address).map_or("", |(_, name)| name);
+                    format!("no code of {name} at {address:#x}: the kernel made it at run time")
+                }
                 Unknown::Nothing { kernel: true } => {
                     "kernel code was executed, and the recording does not say where the kernel is: record as root, or \
                      name vmlinux@ADDRESS with --elf"

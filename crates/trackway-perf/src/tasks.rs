@@ -81,7 +81,8 @@ pub(crate) struct World {
     threads: HashMap<u32, Vec<(u64, u32)>>,
     /// The last name of each thread, and its process.
     pub(crate) names: BTreeMap<u32, (u32, String)>,
-    pub(crate) symbols: Vec<(Range<u64>, String)>,
+    /// Code that the kernel made at run time: the end and the name of each stretch, by its address.
+    pub(crate) symbols: BTreeMap<u64, (u64, String)>,
     /// Threads that came to a core, by core and time; `None` for one that left it.
     running: HashMap<u32, Vec<(u64, Option<u32>)>>,
 }
@@ -121,7 +122,7 @@ impl World {
                 }
             }
             Body::Ksymbol { address, length, name } => {
-                self.symbols.push((address..address.saturating_add(length.into()), name));
+                self.symbols.insert(address, (address.saturating_add(length.into()), name));
             }
             _ => {}
         }
@@ -178,7 +179,7 @@ impl World {
             insert(&mut maps, map, &others);
             return self.spaces_push(AddressSpace { pid, from: when, maps: Arc::new(maps) });
         }
-        if others.iter().any(|other| *other == map) || maps.len() >= MOST_MAPS {
+        if others.contains(&map) || maps.len() >= MOST_MAPS {
             return;
         }
         insert(Arc::make_mut(&mut self.spaces[space].maps), map, &others);
@@ -234,6 +235,8 @@ pub(crate) type Missing = Mutex<BTreeSet<Unknown>>;
 pub(crate) enum Unknown {
     /// A file, by its number.
     File(usize),
+    /// Code that the kernel made at run time, by its address.
+    Made(u64),
     /// Something that the recording does not name, for example before an address.
     Nothing { kernel: bool },
 }
@@ -275,9 +278,11 @@ impl trackway_ete::Tasks for Threads {
     fn no_code(&self, context: &Context, pc: u64) {
         let pid = context.pid.and_then(|pid| u32::try_from(pid).ok());
         let space = pid.and_then(|pid| self.world.space_of(pid, self.when)).map(|(_, space)| space);
-        let unknown = match self.world.map_at(space, pc) {
-            Some(map) => Unknown::File(map.dso),
-            None => Unknown::Nothing { kernel: pc >> 63 == 1 },
+        let made = self.world.symbols.range(..=pc).next_back().filter(|(_, (end, _))| pc < *end);
+        let unknown = match (made, self.world.map_at(space, pc)) {
+            (Some((address, _)), _) => Unknown::Made(*address),
+            (None, Some(map)) => Unknown::File(map.dso),
+            (None, None) => Unknown::Nothing { kernel: pc >> 63 == 1 },
         };
         self.missing.lock().unwrap_or_else(PoisonError::into_inner).insert(unknown);
     }

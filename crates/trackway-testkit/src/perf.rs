@@ -199,6 +199,15 @@ impl Recording {
         self.record(1, 1, &body);
     }
 
+    /// The kernel made code at run time (`KSYMBOL`).
+    pub fn ksymbol(&mut self, address: u64, length: u32, name: &str) {
+        let mut body = self.u64(address).to_vec();
+        body.extend(self.u32(length));
+        body.extend(self.u32(1));
+        body.extend(Self::text(name));
+        self.record(17, 0, &body);
+    }
+
     /// The trace of a thread begins.
     pub fn itrace_start(&mut self, pid: u32, tid: u32) {
         self.record(12, 0, &self.pair(pid, tid));

@@ -393,10 +393,10 @@ fn a_path_is_not_opened_on_this_machine_unless_the_build_is_the_same() {
     let none = Options::default();
     assert_eq!(parts(&naming(&path, None), &none), [""; 0]);
     assert_eq!(parts(&naming(&path, Some(&other)), &none), [""; 0]);
-    assert_eq!(parts(&naming(&path, Some(&id)), &none), [path.clone()]);
+    assert_eq!(parts(&naming(&path, Some(&id)), &none), [&*path]);
     // A file that the user names needs no build id, but not a wrong one.
     let named = options(Path::new(&path));
-    assert_eq!(parts(&naming("/bin/program", None), &named), [path.clone()]);
+    assert_eq!(parts(&naming("/bin/program", None), &named), [&*path]);
     let refused = opened(&naming("/bin/program", Some(&other)), &named);
     assert!(refused.facts().iter().any(|(_, text)| text.contains("build id")), "{:?}", refused.facts());
 }
@@ -422,7 +422,7 @@ fn a_sysroot_is_not_left() {
     for inside in
         ["/usr/bin/real", "/usr/bin/absolute", "/usr/bin/relative", "/link/bin/real", "/../../usr/bin/real"]
     {
-        assert_eq!(parts(&naming(inside, None), &options), [real.clone()], "{inside}");
+        assert_eq!(parts(&naming(inside, None), &options), [&*real], "{inside}");
     }
     let above = format!("/..{}", secret.display());
     for outside in
@@ -444,6 +444,28 @@ fn binaries_and_symbols_are_found_by_build_id() {
     // A file of another build in that place is not taken.
     std::fs::write(&path, program_with([1; 20])).unwrap();
     assert_eq!(parts(&naming("/bin/program", Some(&id)), &options), [""; 0]);
+}
+
+/// The kernel is where the symbol is that its mapping is named after; code that it made is named as such.
+#[test]
+fn the_kernel_is_placed_by_a_symbol() {
+    let folder = Folder::new("kernel");
+    let run = arm(1);
+    let stream = stream(&run, &ete());
+    let vmlinux = folder.write("vmlinux", &std::fs::read(&run.elf).unwrap());
+    let start = 0xffff_8000_0800_00b0;
+    let mut recording = Recording::new();
+    recording.unit(0, stream.ete, stream.registers.clone());
+    recording.kernel_mmap(start, 0x100_0000, start, "[kernel.kallsyms]_start");
+    recording.ksymbol(0x40_0000, 0x1000, "bpf_prog_1");
+    recording.session(0, RAW, &stream.bytes);
+    let bytes = recording.finish();
+    let mut trace = opened(&bytes, &options(&vmlinux));
+    let image = trace.programs().unwrap().remove(0);
+    assert_eq!(image.named("_start").map(|symbol| symbol.address), Some(start));
+    filled(&mut *trace.events().unwrap());
+    let doubts: Vec<String> = trace.facts().into_iter().map(|(_, text)| text).collect();
+    assert!(doubts.iter().any(|text| text.starts_with("no code of bpf_prog_1")), "{doubts:?}");
 }
 
 #[test]

@@ -32,8 +32,6 @@ pub enum AsIs {
         title: &'static str,
         /// How well it decodes.
         fit: Fit,
-        /// Findings of the decoder: files that the trace names and that are missing.
-        found: Vec<String>,
     },
     /// It is refused, with the reason.
     Refused(String),
@@ -50,6 +48,8 @@ pub struct Report {
     pub compression: Option<&'static str>,
     /// How it opens with the options given.
     pub as_is: AsIs,
+    /// Findings of the decoder: files that the trace names and that are missing.
+    pub found: Vec<String>,
     /// Its looks, where it is not a trace that decodes.
     pub looks: Vec<Look>,
     /// The change on its way.
@@ -92,6 +92,7 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
         bytes: size,
         compression: None,
         as_is: AsIs::Refused(String::new()),
+        found: Vec::new(),
         looks: Vec::new(),
         transfer: None,
         programs,
@@ -100,7 +101,7 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
     let raw = raw_head(path);
     let (bytes, cut) = match File::open(path) {
         Ok(file) if file.is_folder => {
-            report.as_is = as_is(options.open(path));
+            (report.as_is, report.found) = as_is(options.open(path));
             if matches!(report.as_is, AsIs::Refused(_)) {
                 let advice = "a folder is a trace only if it is an OpenCSD snapshot, with a snapshot.ini";
                 report.looks.push(Look::new("a folder", "it has no snapshot.ini", advice, true));
@@ -116,7 +117,8 @@ pub fn examine(path: &Path, options: &Options, budget: Budget) -> Result<Report>
         Err(error) => return Err(error.into()),
     };
     let stream = path.as_os_str() == "-" || size.is_none();
-    report.as_is = as_is(if stream { options.open_bytes(bytes.clone()) } else { options.open(path) });
+    let opened = if stream { options.open_bytes(bytes.clone()) } else { options.open(path) };
+    (report.as_is, report.found) = as_is(opened);
     let assumed = assumes(options, &report.as_is, &given);
     if matches!(&report.as_is, AsIs::Opened { fit, .. } if fit.is_clean()) && !assumed {
         return Ok(report);
@@ -208,8 +210,8 @@ fn assumes(options: &Options, as_is: &AsIs, given: &Settings) -> bool {
         && !format.neighbours(&Settings::default(), &nothing).is_empty()
 }
 
-fn as_is(opened: Result<Trace>) -> AsIs {
-    let refused = |error: Error| AsIs::Refused(error.to_string());
+fn as_is(opened: Result<Trace>) -> (AsIs, Vec<String>) {
+    let refused = |error: Error| (AsIs::Refused(error.to_string()), Vec::new());
     let mut trace = match opened {
         Ok(trace) => trace,
         Err(error) => return refused(error),
@@ -219,7 +221,7 @@ fn as_is(opened: Result<Trace>) -> AsIs {
         Ok(fit) => {
             let facts = trace.facts().into_iter().filter(|fact| fact.0 == "doubt" && !before.contains(fact));
             let found = facts.map(|(_, text)| text).collect();
-            AsIs::Opened { format: trace.format().id(), title: trace.format().title(), fit, found }
+            (AsIs::Opened { format: trace.format().id(), title: trace.format().title(), fit }, found)
         }
         Err(error) => refused(error),
     }
