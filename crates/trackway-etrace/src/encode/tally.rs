@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use trackway_core::{Account, Counts, Fact, Fate, Trap};
+use trackway_core::{Account, Counts, Fact, Fate, Trap, TrapKind};
 
 use super::Encoder;
 use super::progress::{Hit, Progress, Single};
@@ -367,8 +367,9 @@ impl Encoder {
             // The trap before led to where this one hit.
             tally.find(Fact::TrapHandlers, Some(place), to);
         }
-        let recorded = trap.recorded.unwrap_or(Trap::new(trackway_core::TrapKind::Exception));
-        tally.find(Fact::Traps, Some(true), Some(trap.recorded.is_some()));
+        let recorded = trap.recorded.unwrap_or(Trap::new(TrapKind::Exception));
+        let kind = if trap.interrupt { TrapKind::Interrupt } else { TrapKind::Exception };
+        tally.find(Fact::Traps, Some(kind), trap.recorded.map(|recorded| recorded.kind));
         tally.find(Fact::TrapCauses, Some(cause), recorded.cause);
         tally.find(Fact::TrapValues, value, recorded.value);
         tally.find(Fact::SystemCalls, call_of(trap.interrupt, cause), recorded.syscall);

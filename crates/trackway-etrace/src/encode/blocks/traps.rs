@@ -18,7 +18,9 @@ impl BlockBuilder {
         let epc = known.or_else(|| self.pending.and_then(|pending| pending.successor(pending.taken)));
         self.settle(epc, encoder);
         self.enter_context(encoder);
-        let interrupt = trap.kind == TrapKind::Interrupt;
+        // A trap of an unknown kind and without an instruction is sent as an interrupt: an exception implies one.
+        let unsaid = trap.kind == TrapKind::Unknown && attempted.is_none();
+        let interrupt = trap.kind == TrapKind::Interrupt || unsaid;
         let invented = attempted.map_or(0, |(_, encoding, _)| self.usual_cause(encoding));
         let (cause, tval) = (trap.cause.unwrap_or(invented), trap.value.unwrap_or(0));
         let attempted = attempted.map(|(.., marked)| marked);
