@@ -6,12 +6,10 @@ use trackway_isa::riscv::{csr_name, register_name};
 
 use super::lacks::Lack;
 use super::report::{Class, Element};
-use super::suspects::canonical;
+use super::suspects::{PROTECTION, canonical};
 use super::traced::{TracedAccess, TracedInstruction, TracedStep};
 use super::verifier::{Verifier, level_of, resolve};
 
-/// Registers of physical memory protection.
-pub(super) const PROTECTION: std::ops::Range<u16> = 0x3a0..0x3f0;
 /// Code of the privilege level between S and M, which no core has.
 const RESERVED: u64 = 2;
 

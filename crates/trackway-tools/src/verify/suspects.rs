@@ -27,6 +27,9 @@ pub(crate) struct Suspects {
     pub(crate) any: bool,
 }
 
+/// Registers of physical memory protection.
+pub(crate) const PROTECTION: std::ops::Range<u16> = 0x3a0..0x3f0;
+
 /// The register that holds the state that this one shows.
 pub(crate) fn canonical(number: u16) -> u16 {
     match number {
@@ -88,7 +91,7 @@ impl Suspects {
 
     /// Translation and protection decide about every access.
     pub(crate) fn environment(&self) -> Option<(u16, Root)> {
-        let decides = |number: &u16| matches!(*number, csr::SATP | 0x3a0..=0x3ef);
+        let decides = |number: &u16| *number == csr::SATP || PROTECTION.contains(number);
         self.csrs.iter().find(|(number, _)| decides(number)).map(|(number, root)| (*number, *root))
     }
 

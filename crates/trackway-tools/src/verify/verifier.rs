@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use trackway_core::{Isa, Privilege, Reg, RegClass, RegUpdate};
 use trackway_hart::{Config, Effects, Hart, Level, csr};
 
-use super::compare::PROTECTION;
 use super::coverage::Coverage;
 use super::decode::Decoder;
 use super::history::History;
@@ -16,7 +15,7 @@ use super::lacks::{Lack, Place};
 use super::memory::Memory;
 use super::options::Options;
 use super::report::Report;
-use super::suspects::{Suspects, canonical};
+use super::suspects::{PROTECTION, Suspects, canonical};
 use super::traced::{Observation, Outside, OutsideState, TracedAccess, TracedRegister};
 
 /// State that is not known, so that nothing may be concluded from it.
