@@ -63,6 +63,8 @@ fn main() {
         ("Tarmac, Fast Models", trackway_logs::TARMAC, "tarmac/loop-fast-models/trace.tarmac"),
         ("Tarmac, ES", trackway_logs::TARMAC, "tarmac/loop-es/trace.tarmac"),
         ("Tarmac, gem5", trackway_logs::TARMAC, "tarmac/loop-gem5/trace.tarmac"),
+        ("Spike", trackway_logs::SPIKE, "spike/mix.spike"),
+        ("RVFI-DII", trackway_logs::RVFI_DII, "rvfi-dii/mix.rvfi"),
     ];
     for (name, format, path) in samples {
         measure(name, format, &std::fs::read(folder.join(path)).expect("a sample of the repository"));

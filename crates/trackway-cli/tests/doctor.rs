@@ -46,12 +46,6 @@ fn contents() -> Vec<Content> {
     pcap.extend(b"\x10\x5b\x62\x65\x40\x0d\x03\0\x08\0\0\0\x08\0\0\0\xff\xff\xff\xff\xff\xff\x02\0");
     let vcd = "$date\n  Mon Nov 16 2026\n$end\n$version Verilator $end\n$timescale 1ps $end\n$scope module TOP $end\n\
                $var wire 1 # clk $end\n$upscope $end\n$enddefinitions $end\n#0\n0#\n#5\n1#\n";
-    let spike = "core   0: 3 0x0000000000001000 (0x00000297) x5  0x0000000000001000\n\
-                 core   0: 3 0x0000000000001004 (0x02028593) x11 0x0000000000001020\n\
-                 core   0: 3 0x0000000000001008 (0xf1402573) x10 0x0000000000000000\n\
-                 core   0: 3 0x000000000000100c (0x0182b283) x5  0x0000000080000000 mem 0x0000000000001018\n";
-    let plain_spike = "core   0: 0x0000000000001000 (0x00000297) auipc   t0, 0x0\n\
-                       core   0: 0x0000000000001004 (0x02028593) addi    a1, t0, 32\n";
     vec![
         ("perf", perf, "perf.data"),
         ("pcap", pcap, "pcap"),
@@ -69,11 +63,9 @@ fn contents() -> Vec<Content> {
         ("empty", Vec::new(), "empty"),
         ("zeros", vec![0; 5000], "nothing but bytes 0x00"),
         ("tarmac", lines("5 clk SIGNAL: SIGNAL=VIRQ STATE=N"), "--format tarmac"),
-        ("spike", text(spike), "a commit log of Spike"),
-        ("spike-l", text(plain_spike), "a log of Spike (-l"),
-        ("qemu", lines("Trace 0: 0x7f2a [0000/0000000000010078/00000000/00000000] main"), "-d exec"),
+        ("spike", lines("core   0: register 0x0000000000001000"), "--format spike"),
+        ("qemu", lines("Trace 0: 0x7f2a 0000000000010078 main"), "--format qemu-exec"),
         ("qemu-asm", lines("IN: \n0x80000000:  00000297   auipc t0,0"), "-d in_asm"),
-        ("riscv-dv", lines("pc,instr,gpr,csr,binary,mode,instr_str,operand,pad"), "riscv-dv"),
         ("objdump", text("\na.elf:     file format elf64-littleriscv\n\n80000000 <_start>:\n"), "objdump"),
         ("json", b"{\"a\": 1}\n".to_vec(), "JSON"),
         ("html", b"<!DOCTYPE html><html></html>".to_vec(), "the download failed"),
@@ -139,14 +131,20 @@ fn logs_are_traces() {
         let (code, answer) = doctor(&[&repo(&format!("testdata/tarmac/{case}/trace.tarmac"))]);
         assert!(code == 0 && answer.contains("nothing is wrong"), "{case}: exit {code}\n{answer}");
     }
+    for path in ["spike/mix.spike", "riscv-dv/mix.csv", "rvfi-dii/mix.rvfi", "rvfi-vcd/mix.vcd"] {
+        let (code, answer) = doctor(&[&repo(&format!("testdata/{path}"))]);
+        assert!(code == 0 && answer.contains("nothing is wrong"), "{path}: exit {code}\n{answer}");
+    }
+    let (log, elf) = (repo("testdata/qemu-exec/mix.qemu"), repo("programs/riscv/elf/rv64-mix.elf"));
+    let (code, answer) = doctor(&[&log, "--elf", &elf]);
+    assert!(code == 0 && answer.contains("nothing is wrong"), "exit {code}\n{answer}");
+    assert!(doctor(&[&log]).1.contains("--elf"), "{}", doctor(&[&log]).1);
 }
 
 /// The files that others wrote.
 #[test]
 fn samples_of_other_tools_are_named() {
     let files = [
-        ("logs", "spike/rv64-mix.first-20000.log", "a commit log of Spike"),
-        ("logs", "spike/rv64-float.first-12000.log.xz", "a commit log of Spike"),
         ("perf", "perf_etm.data", "no code of /data/local/tmp/etm_test_loop"),
         ("perf", "rq_stats.ko", "a kernel module"),
         ("ete", "002-ack_test_scr/snapshot.ini", "a snapshot.ini"),

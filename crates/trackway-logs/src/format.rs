@@ -8,6 +8,7 @@ use trackway_core::{
     Cancel, Feed, Finding, FormatId, Input, Items, Meta, Output, Rule, Sink, Source, Stream,
 };
 use trackway_format::{Content, Format, Key, Opened, Opening, Probe, Recognised, Result, Writing};
+use trackway_image::Image;
 use trackway_io::{Compression, compress};
 
 use crate::decode::Decoder;
@@ -53,13 +54,19 @@ impl<L: Log> Format for TextLog<L> {
     }
 
     fn open(&self, opening: Opening) -> Result<Box<dyn Opened>> {
-        let Opening { file, settings, threads, part, source, cancel, .. } = opening;
+        let Opening { file, settings, program, threads, part, source, cancel, .. } = opening;
         let whole = match &file.input {
             Input::Whole(bytes) => Some(bytes),
             Input::Stream(_) => None,
         };
-        let start =
-            Start { format: self, settings: &settings, head: &file.head, whole, source: source.as_deref() };
+        let start = Start {
+            format: self,
+            settings: &settings,
+            head: &file.head,
+            whole,
+            program: &program,
+            source: source.as_deref(),
+        };
         let log = Arc::new(L::open(&start)?);
         let meta = log.meta();
         let content = Content::new(file.input);
@@ -91,6 +98,10 @@ impl<L: Log> Opened for OpenedLog<L> {
 
     fn facts(&self) -> Vec<(&'static str, String)> {
         self.log.facts()
+    }
+
+    fn programs(&self) -> Vec<Arc<Image>> {
+        self.log.programs()
     }
 
     /// A decoder for each core: each passes over the lines of the others.

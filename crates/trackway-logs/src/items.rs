@@ -103,7 +103,7 @@ impl<L: Log> Items for Text<L> {
 pub(crate) fn check<L: Log>(log: &L, input: Input, report: &mut dyn FnMut(Finding)) -> Result<u64> {
     let mut reader = Reader::new(input);
     let mut check = log.check();
-    let mut report = Report { to: report };
+    let mut report = Report { to: report, unit: if L::TEXT { "line" } else { "packet" } };
     loop {
         match reader.lines::<L>(|line| check.line(line, &mut report).map(|()| true)) {
             Ok(true) => {}

@@ -16,6 +16,9 @@
 //! | `format.rs`, `items.rs` | a log as a format; its lines as items and findings |
 //! | `scan.rs` | words, numbers and digits of a line |
 //! | `tarmac/` | Tarmac of Arm's models, of ES and of gem5 |
+//! | `riscv/` | logs of RISC-V cores: the record of an instruction, its events, its checks |
+//! | `spike/`, `riscv_dv/`, `rvfi/` | Spike's commit log; riscv-dv; retirement ports in packets and in a VCD |
+//! | `qemu_exec/` | QEMU's log of executed blocks |
 //!
 //! `docs/spec-readings/logs.md` has the readings where producers differ.
 #![forbid(unsafe_code)]
@@ -25,7 +28,12 @@ mod format;
 mod items;
 mod lines;
 mod log;
+mod qemu_exec;
+mod riscv;
+mod riscv_dv;
+mod rvfi;
 mod scan;
+mod spike;
 mod tarmac;
 mod walk;
 
@@ -35,3 +43,18 @@ use crate::format::TextLog;
 
 /// Tarmac, for the list of formats.
 pub static TARMAC: &dyn Format = &TextLog::<tarmac::Tarmac>::NEW;
+
+/// Spike's commit log, for the list of formats.
+pub static SPIKE: &dyn Format = &TextLog::<spike::Spike>::NEW;
+
+/// The CSV trace of riscv-dv, for the list of formats.
+pub static RISCV_DV: &dyn Format = &TextLog::<riscv_dv::RiscvDv>::NEW;
+
+/// RVFI-DII packets, for the list of formats.
+pub static RVFI_DII: &dyn Format = &TextLog::<rvfi::dii::Dii>::NEW;
+
+/// RVFI in a VCD, for the list of formats.
+pub static RVFI_VCD: &dyn Format = &TextLog::<rvfi::vcd::Vcd>::NEW;
+
+/// QEMU's log of executed blocks, for the list of formats.
+pub static QEMU_EXEC: &dyn Format = &TextLog::<qemu_exec::QemuExec>::NEW;

@@ -1,12 +1,14 @@
 //! The declaration of a kind of log, from which everything else comes.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use memchr::memchr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trackway_core::{Batch, Finding, FormatId, Item, Meta, Rule, SharedBytes, Sink};
-use trackway_format::{Error, Format, Key, Recognised, Result, Settings, Writing};
+use trackway_format::{Error, Format, Key, Program, Recognised, Result, Settings, Writing};
+use trackway_image::Image;
 
 use crate::lines::{Line, Wrong};
 
@@ -53,6 +55,11 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
         Vec::new()
     }
 
+    /// The program that it is lifted with, where it needs one.
+    fn programs(&self) -> Vec<Arc<Image>> {
+        Vec::new()
+    }
+
     /// The state at the start of a source, an index of [`Meta::sources`]; 0 where it names none.
     fn lift(&self, source: usize) -> Self::Lift;
 
@@ -92,6 +99,8 @@ pub(crate) struct Start<'s> {
     pub(crate) head: &'s [u8],
     /// All bytes, where they are in memory.
     pub(crate) whole: Option<&'s SharedBytes>,
+    /// The program that ran, as the user named it.
+    pub(crate) program: &'s Program,
     /// The one source to decode.
     pub(crate) source: Option<&'s str>,
 }
@@ -138,13 +147,15 @@ pub(crate) trait Check {
 /// Takes findings: a rule, the place and number of the line, words.
 pub(crate) struct Report<'r> {
     pub(crate) to: &'r mut dyn FnMut(Finding),
+    /// `line` or `packet`.
+    pub(crate) unit: &'static str,
 }
 
 impl Report<'_> {
     /// Reports a finding at a line, given by its offset and number.
     #[cold]
     pub(crate) fn put(&mut self, rule: &'static Rule, (offset, number): (u64, u64), words: &str) {
-        let message = format!("line {number}: {words}");
+        let message = format!("{} {number}: {words}", self.unit);
         (self.to)(Finding { rule, offset, item: number - 1, message });
     }
 }

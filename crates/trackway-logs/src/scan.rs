@@ -115,3 +115,76 @@ impl<'l> Scan<'l> {
         if (1..=16).contains(&digits) { Ok((value, digits)) } else { Err(Wrong { column: start, expected }) }
     }
 }
+
+/// Digits of the longest vector register, 65536 bits.
+const MOST_DIGITS: usize = 16384;
+
+/// Whole words, and values of any width.
+impl Scan<'_> {
+    /// True at the end of the line.
+    #[inline(always)]
+    pub(crate) fn is_end(&self) -> bool {
+        self.at >= self.text.len()
+    }
+
+    /// The error that something else is expected here, for those who do not return it at once.
+    pub(crate) fn fault(&self, expected: &'static str) -> Wrong {
+        Wrong { column: self.at, expected }
+    }
+
+    /// Passes over `text`, if it comes next.
+    #[inline(always)]
+    pub(crate) fn has(&mut self, text: &[u8]) -> bool {
+        let has = self.rest().starts_with(text);
+        self.at += if has { text.len() } else { 0 };
+        has
+    }
+
+    /// Passes over `text`, which has to come next.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self, text: &[u8], expected: &'static str) -> Result<(), Wrong> {
+        if self.has(text) { Ok(()) } else { self.wrong(expected) }
+    }
+
+    /// A decimal number, which has to come next.
+    #[inline(always)]
+    pub(crate) fn number(&mut self, expected: &'static str) -> Result<u64, Wrong> {
+        let column = self.at;
+        self.decimal().ok_or(Wrong { column, expected })
+    }
+
+    /// Hexadecimal digits of any number as little-endian bytes at the end of `out`; returns their number.
+    pub(crate) fn wide(&mut self, expected: &'static str, out: &mut Vec<u8>) -> Result<usize, Wrong> {
+        let wrong = self.fault(expected);
+        let digits = self.until(|letter| digit(letter).is_none());
+        if digits.is_empty() || digits.len() > MOST_DIGITS {
+            return Err(wrong);
+        }
+        let start = out.len();
+        let value = |letter: &u8| digit(*letter).unwrap_or(0);
+        out.extend(
+            digits.rchunks(2).map(|pair| pair.iter().fold(0, |byte, letter| byte << 4 | value(letter))),
+        );
+        Ok(out.len() - start)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_end_where_their_digits_end() {
+        let mut scan = Scan::new(b"12 0xfFz 00112233445566778899");
+        assert_eq!(scan.number("n"), Ok(12));
+        assert!(scan.has(b" 0x"));
+        assert_eq!(scan.hex("n"), Ok((0xff, 2)));
+        assert_eq!(scan.hex("digits"), Err(Wrong { column: 7, expected: "digits" }));
+        assert!(scan.has(b"z "));
+        let mut bytes = vec![7];
+        assert_eq!(scan.wide("digits", &mut bytes), Ok(10));
+        assert_eq!(bytes, [7, 0x99, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0]);
+        assert!(scan.is_end());
+        assert!(Scan::new(b"99999999999999999999999").number("n").is_err());
+    }
+}

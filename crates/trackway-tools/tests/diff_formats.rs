@@ -145,11 +145,11 @@ fn every_pair(name: &str, run: &Run, nop: u32) {
     let arm = matches!(run.meta.isa, Isa::A64);
     let takes = |format: &&&'static dyn Format| match format.id().as_str() {
         "astf" | "ete" => arm,
-        "etrace" | "tandem" => !arm,
+        "etrace" | "tandem" | "spike" => !arm,
         _ => format.is_written(),
     };
     let formats: Vec<&'static dyn Format> = FORMATS.iter().filter(takes).copied().collect();
-    assert_eq!(formats.len(), 3);
+    assert_eq!(formats.len(), if arm { 3 } else { 4 });
     let turns = run.turns();
     let length = (turns.1 - turns.0) as u64;
     assert!(length > 50, "{turns:?}");

@@ -14,6 +14,11 @@ pub static FORMATS: &[&dyn Format] = &[
     &trackway_etrace::FORMAT,
     &trackway_tandem::FORMAT,
     trackway_logs::TARMAC,
+    trackway_logs::SPIKE,
+    trackway_logs::RISCV_DV,
+    trackway_logs::RVFI_DII,
+    trackway_logs::RVFI_VCD,
+    trackway_logs::QEMU_EXEC,
 ];
 
 /// The format with this id.

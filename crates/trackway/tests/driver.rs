@@ -68,7 +68,7 @@ fn written_with(
         Ok(sink) => sink,
         Err(_) => {
             // A log or a recording is only read.
-            let made = common::logs::log(id.as_str(), run).map(String::into_bytes);
+            let made = common::logs::log(id.as_str(), run);
             let made = made.or_else(|| common::perf::recording(id.as_str(), run, 2));
             std::fs::write(&sample.path, made?).unwrap();
             return Some(sample);

@@ -24,7 +24,7 @@ fn table() -> String {
     }
     let mut text = String::from("| fact | meaning |");
     formats.iter().for_each(|format| write!(text, " {} |", format.id()).unwrap());
-    text += "\n|---|---|---|---|---|---|---|\n";
+    text += &format!("\n|---|---|{}\n", "---|".repeat(formats.len()));
     for &fact in Fact::ALL.iter().filter(|fact| **fact != Fact::Items) {
         write!(text, "| {} | {} |", fact.as_str(), fact.meaning()).unwrap();
         for ledgers in &ledgers {

@@ -1,8 +1,8 @@
 //! The look of a file.
 
 /// Advice about waveforms.
-pub(super) const WAVES: &str =
-    "Trackway does not read waveforms: let the simulation write the bytes of the trace port into a file";
+pub(super) const WAVES: &str = "of waveforms Trackway reads a VCD with a retirement port (signals rvfi_valid, rvfi_insn …): let the simulation write \
+     one, or the bytes of the trace port into a file";
 /// Advice about tables.
 pub(super) const TABLE: &str =
     "Trackway does not read tables: use the trace that the table was exported from";

@@ -5,14 +5,11 @@ use super::look::{Look, TABLE, WAVES};
 /// A kind of text: what it is, the evidence, what to do, and whether these are its first lines.
 struct Text(&'static str, &'static str, &'static str, fn(&[&str]) -> bool);
 
-const SPIKE: &str = "lines of core, address and encoding";
-const SPIKE_DO: &str = "Trackway does not read it yet: `trackway record PROGRAM -o run.stf` runs the same program on the \
-                        golden model and writes a trace with registers and memory";
 const SNAPSHOT_DO: &str =
     "this belongs to an OpenCSD snapshot: `trackway info FOLDER` takes the folder that it is in";
 
 /// The first that fits decides.
-const TEXTS: [Text; 21] = [
+const TEXTS: [Text; 19] = [
     Text(
         "a Tarmac log, of which the first lines are not instructions or registers",
         "lines of time, unit and event",
@@ -20,33 +17,28 @@ const TEXTS: [Text; 21] = [
          tarmac` names the lines that cannot be read",
         is_tarmac,
     ),
-    Text("a commit log of Spike", SPIKE, SPIKE_DO, |lines| {
-        // The privilege is between core and address.
-        let is_commit = |line: &&str| line.split_whitespace().nth(2).is_some_and(|word| word.len() == 1);
-        is_spike(lines) && lines.iter().any(is_commit)
-    }),
-    Text("a log of Spike (-l, without commits)", SPIKE, SPIKE_DO, is_spike),
     Text(
-        "a log of QEMU (-d exec)",
+        "a log of Spike, of which most of the first lines cannot be read",
+        "lines of core, address and encoding",
+        "Trackway reads Spike's logs: `trackway info FILE --format spike` takes it as it is, and `trackway check FILE \
+         --format spike` names the lines that cannot be read",
+        is_spike,
+    ),
+    Text(
+        "a log of QEMU (-d exec), of which most of the first lines cannot be read",
         "lines of `Trace N: 0x…`",
-        "Trackway does not read it yet, and it has one line for each block: record with a TCG plugin, or run the program \
-         with `trackway record PROGRAM -o run.stf`",
-        |lines| most(lines, |line| line.starts_with("Trace ") && line.contains(": 0x")),
+        "Trackway reads it with its program: `trackway info FILE --format qemu-exec --elf PROGRAM`, and `trackway check` \
+         with the same options names the lines that cannot be read",
+        |lines| lines.iter().any(|line| line.starts_with("Trace ") && line.contains(": 0x")),
     ),
     Text(
         "a log of QEMU (-d in_asm)",
         "blocks after `IN:`",
-        "it has the code that QEMU translated, not the code that ran: use `-d exec,nochain -singlestep`",
+        "it has the code that QEMU translated, not the code that ran: use `-d in_asm,exec,nochain`, which Trackway reads",
         |lines| {
             most(lines, |line| line.starts_with("IN:") || line.starts_with("0x"))
                 && lines.iter().any(|line| line.starts_with("IN:"))
         },
-    ),
-    Text(
-        "a riscv-dv log (CSV)",
-        "the columns that riscv-dv writes",
-        "Trackway does not read it yet: `trackway record PROGRAM -o run.tv` writes a trace that `trackway verify` takes",
-        |lines| lines[0].starts_with("pc,instr,gpr,csr,binary,mode"),
     ),
     Text(
         "a disassembly (objdump)",

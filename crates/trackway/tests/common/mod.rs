@@ -24,9 +24,20 @@ pub struct Run {
 
 /// The first instructions of `rv64-mix` on the golden model.
 pub fn riscv(limit: u64) -> Run {
-    let elf = file("programs/riscv/elf/rv64-mix.elf");
+    recorded("programs/riscv/elf/rv64-mix.elf", limit, |_| {})
+}
+
+/// A program on the golden model, to its end, with settings changed.
+pub fn golden(path: &str, set: impl FnOnce(&mut Config)) -> Run {
+    recorded(path, RecordOptions::default().limit, set)
+}
+
+fn recorded(path: &str, limit: u64, set: impl FnOnce(&mut Config)) -> Run {
+    let elf = file(path);
     let program = Program::read(&std::fs::read(&elf).unwrap()).unwrap();
-    let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(Config::new(program.isa)) };
+    let mut config = Config::new(program.isa);
+    set(&mut config);
+    let config = MachineConfig { ram: 1 << 20, ..MachineConfig::new(config) };
     let mut machine = Machine::new(config, &program).unwrap();
     machine.leave_rom();
     let options = RecordOptions { limit, ..RecordOptions::default() };

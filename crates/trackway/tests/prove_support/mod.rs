@@ -204,7 +204,7 @@ pub(super) fn takes(format: &dyn Format, run: &Run) -> bool {
     match format.id().as_str() {
         _ if !format.is_written() => false,
         "astf" | "ete" => arm,
-        "etrace" | "tandem" => !arm,
+        "etrace" | "tandem" | "spike" => !arm,
         _ => true,
     }
 }

@@ -1,0 +1,100 @@
+//! The account of a conversion: facts of the input against those that a reader of the written log finds.
+
+use trackway_core::*;
+
+/// Compares both sides, instruction by instruction.
+#[derive(Debug)]
+pub(crate) struct Tally {
+    /// Facts about the whole input.
+    meta: Counts,
+    input: Contexts,
+    output: Contexts,
+    facts: Nearby,
+    /// Instructions written.
+    number: u64,
+    /// Own facts of the instruction that was written last: it is read back when the next one is.
+    waiting: Vec<Found>,
+    /// Events that were read back.
+    pub(crate) written: Batch,
+}
+
+/// Facts that belong to an instruction and to no other.
+fn is_own(fact: Fact) -> bool {
+    fact < Fact::Traps && fact != Fact::RegisterStates
+}
+
+impl Tally {
+    pub(crate) fn new(meta: &Meta) -> Self {
+        Tally {
+            meta: Counts::of_meta(meta),
+            input: Contexts::new(meta),
+            output: Contexts::default(),
+            facts: Nearby::default(),
+            number: 0,
+            waiting: Vec::new(),
+            written: Batch::default(),
+        }
+    }
+
+    /// Takes in a step of the input, and whether a line was written for it.
+    pub(crate) fn step(&mut self, batch: &Batch, event: &EventKind, written: bool) {
+        let (mut own, mut others) = (Vec::with_capacity(8), Vec::new());
+        each_of_event(batch, event, &mut self.input, &mut |fact, value| {
+            if is_own(fact) { &mut own } else { &mut others }.push((fact, value));
+        });
+        if written {
+            let next = if let EventKind::Step(step) = event { step.pc } else { None };
+            self.read_back(next);
+            self.number += 1;
+            self.waiting = own;
+        } else {
+            self.facts.own(&own, &[], self.number);
+        }
+        self.facts.between(&others, &[], self.number);
+    }
+
+    /// Takes in any other event of the input.
+    pub(crate) fn other(&mut self, batch: &Batch, event: &EventKind) {
+        let mut found = Vec::new();
+        each_of_event(batch, event, &mut self.input, &mut |fact, value| found.push((fact, value)));
+        self.facts.between(&found, &[], self.number);
+    }
+
+    /// Compares what was read back; the next instruction is at `next`.
+    fn read_back(&mut self, next: Option<u64>) {
+        let (mut own, mut others) = (Vec::with_capacity(8), Vec::new());
+        for event in &self.written.events {
+            each_of_event(&self.written, &event.kind, &mut self.output, &mut |fact, value| {
+                if is_own(fact) { &mut own } else { &mut others }.push((fact, value));
+            });
+        }
+        self.written.clear();
+        let is_target = |found: &Found| found.0 == Fact::Targets;
+        // A target that is not there is shown by where the next instruction is.
+        if let Some(n) = self.waiting.iter().position(is_target)
+            && !own.iter().any(is_target)
+            && next == Some(self.waiting[n].1)
+        {
+            own.push(self.waiting[n]);
+        }
+        self.facts.own(&std::mem::take(&mut self.waiting), &own, self.number);
+        self.facts.between(&[], &others, self.number);
+    }
+
+    /// The account, once everything is written.
+    pub(crate) fn account(&mut self, kept: &[Fact], derived: &[Fact]) -> Account {
+        self.read_back(None);
+        self.facts.finish();
+        let Nearby { matched, missing, extra, .. } = &self.facts;
+        let mut account = Account::new(kept, derived);
+        for &fact in Fact::ALL {
+            if account.fate(fact) == Fate::Dropped {
+                account.derive(fact, matched[fact]);
+            } else {
+                account.lose(fact, missing[fact] + self.meta[fact]);
+            }
+            account.invent(fact, extra[fact]);
+        }
+        account
+    }
+}
