@@ -8,9 +8,9 @@ trackway::format::settings! {
     /// `[verify]`.
     #[derive(Debug, Default)]
     pub(crate) struct Verify {
-        /// Where memory is: lists of first address, size and, if known, content of what nobody wrote: "zero", or "trace"
+        /// Where memory is: lists of first address, size and, if known, content before anything is written: "zero", or "trace"
         /// for a ROM whose content is what the trace shows. Left out: the trace decides what faults. "zero" alone: all
-        /// memory that nobody wrote is zero.
+        /// memory is zero until something is written.
         pub(crate) memory: VerifyMemory = "[[0x80000000, 0x8000000]]",
         /// Devices: pairs of first address and size. Left out: those of the machine that `record` has.
         pub(crate) mmio: Option<Vec<(u64, u64)>> = "[[0x10000000, 0x1000]]",
@@ -31,12 +31,12 @@ pub(crate) enum VerifyMemory {
     Places(Vec<Place>),
 }
 
-/// What memory holds that nobody wrote.
+/// Content of memory before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Unwritten {
     Zero,
-    /// What the trace shows.
+    /// As the trace shows it.
     Trace,
 }
 

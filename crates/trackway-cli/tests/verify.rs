@@ -138,7 +138,7 @@ fn a_reserved_level_is_not_verified() {
     assert!(said.contains("not compared: 1 unreadable parts"), "{said}");
 }
 
-/// Memory of which nobody said what it holds is not compared, unless the settings say it.
+/// Memory whose content is unknown is not compared, unless the settings say it.
 #[test]
 fn unknown_memory_is_not_verified() {
     let folder = Folder::new("verify-memory");

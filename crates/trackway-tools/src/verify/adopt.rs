@@ -21,7 +21,7 @@ const WRITE_NO_MEMORY: [u64; 25] = [
     233,
 ];
 
-/// Does the trace record all results? What a core holds at first is its own affair: it is known after that.
+/// Does the trace record all results? The content of registers at first is the core's own affair: it is known after that.
 fn records_results(traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
     let Some(decoded) = decoded else { return true };
     let recorded = |class: RegClass| {

@@ -12,7 +12,7 @@ pub enum Lack {
     Gap,
     /// Results of instructions whose sources are not known.
     Sources,
-    /// Instructions in memory of which nobody said what it holds.
+    /// Instructions in memory whose content is unknown.
     Code,
     /// Loads from such memory.
     Memory,
@@ -41,7 +41,7 @@ impl Lack {
             Lack::Sources => "the sources of these instructions are not known",
             Lack::Code => "neither the program nor the trace says what memory holds there (--elf)",
             Lack::Memory => {
-                "nobody said what memory holds there (--elf, --image, [verify] memory = \"zero\")"
+                "the content of memory is unknown there (--elf, --image, [verify] memory = \"zero\")"
             }
             Lack::Privilege => "the model does not have the level",
         }

@@ -72,7 +72,7 @@ pub struct Memory {
     pub(crate) learned_code: bool,
     /// A page walk read an entry that is not known.
     pub(crate) lost: bool,
-    /// Memory that is zero where nobody said what it holds.
+    /// Memory that is zero until something is written.
     pub(crate) zeroed: Vec<Range>,
     /// Memory that holds what the trace shows of it.
     pub(crate) trusted: Vec<Range>,

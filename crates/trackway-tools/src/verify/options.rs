@@ -45,7 +45,7 @@ pub struct Options {
     pub follow_ups: bool,
     /// A program without its system: one address space, no protection, whatever the level.
     pub flat: bool,
-    /// Memory of which nobody said what it holds is zero.
+    /// Memory whose content is unknown is zero here.
     pub zeroed: Vec<Range>,
     /// Memory that holds what the trace shows of it, such as a ROM.
     pub trusted: Vec<Range>,
