@@ -40,11 +40,9 @@ fn a_recording_of_simpleperf_becomes_its_autofdo_profile() {
         stdout(&["profile", &data, options[0], options[1], "--as", "autofdo", "-o", &out, "-q"]);
         let (ranges, branches) = lists(&std::fs::read_to_string(&out).unwrap());
         assert_eq!(ranges, wanted_ranges);
-        // simpleperf has no targets of indirect branches.
-        let direct: Vec<&String> = wanted.iter().filter(|line| !line.contains("->0:")).collect();
-        assert_eq!(branches.iter().filter(|line| wanted.contains(line)).collect::<Vec<_>>(), direct);
-        let indirect: Vec<&String> = branches.iter().filter(|line| !wanted.contains(line)).collect();
-        assert_eq!(indirect, ["1088->10a4:1"]);
+        // simpleperf has no targets of indirect branches: that of one of the three is in the program.
+        let known = |line: &String| line.replace("1088->0:", "1088->10a4:");
+        assert_eq!(branches, wanted.iter().map(known).collect::<Vec<_>>());
     }
     for out in ["x.ete", "x.stf"] {
         let said = trackway(&["convert", &data, &folder.file(out), "--elf", &elf]);

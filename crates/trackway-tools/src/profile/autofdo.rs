@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use trackway_image::Elf;
+use trackway_isa::flow;
 
 use crate::executed::{Code, End, Executed};
 
@@ -27,11 +28,27 @@ pub fn autofdo(executed: &Executed, program: &Elf) -> (String, u64) {
         }
     }
     let mut branches: BTreeMap<(u64, u64), u64> = BTreeMap::new();
-    for (from, to, count) in executed.edges() {
-        let (from, to) = (&blocks[from as usize].code, &blocks[to as usize].code);
+    let mut followed = vec![0; blocks.len()];
+    for (n, to, count) in executed.edges() {
+        let (from, to) = (&blocks[n as usize].code, &blocks[to as usize].code);
+        if !is_inside(to) {
+            continue;
+        }
+        followed[n as usize] += count;
         let jumps = from.ending == End::Closed && from.end != to.start;
-        if let (Some((site, _)), true) = (from.last(), jumps && is_inside(from) && is_inside(to)) {
+        if let (Some((site, _)), true) = (from.last(), jumps && is_inside(from)) {
             *branches.entry((address(site), address(to.start))).or_default() += count;
+        }
+    }
+    // An indirect branch that leaves the program has no target in it: 0, as others write it.
+    for (block, followed) in blocks.iter().zip(followed) {
+        let code = &block.code;
+        let left = block.passes.saturating_sub(followed);
+        let is_closed = code.ending == End::Closed && is_inside(code);
+        if let (Some((site, inst)), true) = (code.last(), is_closed && left > 0)
+            && flow(code.isa, site, inst.encoding).control.is_indirect()
+        {
+            *branches.entry((address(site), 0)).or_default() += left;
         }
     }
     // Writing to a string cannot fail.
