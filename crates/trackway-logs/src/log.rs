@@ -105,6 +105,24 @@ pub(crate) struct Start<'s> {
     pub(crate) source: Option<&'s str>,
 }
 
+impl Start<'_> {
+    /// Shows all bytes that are known, in stretches of whole lines with their offsets. Of a mapped file only a stretch
+    /// stays in memory.
+    pub(crate) fn stretches(&self, mut look: impl FnMut(u64, &[u8])) {
+        const STRETCH: usize = 1 << 24;
+        let Some(whole) = self.whole else { return look(0, self.head) };
+        let bytes: &[u8] = (**whole).as_ref();
+        let mut at = 0;
+        while at < bytes.len() {
+            let end = bytes.len().min(at + STRETCH);
+            let end = memchr(b'\n', &bytes[end..]).map_or(bytes.len(), |more| end + more + 1);
+            look(at as u64, &bytes[at..end]);
+            whole.release(at..end);
+            at = end;
+        }
+    }
+}
+
 /// Turns the lines of one source into events. Lines come in order.
 ///
 /// A *group* is an instruction and the lines that belong to it. Batches end between groups, and so do the parts that

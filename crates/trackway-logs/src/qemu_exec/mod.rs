@@ -59,9 +59,9 @@ fn kind(said: &Said) -> usize {
 /// Most cpus: a damaged number is not one more.
 const MOST_CPUS: usize = 1024;
 
-/// The cpus of the log.
-fn cpus(bytes: &[u8]) -> Vec<u32> {
-    let (mut cpus, mut last): (Vec<u32>, &[u8]) = (Vec::new(), &[]);
+/// Adds the cpus of a text.
+fn find_cpus(bytes: &[u8], cpus: &mut Vec<u32>) {
+    let mut last: &[u8] = &[];
     for at in memmem::find_iter(bytes, b"Trace ") {
         let starts = at == 0 || bytes[at - 1] == b'\n';
         let line = &bytes[at..bytes.len().min(at + 256)];
@@ -78,8 +78,6 @@ fn cpus(bytes: &[u8]) -> Vec<u32> {
             cpus.push(cpu);
         }
     }
-    cpus.sort_unstable();
-    cpus
 }
 
 impl Log for QemuExec {
@@ -124,7 +122,9 @@ impl Log for QemuExec {
         };
         let image = Arc::new(image);
         let blocks = image.blocks(&Context::default(), isa, WAYPOINTS);
-        let all = cpus(start.whole.map_or(start.head, |whole| (**whole).as_ref()));
+        let mut all = Vec::new();
+        start.stretches(|_, bytes| find_cpus(bytes, &mut all));
+        all.sort_unstable();
         let cpus = pick(&all, start.source, |cpu| format!("cpu {cpu}"))?;
         Ok(QemuExec { isa, image, blocks, cpus, known: all.into(), listed })
     }

@@ -16,15 +16,14 @@ const MOST: usize = 64;
 const VECTORS: [u16; 2] = [0x305, 0x105];
 
 impl Handlers {
-    /// Those that a text writes, where the value comes after `name`: a part of the text alone does not show them.
-    pub(crate) fn of_text(bytes: &[u8], name: &[u8]) -> Self {
-        let mut handlers = Handlers::default();
+    /// Takes in those that a text at `offset` writes, where the value comes after `name`: a part of the text alone does
+    /// not show them.
+    pub(crate) fn of_text(&mut self, offset: u64, bytes: &[u8], name: &[u8]) {
         for at in memmem::find_iter(bytes, name) {
             if let Ok((value, _)) = Scan::new(&bytes[at + name.len()..]).hex("") {
-                handlers.add(at as u64, value);
+                self.add(offset + at as u64, value);
             }
         }
-        handlers
     }
 
     fn add(&mut self, offset: u64, value: u64) {

@@ -71,8 +71,9 @@ impl Log for RiscvDv {
             _ => Isa::Rv64,
         };
         let isa = isa_of(section.xlen, "riscv-dv")?.unwrap_or(shown);
-        let known = start.whole.map_or(start.head, |whole| (**whole).as_ref());
-        Ok(RiscvDv { isa, columns: Arc::new(columns), handlers: Handlers::of_text(known, b"tvec:") })
+        let mut handlers = Handlers::default();
+        start.stretches(|offset, bytes| handlers.of_text(offset, bytes, b"tvec:"));
+        Ok(RiscvDv { isa, columns: Arc::new(columns), handlers })
     }
 
     fn meta(&self) -> Meta {

@@ -125,9 +125,11 @@ impl Log for Spike {
         let section: Section = start.settings.of_format(start.format)?;
         let mut look = Look::default();
         of_head(start.head).take(4096).for_each(|line| look.line(line));
-        let known = start.whole.map_or(start.head, |whole| (**whole).as_ref());
-        look.all(known);
-        let handlers = Handlers::of_text(known, b"tvec 0x");
+        let mut handlers = Handlers::default();
+        start.stretches(|offset, bytes| {
+            look.all(bytes);
+            handlers.of_text(offset, bytes, b"tvec 0x");
+        });
         look.harts.sort_unstable();
         let shown = if look.digits > 8 || look.digits == 0 { Isa::Rv64 } else { Isa::Rv32 };
         let isa = isa_of(section.xlen, "spike")?.unwrap_or(shown);

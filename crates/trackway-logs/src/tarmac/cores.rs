@@ -53,15 +53,13 @@ pub(super) fn survey(start: &Start<'_>, isa: Option<Isa>) -> Survey {
         _ => Dialect::FastModels,
     };
     if named {
-        let whole = start.whole.map(|bytes| (**bytes).as_ref());
-        found.cores = cores(whole.unwrap_or(start.head));
+        start.stretches(|_, bytes| find_cores(bytes, &mut found.cores));
     }
     found
 }
 
-/// The names of cores in all lines.
-fn cores(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut cores: Vec<Vec<u8>> = Vec::new();
+/// Adds the names of cores in all lines.
+fn find_cores(bytes: &[u8], cores: &mut Vec<Vec<u8>>) {
     let mut place = Place::default();
     let mut last = 0;
     loop {
@@ -84,9 +82,9 @@ fn cores(bytes: &[u8]) -> Vec<Vec<u8>> {
         match stop {
             Stop::Wrong(_) => match super::Tarmac::unit(&bytes[place.offset as usize..]) {
                 Some(length) => place.offset += length as u64,
-                None => return cores,
+                None => return,
             },
-            _ => return cores,
+            _ => return,
         }
     }
 }
