@@ -4,15 +4,6 @@ use trackway_core::*;
 use trackway_tools::asked::{Analysis, Answers, Asked, Loop, Predicted, Predictor};
 use trackway_tools::stats::{By, Stats, Summary};
 
-const ALL: [Analysis; 6] = [
-    Analysis::Predictors,
-    Analysis::Loops,
-    Analysis::Dependences,
-    Analysis::Reuse,
-    Analysis::Strides,
-    Analysis::Sharing,
-];
-
 const NOP: u32 = 0x0000_0013;
 const RET: u32 = 0x0000_8067;
 const CALL: u32 = 0x0000_00ef; // jal ra, .
@@ -55,7 +46,7 @@ impl Script {
 
 fn answers(batches: &[&Batch]) -> (Summary, Answers) {
     let mut stats = Stats::new(Isa::Rv64, &[]);
-    let mut asked = Asked::new(Isa::Rv64, &[], &ALL);
+    let mut asked = Asked::new(Isa::Rv64, &[], &Analysis::ALL);
     batches.iter().for_each(|batch| asked.observe(&mut stats, batch));
     asked.finish(stats)
 }

@@ -14,12 +14,10 @@ use super::verifier::{Verifier, level_of};
 const A0: u32 = 10;
 /// Number of the register with the number of a system call.
 const A7: usize = 17;
-/// System calls of Linux that write nothing to the program's memory: files by name, openat, close, lseek, write,
-/// writev, exit, set_tid_address, futex, sched_yield, kill and its kin, ids, brk, munmap, mprotect, madvise.
-const WRITE_NO_MEMORY: [u64; 25] = [
-    34, 35, 37, 48, 56, 57, 62, 64, 66, 93, 94, 96, 98, 99, 124, 129, 130, 131, 172, 174, 178, 214, 215, 226,
-    233,
-];
+/// System calls of Linux that change nothing in the program's memory: files by name, openat, close, lseek, write,
+/// writev, exit, set_tid_address, set_robust_list, sched_yield, kill and its kin, ids, munmap, mprotect.
+const WRITE_NO_MEMORY: [u64; 22] =
+    [34, 35, 37, 48, 56, 57, 62, 64, 66, 93, 94, 96, 99, 124, 129, 130, 131, 172, 174, 178, 215, 226];
 
 /// Does the trace record all results? The content of registers at first is the core's own affair: it is known after that.
 fn records_results(traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
@@ -60,7 +58,7 @@ impl Verifier {
         } else {
             self.report.adopted += 1;
             if self.after_gap || !records_results(traced, decoded) {
-                self.lack(Lack::Sources, traced.offset);
+                self.lack(Lack::Sources, traced);
             }
         }
         self.forget_changed(traced, decoded);

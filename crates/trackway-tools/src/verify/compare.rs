@@ -156,7 +156,11 @@ impl Verifier {
         for write in &traced.writes {
             if !self.says_value(write) {
                 self.take_model(write.reg);
-                self.lack(Lack::Sources, traced.offset);
+                self.lack(Lack::Sources, traced);
+                continue;
+            }
+            if write.reg.class == RegClass::Csr && !self.knows_csr(write.reg.number) {
+                self.write_both(write);
                 continue;
             }
             let value = resolve(&self.shadow, write);
@@ -167,10 +171,6 @@ impl Verifier {
                 }
                 (RegClass::Int, n @ 1..32) => self.shadow.set_x(n as u8, value),
                 (RegClass::Float, n @ 0..32) => self.shadow.set_f(n as u8, value),
-                (RegClass::Csr, n) if !self.knows_csr(n) => {
-                    *checked -= 1;
-                    self.write_both(write);
-                }
                 (RegClass::Csr, n) => {
                     self.shadow.set_csr(n, value);
                     let expected = self.model.read_csr(n);
@@ -205,7 +205,7 @@ impl Verifier {
                 let expected = Some(model.level as u64);
                 elements.push(element("privilege", Class::Privilege, expected, Some(RESERVED)));
             }
-            Some((_, None)) => self.lack(Lack::Privilege, traced.offset),
+            Some((_, None)) => self.lack(Lack::Privilege, traced),
             _ if absent.privilege && self.shadow.state().level != model.level => {
                 self.shadow.set_level(model.level);
             }

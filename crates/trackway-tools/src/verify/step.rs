@@ -1,14 +1,14 @@
 //! One step of trace and model, side by side (tandem spec 3.1).
 
-use trackway_core::{MemKind, Reg, RegClass, RegUpdate, TrapKind};
+use trackway_core::{MemKind, Reg, RegClass, TrapKind};
 use trackway_hart::{Level, Taken, cause, csr};
 use trackway_isa::riscv::Class;
 
 use super::decode::{Decoded, Decoder};
 use super::history::Executed;
 use super::lacks::Lack;
-use super::traced::{TracedRegister, TracedStep};
-use super::verifier::{Unknown, Verifier, resolve};
+use super::traced::TracedStep;
+use super::verifier::{Unknown, UnknownBefore, Verifier, resolve};
 
 /// Causes that do not depend on operands.
 const ALWAYS_TRAP: [u8; 5] =
@@ -44,7 +44,7 @@ impl Verifier {
         }
         self.memory.begin();
         (self.lost, self.is_damaged) = (self.is_lost(), false);
-        self.before = (self.unknown.x, self.unknown.f);
+        self.before = UnknownBefore { x: self.unknown.x, f: self.unknown.f };
         self.report.instructions += u64::from(traced.instruction.is_some());
         let doubtful_reads = self.compare_reads(traced);
         let blind = self.must_adopt(traced, decoded);
@@ -70,7 +70,8 @@ impl Verifier {
             }
         }
         // A walk through entries that are not known proves nothing.
-        let walks = self.translates() && !self.lost;
+        let is_plain = level == Level::M && self.model.state().csr.mstatus & csr::status::MPRV == 0;
+        let walks = self.translates() && !self.lost && !is_plain;
         let saved =
             walks.then(|| (self.model.state().clone(), self.report.exceptions, self.report.interrupts));
         let taken = self.execute(traced);
@@ -87,10 +88,10 @@ impl Verifier {
             return;
         }
         if self.memory.learned {
-            self.lack(Lack::Memory, traced.offset);
+            self.lack(Lack::Memory, traced);
         }
         if self.memory.learned_code || self.lost {
-            self.lack(Lack::Code, traced.offset);
+            self.lack(Lack::Code, traced);
         }
         if self.options.coverage {
             self.coverage.observe(&self.effects, taken.as_ref(), &self.shadow, level);
@@ -276,16 +277,8 @@ impl Verifier {
             (inst.rd, mask.copy | mask.ignore)
         });
         let before = self.before;
-        let said = |write: &TracedRegister| match write.reg.class {
-            RegClass::Int => before.0 >> (write.reg.number & 31) & 1 == 0,
-            RegClass::Float => before.1 >> (write.reg.number & 31) & 1 == 0,
-            _ => true,
-        };
-        let recorded = |reg: Reg| {
-            let is_it =
-                |write: &&TracedRegister| write.reg == reg && (write.update == RegUpdate::Set || said(write));
-            traced.writes.iter().find(is_it)
-        };
+        let recorded =
+            |reg: Reg| traced.writes.iter().find(|write| write.reg == reg && before.says_value(write));
         if let Some((rd, value)) = self.effects.x
             && value == self.effects.old_x
         {
@@ -306,9 +299,7 @@ impl Verifier {
         self.unknown.x &= !decoded.x_written;
         self.unknown.f &= !decoded.f_written;
         if let Some((rd, 1..)) = masked
-            && traced.writes.iter().any(|write| {
-                write.reg.class == RegClass::Int && !said(write) && write.update != RegUpdate::Set
-            })
+            && traced.writes.iter().any(|write| write.reg.class == RegClass::Int && !before.says_value(write))
         {
             // Only the trace knows the value, and does not say it.
             self.unknown.x |= decoded.x_written & 1 << rd;

@@ -16,7 +16,7 @@ use super::memory::Memory;
 use super::options::Options;
 use super::report::Report;
 use super::suspects::{PROTECTION, Suspects, canonical};
-use super::traced::{Observation, Outside, OutsideState, TracedAccess, TracedRegister};
+use super::traced::{Observation, Outside, OutsideState, TracedAccess, TracedRegister, TracedStep};
 
 /// State that is not known, so that nothing may be concluded from it.
 #[derive(Clone, Debug)]
@@ -34,6 +34,25 @@ pub(super) struct Unknown {
     /// Whether there is a reservation.
     pub(super) reservation: bool,
     pub(super) pc: bool,
+}
+
+/// Integer and floating-point registers that were unknown before the step, as bits.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct UnknownBefore {
+    pub(super) x: u32,
+    pub(super) f: u32,
+}
+
+impl UnknownBefore {
+    /// Does a write of one of them say the new value?
+    pub(super) fn says_value(self, write: &TracedRegister) -> bool {
+        let unknown = match write.reg.class {
+            RegClass::Int => self.x,
+            RegClass::Float => self.f,
+            _ => 0,
+        };
+        write.update == RegUpdate::Set || unknown >> (write.reg.number & 31) & 1 == 0
+    }
 }
 
 impl Unknown {
@@ -65,8 +84,7 @@ pub struct Verifier {
     pub(super) unknown: Unknown,
     /// A gap has made everything unknown.
     pub(super) after_gap: bool,
-    /// Integer and floating-point registers that were unknown before the step.
-    pub(super) before: (u32, u32),
+    pub(super) before: UnknownBefore,
     /// Nothing was read since a part that cannot be.
     pub(super) is_damaged: bool,
     /// Of this step it is unknown where its accesses go; see [`is_lost`](Verifier::is_lost).
@@ -98,7 +116,7 @@ impl Verifier {
             effects: Effects::new(),
             unknown: Unknown::everything(),
             after_gap: false,
-            before: (0, 0),
+            before: UnknownBefore::default(),
             is_damaged: false,
             lost: false,
             suspects: Suspects::default(),
@@ -148,7 +166,7 @@ impl Verifier {
                 self.report.skipped += bytes;
                 // The gap after a part that cannot be read is that part.
                 if !std::mem::take(&mut self.is_damaged) {
-                    self.lack(Lack::Gap, *offset);
+                    self.lack_between(Lack::Gap, *offset);
                 }
                 self.forget();
             }
@@ -157,14 +175,20 @@ impl Verifier {
 
     /// The trace cannot be read at `offset`: what happened there is not known.
     pub(super) fn unreadable(&mut self, offset: u64) {
-        self.lack(Lack::Unreadable, offset);
+        self.lack_between(Lack::Unreadable, offset);
         self.is_damaged = true;
         self.forget();
     }
 
-    /// Something could not be compared.
-    pub(super) fn lack(&mut self, lack: Lack, offset: u64) {
-        let place = Place { offset, instruction: self.report.instructions.saturating_sub(1) };
+    /// Something could not be compared in a step.
+    pub(super) fn lack(&mut self, lack: Lack, traced: &TracedStep) {
+        let place = Place { offset: traced.offset, instruction: traced.number };
+        self.report.lacks.add(lack, place, self.after_gap);
+    }
+
+    /// Something could not be compared between two steps.
+    fn lack_between(&mut self, lack: Lack, offset: u64) {
+        let place = Place { offset, instruction: self.report.instructions };
         self.report.lacks.add(lack, place, self.after_gap);
     }
 
@@ -213,7 +237,7 @@ impl Verifier {
         }
         match state.privilege.map(|privilege| (privilege, level_of(privilege))) {
             Some((_, Some(level))) => self.set_level(level),
-            Some((_, None)) => self.lack(Lack::Privilege, state.offset),
+            Some((_, None)) => self.lack_between(Lack::Privilege, state.offset),
             None => {}
         }
     }
@@ -267,14 +291,8 @@ impl Verifier {
 
     /// Does a write of this step say the new value? A change of a register that was unknown before does not.
     pub(super) fn says_value(&self, write: &TracedRegister) -> bool {
-        let bit = 1u32 << (write.reg.number & 31);
-        let was_unknown = match write.reg.class {
-            RegClass::Int => self.before.0 & bit != 0,
-            RegClass::Float => self.before.1 & bit != 0,
-            RegClass::Csr => !self.knows_csr(write.reg.number),
-            _ => false,
-        };
-        write.update == RegUpdate::Set || !was_unknown
+        let is_known = write.reg.class != RegClass::Csr || self.knows_csr(write.reg.number);
+        write.update == RegUpdate::Set || is_known && self.before.says_value(write)
     }
 
     /// Sets a register in both states.
