@@ -210,7 +210,8 @@ fn facts(header: &Header, scan: &Scan, lanes: &Lanes) -> Vec<(&'static str, Stri
     if scan.compressed > 0 {
         facts.push(("doubt", format!("{} compressed records are not read", scan.compressed)));
     }
-    facts.extend(lanes.remarks.iter().map(|text| ("doubt", text.clone())));
+    let remarks = lanes.strange_ids.iter().chain(&lanes.remarks);
+    facts.extend(remarks.map(|text| ("doubt", text.clone())));
     facts
 }
 
@@ -313,7 +314,7 @@ impl Opened for Recording {
                 report(Finding { rule, offset: lost.at, item: 0, message });
             }
         }
-        for remark in self.lanes.remarks.iter().filter(|remark| remark.contains("trace id")) {
+        for remark in &self.lanes.strange_ids {
             report(Finding { rule: &TRACE_ID, offset: 0, item: 0, message: remark.clone() });
         }
         let records = items;

@@ -71,7 +71,9 @@ pub(crate) struct Lane {
 pub(crate) struct Lanes {
     pub(crate) lanes: Vec<Lane>,
     pub(crate) configs: Vec<Config>,
-    /// Remarks for people.
+    /// Trace ids in the frames that no trace unit has.
+    pub(crate) strange_ids: Vec<String>,
+    /// Other remarks for people.
     pub(crate) remarks: Vec<String>,
 }
 
@@ -299,7 +301,8 @@ impl Sorter<'_> {
         let strange = survey.strange(known);
         for (id, count) in survey.ids().into_iter().filter(|(id, _)| *id < 0x70) {
             let Some(unit) = self.units.of_id(id, near) else {
-                self.remark(format!("{count} bytes with trace id {id:#x}, which no trace unit has"));
+                let text = format!("{count} bytes with trace id {id:#x}, which no trace unit has");
+                remark(&mut self.out.strange_ids, text);
                 continue;
             };
             let owner = match piece.owner {
@@ -335,15 +338,9 @@ impl Sorter<'_> {
                 }))
             }
             Err(reason) => {
-                self.remark(format!("cpu {}: {reason}", unit.cpu));
+                remark(&mut self.out.remarks, format!("cpu {}: {reason}", unit.cpu));
                 None
             }
-        }
-    }
-
-    fn remark(&mut self, text: String) {
-        if self.out.remarks.len() < 100 && !self.out.remarks.contains(&text) {
-            self.out.remarks.push(text);
         }
     }
 
@@ -354,5 +351,12 @@ impl Sorter<'_> {
         let sum =
             |wanted: bool| ids.iter().filter(|(id, _)| known(*id) == wanted).map(|id| id.1).sum::<u64>();
         sum(true) > sum(false)
+    }
+}
+
+/// Adds a remark, once; a damaged recording can have any number.
+fn remark(remarks: &mut Vec<String>, text: String) {
+    if remarks.len() < 100 && !remarks.contains(&text) {
+        remarks.push(text);
     }
 }

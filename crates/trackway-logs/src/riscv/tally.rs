@@ -16,6 +16,27 @@ pub(crate) struct Tally {
     waiting: Vec<Found>,
     /// Events that were read back.
     pub(crate) written: Batch,
+    /// Buffers for the facts of the input and of the output, kept for their memory.
+    read: Sorted,
+    back: Sorted,
+}
+
+/// Facts of an instruction: its own, and others.
+#[derive(Debug, Default)]
+struct Sorted {
+    own: Vec<Found>,
+    others: Vec<Found>,
+}
+
+impl Sorted {
+    fn clear(&mut self) {
+        self.own.clear();
+        self.others.clear();
+    }
+
+    fn push(&mut self, fact: Fact, value: u64) {
+        if is_own(fact) { &mut self.own } else { &mut self.others }.push((fact, value));
+    }
 }
 
 /// Facts that belong to an instruction and to no other.
@@ -33,24 +54,26 @@ impl Tally {
             number: 0,
             waiting: Vec::new(),
             written: Batch::default(),
+            read: Sorted::default(),
+            back: Sorted::default(),
         }
     }
 
     /// Takes in a step of the input, and whether a line was written for it.
     pub(crate) fn step(&mut self, batch: &Batch, event: &EventKind, written: bool) {
-        let (mut own, mut others) = (Vec::with_capacity(8), Vec::new());
-        each_of_event(batch, event, &mut self.input, &mut |fact, value| {
-            if is_own(fact) { &mut own } else { &mut others }.push((fact, value));
-        });
+        let mut read = std::mem::take(&mut self.read);
+        read.clear();
+        each_of_event(batch, event, &mut self.input, &mut |fact, value| read.push(fact, value));
         if written {
             let next = if let EventKind::Step(step) = event { step.pc } else { None };
             self.read_back(next);
             self.number += 1;
-            self.waiting = own;
+            std::mem::swap(&mut self.waiting, &mut read.own);
         } else {
-            self.facts.own(&own, &[], self.number);
+            self.facts.own(&read.own, &[], self.number);
         }
-        self.facts.between(&others, &[], self.number);
+        self.facts.between(&read.others, &[], self.number);
+        self.read = read;
     }
 
     /// Takes in any other event of the input.
@@ -62,23 +85,25 @@ impl Tally {
 
     /// Compares what was read back; the next instruction is at `next`.
     fn read_back(&mut self, next: Option<u64>) {
-        let (mut own, mut others) = (Vec::with_capacity(8), Vec::new());
+        let back = &mut self.back;
+        back.clear();
         for event in &self.written.events {
             each_of_event(&self.written, &event.kind, &mut self.output, &mut |fact, value| {
-                if is_own(fact) { &mut own } else { &mut others }.push((fact, value));
+                back.push(fact, value);
             });
         }
         self.written.clear();
         let is_target = |found: &Found| found.0 == Fact::Targets;
         // A target that is not there is shown by where the next instruction is.
         if let Some(n) = self.waiting.iter().position(is_target)
-            && !own.iter().any(is_target)
+            && !back.own.iter().any(is_target)
             && next == Some(self.waiting[n].1)
         {
-            own.push(self.waiting[n]);
+            back.own.push(self.waiting[n]);
         }
-        self.facts.own(&std::mem::take(&mut self.waiting), &own, self.number);
-        self.facts.between(&[], &others, self.number);
+        self.facts.own(&self.waiting, &back.own, self.number);
+        self.facts.between(&[], &back.others, self.number);
+        self.waiting.clear();
     }
 
     /// The account, once everything is written.

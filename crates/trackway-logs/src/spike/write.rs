@@ -15,6 +15,13 @@ use crate::riscv::lift::narrow;
 use crate::riscv::pair::Pair;
 use crate::riscv::tally::Tally;
 
+/// Adds text to a line: writing to memory cannot fail.
+macro_rules! put {
+    ($line:expr, $($text:tt)*) => {
+        drop(write!($line, $($text)*))
+    };
+}
+
 /// Facts that a commit log holds, or that follow from it.
 const KEPT: &[Fact] = &[
     Fact::Instructions,
@@ -144,16 +151,16 @@ impl<W: Write> Lower<W> {
         match (class, role, value) {
             _ if role != RegRole::Destination || update != RegUpdate::Set || known.is_some() => {}
             (RegClass::Int, _, Value::Word(value)) if number != 0 => {
-                line.extend_from_slice(format!(" x{number:<2} ").as_bytes());
+                put!(line, " x{number:<2} ");
                 hex(line, narrow(self.isa, value), self.digits);
             }
             (RegClass::Float, _, Value::Word(value)) => {
-                line.extend_from_slice(format!(" f{number:<2} ").as_bytes());
+                put!(line, " f{number:<2} ");
                 hex(line, value, self.float);
             }
             (RegClass::Csr, _, Value::Word(value)) if number < 0x1000 => {
                 let name = csr_name(number).unwrap_or("unknown-csr");
-                line.extend_from_slice(format!(" c{number}_{name} ").as_bytes());
+                put!(line, " c{number}_{name} ");
                 hex(line, value, self.digits);
             }
             (RegClass::Vector | RegClass::Float, _, Value::Bytes(span)) => {
@@ -161,7 +168,7 @@ impl<W: Write> Lower<W> {
                 if let Some(text) = vtype.take_if(|_| class == RegClass::Vector) {
                     line.extend_from_slice(text.as_bytes());
                 }
-                line.extend_from_slice(format!(" {letter}{number:<2} 0x").as_bytes());
+                put!(line, " {letter}{number:<2} 0x");
                 batch.bytes_of(span).iter().rev().for_each(|byte| digits(line, u64::from(*byte), 2));
             }
             _ => {}
