@@ -10,7 +10,7 @@ use trackway_io::File;
 
 const PASSES: usize = 5;
 
-/// Bytes of a log, made by repeating a short one.
+/// Bytes of a log, made by repeating a short one after its head.
 const SIZE: usize = 200 << 20;
 
 fn open(format: &dyn Format, bytes: &Arc<Vec<u8>>, threads: usize) -> Box<dyn Source> {
@@ -28,8 +28,11 @@ fn open(format: &dyn Format, bytes: &Arc<Vec<u8>>, threads: usize) -> Box<dyn So
     format.open(opening).and_then(|mut opened| opened.events()).expect("a good log")
 }
 
-fn measure(name: &str, format: &dyn Format, sample: &[u8]) {
-    let bytes = Arc::new(sample.repeat(SIZE / sample.len()));
+/// `head` is the text that the repeated part begins with; empty if all of it is repeated.
+fn measure(name: &str, format: &dyn Format, sample: &[u8], head: &str) {
+    let at = sample.windows(head.len().max(1)).position(|bytes| bytes == head.as_bytes()).unwrap_or(0);
+    let (head, rest) = sample.split_at(at);
+    let bytes = Arc::new([head, &rest.repeat(SIZE / rest.len())].concat());
     let len = bytes.len() as u64;
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let [events, observed, scan] =
@@ -60,13 +63,15 @@ fn measure(name: &str, format: &dyn Format, sample: &[u8]) {
 fn main() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata");
     let samples = [
-        ("Tarmac, Fast Models", trackway_logs::TARMAC, "tarmac/loop-fast-models/trace.tarmac"),
-        ("Tarmac, ES", trackway_logs::TARMAC, "tarmac/loop-es/trace.tarmac"),
-        ("Tarmac, gem5", trackway_logs::TARMAC, "tarmac/loop-gem5/trace.tarmac"),
-        ("Spike", trackway_logs::SPIKE, "spike/mix.spike"),
-        ("RVFI-DII", trackway_logs::RVFI_DII, "rvfi-dii/mix.rvfi"),
+        ("Tarmac, Fast Models", trackway_logs::TARMAC, "tarmac/loop-fast-models/trace.tarmac", ""),
+        ("Tarmac, ES", trackway_logs::TARMAC, "tarmac/loop-es/trace.tarmac", ""),
+        ("Tarmac, gem5", trackway_logs::TARMAC, "tarmac/loop-gem5/trace.tarmac", ""),
+        ("Spike", trackway_logs::SPIKE, "spike/mix.spike", ""),
+        ("riscv-dv", trackway_logs::RISCV_DV, "riscv-dv/mix.csv", "0000000080000000,"),
+        ("RVFI-DII", trackway_logs::RVFI_DII, "rvfi-dii/mix.rvfi", ""),
+        ("RVFI in a VCD", trackway_logs::RVFI_VCD, "rvfi-vcd/mix.vcd", "#10\n"),
     ];
-    for (name, format, path) in samples {
-        measure(name, format, &std::fs::read(folder.join(path)).expect("a sample of the repository"));
+    for (name, format, path, head) in samples {
+        measure(name, format, &std::fs::read(folder.join(path)).expect("a sample of the repository"), head);
     }
 }

@@ -153,7 +153,7 @@ impl<L: Log> Decode for Decoder<L> {
         }
         let Decoder { log, source, feed, lift, tally, part, .. } = self;
         let before = tally.place.offset;
-        let fresh = log.lift(*source);
+        let fresh = if L::LOOK_BACK > 0 { lift.clone() } else { log.lift(*source) };
         let first = Before::Known(lift.clone());
         let cuts: Cuts<'_, L> =
             Cuts { bytes: feed.bytes(), base: before, from: 0, before: Some(first), size: *part, fresh };
@@ -163,7 +163,9 @@ impl<L: Log> Decode for Decoder<L> {
             cuts.take(STRETCH * threads),
             |part, show| part.alone(show),
             |show, (part, mut done): (Part<'_, L>, Done<L>), seen: Seen| {
-                if done.assumed != Some(lift.state()) {
+                let place = tally.place.offset;
+                if part.offset != place || done.assumed != Some(lift.state()) {
+                    let part = part.after(place);
                     let (again, instructions) = show.again(|show| part.run(lift.clone(), show));
                     tally.add(&again.tally, instructions);
                     done = again;
@@ -269,6 +271,16 @@ impl<L: Log> Part<'_, L> {
         (self, Done { assumed, ..done })
     }
 
+    /// The rest of it, if the part before took some of it.
+    fn after(self, place: u64) -> Self {
+        let taken = place.saturating_sub(self.offset);
+        Part {
+            bytes: self.bytes.get(taken as usize..).unwrap_or_default(),
+            offset: self.offset + taken,
+            ..self
+        }
+    }
+
     /// The state at its start, if the group before it can be read.
     fn state(&self) -> Option<L::Lift> {
         let (bytes, offset) = match &self.before {
@@ -316,6 +328,7 @@ struct Cuts<'b, L: Log> {
     before: Option<Before<'b, L>>,
     /// Bytes of a part, at least.
     size: usize,
+    /// The state at the start of the source; for a log that is looked back in, that before the first part.
     fresh: L::Lift,
 }
 
@@ -325,14 +338,20 @@ impl<'b, L: Log> Iterator for Cuts<'b, L> {
     /// None where no group begins after the part: the rest is decoded in order.
     fn next(&mut self) -> Option<Part<'b, L>> {
         let target = self.from.checked_add(self.size).filter(|target| *target < self.bytes.len())?;
-        let before = self.group(L::boundary(self.bytes, target)?)?;
-        let end = self.group(before + L::unit(&self.bytes[before..])?)?;
         let at = |place: usize| self.base + place as u64;
+        let (end, next) = if L::LOOK_BACK > 0 {
+            let (end, lift) = self.look_back(target)?;
+            (end, Before::Known(lift))
+        } else {
+            let before = self.group(L::boundary(self.bytes, target)?)?;
+            let end = self.group(before + L::unit(&self.bytes[before..])?)?;
+            (end, Before::Group(&self.bytes[before..], at(before)))
+        };
         let part = Part {
             bytes: &self.bytes[self.from..],
             offset: at(self.from),
             end: at(end),
-            before: self.before.replace(Before::Group(&self.bytes[before..], at(before)))?,
+            before: self.before.replace(next)?,
             fresh: self.fresh.clone(),
         };
         self.from = end;
@@ -341,6 +360,26 @@ impl<'b, L: Log> Iterator for Cuts<'b, L> {
 }
 
 impl<L: Log> Cuts<'_, L> {
+    /// The first group at or after `target`, and the state there as the lines before it show it.
+    fn look_back(&self, target: usize) -> Option<(usize, L::Lift)> {
+        let from = L::boundary(self.bytes, target - L::LOOK_BACK.min(self.size))?;
+        let (mut lift, mut batch) = (self.fresh.clone(), Batch::default());
+        lift.enter();
+        let mut tally =
+            Tally { place: Place { offset: self.base + from as u64, number: 0 }, ..Tally::default() };
+        loop {
+            batch.clear();
+            let at = (tally.place.offset - self.base) as usize;
+            let target = self.base + target as u64;
+            let stop = fill::<L>((&self.bytes[at..], false), &mut lift, &mut tally, target, &mut batch);
+            match stop {
+                Stop::Declined if tally.place.offset < target => {}
+                Stop::Declined => return Some(((tally.place.offset - self.base) as usize, lift)),
+                _ => return None,
+            }
+        }
+    }
+
     /// The first group at or after `from`, where lines begin.
     fn group(&self, from: usize) -> Option<usize> {
         let mut place = Place { offset: from as u64, number: 0 };

@@ -33,6 +33,10 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
     /// True if units are lines of text, whose ends are cut off.
     const TEXT: bool = true;
 
+    /// Bytes before a place that show most of the state there, for a log where that depends on any earlier line; 0 if
+    /// the group before shows all of it.
+    const LOOK_BACK: usize = 0;
+
     /// True if [`create`](Log::create) writes it.
     const WRITTEN: bool = false;
 
@@ -146,6 +150,9 @@ pub(crate) trait Lift: Clone + Send + Sync {
 
     /// The state, between two groups.
     fn state(&self) -> Self::State;
+
+    /// Continues in the middle, with the state of an earlier place: what follows shows the rest.
+    fn enter(&mut self) {}
 
     /// Continues from a state.
     fn set_state(&mut self, state: Self::State);

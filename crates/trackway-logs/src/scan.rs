@@ -81,6 +81,15 @@ impl<'l> Scan<'l> {
         self.until(|byte| matches!(byte, b' ' | b'\t'))
     }
 
+    /// The same, where the word is long as a rule.
+    #[inline(always)]
+    pub(crate) fn long_word(&mut self) -> &'l [u8] {
+        let rest = self.rest();
+        let length = memchr::memchr2(b' ', b'\t', rest).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
     /// Bytes up to one that `ends`, or the end.
     #[inline(always)]
     pub(crate) fn until(&mut self, ends: impl Fn(u8) -> bool) -> &'l [u8] {

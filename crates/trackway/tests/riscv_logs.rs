@@ -130,6 +130,41 @@ fn spike_logs_come_back() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// After a halt the core was reset: the next instruction does not follow, and that is no contradiction.
+#[test]
+fn a_halt_ends_a_run() {
+    let run = logs::log("rvfi-dii", &riscv(40)).unwrap();
+    let mut halt = [0; 88];
+    halt[86] = 1;
+    let both = [&run[..], &halt, &run].concat();
+    let options = Options { format: Some(FormatId::new("rvfi-dii")), ..Options::default() };
+    let events = |bytes: &[u8]| {
+        let mut trace = options.open_bytes(bytes.to_vec()).unwrap();
+        filled(&mut *trace.events().unwrap())
+            .iter()
+            .map(|line| line.split_once(' ').unwrap().1.to_string())
+            .collect()
+    };
+    let (one, two): (Vec<String>, Vec<String>) = (events(&run), events(&both));
+    let count = |lines: &[String], word: &str| lines.iter().filter(|line| line.contains(word)).count();
+    assert_eq!(count(&two, "outcome=retired"), 2 * count(&one, "outcome=retired"));
+    for word in ["trap kind=exception", "trap kind=interrupt", "gap"] {
+        assert_eq!(count(&two, word), 2 * count(&one, word), "{word}");
+    }
+    // Without the halt an instruction is missing between the runs.
+    let rules = |bytes: &[u8]| {
+        let mut rules = Vec::new();
+        options
+            .open_bytes(bytes.to_vec())
+            .unwrap()
+            .check(&mut |finding| rules.push(finding.rule.name))
+            .unwrap();
+        rules
+    };
+    assert_eq!(rules(&both), rules(&run).repeat(2));
+    assert_ne!(rules(&[&run[..], &run].concat()), rules(&run).repeat(2));
+}
+
 /// The kinds of logs, each with a sample.
 fn samples() -> Vec<(&'static str, Vec<u8>, Options)> {
     let run = riscv(1_500);

@@ -191,6 +191,23 @@ mod tests {
     }
 
     #[test]
+    fn the_mask_of_a_csr_is_what_is_known_of_it() {
+        let csr =
+            Csr { number: 0x300, rmask: Some(0), wmask: Some(0xff), rdata: Some(1), wdata: Some(0x1234) };
+        let all = Csr { rmask: Some(u64::MAX), wmask: None, ..csr };
+        let port = Port { csrs: vec![csr, all], ..Port::default() };
+        let mut record = Retired::default();
+        port.fill(&mut record, 32);
+        let found: Vec<_> =
+            record.regs.iter().map(|access| (access.role, access.value, access.known)).collect();
+        let wanted = [
+            (RegRole::Destination, Value::Word(0x1234), Some(0xff)),
+            (RegRole::Source, Value::Word(1), None),
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
     fn names_are_in_their_places() {
         for (n, name) in NAMES.iter().enumerate() {
             let mut port = Port::default();

@@ -56,6 +56,7 @@ impl Log for Vcd {
     const RULES: &'static [&'static Rule] = rules::RULES;
     const SYNTAX: &'static Rule = &rules::SYNTAX;
     const KINDS: &'static [&'static str] = &["time", "change", "declaration"];
+    const LOOK_BACK: usize = 1 << 15;
 
     type Lift = Lifting;
     type Check = Checking;
@@ -142,9 +143,9 @@ impl Log for Vcd {
         Ok(())
     }
 
-    /// Values go back to any earlier line: it cannot be entered in the middle.
-    fn boundary(_: &[u8], _: usize) -> Option<usize> {
-        None
+    /// The next time.
+    fn boundary(bytes: &[u8], at: usize) -> Option<usize> {
+        memchr::memmem::find(bytes.get(at..)?, b"\n#").map(|place| at + place + 1)
     }
 }
 
@@ -224,6 +225,10 @@ impl Lift for Lifting {
 
     fn begins(&self, _: &Line<'_>) -> bool {
         false
+    }
+
+    fn enter(&mut self) {
+        self.values.enter();
     }
 
     fn state(&self) -> Self::State {
