@@ -21,6 +21,8 @@ const LAYERS: [&[&str]; 9] = [
     &["trackway-perf"],
     &["trackway"],
     &["trackway-tools"],
+    // The ways to look at one trace for a long time.
+    &["trackway-gdb"],
     &["trackway-cli", "trackway-testkit"],
 ];
 

@@ -80,6 +80,8 @@ pub(crate) enum Command {
     State(crate::state::Args),
     /// Show which instruction wrote a value, and the chain back
     Why(crate::why::Args),
+    /// Debug a trace with gdb or lldb, forwards and backwards
+    Replay(crate::replay::Args),
     /// Find instructions by address, function, mnemonic, class, memory, register, trap or context
     Find(crate::find::Args),
     /// Print a commented settings template of a format
@@ -134,6 +136,7 @@ impl Command {
             Command::State(args) => &mut args.common,
             Command::Why(args) => &mut args.common,
             Command::Find(args) => &mut args.common,
+            Command::Replay(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
                 args.context = context;
@@ -176,6 +179,7 @@ impl Command {
             Command::Image(args) => (args.json || args.jsonl).then_some("image"),
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)
+            | Command::Replay(_)
             | Command::Flame(_)
             | Command::Plot(_)
             | Command::Report(_)

@@ -176,6 +176,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "replay",
+        [
+            "trackway replay testdata/stf/sort/trace.stf </dev/null",
+            "trackway replay testdata/ete/count </dev/null",
+            "trackway replay testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf </dev/null",
+        ],
+    ),
+    (
         "find",
         [
             "trackway find testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --sym sum -C 2",

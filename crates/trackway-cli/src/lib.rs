@@ -44,6 +44,7 @@ mod plot;
 mod profile;
 mod progress;
 mod record;
+mod replay;
 mod report;
 mod report_page;
 mod sections;
@@ -103,6 +104,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Diff(args) => diff::run(&args),
         Command::State(args) => state::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Find(args) => find::run(&args),
         Command::Image(args) => image::run(&args),

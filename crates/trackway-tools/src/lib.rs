@@ -19,6 +19,7 @@
 //! - [`past`]: the state at a point, and which instructions it comes from.
 //! - [`simpoint`]: intervals that represent a whole trace.
 //! - [`plot`]: pictures of a trace over time.
+//! - [`replay`]: a position that moves through a trace, forwards and backwards.
 //! - [`report`]: one page with all of it.
 //! - [`series`]: counts for each interval of a trace.
 //! - [`verify`]: tandem verification against the golden model, with coverage. It follows one core step by step, so
@@ -39,6 +40,7 @@ pub mod markup;
 pub mod past;
 pub mod plot;
 pub mod profile;
+pub mod replay;
 pub mod report;
 pub mod series;
 pub mod simpoint;

@@ -1,5 +1,7 @@
 //! The content of memory at a point.
 
+use std::ops::Range;
+
 use trackway::Result;
 use trackway_core::{Batch, EventKind, MemKind, State};
 use trackway_image::Memory;
@@ -60,12 +62,36 @@ pub fn memory(
     length: u64,
     image: Option<&Memory>,
 ) -> Result<Vec<Piece>> {
+    let pieces = memory_in(past, &[0..at], at, address, length, image, || true)?;
+    Ok(pieces.unwrap_or_default())
+}
+
+/// The same, where only instructions of `searched`, which are in order, can have touched them; `None` if it was given up,
+/// since `patience` is over.
+pub(crate) fn memory_in(
+    past: &mut Past<'_>,
+    searched: &[Range<u64>],
+    at: u64,
+    address: u64,
+    length: u64,
+    image: Option<&Memory>,
+    mut patience: impl FnMut() -> bool,
+) -> Result<Option<Vec<Piece>>> {
     let mut bytes = vec![Byte { content: None, origin: None }; length as usize];
     let mut left = bytes.len();
-    past.backwards(at, |here| {
-        look(&here, address, &mut bytes, &mut left);
-        left > 0
-    })?;
+    for range in searched.iter().rev() {
+        let mut given_up = false;
+        let more = past.backwards_to(range.start, range.end.min(at), |here| {
+            look(&here, address, &mut bytes, &mut left);
+            given_up = here.number % 4096 == 0 && !patience();
+            left > 0 && !given_up
+        })?;
+        match more {
+            false if given_up && left > 0 => return Ok(None),
+            false => break,
+            true => {}
+        }
+    }
     for (n, byte) in bytes.iter_mut().enumerate().filter(|(_, byte)| byte.origin.is_none()) {
         let known = image.and_then(|image| image.bytes_at(address.wrapping_add(n as u64))?.first().copied());
         *byte = Byte {
@@ -73,7 +99,7 @@ pub fn memory(
             origin: Some(if known.is_some() { Origin::Image } else { Origin::Untouched }),
         };
     }
-    Ok(join(address, &bytes))
+    Ok(Some(join(address, &bytes)))
 }
 
 fn look(here: &Here<'_>, address: u64, out: &mut [Byte], left: &mut usize) {

@@ -11,6 +11,7 @@ mod operands;
 mod why;
 
 pub use at::{Next, Point, at};
+pub(crate) use memory::memory_in;
 pub use memory::{Origin, Piece, memory};
 pub use operands::{Location, Role};
 pub use why::{Cause, End, Input, Node, Why, why};
@@ -24,7 +25,10 @@ use trackway_core::{Batch, Context, Event, EventKind, Isa, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// Instructions in a stretch: few enough to be kept in memory with all their accesses.
-const STRETCH: u64 = 1 << 17;
+const STRETCH: u64 = 1 << 15;
+
+/// Stretches that are kept for the next question.
+const KEPT: usize = 4;
 
 /// Reads stretches of a trace, from the last to the first.
 ///
@@ -33,7 +37,7 @@ const STRETCH: u64 = 1 << 17;
 pub struct Past<'t> {
     trace: &'t mut Trace,
     programs: Vec<Arc<Image>>,
-    places: BTreeMap<u64, Saved>,
+    kept: Kept,
     isa: Isa,
     /// The first error that was passed on the way.
     pub passed: Option<trackway_core::Error>,
@@ -41,8 +45,17 @@ pub struct Past<'t> {
 
 impl std::fmt::Debug for Past<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Past({:?}, {} places)", self.trace, self.places.len())
+        write!(f, "Past({:?}, {} places)", self.trace, self.kept.places.len())
     }
+}
+
+/// Everything that one question leaves for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    /// Places where decoding can be entered, by instruction.
+    pub(crate) places: BTreeMap<u64, Saved>,
+    /// The last stretches that were read, by their first instruction; the newest first.
+    stretches: Vec<(u64, Arc<Stretch>)>,
 }
 
 /// An event of a stretch, with the number of its instruction, or of the one that comes next.
@@ -92,7 +105,7 @@ impl<'t> Past<'t> {
     /// The past of any point of a trace.
     pub fn new(trace: &'t mut Trace) -> Result<Self> {
         let (programs, isa) = (trace.programs()?, trace.meta().isa);
-        Ok(Past { trace, programs, places: BTreeMap::new(), isa, passed: None })
+        Ok(Past { trace, programs, kept: Kept::default(), isa, passed: None })
     }
 
     /// The program's memory, as far as every context sees the same of it.
@@ -100,12 +113,33 @@ impl<'t> Past<'t> {
         self.programs.first().map(|image| image.memory(&Context::default()))
     }
 
+    /// Continues with the leavings of another past of the trace.
+    pub(crate) fn with_kept(mut self, kept: Kept) -> Self {
+        self.kept = kept;
+        self
+    }
+
+    /// The leavings.
+    pub(crate) fn into_kept(self) -> Kept {
+        self.kept
+    }
+
     /// Shows each event before instruction `at` to `visit`, the last one first, until it returns false or the trace begins.
-    pub(crate) fn backwards(&mut self, at: u64, mut visit: impl FnMut(Here<'_>) -> bool) -> Result<()> {
+    pub(crate) fn backwards(&mut self, at: u64, visit: impl FnMut(Here<'_>) -> bool) -> Result<()> {
+        self.backwards_to(0, at, visit).map(drop)
+    }
+
+    /// The same, from instruction `least` on; false if `visit` ended it.
+    pub(crate) fn backwards_to(
+        &mut self,
+        least: u64,
+        at: u64,
+        mut visit: impl FnMut(Here<'_>) -> bool,
+    ) -> Result<bool> {
         let mut to = at;
         loop {
-            let from = to.saturating_sub(STRETCH);
-            let stretch = self.read(from, to)?;
+            let start = to.saturating_sub(1) / STRETCH * STRETCH;
+            let (from, stretch) = (start.max(least), self.stretch(start)?);
             if to == at && batch_end(&stretch) < at {
                 let text = format!("there are {} instructions, not {at}", batch_end(&stretch));
                 return Err(Error::Config(text));
@@ -124,7 +158,7 @@ impl<'t> Past<'t> {
                     let is_here = change.place == place;
                     // Events between two instructions belong to the stretch that ends with them.
                     let inside = match event.kind.instructions() {
-                        0 => number <= to && (number > from || from == 0),
+                        0 => number <= to && (number > from || from == least),
                         count => number < to && number + count > from,
                     };
                     if inside
@@ -137,15 +171,68 @@ impl<'t> Past<'t> {
                             other_space: is_here && change.other_space,
                         })
                     {
-                        return Ok(());
+                        return Ok(false);
                     }
                 }
             }
-            if from == 0 {
-                return Ok(());
+            if from == least {
+                return Ok(true);
             }
             to = from;
         }
+    }
+
+    /// Shows each event from instruction `from` on and before `to`, in order; false if `visit` ended it.
+    pub(crate) fn forwards(
+        &mut self,
+        from: u64,
+        to: u64,
+        mut visit: impl FnMut(Here<'_>) -> bool,
+    ) -> Result<bool> {
+        let mut from = from;
+        while from < to {
+            let start = from / STRETCH * STRETCH;
+            let (end, stretch) = (start.saturating_add(STRETCH).min(to), self.stretch(start)?);
+            for Expanded { batch, changes } in &stretch.batches {
+                let mut number = batch.first_instruction;
+                let (mut change, mut left) = (changes[0], &changes[1..]);
+                for (place, event) in batch.events.iter().enumerate() {
+                    while let [next, rest @ ..] = left
+                        && next.place <= place
+                    {
+                        (change, left) = (*next, rest);
+                    }
+                    let (is_here, count) = (change.place == place, event.kind.instructions());
+                    let here = Here {
+                        batch,
+                        event,
+                        number,
+                        isa: change.isa,
+                        other_thread: is_here && change.other_thread,
+                        other_space: is_here && change.other_space,
+                    };
+                    if number >= from && number < end && !visit(here) {
+                        return Ok(false);
+                    }
+                    number += count;
+                }
+            }
+            from = end;
+        }
+        Ok(true)
+    }
+
+    /// The stretch that begins at instruction `start`, as it was read before or anew.
+    fn stretch(&mut self, start: u64) -> Result<Arc<Stretch>> {
+        let stretches = &mut self.kept.stretches;
+        let stretch = match stretches.iter().position(|one| one.0 == start) {
+            Some(place) => stretches.remove(place).1,
+            None => Arc::new(self.read(start, start.saturating_add(STRETCH))?),
+        };
+        let stretches = &mut self.kept.stretches;
+        stretches.truncate(KEPT - 1);
+        stretches.insert(0, (start, Arc::clone(&stretch)));
+        Ok(stretch)
     }
 
     /// Reads a stretch; batches that reach beyond it come whole.
@@ -187,7 +274,7 @@ impl<'t> Past<'t> {
 
     /// A source that begins at or before instruction `from`, as near as possible.
     fn enter(&mut self, from: u64) -> Result<Box<dyn Source>> {
-        if let Some((_, saved)) = self.places.range(..=from).next_back() {
+        if let Some((_, saved)) = self.kept.places.range(..=from).next_back() {
             let mut source = self.trace.events()?;
             if source.restore(saved)? {
                 return Ok(source);
@@ -199,11 +286,11 @@ impl<'t> Past<'t> {
     }
 
     fn keep_place(&mut self, source: &dyn Source, number: u64) {
-        let last = self.places.range(..=number).next_back().map_or(0, |place| *place.0);
+        let last = self.kept.places.range(..=number).next_back().map_or(0, |place| *place.0);
         if number >= last + STRETCH
             && let Some(saved) = source.save()
         {
-            self.places.insert(number, saved);
+            self.kept.places.insert(number, saved);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Making an index while a trace is read.
 
-use trackway_core::{Batch, EventKind, Meta, Observer, Saved, TimeKind, pack};
+use trackway_core::{Batch, EventKind, Meta, Observer, Saved, State, TimeKind, pack};
 
 use crate::index::{Before, Checkpoint, Index, Part, Sketch};
 use crate::machine::Machine;
@@ -83,6 +83,11 @@ impl Growing {
             } else {
                 sketch.data.add(access.address);
                 sketch.data.add(access.address.wrapping_add(access.size.saturating_sub(1)));
+            }
+        }
+        for state in &batch.states {
+            if let State::Bus(bus) = state {
+                sketch.data.add_range(bus.address..bus.address.saturating_add(bus.size));
             }
         }
         self.since += number - now.instructions;
