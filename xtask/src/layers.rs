@@ -3,7 +3,7 @@
 use crate::tree::{self, Package};
 
 /// Layers from the bottom up: a crate may depend on those of the layers below its own.
-const LAYERS: [&[&str]; 9] = [
+const LAYERS: [&[&str]; 10] = [
     &["trackway-core"],
     &["trackway-io", "trackway-isa"],
     &["trackway-image"],

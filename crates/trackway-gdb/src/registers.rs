@@ -12,7 +12,7 @@ use trackway_isa::reg_named;
 enum Role {
     Reg(Reg),
     Pc,
-    /// AArch32's status: gdb needs its bit T, by which it tells instruction sets apart.
+    /// AArch32's status: gdb needs its bit T, the instruction set.
     Thumb,
     /// The trace never has it.
     None,

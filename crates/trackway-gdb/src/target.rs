@@ -84,7 +84,7 @@ impl<'t> Target<'t> {
             Stop::Cancelled => MultiThreadStopReason::SignalWithThread { tid, signal: Signal::SIGINT },
             Stop::Code => MultiThreadStopReason::SwBreak(tid),
             Stop::Data(watch) => {
-                // On these architectures gdb expects the stop before the access, and steps over it by itself.
+                // On these architectures gdb expects the stop before the access, and steps over it.
                 let now = self.replay().now();
                 self.replay().go(if direction == Direction::Forwards { now - 1 } else { now + 1 })?;
                 MultiThreadStopReason::Watch { tid, kind: kind(&watch), addr: watch.range.start }
@@ -345,7 +345,7 @@ impl<'t> BlockingEventLoop for Moves<'t> {
         target: &mut Target<'t>,
         connection: &mut Connection,
     ) -> Result<Event<Self::StopReason>, WaitForStopReasonError<Error, std::io::Error>> {
-        // An interrupt is told by its stop, and the byte is taken with it.
+        // The byte of an interrupt is read by the protocol, which asks for the stop.
         let reason = target.go(connection).map_err(WaitForStopReasonError::Target)?;
         let cancelled =
             matches!(reason, MultiThreadStopReason::SignalWithThread { signal: Signal::SIGINT, .. });

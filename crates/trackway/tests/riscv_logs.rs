@@ -130,7 +130,7 @@ fn spike_logs_come_back() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-/// After a halt the core was reset: the next instruction does not follow, and that is no contradiction.
+/// After a halt the core was reset: the next instruction does not follow it, without a finding.
 #[test]
 fn a_halt_ends_a_run() {
     let run = logs::log("rvfi-dii", &riscv(40)).unwrap();

@@ -62,7 +62,7 @@ pub fn memory(
     length: u64,
     image: Option<&Memory>,
 ) -> Result<Vec<Piece>> {
-    let pieces = memory_in(past, &[0..at], at, address, length, image, || true)?;
+    let pieces = memory_in(past, std::slice::from_ref(&(0..at)), at, address, length, image, || true)?;
     Ok(pieces.unwrap_or_default())
 }
 
