@@ -21,6 +21,24 @@ pub(crate) fn digit(byte: u8) -> Option<u8> {
     (digit < 16).then_some(digit)
 }
 
+/// The value of eight hexadecimal digits, the highest first.
+#[inline(always)]
+fn eight_digits(digits: [u8; 8]) -> Option<u32> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let bytes = u64::from_be_bytes(digits);
+    // One in each byte that is a letter; its digit is nine above its low bits.
+    let letters = bytes >> 6 & ONES;
+    let low = bytes & 0x0f * ONES;
+    let high = bytes & 0xf0 * ONES & !(letters << 5);
+    let values = low + 9 * letters;
+    let wrong = (high ^ (0x30 * ONES + (letters << 4)))
+        | (values + 6 * (ONES - letters)) & 0x10 * ONES
+        | ((low + 15 * letters) & 0x10 * ONES) ^ letters << 4;
+    let pairs = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
+    let quads = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
+    (wrong == 0).then_some((quads | quads >> 16) as u32)
+}
+
 /// A place in a line that moves forward over what was read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scan<'l> {
@@ -111,11 +129,22 @@ impl<'l> Scan<'l> {
         (1..20).contains(&(self.at - start)).then_some(value)
     }
 
+    /// Passes over eight hexadecimal digits, if they come next.
+    #[inline(always)]
+    pub(crate) fn eight_digits(&mut self) -> Option<u32> {
+        let value = eight_digits(*self.rest().first_chunk()?)?;
+        self.at += 8;
+        Some(value)
+    }
+
     /// A hexadecimal number of up to 16 digits, without a prefix, and how many it has.
     #[inline(always)]
     pub(crate) fn hex(&mut self, expected: &'static str) -> Result<(u64, usize), Wrong> {
         let start = self.at;
         let mut value: u64 = 0;
+        while let Some(eight) = self.eight_digits() {
+            value = value << 32 | u64::from(eight);
+        }
         while let Some(digit) = digit(self.peek()) {
             value = value << 4 | u64::from(digit);
             self.at += 1;
@@ -181,6 +210,22 @@ impl Scan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn eight_digits_are_those_of_one() {
+        let mut seed = 1u64;
+        for _ in 0..100_000 {
+            seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            let text = format!("{:08x}", seed >> 32);
+            let mut digits: [u8; 8] = text.into_bytes().try_into().unwrap();
+            assert_eq!(eight_digits(digits), Some((seed >> 32) as u32));
+            digits.make_ascii_uppercase();
+            assert_eq!(eight_digits(digits), Some((seed >> 32) as u32));
+            let (place, byte) = (seed as usize % 8, (seed >> 8) as u8);
+            digits[place] = byte;
+            assert_eq!(eight_digits(digits).is_some(), digit(byte).is_some(), "{byte:#x}");
+        }
+    }
 
     #[test]
     fn numbers_end_where_their_digits_end() {

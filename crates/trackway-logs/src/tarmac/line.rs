@@ -332,6 +332,10 @@ fn rest<'l>(
 fn value<'l>(scan: &mut Scan<'l>, wanted: usize) -> (u128, usize, &'l [u8], bool) {
     let start = scan.at;
     let (mut value, mut digits, mut unknown) = (0u128, 0, false);
+    while let Some(eight) = scan.eight_digits() {
+        value = value << 32 | u128::from(eight);
+        digits += 8;
+    }
     loop {
         let byte = scan.peek();
         if let Some(digit) = digit(byte) {
