@@ -111,6 +111,11 @@ impl Hart {
         Ok(physical)
     }
 
+    /// Physical address of a store, with the accessed and dirty bits of its page set; `None` where it would fault.
+    pub fn locate_store<B: Bus>(&mut self, address: u64, bus: &mut B) -> Option<u64> {
+        self.translate(address, 1, Purpose::Store, bus, &mut ()).ok()
+    }
+
     /// Levels of the page tables; `None` where translation is off.
     fn levels(&self) -> Option<u32> {
         let satp = self.state.csr.satp;

@@ -4,11 +4,14 @@ use trackway_core::{MemKind, Reg, RegClass, RegUpdate, mask};
 use trackway_hart::{Level, csr};
 use trackway_isa::riscv::{Class, Op};
 
+use super::compare::name;
 use super::decode::Decoded;
 use super::lacks::Lack;
+use super::report::{Class as ReportClass, Element};
 use super::suspects::{Root, canonical};
 use super::traced::{TracedInstruction, TracedRegister, TracedStep};
-use super::verifier::{Verifier, level_of};
+use super::verifier::{Verifier, level_of, resolve};
+use super::worlds::Subject;
 
 /// Number of the register that a system call returns its result in.
 const A0: u32 = 10;
@@ -40,13 +43,92 @@ impl Verifier {
         let level = self.model.state().level;
         let known = if self.unknown.pc { None } else { traced_pc };
         self.effects.begin();
-        let differs = known.map_or(Vec::new(), |pc| self.compare_adopted(traced, pc));
+        let other_next = self.judge_pc(traced);
+        let known = known.map(|pc| if self.suspects.any() { self.model.state().pc } else { pc });
+        let mut differs = known.map_or(Vec::new(), |pc| self.compare_adopted(traced, pc));
+        differs.extend(self.spurious(traced, decoded));
         self.adopt(traced, decoded);
         let pc = traced_pc.unwrap_or(0);
         if !differs.is_empty() {
-            self.mismatch(traced, decoded, pc, level, false, differs);
+            let root = self.new_root(Subject { traced, decoded, pc, level }, differs.clone());
+            self.doubt_adopted(traced, &differs, root);
+        }
+        if let (Some((root, next)), Some(other)) = (other_next, &mut self.suspects.other) {
+            (self.suspects.pc, other.pc) = (root, next);
         }
         self.remember(traced, decoded, pc);
+    }
+
+    /// Of an address in doubt: the one where memory holds the instruction is right. Where neither is, that is a fault of
+    /// its own, and the address after the other instruction stays in doubt.
+    fn judge_pc(&mut self, traced: &TracedStep) -> Option<(Root, u64)> {
+        let root = std::mem::take(&mut self.suspects.pc);
+        let other = self.suspects.other.as_ref().map(|other| other.pc).filter(|_| root != 0 && !self.lost)?;
+        let TracedInstruction { encoding, length, .. } = traced.instruction?;
+        let wanted = mask(encoding.into(), 8 * u32::from(length));
+        if self.memory.word(self.model.state().pc, length.into()) == Some(wanted) {
+            return None;
+        }
+        if self.memory.word(other, length.into()) == Some(wanted) {
+            let differs = Element {
+                name: "instruction".to_string(),
+                class: ReportClass::Instruction,
+                expected: None,
+                actual: Some(wanted),
+            };
+            self.follow_up(root, "pc".to_string(), traced, &[differs]);
+            self.set_pc(other);
+            return None;
+        }
+        let half = self.memory.word(other, 2)?;
+        Some((root, other.wrapping_add(if half & 3 == 3 { 4 } else { 2 })))
+    }
+
+    /// Registers that the instruction does not write, and the trace changes.
+    fn spurious(&self, traced: &TracedStep, decoded: Option<&Decoded>) -> Vec<Element> {
+        let Some(decoded) = decoded.filter(|decoded| decoded.inst.is_some() && !decoded.system) else {
+            return Vec::new();
+        };
+        let mut elements = Vec::new();
+        for write in traced.writes.iter().filter(|write| !self.is_unknown(write.reg)) {
+            let n = usize::from(write.reg.number & 31);
+            let (written, held) = match write.reg.class {
+                RegClass::Int => (decoded.x_written, self.model.state().x[n]),
+                RegClass::Float => (decoded.f_written, self.model.state().f[n]),
+                _ => continue,
+            };
+            let value = resolve(&self.shadow, write);
+            if written >> n & 1 == 0 && value != held {
+                elements.push(Element {
+                    name: name(write.reg),
+                    class: ReportClass::Spurious,
+                    expected: Some(held),
+                    actual: Some(value),
+                });
+            }
+        }
+        elements
+    }
+
+    /// Keeps the values that an adopted step should have left.
+    fn doubt_adopted(&mut self, traced: &TracedStep, differs: &[Element], root: Root) {
+        let model = self.model.state();
+        let mut other = self.suspects.other.take().unwrap_or_else(|| Box::new(model.clone()));
+        for element in differs {
+            let Some(expected) = element.expected else { continue };
+            if element.name == "pc" {
+                (self.suspects.pc, other.pc) = (root, expected);
+            }
+            for reg in traced.writes.iter().map(|write| write.reg).filter(|reg| name(*reg) == element.name) {
+                let n = usize::from(reg.number & 31);
+                match reg.class {
+                    RegClass::Int => (self.suspects.x[n], other.x[n]) = (root, expected),
+                    RegClass::Float => (self.suspects.f[n], other.f[n]) = (root, expected),
+                    _ => {}
+                }
+            }
+        }
+        self.suspects.other = Some(other);
     }
 
     /// Takes the recorded results into both states.
@@ -88,7 +170,8 @@ impl Verifier {
                 self.write_both(write);
             }
         }
-        self.apply_stores(traced, 0);
+        let level = self.model.state().level;
+        self.apply_stores(traced, level);
         self.learn_read(traced, decoded);
         if op == Some(Op::Ecall) && self.unknown.csr {
             // A kernel outside the trace may have written anything; recorded changes follow as state.
@@ -166,21 +249,16 @@ impl Verifier {
         }
     }
 
-    /// Writes the recorded stores to memory.
-    pub(super) fn apply_stores(&mut self, traced: &TracedStep, root: Root) {
-        let translates =
-            self.translates() && self.model.state().level.min(self.shadow.state().level) != Level::M;
-        let doubtful = root != 0 && self.translation_suspect().is_some();
+    /// Writes the recorded stores of a step that began in this level to memory.
+    pub(super) fn apply_stores(&mut self, traced: &TracedStep, level: Level) {
+        let translates = self.translates() && level != Level::M;
         for access in &traced.accesses {
             let data = match access.kind {
                 MemKind::Write => access.data,
                 MemKind::ReadWrite => access.stored,
                 _ => continue,
             };
-            let address = self.physical(access);
-            if self.memory.is_mmio(address) {
-                continue;
-            }
+            let mut address = self.physical(access);
             if self.lost && access.physical.is_none() {
                 // It may be anywhere.
                 self.memory.forget_all();
@@ -188,20 +266,37 @@ impl Verifier {
                 continue;
             }
             let translated = self.effects.memory.iter().any(|model| model.address == access.address);
-            if access.physical.is_none() && (translates && !translated || doubtful) {
-                if root != 0 {
-                    self.suspects.stray = root;
-                } else if self.suspects.stray == 0 {
-                    self.memory.forget_all();
-                    self.stale = true;
+            if access.physical.is_none() && translates && !translated {
+                match self.locate(access.address, level) {
+                    Some(physical) => address = physical,
+                    None => {
+                        if std::mem::take(&mut self.memory.lost) {
+                            self.memory.forget_all();
+                            self.stale = true;
+                        }
+                        continue;
+                    }
                 }
+            }
+            if self.memory.is_mmio(address) {
                 continue;
             }
             match data {
-                Some(data) if access.size <= 8 => self.memory.set_word(address, access.size, data),
+                Some(data) if access.size <= 8 => self.memory.put(address, access.size, data),
                 _ => self.memory.forget_word(address, access.size),
             }
+            self.suspects.clear_bytes(address, access.size);
             self.stale = true;
         }
+    }
+
+    /// Physical address of a store in this level.
+    fn locate(&mut self, address: u64, level: Level) -> Option<u64> {
+        let now = self.model.state().level;
+        self.model.set_level(level);
+        self.memory.lost = false;
+        let found = self.model.locate_store(address, &mut self.memory);
+        self.model.set_level(now);
+        found.filter(|_| !self.memory.lost)
     }
 }

@@ -98,7 +98,6 @@ impl Verifier {
         }
         if let Some(physical) = traced.physical_pc
             && self.effects.length > 0
-            && self.suspects.pc == 0
             && !self.lost
         {
             checked += 1;
@@ -123,7 +122,7 @@ impl Verifier {
         elements
     }
 
-    /// Registers that the trace says were read: unknown and doubtful ones take the value, the others have to agree.
+    /// Registers that the trace says were read: unknown ones take the value, the others have to agree.
     pub(super) fn compare_reads(&mut self, traced: &TracedStep) -> Vec<Element> {
         let mut elements = Vec::new();
         for read in &traced.reads {
@@ -138,8 +137,7 @@ impl Verifier {
                 continue;
             }
             let whole = read.known == u64::MAX;
-            let file = if read.reg.class == RegClass::Int { &self.suspects.x } else { &self.suspects.f };
-            if self.is_unknown(read.reg) || file[n] != 0 {
+            if self.is_unknown(read.reg) {
                 if whole {
                     self.write_both(read);
                 }
@@ -298,7 +296,7 @@ impl Verifier {
 
     /// Does the model or the trace write a control register?
     #[inline]
-    fn touches_csrs(&self, traced: &TracedStep) -> bool {
+    pub(super) fn touches_csrs(&self, traced: &TracedStep) -> bool {
         !self.effects.csrs.is_empty() || traced.writes.iter().any(|write| write.reg.class == RegClass::Csr)
     }
 
@@ -465,11 +463,7 @@ impl Verifier {
     /// one follow it?
     pub(super) fn compare_adopted(&mut self, traced: &TracedStep, pc: u64) -> Vec<Element> {
         let mut elements = Vec::new();
-        let Some(TracedInstruction { encoding, length, .. }) =
-            traced.instruction.filter(|_| self.suspects.pc == 0)
-        else {
-            return elements;
-        };
+        let Some(TracedInstruction { encoding, length, .. }) = traced.instruction else { return elements };
         let translated =
             self.lost || self.translates() && self.model.state().level != trackway_hart::Level::M;
         if let Some(physical) = traced.physical_pc.filter(|physical| !translated && *physical != pc) {

@@ -1,6 +1,6 @@
 //! Memory of the golden model: what is known of it, byte by byte, and what a step changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use trackway_hart::{Bus, Program};
 
@@ -122,16 +122,63 @@ impl Memory {
         (self.fault_fetch, self.fault_second, self.fault_data) = (false, false, false);
     }
 
-    /// Puts back what the step overwrote in these places, address and bytes; everywhere if there are none.
-    pub(crate) fn revert(&mut self, places: &[(u64, u64)]) {
-        let within = |address: u64| places.iter().any(|(at, size)| address.wrapping_sub(*at) < *size);
-        for (address, size, old) in std::mem::take(&mut self.journal).into_iter().rev() {
-            if !places.is_empty() && !within(address) {
-                continue;
-            }
+    /// Puts back what the step overwrote.
+    pub(crate) fn revert(&mut self) {
+        self.revert_from(0);
+    }
+
+    /// Puts back what the step overwrote, but for its first writes.
+    pub(crate) fn revert_from(&mut self, first: usize) {
+        while self.journal.len() > first {
+            let Some((address, size, old)) = self.journal.pop() else { return };
             match old {
                 Some(word) => self.set_word(address, size.into(), word),
                 None => self.forget(address),
+            }
+        }
+    }
+
+    /// Writes of the step so far.
+    pub(crate) fn written_count(&self) -> usize {
+        self.journal.len()
+    }
+
+    /// Puts back what the step overwrote; returns the content that its writes, but for the first `from`, had left.
+    pub(crate) fn take_written(&mut self, from: usize) -> Vec<(u64, Option<u8>)> {
+        let places: Vec<_> = self.journal.iter().skip(from).map(|(at, size, _)| (*at, *size)).collect();
+        let bytes =
+            places.into_iter().flat_map(|(at, size)| (0..size.into()).map(move |n| at.wrapping_add(n)));
+        let written = bytes.map(|at| (at, self.get(at))).collect();
+        self.revert();
+        written
+    }
+
+    /// Bytes that the step overwrote, as they were before.
+    pub(crate) fn overwritten(&self) -> BTreeMap<u64, Option<u8>> {
+        let mut bytes = BTreeMap::new();
+        for (at, size, old) in self.journal.iter().rev() {
+            for n in 0..u64::from(*size) {
+                bytes.insert(at.wrapping_add(n), old.map(|word| (word >> (8 * n)) as u8));
+            }
+        }
+        bytes
+    }
+
+    /// Sets up to 8 bytes as a write of the step.
+    pub(crate) fn put(&mut self, address: u64, size: u64, value: u64) {
+        for (n, byte) in value.to_le_bytes().into_iter().enumerate().take(size as usize) {
+            self.put_all(&[(address.wrapping_add(n as u64), Some(byte))]);
+        }
+    }
+
+    /// Sets bytes, or makes them unknown, as writes of the step.
+    pub(crate) fn put_all(&mut self, bytes: &[(u64, Option<u8>)]) {
+        for (at, byte) in bytes {
+            let old = self.get(*at).map(u64::from);
+            self.journal.push((*at, 1, old));
+            match byte {
+                Some(byte) => self.set(*at, *byte),
+                None => self.forget(*at),
             }
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! The trace's changes go into a *shadow state*; what the model cannot know (interrupts, time, devices) is
 //! copied to it; the model makes one step; and all state is compared. After a mismatch the model takes the
-//! shadow state and continues. Consequences of a mismatch are folded into it: an element that differed stays
-//! *suspect* until it is written and agrees, and mismatches with suspect sources are not reported again.
+//! shadow state and continues; the state without that is kept beside it (`worlds`). A step that reads an element in
+//! which the two differ is judged with both values: one of them explains it, or it is a fault of its own.
 //!
 //! Any format can be verified: what the trace carries is checked, what it does not is not.
 
@@ -25,6 +25,7 @@ mod step;
 mod suspects;
 mod traced;
 mod verifier;
+mod worlds;
 
 pub use coverage::Coverage;
 pub use lacks::{Lack, Lacks, NotCompared, Place};

@@ -9,6 +9,7 @@ use super::history::Executed;
 use super::lacks::Lack;
 use super::traced::TracedStep;
 use super::verifier::{Unknown, UnknownBefore, Verifier, resolve};
+use super::worlds::Subject;
 
 /// Causes that do not depend on operands.
 const ALWAYS_TRAP: [u8; 5] =
@@ -46,6 +47,7 @@ impl Verifier {
         (self.lost, self.is_damaged) = (self.is_lost(), false);
         self.before = UnknownBefore { x: self.unknown.x, f: self.unknown.f };
         self.report.instructions += u64::from(traced.instruction.is_some());
+        let mut prior = self.prior(traced);
         let doubtful_reads = self.compare_reads(traced);
         let blind = self.must_adopt(traced, decoded);
         let pc = self.model.state().pc;
@@ -57,18 +59,11 @@ impl Verifier {
         if let Some(decoded) = decoded {
             self.copy_in(traced, decoded);
         }
-        if self.suspects.any {
-            let doubt = [
-                self.suspects.pc,
-                self.suspects.level,
-                self.suspects.environment().map_or(0, |(_, root)| root),
-            ];
-            self.suspects.pages = doubt.into_iter().find(|root| *root != 0).unwrap_or(self.suspects.pages);
-            if !self.suspects.memory.is_empty() && self.translates() {
-                // Every translation has to report the entries that it depends on.
-                self.model.flush_translations();
-            }
+        if prior.is_some() && !self.suspects.memory.is_empty() && self.translates() {
+            // Every translation has to report the entries that it depends on.
+            self.model.flush_translations();
         }
+        let subject = Subject { traced, decoded, pc, level };
         // A walk through entries that are not known proves nothing.
         let is_plain = level == Level::M && self.model.state().csr.mstatus & csr::status::MPRV == 0;
         let walks = self.translates() && !self.lost && !is_plain;
@@ -77,10 +72,13 @@ impl Verifier {
         let taken = self.execute(traced);
         if let Some((state, exceptions, interrupts)) = saved.filter(|_| self.memory.lost) {
             (self.report.exceptions, self.report.interrupts) = (exceptions, interrupts);
-            if let Some(root) = self.translation_suspect() {
-                self.suspects.stray = root;
+            if let Some(doubt) = prior.take()
+                && self.judge_lost(doubt, subject).is_ok()
+            {
+                self.remember(traced, decoded, pc);
+                return;
             }
-            self.memory.revert(&[]);
+            self.memory.revert();
             self.memory.begin();
             self.model.set_state(state);
             self.model.flush_translations();
@@ -99,10 +97,8 @@ impl Verifier {
         self.settle(traced, decoded);
         let mut elements = self.compare(traced, taken.as_ref());
         elements.extend(doubtful_reads);
-        if elements.is_empty() {
-            self.agree(traced, decoded, taken.is_some());
-        } else {
-            self.mismatch(traced, decoded, pc, level, taken.is_some(), elements);
+        if prior.is_some() || !elements.is_empty() {
+            self.conclude(prior, subject, taken.is_some(), elements);
         }
         self.remember(traced, decoded, pc);
     }
@@ -164,14 +160,14 @@ impl Verifier {
         let (saved, counted) = (self.model.state().clone(), self.report.exceptions);
         let taken = self.execute(traced);
         self.report.exceptions = counted;
-        self.memory.revert(&[]);
+        self.memory.revert();
         self.memory.begin();
         self.model.set_state(saved);
         taken.is_some_and(|taken| ALWAYS_TRAP.contains(&taken.cause))
     }
 
     /// Non-deterministic state goes from the trace to the model (step 2 of 3.1).
-    fn copy_in(&mut self, traced: &TracedStep, decoded: &Decoded) {
+    pub(super) fn copy_in(&mut self, traced: &TracedStep, decoded: &Decoded) {
         let Some(inst) = decoded.inst else { return };
         let mut results = traced.writes.iter().filter(|write| self.says_value(write));
         let mut written = |number: u8| {
@@ -215,8 +211,21 @@ impl Verifier {
         }
     }
 
+    /// Could an interrupt of this cause be taken here, and does the instruction complete?
+    fn completes(&mut self, cause: u8, traced: &TracedStep) -> bool {
+        let enabled = 1u64.checked_shl(cause.into()).unwrap_or(0) & self.model.state().csr.mie != 0;
+        if !enabled || traced.trap.is_some_and(|trap| trap.value.is_some_and(|value| value != 0)) {
+            return false;
+        }
+        let (state, begun) = (self.model.state().clone(), self.memory.written_count());
+        let taken = self.model.step(&mut self.memory, &mut self.effects);
+        self.memory.revert_from(begun);
+        self.model.set_state(state);
+        taken.is_none()
+    }
+
     /// One step of the model (step 3 of 3.1).
-    fn execute(&mut self, traced: &TracedStep) -> Option<Taken> {
+    pub(super) fn execute(&mut self, traced: &TracedStep) -> Option<Taken> {
         let cause = traced.trap.as_ref().and_then(|trap| u8::try_from(trap.cause?).ok());
         if self.options.map.is_empty() {
             // No memory map was given, so the trace decides what faults.
@@ -234,6 +243,10 @@ impl Verifier {
             }
             // Without a recorded cause it is the pending one.
             (None, Some(trap)) if trap.kind == TrapKind::Unknown => self.model.pending_interrupt(),
+            // An exception that nothing raises was an interrupt, and its cause is wrong.
+            (None, Some(trap)) if trap.kind == TrapKind::Exception => {
+                trap.cause.map(|cause| cause as u8 & 63).filter(|cause| self.completes(*cause, traced))
+            }
             _ => None,
         };
         if let Some(cause) = interrupt {
@@ -249,8 +262,8 @@ impl Verifier {
             _ => None,
         });
         let taken = match traced.instruction {
-            Some(instruction) if self.lost || self.suspects.pc != 0 && !self.suspects.pc_on_trial => {
-                // The address is in doubt, so memory there proves nothing.
+            Some(instruction) if self.lost => {
+                // It is unknown what memory holds there.
                 self.effects.begin();
                 let attempt =
                     self.model.attempt_encoding(instruction.encoding, &mut self.memory, &mut self.effects);
@@ -269,7 +282,7 @@ impl Verifier {
     }
 
     /// Results that depend on unknown values are taken from the trace, or become unknown.
-    fn settle(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+    pub(super) fn settle(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
         self.unrecorded = None;
         let Some(decoded) = decoded else { return };
         let masked = decoded.inst.filter(|inst| inst.op.class() == Class::Csr).map(|inst| {

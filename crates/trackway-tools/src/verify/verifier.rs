@@ -90,6 +90,8 @@ pub struct Verifier {
     /// Of this step it is unknown where its accesses go; see [`is_lost`](Verifier::is_lost).
     pub(super) lost: bool,
     pub(super) suspects: Suspects,
+    /// A step is tried, and nothing of it is counted.
+    pub(super) is_trial: bool,
     /// `None` while it is in use.
     pub(super) decoder: Option<Decoder>,
     pub(super) history: History,
@@ -120,6 +122,7 @@ impl Verifier {
             is_damaged: false,
             lost: false,
             suspects: Suspects::default(),
+            is_trial: false,
             decoder: None,
             history: History::new(options.history),
             report: Report { allowed_gaps: options.allow_gaps, ..Report::default() },
@@ -182,6 +185,9 @@ impl Verifier {
 
     /// Something could not be compared in a step.
     pub(super) fn lack(&mut self, lack: Lack, traced: &TracedStep) {
+        if self.is_trial {
+            return;
+        }
         let place = Place { offset: traced.offset, instruction: traced.number };
         self.report.lacks.add(lack, place, self.after_gap);
     }
@@ -195,7 +201,7 @@ impl Verifier {
     fn reset(&mut self) {
         self.model.reset();
         self.shadow.reset();
-        self.suspects = Suspects::default();
+        self.suspects.end();
         self.unknown = Unknown { csr: false, pc: self.options.reset_pc.is_none(), ..Unknown::everything() };
         if let Some(pc) = self.options.reset_pc {
             self.set_pc(pc);
@@ -209,7 +215,7 @@ impl Verifier {
         self.model = running(self.options.core);
         self.shadow = running(self.options.core);
         self.after_gap = true;
-        self.suspects = Suspects::default();
+        self.suspects.end();
         self.memory.forget_all();
         self.stale = true;
     }
@@ -233,6 +239,7 @@ impl Verifier {
         }
         for (address, size, value) in &state.memory {
             self.memory.set_word(*address, *size, *value);
+            self.suspects.clear_bytes(*address, *size);
             self.stale = true;
         }
         match state.privilege.map(|privilege| (privilege, level_of(privilege))) {
@@ -273,6 +280,7 @@ impl Verifier {
 
     pub(super) fn set_level(&mut self, level: Level) {
         self.unknown.level = false;
+        self.suspects.level = 0;
         // Without control registers translation and protection are unknown, so the model stays in M.
         if !self.unknown.csr || self.unknown.pc || self.after_gap && !self.options.flat {
             self.model.set_level(level);
