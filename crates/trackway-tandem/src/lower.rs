@@ -88,9 +88,10 @@ impl<W: Write> Lower<W> {
     }
 
     fn step(&mut self, event: &Event, step: &Step, batch: &Batch) -> Result<()> {
+        let of_trap = self.state_of_trap(step, batch);
         self.complete(step.pc)?;
         let extra = batch.extra_of(step).copied().unwrap_or_default();
-        self.state_of(step, batch)?;
+        self.state_of(step, batch, of_trap)?;
         self.lead_to(step.pc)?;
         let held = matches!(step.length, 2 | 4) && !extra.placeholder;
         let instruction = held.then_some((step.encoding, step.length));
@@ -119,12 +120,38 @@ impl<W: Write> Lower<W> {
         Ok(())
     }
 
+    /// Control registers that a trap without an instruction wrote are recorded by some formats as contents at the next
+    /// step: they belong to the trap. Returns whether there are any.
+    fn state_of_trap(&mut self, step: &Step, batch: &Batch) -> bool {
+        let is_last = self.is_last();
+        let waits = |waiting: &&Waiting| {
+            waiting.trap.is_some() && waiting.instruction.is_none() && waiting.csrs.is_empty() && is_last
+        };
+        if self.waiting.as_ref().filter(waits).is_none() {
+            return false;
+        }
+        let is_state =
+            |access: &&RegAccess| access.role == RegRole::State && access.reg.class == RegClass::Csr;
+        let records: Vec<Record> = batch
+            .regs_of(step.accesses)
+            .iter()
+            .filter(is_state)
+            .filter_map(|access| self.register(access))
+            .collect();
+        let any = !records.is_empty();
+        if let Some(waiting) = &mut self.waiting {
+            waiting.csrs = records;
+        }
+        any
+    }
+
     /// Writes the contents of registers at a step in a group before it, and registers that it reads if their values
-    /// are new.
-    fn state_of(&mut self, step: &Step, batch: &Batch) -> Result<()> {
+    /// are new; control registers are left out where they belong to the trap before it.
+    fn state_of(&mut self, step: &Step, batch: &Batch, of_trap: bool) -> Result<()> {
         let mut records = Vec::new();
         for access in batch.regs_of(step.accesses) {
             match access.role {
+                RegRole::State if of_trap && access.reg.class == RegClass::Csr => continue,
                 RegRole::Destination | RegRole::Ready => continue,
                 // The operand of an atomic goes into the store data.
                 RegRole::Source if access.known.is_some() => continue,
@@ -218,7 +245,7 @@ impl<W: Write> Lower<W> {
             })
         });
         let leads = to.or(certain).or(next).or(derived).map(|pc| self.narrow(pc));
-        self.trap_registers(&mut waiting);
+        let back = self.trap_registers(&mut waiting);
 
         let mut records = Vec::with_capacity(8);
         records.extend(leads.map(Record::Pc));
@@ -239,6 +266,12 @@ impl<W: Write> Lower<W> {
             self.tally.wrote(None, facts);
         } else {
             self.put_group(&Group { offset: waiting.offset, frame: Frame::Ended, records }, facts)?;
+        }
+        if let Some(level) = back {
+            // A system that is not in the trace ran, and returned.
+            self.privilege = Some(level);
+            let group = Group::init(vec![Record::PrivilegeMode(level)], self.config.profile);
+            self.put_group(&group, Vec::new())?;
         }
         let following = std::mem::take(&mut self.following);
         following.into_iter().try_for_each(|(group, facts)| self.put_group(&group, facts))

@@ -127,7 +127,8 @@ impl Process {
         let mut bytes = [0; 16];
         bytes.fill_with(|| next_random(&mut random));
         let texts = |list: &[String]| list.iter().map(|text| text.clone().into_bytes()).collect::<Vec<_>>();
-        let hwcap = config.misa() & 0x03ff_ffff & !(1 << 18 | 1 << 20);
+        // Linux leaves B, S and U out.
+        let hwcap = config.misa() & 0x03ff_ffff & !(1 << 1 | 1 << 18 | 1 << 20);
         let layout = load::load(
             &mut memory,
             program,
@@ -136,6 +137,7 @@ impl Process {
             bytes,
             hwcap,
         )?;
+        let stack = (layout.sp, layout.sigreturn + 8 - layout.sp);
         let mut hart = Hart::new(config);
         hart.set_pc(program.entry);
         hart.set_x(2, layout.sp);
@@ -154,7 +156,7 @@ impl Process {
             random,
             status: Status::Running,
             fault: 0,
-            written: Vec::new(),
+            written: vec![stack],
         })
     }
 
@@ -173,7 +175,7 @@ impl Process {
         self.fault
     }
 
-    /// Memory that the kernel wrote in the last step: address and length of each piece.
+    /// Memory that the kernel wrote in the last step, or to start the program: address and length of each piece.
     pub fn kernel_writes(&self) -> &[(u64, u64)] {
         &self.written
     }

@@ -21,7 +21,7 @@ use crate::csr;
 use crate::effects::Effects;
 use crate::target::{End, Target};
 use operands::{Roles, roles};
-use push::{all_registers, privilege, push_contents, register};
+use push::{all_registers, privilege, push_contents, push_kernel_write, register};
 
 /// Where recorded events come from: the golden model, not a file.
 pub const MODEL: FormatId = FormatId::new("model");
@@ -167,6 +167,14 @@ impl Recorder {
                 if let Some(value) = hart.read_csr(number) {
                     batch.regs.push(register(RegClass::Csr, number, RegRole::State, Value::Word(value)));
                 }
+            }
+        }
+        if let Target::Process(process) = &mut self.target
+            && self.options.memory
+            && self.executed == 0
+        {
+            for (address, length) in process.kernel_writes().to_vec() {
+                push_kernel_write(batch, process, address, length);
             }
         }
         push_contents(batch, begun);

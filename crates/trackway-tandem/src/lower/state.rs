@@ -59,17 +59,18 @@ impl<W: Write> Lower<W> {
         Ok(())
     }
 
-    /// Adds the registers of a trap if the source did not record them.
-    pub(super) fn trap_registers(&mut self, waiting: &mut Waiting) {
-        let Some(trap) = waiting.trap else { return };
-        let Some(cause) = trap.cause else { return };
+    /// Adds the registers of a trap if the source did not record them. Returns the level to go back to where the source
+    /// does not leave it: the system is not in the trace.
+    pub(super) fn trap_registers(&mut self, waiting: &mut Waiting) -> Option<u8> {
+        let trap = waiting.trap?;
+        let cause = trap.cause?;
         let has = |low: u16| {
             waiting.csrs.iter().any(
                 |r| matches!(r, Record::FullRegister { address, .. } if *address < 0x400 && address & 0xff == low),
             )
         };
         if has(register::CAUSE) {
-            return;
+            return None;
         }
         // Without a new privilege, machine mode is assumed.
         let level = u16::from(waiting.privilege.unwrap_or(MACHINE)) << 8;
@@ -85,9 +86,11 @@ impl<W: Write> Lower<W> {
                 waiting.csrs.push(Record::FullRegister { address: level | low, data });
             }
         }
-        if waiting.privilege.is_none() {
-            waiting.privilege = Some(MACHINE);
+        if waiting.privilege.is_some() {
+            return None;
         }
+        waiting.privilege = Some(MACHINE);
+        self.privilege.filter(|level| *level != MACHINE)
     }
 
     pub(super) fn context(&mut self, context: &Context, mut facts: Vec<Found>) -> Result<()> {

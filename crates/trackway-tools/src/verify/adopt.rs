@@ -134,8 +134,8 @@ impl Verifier {
     /// Takes the recorded results into both states.
     fn adopt(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
         let op = decoded.and_then(|decoded| decoded.inst).map(|inst| inst.op);
-        // A program without its system: what a call returns comes from outside, as from a device.
-        if op == Some(Op::Ecall) && self.options.flat {
+        // A program without its system: what a call or a fault leads to comes from outside, as from a device.
+        if (op == Some(Op::Ecall) || traced.trap.is_some()) && self.options.flat {
             self.report.calls += 1;
         } else {
             self.report.adopted += 1;
@@ -144,14 +144,12 @@ impl Verifier {
             }
         }
         self.forget_changed(traced, decoded);
-        if let Some(decoded) = decoded {
+        if let Some(decoded) = decoded.filter(|_| traced.trap.is_none()) {
             self.unknown.x |= decoded.x_written;
             self.unknown.f |= decoded.f_written;
             let store = decoded.inst.zip(decoded.inst.and_then(|inst| inst.op.class().memory()));
             let store = store.filter(|(_, memory)| memory.kind != MemKind::Read);
-            if let Some((inst, memory)) =
-                store.filter(|_| traced.accesses.is_empty() && traced.trap.is_none())
-            {
+            if let Some((inst, memory)) = store.filter(|_| traced.accesses.is_empty()) {
                 let is_placed = self.unknown.x >> inst.rs1 & 1 == 0 && !self.lost && !self.translates();
                 match memory.size.filter(|_| is_placed) {
                     Some(size) => {
@@ -176,7 +174,7 @@ impl Verifier {
         if op == Some(Op::Ecall) && self.unknown.csr {
             // A kernel outside the trace may have written anything; recorded changes follow as state.
             let (number, known) = (self.model.state().x[A7], self.unknown.x >> A7 & 1 == 0);
-            if !(known && WRITE_NO_MEMORY.contains(&number)) {
+            if !(self.options.system_writes || known && WRITE_NO_MEMORY.contains(&number)) {
                 self.memory.forget_all();
                 self.stale = true;
             }

@@ -75,14 +75,18 @@ pub struct Survey {
     pub absent: Absent,
     /// All instructions are said to be in user mode: a program without its system.
     pub user_only: bool,
+    /// It has contents of memory before its first instruction: what is not in them, nor in the program, is zero, and
+    /// what the system writes later is recorded.
+    pub memory_at_start: bool,
 }
 
 /// Goes through a trace. Bad input is stepped over.
 pub fn survey(source: &mut dyn Source) -> Survey {
-    use trackway_core::{EventKind, RegClass, RegRole};
+    use trackway_core::{EventKind, RegClass, RegRole, State};
     let mut absent = Absent { x: true, f: true, csr: true, privilege: true, memory: true };
     let mut batch = Batch::default();
     let (mut privilege, mut user_only) = (None, true);
+    let (mut started, mut memory_at_start) = (false, false);
     loop {
         match source.fill(&mut batch) {
             Ok(true) => {}
@@ -96,8 +100,15 @@ pub fn survey(source: &mut dyn Source) -> Survey {
                     continue;
                 }
                 EventKind::Step(step) => step,
+                EventKind::State(n) => {
+                    if let State::Contents(accesses) = batch.states[n as usize] {
+                        memory_at_start |= !started && accesses.mem_len > 0;
+                    }
+                    continue;
+                }
                 _ => continue,
             };
+            started = true;
             user_only &= privilege == Some(Privilege::U);
             for access in batch.regs_of(step.accesses) {
                 if access.role == RegRole::Destination {
@@ -113,5 +124,5 @@ pub fn survey(source: &mut dyn Source) -> Survey {
         }
         absent.privilege &= batch.contexts.iter().all(|context| context.privilege.is_none());
     }
-    Survey { absent, user_only: user_only && privilege.is_some() }
+    Survey { absent, user_only: user_only && privilege.is_some(), memory_at_start }
 }

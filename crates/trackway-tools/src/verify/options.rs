@@ -45,6 +45,8 @@ pub struct Options {
     pub follow_ups: bool,
     /// A program without its system: one address space, no protection, whatever the level.
     pub flat: bool,
+    /// What a system outside the trace writes to memory is recorded.
+    pub system_writes: bool,
     /// Memory whose content is unknown is zero here.
     pub zeroed: Vec<Range>,
     /// Memory that holds what the trace shows of it, such as a ROM.
@@ -70,6 +72,7 @@ impl Options {
             allow_gaps: 0,
             follow_ups: false,
             flat: false,
+            system_writes: false,
             zeroed: Vec::new(),
             trusted: Vec::new(),
             history: 8,
