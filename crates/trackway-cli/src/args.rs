@@ -409,12 +409,25 @@ pub(crate) struct ConfigArgs {
     pub(crate) context: Context,
 }
 
+/// The core that the golden model is.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CoreArgs {
+    /// Core that is described already: flute, qemu, ibex
+    #[arg(long = "core", value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// ISA string of the core, such as rv64gc_zba_zbb
+    #[arg(long, value_name = "ISA")]
+    pub(crate) isa: Option<String>,
+}
+
 /// Arguments of `verify`.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// The trace; `-` is stdin
     #[arg(value_name = "TRACE")]
     pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
     /// Stop after this many root causes
     #[arg(long, value_name = "N")]
     pub(crate) stop_after: Option<usize>,
@@ -511,6 +524,8 @@ pub(crate) struct RecordArgs {
     /// Platform [default: bare if it is linked at 0x80000000 or above]
     #[arg(long, value_name = "WORD")]
     pub(crate) platform: Option<Platform>,
+    #[command(flatten)]
+    pub(crate) core: CoreArgs,
     /// First instruction to record: a number, pc:0x… or sym:NAME
     #[arg(long, value_name = "WHERE")]
     pub(crate) from: Option<String>,

@@ -13,6 +13,7 @@ mod cli;
 mod colours;
 mod config;
 mod convert;
+mod core;
 mod cover;
 mod demo;
 mod diff;

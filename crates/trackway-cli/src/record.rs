@@ -9,11 +9,10 @@ use trackway::io::{FileError, Target as Output};
 use trackway_core::{Batch, Counting, EventKind, Mark, MarkKind, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig, RAM_BASE};
-use trackway_hart::{
-    Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Settings, Target,
-};
+use trackway_hart::{Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Target};
 
 use crate::args::{Platform, RecordArgs, read_settings, threads};
+use crate::core::Described;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};
@@ -95,18 +94,21 @@ pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), 
         Some(path) => read_settings(&args.context, path)?,
         None => FormatSettings::default(),
     };
-    let settings: Settings = file.section("machine").map_err(|error| Failure::input(path, error))?;
+    let described = Described::read(&file, &args.core).map_err(|error| Failure::input(path, error))?;
+    let settings = &described.settings;
     let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
     let target = match platform(args, &program) {
         Platform::Linux => {
-            let bare = Config { paging: Paging::Bare, pmp_entries: 0, ..Config::new(program.isa) };
-            let core = settings.core(Config { reset_pc: program.entry, ..bare }).map_err(wrong)?;
+            let core = settings.core(Config::new(program.isa)).map_err(wrong)?;
+            let core = described.with_rules(core)?;
+            let core = Config { paging: Paging::Bare, pmp_entries: 0, reset_pc: program.entry, ..core };
             let process = Process::with_config(&program, linux_options(args)?, core).map_err(loaded)?;
             Target::Process(Box::new(process))
         }
         Platform::Bare => {
             refuse_process_options(args)?;
-            let config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
+            let mut config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
+            config.core = described.with_rules(config.core)?;
             let mut machine = Machine::new(config, &program).map_err(loaded)?;
             // The reset ROM is not in the ELF, and flow formats could not follow it.
             machine.leave_rom();

@@ -1,7 +1,7 @@
 //! Sections of a settings file that belong to commands, not to formats.
 
 use trackway::format::Key;
-use trackway_hart::Settings as Machine;
+use trackway_hart::{CsrSettings, Settings as Machine};
 use trackway_tools::verify::Range;
 
 trackway::format::settings! {
@@ -90,8 +90,13 @@ pub(crate) fn range(start: u64, size: u64) -> Range {
 const MASK: &[Key] = trackway_tools::verify::MaskSettings::KEYS;
 
 /// Name, use and keys of each section.
-pub(crate) const SECTIONS: [(&str, &str, &[Key]); 3] = [
+pub(crate) const SECTIONS: [(&str, &str, &[Key]); 4] = [
     ("machine", "the core and its machine, for record and verify", Machine::KEYS),
+    (
+        "csr.REGISTER",
+        "a control register in which the core differs, for record and verify",
+        CsrSettings::KEYS,
+    ),
     ("verify", "what a trace is compared in", Verify::KEYS),
     ("masks.REGISTER", "bits of a control register, for verify", MASK),
 ];

@@ -6,12 +6,13 @@ use std::io::Write;
 use serde_json::{Value as Json, json};
 use trackway::{Counts, Health};
 use trackway_core::{Isa, Source};
-use trackway_hart::{Config, Program, Settings};
+use trackway_hart::{Config, Program};
 use trackway_tools::verify::{
     self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verdict, Verifier,
 };
 
 use crate::args::VerifyArgs;
+use crate::core::Described;
 use crate::exit::{Exit, Failure};
 use crate::json::{self, object, put_errors};
 use crate::open::open_for_model;
@@ -35,27 +36,31 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     }
     let config = trace.settings().clone();
     let in_config = |error: trackway::Error| Failure::input(&args.file, error);
-    let settings: Settings = config.section("machine").map_err(in_config)?;
+    let described = Described::read(&config, &args.core).map_err(in_config)?;
+    let settings = &described.settings;
     let section: Section = config.section("verify").map_err(in_config)?;
     let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
     let progress = Progress::new(args.common.quiet);
     let survey = survey(args, &progress)?;
-    let mut base = Config::new(isa);
-    if survey.user_only {
+    let mut core =
+        settings.core(Config::new(isa)).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
+    core = described.with_rules(core)?;
+    if survey.user_only && settings.pmp_entries.is_none() {
         // A program without its system: nothing sets PMP up, and entries that are off would let nothing run.
-        base.pmp_entries = 0;
+        core.pmp_entries = 0;
     }
-    let core = settings.core(base).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
     if core.isa != isa {
-        return Err(Failure::Usage("[machine] isa: the trace has another width".to_string()));
+        return Err(Failure::Usage("the core has another width than the trace".to_string()));
     }
+    let described_pc = settings.preset.as_ref().map(|_| core.reset_pc);
     let mut verify_options = Options {
-        reset_pc: settings.reset_pc.or(trace.meta().start_pc),
+        reset_pc: settings.reset_pc.or(trace.meta().start_pc).or(described_pc),
         mmio: ranges(section.mmio.as_deref().unwrap_or(&VIRT)),
         map: section.memory.places(),
         zeroed: section.memory.unwritten(Unwritten::Zero),
         trusted: section.memory.unwritten(Unwritten::Trace),
         flat: survey.user_only,
+        system_writes: survey.user_only && survey.memory_at_start,
         allow_gaps: args.allow_gaps,
         follow_ups: args.follow_ups,
         strict: section.strict || args.common.strict,
@@ -65,6 +70,10 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
         masks: Masks::default(),
         ..Options::new(core)
     };
+    if verify_options.system_writes && verify_options.map.is_empty() {
+        // The system hands out memory that is zero.
+        verify_options.zeroed.push(range(0, u64::MAX));
+    }
     verify_options.masks.apply(&masks).map_err(Failure::Usage)?;
     verify_options.absent = match &section.absent {
         Some(words) => absent(words)?,

@@ -3,6 +3,8 @@
 use trackway_core::Isa;
 use trackway_isa::riscv::Extension;
 
+use crate::rules::CsrRules;
+
 /// A set of extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extensions(u32);
@@ -51,24 +53,27 @@ impl Extensions {
         Self(if on { self.0 | bit } else { self.0 & !bit })
     }
 
-    /// Reads an ISA string such as `rv64gc_zba_zbb`. Names that the model does not know are left out.
-    /// `None` where it does not begin with `rv32` or `rv64`.
-    pub fn read(text: &str) -> Option<(Isa, Self)> {
-        let text = text.to_ascii_lowercase();
-        let (isa, rest) = match (text.strip_prefix("rv32"), text.strip_prefix("rv64")) {
+    /// Reads an ISA string such as `rv64gc_zba_zbb`. Names that the model does not know are refused with the list of
+    /// those that it does.
+    pub fn read(text: &str) -> Result<(Isa, Self), String> {
+        let lower = text.to_ascii_lowercase();
+        let (isa, rest) = match (lower.strip_prefix("rv32"), lower.strip_prefix("rv64")) {
             (Some(rest), _) => (Isa::Rv32, rest),
             (_, Some(rest)) => (Isa::Rv64, rest),
-            _ => return None,
+            _ => return Err(format!("{text:?} does not begin with rv32 or rv64")),
         };
+        // Names of several letters may follow the letters without an underscore.
+        let long = rest.find(['z', 'x', '_']).unwrap_or(rest.len());
+        let letters = rest[..long].char_indices().map(|(n, letter)| &rest[n..n + letter.len_utf8()]);
+        let names = letters.chain(rest[long..].split('_').filter(|name| !name.is_empty()));
         let mut set = Self::of(&[Extension::System]);
-        for (n, part) in rest.split('_').enumerate() {
-            if n == 0 {
-                part.chars().for_each(|letter| set = set.and(&letter.to_string()));
-            } else {
-                set = set.and(part);
-            }
+        for name in names {
+            set = set.and(name).ok_or_else(|| {
+                let known: Vec<&str> = IMPLIES.iter().map(|(name, _)| *name).collect();
+                format!("{text:?}: {name:?} is not one of the model's extensions: {}", known.join(" "))
+            })?;
         }
-        Some((isa, set))
+        Ok((isa, set))
     }
 
     /// The ISA string of a core with these extensions, in the order of the unprivileged specification.
@@ -78,7 +83,8 @@ impl Extensions {
     /// use trackway_hart::Extensions;
     /// let (isa, set) = Extensions::read("rv64gc_zba_zfh").unwrap();
     /// assert_eq!(set.isa_string(isa), "rv64imafdc_zicsr_zifencei_zfh_zfhmin_zba");
-    /// assert_eq!(Extensions::read(&set.isa_string(isa)), Some((isa, set)));
+    /// assert_eq!(Extensions::read(&set.isa_string(isa)), Ok((isa, set)));
+    /// assert!(Extensions::read("rv64gcv").unwrap_err().contains("\"v\" is not one of"));
     /// ```
     pub fn isa_string(self, isa: Isa) -> String {
         const NAMES: [&str; 16] = [
@@ -88,7 +94,7 @@ impl Extensions {
         let mut text = String::from(if isa == Isa::Rv32 { "rv32" } else { "rv64" });
         for name in NAMES {
             // All that the name implies.
-            if self.0 | Self(0).and(name).0 == self.0 {
+            if Self(0).and(name).is_some_and(|all| self.0 | all.0 == self.0) {
                 text += if name.len() > 1 { "_" } else { "" };
                 text += name;
             }
@@ -96,32 +102,50 @@ impl Extensions {
         text
     }
 
-    /// The set with the extension of this name, and with those that it implies.
-    fn and(self, name: &str) -> Self {
-        let add = |list: &[Extension]| list.iter().fold(self, |set, e| set.with(*e, true));
-        match name {
-            "i" => add(&[Extension::I]),
-            "m" => add(&[Extension::M]),
-            "a" => add(&[Extension::A]),
-            "f" => add(&[Extension::F, Extension::Zicsr]),
-            "d" => add(&[Extension::D, Extension::F, Extension::Zicsr]),
-            "c" => add(&[Extension::C]),
-            "g" => ["i", "m", "a", "f", "d", "zicsr", "zifencei"].iter().fold(self, |set, e| set.and(e)),
-            "b" => add(&[Extension::Zba, Extension::Zbb, Extension::Zbs]),
-            "zicsr" => add(&[Extension::Zicsr]),
-            "zifencei" => add(&[Extension::Zifencei]),
-            "zfhmin" => add(&[Extension::Zfhmin]),
-            "zfh" => add(&[Extension::Zfh, Extension::Zfhmin]),
-            "zba" => add(&[Extension::Zba]),
-            "zbb" => add(&[Extension::Zbb]),
-            "zbc" => add(&[Extension::Zbc]),
-            "zbs" => add(&[Extension::Zbs]),
-            "zicond" => add(&[Extension::Zicond]),
-            "zawrs" => add(&[Extension::Zawrs]),
-            _ => self,
-        }
+    /// The set with the extension of this name, and with those that it implies; `None` where there is none.
+    fn and(self, name: &str) -> Option<Self> {
+        let (_, implied) = IMPLIES.iter().find(|(known, _)| *known == name)?;
+        Some(Self(self.0 | Self::of(implied).0))
     }
 }
+
+/// Names in ISA strings, and the extensions that each stands for. Some only name what the model always has.
+const IMPLIES: [(&str, &[Extension]); 23] = [
+    ("i", &[Extension::I]),
+    ("m", &[Extension::M]),
+    ("a", &[Extension::A]),
+    ("f", &[Extension::F, Extension::Zicsr]),
+    ("d", &[Extension::D, Extension::F, Extension::Zicsr]),
+    (
+        "g",
+        &[
+            Extension::I,
+            Extension::M,
+            Extension::A,
+            Extension::F,
+            Extension::D,
+            Extension::Zicsr,
+            Extension::Zifencei,
+        ],
+    ),
+    ("c", &[Extension::C]),
+    ("b", &[Extension::Zba, Extension::Zbb, Extension::Zbs]),
+    ("s", &[]),
+    ("u", &[]),
+    ("zicsr", &[Extension::Zicsr]),
+    ("zifencei", &[Extension::Zifencei]),
+    ("zicntr", &[]),
+    ("zihpm", &[]),
+    ("zihintpause", &[]),
+    ("zicond", &[Extension::Zicond]),
+    ("zawrs", &[Extension::Zawrs]),
+    ("zfh", &[Extension::Zfh, Extension::Zfhmin]),
+    ("zfhmin", &[Extension::Zfhmin]),
+    ("zba", &[Extension::Zba]),
+    ("zbb", &[Extension::Zbb]),
+    ("zbc", &[Extension::Zbc]),
+    ("zbs", &[Extension::Zbs]),
+];
 
 /// Treatment of misaligned loads and stores. Atomics always trap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,6 +213,14 @@ pub struct Config {
     pub tval_instruction: bool,
     /// Does a breakpoint put its address into `xtval`, or 0?
     pub tval_breakpoint: bool,
+    /// Do misaligned and forbidden accesses put their addresses into `xtval`, or 0?
+    pub tval_address: bool,
+    /// Bits of an address space number: at most 16 on RV64, 9 on RV32.
+    pub asid_bits: u8,
+    /// Are `cycle`, `time` and `instret` there (Zicntr)?
+    pub counters: bool,
+    /// Control registers that differ from the model's own choices.
+    pub rules: CsrRules,
 }
 
 impl Config {
@@ -211,6 +243,10 @@ impl Config {
             imp_id: 0,
             tval_instruction: true,
             tval_breakpoint: true,
+            tval_address: true,
+            asid_bits: 16,
+            counters: true,
+            rules: &[],
         }
     }
 
@@ -232,7 +268,9 @@ impl Config {
             (on as u64) << (letter - b'A')
         }
         let e = self.extensions;
+        let bits = e.has(Extension::Zba) && e.has(Extension::Zbb) && e.has(Extension::Zbs);
         let letters = letter(e.has(Extension::A), b'A')
+            | letter(bits, b'B')
             | letter(e.has(Extension::C), b'C')
             | letter(e.has(Extension::D), b'D')
             | letter(e.has(Extension::F), b'F')

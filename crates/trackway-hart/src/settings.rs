@@ -2,11 +2,14 @@
 
 use crate::config::{AdUpdate, Config, Extensions, Misaligned, Paging};
 use crate::machine::MachineConfig;
+use crate::presets::PRESETS;
 
 trackway_format::settings! {
     /// Settings of a machine; those left out keep their values.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Settings {
+        /// A core that is described already: `flute`, `qemu`, `ibex`. The other keys change it.
+        pub preset: Option<String> = "\"qemu\"",
         /// ISA string, such as `rv64gc_zba_zbb`.
         pub isa: Option<String> = "\"rv64gc_zba_zbb\"",
         /// Is there a supervisor level?
@@ -37,6 +40,12 @@ trackway_format::settings! {
         pub tval_instruction: Option<bool> = "true",
         /// Does a breakpoint put its address into `xtval`?
         pub tval_breakpoint: Option<bool> = "true",
+        /// Do misaligned and forbidden accesses put their addresses into `xtval`?
+        pub tval_address: Option<bool> = "true",
+        /// Bits of an address space number.
+        pub asid_bits: Option<u8> = "16",
+        /// Are `cycle`, `time` and `instret` there?
+        pub counters: Option<bool> = "true",
         /// Bytes of RAM.
         pub ram: Option<usize> = "0x8000000",
         /// Instructions per unit of `mtime`.
@@ -59,11 +68,12 @@ fn word<T: Copy>(name: &str, value: Option<&str>, words: &[(&str, T)], to: &mut 
 impl Settings {
     /// A core with these settings instead of `core`'s.
     pub fn core(&self, mut core: Config) -> Result<Config, String> {
+        if let Some(name) = &self.preset {
+            core = Config::preset(name, core.isa)
+                .ok_or_else(|| format!("preset: {name:?} is not one of {}", PRESETS.join(", ")))?;
+        }
         if let Some(isa) = &self.isa {
-            let read = Extensions::read(isa);
-            let (isa, extensions) =
-                read.ok_or_else(|| format!("isa: {isa:?} does not begin with rv32 or rv64"))?;
-            (core.isa, core.extensions) = (isa, extensions);
+            (core.isa, core.extensions) = Extensions::read(isa).map_err(|error| format!("isa: {error}"))?;
         }
         let paging = [
             ("bare", Paging::Bare),
@@ -80,6 +90,9 @@ impl Settings {
         if self.pmp_entries.is_some_and(|n| n > 64) {
             return Err("pmp_entries: at most 64".to_string());
         }
+        if self.asid_bits.is_some_and(|n| n > 16) {
+            return Err("asid_bits: at most 16".to_string());
+        }
         Ok(Config {
             supervisor: self.supervisor.unwrap_or(core.supervisor),
             user: self.user.unwrap_or(core.user),
@@ -92,14 +105,22 @@ impl Settings {
             imp_id: self.imp_id.unwrap_or(core.imp_id),
             tval_instruction: self.tval_instruction.unwrap_or(core.tval_instruction),
             tval_breakpoint: self.tval_breakpoint.unwrap_or(core.tval_breakpoint),
+            tval_address: self.tval_address.unwrap_or(core.tval_address),
+            asid_bits: self.asid_bits.unwrap_or(core.asid_bits),
+            counters: self.counters.unwrap_or(core.counters),
             ..core
         })
     }
 
     /// A machine with these settings instead of `machine`'s.
     pub fn machine(&self, machine: MachineConfig) -> Result<MachineConfig, String> {
+        let mut core = self.core(machine.core)?;
+        if self.reset_pc.is_none() {
+            // A described core starts where this machine has its ROM.
+            core.reset_pc = machine.core.reset_pc;
+        }
         Ok(MachineConfig {
-            core: self.core(machine.core)?,
+            core,
             ram: self.ram.unwrap_or(machine.ram),
             instructions_per_tick: self.instructions_per_tick.unwrap_or(machine.instructions_per_tick),
         })

@@ -1,5 +1,7 @@
 //! The architectural state of a core: plain data, comparable, and cheap to copy.
 
+use std::collections::BTreeMap;
+
 /// Privilege level, numbered as in `mstatus.MPP`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -93,6 +95,8 @@ pub struct Csrs {
     pub minstret: u64,
     /// Real time, as the platform shows it.
     pub time: u64,
+    /// Registers that only a [rule](crate::CsrRule) knows.
+    pub custom: BTreeMap<u16, u64>,
 }
 
 impl State {
@@ -134,6 +138,7 @@ impl State {
                 mcycle: 0,
                 minstret: 0,
                 time: 0,
+                custom: BTreeMap::new(),
             },
             reservation: None,
             waiting: false,

@@ -1,7 +1,7 @@
 //! The trace of a real core (Flute, simulated) against the golden model.
 
 use trackway_core::{Input, Isa};
-use trackway_hart::{Config as Core, Extensions, Paging, Program};
+use trackway_hart::{Config as Core, Program};
 use trackway_tandem::{Config, Profile, Trace};
 use trackway_tools::verify::{Options, Range, Report, Verifier, verify};
 
@@ -9,15 +9,7 @@ const RESET_PC: u64 = 0x7000_0000;
 
 fn run(bytes: Vec<u8>, elf: &[u8]) -> Report {
     let config = Config { profile: Profile::Bluespec, reset_pc: Some(RESET_PC), ..Config::default() };
-    let (_, extensions) = Extensions::read("rv64gc").unwrap();
-    let core = Core {
-        extensions,
-        paging: Paging::Sv39,
-        reset_pc: RESET_PC,
-        tval_instruction: false,
-        pmp_entries: 0,
-        ..Core::new(Isa::Rv64)
-    };
+    let core = Core::preset("flute", Isa::Rv64).unwrap();
     let options = Options {
         mmio: vec![Range { start: 0x1000_0000, end: 0x1000_1000 }],
         map: vec![

@@ -5,6 +5,7 @@ use trackway_isa::riscv::Extension;
 use super::Hart;
 use crate::config::Paging;
 use crate::csr::*;
+use crate::rules::CsrRule;
 use crate::state::Level;
 
 /// Exceptions that can be delegated.
@@ -78,8 +79,34 @@ impl Hart {
 
     /// Reads a register as M would; `None` where it does not exist. On RV32 the value has 32 bits.
     pub fn read_csr(&self, number: u16) -> Option<u64> {
-        let value = self.read_wide(number)?;
+        let value = match self.rule(number) {
+            Some(rule) => self.read_ruled(number, rule)?,
+            None => self.read_wide(number)?,
+        };
         Some(if self.config.is_rv32() { value & 0xffff_ffff } else { value })
+    }
+
+    /// In what this core differs from the model.
+    #[inline]
+    pub(super) fn rule(&self, number: u16) -> Option<&'static CsrRule> {
+        let rules = self.config.rules;
+        let place =
+            if rules.is_empty() { None } else { rules.iter().position(|(known, _)| *known == number) };
+        place.map(|n| &rules[n].1)
+    }
+
+    fn read_ruled(&self, number: u16, rule: &CsrRule) -> Option<u64> {
+        if rule.exists == Some(false) {
+            return None;
+        }
+        let custom = || {
+            let held = self.state.csr.custom.get(&number).copied();
+            (rule.exists == Some(true)).then(|| held.or(rule.reset).unwrap_or(0))
+        };
+        let value = self.read_wide(number).or_else(custom)?;
+        // Registers that the model does not store.
+        let fixed = matches!(number, MISA | MVENDORID..=MCONFIGPTR | 0x323..=0x33f | 0xb03..=0xb1f);
+        Some(rule.read_only.or(rule.reset.filter(|_| fixed)).unwrap_or(value))
     }
 
     fn read_wide(&self, number: u16) -> Option<u64> {
@@ -90,6 +117,7 @@ impl Hart {
             FFLAGS if float => csr.fflags.into(),
             FRM if float => csr.frm.into(),
             FCSR if float => u64::from(csr.frm) << 5 | u64::from(csr.fflags),
+            0xc00..=0xc1f | 0xc80..=0xc9f if !config.counters => return None,
             CYCLE | MCYCLE => csr.mcycle,
             TIME => csr.time,
             INSTRET | MINSTRET => csr.minstret,
@@ -159,6 +187,39 @@ impl Hart {
 
     /// Writes a register as M would, keeping what is legal. False where it does not exist or is read-only.
     pub fn write_csr(&mut self, number: u16, value: u64) -> bool {
+        if self.config.rules.is_empty() {
+            return self.write_own(number, value);
+        }
+        // A view writes a part of another register.
+        let held = match number {
+            SSTATUS => MSTATUS,
+            SIE => MIE,
+            number => number,
+        };
+        let mut value = value;
+        for number in [held, number] {
+            let Some(rule) = self.rule(number) else { continue };
+            if rule.exists == Some(false) {
+                return false;
+            }
+            if rule.read_only.is_some() {
+                return number >> 10 != 3;
+            }
+            value = rule.written(self.read_csr(number).unwrap_or(0), value);
+        }
+        if self.write_own(number, value) {
+            return true;
+        }
+        let is_custom = self.rule(number).is_some_and(|rule| rule.exists == Some(true)) && number >> 10 != 3;
+        if is_custom && self.read_wide(number).is_none() {
+            let value = if self.config.is_rv32() { value & 0xffff_ffff } else { value };
+            self.state.csr.custom.insert(number, value);
+        }
+        is_custom
+    }
+
+    /// Writes a register as the model has it.
+    pub(super) fn write_own(&mut self, number: u16, value: u64) -> bool {
         let rv32 = self.config.is_rv32();
         let value = if rv32 { value & 0xffff_ffff } else { value };
         let supervisor = self.config.supervisor;
@@ -253,6 +314,10 @@ impl Hart {
 
     fn write_satp(&mut self, value: u64) {
         let paging = self.config.paging;
+        let (lowest, widest) = if self.config.is_rv32() { (22, 9) } else { (44, 16) };
+        let bits = u64::from(self.config.asid_bits.min(widest));
+        let asid = ((1 << widest) - 1) << lowest;
+        let value = value & !asid | value & asid & ((1 << (lowest + bits)) - 1);
         if self.config.is_rv32() {
             if paging != Paging::Bare {
                 self.state.csr.satp = value;

@@ -98,6 +98,11 @@ impl Hart {
     /// Back to the state after reset.
     pub fn reset(&mut self) {
         self.set_state(State::reset(self.config.reset_pc));
+        for (number, rule) in self.config.rules {
+            if let Some(value) = rule.reset.filter(|_| rule.exists != Some(false)) {
+                self.write_own(*number, value);
+            }
+        }
     }
 
     /// Its configuration.

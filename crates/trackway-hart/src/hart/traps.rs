@@ -47,7 +47,12 @@ impl Hart {
     fn trap<E: Observe>(&mut self, cause: u8, interrupt: bool, value: u64, fx: &mut E) -> Taken {
         let from_level = self.state.level;
         let from = self.state.pc;
+        let is_address =
+            !interrupt && !matches!(cause, crate::trap::cause::ILLEGAL | crate::trap::cause::BREAKPOINT);
+        let value = if is_address && !self.config.tval_address { 0 } else { value };
         let value = if self.config.is_rv32() { value & 0xffff_ffff } else { value };
+        let kept = |number: u16| self.rule(number).and_then(|rule| rule.read_only).unwrap_or(value);
+        let (mtval, stval) = (kept(csr::MTVAL), kept(csr::STVAL));
         let csr = &mut self.state.csr;
         let delegated = if interrupt { csr.mideleg } else { csr.medeleg };
         let to_level =
@@ -57,13 +62,13 @@ impl Hart {
             let (enabled, spp) = (csr.mstatus & status::SIE != 0, from_level as u64);
             csr.mstatus &= !(status::SIE | status::SPIE | status::SPP);
             csr.mstatus |= u64::from(enabled) << 5 | spp << 8;
-            (csr.sepc, csr.scause, csr.stval) = (from, code, value);
+            (csr.sepc, csr.scause, csr.stval) = (from, code, stval);
             csr.stvec
         } else {
             let (enabled, mpp) = (csr.mstatus & status::MIE != 0, from_level as u64);
             csr.mstatus &= !(status::MIE | status::MPIE | status::MPP);
             csr.mstatus |= u64::from(enabled) << 7 | mpp << 11;
-            (csr.mepc, csr.mcause, csr.mtval) = (from, code, value);
+            (csr.mepc, csr.mcause, csr.mtval) = (from, code, mtval);
             csr.mtvec
         };
         let vectored = interrupt && vector & 3 == 1;

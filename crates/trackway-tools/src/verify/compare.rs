@@ -61,6 +61,7 @@ fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
         mcycle: _,
         minstret: _,
         time: _,
+        custom,
     } = a;
     (*fflags, *frm, *mcounteren, *mcountinhibit, *scounteren)
         == (b.fflags, b.frm, b.mcounteren, b.mcountinhibit, b.scounteren)
@@ -70,6 +71,7 @@ fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
             == (b.stvec, b.senvcfg, b.sscratch, b.sepc, b.scause, b.stval, b.satp)
         && *pmpcfg == b.pmpcfg
         && *pmpaddr == b.pmpaddr
+        && *custom == b.custom
 }
 
 impl Verifier {
@@ -323,7 +325,7 @@ impl Verifier {
                 elements.push(element(&name(reg), class, Some(expected), Some(actual)));
             }
         }
-        for number in stored().chain(PROTECTION) {
+        for number in stored().chain(PROTECTION).chain(model.csr.custom.keys().copied()) {
             let read = |hart: &Hart| hart.read_csr(number).unwrap_or(0);
             let (expected, actual) = (read(&self.model), read(&self.shadow));
             let name = name(Reg { class: RegClass::Csr, number });

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+pub use trackway_hart::Bits;
 use trackway_isa::riscv::csr_number;
 
 /// Treatment of the bits of one register; bits in neither mask are compared.
@@ -34,33 +34,6 @@ trackway_format::settings! {
         pub ignore: Option<Bits> = "0x80",
         /// Bits to compare after all.
         pub compare: Option<Bits> = "0x1800",
-    }
-}
-
-/// Bits: a number, text for those beyond TOML's numbers, or `"all"`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(untagged)]
-pub enum Bits {
-    /// A number.
-    Number(i64),
-    /// `"all"` or a number in text.
-    Text(String),
-}
-
-impl Bits {
-    fn value(&self) -> Result<u64, String> {
-        match self {
-            Bits::Number(bits) => Ok(*bits as u64),
-            Bits::Text(text) if text == "all" => Ok(u64::MAX),
-            Bits::Text(text) => {
-                let digits = text.replace('_', "");
-                let value = match digits.strip_prefix("0x") {
-                    Some(hex) => u64::from_str_radix(hex, 16),
-                    None => digits.parse(),
-                };
-                value.map_err(|_| format!("{text:?} is neither a number nor \"all\""))
-            }
-        }
     }
 }
 

@@ -85,6 +85,8 @@ macro_rules! fields {
             if (a.pmpcfg, a.pmpaddr) != (b.pmpcfg, b.pmpaddr) {
                 numbers.push(PROTECTION.start);
             }
+            let known = a.custom.keys().chain(b.custom.keys());
+            numbers.extend(known.filter(|number| a.custom.get(number) != b.custom.get(number)));
             numbers
         }
 
@@ -92,7 +94,11 @@ macro_rules! fields {
             match number {
                 $(csr::$number => to.$field = from.$field,)*
                 _ if PROTECTION.contains(&number) => (to.pmpcfg, to.pmpaddr) = (from.pmpcfg, from.pmpaddr),
-                _ => {}
+                _ => {
+                    if let Some(value) = from.custom.get(&number) {
+                        to.custom.insert(number, *value);
+                    }
+                }
             }
         }
     };

@@ -1,0 +1,121 @@
+//! Cores that are described already.
+
+use trackway_core::Isa;
+
+use crate::config::{Config, Extensions, Misaligned, Paging};
+use crate::csr;
+use crate::rules::{CsrRule, CsrRules};
+
+/// Names of the described cores.
+pub const PRESETS: [&str; 3] = ["flute", "qemu", "ibex"];
+
+const fn reads(value: u64) -> CsrRule {
+    CsrRule { read_only: Some(value), reset: None, writable: None, exists: None, legal: &[] }
+}
+
+const fn after_reset(value: u64) -> CsrRule {
+    CsrRule { reset: Some(value), read_only: None, writable: None, exists: None, legal: &[] }
+}
+
+const ABSENT: CsrRule =
+    CsrRule { exists: Some(false), reset: None, writable: None, read_only: None, legal: &[] };
+
+/// `misa` letters A C D F H I M S U, on RV64.
+const QEMU_MISA: u64 = 2 << 62 | 0x14_11ad;
+/// The same on RV32.
+const QEMU_MISA_RV32: u64 = 1 << 30 | 0x14_11ad;
+/// C I M U, on RV32.
+const IBEX_MISA: u64 = 1 << 30 | 0x10_1104;
+
+const FLUTE: CsrRules = &[(csr::SCOUNTEREN, reads(0)), (csr::MSTATUS, after_reset(1 << 13))];
+const QEMU: CsrRules = &[(csr::MISA, reads(QEMU_MISA))];
+const QEMU_RV32: CsrRules = &[(csr::MISA, reads(QEMU_MISA_RV32))];
+const IBEX: CsrRules = &[
+    (csr::MISA, reads(IBEX_MISA)),
+    // Vectored only.
+    (csr::MTVEC, CsrRule { writable: Some(0xffff_ff00), ..after_reset(1) }),
+    (csr::TIME, ABSENT),
+    (csr::TIMEH, ABSENT),
+];
+
+impl Config {
+    /// A core by its name in [`PRESETS`], on a machine of this width.
+    ///
+    /// - `flute`: Bluespec's Flute, RV64GC with M, S, U and Sv39, no memory protection. Misaligned accesses trap,
+    ///   floating point is on after reset, and S lets U read no counter.
+    /// - `qemu`: the `rv64` and `rv32` cores of QEMU's `virt`. It has the hypervisor extension, which the model lacks:
+    ///   only `misa` shows it.
+    /// - `ibex`: lowRISC's Ibex as QEMU has it (`lowrisc-ibex`), RV32IMC with Zba, Zbb, Zbc, Zbs, M and U.
+    pub fn preset(name: &str, isa: Isa) -> Option<Self> {
+        let with = |text: &str| Extensions::read(text).map_or(Extensions::ALL, |(_, extensions)| extensions);
+        match name {
+            "flute" => Some(Config {
+                extensions: with("rv64gc"),
+                paging: Paging::Sv39,
+                pmp_entries: 0,
+                misaligned: Misaligned::Trap,
+                reset_pc: 0x7000_0000,
+                rules: FLUTE,
+                ..Config::new(Isa::Rv64)
+            }),
+            "qemu" => {
+                let rv32 = isa == Isa::Rv32;
+                Some(Config {
+                    extensions: with("rv64gc_zba_zbb_zbc_zbs"),
+                    reset_pc: 0x1000,
+                    rules: if rv32 { QEMU_RV32 } else { QEMU },
+                    ..Config::new(isa)
+                })
+            }
+            "ibex" => Some(Config {
+                extensions: with("rv32imc_zicsr_zifencei_zba_zbb_zbc_zbs"),
+                supervisor: false,
+                paging: Paging::Bare,
+                reset_pc: 0x2000_0080,
+                rules: IBEX,
+                ..Config::new(Isa::Rv32)
+            }),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hart::Hart;
+
+    #[test]
+    fn flute() {
+        let mut hart = Hart::new(Config::preset("flute", Isa::Rv64).unwrap());
+        assert_eq!(hart.read_csr(csr::MSTATUS), Some(0xa_0000_2000), "FS is 1 after reset");
+        assert!(hart.write_csr(csr::SCOUNTEREN, 7));
+        assert_eq!(hart.read_csr(csr::SCOUNTEREN), Some(0));
+        assert_eq!(hart.read_csr(csr::PMPCFG0), None);
+        assert_eq!(hart.state().pc, 0x7000_0000);
+    }
+
+    #[test]
+    fn qemu() {
+        let mut hart = Hart::new(Config::preset("qemu", Isa::Rv64).unwrap());
+        assert_eq!(hart.read_csr(csr::MISA), Some(0x8000_0000_0014_11ad));
+        assert!(hart.write_csr(csr::MISA, 0));
+        assert_eq!(hart.read_csr(csr::MISA), Some(0x8000_0000_0014_11ad));
+        assert_eq!(
+            Hart::new(Config::preset("qemu", Isa::Rv32).unwrap()).read_csr(csr::MISA),
+            Some(0x4014_11ad)
+        );
+    }
+
+    #[test]
+    fn ibex() {
+        let mut hart = Hart::new(Config::preset("ibex", Isa::Rv64).unwrap());
+        assert!(hart.config().is_rv32());
+        assert_eq!(hart.read_csr(csr::MISA), Some(0x4010_1104));
+        assert!(hart.write_csr(csr::MTVEC, 0x8000_1234));
+        assert_eq!(hart.read_csr(csr::MTVEC), Some(0x8000_1201));
+        for number in [csr::TIME, csr::SATP, csr::MEDELEG] {
+            assert_eq!(hart.read_csr(number), None, "{number:#x}");
+        }
+    }
+}
