@@ -285,7 +285,7 @@ fn true_paths(mismatch: &Mismatch) -> Result<(), String> {
             || one.through == "reservation"
             || mismatch.text.contains(&format!("{},", one.through))
             || mismatch.text.contains(&format!(",{}", one.through));
-        if one.group <= mismatch.group || !(doubtful.iter().any(|name| through(&name)) || shown) {
+        if one.group <= mismatch.group || !(doubtful.iter().any(through) || shown) {
             return Err(format!("no path: group {} through {}", one.group, one.through));
         }
         doubtful.extend(one.elements.iter().map(String::as_str));

@@ -73,7 +73,7 @@ impl Verifier {
         if let Some((state, exceptions, interrupts)) = saved.filter(|_| self.memory.lost) {
             (self.report.exceptions, self.report.interrupts) = (exceptions, interrupts);
             if let Some(doubt) = prior.take()
-                && self.judge_lost(doubt, subject).is_ok()
+                && self.judge_lost(doubt, subject)
             {
                 self.remember(traced, decoded, pc);
                 return;

@@ -120,22 +120,22 @@ impl Verifier {
     }
 
     /// The model cannot follow its page tables. Can the other hypothesis?
-    pub(super) fn judge_lost(&mut self, prior: Prior, subject: Subject<'_>) -> Result<(), Prior> {
+    pub(super) fn judge_lost(&mut self, prior: Prior, subject: Subject<'_>) -> bool {
         let sources = self.doubtful_sources(subject.traced, subject.decoded, true);
         let lost =
             Element { name: "translation".to_string(), class: Class::Memory, expected: None, actual: None };
         let mine = self.take_world(vec![lost]);
-        let Some(other) = self.suspects.other.as_deref().cloned() else { return Err(prior) };
+        let Some(other) = self.suspects.other.as_deref().cloned() else { return false };
         let overlay = self.overlay(|_| true);
         let theirs = self.run(other, overlay, &prior, subject);
         if theirs.agrees() && !sources.is_empty() {
             self.judge(prior, subject, &sources, mine);
-            return Ok(());
+            return true;
         }
         self.model.set_state(prior.state.clone());
-        self.shadow.set_state(prior.state.clone());
-        (self.unknown, self.unchanged) = (prior.unknown.clone(), prior.unchanged);
-        Err(prior)
+        self.shadow.set_state(prior.state);
+        (self.unknown, self.unchanged) = (prior.unknown, prior.unchanged);
+        false
     }
 
     /// A step that reads nothing doubtful has the same results either way.
