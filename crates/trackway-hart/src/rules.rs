@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use trackway_isa::riscv::csr_number;
 
-/// A control register of a core. What is left out is as the model has it.
+/// A control register of a core. Fields that are left out are as in the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CsrRule {
     /// Does it exist? One that the model does not know holds what is written.
@@ -24,7 +24,7 @@ pub struct CsrRule {
 pub type CsrRules = &'static [(u16, CsrRule)];
 
 impl CsrRule {
-    /// What a write leaves, before the model's own limits.
+    /// The value that a write leaves, before the model's own limits.
     pub(crate) fn written(&self, old: u64, value: u64) -> u64 {
         let mask = self.writable.unwrap_or(u64::MAX);
         let value = old & !mask | value & mask;

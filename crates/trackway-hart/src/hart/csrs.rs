@@ -86,7 +86,7 @@ impl Hart {
         Some(if self.config.is_rv32() { value & 0xffff_ffff } else { value })
     }
 
-    /// In what this core differs from the model.
+    /// The rule of a register in which this core differs from the model.
     #[inline]
     pub(super) fn rule(&self, number: u16) -> Option<&'static CsrRule> {
         let rules = self.config.rules;

@@ -45,7 +45,7 @@ pub struct Options {
     pub follow_ups: bool,
     /// A program without its system: one address space, no protection, whatever the level.
     pub flat: bool,
-    /// What a system outside the trace writes to memory is recorded.
+    /// Writes to memory by a system outside the trace are recorded.
     pub system_writes: bool,
     /// Memory whose content is unknown is zero here.
     pub zeroed: Vec<Range>,

@@ -1,4 +1,4 @@
-//! What a step reads of the elements that are in doubt.
+//! Elements in doubt that a step reads.
 
 use trackway_core::RegClass;
 use trackway_hart::csr;

@@ -48,8 +48,9 @@ struct World {
     unknown: Unknown,
     unchanged: Unchanged,
     unrecorded: Option<Reg>,
-    /// What it wrote to memory, and before that which bytes were not those of the model.
+    /// Bytes that it wrote to memory.
     written: Bytes,
+    /// Bytes that memory held before it, and does not hold for the model.
     patch: Bytes,
     elements: Vec<Element>,
     /// It agrees but for the address, which the trace counts on from a doubtful one.
