@@ -1,0 +1,221 @@
+//! QEMU plugin that hands what a guest executes to `trackway record`.
+//!
+//! Every virtual CPU has a buffer in a shared file: what was executed survives the end of the process, however it
+//! ends. A full buffer goes through a socket as one frame, and QEMU waits until it is taken. `STREAM.md` has the format.
+//!
+//! SPDX-License-Identifier: MIT
+
+mod api;
+mod buffer;
+mod link;
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+
+use buffer::Buffer;
+
+/// Buffers by number of the virtual CPU.
+static CPUS: [AtomicPtr<Buffer>; 1 << 16] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 1 << 16];
+
+/// Words that begin a record other than an instruction.
+const MEMORY: u32 = 0x8000_0000;
+const CALL: u32 = 0x9000_0000;
+const RETURN: u32 = 0xa000_0000;
+#[cfg(feature = "api4")]
+const VALUE: u32 = 1 << 11;
+
+/// The version of the API that this file is for, which QEMU reads before anything else.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals)]
+pub static qemu_plugin_version: c_int = api::VERSION;
+
+/// # Safety
+/// Called by QEMU once, with arguments as its documentation says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: u64,
+    info: *const c_void,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    let mut folder = None;
+    let mut skip_libs = false;
+    for n in 0..argc as usize {
+        let text = unsafe { CStr::from_ptr(*argv.add(n)) }.to_string_lossy().into_owned();
+        match text.split_once('=') {
+            Some(("folder", path)) => folder = Some(path.to_string()),
+            Some(("libs", "skip")) => skip_libs = true,
+            _ => {
+                eprintln!("trackway plugin: {text}: unknown argument");
+                return 1;
+            }
+        }
+    }
+    let Some(folder) = folder else {
+        eprintln!("trackway plugin: run by trackway record, which passes folder=PATH");
+        return 1;
+    };
+    let info = unsafe { &*info.cast::<api::Info>() };
+    let target = unsafe { CStr::from_ptr(info.target) }.to_string_lossy().into_owned();
+    if let Err(error) = link::begin(folder, target, info, skip_libs) {
+        eprintln!("trackway plugin: {error}");
+        return 1;
+    }
+    unsafe {
+        link::at_fork();
+        api::qemu_plugin_register_vcpu_init_cb(id, vcpu_init);
+        api::qemu_plugin_register_vcpu_exit_cb(id, vcpu_exit);
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+        if !info.system_emulation {
+            api::qemu_plugin_register_vcpu_syscall_cb(id, call);
+            api::qemu_plugin_register_vcpu_syscall_ret_cb(id, call_return);
+        }
+    }
+    0
+}
+
+/// A CPU number may have been used before, by a thread that ended.
+extern "C" fn vcpu_init(_: u64, cpu: c_uint) {
+    forget(cpu);
+}
+
+extern "C" fn vcpu_exit(_: u64, cpu: c_uint) {
+    forget(cpu);
+}
+
+fn forget(cpu: c_uint) {
+    let buffer = CPUS[cpu as usize & 0xffff].swap(std::ptr::null_mut(), Relaxed);
+    if !buffer.is_null() {
+        link::close(buffer);
+    }
+}
+
+/// The buffer of a CPU; made by its own thread, whose number it has.
+#[inline(always)]
+fn buffer(cpu: c_uint) -> *mut Buffer {
+    let place = &CPUS[cpu as usize & 0xffff];
+    let buffer = place.load(Relaxed);
+    if buffer.is_null() { make(cpu) } else { buffer }
+}
+
+#[cold]
+fn make(cpu: c_uint) -> *mut Buffer {
+    let buffer = link::open(cpu);
+    CPUS[cpu as usize & 0xffff].store(buffer, Relaxed);
+    buffer
+}
+
+/// The first buffer that is meant.
+fn find(meant: impl Fn(*mut Buffer) -> bool) -> Option<*mut Buffer> {
+    let all = CPUS.iter().map(|place| place.load(Relaxed));
+    all.filter(|buffer| !buffer.is_null()).find(|buffer| meant(*buffer))
+}
+
+/// A forked process has one CPU, and none of the buffers is its own.
+fn forget_all() -> impl Iterator<Item = *mut Buffer> {
+    let taken = CPUS.iter().map(|place| place.swap(std::ptr::null_mut(), Relaxed));
+    taken.filter(|buffer| !buffer.is_null())
+}
+
+extern "C" fn translate(_: u64, block: *mut c_void) {
+    let count = unsafe { api::qemu_plugin_tb_n_insns(block) };
+    let mut narrow = false;
+    for n in 0..count {
+        narrow |= unsafe { api::qemu_plugin_insn_size(api::qemu_plugin_tb_get_insn(block, n)) } == 2;
+    }
+    for n in 0..count {
+        unsafe {
+            let instruction = api::qemu_plugin_tb_get_insn(block, n);
+            let pc = api::qemu_plugin_insn_vaddr(instruction);
+            let size = api::qemu_plugin_insn_size(instruction);
+            let encoding = api::encoding(instruction, size);
+            let Some(number) = link::number(pc, encoding, size as u32, narrow) else { continue };
+            let data = number as usize as *mut c_void;
+            api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, execute, api::NO_REGS, data);
+            api::qemu_plugin_register_vcpu_mem_cb(instruction, access, api::NO_REGS, api::MEM_RW, data);
+        }
+    }
+}
+
+extern "C" fn execute(cpu: c_uint, data: *mut c_void) {
+    let buffer = buffer(cpu);
+    if unsafe { Buffer::put(buffer, [data as usize as u32]) } {
+        link::send(buffer);
+    }
+}
+
+extern "C" fn access(cpu: c_uint, info: u32, address: u64, _: *mut c_void) {
+    let buffer = buffer(cpu);
+    let words = [describe(info), address as u32, (address >> 32) as u32];
+    #[cfg(feature = "api4")]
+    let full = {
+        let value = unsafe { api::value(info) };
+        let first = [words[0] | VALUE, words[1], words[2], value[0], value[1]];
+        if words[0] & 15 < 4 {
+            unsafe { Buffer::put(buffer, first) }
+        } else {
+            let [a, b, c, d, e] = first;
+            unsafe { Buffer::put(buffer, [a, b, c, d, e, value[2], value[3]]) }
+        }
+    };
+    #[cfg(not(feature = "api4"))]
+    let full = unsafe { Buffer::put(buffer, words) };
+    if full {
+        link::send(buffer);
+    }
+}
+
+/// The word for an access: asking QEMU about each would take longer than recording it.
+#[inline(always)]
+fn describe(info: u32) -> u32 {
+    static KNOWN: [AtomicU64; 64] = [const { AtomicU64::new(u64::MAX) }; 64];
+    let place = &KNOWN[((info ^ info >> 5 ^ info >> 13) & 63) as usize];
+    let known = place.load(Relaxed);
+    if (known >> 32) as u32 == info {
+        return known as u32;
+    }
+    let word = unsafe {
+        MEMORY
+            | api::qemu_plugin_mem_size_shift(info) & 15
+            | u32::from(api::qemu_plugin_mem_is_store(info)) << 8
+            | u32::from(api::qemu_plugin_mem_is_sign_extended(info)) << 9
+            | u32::from(api::qemu_plugin_mem_is_big_endian(info)) << 10
+    };
+    place.store(u64::from(info) << 32 | u64::from(word), Relaxed);
+    word
+}
+
+#[allow(clippy::too_many_arguments)]
+extern "C" fn call(
+    _: u64,
+    cpu: c_uint,
+    number: i64,
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    _: u64,
+    _: u64,
+) {
+    let buffer = buffer(cpu);
+    let low_high = |value: u64| [value as u32, (value >> 32) as u32];
+    let mut words = [CALL; 15];
+    for (n, value) in [number as u64, a, b, c, d, e, f].into_iter().enumerate() {
+        words[1 + 2 * n..3 + 2 * n].copy_from_slice(&low_high(value));
+    }
+    // Threads wait for each other in system calls: what came before is handed over first.
+    if unsafe { Buffer::put(buffer, words) } || link::several() {
+        link::send(buffer);
+    }
+}
+
+extern "C" fn call_return(_: u64, cpu: c_uint, number: i64, result: i64) {
+    let buffer = buffer(cpu);
+    let words =
+        [RETURN, number as u32, (number as u64 >> 32) as u32, result as u32, (result as u64 >> 32) as u32];
+    if unsafe { Buffer::put(buffer, words) } {
+        link::send(buffer);
+    }
+}

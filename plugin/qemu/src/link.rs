@@ -1,0 +1,286 @@
+//! The connection to the recorder: one for each process.
+
+use std::cell::UnsafeCell;
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
+use std::time::Duration;
+
+use crate::api;
+use crate::buffer::{self, Buffer, CODE, EXECUTED, FORK, HELLO};
+
+/// Words of an instruction in the table.
+type Entry = [u32; 4];
+
+struct Link {
+    folder: PathBuf,
+    hello: String,
+    /// Where the program is: known once it is loaded.
+    program: String,
+    /// None once the recorder has gone: the guest then runs on, and nothing is recorded.
+    stream: Option<UnixStream>,
+    numbers: HashMap<(u64, u32), u32>,
+    table: Vec<Entry>,
+    /// Instructions that were not sent yet.
+    code: *mut Buffer,
+    files: u32,
+    skip_libs: bool,
+}
+
+/// A lock that a fork may hold: the child releases it.
+struct Locked {
+    taken: AtomicBool,
+    link: UnsafeCell<Option<Link>>,
+}
+
+// The link is only touched with the lock.
+unsafe impl Sync for Locked {}
+
+static LINK: Locked = Locked { taken: AtomicBool::new(false), link: UnsafeCell::new(None) };
+/// Buffers of this process.
+static OPEN: AtomicU32 = AtomicU32::new(0);
+
+fn lock() {
+    let mut tries = 0;
+    while LINK.taken.compare_exchange_weak(false, true, Acquire, Relaxed).is_err() {
+        tries += 1;
+        // Whoever holds it may be waiting for the recorder.
+        if tries > 64 {
+            std::thread::sleep(Duration::from_micros(50));
+        } else {
+            std::thread::yield_now();
+        }
+    }
+}
+
+fn unlock() {
+    LINK.taken.store(false, Release);
+}
+
+fn with<T>(act: impl FnOnce(&mut Link) -> T) -> Option<T> {
+    lock();
+    let result = unsafe { (*LINK.link.get()).as_mut() }.map(act);
+    unlock();
+    result
+}
+
+unsafe extern "C" {
+    fn pthread_atfork(before: extern "C" fn(), parent: extern "C" fn(), child: extern "C" fn()) -> c_int;
+    fn gettid() -> c_int;
+    #[link_name = "send"]
+    fn send_bytes(socket: c_int, bytes: *const u8, length: usize, flags: c_int) -> isize;
+}
+
+/// Connects, and says who we are.
+pub(crate) fn begin(folder: String, target: String, info: &api::Info, skip_libs: bool) -> io::Result<()> {
+    let hello = format!(
+        "target={target}\napi={}\nlowest={}\ncurrent={}\nsystem={}\n",
+        api::VERSION,
+        info.lowest,
+        info.current,
+        u8::from(info.system_emulation)
+    );
+    let mut link = Link {
+        folder: folder.into(),
+        hello,
+        program: String::new(),
+        stream: None,
+        numbers: HashMap::new(),
+        table: Vec::new(),
+        code: std::ptr::null_mut(),
+        files: 0,
+        skip_libs,
+    };
+    link.connect()?;
+    lock();
+    unsafe { *LINK.link.get() = Some(link) };
+    unlock();
+    Ok(())
+}
+
+/// True if there is more than one thread.
+pub(crate) fn several() -> bool {
+    OPEN.load(Relaxed) > 1
+}
+
+pub(crate) unsafe fn at_fork() {
+    unsafe { pthread_atfork(before, parent, child) };
+}
+
+extern "C" fn before() {
+    lock();
+    if let Some(link) = unsafe { (*LINK.link.get()).as_mut() } {
+        // The steps of this thread come before those of the child.
+        if let Some(own) = crate::find(|buffer| unsafe { Buffer::is_of(buffer, gettid() as u32) }) {
+            link.send(own);
+        }
+        link.write(&buffer::frame(FORK, &[]));
+    }
+}
+
+extern "C" fn parent() {
+    unlock();
+}
+
+/// The child has a stream of its own: the buffers are the parent's, which keeps filling them.
+extern "C" fn child() {
+    for buffer in crate::forget_all() {
+        unsafe { Buffer::unmap(buffer) };
+    }
+    OPEN.store(0, Relaxed);
+    if let Some(link) = unsafe { (*LINK.link.get()).as_mut() } {
+        if !link.code.is_null() {
+            unsafe { Buffer::unmap(link.code) };
+        }
+        link.code = std::ptr::null_mut();
+        if link.stream.take().is_some() {
+            let _ = link.connect();
+        }
+    }
+    unlock();
+}
+
+impl Link {
+    fn connect(&mut self) -> io::Result<()> {
+        let stream = UnixStream::connect(self.folder.join("socket"))?;
+        let (pid, parent) = (std::process::id(), std::os::unix::process::parent_id());
+        let hello = format!("{}pid={pid}\nparent={parent}\n{}", self.hello, self.program);
+        write(&stream, &buffer::frame(HELLO, &words(hello)))?;
+        // A forked process continues with the translations of its parent.
+        for entries in self.table.chunks(1 << 12) {
+            write(&stream, &buffer::frame(CODE, entries.as_flattened()))?;
+        }
+        self.stream = Some(stream);
+        Ok(())
+    }
+
+    fn make(&mut self, kind: u32, cpu: u32) -> *mut Buffer {
+        let tid = unsafe { gettid() } as u32;
+        while self.stream.is_some() {
+            self.files += 1;
+            let file = File::options().read(true).write(true).create_new(true).open(self.path(self.files));
+            match file.and_then(|file| Buffer::map(&file, kind, cpu, tid, self.files)) {
+                Ok(buffer) => return buffer,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => self.stop(&error),
+            }
+        }
+        Buffer::private()
+    }
+
+    fn path(&self, number: u32) -> PathBuf {
+        self.folder.join(format!("{}.{number}", std::process::id()))
+    }
+
+    /// Sends a frame, and the instructions that it may name before it.
+    fn send(&mut self, buffer: *mut Buffer) {
+        if !self.code.is_null() && self.code != buffer && unsafe { !Buffer::is_empty(self.code) } {
+            self.send(self.code);
+        }
+        self.write(unsafe { Buffer::frame(buffer) });
+        unsafe { Buffer::restart(buffer) };
+    }
+
+    fn write(&mut self, frame: &[u8]) {
+        if let Some(stream) = &self.stream
+            && let Err(error) = write(stream, frame)
+        {
+            self.stop(&error);
+        }
+    }
+
+    /// The recorder is gone, or has enough.
+    fn stop(&mut self, error: &io::Error) {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset, NotFound};
+        // The last one: its folder is gone with it.
+        if !matches!(error.kind(), BrokenPipe | ConnectionReset | NotFound) {
+            eprintln!("trackway plugin: recording ends here: {error}");
+        }
+        self.stream = None;
+    }
+}
+
+/// A buffer for a CPU, by its own thread.
+pub(crate) fn open(cpu: u32) -> *mut Buffer {
+    OPEN.fetch_add(1, Relaxed);
+    with(|link| link.make(EXECUTED, cpu)).unwrap_or_else(Buffer::private)
+}
+
+/// The buffer is full: hands it over and waits until it is taken.
+#[cold]
+pub(crate) fn send(buffer: *mut Buffer) {
+    with(|link| link.send(buffer));
+}
+
+/// The thread has ended.
+pub(crate) fn close(buffer: *mut Buffer) {
+    OPEN.fetch_sub(1, Relaxed);
+    with(|link| {
+        link.send(buffer);
+        let _ = std::fs::remove_file(link.path(unsafe { Buffer::number(buffer) }));
+    });
+    unsafe { Buffer::unmap(buffer) };
+}
+
+/// The number of an instruction, by its content; none where it is not to be recorded.
+pub(crate) fn number(pc: u64, encoding: u32, size: u32, narrow: bool) -> Option<u32> {
+    with(|link| {
+        if link.skip_libs {
+            let code = unsafe { api::qemu_plugin_start_code()..api::qemu_plugin_end_code() };
+            if !code.contains(&pc) {
+                return None;
+            }
+        }
+        if let Some(number) = link.numbers.get(&(pc, encoding)) {
+            return Some(*number);
+        }
+        let number = link.table.len() as u32;
+        if number == 0 {
+            let (start, end) = unsafe { (api::qemu_plugin_start_code(), api::qemu_plugin_end_code()) };
+            let entry = unsafe { api::qemu_plugin_entry_code() };
+            link.program = format!("start={start:#x}\nend={end:#x}\nentry={entry:#x}\n");
+            link.write(&buffer::frame(HELLO, &words(link.program.clone())));
+        }
+        let entry = [pc as u32, (pc >> 32) as u32, encoding, size | u32::from(narrow) << 8];
+        link.numbers.insert((pc, encoding), number);
+        link.table.push(entry);
+        if link.code.is_null() {
+            link.code = link.make(CODE, 0);
+        }
+        if unsafe { Buffer::put(link.code, entry) } {
+            link.send(link.code);
+        }
+        Some(number)
+    })
+    .flatten()
+}
+
+/// Text in words, filled up with line ends.
+fn words(text: String) -> Vec<u32> {
+    let mut bytes = text.into_bytes();
+    bytes.resize(bytes.len().next_multiple_of(4), b'\n');
+    bytes.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)).collect()
+}
+
+/// Writes all of it, without the signal that a closed socket would send to the guest.
+fn write(stream: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
+    const NO_SIGNAL: c_int = 0x4000;
+    while !bytes.is_empty() {
+        let done = unsafe { send_bytes(stream.as_raw_fd(), bytes.as_ptr(), bytes.len(), NO_SIGNAL) };
+        match usize::try_from(done) {
+            Ok(done) => bytes = &bytes[done..],
+            Err(_) => {
+                let error = io::Error::last_os_error();
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return Err(error);
+                }
+            }
+        }
+    }
+    Ok(())
+}
