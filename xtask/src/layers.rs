@@ -16,6 +16,7 @@ const LAYERS: [&[&str]; 10] = [
         "trackway-ete",
         "trackway-logs",
         "trackway-hart",
+        "trackway-qemu",
     ],
     // Recordings that hold traces of another format.
     &["trackway-perf"],

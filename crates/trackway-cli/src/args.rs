@@ -509,6 +509,24 @@ pub(crate) enum Platform {
     Bare,
 }
 
+/// Which QEMU runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum QemuMode {
+    /// A Linux program, with the system calls of this computer and your rights
+    User,
+    /// A machine; ARGS are QEMU's own
+    System,
+}
+
+/// Threads that are recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Threads {
+    /// All threads and processes, as contexts of one trace
+    All,
+    /// The first one
+    First,
+}
+
 /// Arguments of `record`.
 #[derive(Args, Debug, Default)]
 pub(crate) struct RecordArgs {
@@ -521,13 +539,34 @@ pub(crate) struct RecordArgs {
     /// Output format [default: by the extension of OUT]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     pub(crate) into: Option<FormatId>,
+    /// Run it under QEMU instead of the golden model: AArch64, AArch32, RISC-V. QEMU's user mode does not confine it
+    #[arg(long, value_name = "MODE")]
+    pub(crate) qemu: Option<QemuMode>,
+    /// QEMU: trackway's plugin, or the folder that has it for each API [default: TRACKWAY_QEMU_PLUGIN, else beside trackway]
+    #[arg(long, value_name = "FILE", requires = "qemu")]
+    pub(crate) plugin: Option<PathBuf>,
+    /// QEMU: end the program after N recorded instructions
+    #[arg(long, value_name = "N", requires = "qemu", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) stop_after: Option<u64>,
+    /// QEMU: record the first N of every M instructions
+    #[arg(long, value_name = "N/M", requires = "qemu", value_parser = sample)]
+    pub(crate) sample: Option<(u64, u64)>,
+    /// QEMU: leave out code that is not in the program's own file
+    #[arg(long, requires = "qemu")]
+    pub(crate) skip_libs: bool,
+    /// QEMU: which threads [default: all]
+    #[arg(long, value_name = "WHICH", requires = "qemu")]
+    pub(crate) threads: Option<Threads>,
+    /// QEMU: the same trace each time: a fixed seed, an empty environment, in system mode time by instructions
+    #[arg(long, requires = "qemu")]
+    pub(crate) deterministic: bool,
     /// Platform [default: bare if it is linked at 0x80000000 or above]
-    #[arg(long, value_name = "WORD")]
+    #[arg(long, value_name = "WORD", conflicts_with = "qemu")]
     pub(crate) platform: Option<Platform>,
     #[command(flatten)]
     pub(crate) core: CoreArgs,
     /// First instruction to record: a number, pc:0x… or sym:NAME
-    #[arg(long, value_name = "WHERE")]
+    #[arg(long, visible_alias = "start", value_name = "WHERE")]
     pub(crate) from: Option<String>,
     /// Stop recording before this instruction
     #[arg(long, value_name = "WHERE")]
@@ -541,10 +580,10 @@ pub(crate) struct RecordArgs {
     /// Leave memory accesses out
     #[arg(long)]
     pub(crate) no_mem: bool,
-    /// Standard input of the program; `-` is stdin [default: empty]
+    /// Standard input of the program; `-` is stdin [default: empty; under QEMU stdin]
     #[arg(long, value_name = "FILE")]
     pub(crate) stdin: Option<PathBuf>,
-    /// Variable of the program's environment, which is empty otherwise
+    /// Variable of the program's environment, which is empty otherwise; under QEMU it is yours
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
     /// Seed of the program's random bytes [default: 1]
@@ -573,6 +612,12 @@ pub(crate) struct RecordArgs {
     /// Arguments of the program
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) arguments: Vec<String>,
+}
+
+/// `N/M`, with N of 1 to M.
+fn sample(text: &str) -> Result<(u64, u64), String> {
+    let numbers = text.split_once('/').and_then(|(n, m)| Some((n.parse().ok()?, m.parse().ok()?)));
+    numbers.filter(|(n, m)| (1..=*m).contains(n)).ok_or_else(|| "not N/M with N of 1 to M".to_string())
 }
 
 /// Arguments of `completions`.

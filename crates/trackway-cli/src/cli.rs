@@ -94,7 +94,7 @@ pub(crate) enum Command {
     Diff(crate::diff::Args),
     /// Show a program: segments, disassembly, straight runs, symbols
     Image(ImageArgs),
-    /// Run a RISC-V program on the golden model and record it
+    /// Run a program on the golden model (RISC-V) or under QEMU (Arm, RISC-V) and record it
     Record(RecordArgs),
     /// Print shell completions
     Completions(CompletionsArgs),

@@ -45,6 +45,7 @@ mod plot;
 mod profile;
 mod progress;
 mod record;
+mod record_qemu;
 mod replay;
 mod report;
 mod report_page;
@@ -109,7 +110,10 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Why(args) => why::run(&args),
         Command::Find(args) => find::run(&args),
         Command::Image(args) => image::run(&args),
-        Command::Record(args) => record::run(&args),
+        Command::Record(args) => match args.qemu {
+            Some(mode) => record_qemu::run(&args, mode),
+            None => record::run(&args),
+        },
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
         Command::Help(args) => pages::help(&args),

@@ -1,12 +1,12 @@
-//! `trackway record`: runs a RISC-V program on the golden model and writes what it does.
+//! `trackway record`: runs a program on the golden model, or under QEMU, and writes what it does.
 
 use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value as Json, json};
-use trackway::format::{Program as Files, Settings as FormatSettings, Writing};
+use trackway::format::{Format, Program as Files, Settings as FormatSettings, Writing};
 use trackway::io::{FileError, Target as Output};
-use trackway_core::{Batch, Counting, EventKind, Mark, MarkKind, Source};
+use trackway_core::{Batch, Counting, EventKind, Mark, MarkKind, Meta, Source};
 use trackway_hart::linux::{Options as LinuxOptions, Process};
 use trackway_hart::machine::{Machine, MachineConfig, RAM_BASE};
 use trackway_hart::{Config, End, LoadError, Paging, Position, Program, RecordOptions, Recorder, Target};
@@ -23,24 +23,11 @@ use crate::sections;
 pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let path = &args.program;
     let (mut recorder, file) = recorder(args)?;
-    let Some(into) = args.context.output(args.into, &args.output)? else {
-        let text = format!("{}: which format? Use --into FORMAT", args.output.display());
-        return Err(Failure::Usage(text));
-    };
-    args.context.refuse_idle(&file, &[into], &sections::NAMES)?;
-    let settings = args.context.write_settings(&file, into)?;
-    let files = Files { elf: vec![path.display().to_string()], ..Files::default() };
+    let into = format(args)?;
     let target = Output::new(&args.output);
     let written = |error: trackway::Error| Failure::output(&target, &args.output, error);
-    let meta = recorder.meta().clone();
-    let threads = threads(args.jobs);
-    let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads };
     let cancel = interrupt::cancel();
-    let sink = into.create(writing, &meta).map_err(|error| match error {
-        trackway::Error::Unsupported(text) => Failure::Usage(format!("{}: {text}", args.output.display())),
-        error => written(error),
-    })?;
-    let mut sink = Counting::new(sink, &meta);
+    let mut sink = sink(args, into, &file, &target, recorder.meta(), path.display().to_string())?;
     let mut batch = Batch::default();
     // Where stdout has the trace or the report, the program's own output goes to stderr.
     let to_stdout = args.output != Path::new("-") && !args.json;
@@ -53,7 +40,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     drop(progress);
     let interrupted = cancel.is_cancelled();
     if interrupted {
-        sink.put(&stopped(&recorder)).map_err(|error| written(error.into()))?;
+        sink.put(&stopped(recorder.recorded())).map_err(|error| written(error.into()))?;
     }
     let ledger = sink.finish().map_err(|error| written(error.into()))?;
     if recorder.recorded() == 0 && !interrupted {
@@ -76,6 +63,8 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
             ("exit_code".to_string(), code(end)),
             ("recorded".to_string(), json!(recorder.recorded())),
             ("executed".to_string(), json!(recorder.executed())),
+            ("threads".to_string(), json!(1)),
+            ("deterministic".to_string(), json!(true)),
             ("ledger".to_string(), json::ledger(&ledger)),
             ("complete".to_string(), json!(!interrupted)),
         ]);
@@ -90,10 +79,7 @@ pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), 
     let bytes = std::fs::read(path).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
     let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
     let program = Program::read(&bytes).map_err(loaded)?;
-    let file = match &args.config {
-        Some(path) => read_settings(&args.context, path)?,
-        None => FormatSettings::default(),
-    };
+    let file = settings(args)?;
     let described = Described::read(&file, &args.core).map_err(|error| Failure::input(path, error))?;
     let settings = &described.settings;
     let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
@@ -128,10 +114,45 @@ pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), 
     Ok((recorder, file))
 }
 
+/// The output format.
+pub(crate) fn format(args: &RecordArgs) -> Result<&'static dyn Format, Failure> {
+    args.context
+        .output(args.into, &args.output)?
+        .ok_or_else(|| Failure::Usage(format!("{}: which format? Use --into FORMAT", args.output.display())))
+}
+
+/// The settings file.
+pub(crate) fn settings(args: &RecordArgs) -> Result<FormatSettings, Failure> {
+    args.config
+        .as_ref()
+        .map_or_else(|| Ok(FormatSettings::default()), |path| read_settings(&args.context, path))
+}
+
+/// Begins the output.
+pub(crate) fn sink(
+    args: &RecordArgs,
+    into: &dyn Format,
+    file: &FormatSettings,
+    target: &Output,
+    meta: &Meta,
+    elf: String,
+) -> Result<Counting, Failure> {
+    args.context.refuse_idle(file, &[into], &sections::NAMES)?;
+    let settings = args.context.write_settings(file, into)?;
+    let files = Files { elf: vec![elf], ..Files::default() };
+    let threads = threads(args.jobs);
+    let writing = Writing { target: target.clone(), settings: &settings, program: &files, threads };
+    let sink = into.create(writing, meta).map_err(|error| match error {
+        trackway::Error::Unsupported(text) => Failure::Usage(format!("{}: {text}", args.output.display())),
+        error => Failure::output(target, &args.output, error),
+    })?;
+    Ok(Counting::new(sink, meta))
+}
+
 /// The last event of a recording that a signal ended.
-fn stopped(recorder: &Recorder) -> Batch {
-    let mut batch = Batch { first_instruction: recorder.recorded(), ..Batch::default() };
-    let text = format!("recording was interrupted after {} instructions", recorder.recorded());
+pub(crate) fn stopped(recorded: u64) -> Batch {
+    let mut batch = Batch { first_instruction: recorded, ..Batch::default() };
+    let text = format!("recording was interrupted after {recorded} instructions");
     let text = batch.add_bytes(text.as_bytes());
     batch.push(0, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
     batch
@@ -235,20 +256,27 @@ fn linux_options(args: &RecordArgs) -> Result<LinuxOptions, Failure> {
     Ok(options)
 }
 
-/// An instruction number, `pc:0x…` or `sym:NAME`.
 fn position(text: &str, program: &Program) -> Result<Position, Failure> {
+    Ok(match place(text, |name| program.symbol(name))? {
+        Ok(number) => Position::Instruction(number),
+        Err(address) => Position::Pc(address),
+    })
+}
+
+/// An instruction number, or the address that `pc:0x…` or `sym:NAME` mean.
+pub(crate) fn place(
+    text: &str,
+    symbol: impl FnOnce(&str) -> Option<u64>,
+) -> Result<Result<u64, u64>, Failure> {
     let wrong = |why: &str| Failure::Usage(format!("{text}: {why}"));
     if let Some(name) = text.strip_prefix("sym:") {
-        let address = program.symbol(name).ok_or_else(|| wrong("the program has no such symbol"))?;
-        return Ok(Position::Pc(address));
+        return symbol(name).map(Err).ok_or_else(|| wrong("the program has no such symbol"));
     }
     if let Some(pc) = text.strip_prefix("pc:") {
         let digits = pc.strip_prefix("0x").unwrap_or(pc);
-        let pc = u64::from_str_radix(digits, 16).map_err(|_| wrong("not an address in hex"))?;
-        return Ok(Position::Pc(pc));
+        return u64::from_str_radix(digits, 16).map(Err).map_err(|_| wrong("not an address in hex"));
     }
-    let number = text.parse().map_err(|_| wrong("not an instruction number, pc:0x… or sym:NAME"))?;
-    Ok(Position::Instruction(number))
+    text.parse().map(Ok).map_err(|_| wrong("not an instruction number, pc:0x… or sym:NAME"))
 }
 
 /// Passes on the program's output.

@@ -1,0 +1,120 @@
+//! Frames of the plugin's stream: a header of eight words, then words. `plugin/qemu/STREAM.md` has the format.
+
+use std::io::{self, Read};
+
+/// Begins each frame: `TWQ1`.
+const MAGIC: u32 = u32::from_le_bytes(*b"TWQ1");
+
+/// Most words of a frame: the plugin's buffers are smaller.
+const MOST: u32 = 1 << 20;
+
+/// Bytes of a header.
+const HEADER: usize = 32;
+
+/// Kind of frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Kind {
+    /// Lines `name=value` about QEMU and the program.
+    Hello,
+    /// Instructions: four words each, numbered from 0 for each process.
+    Code,
+    /// Numbers of instructions that were executed, and records between them.
+    Executed,
+    /// Another process is about to connect.
+    Fork,
+}
+
+/// One frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Frame {
+    pub(crate) kind: Kind,
+    pub(crate) pid: u32,
+    pub(crate) cpu: u32,
+    pub(crate) tid: u32,
+    pub(crate) sequence: u32,
+    pub(crate) words: Vec<u32>,
+}
+
+fn damaged(text: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text)
+}
+
+/// The next frame; none at the end. A frame that is cut short is an error of the kind `UnexpectedEof`.
+pub(crate) fn read(input: &mut impl Read) -> io::Result<Option<Frame>> {
+    let mut header = [0; HEADER];
+    let mut have = 0;
+    while have < HEADER {
+        match input.read(&mut header[have..]) {
+            Ok(0) if have == 0 => return Ok(None),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(n) => have += n,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let word = |n: usize| u32::from_le_bytes(std::array::from_fn(|k| header[4 * n + k]));
+    if word(0) != MAGIC {
+        return Err(damaged("not a stream of trackway's QEMU plugin"));
+    }
+    let kind = match word(1) {
+        0 => Kind::Hello,
+        1 => Kind::Code,
+        2 => Kind::Executed,
+        3 => Kind::Fork,
+        _ => return Err(damaged("a frame of an unknown kind: the plugin is of another version")),
+    };
+    let length = word(6);
+    if length > MOST {
+        return Err(damaged("a frame that is longer than any"));
+    }
+    let mut bytes = vec![0; 4 * length as usize];
+    input.read_exact(&mut bytes)?;
+    let words = bytes.as_chunks::<4>().0.iter().map(|four| u32::from_le_bytes(*four)).collect();
+    Ok(Some(Frame { kind, pid: word(2), cpu: word(3), tid: word(4), sequence: word(5), words }))
+}
+
+impl Frame {
+    /// The lines of a [`Kind::Hello`].
+    pub(crate) fn lines(&self) -> Vec<(String, String)> {
+        let bytes: Vec<u8> = self.words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let text = String::from_utf8_lossy(&bytes);
+        let pair =
+            |line: &str| line.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
+        text.lines().filter_map(pair).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(kind: u32, words: &[u32]) -> Vec<u8> {
+        let header = [MAGIC, kind, 7, 1, 9, 3, words.len() as u32, 0];
+        header.iter().chain(words).flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    #[test]
+    fn frames_are_read_and_cut_ones_say_so() {
+        let two = [bytes(2, &[1, 2, 3]), bytes(3, &[])].concat();
+        let mut input = &two[..];
+        let frame = read(&mut input).unwrap().unwrap();
+        let expected =
+            Frame { kind: Kind::Executed, pid: 7, cpu: 1, tid: 9, sequence: 3, words: vec![1, 2, 3] };
+        assert_eq!(frame, expected);
+        assert_eq!(read(&mut input).unwrap().unwrap().kind, Kind::Fork);
+        assert_eq!(read(&mut input).unwrap(), None);
+        for cut in 1..two.len() - 32 {
+            let error = read(&mut &two[..cut]).err();
+            assert_eq!(error.map(|error| error.kind()), (cut < 44).then_some(io::ErrorKind::UnexpectedEof));
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        assert!(read(&mut &[0; 64][..]).is_err());
+        assert!(read(&mut &bytes(9, &[])[..]).is_err());
+        let mut long = bytes(2, &[]);
+        long[24..28].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert!(read(&mut &long[..]).is_err());
+    }
+}

@@ -1,0 +1,25 @@
+//! Programs that run under QEMU, as a source of events that any format's sink can write.
+//!
+//! A plugin of our own (`plugin/qemu`) runs inside QEMU and hands over what the guest executes; [`Session`] receives it
+//! while the guest runs, and [`Recorder`] lifts it to events. The plugin is a file of its own and no part of this crate.
+#![forbid(unsafe_code)]
+
+mod calls;
+mod code;
+mod error;
+mod frame;
+mod launch;
+mod probe;
+mod program;
+mod recorder;
+mod session;
+mod thread;
+mod window;
+
+pub use error::Error;
+pub use launch::Command;
+pub use probe::{Plugins, Qemu};
+pub use program::{Mode, Program};
+pub use recorder::{End, QEMU, Recorder};
+pub use session::Session;
+pub use window::{Options, Position, Sample};

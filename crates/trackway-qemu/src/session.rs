@@ -1,0 +1,175 @@
+//! The receiving end: a socket that every process of the guest connects to, and the files of their buffers.
+
+use std::fs;
+use std::io::{self, BufReader};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::frame::{Frame, Kind, read};
+
+/// Frames that may wait: beyond them QEMU waits.
+const WAITING: usize = 16;
+
+/// How long a process may take from its fork to its connection.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Something that was received.
+#[derive(Debug)]
+pub(crate) enum Received {
+    /// A frame of a process.
+    Frame(Frame),
+    /// A process has ended, and everything of it was received.
+    Ended(u32),
+    /// The stream of a process is not one of the plugin.
+    Damaged(String),
+}
+
+/// A recording that is being received.
+#[derive(Debug)]
+pub struct Session {
+    folder: PathBuf,
+    receiver: Receiver<Received>,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    over: AtomicBool,
+    connected: AtomicU32,
+    /// Forks whose child has not connected yet, and when the last one was.
+    expected: Mutex<(u32, Option<Instant>)>,
+}
+
+impl Session {
+    /// A socket in a new folder, which only the user may enter.
+    pub fn new() -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let name = format!("trackway-{}-{}", std::process::id(), COUNT.fetch_add(1, Relaxed));
+        let folder = base.join(name);
+        let _ = fs::remove_dir_all(&folder);
+        let mut builder = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder)?;
+        let listener = UnixListener::bind(folder.join("socket"))?;
+        let (sender, receiver) = sync_channel(WAITING);
+        let shared = Arc::new(Shared::default());
+        let (accepting, place) = (Arc::clone(&shared), folder.clone());
+        std::thread::spawn(move || accept(&listener, &sender, &accepting, &place));
+        Ok(Session { folder, receiver, shared })
+    }
+
+    /// The folder that the plugin is given.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The next thing, within the time given; none if nothing came.
+    pub(crate) fn receive(&self, wait: Duration) -> Option<Received> {
+        self.receiver.recv_timeout(wait).ok()
+    }
+
+    /// True while a process is connected, or is about to be.
+    pub(crate) fn is_busy(&self) -> bool {
+        if self.shared.connected.load(Relaxed) > 0 {
+            return true;
+        }
+        let (count, since) = *self.shared.expected.lock().unwrap_or_else(PoisonError::into_inner);
+        count > 0 && since.is_some_and(|since| since.elapsed() < PATIENCE)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.over.store(true, Relaxed);
+        // Wakes up the thread that accepts.
+        let _ = UnixStream::connect(self.folder.join("socket"));
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn accept(listener: &UnixListener, sender: &SyncSender<Received>, shared: &Arc<Shared>, folder: &Path) {
+    for stream in listener.incoming() {
+        if shared.over.load(Relaxed) {
+            return;
+        }
+        let Ok(stream) = stream else { continue };
+        shared.connected.fetch_add(1, Relaxed);
+        let (sender, shared, folder) = (sender.clone(), Arc::clone(shared), folder.to_path_buf());
+        std::thread::spawn(move || {
+            let _ = receive(stream, &sender, &shared, &folder);
+            shared.connected.fetch_sub(1, Relaxed);
+        });
+    }
+}
+
+/// Receives one process until it ends. An error means that nobody wants more.
+fn receive(
+    stream: UnixStream,
+    sender: &SyncSender<Received>,
+    shared: &Shared,
+    folder: &Path,
+) -> Result<(), std::sync::mpsc::SendError<Received>> {
+    let mut stream = BufReader::with_capacity(1 << 18, stream);
+    let mut pid = None;
+    // The last frame of each buffer, by kind and CPU.
+    let mut last = std::collections::HashMap::new();
+    loop {
+        match read(&mut stream) {
+            Ok(Some(frame)) => {
+                let change = |by: i64| {
+                    let mut expected = shared.expected.lock().unwrap_or_else(PoisonError::into_inner);
+                    expected.0 = expected.0.saturating_add_signed(by as i32);
+                    expected.1 = Some(Instant::now());
+                };
+                match frame.kind {
+                    Kind::Fork => change(1),
+                    Kind::Hello if pid.is_none() => {
+                        pid = Some(frame.pid);
+                        change(-1);
+                    }
+                    kind => drop(last.insert((kind, frame.cpu, frame.tid), frame.sequence)),
+                }
+                sender.send(Received::Frame(frame))?;
+            }
+            Ok(None) => break,
+            // The process was killed, or our end was closed: its buffer still has the frame.
+            Err(error) if error.kind() != io::ErrorKind::InvalidData => break,
+            Err(error) => {
+                sender.send(Received::Damaged(error.to_string()))?;
+                break;
+            }
+        }
+    }
+    let Some(pid) = pid else { return Ok(()) };
+    let mut rest = left(folder, pid);
+    rest.retain(|frame| last.get(&(frame.kind, frame.cpu, frame.tid)) != Some(&frame.sequence));
+    rest.sort_by_key(|frame| (frame.kind, frame.cpu));
+    for frame in rest {
+        sender.send(Received::Frame(frame))?;
+    }
+    sender.send(Received::Ended(pid))
+}
+
+/// Frames in the buffers of a process that has ended.
+fn left(folder: &Path, pid: u32) -> Vec<Frame> {
+    let begin = format!("{pid}.");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let own = files.filter(|entry| entry.file_name().to_string_lossy().starts_with(&begin));
+    let mut frames = Vec::new();
+    for entry in own {
+        if let Ok(mut file) = fs::File::open(entry.path())
+            && let Ok(Some(frame)) = read(&mut file)
+            && !frame.words.is_empty()
+        {
+            frames.push(frame);
+        }
+        let _ = fs::remove_file(entry.path());
+    }
+    frames
+}
