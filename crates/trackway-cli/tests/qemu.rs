@@ -5,9 +5,8 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
 
-use common::{Folder, program, repo, stdout, text, trackway};
+use common::{Folder, program, qemu_plugin, repo, stdout, text, trackway};
 use trackway_testkit::skipped;
 
 /// The guests that are built into the tree: QEMU's word for each.
@@ -15,42 +14,6 @@ const ARCHITECTURES: [&str; 4] = ["aarch64", "arm", "riscv64", "riscv32"];
 
 fn guest(architecture: &str) -> String {
     repo(&format!("programs/qemu/guest-{architecture}.elf"))
-}
-
-/// The folder with our plugin for API 1; none, and said so, where no QEMU of that API is installed.
-fn plugin() -> Option<&'static Path> {
-    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let version = Command::new("qemu-aarch64").arg("--version").output().ok()?;
-        if !text(&version.stdout).contains("version 7.") {
-            return None;
-        }
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("plugin-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).ok()?;
-        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_string());
-        let built = Command::new(rustc)
-            .args([
-                "--edition",
-                "2024",
-                "--crate-type",
-                "cdylib",
-                "-C",
-                "opt-level=2",
-                "-C",
-                "panic=abort",
-                "-o",
-            ])
-            .arg(folder.join("libtrackway_qemu_api1.so"))
-            .arg(repo("plugin/qemu/src/lib.rs"))
-            .output()
-            .expect("rustc runs");
-        assert!(built.status.success() && built.stderr.is_empty(), "{}", text(&built.stderr));
-        Some(folder)
-    });
-    if built.is_none() {
-        skipped("no QEMU 7 with plugins (Debian 12: qemu-user)");
-    }
-    built.as_deref()
 }
 
 /// The command for a recording.
@@ -178,7 +141,7 @@ fn corpus(folder: &Folder) -> Option<(PathBuf, String)> {
 /// Every program of the corpus but Lua, which asks for the time: the same pcs and accesses as the simple plugin
 /// records, in the same folder with the same kind of stdout; and the flow formats, made while it runs, decode to them.
 fn agrees(name: &str, arguments: &[&str], input: Option<&str>, proved: bool) {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new(&format!("qemu-corpus-{name}"));
     let Some((corpus, judge)) = corpus(&folder) else { return };
     for (part, architecture) in [("aarch64", "aarch64"), ("rv64gc", "riscv64")] {
@@ -252,7 +215,7 @@ fn bzip2_as_the_simple_plugin_has_it() {
 
 #[test]
 fn four_threads_are_consistent_and_counted_as_qemu_counts() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-threads");
     for architecture in ARCHITECTURES {
         let (out, log) = (folder.file("threads.stf"), folder.file("threads.log"));
@@ -292,7 +255,7 @@ fn four_threads_are_consistent_and_counted_as_qemu_counts() {
 
 #[test]
 fn signals_and_faults() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-signals");
     for architecture in ARCHITECTURES {
         let (out, elf) = (folder.file("signals.stf"), guest(architecture));
@@ -328,7 +291,7 @@ fn signals_and_faults() {
 
 #[test]
 fn code_made_at_run_time_is_recorded_by_content() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-jit");
     for architecture in ARCHITECTURES {
         let (out, elf) = (folder.file("jit.stf"), guest(architecture));
@@ -354,7 +317,7 @@ fn code_made_at_run_time_is_recorded_by_content() {
 
 #[test]
 fn a_child_has_a_stream_of_its_own_and_a_failed_exec_returns() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-fork");
     for architecture in ARCHITECTURES {
         let (out, elf) = (folder.file("fork.stf"), guest(architecture));
@@ -378,7 +341,7 @@ fn a_child_has_a_stream_of_its_own_and_a_failed_exec_returns() {
 
 #[test]
 fn a_program_that_crashes_is_recorded_to_its_last_instruction() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-crash");
     for architecture in ARCHITECTURES {
         let (out, elf) = (folder.file("crash.stf"), guest(architecture));
@@ -395,7 +358,7 @@ fn a_program_that_crashes_is_recorded_to_its_last_instruction() {
 
 #[test]
 fn a_killed_guest_and_a_killed_recorder_leave_a_legal_file() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-killed");
     let elf = guest("aarch64");
     for (victim, code, note) in
@@ -427,7 +390,7 @@ fn a_killed_guest_and_a_killed_recorder_leave_a_legal_file() {
 
 #[test]
 fn windows_parts_and_samples() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-windows");
     for architecture in ["aarch64", "riscv64"] {
         let (whole, part, elf) = (folder.file("whole.stf"), folder.file("part.stf"), guest(architecture));
@@ -482,7 +445,7 @@ fn whole(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 
 #[test]
 fn two_deterministic_runs_are_the_same_bytes() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-same");
     for architecture in ARCHITECTURES {
         for end in ["stf", if architecture.starts_with("riscv") { "te" } else { "ete" }] {
@@ -502,7 +465,7 @@ fn two_deterministic_runs_are_the_same_bytes() {
 
 #[test]
 fn every_output_and_the_live_pipe() {
-    let Some(plugin) = plugin() else { return };
+    let Some(plugin) = qemu_plugin() else { return };
     let folder = Folder::new("qemu-outputs");
     for (architecture, ends) in [
         ("aarch64", &["stf", "zstf", "astf", "ete"][..]),
@@ -561,7 +524,7 @@ fn what_is_missing_is_said() {
     assert!(code == Some(2) && said.contains("has no -plugin") && said.contains("10.0.2"), "{said}");
     let (code, said) = run(&path, "/nowhere", &[&repo("programs/qemu/guest.c")]);
     assert!(code == Some(3) && said.contains("not an ELF file"), "{said}");
-    if plugin().is_none() {
+    if qemu_plugin().is_none() {
         return;
     }
     let (code, said) = run("/bin:/usr/bin", "/nowhere", &[&elf]);

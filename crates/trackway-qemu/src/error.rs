@@ -31,7 +31,7 @@ pub enum Error {
         /// Places that were looked at.
         places: Vec<PathBuf>,
     },
-    /// QEMU ended before the plugin said anything.
+    /// QEMU ended before it executed anything.
     Silent(Option<ExitStatus>),
     /// The stream is not what the plugin writes.
     Stream(String),
@@ -64,7 +64,7 @@ impl std::fmt::Display for Error {
                 )
             }
             Error::Silent(Some(status)) => {
-                write!(f, "QEMU ended before the plugin was loaded ({status}); its own message is above")
+                write!(f, "QEMU ended before it executed anything ({status}); its own message is above")
             }
             Error::Silent(None) => f.write_str("the plugin was loaded and recorded nothing"),
             Error::Io(error) => write!(f, "{error}"),

@@ -67,12 +67,19 @@ impl Command {
                 if !has(&["-nographic", "-display", "-serial"]) {
                     add(&["-nographic"]);
                 }
+                if !has(&["-nic", "-net", "-netdev"]) {
+                    add(&["-nic", "none"]);
+                }
                 let riscv = matches!(self.program.isa, Isa::Rv32 | Isa::Rv64);
-                if riscv && self.program.start == 0x8000_0000 && !has(&["-bios"]) {
+                // It lies where the firmware would be.
+                if riscv && (0x7fff_0000..0x8020_0000).contains(&self.program.code) && !has(&["-bios"]) {
                     add(&["-bios", "none"]);
                 }
                 if !self.arguments.contains(&program) {
                     add(&["-kernel", &program]);
+                }
+                if let Some(log) = self.log(folder) {
+                    add(&["-d", "int", "-D", &log.display().to_string()]);
                 }
                 if self.deterministic && !has(&["-icount"]) {
                     add(&["-icount", "shift=0", "-rtc", "base=2000-01-01,clock=vm"]);
@@ -81,6 +88,12 @@ impl Command {
         }
         words.extend(self.arguments.iter().cloned());
         words
+    }
+
+    /// The file that QEMU logs exceptions and interrupts to, unless the arguments ask for a log of their own.
+    pub fn log(&self, folder: &Path) -> Option<PathBuf> {
+        let own = self.arguments.iter().any(|word| word == "-d" || word == "-D");
+        (self.mode == Mode::System && !own).then(|| folder.join("int.log"))
     }
 
     /// Starts it.
@@ -123,12 +136,15 @@ mod tests {
         assert!(words.ends_with("prog -x"), "{words}");
         let system = Command {
             mode: Mode::System,
-            program: Program { isa: Isa::Rv64, start: 0x8000_0000, ..user.program },
+            program: Program { isa: Isa::Rv64, code: 0x8000_0000, ..user.program },
             arguments: vec!["-smp".into(), "2".into()],
             deterministic: false,
             ..user
         };
         let words = system.words(Path::new("/f")).join(" ");
-        assert_eq!(words, "-plugin /p,,1.so,folder=/f -M virt -nographic -bios none -kernel prog -smp 2");
+        assert_eq!(
+            words,
+            "-plugin /p,,1.so,folder=/f -M virt -nographic -nic none -bios none -kernel prog -d int -D /f/int.log -smp 2"
+        );
     }
 }

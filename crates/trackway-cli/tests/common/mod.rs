@@ -2,8 +2,9 @@
 #![allow(dead_code, unreachable_pub)] // each test file is a crate of its own and uses a part of it
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
 
 /// The program; indexes that it makes are not the user's.
 pub fn program() -> Command {
@@ -107,4 +108,40 @@ pub fn recorded_as(folder: &Folder, name: &str) -> (String, String) {
     let ((trace, elf), copy) = (recorded(folder), folder.file("calls.elf"));
     replace_text(&elf, &copy, "hash_of_the_numbers", &format!("{name:x<19}"));
     (trace, copy)
+}
+
+/// The folder with our plugin for API 1; none, and said so, where no QEMU of that API is installed.
+pub fn qemu_plugin() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let version = Command::new("qemu-aarch64").arg("--version").output().ok()?;
+        if !text(&version.stdout).contains("version 7.") {
+            return None;
+        }
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("plugin-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).ok()?;
+        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_string());
+        let built = Command::new(rustc)
+            .args([
+                "--edition",
+                "2024",
+                "--crate-type",
+                "cdylib",
+                "-C",
+                "opt-level=2",
+                "-C",
+                "panic=abort",
+                "-o",
+            ])
+            .arg(folder.join("libtrackway_qemu_api1.so"))
+            .arg(repo("plugin/qemu/src/lib.rs"))
+            .output()
+            .expect("rustc runs");
+        assert!(built.status.success() && built.stderr.is_empty(), "{}", text(&built.stderr));
+        Some(folder)
+    });
+    if built.is_none() {
+        trackway_testkit::skipped("no QEMU 7 with plugins (Debian 12: qemu-user)");
+    }
+    built.as_deref()
 }

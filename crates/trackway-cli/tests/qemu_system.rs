@@ -1,0 +1,116 @@
+//! `trackway record --qemu system` from outside: machines from reset, with the causes of their traps.
+
+mod common;
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Folder, program, qemu_plugin, stdout, text};
+use trackway_testkit::{qemu::Run, skipped};
+
+fn is_installed(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        skipped(&format!("{program} is not installed (Debian: qemu-system-arm, qemu-system-misc)"));
+    }
+    found
+}
+
+/// The bare programs of the corpus: the same pcs as in its recordings, from reset to power-off, and every trap has its
+/// cause from QEMU's log.
+#[test]
+fn bare_programs_from_reset_to_power_off() {
+    let Some(plugin) = qemu_plugin() else { return };
+    if !is_installed("qemu-system-aarch64") || !is_installed("qemu-system-riscv64") {
+        return;
+    }
+    let folder = Folder::new("qemu-bare");
+    for name in ["aarch64-traps", "rv64-traps"] {
+        let Some(run) = Run::corpus("bare", name) else { return };
+        let (elf, out) = (folder.file(&format!("{name}.elf")), folder.file(&format!("{name}.stf")));
+        std::fs::write(&elf, &run.elf).expect("a file");
+        let output = program()
+            .env("TRACKWAY_QEMU_PLUGIN", plugin)
+            .args(["record", "--qemu", "system", "--deterministic", "-o", &out, &elf])
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let pcs = stdout(&["dump", &out, "--as", "pcs", "--attempted"]);
+        let theirs = run.pcs.iter().map(|pc| format!("{pc:016x}"));
+        assert!(pcs.lines().eq(theirs), "{name}");
+        let events = stdout(&["dump", &out, "--as", "events"]);
+        let traps: Vec<&str> = events.lines().filter(|line| line.contains(" trap kind=")).collect();
+        let count = |text: &str| traps.iter().filter(|line| line.contains(text)).count();
+        if name == "rv64-traps" {
+            assert_eq!(
+                (count("cause=0x8 "), count("cause=0x2 "), count("cause=0x5 ")),
+                (6, 1, 1),
+                "{traps:?}"
+            );
+            assert_eq!((count("kind=interrupt cause=0x7 "), count("kind=return")), (1, 9));
+        } else {
+            assert_eq!(
+                (count("class=0x15"), count("class=0x0 "), count("kind=return")),
+                (6, 1, 7),
+                "{traps:?}"
+            );
+            assert_eq!(events.lines().filter(|line| line.contains("context privilege=el0")).count(), 7);
+        }
+    }
+}
+
+/// OpenSBI and U-Boot of Debian's packages from reset to the prompt; a key ends the countdown.
+#[test]
+fn firmware_to_its_prompt() {
+    let Some(plugin) = qemu_plugin() else { return };
+    let bios = "/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf";
+    let uboot = "/usr/lib/u-boot/qemu-riscv64_smode/uboot.elf";
+    if !is_installed("qemu-system-riscv64") {
+        return;
+    }
+    if !Path::new(bios).exists() || !Path::new(uboot).exists() {
+        return skipped("no firmware (Debian: opensbi, u-boot-qemu)");
+    }
+    let folder = Folder::new("qemu-firmware");
+    let out = folder.file("boot.zstf");
+    let mut child = program()
+        .env("TRACKWAY_QEMU_PLUGIN", plugin)
+        .args(["record", "--qemu", "system", "--no-mem", "-o", &out, uboot, "--", "-bios", bios])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let (mut keys, mut screen) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    let (mut shown, mut pressed) = (Vec::new(), 0);
+    let mut bytes = [0; 4096];
+    while let Ok(count @ 1..) = screen.read(&mut bytes) {
+        shown.extend(&bytes[..count]);
+        let seen = text(&shown);
+        if pressed == 0 && seen.contains("stop autoboot") {
+            keys.write_all(b" ").expect("a key");
+            pressed = 1;
+        } else if pressed == 1 && seen.trim_end().ends_with("=>") {
+            // Ends QEMU.
+            keys.write_all(b"\x01x").expect("a key");
+            pressed = 2;
+        }
+    }
+    let output = child.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(pressed, 2, "{}", text(&shown));
+    let said = text(&output.stderr);
+    let recorded: u64 = said
+        .split("boot.zstf: ")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next()?.parse().ok())
+        .expect("a count");
+    assert!((20_000_000..100_000_000).contains(&recorded), "{said}");
+    let first = stdout(&["dump", &out, "--as", "pcs", "--attempted", "--limit", "7"]);
+    assert!(first.starts_with("0000000000001000\n") && first.contains("0000000080000000"), "{first}");
+    // Its last instruction is one of U-Boot, which waits for a key.
+    let last = stdout(&["dump", &out, "--as", "pcs", "--from", "end-1"]);
+    assert!(last.trim() > "0000000080000000", "{last}");
+}
