@@ -21,7 +21,7 @@ const LAYERS: [&[&str]; 10] = [
     // Recordings that hold traces of another format.
     &["trackway-perf"],
     &["trackway"],
-    &["trackway-tools"],
+    &["trackway-tools", "trackway-columns"],
     // The ways to look at one trace for a long time.
     &["trackway-gdb"],
     &["trackway-cli", "trackway-testkit"],

@@ -70,6 +70,8 @@ pub(crate) enum Command {
     Cover(crate::cover::Args),
     /// Write a profile for another program: callgrind, pprof, speedscope, Firefox, Perfetto, LLVM, GCC, BOLT
     Profile(crate::profile::Args),
+    /// Write a trace as tables of columns, for data frames and SQL, or as a trace for a simulator
+    Export(crate::export::Args),
     /// Choose intervals that represent the whole trace, for simulation, and write them as slices
     Simpoint(crate::simpoint::Args),
     /// Check a trace against its specification, one named rule per finding
@@ -128,6 +130,7 @@ impl Command {
             Command::Profile(args) => &mut args.input.common,
             Command::Cover(args) => &mut args.input.common,
             Command::Simpoint(args) => &mut args.input.common,
+            Command::Export(args) => &mut args.input.common,
             Command::Check(args) => &mut args.common,
             Command::Index(args) => &mut args.common,
             Command::Doctor(args) => &mut args.common,
@@ -166,6 +169,7 @@ impl Command {
             Command::Stats(args) => args.json.then_some("stats"),
             Command::Calls(args) => args.json.then_some("calls"),
             Command::Simpoint(args) => args.json.then_some("simpoint"),
+            Command::Export(args) => args.json.then_some("export"),
             Command::Check(args) if args.jsonl => Some("end"),
             Command::Check(args) => args.json.then_some("check"),
             Command::Index(args) => args.json.then_some("index"),

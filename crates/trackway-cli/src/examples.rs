@@ -111,6 +111,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "export",
+        [
+            "trackway export testdata/stf/sort/trace.stf sort.csv --columns number,pc,mnemonic,function",
+            "trackway export testdata/ete/count tables/ --as jsonl --tables runs,contexts",
+            "trackway export testdata/stf/sort/trace.stf sort.champsim.xz --as champsim",
+        ],
+    ),
+    (
         "simpoint",
         [
             "trackway simpoint testdata/stf/sort/trace.stf --interval 50",

@@ -22,6 +22,7 @@ mod dump;
 mod event_json;
 mod examples;
 mod exit;
+mod export;
 mod find;
 mod flags;
 mod flame;
@@ -99,6 +100,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Report(args) => report_page::run(&args),
         Command::Profile(args) => profile::run(&args),
         Command::Cover(args) => cover::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Config(args) => config::run(&args),

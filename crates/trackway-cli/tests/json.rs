@@ -98,7 +98,7 @@ fn every_command_prints_what_is_documented() {
         text_of.replace("path = \"", &format!("path = \"{}/", repo("testdata/etrace/v2-every-mode")));
     std::fs::write(&damaged, text_of.replace("iaddress_lsb = 1", "iaddress_lsb = 0")).unwrap();
     std::fs::write(&wrong, [1, 2, 0xff, 3, 0x80]).unwrap();
-    let out = folder.file("out.stf");
+    let (out, csv) = (folder.file("out.stf"), folder.file("out.csv"));
     let mix = folder.file("mix.stf");
     trackway(&["record", &repo("programs/riscv/elf/rv64-mix.elf"), "-o", &mix, "-q", "--to", "40000"]);
     let (sliced, parts, item) = (folder.file("sliced.stf"), folder.file("parts"), folder.file("item.json"));
@@ -132,6 +132,9 @@ fn every_command_prints_what_is_documented() {
         vec!["diff", &stf, &tandem, "--json", "--elf", &elf],
         vec!["diff", &stf, &everything, "--json"],
         vec!["diff", &ete, &ete, "--json"],
+        vec!["export", &stf, &csv, "--json", "-q"],
+        vec!["export", &stf, &csv, "--as", "champsim", "--json", "-q"],
+        vec!["export", &stf, "-", "--as", "jsonl", "--tables", "contexts", "-q"],
         vec!["doctor", &stf, "--json"],
         vec!["doctor", &elf, "--json"],
         vec!["doctor", &wrong, "--json"],
@@ -227,6 +230,7 @@ fn errors_are_in_the_json_of_every_command() {
         &["dump", "--as", "pcs", "--jsonl", &cut],
         &["verify", "--json", &cut],
         &["diff", "--json", &cut, &cut],
+        &["export", "--json", &cut, &folder.file("cut.csv")],
     ] {
         let output = trackway(args);
         assert_eq!(output.status.code(), Some(3), "{args:?}: {}", text(&output.stderr));

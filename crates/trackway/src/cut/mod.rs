@@ -8,5 +8,5 @@ mod split;
 
 pub use crate::slice::{ContextIs, Origin, PartStream, Provenance, Selection, Window};
 pub use merge::{By, merge};
-pub use plan::{Plan, WorkItem, hex, plan, read_hex};
+pub use plan::{Plan, Witness, WorkItem, hex, plan, plan_with, read_hex};
 pub use split::{Split, split, split_at};

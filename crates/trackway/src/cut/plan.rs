@@ -63,6 +63,24 @@ pub struct Plan {
 
 /// Reads a trace once and cuts it into `parts` items of about the same size.
 pub fn plan(trace: &Trace, parts: usize) -> Result<Plan> {
+    plan_with(trace, parts, &mut ())
+}
+
+/// Sees a trace while it is planned: for analyses whose parts depend on what is before them.
+pub trait Witness {
+    /// The next events.
+    fn batch(&mut self, batch: &Batch) {
+        let _ = batch;
+    }
+
+    /// An item begins here. The last one may turn out empty and is then dropped; a damaged trace is one item in the end.
+    fn cut(&mut self) {}
+}
+
+impl Witness for () {}
+
+/// As [`plan`], and `witness` sees everything.
+pub fn plan_with(trace: &Trace, parts: usize, witness: &mut dyn Witness) -> Result<Plan> {
     let of = Origin::of(trace)?;
     let base = WorkItem {
         file: trace.path().map_or_else(|| "-".into(), |path| path.display().to_string()),
@@ -86,6 +104,7 @@ pub fn plan(trace: &Trace, parts: usize) -> Result<Plan> {
                 break;
             }
         }
+        witness.batch(&batch);
         if let Some(last) = items.last_mut() {
             last.instructions += batch.instructions();
             last.events += batch.events.len() as u64;
@@ -104,6 +123,7 @@ pub fn plan(trace: &Trace, parts: usize) -> Result<Plan> {
         if let Some(last) = items.last_mut().filter(|last| last.events > 0) {
             (last.bytes.1, last.items) = (at, total - census);
             census = total;
+            witness.cut();
             items.push(WorkItem {
                 bytes: (at, at),
                 source: saved.source,
@@ -151,6 +171,14 @@ impl WorkItem {
 
     /// Shows its events to `observer`, from a source of its trace before the first event.
     pub fn observe(&self, source: &mut dyn Source, observer: &mut dyn Observer) -> Result<Counts> {
+        self.read(source, &mut |batch| {
+            observer.observe(batch);
+            true
+        })
+    }
+
+    /// Shows its events to `visit`, until that returns false, from a source of its trace before the first event.
+    pub fn read(&self, source: &mut dyn Source, visit: &mut dyn FnMut(&Batch) -> bool) -> Result<Counts> {
         let changed = || Error::Config(format!("{}: not the trace that the item was made for", self.file));
         if let Some(saved) = self.saved()?
             && !source.restore(&saved)?
@@ -165,7 +193,9 @@ impl WorkItem {
             batch.events.truncate(usize::try_from(left).unwrap_or(usize::MAX));
             left -= batch.events.len() as u64;
             counts.observe(&batch);
-            observer.observe(&batch);
+            if !visit(&batch) {
+                return Ok(counts);
+            }
         }
         if counts.instructions == self.instructions { Ok(counts) } else { Err(changed()) }
     }

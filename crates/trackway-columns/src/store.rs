@@ -1,0 +1,333 @@
+//! Values of columns in memory, as rows are added. Columns that nobody asked for store nothing.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::schema::{Column, Table};
+
+/// Rows of a table, as columns.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// The table.
+    pub table: &'static Table,
+    /// The source of its rows, of the last where there are several.
+    pub source: u16,
+    /// How many rows.
+    pub rows: usize,
+    /// The columns that were asked for, in the order of the schema.
+    pub columns: Vec<Values>,
+}
+
+/// The values of a column.
+#[derive(Clone, Debug)]
+pub struct Values {
+    /// The column.
+    pub column: &'static Column,
+    /// The values; any value where it is null.
+    pub data: Data,
+    /// Which values are known; all of them without it.
+    pub known: Option<Bits>,
+}
+
+/// Values by type.
+#[derive(Clone, Debug)]
+pub enum Data {
+    /// 8 bits.
+    U8(Vec<u8>),
+    /// 32 bits.
+    U32(Vec<u32>),
+    /// 64 bits.
+    U64(Vec<u64>),
+    /// True or false.
+    Flags(Bits),
+    /// Places in a list of words. The list of a later chunk begins with that of an earlier one.
+    Words(Vec<u32>, Arc<Vec<Arc<str>>>),
+    /// Text, UTF-8.
+    Text(Pieces),
+    /// Bytes.
+    Bytes(Pieces),
+}
+
+/// Bits, lowest first.
+#[derive(Clone, Debug, Default)]
+pub struct Bits {
+    /// 8 in each byte.
+    pub bytes: Vec<u8>,
+    /// How many.
+    pub len: usize,
+}
+
+impl Bits {
+    #[inline]
+    fn push(&mut self, bit: bool) {
+        if self.len.is_multiple_of(8) {
+            self.bytes.push(0);
+        }
+        if let Some(last) = self.bytes.last_mut() {
+            *last |= u8::from(bit) << (self.len % 8);
+        }
+        self.len += 1;
+    }
+
+    fn ones(len: usize) -> Self {
+        let mut bytes = vec![0xff; len.div_ceil(8)];
+        if let (Some(last), rest @ 1..) = (bytes.last_mut(), len % 8) {
+            *last = (1 << rest) - 1;
+        }
+        Bits { bytes, len }
+    }
+
+    /// The bit at a place.
+    #[inline]
+    pub fn get(&self, at: usize) -> bool {
+        self.bytes[at / 8] >> (at % 8) & 1 == 1
+    }
+
+    fn set(&mut self, at: usize) {
+        self.bytes[at / 8] |= 1 << (at % 8);
+    }
+}
+
+/// Pieces of bytes, one after the other.
+#[derive(Clone, Debug)]
+pub struct Pieces {
+    /// Where each begins, and the end of the last.
+    pub starts: Vec<i32>,
+    /// Their bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Default for Pieces {
+    fn default() -> Self {
+        Pieces { starts: vec![0], bytes: Vec::new() }
+    }
+}
+
+impl Pieces {
+    /// The piece at a place.
+    pub fn get(&self, at: usize) -> &[u8] {
+        &self.bytes[self.starts[at] as usize..self.starts[at + 1] as usize]
+    }
+}
+
+/// Which values are known; nothing is stored until one is not.
+#[derive(Debug, Default)]
+struct Known(Option<Bits>);
+
+impl Known {
+    #[inline]
+    fn push(&mut self, known: bool, before: usize) {
+        match &mut self.0 {
+            Some(bits) => bits.push(known),
+            None if known => {}
+            none => none.insert(Bits::ones(before)).push(false),
+        }
+    }
+}
+
+/// A column that rows are added to.
+pub(crate) trait Store {
+    fn new(wanted: bool) -> Self;
+    /// The values so far, which it forgets.
+    fn take(&mut self) -> Option<(Data, Option<Bits>)>;
+}
+
+/// Numbers.
+#[derive(Debug)]
+pub(crate) struct Nums<T> {
+    pub(crate) wanted: bool,
+    values: Vec<T>,
+    known: Known,
+}
+
+impl<T: Copy + Default> Nums<T> {
+    #[inline]
+    pub(crate) fn put(&mut self, value: T) {
+        if self.wanted {
+            if let Some(bits) = &mut self.known.0 {
+                bits.push(true);
+            }
+            self.values.push(value);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn put_known(&mut self, value: Option<T>) {
+        if self.wanted {
+            self.known.push(value.is_some(), self.values.len());
+            self.values.push(value.unwrap_or_default());
+        }
+    }
+
+    /// A value that was not known becomes known.
+    #[inline]
+    pub(crate) fn set(&mut self, row: usize, value: T) {
+        if let Some(slot) = self.values.get_mut(row) {
+            *slot = value;
+            if let Some(bits) = &mut self.known.0 {
+                bits.set(row);
+            }
+        }
+    }
+}
+
+macro_rules! store_numbers {
+    ($($ty:ty: $variant:ident),*) => {$(
+        impl Store for Nums<$ty> {
+            fn new(wanted: bool) -> Self {
+                Nums { wanted, values: Vec::new(), known: Known::default() }
+            }
+            fn take(&mut self) -> Option<(Data, Option<Bits>)> {
+                let values = std::mem::take(&mut self.values);
+                self.values.reserve(values.len());
+                self.wanted.then(|| (Data::$variant(values), self.known.0.take()))
+            }
+        }
+    )*};
+}
+store_numbers!(u8: U8, u32: U32, u64: U64);
+
+/// Flags.
+#[derive(Debug)]
+pub(crate) struct Flags {
+    wanted: bool,
+    values: Bits,
+    known: Known,
+}
+
+impl Flags {
+    #[inline]
+    pub(crate) fn put(&mut self, value: bool) {
+        self.put_known(Some(value));
+    }
+
+    #[inline]
+    pub(crate) fn put_known(&mut self, value: Option<bool>) {
+        if self.wanted {
+            self.known.push(value.is_some(), self.values.len);
+            self.values.push(value.unwrap_or_default());
+        }
+    }
+}
+
+impl Store for Flags {
+    fn new(wanted: bool) -> Self {
+        Flags { wanted, values: Bits::default(), known: Known::default() }
+    }
+    fn take(&mut self) -> Option<(Data, Option<Bits>)> {
+        self.wanted.then(|| (Data::Flags(std::mem::take(&mut self.values)), self.known.0.take()))
+    }
+}
+
+/// Words of a dictionary that only grows.
+#[derive(Debug)]
+pub(crate) struct Words {
+    pub(crate) wanted: bool,
+    codes: Vec<u32>,
+    known: Known,
+    places: HashMap<Arc<str>, u32>,
+    words: Vec<Arc<str>>,
+    /// Places of the words of an enum, by its number.
+    fixed: [Option<u32>; 16],
+    /// The words as the last chunk had them.
+    shared: Arc<Vec<Arc<str>>>,
+}
+
+impl Words {
+    /// The place of a word.
+    pub(crate) fn code(&mut self, word: &str) -> u32 {
+        if let Some(code) = self.places.get(word) {
+            return *code;
+        }
+        let (word, code): (Arc<str>, u32) = (word.into(), self.words.len() as u32);
+        self.words.push(Arc::clone(&word));
+        self.places.insert(word, code);
+        code
+    }
+
+    #[inline]
+    pub(crate) fn put_code(&mut self, code: Option<u32>) {
+        if self.wanted {
+            self.known.push(code.is_some(), self.codes.len());
+            self.codes.push(code.unwrap_or_default());
+        }
+    }
+
+    /// A word of an enum: the one that has this number.
+    #[inline]
+    pub(crate) fn put_fixed(&mut self, number: usize, word: &'static str) {
+        if self.wanted {
+            let code = match self.fixed[number % 16] {
+                Some(code) => code,
+                None => {
+                    let code = self.code(word);
+                    *self.fixed[number % 16].insert(code)
+                }
+            };
+            self.put_code(Some(code));
+        }
+    }
+
+    pub(crate) fn put(&mut self, word: Option<&str>) {
+        if self.wanted {
+            let code = word.map(|word| self.code(word));
+            self.put_code(code);
+        }
+    }
+}
+
+impl Store for Words {
+    fn new(wanted: bool) -> Self {
+        Words {
+            wanted,
+            codes: Vec::new(),
+            known: Known::default(),
+            places: HashMap::new(),
+            words: Vec::new(),
+            fixed: [None; 16],
+            shared: Arc::default(),
+        }
+    }
+    fn take(&mut self) -> Option<(Data, Option<Bits>)> {
+        if self.shared.len() < self.words.len() {
+            self.shared = Arc::new(self.words.clone());
+        }
+        let codes = std::mem::take(&mut self.codes);
+        self.wanted.then(|| (Data::Words(codes, Arc::clone(&self.shared)), self.known.0.take()))
+    }
+}
+
+/// Bytes or text of any length.
+#[derive(Debug)]
+pub(crate) struct Blobs<const TEXT: bool> {
+    wanted: bool,
+    pieces: Pieces,
+    known: Known,
+}
+
+impl<const TEXT: bool> Blobs<TEXT> {
+    pub(crate) fn put(&mut self, value: Option<&[u8]>) {
+        if self.wanted {
+            self.known.push(value.is_some(), self.pieces.starts.len() - 1);
+            self.pieces.bytes.extend_from_slice(value.unwrap_or_default());
+            // A chunk is handed on long before it has 2 GB.
+            self.pieces.starts.push(self.pieces.bytes.len() as i32);
+        }
+    }
+
+    /// Bytes so far.
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.bytes.len()
+    }
+}
+
+impl<const TEXT: bool> Store for Blobs<TEXT> {
+    fn new(wanted: bool) -> Self {
+        Blobs { wanted, pieces: Pieces::default(), known: Known::default() }
+    }
+    fn take(&mut self) -> Option<(Data, Option<Bits>)> {
+        let pieces = std::mem::take(&mut self.pieces);
+        let data = if TEXT { Data::Text(pieces) } else { Data::Bytes(pieces) };
+        self.wanted.then(|| (data, self.known.0.take()))
+    }
+}
