@@ -220,7 +220,7 @@ fn flow_formats_have_control_flow() {
     assert_eq!(client.ask(&format!("Z0,{sum:x},2")), "OK");
     assert!(client.ask("vCont;c").contains("swbreak:"));
     assert_eq!((client.pc(), client.register(2), client.register(10)), (sum, None, None));
-    // The code is the program's; its data may have changed, and nobody can say how.
+    // The code is the program's; its data may have changed, and the trace does not show it.
     assert_eq!(client.ask("m10136,2"), "8142");
     assert!(client.ask("m11150,8").starts_with('E'));
     // A watchpoint could never stop: it is not supported.

@@ -1,4 +1,4 @@
-//! Values of columns in memory, as rows are added. Columns that nobody asked for store nothing.
+//! Values of columns in memory, as rows are added. Columns that were not asked for store nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -108,7 +108,7 @@ fn accept(listener: &UnixListener, sender: &SyncSender<Received>, shared: &Arc<S
     }
 }
 
-/// Receives one process until it ends. An error means that nobody wants more.
+/// Receives one process until it ends. An error means that no more is wanted.
 fn receive(
     stream: UnixStream,
     sender: &SyncSender<Received>,

@@ -72,7 +72,7 @@ impl Buffer {
         Ok(buffer)
     }
 
-    /// Memory that nobody reads, for a process whose recorder is gone.
+    /// Memory that is never read, for a process whose recorder is gone.
     pub(crate) fn private() -> *mut Buffer {
         // PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS.
         let at = unsafe { mmap(std::ptr::null_mut(), size_of::<Buffer>(), 3, 0x22, -1, 0) };
