@@ -25,15 +25,16 @@ pub(crate) fn digit(byte: u8) -> Option<u8> {
 #[inline(always)]
 fn eight_digits(digits: [u8; 8]) -> Option<u32> {
     const ONES: u64 = 0x0101_0101_0101_0101;
+    const HALVES: u64 = 0x10 * ONES;
     let bytes = u64::from_be_bytes(digits);
     // One in each byte that is a letter; its digit is nine above its low bits.
-    let letters = bytes >> 6 & ONES;
-    let low = bytes & 0x0f * ONES;
-    let high = bytes & 0xf0 * ONES & !(letters << 5);
+    let letters = (bytes >> 6) & ONES;
+    let low = bytes & (HALVES - ONES);
+    let high = bytes & !(HALVES - ONES) & !(letters << 5);
     let values = low + 9 * letters;
-    let wrong = (high ^ (0x30 * ONES + (letters << 4)))
-        | (values + 6 * (ONES - letters)) & 0x10 * ONES
-        | ((low + 15 * letters) & 0x10 * ONES) ^ letters << 4;
+    let wrong = (high ^ (3 * HALVES + (letters << 4)))
+        | ((values + 6 * (ONES - letters)) & HALVES)
+        | (((low + 15 * letters) & HALVES) ^ (letters << 4));
     let pairs = (values | values >> 4) & 0x00ff_00ff_00ff_00ff;
     let quads = (pairs | pairs >> 8) & 0x0000_ffff_0000_ffff;
     (wrong == 0).then_some((quads | quads >> 16) as u32)
