@@ -107,6 +107,10 @@ fn built_programs() {
         if !installed("objdump") || !installed(compiler) {
             continue;
         }
+        // Debian's compiler comes without its C library where recommended packages are not installed.
+        if options[0] == "-O2" && !has_libc() {
+            continue;
+        }
         let program = dir.join(format!("{i}-{source}.elf"));
         let source_path = format!("{}/tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
         let mut args = vec![source_path.as_str(), "-o", program.to_str().expect("path")];
