@@ -5,8 +5,8 @@ use std::io::Write;
 
 use serde_json::{Value as Json, json};
 use trackway::{Counts, Health};
-use trackway_core::{Isa, Source};
-use trackway_hart::{Config, Program};
+use trackway_core::{Isa, Meta, Source};
+use trackway_hart::{Config, Extensions, Program};
 use trackway_tools::verify::{
     self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verdict, Verifier,
 };
@@ -28,6 +28,18 @@ const LARGEST: u64 = 1 << 30;
 const VIRT: [(u64, u64); 4] =
     [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
 
+/// The core that the trace names, unless the settings name another. One with extensions that the model lacks is refused:
+/// half of its trace could not be verified.
+fn recorded_core(isa: Isa, meta: &Meta, settings: &trackway_hart::Settings) -> Result<Config, Failure> {
+    let core = Config::new(isa);
+    let named = meta.isa_string.as_ref().filter(|_| settings.isa.is_none() && settings.preset.is_none());
+    let Some(text) = named else { return Ok(core) };
+    let (_, extensions) = Extensions::read(text).map_err(|error| {
+        Failure::Usage(format!("the trace's ISA string {error}; to verify against another core use --isa"))
+    })?;
+    Ok(Config { extensions, ..core })
+}
+
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let mut trace = open_for_model(&args.common, &args.file)?;
     let isa = trace.meta().isa;
@@ -42,8 +54,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
     let progress = Progress::new(args.common.quiet);
     let survey = survey(args, &progress)?;
-    let mut core =
-        settings.core(Config::new(isa)).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
+    let base = recorded_core(isa, trace.meta(), settings)?;
+    let mut core = settings.core(base).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
     core = described.with_rules(core)?;
     if survey.user_only && settings.pmp_entries.is_none() {
         // A program without its system: nothing sets PMP up, and entries that are off would let nothing run.

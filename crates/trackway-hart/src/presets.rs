@@ -2,8 +2,9 @@
 
 use trackway_core::Isa;
 
-use crate::config::{Config, Extensions, Misaligned, Paging};
+use crate::config::{Config, Misaligned, Paging};
 use crate::csr;
+use crate::extensions::Extensions;
 use crate::rules::{CsrRule, CsrRules};
 
 /// Names of the described cores.

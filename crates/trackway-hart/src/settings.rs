@@ -1,6 +1,7 @@
 //! The `[machine]` section of a configuration file: a core and its machine in words.
 
-use crate::config::{AdUpdate, Config, Extensions, Misaligned, Paging};
+use crate::config::{AdUpdate, Config, Misaligned, Paging};
+use crate::extensions::Extensions;
 use crate::machine::MachineConfig;
 use crate::presets::PRESETS;
 

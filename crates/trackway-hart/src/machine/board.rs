@@ -3,7 +3,7 @@
 use super::devices;
 use super::system::{RAM_BASE, ROM_BASE, Status, System};
 use crate::config::Config;
-use crate::csr::interrupt;
+use crate::csr::{envcfg, interrupt};
 use crate::effects::{Effects, Observe};
 use crate::hart::Hart;
 use crate::program::{LoadError, Program};
@@ -153,6 +153,12 @@ impl Machine {
         let timer = self.hart.state.csr.mie & interrupt::MTI != 0;
         if self.hart.state.waiting && timer && clint.mtimecmp != u64::MAX {
             clint.mtime = clint.mtime.max(clint.mtimecmp);
+        }
+        // The supervisor's own timer (Sstc).
+        let csr = &self.hart.state.csr;
+        let timer = csr.mie & interrupt::STI != 0 && csr.menvcfg & envcfg::STCE != 0;
+        if self.hart.state.waiting && timer && csr.stimecmp != u64::MAX {
+            clint.mtime = clint.mtime.max(csr.stimecmp);
         }
         self.hart.state.waiting = false;
         self.update();

@@ -320,7 +320,7 @@ impl Verifier {
         if !self.memory.blind {
             return;
         }
-        if let Some((rd, _)) = self.effects.x {
+        for (rd, _) in self.effects.written_x() {
             match recorded(Reg { class: RegClass::Int, number: rd.into() }) {
                 Some(write) => self.model.set_x(rd, resolve(&self.shadow, write)),
                 None => {
