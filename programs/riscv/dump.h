@@ -1,5 +1,5 @@
 // Programs that dump results: every line is a name and what the instruction left, in hexadecimal, on the serial port.
-// What a line should hold is in expected/, made by QEMU; the program itself only fails on a trap that it did not expect.
+// The expected output is in dump/, made by QEMU; the program itself only fails on a trap that it did not expect.
 typedef unsigned char u8;
 typedef unsigned short u16;
 typedef unsigned int u32;

@@ -14,7 +14,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/riscv/dump")
 }
 
-/// What QEMU 10.0.2 printed.
+/// The output of QEMU 10.0.2.
 fn expected(name: &str) -> String {
     std::fs::read_to_string(folder().join(format!("{name}.txt"))).expect("in the repository")
 }

@@ -1,4 +1,4 @@
-//! Cache blocks (Zicbom, Zicboz). There is no cache: managing one checks what it must, zeroing one stores.
+//! Cache blocks (Zicbom, Zicboz). The model has no cache: managing a block makes the checks, zeroing one stores.
 
 use trackway_isa::riscv::{Inst, Op};
 

@@ -82,7 +82,7 @@ pub(super) fn result<const RV64: bool>(inst: &Inst, a: u64, b: u64) -> Option<u6
         Op::Sm3p1 => low_a ^ low_a.rotate_left(15) ^ low_a.rotate_left(23),
         Op::Sm4ed => {
             let x = u32::from(sm4(selected));
-            // What the diffusion of the cipher makes of one byte, with the bytes of a word in reverse.
+            // The diffusion of the cipher for one byte, with the bytes of a word in reverse.
             let spread = x ^ x << 2 ^ x << 8 ^ x << 18 ^ (x & 0x3f) << 26 ^ (x & 0xc0) << 10;
             low_a ^ spread.rotate_left(byte)
         }
@@ -161,7 +161,7 @@ const fn invert(a: u8, field: u8) -> u8 {
     result
 }
 
-/// Substitution boxes, from what they are: inversion between affine maps.
+/// Substitution boxes from their definition: inversion between affine maps.
 const AES: [u8; 256] = {
     let (mut table, mut n) = ([0; 256], 0);
     while n < 256 {

@@ -342,7 +342,7 @@ impl Hart {
             if !self.write_csr(number, new) {
                 return Err(self.illegal(inst.word));
             }
-            // What was written to the entropy source is not there to be read.
+            // A value written to the entropy source cannot be read back.
             if number != csr::SEED {
                 fx.csr(number, self.read_csr(number).unwrap_or_default());
             }

@@ -63,7 +63,7 @@ const fn bit(purpose: Purpose) -> u8 {
     }
 }
 
-/// What an entry allows: bits R, W, X (privileged 3.7.1; in lockdown the table of Smepmp).
+/// Permissions of an entry: bits R, W, X (privileged 3.7.1; in lockdown the table of Smepmp).
 const fn permissions(cfg: u8, machine: bool, lockdown: bool) -> u8 {
     let (locked, rwx) = (cfg & 0x80 != 0, cfg & 7);
     match (lockdown, rwx) {

@@ -63,7 +63,7 @@ impl Hart {
         self.config.extensions.has(extension)
     }
 
-    /// What reset leaves in the options: A/D bits are set by hardware where software has not been promised a fault.
+    /// The options after reset: A/D bits are set by hardware where software has not been promised a fault.
     pub(super) fn reset_options(&mut self) {
         if self.has(Extension::Svadu) && !self.has(Extension::Svade) {
             self.state.csr.menvcfg |= envcfg::ADUE;
@@ -181,7 +181,7 @@ impl Hart {
         let high = |old: u64| old & 0xffff_ffff | value << 32;
         let stateen = |n: usize| mstateen::SE | if n == 0 { mstateen::ENVCFG } else { 0 };
         match number {
-            // What is written does not matter; the entropy is used up.
+            // The value does not matter; the entropy is used up.
             SEED => csr.seed = csr.seed.wrapping_add(1),
             STIMECMP => csr.stimecmp = low(csr.stimecmp),
             STIMECMPH => csr.stimecmp = high(csr.stimecmp),
@@ -352,7 +352,7 @@ mod tests {
         assert!(seen.len() > 60, "{}", seen.len());
     }
 
-    /// Counters count in the levels that they are not told to leave out, and overflow once.
+    /// Counters count in the levels that are not inhibited, and overflow once.
     #[test]
     fn events_and_their_overflow() {
         let mut ram = Ram::new(0x8000_0000, 4096);
