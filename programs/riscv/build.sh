@@ -35,6 +35,7 @@ for xlen in 32 64; do
     build $xlen privileged-extra privileged.S -DEXTRA
 done
 
+build 64 signature signature.S
 build 32 sv32 vm.S
 build 64 sv39 vm.S -DMODE=8
 build 64 sv48 vm.S -DMODE=9

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 14] = [
     "valgrind",
     "lcov",
     "golang-1.19-go",
@@ -20,6 +20,7 @@ const PACKAGES: [&str; 13] = [
     "qemu-user",
     "python3-venv",
     "linux-perf",
+    "verilator",
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.
@@ -35,8 +36,8 @@ const FETCHED: [(&str, &str); 2] = [
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 3] =
-    [("trackway-cli", "peers"), ("trackway-cli", "browser"), ("trackway", "perf")];
+const TESTS: [(&str, &str); 4] =
+    [("trackway-cli", "peers"), ("trackway-cli", "browser"), ("trackway", "perf"), ("trackway-capi", "c")];
 
 /// Installs, runs, and prints what was skipped and the time.
 pub(crate) fn test() -> Outcome {

@@ -16,6 +16,7 @@ use crate::core::Described;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};
+use crate::output::write_file;
 use crate::progress::Progress;
 use crate::report::say;
 use crate::sections;
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     let cancel = interrupt::cancel();
     let mut sink = sink(args, into, &file, &target, recorder.meta(), path.display().to_string())?;
     let mut batch = Batch::default();
+    let mut is_full = false;
     // Where stdout has the trace or the report, the program's own output goes to stderr.
     let to_stdout = args.output != Path::new("-") && !args.json;
     let progress = Progress::beside_output(args.quiet);
@@ -36,10 +38,14 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         show(&mut recorder, to_stdout)?;
         progress.count(recorder.executed(), args.limit);
+        is_full = args.max_size.is_some_and(|most| size(&target) >= most);
+        if is_full {
+            break;
+        }
     }
     drop(progress);
     let interrupted = cancel.is_cancelled();
-    if interrupted {
+    if interrupted || is_full {
         sink.put(&stopped(recorder.recorded())).map_err(|error| written(error.into()))?;
     }
     let ledger = sink.finish().map_err(|error| written(error.into()))?;
@@ -51,8 +57,14 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
     if args.verbose {
         say!("{}", ledger.to_string().trim_end());
     }
-    let end = if interrupted { End::Unfinished } else { recorder.run_out() };
+    let end = if interrupted || is_full { End::Unfinished } else { recorder.run_out() };
     show(&mut recorder, to_stdout)?;
+    if let (Some(path), false) = (&args.signature, interrupted || is_full) {
+        write_file(path, signature(&recorder, args)?.as_bytes())?;
+    }
+    if is_full {
+        say!("{}: recording ends here: --max-size is reached", args.output.display());
+    }
     if args.json {
         let mut object = object("record");
         object.extend([
@@ -66,26 +78,77 @@ pub(crate) fn run(args: &RecordArgs) -> Result<Exit, Failure> {
             ("threads".to_string(), json!(1)),
             ("deterministic".to_string(), json!(true)),
             ("ledger".to_string(), json::ledger(&ledger)),
-            ("complete".to_string(), json!(!interrupted)),
+            ("complete".to_string(), json!(!interrupted && !is_full)),
         ]);
         print(object)?;
     }
     conclude(args, &recorder, end, interrupted)
 }
 
-/// The program, ready to run, and the settings file.
-pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), Failure> {
+/// Bytes written so far.
+fn size(target: &Output) -> u64 {
+    let length = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
+    let Some(path) = target.staged() else { return 0 };
+    match std::fs::read_dir(&path) {
+        Ok(folder) => folder.flatten().map(|entry| length(&entry.path())).sum(),
+        Err(_) => length(&path),
+    }
+}
+
+/// Symbols around the signature of an architectural test.
+const SIGNATURE: [&str; 2] = ["begin_signature", "end_signature"];
+
+/// Where the signature is.
+fn signature_range(program: &Program) -> Result<(u64, u64), Failure> {
+    let missing = |name: &str| Failure::Usage(format!("--signature: the program has no symbol {name}"));
+    let [first, last] = SIGNATURE.map(|name| program.symbol(name).ok_or_else(|| missing(name)));
+    Ok((first?, last?))
+}
+
+/// The signature as RISCOF compares it: a word of 4 bytes in each line.
+fn signature(recorder: &Recorder, args: &RecordArgs) -> Result<String, Failure> {
+    let wrong = |text: &str| Failure::Usage(format!("--signature: {text}"));
+    let Target::Machine(machine) = &recorder.target else { return Ok(String::new()) };
+    let (first, last) = signature_range(&read_program(args)?)?;
+    let ram = machine.system.ram();
+    let at = |address: u64| usize::try_from(address.wrapping_sub(ram.base())).unwrap_or(usize::MAX);
+    let bytes = ram.bytes().get(at(first)..at(last)).ok_or_else(|| wrong("it is not in RAM"))?;
+    let words = bytes.chunks(4).map(|bytes| {
+        let mut word = [0; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        format!("{:08x}\n", u32::from_le_bytes(word))
+    });
+    Ok(words.collect())
+}
+
+fn read_program(args: &RecordArgs) -> Result<Program, Failure> {
     let path = &args.program;
     let bytes = std::fs::read(path).map_err(|error| Failure::input(path, FileError::at(path)(error)))?;
     let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
-    let program = Program::read(&bytes).map_err(loaded)?;
+    Program::read(&bytes).map_err(loaded)
+}
+
+/// The program, ready to run, and the settings file.
+pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), Failure> {
+    let path = &args.program;
+    let loaded = |error: LoadError| Failure::input(path, trackway::Error::Unsupported(format!("{error}")));
+    let program = read_program(args)?;
+    if args.signature.is_some() {
+        signature_range(&program)?;
+    }
+    if args.max_size.is_some() && Output::new(&args.output).is_stream() {
+        return Err(Failure::Usage("--max-size: stdout and devices have no size; --limit N".into()));
+    }
     let file = settings(args)?;
-    let described = Described::read(&file, &args.core).map_err(|error| Failure::input(path, error))?;
+    let described = Described::read(&file, &args.core, args.quiet)?;
     let settings = &described.settings;
     let wrong = |text: String| Failure::Usage(format!("[machine] {text}"));
     let target = match platform(args, &program) {
         Platform::Linux => {
-            let core = settings.core(Config::new(program.isa)).map_err(wrong)?;
+            if args.signature.is_some() {
+                return Err(Failure::Usage("--signature: only bare-metal programs have one".into()));
+            }
+            let core = settings.core(described.base(Config::new(program.isa))).map_err(wrong)?;
             let core = described.with_rules(core)?;
             let core = Config { paging: Paging::Bare, pmp_entries: 0, reset_pc: program.entry, ..core };
             let process = Process::with_config(&program, linux_options(args)?, core).map_err(loaded)?;
@@ -93,7 +156,8 @@ pub(crate) fn recorder(args: &RecordArgs) -> Result<(Recorder, FormatSettings), 
         }
         Platform::Bare => {
             refuse_process_options(args)?;
-            let mut config = settings.machine(MachineConfig::new(Config::new(program.isa))).map_err(wrong)?;
+            let base = MachineConfig::new(described.base(Config::new(program.isa)));
+            let mut config = settings.machine(base).map_err(wrong)?;
             config.core = described.with_rules(config.core)?;
             let mut machine = Machine::new(config, &program).map_err(loaded)?;
             // The reset ROM is not in the ELF, and flow formats could not follow it.
@@ -164,6 +228,7 @@ fn word(end: End) -> &'static str {
         End::Failed(_) => "failed",
         End::Killed(_) => "killed",
         End::Unfinished => "unfinished",
+        End::Repeats => "repeats",
     }
 }
 
@@ -172,7 +237,7 @@ fn code(end: End) -> Json {
     match end {
         End::Passed => json!(0),
         End::Failed(code) => json!(code),
-        End::Killed(_) | End::Unfinished => Json::Null,
+        End::Killed(_) | End::Unfinished | End::Repeats => Json::Null,
     }
 }
 
@@ -183,6 +248,7 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End, interrupted: bool)
         End::Failed(code) => format!("reported failure, exit code {code}"),
         End::Killed(signal) => format!("was ended by signal {signal}"),
         End::Unfinished => format!("was stopped after {} instructions", recorder.executed()),
+        End::Repeats => format!("repeats the same state for ever: stopped after {}", recorder.executed()),
     };
     if !args.quiet {
         say!("{}: {ended}", args.program.display());
@@ -196,7 +262,7 @@ fn conclude(args: &RecordArgs, recorder: &Recorder, end: End, interrupted: bool)
     Ok(match end {
         _ if interrupted => Exit::Interrupted,
         End::Passed | End::Unfinished => Exit::Fine,
-        End::Failed(_) | End::Killed(_) => Exit::Found,
+        End::Failed(_) | End::Killed(_) | End::Repeats => Exit::Found,
     })
 }
 

@@ -3,10 +3,11 @@
 use super::devices;
 use super::system::{RAM_BASE, ROM_BASE, Status, System};
 use crate::config::Config;
-use crate::csr::{envcfg, interrupt};
+use crate::csr::{envcfg, interrupt, status};
 use crate::effects::{Effects, Observe};
 use crate::hart::Hart;
 use crate::program::{LoadError, Program};
+use crate::state::Level;
 use crate::trap::Taken;
 
 /// Core, RAM and speed of a machine.
@@ -129,6 +130,13 @@ impl Machine {
             self.update();
         }
         taken
+    }
+
+    /// Can the timer still interrupt the program, if it does nothing about it?
+    pub fn awaits_timer(&self) -> bool {
+        let csr = &self.hart.state.csr;
+        let is_open = self.hart.state.level != Level::M || csr.mstatus & status::MIE != 0;
+        is_open && csr.mie & (interrupt::MTI | interrupt::STI) != 0 && self.system.clint.mtimecmp != u64::MAX
     }
 
     /// Runs at most `limit` steps; returns how many were made.

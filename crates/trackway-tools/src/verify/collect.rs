@@ -122,6 +122,7 @@ impl Collector {
         (traced.offset, traced.group, traced.number) = (event.offset, self.group, self.number);
         (traced.instruction, traced.pc, traced.physical_pc, traced.next_pc) = (None, pc, None, None);
         (traced.attempted, traced.trap, traced.privilege) = (false, None, None);
+        traced.is_interrupted = false;
         self.waits = true;
         traced
     }
@@ -213,6 +214,7 @@ impl Collector {
                 return;
             }
         }
+        self.waiting.is_interrupted = true;
         self.flush(trap.from, put);
         self.begin(event, trap.from).trap = Some(*trap);
     }

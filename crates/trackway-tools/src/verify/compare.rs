@@ -205,6 +205,7 @@ impl Verifier {
         match traced.privilege.map(|privilege| (privilege, level_of(privilege))) {
             Some((_, Some(level))) if !absent.privilege => {
                 *checked += 1;
+                self.recorded_level = Some(level);
                 if level != self.shadow.state().level {
                     self.shadow.set_level(level);
                 }
@@ -216,6 +217,12 @@ impl Verifier {
             Some((_, None)) => self.lack(Lack::Privilege, traced),
             _ if absent.privilege && self.shadow.state().level != model.level => {
                 self.shadow.set_level(model.level);
+            }
+            // A log has the level of each instruction, and says nothing where it is the one of the last.
+            _ if absent.implied => {
+                let unsaid = traced.is_interrupted || traced.trap.is_some();
+                let level = if unsaid { None } else { self.recorded_level };
+                self.shadow.set_level(level.unwrap_or(model.level));
             }
             _ => {}
         }
@@ -245,6 +252,14 @@ impl Verifier {
                 self.shadow.set_state(state);
             }
             return;
+        }
+        if self.options.absent.implied {
+            let mut state = self.shadow.state().clone();
+            state.csr = self.model.state().csr.clone();
+            self.shadow.set_state(state);
+            for write in traced.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
+                self.shadow.set_csr(write.reg.number, resolve(&self.shadow, write));
+            }
         }
         if self.unknown.csr && !same_csrs(&self.model.state().csr, &self.shadow.state().csr) {
             // Of an unknown register only the part that changes is known.
@@ -468,6 +483,9 @@ impl Verifier {
                 }
             }
             AccessKind::Amo => {
+                if let Some(data) = actual.data.filter(|_| !actual.inferred && !self.memory.blind) {
+                    differ("load data", cut(expected.data), cut(data));
+                }
                 if let Some(stored) = actual.stored {
                     differ("store data", expected.stored, cut(stored));
                 }
