@@ -43,23 +43,31 @@ impl Machine {
     /// A machine with a program in its RAM.
     pub fn new(config: MachineConfig, program: &Program) -> Result<Self, LoadError> {
         let mut system = System::new(config.ram, &config.core, program.entry);
-        for segment in &program.segments {
-            // A linker may put the ELF header, which is never read, in front of the RAM.
-            let skip = RAM_BASE.saturating_sub(segment.physical).min(segment.bytes().len() as u64);
-            if !system.load(segment.physical + skip, &segment.bytes()[skip as usize..]) {
-                return Err(LoadError::new(format!(
-                    "the segment at {:#x} is not in RAM ({RAM_BASE:#x}, {} bytes)",
-                    segment.physical, config.ram
-                )));
-            }
-        }
-        if program.entry.wrapping_sub(RAM_BASE) >= config.ram as u64 {
-            return Err(LoadError::new(format!("the entry {:#x} is not in RAM", program.entry)));
-        }
         system.tohost = program.symbol("tohost").unwrap_or(u64::MAX);
         system.fromhost = program.symbol("fromhost").unwrap_or(u64::MAX);
         let per_tick = config.instructions_per_tick;
-        Ok(Self { hart: Hart::new(config.core), system, per_tick, until_tick: per_tick })
+        let mut machine = Self { hart: Hart::new(config.core), system, per_tick, until_tick: per_tick };
+        machine.load(program)?;
+        Ok(machine)
+    }
+
+    /// Copies a program into RAM.
+    pub(super) fn load(&mut self, program: &Program) -> Result<(), LoadError> {
+        let ram = self.system.ram().bytes().len();
+        for segment in &program.segments {
+            // A linker may put the ELF header, which is never read, in front of the RAM.
+            let skip = RAM_BASE.saturating_sub(segment.physical).min(segment.bytes().len() as u64);
+            if !self.system.load(segment.physical + skip, &segment.bytes()[skip as usize..]) {
+                return Err(LoadError::new(format!(
+                    "the segment at {:#x} is not in RAM ({RAM_BASE:#x}, {ram} bytes)",
+                    segment.physical
+                )));
+            }
+        }
+        if program.entry.wrapping_sub(RAM_BASE) >= ram as u64 {
+            return Err(LoadError::new(format!("the entry {:#x} is not in RAM", program.entry)));
+        }
+        Ok(())
     }
 
     /// Goes through the reset ROM, which is not in the program's ELF, up to the program's entry.
