@@ -24,7 +24,7 @@ const PACKAGES: [&str; 14] = [
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.
-const FETCHED: [(&str, &str); 2] = [
+const FETCHED: [(&str, &str); 3] = [
     (
         "venv/lib",
         "python3 -m venv venv && venv/bin/pip install -q perfetto protobuf jsonschema || (rm -rf venv; false)",
@@ -33,11 +33,23 @@ const FETCHED: [(&str, &str); 2] = [
         "speedscope/package",
         "rm -rf speedscope && mkdir speedscope && cd speedscope && npm pack -s speedscope && tar -xzf *.tgz",
     ),
+    // QEMU with plugin API 4, beside Debian 12's own.
+    (
+        "qemu10/usr/bin",
+        "D=http://deb.debian.org/debian; rm -rf qemu10; curl -fs $D/dists/bookworm-backports/main/binary-amd64/Packages.xz \
+         | xz -d | awk '/^Package: /{p=$2} /^Filename: /&&(p==\"qemu-system-riscv\"||p==\"qemu-system-arm\"){print $2}' \
+         | while read -r F; do curl -fs -o qemu.deb $D/$F && dpkg -x qemu.deb qemu10; done; test -d qemu10",
+    ),
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 4] =
-    [("trackway-cli", "peers"), ("trackway-cli", "browser"), ("trackway", "perf"), ("trackway-capi", "c")];
+const TESTS: [(&str, &str); 5] = [
+    ("trackway-cli", "peers"),
+    ("trackway-cli", "browser"),
+    ("trackway-cli", "qemu_peers"),
+    ("trackway", "perf"),
+    ("trackway-capi", "c"),
+];
 
 /// Installs, runs, and prints what was skipped and the time.
 pub(crate) fn test() -> Outcome {

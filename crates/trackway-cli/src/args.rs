@@ -512,6 +512,13 @@ pub(crate) enum Platform {
     Bare,
 }
 
+/// A board of the golden model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Board {
+    /// The devices of QEMU's virt that the model has, with a device tree: UART, CLINT, PLIC, test finisher
+    Virt,
+}
+
 /// Which QEMU runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QemuMode {
@@ -557,6 +564,9 @@ pub(crate) struct RecordArgs {
     /// QEMU: leave out code that is not in the program's own file
     #[arg(long, requires = "qemu")]
     pub(crate) skip_libs: bool,
+    /// QEMU 9.2 and later: record integer registers as they change, and the privilege of a machine; slow
+    #[arg(long, requires = "qemu", conflicts_with = "no_regs")]
+    pub(crate) regs: bool,
     /// QEMU: which threads [default: all]
     #[arg(long, value_name = "WHICH", requires = "qemu")]
     pub(crate) threads: Option<Threads>,
@@ -566,6 +576,15 @@ pub(crate) struct RecordArgs {
     /// Platform [default: bare if it is linked at 0x80000000 or above]
     #[arg(long, value_name = "WORD", conflicts_with = "qemu")]
     pub(crate) platform: Option<Platform>,
+    /// Golden model: record a board from reset, with a device tree; --stdin is typed on its console
+    #[arg(long, value_name = "BOARD", conflicts_with_all = ["qemu", "platform"])]
+    pub(crate) machine: Option<Board>,
+    /// Board: firmware that starts PROGRAM, an ELF file such as OpenSBI's fw_jump.elf
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    pub(crate) bios: Option<PathBuf>,
+    /// Board: write its device tree, which QEMU's -dtb takes
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    pub(crate) write_dtb: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) core: CoreArgs,
     /// First instruction to record: a number, pc:0x… or sym:NAME

@@ -61,17 +61,25 @@ fn bare_programs_from_reset_to_power_off() {
     }
 }
 
-/// OpenSBI and U-Boot of Debian's packages from reset to the prompt; a key ends the countdown.
+const BIOS: &str = "/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf";
+const UBOOT: &str = "/usr/lib/u-boot/qemu-riscv64_smode/uboot.elf";
+
+/// OpenSBI and U-Boot of Debian's packages.
+fn has_firmware() -> bool {
+    let found = Path::new(BIOS).exists() && Path::new(UBOOT).exists();
+    if !found {
+        skipped("no firmware (Debian: opensbi, u-boot-qemu)");
+    }
+    found
+}
+
+/// From reset to the prompt; a key ends the countdown.
 #[test]
 fn firmware_to_its_prompt() {
     let Some(plugin) = qemu_plugin() else { return };
-    let bios = "/usr/lib/riscv64-linux-gnu/opensbi/generic/fw_jump.elf";
-    let uboot = "/usr/lib/u-boot/qemu-riscv64_smode/uboot.elf";
-    if !is_installed("qemu-system-riscv64") {
+    let (bios, uboot) = (BIOS, UBOOT);
+    if !is_installed("qemu-system-riscv64") || !has_firmware() {
         return;
-    }
-    if !Path::new(bios).exists() || !Path::new(uboot).exists() {
-        return skipped("no firmware (Debian: opensbi, u-boot-qemu)");
     }
     let folder = Folder::new("qemu-firmware");
     let out = folder.file("boot.zstf");
@@ -114,3 +122,54 @@ fn firmware_to_its_prompt() {
     let last = stdout(&["dump", &out, "--as", "pcs", "--from", "end-1"]);
     assert!(last.trim() > "0000000080000000", "{last}");
 }
+
+/// Keys that end the countdown and switch the machine off. QEMU loses those that come before the console is set up.
+fn keys(folder: &Folder) -> String {
+    let keys = folder.file("keys");
+    std::fs::write(&keys, "\n".repeat(200) + "poweroff\n").expect("a file");
+    keys
+}
+
+/// The same firmware on the golden model, to the prompt and off; under QEMU with the same device tree it executes the same
+/// instructions up to a register that the model does not have.
+#[test]
+fn firmware_on_the_golden_model_and_where_it_parts_from_qemu() {
+    if !has_firmware() {
+        return;
+    }
+    let folder = Folder::new("model-firmware");
+    let (keys, tree) = (keys(&folder), folder.file("virt.dtb"));
+    let (model, qemu) = (folder.file("model.zstf"), folder.file("qemu.zstf"));
+    let output = program()
+        .args(["record", "--machine", "virt", "--bios", BIOS, "--write-dtb", &tree, "--stdin", &keys])
+        .args(["--isa", "rv64gc", "--no-regs", "--no-mem", "-o", &model, UBOOT])
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = text(&output.stdout);
+    for line in [
+        "OpenSBI v1",
+        "U-Boot 20",
+        "Model: riscv-virtio,qemu",
+        "stop autoboot",
+        "=> poweroff\r\npoweroff ...",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
+    }
+    let Some(plugin) = qemu_plugin() else { return };
+    if !is_installed("qemu-system-riscv64") {
+        return;
+    }
+    let output = program()
+        .env("TRACKWAY_QEMU_PLUGIN", plugin)
+        .args(["record", "--qemu", "system", "--deterministic", "--no-mem", "-o", &qemu, UBOOT, "--"])
+        .args(["-bios", BIOS, "-dtb", &tree, "-cpu", CPU])
+        .stdin(std::fs::File::open(&keys).expect("keys"))
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("poweroff ..."));
+}
+
+/// The extensions that the model has with `--isa rv64gc`.
+const CPU: &str = "rv64,h=off,sstc=off";
