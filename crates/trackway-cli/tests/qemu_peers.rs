@@ -71,7 +71,8 @@ fn values_registers_and_privilege_are_the_models() {
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         let (ours, theirs) = (steps(&model), steps(&qemu));
         let (mut values, mut registers) = (0, 0);
-        for (n, (a, b)) in ours.iter().zip(&theirs).enumerate().take(10_000) {
+        // After the reset ROM: each puts the device tree elsewhere.
+        for (n, (a, b)) in ours.iter().zip(&theirs).enumerate().take(10_000).skip(6) {
             assert_eq!(a.0, b.0, "{name}: instruction {n}");
             for access in &b.1 {
                 assert!(a.1.is_empty() || a.1.contains(access), "{name}: instruction {n}: {a:?} {b:?}");

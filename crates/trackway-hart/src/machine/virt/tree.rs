@@ -68,7 +68,7 @@ impl Tree {
         self.word(LAST);
         let structure = HEADER + RESERVATIONS;
         let strings = structure + self.structure.len();
-        let total = (strings + self.strings.len()).next_multiple_of(8);
+        let total = strings + self.strings.len();
         let header = [
             0xd00d_feed,
             total,
@@ -85,7 +85,6 @@ impl Tree {
         file.resize(structure, 0);
         file.extend(self.structure);
         file.extend(self.strings);
-        file.resize(total, 0);
         file
     }
 }
@@ -120,6 +119,6 @@ mod tests {
             &[END, END, LAST],
         ];
         assert_eq!(words[14..32], nodes.concat());
-        assert_eq!(file[128..], *b"a\0ba\0\0\0\0");
+        assert_eq!(file[128..], *b"a\0ba\0");
     }
 }
