@@ -452,7 +452,8 @@ fn a_full_disk_leaves_a_legal_file() {
         assert!(said.contains("instructions recorded, then the disk was full"), "{end}: {said}");
         assert_eq!(trackway(&["check", &out]).status.code(), Some(0), "{end}");
         let tail = stdout(&["dump", &out, "--as", "events", "--from", "end-2"]);
-        assert!(tail.contains("the%20disk%20was%20full%20after"), "{end}: {tail}");
+        // Tandem has no notes.
+        assert!(end == "tv" || tail.contains("the%20disk%20was%20full%20after"), "{end}: {tail}");
         let left: Vec<_> = std::fs::read_dir(&disk.0).expect("the disk").flatten().collect();
         assert!(left.iter().all(|entry| entry.path().to_string_lossy().starts_with(&out)), "{left:?}");
         assert!(!left.iter().any(|entry| entry.path().to_string_lossy().contains("partial")), "{left:?}");

@@ -141,7 +141,8 @@ fn firmware_on_the_golden_model_and_where_it_parts_from_qemu() {
     }
     let folder = Folder::new("model-firmware");
     let (keys, tree) = (folder.file("keys"), folder.file("virt.dtb"));
-    std::fs::write(&keys, " poweroff\n").expect("a file");
+    // U-Boot takes one key before the countdown, to see whether it is Ctrl-C.
+    std::fs::write(&keys, "\n\n\npoweroff\n").expect("a file");
     let (model, qemu) = (folder.file("model.zstf"), folder.file("qemu.zstf"));
     let output = program()
         .args(["record", "--machine", "virt", "--bios", BIOS, "--write-dtb", &tree, "--stdin", &keys])
