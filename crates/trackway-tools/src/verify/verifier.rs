@@ -200,6 +200,11 @@ impl Verifier {
         taken.is_some()
     }
 
+    /// The access to memory of the instruction that the model executed last.
+    pub fn accessed(&self) -> Option<trackway_hart::Access> {
+        self.effects.memory.iter().next()
+    }
+
     /// The encoding of the instruction that the model executed last.
     pub fn fetched(&self) -> u32 {
         self.effects.encoding
