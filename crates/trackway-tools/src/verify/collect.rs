@@ -14,6 +14,8 @@ pub(super) struct Collector {
     waits: bool,
     /// Events after the waiting step that do not belong to it.
     after: Vec<Outside>,
+    /// Of a flow format: one packet covers many instructions.
+    pub(super) is_flow: bool,
     group: u64,
     last_offset: Option<u64>,
     number: u64,
@@ -193,9 +195,10 @@ impl Collector {
             }
             _ => {}
         }
+        let is_flow = self.is_flow;
         let there = |traced: &TracedStep| trap.from.is_some() && trap.from == traced.pc;
         if let Some(traced) = self.own() {
-            let same_group = traced.offset == event.offset;
+            let same_group = traced.offset == event.offset && (!is_flow || trap.from.is_none());
             // Some formats record an attempt, or a no-op, of the instruction that an interrupt preceded.
             if trap.kind == TrapKind::Interrupt
                 && !same_group

@@ -6,7 +6,7 @@ use trackway_isa::riscv::{csr_name, register_name};
 
 use super::lacks::Lack;
 use super::report::{Class, Element};
-use super::suspects::{PROTECTION, canonical};
+use super::suspects::{PROTECTION, canonical, stored};
 use super::traced::{TracedAccess, TracedInstruction, TracedStep};
 use super::verifier::{Verifier, level_of, resolve};
 
@@ -20,12 +20,6 @@ pub(super) fn name(reg: Reg) -> String {
         RegClass::Csr => csr_name(reg.number).map_or_else(|| reg.to_string(), str::to_string),
         _ => reg.to_string(),
     }
-}
-
-/// Registers that are compared one by one to name a difference, protection apart; views are left out.
-pub(super) fn stored() -> impl Iterator<Item = u16> {
-    let others = [csr::SENVCFG, csr::MSTATUSH, csr::MEDELEGH, csr::MENVCFGH, csr::MISA, csr::MCONFIGPTR];
-    [csr::FFLAGS, csr::FRM].into_iter().chain(csr::TRAP_AND_TRANSLATION).chain(others)
 }
 
 /// Equal but for what the environment decides: pending interrupts, counters, time.
@@ -219,7 +213,7 @@ impl Verifier {
                 self.shadow.set_level(model.level);
             }
             // A log has the level of each instruction, and says nothing where it is the one of the last.
-            _ if absent.implied => {
+            _ if absent.implied && !absent.privilege => {
                 let unsaid = traced.is_interrupted || traced.trap.is_some();
                 let level = if unsaid { None } else { self.recorded_level };
                 self.shadow.set_level(level.unwrap_or(model.level));

@@ -12,6 +12,7 @@ mod collect;
 mod compare;
 pub mod coverage;
 mod decode;
+mod first_sight;
 mod fresh;
 mod history;
 mod lacks;
@@ -64,6 +65,7 @@ fn run(
     watch: &mut dyn FnMut(&Report) -> bool,
 ) -> Result<()> {
     let mut collector = collect::Collector::default();
+    collector.is_flow = source.meta().flow_only;
     let mut seen = 0;
     let mut show = |verifier: &Verifier| {
         let count = verifier.report.mismatches.len();
