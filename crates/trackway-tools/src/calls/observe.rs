@@ -107,6 +107,7 @@ impl CallTree {
         if let Some(id) = outermost {
             thread.outermost = tree.child(Some(thread.root), NodeKind::Function(id));
         }
+        thread.is_lost = calls.frames().len() == 0;
         for frame in calls.frames().rev() {
             let id = functions.called(source, frame.target);
             let kind = match frame.kind {

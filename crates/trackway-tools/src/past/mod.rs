@@ -7,12 +7,15 @@
 
 mod at;
 mod memory;
+mod names;
 mod operands;
 mod why;
 
 pub use at::{Next, Point, at};
 pub(crate) use memory::memory_in;
 pub use memory::{Origin, Piece, memory};
+pub(crate) use names::number;
+pub use names::{bytes, register};
 pub use operands::{Location, Role};
 pub use why::{Cause, End, Input, Node, Why, why};
 
