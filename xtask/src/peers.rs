@@ -24,7 +24,7 @@ const PACKAGES: [&str; 14] = [
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.
-const FETCHED: [(&str, &str); 3] = [
+const FETCHED: [(&str, &str); 4] = [
     (
         "venv/lib",
         "python3 -m venv venv && venv/bin/pip install -q perfetto protobuf jsonschema || (rm -rf venv; false)",
@@ -40,12 +40,17 @@ const FETCHED: [(&str, &str); 3] = [
          | xz -d | awk '/^Package: /{p=$2} /^Filename: /&&(p==\"qemu-system-riscv\"||p==\"qemu-system-arm\"){print $2}' \
          | while read -r F; do curl -fs -o qemu.deb $D/$F && dpkg -x qemu.deb qemu10; done; test -d qemu10",
     ),
+    (
+        "playwright/node_modules/playwright-core",
+        "mkdir -p playwright && npm install -s --no-audit --no-fund --no-save --prefix playwright playwright-core",
+    ),
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 5] = [
+const TESTS: [(&str, &str); 6] = [
     ("trackway-cli", "peers"),
     ("trackway-cli", "browser"),
+    ("trackway-cli", "viewer"),
     ("trackway-cli", "qemu_peers"),
     ("trackway", "perf"),
     ("trackway-capi", "c"),

@@ -82,6 +82,8 @@ pub(crate) enum Command {
     State(crate::state::Args),
     /// Show which instruction wrote a value, and the chain back
     Why(crate::why::Args),
+    /// Look at traces in the browser: timeline, instructions, source, flame graph, memory, branches
+    View(crate::viewer::Args),
     /// Debug a trace with gdb or lldb, forwards and backwards
     Replay(crate::replay::Args),
     /// Find instructions by address, function, mnemonic, class, memory, register, trap or context
@@ -140,6 +142,7 @@ impl Command {
             Command::Why(args) => &mut args.common,
             Command::Find(args) => &mut args.common,
             Command::Replay(args) => &mut args.common,
+            Command::View(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
                 args.context = context;
@@ -184,6 +187,7 @@ impl Command {
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)
             | Command::Replay(_)
+            | Command::View(_)
             | Command::Flame(_)
             | Command::Plot(_)
             | Command::Report(_)

@@ -192,6 +192,14 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         ],
     ),
     (
+        "view",
+        [
+            "trackway view testdata/stf/sort/trace.stf --export sort.html",
+            "trackway view testdata/ete/count --export count.html --from 10 --to 100",
+            "trackway view testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --export end.html --from end-50",
+        ],
+    ),
+    (
         "find",
         [
             "trackway find testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --sym sum -C 2",

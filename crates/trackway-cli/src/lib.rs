@@ -63,6 +63,7 @@ mod stats_item;
 mod topics;
 mod verify;
 mod view;
+mod viewer;
 mod walk;
 mod why;
 
@@ -111,6 +112,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Diff(args) => diff::run(&args),
         Command::State(args) => state::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::View(args) => viewer::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Find(args) => find::run(&args),
         Command::Image(args) => image::run(&args),
