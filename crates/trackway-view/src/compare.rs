@@ -74,12 +74,12 @@ fn compare(a: &File, b: &File) -> Answer<Json> {
 }
 
 fn report_json(report: &Report, damage: u64, errors: &[String]) -> Json {
-    let counts: HashMap<&str, u64> =
-        Kind::ALL.iter().map(|kind| (kind.as_str(), report.count(*kind))).collect();
+    let counts: serde_json::Map<String, Json> =
+        Kind::ALL.iter().map(|kind| (kind.as_str().to_string(), json!(report.count(*kind)))).collect();
     let not_compared: Vec<String> =
         report.not_compared.iter().map(|one| format!("{}: {}", one.what, one.why)).collect();
-    let compared: HashMap<&str, u64> =
-        report.compared.iter().map(|(group, count)| (group.plural(), *count)).collect();
+    let compared: serde_json::Map<String, Json> =
+        report.compared.iter().map(|(group, count)| (group.plural().to_string(), json!(count))).collect();
     let differences: Vec<Json> = report.differences.iter().map(difference).collect();
     json!({
         "equal": report.is_equal(),

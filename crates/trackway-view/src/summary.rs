@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 use trackway::machine::Machine;
 use trackway_core::{Batch, Isa, Meta};
-use trackway_image::{Image, Listing, program};
+use trackway_image::{Image, Listing, Symbol, program};
 use trackway_isa::{Style, flow, is_conditional};
 use trackway_tools::calls::{CallTree, Called, NodeId, NodeKind};
 use trackway_tools::executed::Inst;
@@ -24,6 +24,9 @@ const LISTED: usize = 1000;
 
 /// Instructions of a function that are listed.
 const LINES: usize = 20_000;
+
+/// Bytes of a function without a size at most.
+const LABEL: u64 = 4096;
 
 /// A range of one source.
 #[derive(Debug)]
@@ -173,6 +176,16 @@ impl Shown<'_> {
         found
     }
 
+    /// Where a function ends: labels in assembly have no size, and reach to the next one.
+    fn end_of(&self, symbol: &Symbol) -> u64 {
+        if symbol.size > 0 {
+            return symbol.address.saturating_add(symbol.size);
+        }
+        let all = self.image.parts().iter().flat_map(|part| part.symbols().all());
+        let next = all.map(|other| other.address).filter(|address| *address > symbol.address).min();
+        next.unwrap_or(u64::MAX).min(symbol.address.saturating_add(LABEL))
+    }
+
     /// The code of the function at an address: every instruction with its count, and the lines of its source.
     pub(crate) fn code(
         &self,
@@ -182,7 +195,7 @@ impl Shown<'_> {
     ) -> Answer<Json> {
         let symbol = self.image.symbol(at).map(|(symbol, _)| symbol);
         let (start, end) = match symbol {
-            Some(symbol) => (symbol.address, symbol.address.saturating_add(symbol.size.max(1))),
+            Some(symbol) => (symbol.address, self.end_of(symbol)),
             None => (at.saturating_sub(512), at.saturating_add(4096)),
         };
         let counts = self.counts(start..end);

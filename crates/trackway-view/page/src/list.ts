@@ -62,6 +62,7 @@ export class List {
   open(lane: number, first: number, total: number): void {
     if (lane !== this.lane || total !== this.total) this.chunks.clear();
     this.generation++;
+    this.note.hidden = true;
     [this.lane, this.first, this.total] = [lane, first, total];
     this.top = Math.max(first, Math.min(this.top, this.last()));
     this.draw();

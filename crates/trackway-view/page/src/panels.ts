@@ -19,7 +19,7 @@ const message = (text: string) => el("p", { class: "message" }, text);
 
 const scope = (count: number) => {
   const [from, to] = range();
-  const text = view.selected ? `selected ${group(from)} – ${group(to)}` : `window ${group(from)} – ${group(to)}`;
+  const text = api.exported ? `page ${group(from)} – ${group(to)}` : view.selected ? `selected ${group(from)} – ${group(to)}` : `window ${group(from)} – ${group(to)}`;
   return el("p", { class: "scope" }, `${text}: ${plural(count, "instruction")}`);
 };
 

@@ -4,7 +4,7 @@ import { type Instants, type Timeline as Answer, ask, exported, type Status } fr
 import { fromAxis, has, setClock, toAxis } from "./clock";
 import { el, fit, group, plural, short } from "./dom";
 import { colour, fill } from "./theme";
-import { type Axis, range, show, view } from "./view";
+import { type Axis, show, view } from "./view";
 
 const GUTTER = 116;
 const MAP = 30;
@@ -514,8 +514,7 @@ export class TimelineView {
   /** Zooms to the selected range, or to the whole run. */
   fit(): void {
     if (view.selected) {
-      const [from, to] = range();
-      this.window(from, to);
+      this.window(view.selected[0], view.selected[1]);
     } else this.window(this.first, this.total);
   }
 }

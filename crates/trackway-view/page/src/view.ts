@@ -1,5 +1,7 @@
 // What is shown: kept in the address, so that a link restores it.
 
+import { exported } from "./api";
+
 export type Panel = "state" | "code" | "flame" | "calls" | "memory" | "branches" | "why" | "search" | "compare";
 export const PANELS: [Panel, string][] = [
   ["state", "State"],
@@ -126,7 +128,8 @@ export function restore(): Partial<View> {
   return Object.fromEntries(Object.entries(found).filter((entry) => entry[1] !== undefined));
 }
 
-/** The selected range, or the window of the timeline. */
+/** The selected range, or the window of the timeline; an exported page has one. */
 export function range(): [number, number] {
+  if (exported) return [exported.from, exported.to];
   return view.selected ?? [Math.max(0, Math.floor(view.from)), Math.ceil(view.to)];
 }
