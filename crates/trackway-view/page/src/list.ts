@@ -1,6 +1,6 @@
 // The instruction list: as long as the trace, with the rows in view only.
 
-import { ask, type Mem, type Reg, type Row, type Rows } from "./api";
+import { ask, type Event, type Lane, type Mem, type Reg, type Row, type Rows } from "./api";
 import { el, fileOf, group } from "./dom";
 
 const HEIGHT = 20;
@@ -53,6 +53,12 @@ export class List {
     new ResizeObserver(() => this.draw()).observe(this.body);
   }
 
+  /** Columns for what the trace has. */
+  shape(lane: Lane): void {
+    this.element.classList.toggle("flow", lane.flow);
+    this.element.classList.toggle("bare", !lane.program);
+  }
+
   /** A title, where there are two lists. */
   call(title: string): void {
     this.name.textContent = title;
@@ -63,6 +69,7 @@ export class List {
     if (lane !== this.lane || total !== this.total) this.chunks.clear();
     this.generation++;
     this.note.hidden = true;
+    this.element.classList.remove("wide");
     [this.lane, this.first, this.total] = [lane, first, total];
     this.top = Math.max(first, Math.min(this.top, this.last()));
     this.draw();
@@ -139,6 +146,8 @@ export class List {
       const answer = await ask<Rows>("rows", { l: lane, from: chunk * CHUNK, count: CHUNK });
       if (lane !== this.lane) return;
       this.chunks.set(chunk, answer.rows);
+      const digits = Math.max(...answer.rows.map((row) => (row.pc ? row.pc.length - 2 : 0)));
+      if (digits > 10) this.element.classList.add("wide");
       if (answer.errors.length) this.say(`damage: ${answer.errors[0].text}`);
       this.draw();
     } catch (error) {
@@ -189,7 +198,7 @@ export class List {
     if (row.attempted) classes.push("attempted");
     const mark = this.marks.find((one) => row.n >= one.from && row.n < Math.max(one.to, one.from + 1));
     if (mark) classes.push(mark.kind);
-    const badges = (row.ev ?? []).map((one) => el("b", { class: `badge ${one.kind}`, title: one.text }, badge(one)));
+    const badges = row.ev ? badge(row.ev) : [];
     const taken = row.taken === undefined ? "" : row.taken === null ? " ?" : row.taken ? " ↷" : " ↓";
     const told = row.taken === undefined ? "" : row.taken === null ? "unknown" : row.taken ? "taken" : "not taken";
     return el(
@@ -216,12 +225,25 @@ export class List {
 
 const unknown = () => el("i", { class: "unknown" }, "unknown");
 
-function badge(event: { kind: string; text: string }): string {
-  const name = event.text.split(" ").find((word) => !word.includes("="));
-  if (event.kind === "trap" && name) return `trap: ${event.text.slice(0, event.text.indexOf(" kind=") >>> 0) || name}`;
-  if (event.kind === "gap") return `gap ${/reason=(\S+)/.exec(event.text)?.[1] ?? ""}`;
-  if (event.kind === "mark") return `mark ${/kind=(\S+)/.exec(event.text)?.[1] ?? ""}`;
-  if (event.kind === "time") return "time";
+const RANKS = ["gap", "trap", "mark"];
+
+/** The most important event before an instruction, and how many more there are. */
+function badge(events: Event[]): HTMLElement[] {
+  const rank = (one: Event) => (RANKS.indexOf(one.kind) + RANKS.length + 1) % (RANKS.length + 1);
+  const first = [...events].sort((one, other) => rank(one) - rank(other))[0];
+  const all = events.map((one) => `${one.kind} ${one.text}`).join("\n");
+  const more = events.length > 1 ? ` +${events.length - 1}` : "";
+  return [el("b", { class: `badge ${first.kind}`, title: all }, named(first) + more)];
+}
+
+function named(event: Event): string {
+  const field = (name: string) => new RegExp(`\\b${name}=(\\S+)`).exec(event.text)?.[1] ?? "";
+  if (event.kind === "trap") {
+    const name = event.text.split(/ ?kind=/)[0];
+    return name || `trap ${field("kind")}`;
+  }
+  if (event.kind === "gap") return `gap ${field("reason")}`;
+  if (event.kind === "mark") return field("kind") || "mark";
   return event.kind;
 }
 

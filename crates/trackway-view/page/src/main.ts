@@ -90,6 +90,7 @@ async function open(wanted: Partial<View> = {}): Promise<void> {
   const about = lanes[lane];
   document.title = `${nameOf(about)} – Trackway`;
   [status, matches, next, diff, diffError] = [null, [], null, null, null];
+  list.shape(about);
   list.open(lane, first(), first() + 256);
   facts.textContent = `${about.format}, ${about.isa} · reading …`;
   for (;;) {
@@ -378,6 +379,7 @@ async function compareWith(): Promise<void> {
   const side = beside;
   list.call(nameOf(lanes[view.lane]));
   side.call(nameOf(lanes[other]));
+  side.shape(lanes[other]);
   main.dataset.beside = "";
   side.onPick = (n) => side.at !== n && (side.at = n, side.draw());
   lists.replaceChildren(list.element, side.element);
