@@ -185,14 +185,14 @@ fn hostile_names_stay_text_in_the_page_and_in_an_export() {
     let named = folder.file("<img src=x onerror=alert(1)>.stf");
     std::fs::copy(&trace, &named).expect("a copy");
     let viewer = Viewer::start(&[&named, "--elf", &bad]);
-    let Some(seen) = viewer.visit("pictures-hostile") else { return };
+    let Some(seen) = viewer.visit("look") else { return };
     assert_eq!(seen["markup"], 0, "{seen}");
     let page = folder.file("page.html");
     let output = common::trackway(&["view", &named, "--elf", &bad, "--export", &page, "--to", "2000"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
     let said = text(&output.stderr);
     assert!(said.contains("it embeds") && said.contains("onerror"), "{said}");
-    let Some(seen) = browse("pictures-export", &format!("file://{page}")) else { return };
+    let Some(seen) = browse("look", &format!("file://{page}")) else { return };
     assert_eq!(seen["markup"], 0, "{seen}");
 }
 
@@ -200,10 +200,10 @@ fn hostile_names_stay_text_in_the_page_and_in_an_export() {
 #[ignore = "needs chromium, and minutes"]
 fn a_long_trace_is_shown_at_once() {
     let folder = Folder::new("viewer-long");
-    // The sample program with a longer loop: some 40 million instructions.
+    // The sample program with a longer loop: some 20 million instructions.
     let source = std::fs::read_to_string(repo("programs/hot.c")).expect("a program");
     let (file, elf, trace) = (folder.file("long.c"), folder.file("long.elf"), folder.file("long.zstf"));
-    std::fs::write(&file, source.replace("i < 500", "i < 600000")).expect("a file");
+    std::fs::write(&file, source.replace("i < 500", "i < 300000")).expect("a file");
     let options = ["-O1", "-g", "-nostdlib", "-static", "-ffreestanding", &file, "-o", &elf];
     if !Command::new("riscv64-linux-gnu-gcc").args(options).status().is_ok_and(|status| status.success()) {
         return skipped("riscv64-linux-gnu-gcc is not installed");

@@ -34,6 +34,7 @@ pub(crate) struct Lane {
     quick: Worker,
     slow: Worker,
     building: Arc<Building>,
+    index: Shared,
     kept: Arc<Mutex<Vec<Arc<Summary>>>>,
     /// The range that is wanted now.
     wanted: Arc<Mutex<(u64, u64)>>,
@@ -210,6 +211,7 @@ fn open(file: &File) -> Result<Vec<Lane>, trackway::Error> {
             quick: start()?,
             slow: start()?,
             building: Arc::clone(&building),
+            index: Arc::clone(&index),
             kept: Arc::default(),
             wanted: Arc::default(),
             file,
@@ -226,7 +228,13 @@ impl Lane {
     /// How far the overview is; then the number of instructions, damage and threads.
     pub(crate) fn status(&self) -> Answer<Json> {
         let Some(overview) = self.overview() else {
-            return Ok(json!({ "ready": false, "progress": self.building.progress() }));
+            // The list needs only the index.
+            let name = self.name.as_deref().unwrap_or_default();
+            let part = self.index.get().and_then(|index| index.sources.get(name));
+            let instructions = part.map(|part| part.all.instructions);
+            return Ok(
+                json!({ "ready": false, "progress": self.building.progress(), "instructions": instructions }),
+            );
         };
         let overview = overview?;
         let whole = overview.sources.get(&self.source);

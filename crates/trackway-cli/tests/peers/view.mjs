@@ -11,7 +11,7 @@ const browser = await chromium.launch({
   executablePath: process.env.TRACKWAY_CHROMIUM ?? "/usr/bin/chromium",
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
 });
-const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: scenario.endsWith("dark") ? "dark" : "light" });
+const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
 const page = await context.newPage();
 const problems = [];
 page.on("console", (message) => message.type() === "error" && problems.push(message.text()));
@@ -24,7 +24,7 @@ page.on("request", (request) => {
 });
 
 const view = (on = page) => on.evaluate(() => JSON.parse(JSON.stringify(window.trackway.view)));
-const ready = (on = page) => on.waitForFunction(() => performance.getEntriesByName("trackway-ready").length > 0, null, { timeout: 120000 });
+const ready = (on = page) => on.waitForFunction(() => performance.getEntriesByName("trackway-ready").length > 0, null, { timeout: 900000 });
 const shown = (name, on = page) => on.waitForFunction((name) => document.querySelector(".panel").dataset.shown === name && !document.querySelector(".panel.busy"), name);
 const text = (selector, on = page) => on.locator(selector).first().innerText();
 const settled = () => page.waitForTimeout(450);
@@ -81,6 +81,25 @@ async function tour() {
     await shown(name);
     seen.panels[name] = (await text(".panel")).slice(0, 400);
   }
+  await page.keyboard.press("Home");
+  await page.keyboard.press("3");
+  await shown("flame");
+  await picture("view");
+  if (folder) {
+    await page.mouse.dblclick(700, 153);
+    await page.keyboard.press("2");
+    await shown("code");
+    await page.locator(".rows .row").nth(2).click();
+    await picture("view-source");
+    await page.keyboard.press("t");
+    await page.keyboard.press("5");
+    await shown("memory");
+    await picture("view-dark");
+    await page.keyboard.press("t");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("f");
+    await settled();
+  }
   // Selects a range with the mouse, and asks for its calls.
   const box = await page.locator(".timeline canvas").boundingBox();
   await page.mouse.move(box.x + 400, box.y + 90);
@@ -122,7 +141,6 @@ async function compare() {
   await settled();
   seen.at = (await view()).at;
   seen.marked = await page.locator(".row.changed, .row.inserted, .row.deleted").count();
-  await picture("view-compare");
   return seen;
 }
 
@@ -164,17 +182,16 @@ async function long() {
   return seen;
 }
 
-async function pictures() {
-  const name = scenario;
+/** Looks at the flame graph. */
+async function look() {
   await page.keyboard.press("3");
   await shown("flame");
-  await picture(`${name}-whole`);
   return {};
 }
 
 await page.goto(link);
 await ready();
-const seen = await { tour, compare, damaged, long, pictures }[scenario.split("-")[0]]();
+const seen = await { tour, compare, damaged, long, look }[scenario]();
 const markup = await page.evaluate(() => document.querySelectorAll("img, script:not([src]):not([nonce]):not([type]), iframe").length);
 console.log(JSON.stringify({ ...seen, problems, foreign, markup }));
 await browser.close();

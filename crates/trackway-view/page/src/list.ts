@@ -66,6 +66,7 @@ export class List {
   }
 
   open(lane: number, first: number, total: number): void {
+    if (lane === this.lane && first === this.first && total === this.total) return this.draw();
     if (lane !== this.lane || total !== this.total) this.chunks.clear();
     this.generation++;
     this.note.hidden = true;

@@ -103,6 +103,8 @@ async function open(wanted: Partial<View> = {}): Promise<void> {
     }
     if (lane !== view.lane) return;
     if (status.ready) break;
+    // The list needs only the index, which comes first.
+    if (status.instructions) list.open(lane, first(), status.instructions);
     facts.textContent = `${about.format}, ${about.isa} · reading ${Math.floor((status.progress ?? 0) / 10)}%`;
     await new Promise((done) => setTimeout(done, 200));
   }
