@@ -24,12 +24,12 @@ impl Viewer {
         let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
         let link = lines.next().expect("a link").expect("text");
         assert!(link.starts_with("http://127.0.0.1:"), "{link}");
-        // Nobody reads the rest.
+        // The rest is not read.
         std::thread::spawn(move || lines.for_each(drop));
         Viewer { child, link }
     }
 
-    /// What a browser saw; `None` where there is none.
+    /// The report of a browser; `None` where there is none.
     fn visit(&self, scenario: &str) -> Option<Json> {
         browse(scenario, &self.link)
     }
@@ -37,7 +37,7 @@ impl Viewer {
 
 impl Drop for Viewer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended before.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -61,7 +61,7 @@ fn browse(scenario: &str, link: &str) -> Option<Json> {
     assert!(output.status.success(), "{scenario}: {said}");
     let seen: Json = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(seen["problems"].as_array().map(Vec::len), Some(0), "{scenario}: {seen}");
-    assert_eq!(seen["foreign"].as_array().map(Vec::len), Some(0), "it asks nobody else: {seen}");
+    assert_eq!(seen["foreign"].as_array().map(Vec::len), Some(0), "it asks no other host: {seen}");
     assert_eq!(seen["markup"], 0, "names are text: {seen}");
     Some(seen)
 }
@@ -172,7 +172,7 @@ fn damage_is_shown() {
     let viewer = Viewer::start(&[&half, "--elf", &elf]);
     let Some(seen) = viewer.visit("damaged") else { return };
     assert!(seen["health"].as_str().unwrap().contains("1 error"), "{seen}");
-    assert!(seen["told"].as_str().unwrap().contains("before"), "{seen}");
+    assert!(seen["damage"].as_str().unwrap().contains("before"), "{seen}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// Fixed names, no hashes and no maps: the same sources give the same bytes, which are part of the repository.
+// Fixed names, no hashes and no maps: the same sources make the same bytes, which are part of the repository.
 export default defineConfig({
   base: "./",
   build: {

@@ -12,7 +12,7 @@ use trackway_tools::markup::escape;
 
 use crate::guard::Guard;
 
-/// The file is removed once its link was used, at the latest after so many seconds.
+/// The file is removed once its link was used, at the latest after this many seconds.
 const PATIENCE: u64 = 120;
 
 /// Opens a browser with a link of its own.

@@ -208,7 +208,7 @@ impl Worker {
                 Ok(desk) => desk,
                 Err(error) => return drop(opened.send(Err(error))),
             };
-            // Nobody waits only if the server ends.
+            // The other side is gone only if the server ends.
             let _ = opened.send(Ok(()));
             for job in receive {
                 desk.catch_up();
@@ -227,7 +227,7 @@ impl Worker {
         let ended = |_| "the reader of this trace has ended".to_string();
         let (send, receive) = channel();
         let job: Job = Box::new(move |desk| {
-            // Nobody waits if the visitor is gone.
+            // The visitor may be gone.
             let _ = send.send(question(desk));
         });
         self.send.send(job).map_err(|_| ended(()))?;

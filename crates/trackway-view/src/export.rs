@@ -70,7 +70,7 @@ impl Site {
             }
         }
         let mut traces = self.traces();
-        // Folders of the one who exports are nobody's business.
+        // Folders of the one who exports stay private.
         if let Some(lanes) = traces["lanes"].as_array_mut() {
             lanes.truncate(1);
             lanes.iter_mut().for_each(|lane| lane["path"] = lane["file"].clone());
@@ -131,7 +131,7 @@ fn lane_timeline(site: &Site, from: u64, to: u64) -> Answer<Json> {
     site.ask("timeline", &[("from", from), ("to", to)])
 }
 
-/// The page around its data. Its own script and styles run, by a number that nobody can guess, and nothing else.
+/// The page around its data. Its own script and styles run, by a random number, and nothing else.
 fn page_of(data: &Json) -> Answer<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;

@@ -99,7 +99,7 @@ impl Guard {
         unused.iter().any(|token| link.ends_with(token))
     }
 
-    /// Random text that nobody can guess.
+    /// Random text, 128 bits of it.
     pub(crate) fn secret(&self) -> std::io::Result<String> {
         secret()
     }

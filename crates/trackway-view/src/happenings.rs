@@ -50,7 +50,7 @@ pub(crate) struct Happenings {
     contexts: Instants,
     context: Context,
     clock: Vec<Point>,
-    /// Every so many points are kept.
+    /// One in this many points is kept.
     every: u64,
     points: u64,
     cycles: Option<u64>,

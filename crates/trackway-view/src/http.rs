@@ -171,7 +171,7 @@ impl Response {
         Response { status: 303, headers, ..Response::new("text/plain", "") }
     }
 
-    /// Writes it. Nothing may be framed, kept, guessed or told to others.
+    /// Writes it. Nothing may be framed or kept, no type guessed, no address passed on.
     pub(crate) fn write(&self, out: &mut impl Write, stays: bool, with_body: bool) -> io::Result<()> {
         let reason = match self.status {
             200 => "OK",

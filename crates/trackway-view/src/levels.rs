@@ -196,7 +196,7 @@ struct Drawing {
 }
 
 impl Drawing {
-    /// These nodes are open from `at` on. `entered` counts the calls of each node, where they are told apart.
+    /// These nodes are open from `at` on. `entered` counts the calls of each node, where they are distinguished.
     fn show(&mut self, path: Vec<NodeId>, solid: u32, at: u64, entered: Option<&dyn Fn(NodeId) -> u64>) {
         let calls = |id: NodeId| entered.map_or(0, |entered| entered(id));
         let is_same = |depth: usize, id: NodeId, (slice, entered): &(Slice, u64)| {
@@ -243,7 +243,7 @@ impl Watch for Levels {
     }
 }
 
-/// The slices of a window, each call by itself.
+/// The slices of a window, one for each call.
 #[derive(Debug)]
 pub(crate) struct Slices {
     drawing: Drawing,

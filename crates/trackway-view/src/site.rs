@@ -129,7 +129,7 @@ impl Site {
         }
     }
 
-    /// What is open.
+    /// The open traces.
     pub(crate) fn traces(&self) -> Json {
         let one = |lane: &Lane| {
             let path = lane.file.path.display().to_string();

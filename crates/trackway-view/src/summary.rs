@@ -1,4 +1,4 @@
-//! What ran in a range: the call tree with its flame graph, functions, code with counts, branches, memory.
+//! A range: the call tree with its flame graph, functions, code with counts, branches, memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Reader for Watching<'_> {
     }
 }
 
-/// Reads a range, unless nobody wants it any more.
+/// Reads a range, unless another one is wanted in the meantime.
 pub(crate) fn summary(desk: &mut Desk, from: u64, to: u64, is_wanted: &dyn Fn() -> bool) -> Answer<Summary> {
     let image = program(&desk.programs, 0);
     let tree = CallTree::new(desk.meta.isa, &desk.programs);

@@ -1,4 +1,4 @@
-//! The timeline of a window that is short enough to be read: every call, trap, mark and gap by itself.
+//! The timeline of a window that is short enough to be read: each call, trap, mark and gap.
 
 use serde_json::{Value as Json, json};
 use trackway::machine::Machine;

@@ -173,7 +173,7 @@ fn an_exported_page_embeds_its_window_and_hostile_names_stay_text() {
     assert_eq!(data["traces"]["lanes"][0]["file"], "<img src=x onerror=alert(1)>.stf");
     assert_eq!(data["rows"].as_array().unwrap().len(), 50);
     assert!(!page.html[start..end].contains(folder.0.to_str().unwrap()), "a folder of this machine");
-    // Scripts run by a number that nobody can guess.
+    // Scripts run by a random number.
     assert!(page.html.contains("script-src 'nonce-") && !page.html.contains("unsafe-inline"));
     assert_eq!(page.html.matches("</script>").count(), 2);
     assert!(site.export(0, 0).is_err());

@@ -148,7 +148,7 @@ async function damaged() {
   await page.waitForSelector(".health:not([hidden])");
   const seen = { health: await text(".health"), facts: await text(".facts") };
   await page.locator(".health").click();
-  seen.told = await text("dialog[open]");
+  seen.damage = await text("dialog[open]");
   return seen;
 }
 

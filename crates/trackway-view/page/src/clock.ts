@@ -16,7 +16,7 @@ function points(clock: Timeline["events"]["clock"], which: 1 | 2, base?: bigint)
   for (const point of known) {
     const value = Number(BigInt(point[which] as string) - first);
     const last = found.n.length - 1;
-    // Clocks that stand still or run backwards have no place on an axis.
+    // A clock that stops or runs backwards has no place on an axis.
     if (last >= 0 && (point[0] <= found.n[last] || value <= found.value[last])) continue;
     found.n.push(point[0]);
     found.value.push(value);

@@ -287,7 +287,7 @@ export async function calls(signal: AbortSignal): Promise<Node[]> {
   ] as Node[];
 }
 
-/** What was touched when, and by whom. */
+/** The memory map: addresses over time, and by whom they were touched. */
 export async function memory(signal: AbortSignal): Promise<Node[]> {
   const map = await api.wait<api.MemoryMap>("memory", asked(), signal);
   if (!map.rows.length) {

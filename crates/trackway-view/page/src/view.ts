@@ -1,4 +1,4 @@
-// What is shown: kept in the address, so that a link restores it.
+// The view, kept in the address, so that a link restores it.
 
 import { exported } from "./api";
 
@@ -61,7 +61,7 @@ export function watch(watcher: Watcher): void {
 
 let changed = new Set<keyof View>();
 
-/** Changes the view; everybody is told once, before the next frame. */
+/** Changes the view; watchers see it once, before the next frame. */
 export function show(change: Change): void {
   for (const [key, value] of Object.entries(change) as [keyof View, never][]) {
     if (JSON.stringify(view[key]) === JSON.stringify(value)) continue;
