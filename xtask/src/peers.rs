@@ -36,7 +36,7 @@ const FETCHED: [(&str, &str); 4] = [
     // QEMU with plugin API 4, beside Debian 12's own.
     (
         "qemu10/usr/bin",
-        "D=http://deb.debian.org/debian; rm -rf qemu10; curl -fs $D/dists/bookworm-backports/main/binary-amd64/Packages.xz \
+        "D=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1); rm -rf qemu10; curl -fs $D/dists/bookworm-backports/main/binary-amd64/Packages.xz \
          | xz -d | awk '/^Package: /{p=$2} /^Filename: /&&(p==\"qemu-system-riscv\"||p==\"qemu-system-arm\"){print $2}' \
          | while read -r F; do curl -fs -o qemu.deb $D/$F && dpkg -x qemu.deb qemu10; done; test -d qemu10",
     ),
