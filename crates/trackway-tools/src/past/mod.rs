@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use trackway::machine::{another_space, another_thread};
 use trackway::{Error, Result, Trace};
-use trackway_core::{Batch, Context, Event, EventKind, Isa, Saved, Source};
+use trackway_core::{Batch, Context, ErrorKind, Event, EventKind, Isa, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// Instructions in a stretch: few enough to be kept in memory with all their accesses.
@@ -248,15 +248,16 @@ impl<'t> Past<'t> {
             match source.fill(&mut batch) {
                 Ok(true) => {}
                 Ok(false) => break,
-                // Damage: what follows begins with a gap.
+                Err(error) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
+                    return Err(error.into());
+                }
+                // Damage: what follows begins with a gap, or nothing follows.
                 Err(error) => {
-                    if !source.resync()? {
-                        if batch_end(&stretch) < to {
-                            return Err(error.into());
-                        }
+                    let found = source.resync()?;
+                    self.passed.get_or_insert(error);
+                    if !found {
                         break;
                     }
-                    self.passed.get_or_insert(error);
                     continue;
                 }
             }
