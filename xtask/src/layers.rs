@@ -23,7 +23,7 @@ const LAYERS: [&[&str]; 10] = [
     &["trackway"],
     &["trackway-tools", "trackway-columns"],
     // The ways to look at one trace for a long time, and the interface for programs in C.
-    &["trackway-gdb", "trackway-capi", "trackway-view"],
+    &["trackway-gdb", "trackway-capi", "trackway-view", "trackway-dap", "trackway-browse"],
     &["trackway-cli", "trackway-testkit"],
 ];
 

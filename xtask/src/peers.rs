@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 14] = [
+const PACKAGES: [&str; 16] = [
     "valgrind",
     "lcov",
     "golang-1.19-go",
@@ -21,6 +21,8 @@ const PACKAGES: [&str; 14] = [
     "python3-venv",
     "linux-perf",
     "verilator",
+    "gdb-multiarch",
+    "lldb-22",
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.

@@ -84,8 +84,10 @@ pub(crate) enum Command {
     Why(crate::why::Args),
     /// Look at traces in the browser: timeline, instructions, source, flame graph, memory, branches
     View(crate::viewer::Args),
-    /// Debug a trace with gdb or lldb, forwards and backwards
+    /// Debug a trace with gdb, lldb or an editor, forwards and backwards
     Replay(crate::replay::Args),
+    /// Look through a trace on the terminal: instructions, source, registers, calls, search, why
+    Browse(crate::browse::Args),
     /// Find instructions by address, function, mnemonic, class, memory, register, trap or context
     Find(crate::find::Args),
     /// Print a commented settings template of a format
@@ -143,6 +145,7 @@ impl Command {
             Command::Find(args) => &mut args.common,
             Command::Replay(args) => &mut args.common,
             Command::View(args) => &mut args.common,
+            Command::Browse(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
                 args.context = context;
@@ -188,6 +191,7 @@ impl Command {
             Command::Demo(_)
             | Command::Replay(_)
             | Command::View(_)
+            | Command::Browse(_)
             | Command::Flame(_)
             | Command::Plot(_)
             | Command::Report(_)

@@ -7,6 +7,7 @@
 mod address;
 mod analyse;
 mod args;
+mod browse;
 mod calls;
 mod check;
 mod cli;
@@ -113,6 +114,7 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::State(args) => state::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::View(args) => viewer::run(&args),
+        Command::Browse(args) => browse::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Find(args) => find::run(&args),
         Command::Image(args) => image::run(&args),
