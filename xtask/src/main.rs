@@ -3,6 +3,7 @@
 mod bench;
 mod console;
 mod cycles;
+mod dist;
 mod layers;
 mod links;
 mod peers;
@@ -21,6 +22,7 @@ cargo xtask check [NAME…]           one check: cycles layers unused words link
 cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
+cargo xtask dist [TARGET…]          release archives, Debian packages, bill of materials, in target/dist (needs python3, rustup)
 cargo xtask fuzz [SECS]             every fuzz target, SECS each (needs cargo-fuzz)";
 
 /// The error, as one message.
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Some("words") => words::report(rest.iter().any(|argument| argument == "--lower")),
         Some("console") => console(rest.iter().any(|argument| argument == "--write")),
         Some("bench") => bench::run(rest),
+        Some("dist") => dist::run(rest),
         Some("fuzz") => fuzz(rest.first().map_or("60", String::as_str)),
         _ => {
             eprintln!("{USAGE}");
