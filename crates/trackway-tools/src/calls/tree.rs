@@ -86,7 +86,7 @@ impl Tree {
     }
 
     /// The child of a node, made if need be.
-    pub(super) fn child(&mut self, parent: Option<NodeId>, kind: NodeKind) -> NodeId {
+    pub(crate) fn child(&mut self, parent: Option<NodeId>, kind: NodeKind) -> NodeId {
         let depth = parent.map_or(0, |parent| self.nodes[parent as usize].depth + 1);
         if let Some(parent) = parent.filter(|_| depth > DEEPEST) {
             return parent;
@@ -97,7 +97,7 @@ impl Tree {
         })
     }
 
-    pub(super) fn node(&mut self, id: NodeId) -> &mut Node {
+    pub(crate) fn node(&mut self, id: NodeId) -> &mut Node {
         &mut self.nodes[id as usize]
     }
 

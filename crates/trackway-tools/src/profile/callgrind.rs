@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use trackway_image::{Line, program};
 
-use crate::calls::FunctionId;
+use crate::calls::{FunctionId, Tree};
 
 use super::Profiled;
 use super::names::one_line;
@@ -15,7 +15,7 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
     let called = profiled.called;
     let (tree, functions) = (&called.tree, &called.functions);
     let nodes = tree.nodes();
-    let inclusive = tree.inclusive();
+    let costs = costs_of_calls(tree);
     let line = |source: u16, pc: u64| program(profiled.programs, source).line(pc);
     // Instructions by function, file and line.
     let mut own: BTreeMap<FunctionId, BTreeMap<(String, u32), u64>> = BTreeMap::new();
@@ -43,12 +43,7 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
         if let (Some(caller), Some(callee)) = (caller, node.kind.function()) {
             let entry = calls.entry(caller).or_default().entry(callee).or_default();
             entry.0 += node.calls;
-            // A recursive call costs nothing more: what it executes is in the call that began the recursion.
-            let mut above = std::iter::successors(node.parent, |id| nodes[*id as usize].parent)
-                .map(|id| nodes[id as usize].kind);
-            if !above.any(|kind| kind.function() == Some(callee)) {
-                entry.1 += inclusive[id];
-            }
+            entry.1 += costs[id];
             own.entry(caller).or_default();
         }
     }
@@ -92,8 +87,69 @@ pub fn callgrind(profiled: &Profiled<'_>) -> String {
     out
 }
 
+/// Instructions that each call costs its caller: those below it, without those that the caller itself executes there, in a
+/// recursion however long, and without the calls it makes then. So the own instructions of a function and its calls are
+/// together all instructions that were executed while it was on the stack, each counted once.
+fn costs_of_calls(tree: &Tree) -> Vec<u64> {
+    let nodes = tree.nodes();
+    let inclusive = tree.inclusive();
+    let mut costs = inclusive.clone();
+    for (id, node) in nodes.iter().enumerate() {
+        let Some(function) = node.kind.function() else { continue };
+        let (mut below, mut above) = (id, node.parent);
+        while let Some(parent) = above {
+            if nodes[parent as usize].kind.function() == Some(function) {
+                costs[below] -= inclusive[id];
+                break;
+            }
+            (below, above) = (parent as usize, nodes[parent as usize].parent);
+        }
+    }
+    costs
+}
+
 /// A name in one line, which a number in brackets at its start does not abbreviate.
 fn plain(name: &str) -> String {
     let name = one_line(name);
     if name.starts_with('(') { name.replacen('(', "[", 1) } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use trackway_testkit::random::Numbers;
+
+    use super::*;
+    use crate::calls::{NodeId, NodeKind};
+
+    /// Own instructions and calls of a function are those while it is on the stack, also where functions call each other.
+    #[test]
+    fn recursion_is_counted_once() {
+        for seed in 0..50 {
+            let numbers = &mut Numbers(seed);
+            let mut tree = Tree::default();
+            let mut all: Vec<NodeId> = vec![tree.child(None, NodeKind::Thread(0))];
+            for _ in 0..200 {
+                let parent = all[numbers.below(all.len() as u64) as usize];
+                all.push(tree.child(Some(parent), NodeKind::Function(numbers.below(4) as FunctionId)));
+            }
+            for id in BTreeSet::from_iter(&all) {
+                tree.node(*id).instructions = numbers.below(100);
+            }
+            let (nodes, costs) = (tree.nodes(), costs_of_calls(&tree));
+            let function = |id: NodeId| nodes[id as usize].kind.function();
+            for wanted in (0..4).map(Some) {
+                let (mut counted, mut on_stack) = (0, 0);
+                for (id, node) in nodes.iter().enumerate() {
+                    let mut stack =
+                        std::iter::successors(Some(id as NodeId), |id| nodes[*id as usize].parent);
+                    on_stack += if stack.any(|id| function(id) == wanted) { node.instructions } else { 0 };
+                    counted += if node.kind.function() == wanted { node.instructions } else { 0 };
+                    counted += if node.parent.and_then(function) == wanted { costs[id] } else { 0 };
+                }
+                assert_eq!(counted, on_stack, "{seed} {wanted:?}");
+            }
+        }
+    }
 }
