@@ -5,7 +5,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Folder, HOSTILE, recorded, recorded_as, repo, stdout, text};
+use common::{Folder, HOSTILE, qemu_plugin, recorded, recorded_as, repo, stdout, text};
 use trackway_testkit::skipped;
 
 /// A program of the version that the tests were written for, or of any.
@@ -164,8 +164,8 @@ fn clang_uses_the_profile() {
     assert!(after <= before, "{before} {after}");
 }
 
-/// A program that is built with its profile executes less, by the count of QEMU, for both architectures; the profile is
-/// that of the RISC-V run, and names lines of the source.
+/// A program that is built with its profile executes less, by the count of QEMU, for both architectures; each has the
+/// profile of its own run, the Arm one recorded under QEMU.
 #[test]
 #[ignore = "needs clang-22, lld-22 and qemu-user"]
 fn qemu_executes_less_with_the_profile() {
@@ -180,12 +180,18 @@ fn qemu_executes_less_with_the_profile() {
         run(&versioned("clang"), &[&fixed[..], &linked, more].concat())?;
         Some(out)
     };
-    let Some(traced) = build("traced", "riscv64", &[]) else { return };
-    let (trace, profile) = (folder.file("hot.stf"), folder.file("hot.prof"));
-    stdout(&["record", &traced, "-o", &trace, "-q"]);
-    stdout(&["profile", &trace, "--elf", &traced, "--as", "llvm", "-o", &profile]);
-    let option = format!("-fprofile-sample-use={profile}");
     for target in ["riscv64", "aarch64"] {
+        let Some(traced) = build("traced", target, &[]) else { return };
+        let (trace, profile) =
+            (folder.file(&format!("{target}.stf")), folder.file(&format!("{target}.prof")));
+        if target == "riscv64" {
+            stdout(&["record", &traced, "-o", &trace, "-q"]);
+        } else {
+            let Some(plugin) = qemu_plugin().and_then(|folder| folder.to_str()) else { continue };
+            stdout(&["record", "--qemu", "user", "--plugin", plugin, "-o", &trace, "-q", &traced]);
+        }
+        stdout(&["profile", &trace, "--elf", &traced, "--as", "llvm", "-o", &profile]);
+        let option = format!("-fprofile-sample-use={profile}");
         let executed = |name: &str, more: &[&str]| -> Option<usize> {
             let (elf, log) = (build(name, target, more)?, folder.file("log"));
             run(&format!("qemu-{target}"), &["-singlestep", "-d", "exec,nochain", "-D", &log, &elf])?;
