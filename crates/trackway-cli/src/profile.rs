@@ -5,7 +5,7 @@ use std::io::{BufWriter, ErrorKind};
 use clap::ValueEnum;
 use trackway::io::{FileError, Target};
 use trackway_core::Meta;
-use trackway_tools::profile::{self, GcovVersion, Profiled, Samples, Timeline};
+use trackway_tools::profile::{self, GcovVersion, Profiled, Samples, TimeAxis, Timeline};
 
 use crate::analyse::{Input, Output};
 use crate::exit::{Exit, Failure};
@@ -51,12 +51,27 @@ pub(crate) struct Args {
     /// Version of the gcov file: 1 is for GCC 5 to 11 and for AutoFDO's tools, 2 for GCC 12 and later
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
     pub(crate) gcov_version: Option<u8>,
+    /// Time of a Perfetto timeline: instructions, or the timestamps of the trace [default: instructions]
+    #[arg(long, value_name = "AXIS")]
+    pub(crate) time: Option<Axis>,
+}
+
+/// The time of a timeline.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Axis {
+    /// Instructions of each source
+    Instructions,
+    /// Timestamps of the trace; between two of them no time passes
+    Recorded,
 }
 
 /// Writes a profile.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     if args.gcov_version.is_some() && args.shape != Shape::Gcov {
         return Err(Failure::Usage("--gcov-version is for --as gcov".into()));
+    }
+    if args.time.is_some() && args.shape != Shape::Perfetto {
+        return Err(Failure::Usage("--time is for --as perfetto".into()));
     }
     match args.shape {
         Shape::Autofdo | Shape::Llvm | Shape::LlvmBinary | Shape::Bolt | Shape::Gcov => of_blocks(args),
@@ -148,9 +163,17 @@ fn timeline(args: &Args) -> Result<Exit, Failure> {
     let written = |FileError { path, error }: FileError| Failure::Written { path, error };
     let mut output = target.create().map_err(written)?;
     let out = BufWriter::new(output.as_write());
-    let watch = move |meta: &Meta| Timeline::new(out, args.output.limit(), meta.clone());
+    let axis = match args.time {
+        Some(Axis::Recorded) => TimeAxis::Recorded,
+        Some(Axis::Instructions) | None => TimeAxis::Instructions,
+    };
+    let watch = move |meta: &Meta| Timeline::new(out, args.output.limit(), meta.clone(), axis);
     let analysed = args.input.watched(watch, |timeline| timeline.has_failed())?;
     let ((_, timeline), analysed) = analysed.apart();
+    if timeline.is_timeless() {
+        let file = args.input.file.display();
+        return Err(Failure::Usage(format!("{file}: it has no timestamps: leave out --time recorded")));
+    }
     timeline.finish().map_err(|error| match error.kind() {
         ErrorKind::FileTooLarge => {
             args.output.too_large(&format!("would have more than {} MB", args.output.max_size))

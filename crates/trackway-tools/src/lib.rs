@@ -46,4 +46,5 @@ pub mod series;
 pub mod simpoint;
 pub mod stats;
 mod table;
+mod varint;
 pub mod verify;

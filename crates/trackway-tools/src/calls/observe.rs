@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use trackway::machine::{Calls, Doubt, FrameKind, Left};
-use trackway_core::{Batch, Context, Gap, Isa, Trap, TrapKind};
+use trackway_core::{Batch, Context, Gap, Isa, Time, Trap, TrapKind};
 use trackway_image::Image;
 use trackway_isa::flow;
 
@@ -378,6 +378,10 @@ impl<W: Watch> Follow for Watched<'_, W> {
     fn enter(&mut self, space: &Space) {
         self.following.enter(space);
         self.watch.enter(space, self.thread(space.source));
+    }
+
+    fn time(&mut self, source: u16, time: &Time) {
+        self.watch.time(source, time);
     }
 }
 

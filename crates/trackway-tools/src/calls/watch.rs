@@ -1,6 +1,6 @@
 //! Analyses that follow calls in the order of the trace.
 
-use trackway_core::{Gap, Trap};
+use trackway_core::{Gap, Time, Trap};
 
 use super::functions::Functions;
 use super::tree::{NodeId, Tree};
@@ -39,6 +39,11 @@ pub trait Watch {
     /// An instruction of which not even the address is known, on the thread of that number.
     fn unplaced(&mut self, source: u16, thread: u32) {
         let _ = (source, thread);
+    }
+
+    /// Timestamp or cycle count.
+    fn time(&mut self, source: u16, time: &Time) {
+        let _ = (source, time);
     }
 
     /// Blocks of a source run in this space and on this thread from now on.

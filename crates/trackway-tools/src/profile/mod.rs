@@ -33,7 +33,7 @@ pub use firefox::Samples;
 pub use folded::folded;
 pub use gcov::{GcovVersion, gcov};
 pub use llvm::{llvm, llvm_binary};
-pub use perfetto::Timeline;
+pub use perfetto::{TimeAxis, Timeline};
 pub use pprof::pprof;
 pub use speedscope::speedscope;
 

@@ -1,13 +1,14 @@
 //! Perfetto's trace: a timeline of functions, contexts, traps and gaps.
 //!
-//! One nanosecond is one instruction of the source. The packets of a source are a sequence of their own, in order of
-//! time; nothing of the trace is kept but the stacks and the names that were written.
+//! One nanosecond is one instruction of the source, or one tick of the [clock](TimeAxis) that the trace recorded. The packets
+//! of a source are a sequence of their own, in order of time; nothing of the trace is kept but the stacks and the names that
+//! were written.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
-use trackway_core::{Gap, Meta, Trap};
+use trackway_core::{Gap, Meta, Time, TimeKind, Trap};
 
 use super::protobuf::{Message, varint};
 use crate::calls::{NodeId, NodeKind, Place, Watch};
@@ -24,9 +25,21 @@ const INSTANT: u64 = 3;
 const CLEARED: u64 = 1;
 const NEEDED: u64 = 2;
 
+/// The time of a [`Timeline`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeAxis {
+    /// Instructions of the source.
+    Instructions,
+    /// Timestamps, from the first one of the trace on. Between two of them no time passes, for nothing says how fast it did.
+    Recorded,
+}
+
 /// Writes the timeline of the calls that it [watches](Watch).
 pub struct Timeline<W: Write> {
     out: W,
+    axis: TimeAxis,
+    /// The first timestamp.
+    first: Option<u64>,
     /// The first error, after which nothing is written.
     failed: Option<io::Error>,
     limit: u64,
@@ -39,7 +52,7 @@ pub struct Timeline<W: Write> {
 /// A source.
 #[derive(Default)]
 struct Lane {
-    /// Instructions so far.
+    /// The present time.
     now: u64,
     /// Names of events that have a number.
     names: HashMap<String, u64>,
@@ -69,9 +82,14 @@ fn thread_track(thread: u32) -> u64 {
 
 impl<W: Write> Timeline<W> {
     /// Writes to `out`, but no more bytes than `limit`.
-    pub fn new(out: W, limit: u64, meta: Meta) -> Self {
+    pub fn new(out: W, limit: u64, meta: Meta, axis: TimeAxis) -> Self {
         let (lanes, threads) = (HashMap::new(), HashMap::new());
-        Timeline { out, failed: None, limit, written: 0, meta, lanes, threads }
+        Timeline { out, axis, first: None, failed: None, limit, written: 0, meta, lanes, threads }
+    }
+
+    /// There was no time to show.
+    pub fn is_timeless(&self) -> bool {
+        self.axis == TimeAxis::Recorded && self.first.is_none()
     }
 
     /// Did it fail? Then the rest need not be read.
@@ -222,7 +240,18 @@ impl<W: Write> Timeline<W> {
 impl<W: Write> Watch for Timeline<W> {
     fn pass(&mut self, pass: &Pass<'_>, place: &Place<'_>) {
         self.go(place);
-        self.lane(pass.source).now += pass.block.code.count();
+        if self.axis == TimeAxis::Instructions {
+            self.lane(pass.source).now += pass.block.code.count();
+        }
+    }
+
+    fn time(&mut self, source: u16, time: &Time) {
+        if let (TimeAxis::Recorded, TimeKind::Timestamp, Some(value)) = (self.axis, time.kind, time.value) {
+            let passed = value.saturating_sub(*self.first.get_or_insert(value));
+            let lane = self.lane(source);
+            // Packets are in order, also where a clock was set back.
+            lane.now = lane.now.max(passed);
+        }
     }
 
     fn trap(&mut self, source: u16, thread: u32, trap: &Trap) {
@@ -249,5 +278,57 @@ impl<W: Write> Watch for Timeline<W> {
             self.track(source, thread_track(thread), Some(source_track(source)), &name, 0);
             self.threads.insert(thread, Thread { source, open: Vec::new() });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trackway_core::*;
+
+    use super::*;
+    use crate::calls::CallTree;
+
+    /// Times of the packets that have an event.
+    fn times(bytes: &[u8]) -> Vec<u64> {
+        let take = |at: &mut &[u8]| crate::varint::take(at).unwrap();
+        let (mut rest, mut times) = (bytes, Vec::new());
+        while !rest.is_empty() {
+            assert_eq!(take(&mut rest), 1 << 3 | 2);
+            let length = take(&mut rest) as usize;
+            let (mut packet, after) = rest.split_at(length);
+            rest = after;
+            // The time is the first field of a packet with an event.
+            if take(&mut packet) == 8 << 3 {
+                times.push(take(&mut packet));
+            }
+        }
+        times
+    }
+
+    #[test]
+    fn recorded_time_is_the_time() {
+        let mut batch = Batch::default();
+        let at = |value| EventKind::Time(Time { kind: TimeKind::Timestamp, value: Some(value), clock: 0 });
+        batch.push(0, EventKind::Step(Step::new(0x1000, 0x0000_00ef, 4))); // jal ra, .
+        batch.push(0, at(500));
+        batch.push(0, EventKind::Step(Step::new(0x1000, 0x0000_8067, 4))); // ret
+        batch.push(0, at(740));
+        batch.push(0, at(300));
+        batch.push(0, EventKind::Step(Step::new(0x1004, 0x0000_0013, 4)));
+        let run = |axis| {
+            let meta = Meta::new(FormatId::new("test"), Isa::Rv64);
+            let (mut tree, mut bytes) = (CallTree::new(Isa::Rv64, &[]), Vec::new());
+            let mut timeline = Timeline::new(&mut bytes, 1 << 20, meta, axis);
+            tree.observe_with(&batch, &mut timeline);
+            tree.finish_with(&mut timeline);
+            assert!(!timeline.is_timeless());
+            timeline.finish().unwrap();
+            times(&bytes)
+        };
+        // Both functions begin at the first stamp at the latest; the inner one returns after the second.
+        let recorded = run(TimeAxis::Recorded);
+        assert_eq!((recorded[0], recorded.last()), (0, Some(&240)), "{recorded:?}");
+        assert!(recorded.is_sorted());
+        assert_eq!(run(TimeAxis::Instructions).last(), Some(&3));
     }
 }

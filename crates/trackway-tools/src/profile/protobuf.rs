@@ -4,14 +4,7 @@
 #[derive(Debug, Default)]
 pub(super) struct Message(pub(super) Vec<u8>);
 
-/// A number in 7 bits a byte, the lowest first.
-pub(super) fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
+pub(super) use crate::varint::put as varint;
 
 impl Message {
     fn varint(&mut self, value: u64) {
