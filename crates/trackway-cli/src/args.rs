@@ -246,7 +246,7 @@ pub(crate) struct StatsArgs {
     /// Count every N instructions of each source as well, in a second reading
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with_all = ["item", "merge"])]
     pub(crate) every: Option<u64>,
-    /// Further analyses, which read the trace in order on one thread
+    /// Further analyses; for --merge those of its parts, which are the default there
     #[arg(long, value_name = "WHAT", value_delimiter = ',', value_parser = analyses())]
     pub(crate) with: Vec<Vec<Analysis>>,
     /// One JSON object

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use trackway::Health;
 use trackway_core::{Isa, Meta, Observer, Saved};
 use trackway_image::Image;
 use trackway_tools::asked::{Analysis, Answers, Asked};
-use trackway_tools::stats::{By, LINE, PAGE, Row, Stats, Summary};
+use trackway_tools::stats::{By, LINE, PAGE, Row, Summary};
 
 use crate::address::{at, place};
 use crate::args::{Common, StatsArgs};
@@ -20,59 +19,50 @@ use crate::info::{shown, sources};
 use crate::intervals::intervals;
 use crate::json::{Object, hex, key, object, program, put_errors};
 use crate::open::open;
-use crate::progress::Progress;
 use crate::report::{exit_of, placed, print_damage};
 use crate::stats_asked;
-use crate::walk::{Checked, CheckedProgram, checked_program, observe, walk};
+use crate::walk::{Checked, CheckedProgram, checked_program, observe};
 
 /// Counts a whole trace.
-pub(crate) fn run_file(args: &StatsArgs, common: &Common, file: &Path) -> Result<Exit, Failure> {
+pub(crate) fn run_file(
+    args: &StatsArgs,
+    common: &Common,
+    file: &Path,
+    asked: Vec<Analysis>,
+) -> Result<Exit, Failure> {
     crate::intervals::check(args.every, file)?;
     let mut trace = open(common, file)?;
     let failed = |error: trackway::Error| placed(common, file, error);
     let programs = trace.programs().map_err(failed)?;
     let isa = trace.meta().isa;
-    let mut both = Both::new(isa, &programs);
+    let mut both = Both::new(isa, &programs, &asked);
     let mut source = trace.events().map_err(failed)?;
-    let asked: Vec<Analysis> = args.with.iter().flatten().copied().collect();
+    let in_parts = programs.iter().all(|program| program.is_everywhere());
     // A damaged trace is counted as far as it was read.
-    let (mut health, mut ended, answers);
-    if asked.is_empty() {
-        let in_parts = programs.iter().all(|program| program.is_everywhere());
-        (health, ended) = observe(common, file, &mut *source, in_parts, &mut both);
-        if !both.analysis.is_exact() {
-            // Some part was decoded with the wrong instruction set: once more, in order.
-            both = Both::new(isa, &programs);
-            source = open(common, file)?.events().map_err(failed)?;
-            (health, ended) = observe(common, file, &mut *source, false, &mut both);
-        }
-        answers = None;
-    } else {
-        let mut analyses = Asked::new(isa, &programs, &asked);
-        (health, ended) = walk(common, file, &mut *source, &Progress::new(common.quiet), |batch, _| {
-            analyses.observe(&mut both.analysis, batch);
-            both.program.observe(batch);
-            Ok(ControlFlow::Continue(()))
-        });
-        answers = Some((asked, analyses));
+    let (mut health, mut ended) = observe(common, file, &mut *source, in_parts, &mut both);
+    if !both.analysis.is_exact() {
+        // Some part was decoded with the wrong instruction set: once more, in order.
+        both = Both::new(isa, &programs, &asked);
+        source = open(common, file)?.events().map_err(failed)?;
+        (health, ended) = observe(common, file, &mut *source, false, &mut both);
     }
     health.doubt(&trace.facts());
-    let (summary, answers) = match answers {
-        Some((asked, analyses)) => {
-            let (summary, answers) = analyses.finish(both.analysis);
-            (summary, Some((asked, answers)))
-        }
-        None => (both.analysis.finish(), None),
-    };
-    let counted = Counted { summary, answers, checked: both.program };
-    show(args, file, counted, source.meta(), &health, ended)
+    show(args, file, Counted::new(both, asked), source.meta(), &health, ended)
 }
 
 /// The counts of a trace, and what was asked for besides.
 pub(crate) struct Counted {
-    pub(crate) summary: Summary,
-    pub(crate) answers: Option<(Vec<Analysis>, Answers)>,
-    pub(crate) checked: CheckedProgram,
+    summary: Summary,
+    asked: Vec<Analysis>,
+    answers: Answers,
+    checked: CheckedProgram,
+}
+
+impl Counted {
+    pub(crate) fn new(both: Both, asked: Vec<Analysis>) -> Self {
+        let (summary, answers) = both.analysis.finish();
+        Counted { summary, asked, answers, checked: both.program }
+    }
 }
 
 /// Prints the counts of a trace.
@@ -84,11 +74,9 @@ pub(crate) fn show(
     health: &Health,
     ended: Result<(), Failure>,
 ) -> Result<Exit, Failure> {
-    let Counted { summary, answers, checked } = counted;
+    let Counted { summary, asked, answers, checked } = counted;
     let mut groups = groups(&summary, args, meta, health);
-    if let Some((asked, answers)) = &answers {
-        groups.extend(stats_asked::groups(&summary, asked, answers, args.top, &meta.sources));
-    }
+    groups.extend(stats_asked::groups(&summary, &asked, &answers, args.top, &meta.sources));
     if let Some(every) = args.every {
         groups.push(("intervals", intervals(&args.common, file, every)?));
     }
@@ -110,11 +98,11 @@ pub(crate) fn show(
 }
 
 /// The counts, and the comparison with the program.
-pub(crate) type Both = Checked<Stats>;
+pub(crate) type Both = Checked<Asked>;
 
 impl Both {
-    pub(crate) fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
-        Checked { analysis: Stats::new(isa, programs), program: checked_program(isa, programs) }
+    pub(crate) fn new(isa: Isa, programs: &[Arc<Image>], asked: &[Analysis]) -> Self {
+        Checked { analysis: Asked::new(isa, programs, asked), program: checked_program(isa, programs) }
     }
 
     /// Before the first batch: the part begins at this place.

@@ -7,6 +7,7 @@ use serde_json::{Value as Json, json};
 use trackway::cut::{Origin, WorkItem, hex, read_hex};
 use trackway::{Counts, Health, Trace};
 use trackway_core::Observer;
+use trackway_tools::asked::Analysis;
 
 use crate::args::{Common, Context, StatsArgs};
 use crate::exit::{Exit, Failure};
@@ -18,12 +19,8 @@ use crate::stats::{Both, Counted, run_file, show};
 
 /// `trackway stats`: a whole trace, a work item of it, or the results of all items.
 pub(crate) fn run(args: &StatsArgs) -> Result<Exit, Failure> {
-    if args.file.is_none() && !args.with.is_empty() {
-        let text = "--with: these analyses need the order of the whole trace, not parts of it: trackway stats FILE --with …";
-        return Err(Failure::Usage(text.into()));
-    }
     match (&args.file, &args.item) {
-        (Some(file), _) => run_file(args, &args.common, file),
+        (Some(file), _) => run_file(args, &args.common, file, given(args)),
         (None, Some(item)) => run_item(args, item),
         (None, None) => merge(args),
     }
@@ -38,10 +35,13 @@ fn run_item(args: &StatsArgs, path: &Path) -> Result<Exit, Failure> {
     let failed = |error: trackway::Error| placed(&common, &file, error);
     let mut part = object("stats-part");
     part.insert("item".into(), serde_json::to_value(&item).map_err(|error| wrong(path, error))?);
+    let asked = given(args);
+    part.insert("with".into(), names(&asked).into());
     // The errors of a damaged trace are read again by those who show them.
     if !item.damaged {
         let mut trace = open_of(&common, &item, path)?;
-        let mut both = Both::new(trace.meta().isa, &trace.programs().map_err(failed)?);
+        let whole = Both::new(trace.meta().isa, &trace.programs().map_err(failed)?, &asked);
+        let mut both: Both = *whole.fork().downcast();
         if let Some(saved) = item.saved().map_err(failed)? {
             both.enter(&saved);
         }
@@ -90,15 +90,16 @@ fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
     if parts.len() < first.of {
         return Err(Failure::Usage(format!("item {} of {} is missing", parts.len() + 1, first.of)));
     }
+    let asked = asked_for(args, &parts)?;
     let common = common_of(&args.common, first)?;
     let file = PathBuf::from(&first.file);
     if first.damaged {
-        return run_file(args, &common, &file);
+        return run_file(args, &common, &file, asked);
     }
     let failed = |error: trackway::Error| placed(&common, &file, error);
     let mut trace = open_of(&common, first, parts[0].2)?;
     let programs = trace.programs().map_err(failed)?;
-    let mut both = Both::new(trace.meta().isa, &programs);
+    let mut both = Both::new(trace.meta().isa, &programs, &asked);
     let (mut counts, mut items) = (Counts::default(), 0);
     for (item, part, path) in &parts {
         let bytes = |name: &str| {
@@ -114,8 +115,42 @@ fn merge(args: &StatsArgs) -> Result<Exit, Failure> {
     }
     let health = Health { items: (items > 0).then_some(items), counts, ..Health::default() };
     let source = trace.events().map_err(failed)?;
-    let counted = Counted { summary: both.analysis.finish(), answers: None, checked: both.program };
-    show(args, &file, counted, source.meta(), &health, Ok(()))
+    show(args, &file, Counted::new(both, asked), source.meta(), &health, Ok(()))
+}
+
+/// The analyses of `--with`.
+fn given(args: &StatsArgs) -> Vec<Analysis> {
+    args.with.iter().flatten().copied().collect()
+}
+
+/// Names of analyses, in one order.
+fn names(asked: &[Analysis]) -> Vec<&'static str> {
+    Analysis::ALL.into_iter().filter(|analysis| asked.contains(analysis)).map(Analysis::as_str).collect()
+}
+
+/// The analyses of all parts: those of `--with`, or those that the first part has.
+fn asked_for(args: &StatsArgs, parts: &[(WorkItem, Json, &PathBuf)]) -> Result<Vec<Analysis>, Failure> {
+    let given = given(args);
+    let of = |part: &Json| {
+        let names = part.get("with").and_then(Json::as_array).cloned().unwrap_or_default();
+        Analysis::ALL.into_iter().filter(|known| names.iter().any(|name| name == known.as_str())).collect()
+    };
+    let asked: Vec<Analysis> = match parts.first() {
+        Some((_, part, _)) if given.is_empty() => of(part),
+        _ => given,
+    };
+    let list = |names: Vec<&str>| if names.is_empty() { "none".to_string() } else { names.join(",") };
+    for (_, part, path) in parts {
+        let has: Vec<Analysis> = of(part);
+        if names(&has) != names(&asked) {
+            let (has, asked) = (list(names(&has)), list(names(&asked)));
+            return Err(wrong(
+                path,
+                format!("it was counted with these analyses: {has}; needed are: {asked}"),
+            ));
+        }
+    }
+    Ok(asked)
 }
 
 fn wrong(path: &Path, why: impl std::fmt::Display) -> Failure {

@@ -70,7 +70,9 @@ pub(crate) fn observe_until<O: Observer>(
     enough: impl Fn(&O) -> bool,
 ) -> (Health, Result<(), Failure>) {
     let progress = Progress::new(common.quiet);
-    let mut counted = Counted { counts: Counts::default(), other: observer.fork() };
+    // It moves in there for as long as the trace is read.
+    let other = std::mem::replace(observer, *observer.fork().downcast());
+    let mut counted = Counted { counts: Counts::default(), other: Box::new(other) };
     let (health, ended) = read_all(
         source,
         common.strict,
@@ -83,7 +85,7 @@ pub(crate) fn observe_until<O: Observer>(
         },
         |source, health| progress.update(source, health),
     );
-    observer.merge(counted.other);
+    *observer = *counted.other.downcast();
     let ended = ended.map_err(|ended| failure(common, path, &health, ended));
     (health, ended)
 }

@@ -14,15 +14,25 @@ fn fine(args: &[&str]) -> String {
 /// The same counts by one pass and by items, as text and as JSON, on one thread and on two.
 fn items_add_up(folder: &Folder, trace: &str, options: &[&str], parts: &str) -> usize {
     let plan = fine(&[&["split", trace, "--plan", "--parts", parts, "-q"], options].concat());
-    let mut results = Vec::new();
+    let (mut results, mut asked) = (Vec::new(), Vec::new());
     for (n, line) in plan.lines().enumerate() {
-        let (item, result) = (folder.file(&format!("{n}.item")), folder.file(&format!("{n}.json")));
+        let [item, result, with] = ["item", "json", "all.json"].map(|end| folder.file(&format!("{n}.{end}")));
         std::fs::write(&item, line).unwrap();
         fine(&["stats", "--item", &item, "-o", &result]);
+        fine(&["stats", "--item", &item, "--with", "all", "-o", &with]);
         // The last one first: they carry their place.
         results.insert(0, result);
+        asked.insert(0, with);
     }
-    let results: Vec<&str> = results.iter().map(String::as_str).collect();
+    let [results, asked] = [&results, &asked].map(|list| Vec::from_iter(list.iter().map(String::as_str)));
+    let merged = fine(&[&["stats", "--merge"], &asked[..]].concat());
+    for jobs in ["1", "2"] {
+        let whole = fine(&[&["stats", trace, "-j", jobs, "--with", "all"], options].concat());
+        assert_eq!(merged, whole, "{trace} in {} items, with all analyses", results.len());
+    }
+    let output = trackway(&[&["stats", "--with", "loops", "--merge"], &asked[..]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("needed are: loops"), "{}", text(&output.stderr));
     for shape in [&[][..], &["--json"], &["--top", "3"]] {
         let merged = fine(&[&["stats"], shape, &["--merge"], &results].concat());
         for jobs in ["1", "2"] {

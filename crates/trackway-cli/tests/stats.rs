@@ -24,19 +24,6 @@ fn same(args: &[&str]) {
     for_any_jobs(&[&["info"], args].concat());
 }
 
-/// Parts do not know what came before: analyses that need the order say so.
-#[test]
-fn parts_have_no_order() {
-    for args in [
-        &["stats", "--item", "item.json", "--with", "loops"][..],
-        &["stats", "--with", "loops", "--merge", "x"],
-    ] {
-        let output = trackway(args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(common::text(&output.stderr).contains("need the order of the whole trace"), "{args:?}");
-    }
-}
-
 /// Instructions by context are those of the contexts.
 #[test]
 fn by_context_is_exact() {

@@ -127,10 +127,9 @@ fn arm() -> Vec<Run> {
 }
 
 fn counted(run: &Run) -> (Summary, Answers) {
-    let mut stats = Stats::new(run.isa, &run.programs);
     let mut asked = Asked::new(run.isa, &run.programs, &[Analysis::Loops, Analysis::Reuse]);
-    run.batches.iter().for_each(|batch| asked.observe(&mut stats, batch));
-    asked.finish(stats)
+    run.batches.iter().for_each(|batch| asked.observe(batch));
+    asked.finish()
 }
 
 /// One event of a run, with its source and instruction set. Encodings that the trace lacks come from the program.

@@ -10,13 +10,17 @@ use trackway_image::{Image, Space, expand};
 use trackway_isa::flow;
 use trackway_testkit::qemu;
 use trackway_testkit::random::{Numbers, Program, Rates, Walk};
+use trackway_tools::asked::{Analysis, Asked};
 use trackway_tools::contexts;
 use trackway_tools::executed::{BlockId, Code, Executed};
-use trackway_tools::stats::{By, Stats};
+use trackway_tools::stats::{By, Stats, Summary};
 
 /// All that statistics say.
 fn report(stats: Stats) -> String {
-    let stats = stats.finish();
+    summary(&stats.finish())
+}
+
+fn summary(stats: &Summary) -> String {
     let memory = &stats.memory;
     let kinds = [memory.loads, memory.stores, memory.atomics, memory.others];
     let bytes = [memory.bytes_read, memory.bytes_written, memory.with_data, memory.unplaced];
@@ -51,12 +55,12 @@ fn piece(batch: &Batch, from: usize, to: usize) -> Batch {
 }
 
 /// A part: an observer that knows nothing of what came before.
-fn part(stats: &Stats) -> Box<Stats> {
-    stats.fork().downcast::<Stats>()
+fn part<O: Observer>(whole: &O) -> Box<O> {
+    whole.fork().downcast::<O>()
 }
 
 /// Observes `batches` in parts that are cut at random, and puts them together in any order that keeps neighbours.
-fn in_parts(stats: &mut Stats, batches: &[Batch], numbers: &mut Numbers) {
+fn in_parts<O: Observer>(stats: &mut O, batches: &[Batch], numbers: &mut Numbers) {
     let mut parts = vec![part(stats)];
     for batch in batches {
         let mut at = 0;
@@ -78,8 +82,46 @@ fn in_parts(stats: &mut Stats, batches: &[Batch], numbers: &mut Numbers) {
     stats.merge(parts.remove(0));
 }
 
+/// The analyses that are asked for, with few lines so that reuse is sampled as well.
+fn asked(isa: Isa, programs: &[Arc<Image>], lines: usize) -> Asked {
+    Asked::new(isa, programs, &Analysis::ALL).exact_lines(lines)
+}
+
+fn answers(asked: Asked) -> String {
+    let (stats, answers) = asked.finish();
+    format!("{} {answers:?}", summary(&stats))
+}
+
+/// Compares the analyses of parts, packed and unpacked or not, with those of the whole.
+fn compare_asked(what: &str, isa: Isa, programs: &[Arc<Image>], batches: &[Batch], times: u64) {
+    for lines in [usize::MAX, 40] {
+        let mut whole = asked(isa, programs, lines);
+        batches.iter().for_each(|batch| whole.observe(batch));
+        let whole = answers(whole);
+        for seed in 0..times {
+            let numbers = &mut Numbers(seed);
+            let mut parts = asked(isa, programs, lines);
+            if numbers.one_in(2) {
+                in_parts(&mut parts, batches, numbers);
+            } else {
+                // As they come: one of several parts, the rest as it is read.
+                let cut = numbers.below(batches.len() as u64 + 1) as usize;
+                batches[..cut].iter().for_each(|batch| parts.observe(batch));
+                let mut later = part(&parts);
+                in_parts(&mut *later, &batches[cut..], numbers);
+                let later = parts.unpack(&later.pack().unwrap()).unwrap();
+                parts.merge(Box::new(later));
+            }
+            if parts.is_exact() {
+                assert_eq!(answers(parts), whole, "{what}, cut by {seed}, {lines} lines");
+            }
+        }
+    }
+}
+
 /// Compares parts with the whole; returns how often the parts were exact.
 fn compare(what: &str, isa: Isa, programs: &[Arc<Image>], batches: &[Batch], times: u64) -> u64 {
+    compare_asked(what, isa, programs, batches, times.div_ceil(10));
     let mut whole = Stats::new(isa, programs);
     batches.iter().for_each(|batch| whole.observe(batch));
     assert!(whole.is_exact(), "{what}");

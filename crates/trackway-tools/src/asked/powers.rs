@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 /// Numbers counted by the power of two below them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Powers(BTreeMap<u64, u64>);
 
 impl Powers {
@@ -12,6 +14,10 @@ impl Powers {
         let from = if number == 0 { 0 } else { 1 << number.ilog2() };
         let count = self.0.entry(from).or_default();
         *count = count.saturating_add(times);
+    }
+
+    pub(super) fn merge(&mut self, later: Powers) {
+        later.0.into_iter().for_each(|(from, times)| self.add(from, times));
     }
 
     /// Numbers from this one, up to twice it, and how many; 0 and 1 are for themselves.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::{Batch, MemKind};
 
 use super::accesses::{Part, is_data, lines, parts};
@@ -34,8 +35,8 @@ pub struct Sharing {
     pub gaps: u64,
 }
 
-/// Sharing while the trace is read.
-#[derive(Debug, Default)]
+/// Sharing while the trace is read; the order of accesses does not matter.
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Observing {
     lines: Table<Touched>,
     sources: BTreeSet<u16>,
@@ -43,7 +44,7 @@ pub(super) struct Observing {
     gaps: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Touched {
     accesses: u64,
     /// Bytes that each source touches and writes, as bits.
@@ -71,10 +72,22 @@ impl Observing {
                     let end = last.min(line * LINE + (LINE - 1)) % LINE;
                     let bytes = u64::MAX >> (LINE - 1 - (end - start)) << start;
                     let written = if access.kind == MemKind::Read { 0 } else { bytes };
-                    self.lines.at(line).touch(batch.source, bytes, written);
+                    let touched = self.lines.at(line);
+                    touched.accesses += 1;
+                    touched.add(batch.source, bytes, written);
                 }
             }
         }
+    }
+
+    pub(super) fn merge(&mut self, later: Observing) {
+        self.sources.extend(later.sources);
+        self.too_long += later.too_long;
+        self.gaps += later.gaps;
+        self.lines.merge(later.lines, |to, touched| {
+            to.accesses += touched.accesses;
+            touched.by.into_iter().for_each(|(source, all, written)| to.add(source, all, written));
+        });
     }
 
     pub(super) fn finish(self) -> Option<Sharing> {
@@ -98,8 +111,7 @@ impl Observing {
 }
 
 impl Touched {
-    fn touch(&mut self, source: u16, bytes: u64, written: u64) {
-        self.accesses += 1;
+    fn add(&mut self, source: u16, bytes: u64, written: u64) {
         match self.by.iter_mut().find(|(by, ..)| *by == source) {
             Some((_, all, writes)) => (*all, *writes) = (*all | bytes, *writes | written),
             None => self.by.push((source, bytes, written)),

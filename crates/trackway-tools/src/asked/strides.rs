@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use trackway_core::Batch;
 
 use super::accesses::{Part, is_data, parts};
 use crate::stats::{Address, Summary};
 use crate::table::Table;
 
-/// Strides of an instruction that are counted.
-const KEPT: usize = 16;
+/// Strides of an instruction that are counted: the shortest ones, so that it is the same ones however a trace is cut into
+/// parts.
+const KEPT: usize = 32;
 
 /// The strides of one instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub struct Stride {
     pub strides: u64,
     /// The most frequent one and how often it came; at least so often where strides were left out.
     pub most: Option<(i64, u64)>,
-    /// Strides that were left out because there were too many different ones.
+    /// Strides that were left out because there were too many different ones: those longer than the 32 shortest.
     pub left_out: u64,
 }
 
@@ -38,25 +40,26 @@ pub struct Strides {
 }
 
 /// Strides while the trace is read.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Observing {
     lanes: BTreeMap<u16, Lane>,
     unseen: u64,
     gaps: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Lane {
     instructions: Table<Counts>,
     /// Gaps so far.
     gaps: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Counts {
-    /// The last address, and the gaps before it.
-    last: Option<(u64, u64)>,
+    /// The first and the last address, and the gaps of the part before each.
+    ends: Option<[(u64, u64); 2]>,
     executions: u64,
+    /// Each with its count, the shortest first.
     strides: Vec<(i64, u64)>,
     left_out: u64,
 }
@@ -80,6 +83,18 @@ impl Observing {
                     self.gaps += 1;
                 }
             }
+        }
+    }
+
+    /// Adds those of the part that follows.
+    pub(super) fn merge(&mut self, later: Observing) {
+        self.unseen += later.unseen;
+        self.gaps += later.gaps;
+        for (source, next) in later.lanes {
+            let lane = self.lanes.entry(source).or_default();
+            let gaps = lane.gaps;
+            lane.instructions.merge(next.instructions, |to, counts| to.merge(counts, gaps));
+            lane.gaps += next.gaps;
         }
     }
 
@@ -107,22 +122,48 @@ impl Observing {
 impl Counts {
     fn count(&mut self, address: u64, gaps: u64) {
         self.executions += 1;
-        let Some((last, before)) = self.last.replace((address, gaps)) else { return };
-        if before != gaps {
+        let here = (address, gaps);
+        let Some([_, last]) = &mut self.ends else {
+            self.ends = Some([here; 2]);
             return;
+        };
+        let (before, after) = (std::mem::replace(last, here), here);
+        self.step(before, after);
+    }
+
+    /// From one address to the next.
+    fn step(&mut self, (before, gaps_before): (u64, u64), (after, gaps): (u64, u64)) {
+        if gaps_before == gaps {
+            self.add(after.wrapping_sub(before) as i64, 1);
         }
-        let stride = address.wrapping_sub(last) as i64;
-        if let Some((_, count)) = self.strides.iter_mut().find(|(known, _)| *known == stride) {
-            *count += 1;
-            return;
+    }
+
+    fn add(&mut self, stride: i64, times: u64) {
+        let length = |stride: i64| (stride.unsigned_abs(), stride);
+        let place = self.strides.binary_search_by_key(&length(stride), |(known, _)| length(*known));
+        match place {
+            Ok(place) => self.strides[place].1 += times,
+            Err(KEPT..) => self.left_out += times,
+            Err(place) => {
+                if self.strides.len() == KEPT {
+                    self.left_out += self.strides.pop().map_or(0, |(_, times)| times);
+                }
+                self.strides.insert(place, (stride, times));
+            }
         }
-        if self.strides.len() < KEPT {
-            return self.strides.push((stride, 1));
-        }
-        // The rarest one makes room.
-        if let Some(rarest) = self.strides.iter_mut().min_by_key(|(_, count)| *count) {
-            self.left_out += rarest.1;
-            *rarest = (stride, 1);
+    }
+
+    /// Adds those of the part that follows; so many gaps came before it.
+    fn merge(&mut self, later: Counts, gaps: u64) {
+        self.executions += later.executions;
+        self.left_out += later.left_out;
+        later.strides.into_iter().for_each(|(stride, times)| self.add(stride, times));
+        let Some(ends) = later.ends else { return };
+        let [first, last] = ends.map(|(address, before)| (address, gaps + before));
+        let before = self.ends.map(|[_, before]| before);
+        self.ends = Some([self.ends.map_or(first, |[first, _]| first), last]);
+        if let Some(before) = before {
+            self.step(before, first);
         }
     }
 }

@@ -72,11 +72,12 @@ impl Code {
         Some((self.end.wrapping_sub(inst.length.into()), inst))
     }
 
+    /// Codes that are equal have the same; others are compared whole.
     fn digest(&self) -> u64 {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        let mut hasher = DefaultHasher::new();
-        self.hash(&mut hasher);
-        hasher.finish()
+        let mix =
+            |digest: u64, word: u64| (digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+        let place = [u64::from(self.space), self.start, self.end, self.count()].into_iter().fold(0, mix);
+        self.insts.iter().fold(place, |digest, inst| mix(digest, inst.encoding.into()))
     }
 }
 

@@ -5,10 +5,16 @@ use trackway_core::{Gap, Time, Trap};
 use super::block::{Block, BlockId};
 use super::spaces::Space;
 
-/// An analysis that needs the order of things: call stacks, predictors, intervals. It runs on one thread.
+/// An analysis that needs the order of things: call stacks, predictors, intervals. It sees them on one thread: as they are
+/// read, or as parts that a [`FlowLog`](super::FlowLog) kept are merged.
 pub trait Follow {
     /// Control passed through a block, to its end.
     fn pass(&mut self, pass: &Pass<'_>);
+
+    /// The first pass of a part begins, or has ended. It may continue one of the part before, so it is not shown.
+    fn head(&mut self, source: u16, ended: bool) {
+        let _ = (source, ended);
+    }
 
     /// A trap, or a return from one.
     fn trap(&mut self, source: u16, trap: &Trap) {

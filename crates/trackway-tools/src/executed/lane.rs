@@ -9,6 +9,7 @@ use trackway_isa::{Recent, flow};
 
 use super::block::{BOUNDARY, BlockId, Blocks, Code, End, Inst};
 use super::follow::{Follow, Pass};
+use super::log::Entry;
 use super::spaces::{Space, Spaces};
 
 /// Control can go elsewhere after an instruction, by instruction set and encoding.
@@ -185,6 +186,7 @@ impl Lane {
         self.insts.clear();
         if let Head::Awaited(lead) = self.head {
             self.head = Head::Open(lead);
+            common.follow.head(self.source, false);
         } else if let Some(id) = common.blocks.likely(self.last, self.space, pc, isa, inst) {
             let code = &common.blocks.list[id as usize].code;
             if code.insts.len() > 1 && !attempted {
@@ -211,7 +213,7 @@ impl Lane {
     ) {
         self.cut(common);
         if let Head::Awaited(lead) = self.head {
-            self.head = Head::Without(lead);
+            self.without_head(common, lead);
         }
         let id = common.blocks.place(code);
         self.complete(common, id, taken);
@@ -235,6 +237,7 @@ impl Lane {
         let code = Code { space, start, end, isa, ending, insts, opaque: None };
         if let Head::Open(lead) = self.head {
             self.head = Head::Ended(lead, Box::new(code), taken);
+            common.follow.head(self.source, true);
             return;
         }
         let id = common.blocks.place(code);
@@ -299,14 +302,69 @@ impl Lane {
         self.space = spaces.place(Space::new(self.source, context, false));
     }
 
-    /// Adds what follows; its spaces and blocks have these numbers here.
+    /// The part begins with a run of unknown code.
+    fn without_head<F: Follow + ?Sized>(&mut self, common: &mut Common<'_, F>, lead: Link) {
+        self.head = Head::Without(lead);
+        common.follow.head(self.source, false);
+        common.follow.head(self.source, true);
+    }
+
+    /// Shows an entry of the part that follows; `parts` if it may part a pass that is open here.
+    fn show<F: Follow + ?Sized>(
+        &mut self,
+        common: &mut Common<'_, F>,
+        entry: &Entry,
+        parts: bool,
+        entered: &[Space],
+        block: impl Fn(BlockId) -> BlockId,
+    ) {
+        let source = self.source;
+        let link = match entry {
+            Entry::Trap(_) | Entry::Unplaced if parts => Link::Break,
+            Entry::Gap(_) if parts => Link::Gap,
+            _ => Link::Flow,
+        };
+        self.part(common, link);
+        match entry {
+            Entry::Pass(id, taken) => {
+                let id = block(*id);
+                if let Some(block) = common.blocks.list.get(id as usize) {
+                    common.follow.pass(&Pass { source, id, block, taken: *taken });
+                }
+            }
+            Entry::Trap(trap) => common.follow.trap(source, trap),
+            Entry::Gap(gap) => common.follow.gap(source, gap),
+            Entry::Unplaced => common.follow.unplaced(source),
+            Entry::Enter(number) => {
+                if let Some(space) = entered.get(*number as usize) {
+                    common.follow.enter(space);
+                }
+            }
+            Entry::Head { .. } => {}
+        }
+    }
+
+    /// Adds what follows, of which these are the entries of its log; its spaces and blocks have these numbers here.
     pub(super) fn merge<F: Follow + ?Sized>(
         &mut self,
         common: &mut Common<'_, F>,
         later: Lane,
+        mut entries: impl Iterator<Item = Entry>,
+        entered: &[Space],
         space: impl Fn(u32) -> u32,
         block: impl Fn(BlockId) -> BlockId,
     ) {
+        for entry in &mut entries {
+            match entry {
+                Entry::Head { ended: true } => break,
+                Entry::Head { ended: false } => {
+                    if self.open.is_some_and(|open| !later.continues(&open)) {
+                        self.cut(common);
+                    }
+                }
+                entry => self.show(common, &entry, true, entered, &block),
+            }
+        }
         self.part(common, later.head.lead());
         let mut is_through = true;
         match later.head {
@@ -331,11 +389,12 @@ impl Lane {
             Head::Without(lead) => {
                 self.cut(common);
                 if let Head::Awaited(before) = self.head {
-                    self.head = Head::Without(before.max(lead));
+                    self.without_head(common, before.max(lead));
                 }
             }
             Head::Start => {}
         }
+        entries.for_each(|entry| self.show(common, &entry, false, entered, &block));
         if let Some((id, link)) = later.after_head {
             self.part(common, link);
             self.arrive(common, block(id));
@@ -356,6 +415,16 @@ impl Lane {
             self.insts = later.insts;
         }
         self.memory = None;
+    }
+
+    /// Does its first pass continue one that is open in the part before?
+    fn continues(&self, open: &Open) -> bool {
+        let first = match &self.head {
+            Head::Open(_) => self.open.map(|open| (open.start, open.isa)),
+            Head::Ended(_, code, _) => Some((code.start, code.isa)),
+            _ => None,
+        };
+        first == Some((open.next, open.isa))
     }
 
     /// Instructions of a pass once more; none of them ends it.

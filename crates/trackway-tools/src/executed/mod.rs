@@ -7,7 +7,8 @@
 //!
 //! Parts of a trace can be observed separately and merged in order; the result is that of observing all of it. The
 //! one thing that a part has to assume is which code it runs, if a context before the part says so: see
-//! [`Executed::is_exact`]. Analyses that need the order of things [follow](Follow) the passes on one thread.
+//! [`Executed::is_exact`]. Analyses that need the order of things [follow](Follow) the passes on one thread, where parts are
+//! observed on several when they are merged.
 //!
 //! ```
 //! use trackway_core::*;
@@ -31,6 +32,7 @@
 mod block;
 mod follow;
 mod lane;
+mod log;
 mod observe;
 mod spaces;
 
@@ -48,6 +50,7 @@ use spaces::Spaces;
 
 pub use block::{BOUNDARY, Block, BlockId, Code, End, Inst};
 pub use follow::{Follow, Pass};
+pub use log::FlowLog;
 pub use spaces::Space;
 
 /// The executed blocks of a trace or a part of it.
@@ -70,10 +73,10 @@ pub struct Executed {
 }
 
 impl Executed {
-    /// Nothing executed yet. With programs, one for each source or one for all, runs of flow traces and instructions
+    /// Nothing executed yet, of a whole trace; parts of it are [forked](trackway_core::Observer::fork). With programs, one for each source or one for all, runs of flow traces and instructions
     /// without encodings have their code from there.
     pub fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
-        Self::with(Arc::new(Shared::new(isa, programs)), false)
+        Self::with(Arc::new(Shared::new(isa, programs)), true)
     }
 
     fn with(shared: Arc<Shared>, from_start: bool) -> Self {
@@ -89,10 +92,14 @@ impl Executed {
         }
     }
 
-    /// Takes in a batch of a trace that is observed in order from its beginning, and shows the passes to `follow`.
+    /// Takes in a batch, and shows the passes to `follow`; those of a part are [kept](FlowLog).
     pub fn follow(&mut self, batch: &Batch, follow: &mut dyn Follow) {
-        self.from_start |= self.lanes.is_empty();
         self.take(batch, follow);
+    }
+
+    /// Adds what follows, and shows its flow to `follow`.
+    pub fn join(&mut self, later: Executed, log: &FlowLog, follow: &mut dyn Follow) {
+        self.add(later, log, follow);
     }
 
     /// After the last batch: passes that are still open end there.
@@ -108,9 +115,13 @@ impl Executed {
     }
 
     /// The end of the trace: passes that are still open end there.
-    pub fn finish(self) -> Executed {
+    pub fn finish(mut self) -> Executed {
+        if self.from_start {
+            self.cut(&mut ());
+            return self;
+        }
         let mut whole = Self::with(Arc::clone(&self.shared), true);
-        whole.add(self);
+        whole.add(self, &FlowLog::default(), &mut ());
         whole.cut(&mut ());
         whole
     }

@@ -10,6 +10,7 @@ use super::Executed;
 use super::block::{BlockId, Code, End, Inst};
 use super::follow::Follow;
 use super::lane::{Assumptions, Common, Lane, Leaving, Link};
+use super::log::FlowLog;
 use super::spaces::Space;
 use crate::attempted::RunKey;
 
@@ -43,8 +44,11 @@ impl Shared {
 #[derive(Debug, Default)]
 pub(super) struct Caches {
     leaving: Leaving,
-    runs: Recent<SpaceRun, Option<Box<[BlockId]>>, 4096>,
+    runs: Runs,
 }
+
+/// Blocks of runs. Large programs take turns with tens of thousands of runs.
+type Runs = Recent<SpaceRun, Option<Box<[BlockId]>>, 16384>;
 
 /// Runs with the same key are the same blocks, if they begin and end with blocks.
 #[derive(Debug, PartialEq)]
@@ -127,28 +131,25 @@ impl Executed {
         }
     }
 
-    /// Adds what follows.
-    pub(super) fn add(&mut self, later: Executed) {
+    /// Adds what follows, and shows its flow to `follow`.
+    pub(super) fn add<F: Follow + ?Sized>(&mut self, later: Executed, log: &FlowLog, follow: &mut F) {
         let Executed { blocks, spaces, lanes, from_start, shared, caches, .. } = self;
         self.misread |= later.misread;
-        let numbers: Vec<u32> = later
-            .spaces
-            .list
-            .iter()
-            .map(|space| {
-                let mut space = *space;
-                if space.on_top
-                    && let Some(lane) = lanes.get(&space.source)
-                {
-                    let mut context = lane.context;
-                    context.update(&space.context);
-                    space = Space::new(space.source, &context, lane.on_top);
-                } else if space.on_top {
-                    space.on_top = !*from_start;
-                }
-                spaces.place(space)
-            })
-            .collect();
+        let here = |space: &Space| {
+            let mut space = *space;
+            if space.on_top
+                && let Some(lane) = lanes.get(&space.source)
+            {
+                let mut context = lane.context;
+                context.update(&space.context);
+                space = Space::new(space.source, &context, lane.on_top);
+            } else if space.on_top {
+                space.on_top = !*from_start;
+            }
+            space
+        };
+        let numbers: Vec<u32> = later.spaces.list.iter().map(|space| spaces.place(here(space))).collect();
+        let entered: Vec<Space> = log.spaces.list.iter().map(here).collect();
         let space = |number: u32| numbers.get(number as usize).copied().unwrap_or(0);
         let mut ids = Vec::with_capacity(later.blocks.list.len());
         for block in &later.blocks.list {
@@ -167,15 +168,19 @@ impl Executed {
             *self.unknown.entry(space(number)).or_default() += count;
         }
         let caches = caches.get_or_insert_default();
-        let common = &mut Common { blocks, leaving: &mut caches.leaving, follow: &mut () };
+        let common = &mut Common { blocks, leaving: &mut caches.leaving, follow };
         for (source, next) in later.lanes {
-            let lane = lanes.entry(source).or_insert_with(|| Lane::new(source, *from_start, spaces));
+            let lane = lanes.entry(source).or_insert_with(|| {
+                let lane = Lane::new(source, *from_start, spaces);
+                common.follow.enter(&spaces.list[lane.space as usize]);
+                lane
+            });
             self.misread |= contradicts(lane, shared, next.assumed);
             if lane.on_top {
                 lane.assumed.isa |= next.assumed.isa && lane.context.isa.is_none();
                 lane.assumed.code |= next.assumed.code;
             }
-            lane.merge(common, next, space, block);
+            lane.merge(common, next, log.entries(source), &entered, space, block);
         }
         if let Some(Caches { leaving, .. }) = later.caches {
             shared.leaving.lock().unwrap_or_else(PoisonError::into_inner).push(leaving);
@@ -214,23 +219,34 @@ fn fetched(memory: Option<&Memory>, isa: Isa, pc: u64) -> Inst {
 }
 
 /// A run, instruction by instruction where its code is known.
-fn observe_run<F: Follow + ?Sized>(
+fn observe_run<F: Follow + ?Sized>(lane: &mut Lane, common: &mut Common<'_, F>, runs: &mut Runs, run: &Run) {
+    // It is put back below: a run does not change it.
+    match lane.memory.take() {
+        Some(memory) => {
+            observe_known_run(lane, common, runs, &memory, run);
+            lane.memory = Some(memory);
+        }
+        None => lane.opaque(common, opaque(lane, run), taken_at_end(run)),
+    }
+}
+
+fn observe_known_run<F: Follow + ?Sized>(
     lane: &mut Lane,
     common: &mut Common<'_, F>,
-    runs: &mut Recent<SpaceRun, Option<Box<[BlockId]>>, 4096>,
+    runs: &mut Runs,
+    memory: &Memory,
     run: &Run,
 ) {
     let taken = taken_at_end(run);
-    let Some(memory) = lane.memory.clone() else { return lane.opaque(common, opaque(lane, run), taken) };
     if !lane.is_between() || run.count > LONGEST {
-        return expand_run(lane, common, &memory, run, |_| ());
+        return expand_run(lane, common, memory, run, |_| ());
     }
-    let key = SpaceRun { run: RunKey::new(&memory, run), space: lane.space, attempted: run.attempted };
+    let key = SpaceRun { run: RunKey::new(memory, run), space: lane.space, attempted: run.attempted };
     let mut is_known = true;
     let ids = runs.get(key, || {
         is_known = false;
         let mut ids = Vec::new();
-        expand_run(lane, common, &memory, run, |lane| ids.extend(lane.passed()));
+        expand_run(lane, common, memory, run, |lane| ids.extend(lane.passed()));
         lane.is_between().then_some(ids.into())
     });
     match ids.as_deref() {
@@ -239,7 +255,7 @@ fn observe_run<F: Follow + ?Sized>(
             before.iter().for_each(|id| lane.complete(common, *id, None));
             lane.complete(common, *last, taken);
         }
-        _ => expand_run(lane, common, &memory, run, |_| ()),
+        _ => expand_run(lane, common, memory, run, |_| ()),
     }
 }
 
@@ -289,6 +305,6 @@ impl Observer for Executed {
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        self.add(*later.downcast::<Self>());
+        self.add(*later.downcast::<Self>(), &FlowLog::default(), &mut ());
     }
 }

@@ -23,6 +23,7 @@ pub struct Mix {
 impl Mix {
     pub(super) fn new(executed: &Executed) -> Self {
         let mut mix = Mix::default();
+        let mut list: Vec<(Isa, u32, u64)> = Vec::new();
         for block in executed.blocks() {
             let code = &block.code;
             if code.opaque.is_some() {
@@ -32,9 +33,14 @@ impl Mix {
                 if inst.length == 0 {
                     *mix.classes.entry("unknown").or_default() += block.passes;
                 } else {
-                    *mix.encodings.entry((code.isa, inst.encoding)).or_default() += block.passes;
+                    list.push((code.isa, inst.encoding, block.passes));
                 }
             }
+        }
+        list.sort_unstable();
+        for same in list.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            let passes = same.iter().map(|(.., passes)| passes).sum();
+            mix.encodings.insert((same[0].0, same[0].1), passes);
         }
         for ((isa, encoding), count) in &mix.encodings {
             *mix.classes.entry(class(*isa, *encoding).as_str()).or_default() += count;

@@ -39,7 +39,7 @@ use trackway_core::*;
 use trackway_image::Image;
 
 use crate::contexts::Contexts;
-use crate::executed::{Executed, Follow};
+use crate::executed::{Executed, FlowLog, Follow};
 use times::Times;
 
 pub use addresses::Address;
@@ -77,7 +77,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Empty statistics. With programs, one for each source or one for all, runs are counted instruction by
+    /// Empty statistics of a whole trace; parts of it are [forked](Observer::fork). With programs, one for each source or one for all, runs are counted instruction by
     /// instruction.
     pub fn new(isa: Isa, programs: &[Arc<Image>]) -> Self {
         Self::with(Executed::new(isa, programs))
@@ -104,10 +104,22 @@ impl Stats {
         self.executed.enter(source, context);
     }
 
-    /// Takes in a batch of a trace that is observed in order from its beginning, and shows the passes to `follow`.
+    /// Takes in a batch, and shows the passes to `follow`; those of a part are [kept](FlowLog).
     pub fn follow(&mut self, batch: &Batch, follow: &mut dyn Follow) {
         self.executed.follow(batch, follow);
         self.count(batch);
+    }
+
+    /// Adds what follows, and shows its flow to `follow`.
+    pub fn join(&mut self, mut later: Stats, log: &FlowLog, follow: &mut dyn Follow) {
+        let executed = std::mem::replace(&mut later.executed, self.executed.another());
+        self.executed.join(executed, log, follow);
+        self.add(later);
+    }
+
+    /// The same for another part of the same trace.
+    pub(crate) fn another(&self) -> Self {
+        Self::with(self.executed.another())
     }
 
     /// After the last batch: passes that are still open end there.

@@ -91,12 +91,20 @@ impl Observer for Stats {
     }
 
     fn fork(&self) -> Box<dyn Observer> {
-        Box::new(Self::with(self.executed.another()))
+        Box::new(self.another())
     }
 
     fn merge(&mut self, later: Box<dyn Observer>) {
-        let later = *later.downcast::<Self>();
-        self.executed.merge(Box::new(later.executed));
+        let mut later = *later.downcast::<Self>();
+        let executed = std::mem::replace(&mut later.executed, self.executed.another());
+        self.executed.merge(Box::new(executed));
+        self.add(later);
+    }
+}
+
+impl Stats {
+    /// Adds everything but executed blocks.
+    pub(super) fn add(&mut self, later: Stats) {
         self.contexts.merge(later.contexts);
         self.memory.merge(later.memory);
         add_each(&mut self.registers, later.registers);
