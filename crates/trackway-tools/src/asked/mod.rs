@@ -1,7 +1,7 @@
 //! Analyses that statistics run when they are asked for: predictors, loops, dependences, reuse, strides, sharing.
 //!
 //! They complete the [statistics](crate::stats) in the same pass. Parts of a trace can be observed separately and merged in
-//! order. Dependences, reuse, strides and sharing count each part by itself and settle at its borders what reaches over them;
+//! order. Dependences, reuse, strides and sharing count each part alone and settle at its borders what reaches over them;
 //! predictors and loops need everything that came before, so a part keeps its flow, a byte or two for each block, and they
 //! follow it when the part is merged. Each has a result only where the trace holds what it is about, and says how many gaps
 //! taint it.
@@ -128,7 +128,7 @@ enum Following {
     Kept(FlowLog),
 }
 
-/// Those that count parts by themselves.
+/// Those that count each part alone.
 #[derive(Debug, Serialize, Deserialize)]
 struct Parts<D> {
     dependences: Option<D>,

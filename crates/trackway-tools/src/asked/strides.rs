@@ -153,7 +153,7 @@ impl Counts {
         }
     }
 
-    /// Adds those of the part that follows; so many gaps came before it.
+    /// Adds those of the part that follows; `gaps` came before it.
     fn merge(&mut self, later: Counts, gaps: u64) {
         self.executions += later.executions;
         self.left_out += later.left_out;
