@@ -11,8 +11,9 @@ mod walks;
 use std::ops::ControlFlow;
 
 use trackway_core::{Finding, Isa, Result, Rule};
+use trackway_isa::Recent;
 
-use self::encoding::Access;
+use self::encoding::{Access, Encoded};
 use self::walks::Walks;
 use crate::container::Doubt;
 use crate::read::Records;
@@ -89,6 +90,7 @@ struct Checker<'r> {
     /// Address of the next instruction.
     pc: Option<u64>,
     group: Group,
+    encodings: Recent<u64, Encoded, 4096>,
     /// The last instruction trapped or returned from a trap, which explains a FORCE_PC after it.
     explained: bool,
     mode_known: bool,
@@ -166,6 +168,7 @@ impl<'r> Checker<'r> {
             chunk_start: 0,
             pc: None,
             group: Group::default(),
+            encodings: Recent::default(),
             explained: true,
             mode_known: false,
             is_part: false,

@@ -1,7 +1,7 @@
 //! Rules of the records after the header, and of the groups that they form.
 
 use trackway_core::{Finding, Isa};
-use trackway_isa::{Control, flow};
+use trackway_isa::Control;
 
 use super::Checker;
 use super::Group;
@@ -245,6 +245,8 @@ impl Checker<'_> {
     }
 
     fn instruction(&mut self, opcode: u32, width: u8) {
+        let encoded = self.encoded(opcode);
+        let is_return = encoded.control == Control::TrapReturn;
         if self.markers == 0 && !self.mode_known {
             let always = self.as_always();
             self.found(&MODE_AT_START, format!("the privilege of the first instruction is unknown{always}"));
@@ -255,11 +257,7 @@ impl Checker<'_> {
                 false => (&PC_TARGET_MISSING, "a jump without INST_PC_TARGET"),
             };
             (self.report)(Finding { rule, offset, item, message: message.into() });
-        } else if self.returned
-            && self.group.switched
-            && !self.group.gap
-            && !self.group.trapped
-            && !is_return(self.isa, opcode)
+        } else if self.returned && self.group.switched && !self.group.gap && !self.group.trapped && !is_return
         {
             self.found(&TRAP_RETURN, "the mode changes after the group of the return".into());
         }
@@ -275,8 +273,8 @@ impl Checker<'_> {
         }
         self.explained = true;
         let first = self.markers == 0 || self.group.forced.is_some();
-        self.walks.settle(is_return(self.isa, opcode) && !first);
-        self.opcode(opcode, width);
+        self.walks.settle(is_return && !first);
+        self.opcode(opcode, width, &encoded);
         self.walks.end_group();
         self.group.accesses.clear();
         let next = self.pc.map(|pc| pc.wrapping_add(width.into()));
@@ -285,10 +283,6 @@ impl Checker<'_> {
         self.group = Group { accesses, ..Group::default() };
         self.markers += 1;
     }
-}
-
-fn is_return(isa: Isa, opcode: u32) -> bool {
-    flow(isa, 0, opcode).control == Control::TrapReturn
 }
 
 /// Number of control and status registers.

@@ -1,7 +1,7 @@
 //! Rules that need the encoding of the instruction: its width, its memory accesses, its target.
 
 use trackway_core::{Isa, MemKind};
-use trackway_isa::riscv::{self, Class, Count, Op};
+use trackway_isa::riscv::{self, Class, Count, Memory, Op};
 use trackway_isa::{Control, flow};
 
 use super::{Checker, IN_BITS, NO_ACCESS};
@@ -22,50 +22,80 @@ pub(super) struct Access {
     pub(super) data: u64,
 }
 
+/// Facts of an encoding that rules need; decoded once for each that comes again and again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Encoded {
+    pub(super) control: Control,
+    /// `None` where it does not decode.
+    class: Option<Class>,
+    memory: Option<Memory>,
+    /// Any access is allowed.
+    any_allowed: bool,
+}
+
+impl Encoded {
+    pub(super) fn new(isa: Isa, opcode: u32) -> Self {
+        let is_riscv = matches!(isa, Isa::Rv32 | Isa::Rv64);
+        let op = if is_riscv { riscv::decode(isa, opcode).map(|inst| inst.op) } else { None };
+        let class = op.map(Op::class);
+        Encoded {
+            control: flow(isa, 0, opcode).control,
+            class,
+            memory: class.and_then(Class::memory),
+            // Cache operations may have the block that they act on.
+            any_allowed: class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo.")),
+        }
+    }
+}
+
 impl Checker<'_> {
+    pub(super) fn encoded(&mut self, opcode: u32) -> Encoded {
+        let isa = self.isa;
+        *self.encodings.get(u64::from(opcode) | (isa as u64) << 32, || Encoded::new(isa, opcode))
+    }
+
     /// Checks a complete group against its instruction. `width` is that of the opcode record, in bytes.
-    pub(super) fn opcode(&mut self, opcode: u32, width: u8) {
+    pub(super) fn opcode(&mut self, opcode: u32, width: u8, encoded: &Encoded) {
         if !matches!(self.isa, Isa::Rv32 | Isa::Rv64) {
             return;
         }
-        let encoded = if opcode & 3 == 3 { 4 } else { 2 };
-        if encoded != width {
-            let bits = 8 * u32::from(encoded);
+        let wanted = if opcode & 3 == 3 { 4 } else { 2 };
+        if wanted != width {
+            let bits = 8 * u32::from(wanted);
             self.found(&OPCODE_WIDTH, format!("{opcode:#x} is a {bits}-bit instruction"));
         }
-        let op = riscv::decode(self.isa, opcode).map(|inst| inst.op);
         // The placeholder of a fetch fault and an illegal instruction need not decode.
-        if op.is_none() && !self.group.trapped {
+        if encoded.class.is_none() && !self.group.trapped {
             self.found(&OPCODE_KNOWN, format!("{opcode:#x} is not an instruction that Trackway knows"));
         }
-        self.accesses(op);
-        self.targets(opcode);
+        self.accesses(encoded);
+        self.targets(opcode, encoded.control);
     }
 
-    fn accesses(&mut self, op: Option<Op>) {
-        let accesses = std::mem::take(&mut self.group.accesses);
-        let at_opcode = self.offset;
-        let class = op.map(Op::class);
-        let memory = class.and_then(Class::memory);
+    fn accesses(&mut self, encoded: &Encoded) {
+        let Encoded { class, memory, any_allowed, .. } = *encoded;
         self.has_vectors |= class.is_some_and(is_vector);
         let attempted = self.group.trapped || self.group.attempted;
         let needs_one = memory.is_some_and(|memory| memory.count == Count::One);
-        if needs_one && accesses.is_empty() && !attempted && !self.flow_only {
+        if needs_one && self.group.accesses.is_empty() && !attempted && !self.flow_only {
             match self.in_body(INST_MEM_ACCESS) {
                 true => self.found(&MEM_MISSING, "a load or store without INST_MEM_ACCESS".into()),
                 false => self.count(NO_ACCESS),
             }
         }
+        if self.group.accesses.is_empty() {
+            return;
+        }
+        let accesses = std::mem::take(&mut self.group.accesses);
+        let at_opcode = self.offset;
         let sum =
             |kind| accesses.iter().filter(|access| access.kind == kind).map(|a| u32::from(a.size)).sum();
         let (read, written): (u32, u32) = (sum(access::READ), sum(access::WRITE));
-        let sides = matches!(class, Some(Class::Amo(_))) && !accesses.is_empty() && !attempted;
+        let sides = matches!(class, Some(Class::Amo(_))) && !attempted;
         if sides && (read == 0 || written == 0) {
             let missing = if read == 0 { "reads" } else { "writes" };
             self.found(&ATOMIC_SIDES, format!("an atomic without an access that {missing}"));
         }
-        // Cache operations may have the block that they act on.
-        let any_allowed = class.is_none() || op.is_some_and(|op| op.name().starts_with("cbo."));
         for access in &accesses {
             self.offset = access.offset;
             self.walk_before(access);
@@ -141,31 +171,30 @@ impl Checker<'_> {
         }
     }
 
-    fn targets(&mut self, opcode: u32) {
-        let pc = self.pc.unwrap_or(0);
-        let flow = flow(self.isa, pc, opcode);
-        let target = self.group.target;
-        let jumps = flow.control.is_transfer();
-        match target {
+    fn targets(&mut self, opcode: u32, control: Control) {
+        let jumps = control.is_transfer();
+        let named = || self.pc.and_then(|pc| flow(self.isa, pc, opcode).target);
+        match self.group.target {
             Some(target) if !jumps => {
                 self.found(
                     &PC_TARGET_BRANCH,
                     format!("target {target:#x} of an instruction that is not a branch"),
                 );
             }
-            Some(target) if self.pc.is_some() && flow.target.is_some_and(|named| named != target) => {
-                let named = flow.target.unwrap_or(0);
-                self.found(&PC_TARGET_VALUE, format!("target {target:#x}: the encoding has {named:#x}"));
+            Some(target) => {
+                if let Some(named) = named().filter(|named| *named != target) {
+                    self.found(&PC_TARGET_VALUE, format!("target {target:#x}: the encoding has {named:#x}"));
+                }
             }
-            None if jumps && !self.group.trapped && flow.control != Control::Branch => {
+            None if jumps && !self.group.trapped && control != Control::Branch => {
                 self.no_target = Some((self.offset, self.item));
             }
             _ => {}
         }
-        self.returned = flow.control == Control::TrapReturn && !self.group.trapped;
+        self.returned = control == Control::TrapReturn && !self.group.trapped;
         self.explained = self.group.trapped
-            || !flow.control.retires()
-            || matches!(flow.control, Control::TrapReturn | Control::Wait);
+            || !control.retires()
+            || matches!(control, Control::TrapReturn | Control::Wait);
     }
 }
 
