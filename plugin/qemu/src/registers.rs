@@ -19,7 +19,7 @@ struct List {
     length: c_uint,
 }
 
-/// What QEMU says of a register.
+/// A register as QEMU describes it.
 #[repr(C)]
 struct Described {
     handle: *mut c_void,
