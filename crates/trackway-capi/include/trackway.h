@@ -60,7 +60,7 @@ int trackway_passed(void *core);
 const char *trackway_report(void *core);
 const char *trackway_junit(void *core, const char *name);
 
-/* What was wrong with the last call that failed. */
+/* Why the last call failed. */
 const char *trackway_error(void *core);
 
 #ifdef __cplusplus

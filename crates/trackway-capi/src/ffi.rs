@@ -181,7 +181,7 @@ pub unsafe extern "C" fn trackway_load(
     let Some(length) = usize::try_from(size).ok().filter(|_| !bytes.is_null() && size <= 1 << 40) else {
         return -1;
     };
-    // SAFETY: the caller says that there are so many.
+    // SAFETY: the caller says that there are `size` of them.
     unsafe {
         let bytes = std::slice::from_raw_parts(bytes.cast::<u8>(), length);
         with(core, -1, |handle| handle.core.load(address, bytes).map(|()| 0))

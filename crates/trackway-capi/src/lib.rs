@@ -233,7 +233,7 @@ impl Core {
         self.running().verifier.memory.set_device(address, value);
     }
 
-    /// The model makes a step by itself; true where it took a trap.
+    /// The model alone makes a step; true where it took a trap.
     pub fn step(&mut self) -> bool {
         self.running().verifier.step_alone()
     }

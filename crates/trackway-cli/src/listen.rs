@@ -13,7 +13,7 @@ pub(crate) fn accept(address: &str, quiet: bool) -> Result<Box<dyn Read + Send>,
         return accept_unix(path, quiet);
     }
     let mut places = address.to_socket_addrs().map_err(|_| wrong("not HOST:PORT or unix:PATH"))?;
-    // What comes is trusted as a trace, and anybody could send it.
+    // A trace from elsewhere would be trusted, and anybody could send it.
     let place = places.find(|place| place.ip().is_loopback());
     let place = place.ok_or_else(|| wrong("only addresses of this machine, such as 127.0.0.1:PORT"))?;
     let listener = TcpListener::bind(place)?;

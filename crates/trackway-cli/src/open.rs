@@ -62,7 +62,7 @@ fn open_with(
     Ok(trace)
 }
 
-/// Refuses settings that nobody reads.
+/// Refuses settings without a reader.
 fn refuse_idle(
     common: &Common,
     trace: &Trace,

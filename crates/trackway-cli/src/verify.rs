@@ -43,7 +43,7 @@ fn recorded_core(isa: Isa, meta: &Meta, described: &Described) -> Result<Config,
 /// Logs of cores: what retires, and traps only by where they lead. They begin after a reset and do not say so.
 const LOGS: [&str; 4] = ["spike", "riscv-dv", "rvfi-dii", "rvfi-vcd"];
 
-/// What is verified, for messages.
+/// The name of the trace, for messages.
 fn name(args: &VerifyArgs) -> PathBuf {
     args.file.clone().or_else(|| args.listen.as_ref().map(PathBuf::from)).unwrap_or_else(|| "-".into())
 }

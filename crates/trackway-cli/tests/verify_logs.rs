@@ -90,7 +90,7 @@ fn own_recordings_as_logs_verify() {
     }
 }
 
-/// After a reset most control registers hold anything: the first sight of one is no alarm, the second is checked.
+/// After a reset most control registers hold anything: the first sight of one raises no alarm, the second is checked.
 #[test]
 fn registers_that_a_reset_leaves_open_are_adopted_once() {
     let folder = Folder::new("verify-log-reset");

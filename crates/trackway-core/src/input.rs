@@ -208,7 +208,7 @@ impl Feed {
         }
     }
 
-    /// Reads more after the available bytes, as much as the stream has to give at once; false at the end of the input.
+    /// Reads more after the available bytes, as much as the stream has at once; false at the end of the input.
     pub fn more(&mut self) -> Result<bool> {
         let Input::Stream(stream) = &mut self.input else { return Ok(false) };
         if self.ended {

@@ -29,11 +29,11 @@ pub struct CsrField {
     pub msb: u8,
     /// Its least significant bit.
     pub lsb: u8,
-    /// What a write leaves in it.
+    /// The value that a write leaves in it.
     pub kept: Kept,
 }
 
-/// What a write leaves in a field.
+/// The value that a write leaves in a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Always this.

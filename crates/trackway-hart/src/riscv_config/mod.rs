@@ -2,8 +2,8 @@
 //!
 //! Of a hart: `ISA`, `supported_xlen`, `pmp_granularity`, `hw_data_misaligned_support`, and for every control register
 //! `reset-val`, whether it is `accessible` in the width, and the `type` of the register or of its fields:
-//! `ro_constant`, `warl` with `legal` and `wr_illegal`, or a field that is not `implemented`. What depends on other
-//! fields, and what hardware changes (`ro_variable`, `wlrl`), is as the model has it; the first kind is listed.
+//! `ro_constant`, `warl` with `legal` and `wr_illegal`, or a field that is not `implemented`. Values that depend on other
+//! fields, and those that hardware changes (`ro_variable`, `wlrl`), is as the model has it; the first kind is listed.
 
 mod fields;
 mod yaml;
@@ -173,7 +173,7 @@ impl Reading {
         Ok(())
     }
 
-    /// What a write leaves in a field of this type.
+    /// The value that a write leaves in a field of this type.
     fn kept(&mut self, name: &str, (msb, lsb): (u8, u8), node: &Node) -> Result<Option<CsrField>, String> {
         let field = |kept: Kept| Some(CsrField { msb, lsb, kept });
         if let Some(constant) = node.get("ro_constant") {

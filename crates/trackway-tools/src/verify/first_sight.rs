@@ -1,4 +1,4 @@
-//! What a step shows of control registers that nobody knows since the reset.
+//! Steps show control registers that are unknown since the reset.
 
 use trackway_core::{Privilege, RegClass, TrapKind};
 use trackway_hart::cause;
@@ -12,7 +12,7 @@ use super::traced::TracedStep;
 use super::verifier::{Verifier, level_of, resolve};
 
 impl Verifier {
-    /// What the step shows of control registers that nobody knows yet goes into both states before it.
+    /// Values that the step shows of control registers not known yet go into both states before it.
     pub(super) fn learn_fresh(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
         let inst = decoded.and_then(|decoded| decoded.inst);
         let class = inst.map(|inst| inst.op.class());
@@ -63,7 +63,7 @@ impl Verifier {
         }
     }
 
-    /// A register, or a view of one, has this value: bits of it that nobody knew are known.
+    /// A register, or a view of one, has this value: bits of it that were unknown are known.
     fn show(&mut self, number: u16, value: u64, bits: u64) {
         if number == csr::FCSR {
             self.show(csr::FFLAGS, value & 31, bits);

@@ -8,7 +8,7 @@ use trackway_hart::csr::{self, interrupt, status};
 
 use super::suspects::{PROTECTION, stored};
 
-/// Bits of control registers that nobody knows yet.
+/// Bits of control registers that are not known yet.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fresh(BTreeMap<u16, u64>);
 
@@ -46,7 +46,7 @@ impl Fresh {
         self.0.is_empty()
     }
 
-    /// Bits of the register that nobody knows.
+    /// Bits of the register that are not known.
     pub(super) fn of(&self, number: u16) -> u64 {
         self.0.get(&number).copied().unwrap_or(0)
     }

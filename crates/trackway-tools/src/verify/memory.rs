@@ -76,7 +76,7 @@ pub struct Memory {
     pub(crate) zeroed: Vec<Range>,
     /// Memory that holds what the trace shows of it.
     pub(crate) trusted: Vec<Range>,
-    /// What devices return at these addresses, where somebody says so.
+    /// Values that devices return at these addresses, where they were set.
     devices: HashMap<u64, u64>,
     /// Bytes that the step overwrote: address, size, and old value, if known (byte by byte if not all were).
     journal: Vec<(u64, u8, Option<u64>)>,

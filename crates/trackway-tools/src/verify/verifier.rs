@@ -178,7 +178,7 @@ impl Verifier {
         self.reset();
     }
 
-    /// The model makes a step by itself, and nothing is compared. True where it took a trap.
+    /// The model alone makes a step, and nothing is compared. True where it took a trap.
     pub fn step_alone(&mut self) -> bool {
         self.memory.begin();
         let interrupt = self.model.pending_interrupt();
