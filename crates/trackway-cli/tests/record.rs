@@ -116,7 +116,7 @@ fn a_program_that_repeats_itself_ends() {
         assert_eq!(output.status.code(), Some(1), "{name}: {said}");
         assert!(said.contains("repeats the same state for ever"), "{name}: {said}");
         let json = trackway(&["record", &elf, "-o", &trace, "--json"]);
-        assert!(text(&json.stdout).contains("\"ended\": \"repeats\""), "{}", text(&json.stdout));
+        assert!(text(&json.stdout).contains("\"ended\":\"repeats\""), "{}", text(&json.stdout));
         // Outside the window as well.
         let output = trackway(&["record", &elf, "-o", &trace, "--to", "3"]);
         assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output.stderr));
