@@ -7,7 +7,7 @@ const LARGEST: usize = 4 << 20;
 /// Maps and lists inside each other.
 const DEEPEST: usize = 32;
 
-/// A value and the line it begins in.
+/// A value, and the line of its key or its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
     pub(super) line: usize,
@@ -83,8 +83,8 @@ pub(super) fn read(text: &str) -> Result<Node, String> {
     if text.len() > LARGEST {
         return Err(format!("more than {LARGEST} bytes"));
     }
-    // Open maps and lists: the line, the list, and for a map the key that waits for its value.
-    let mut open: Vec<(Node, Option<String>)> = Vec::new();
+    // Open maps and lists, and for a map the key that waits for its value, with its line.
+    let mut open: Vec<(Node, Option<(String, usize)>)> = Vec::new();
     for event in Parser::new_from_str(text) {
         let (event, span) =
             event.map_err(|error| format!("line {}: {}", error.marker().line(), error.info()))?;
@@ -112,14 +112,14 @@ pub(super) fn read(text: &str) -> Result<Node, String> {
         let Some((parent, key)) = open.last_mut() else { return Ok(done) };
         match (&mut parent.value, key.take()) {
             (Value::List(items), _) => items.push(done),
-            (Value::Map(entries), Some(name)) => {
+            (Value::Map(entries), Some((name, line))) => {
                 if entries.iter().any(|(known, _)| *known == name) {
                     return Err(format!("line {line}: {name} is there already"));
                 }
-                entries.push((name, done));
+                entries.push((name, Node { line, ..done }));
             }
             (Value::Map(_), None) => match done.value {
-                Value::Scalar(text) => *key = Some(text),
+                Value::Scalar(text) => *key = Some((text, line)),
                 _ => return Err(format!("line {line}: a key is not a name")),
             },
             (Value::Scalar(_), _) => {}
