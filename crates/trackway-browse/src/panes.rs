@@ -76,7 +76,7 @@ impl App {
                     (_, Some(false)) => " NT",
                     (_, None) => "",
                 };
-                (tone, format!("{number:>10}  {address}  {text:<28}{flow}{place}"))
+                (tone, format!("{number:>10}  {address}  {text:<24}{flow}{place}"))
             }
             What::Run { start, end, count } => {
                 let text = format!(

@@ -81,7 +81,7 @@ fn instructions_registers_and_calls() {
         "<_start>",
         "the program has no source line here",
     ]);
-    screen.shows(&["sp   unknown", "-- callers before the trace began are not"]);
+    screen.shows(&["all unknown", "-- callers before the trace began are not"]);
     screen.keys("gsym:sum\n");
     assert_eq!(screen.app.now(), 252);
     screen.shows(&[

@@ -88,6 +88,37 @@ struct Expanded {
     changes: Vec<Change>,
 }
 
+impl Expanded {
+    /// Shows the events that are inside, by their number and the number of their instructions, in order; false if `visit`
+    /// ended it.
+    fn show(&self, inside: impl Fn(u64, u64) -> bool, visit: &mut impl FnMut(Here<'_>) -> bool) -> bool {
+        let Expanded { batch, changes } = self;
+        let mut number = batch.first_instruction;
+        let (mut change, mut left) = (changes[0], &changes[1..]);
+        for (place, event) in batch.events.iter().enumerate() {
+            while let [next, rest @ ..] = left
+                && next.place <= place
+            {
+                (change, left) = (*next, rest);
+            }
+            let (is_here, count) = (change.place == place, event.kind.instructions());
+            let here = Here {
+                batch,
+                event,
+                number,
+                isa: change.isa,
+                other_thread: is_here && change.other_thread,
+                other_space: is_here && change.other_space,
+            };
+            if inside(number, count) && !visit(here) {
+                return false;
+            }
+            number += count;
+        }
+        true
+    }
+}
+
 /// A change of instruction set, thread or address space.
 #[derive(Clone, Copy, Debug)]
 struct Change {
@@ -196,33 +227,66 @@ impl<'t> Past<'t> {
         while from < to {
             let start = from / STRETCH * STRETCH;
             let (end, stretch) = (start.saturating_add(STRETCH).min(to), self.stretch(start)?);
-            for Expanded { batch, changes } in &stretch.batches {
-                let mut number = batch.first_instruction;
-                let (mut change, mut left) = (changes[0], &changes[1..]);
-                for (place, event) in batch.events.iter().enumerate() {
-                    while let [next, rest @ ..] = left
-                        && next.place <= place
-                    {
-                        (change, left) = (*next, rest);
-                    }
-                    let (is_here, count) = (change.place == place, event.kind.instructions());
-                    let here = Here {
-                        batch,
-                        event,
-                        number,
-                        isa: change.isa,
-                        other_thread: is_here && change.other_thread,
-                        other_space: is_here && change.other_space,
-                    };
-                    if number >= from && number < end && !visit(here) {
-                        return Ok(false);
-                    }
-                    number += count;
+            for expanded in &stretch.batches {
+                let inside = |number: u64, _: u64| number >= from && number < end;
+                if !expanded.show(inside, &mut visit) {
+                    return Ok(false);
                 }
             }
             from = end;
         }
         Ok(true)
+    }
+
+    /// Shows each event from instruction `from` on and before `to`, in order, those after the last one included, and keeps
+    /// none: for long ways. False if `visit` ended it.
+    pub(crate) fn sweep(
+        &mut self,
+        from: u64,
+        to: u64,
+        mut visit: impl FnMut(Here<'_>) -> bool,
+    ) -> Result<bool> {
+        let mut source = self.enter(from)?;
+        let mut context = source.context();
+        let mut batch = Batch::default();
+        while self.fill(&mut *source, &mut batch)? {
+            if batch.first_instruction > to {
+                break;
+            }
+            if batch.first_instruction + batch.instructions() < from {
+                batch.contexts.iter().for_each(|change| context.update(change));
+                continue;
+            }
+            let changes = self.expand(&mut batch, &mut context);
+            let expanded = Expanded { batch, changes };
+            let inside =
+                |number: u64, count: u64| number >= from && (number < to || count == 0 && number == to);
+            if !expanded.show(inside, &mut visit) {
+                return Ok(false);
+            }
+            batch = expanded.batch;
+        }
+        Ok(true)
+    }
+
+    /// The next batch; damage is passed. False at the end, or where nothing can be read after an error.
+    fn fill(&mut self, source: &mut dyn Source, batch: &mut Batch) -> Result<bool> {
+        loop {
+            match source.fill(batch) {
+                Ok(more) => return Ok(more),
+                Err(error) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
+                    return Err(error.into());
+                }
+                // Damage: what follows begins with a gap, or nothing follows.
+                Err(error) => {
+                    let found = source.resync()?;
+                    self.passed.get_or_insert(error);
+                    if !found {
+                        return Ok(false);
+                    }
+                }
+            }
+        }
     }
 
     /// The stretch that begins at instruction `start`, as it was read before or anew.
@@ -244,23 +308,7 @@ impl<'t> Past<'t> {
         let mut stretch = Stretch::default();
         let mut context = source.context();
         let mut batch = Batch::default();
-        loop {
-            match source.fill(&mut batch) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
-                    return Err(error.into());
-                }
-                // Damage: what follows begins with a gap, or nothing follows.
-                Err(error) => {
-                    let found = source.resync()?;
-                    self.passed.get_or_insert(error);
-                    if !found {
-                        break;
-                    }
-                    continue;
-                }
-            }
+        while self.fill(&mut *source, &mut batch)? {
             let end = batch.first_instruction + batch.instructions();
             if batch.first_instruction > to {
                 break;
@@ -302,6 +350,9 @@ impl<'t> Past<'t> {
     fn expand(&self, batch: &mut Batch, context: &mut Context) -> Vec<Change> {
         let mut isa = context.isa.unwrap_or(self.isa);
         let mut changes = vec![Change::isa(0, isa)];
+        if !batch.events.iter().any(|event| matches!(event.kind, EventKind::Run(_) | EventKind::Context(_))) {
+            return changes;
+        }
         let image = program(&self.programs, batch.source);
         let mut memory = None;
         let events = std::mem::take(&mut batch.events);

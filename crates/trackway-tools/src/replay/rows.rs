@@ -149,11 +149,11 @@ impl Replay {
         let mut listing = Listing::new(program(&self.programs, 0), Style::default());
         let mut met: HashMap<(u64, u32), bool> = HashMap::new();
         let is = |here: &Here<'_>| {
-            let EventKind::Step(step) = &here.event.kind else { return false };
+            let EventKind::Step(step) = &here.event.kind else { return None };
             if direction == Direction::Forwards && here.number <= start {
-                return false;
+                return None;
             }
-            match query {
+            let is_it = match query {
                 Query::Pc(pc) => step.pc == Some(*pc),
                 Query::Memory(range) => here.batch.mem_of(step.accesses).iter().any(|access| {
                     let end = access.address.saturating_add(access.size.max(1));
@@ -170,7 +170,8 @@ impl Replay {
                         by_code || step.pc.is_some() && listing.row(pc).place.contains(text)
                     })
                 }
-            }
+            };
+            is_it.then_some(here.number)
         };
         let may = |stretch: &trackway::index::Stretch<'_>| match query {
             Query::Pc(pc) => stretch.sketch.may_execute(&(*pc..pc.saturating_add(1))),

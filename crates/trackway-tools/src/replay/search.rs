@@ -68,8 +68,8 @@ pub enum Landmark {
 }
 
 /// The result of a search.
-pub(super) enum Found {
-    At(u64),
+pub(super) enum Found<T> {
+    At(T),
     Nowhere,
     Cancelled,
 }
@@ -113,6 +113,9 @@ impl Stops {
 
     /// Where a move from `start` in this direction stops at an instruction, and why.
     pub(super) fn at(&self, here: &Here<'_>, start: u64, direction: Direction) -> Option<(u64, Stop)> {
+        if here.event.kind.instructions() == 0 {
+            return None;
+        }
         let code = || self.code_at(here).then_some((here.number, Stop::Code));
         match direction {
             // The instruction where the move begins does not stop it again.
@@ -175,26 +178,17 @@ impl Replay {
         stops: &Stops,
         mut cancelled: impl FnMut() -> bool,
     ) -> Result<Stop> {
-        let (start, mut reason) = (self.now, None);
-        let found = self.seek(
-            direction,
-            |stretch| stops.may_hit(stretch.sketch),
-            |here| {
-                if here.event.kind.instructions() > 0 {
-                    reason = stops.at(here, start, direction);
-                }
-                reason.is_some()
-            },
-            &mut cancelled,
-        )?;
-        match (found, reason, direction) {
-            (Found::Cancelled, ..) => Ok(Stop::Cancelled),
-            (Found::At(_), Some((number, stop)), _) => {
+        let start = self.now;
+        let may = |stretch: &Stretch<'_>| stops.may_hit(stretch.sketch);
+        let found = self.seek(direction, may, |here| stops.at(here, start, direction), &mut cancelled)?;
+        match (found, direction) {
+            (Found::Cancelled, _) => Ok(Stop::Cancelled),
+            (Found::At((number, stop)), _) => {
                 self.go(number)?;
                 Ok(stop)
             }
-            (_, _, Direction::Forwards) => self.end(),
-            (_, _, Direction::Backwards) => {
+            (Found::Nowhere, Direction::Forwards) => self.end(),
+            (Found::Nowhere, Direction::Backwards) => {
                 self.go(0)?;
                 Ok(Stop::Begin)
             }
@@ -215,20 +209,22 @@ impl Replay {
                 Direction::Forwards => here.number > start,
                 Direction::Backwards => here.number < start,
             };
-            beyond && landmark.is(&here.event.kind)
+            (beyond && landmark.is(&here.event.kind)).then_some(here.number)
         };
         let found = self.seek(direction, |stretch| landmark.may_be_in(stretch), is, &mut cancelled)?;
         Ok(if let Found::At(number) = found { Some(number) } else { None })
     }
 
-    /// The nearest event on one side of which `is` is true, in stretches of which `may` is.
-    pub(super) fn seek(
+    /// The nearest event on one side that `is` has an answer for, in stretches of which `may` is true.
+    ///
+    /// Stretches are read from their checkpoints on, each once, the nearest first.
+    pub(super) fn seek<T>(
         &mut self,
         direction: Direction,
         may: impl Fn(&Stretch<'_>) -> bool,
-        mut is: impl FnMut(&Here<'_>) -> bool,
+        mut is: impl FnMut(&Here<'_>) -> Option<T>,
         cancelled: &mut dyn FnMut() -> bool,
-    ) -> Result<Found> {
+    ) -> Result<Found<T>> {
         let within = match direction {
             // Events after the last instruction have its number and one.
             Direction::Forwards => self.now..self.count()?.saturating_add(1),
@@ -238,24 +234,25 @@ impl Replay {
             if cancelled() {
                 return Ok(Found::Cancelled);
             }
-            let mut found = None;
-            let mut visit = |here: Here<'_>| {
-                let met = here.number >= range.start && is(&here);
-                found = met.then_some(here.number);
-                !met
+            let (mut found, mut is_cancelled, mut asked) = (None, false, range.start);
+            let visit = |here: Here<'_>| {
+                if here.number >= asked.saturating_add(PATIENCE) {
+                    (asked, is_cancelled) = (here.number, cancelled());
+                }
+                found = is(&here).or(found.take());
+                !is_cancelled && (found.is_none() || direction == Direction::Backwards)
             };
-            self.with_past(|past| match direction {
-                Direction::Forwards => past.forwards(range.start, range.end, visit),
-                Direction::Backwards => past.backwards_to(range.start, range.end, &mut visit),
-            })?;
-            if let Some(number) = found {
-                return Ok(Found::At(number));
+            self.with_past(|past| past.sweep(range.start, range.end, visit))?;
+            match found {
+                _ if is_cancelled => return Ok(Found::Cancelled),
+                Some(found) => return Ok(Found::At(found)),
+                None => {}
             }
         }
         Ok(Found::Nowhere)
     }
 
-    /// The instructions of `within` in stretches of which `may` is true, in pieces, the nearest first.
+    /// The instructions of `within` in stretches of which `may` is true, cut at checkpoints, the nearest first.
     fn pieces(
         &mut self,
         direction: Direction,
@@ -263,11 +260,17 @@ impl Replay {
         may: impl Fn(&Stretch<'_>) -> bool,
     ) -> Result<Vec<Range<u64>>> {
         let ranges = self.ranges(within, may)?;
-        let cut = |range: Range<u64>| {
-            let starts = range.clone().step_by(PATIENCE as usize);
-            starts.map(move |start| start..start.saturating_add(PATIENCE).min(range.end))
-        };
-        let mut pieces: Vec<Range<u64>> = ranges.into_iter().flat_map(cut).collect();
+        let cuts: Vec<u64> = self.part()?.checkpoints.iter().map(|one| one.saved.instruction).collect();
+        let mut pieces = Vec::new();
+        for range in ranges {
+            let mut start = range.start;
+            let first = cuts.partition_point(|cut| *cut <= start);
+            for cut in cuts[first..].iter().take_while(|cut| **cut < range.end) {
+                pieces.push(start..*cut);
+                start = *cut;
+            }
+            pieces.push(start..range.end);
+        }
         if direction == Direction::Backwards {
             pieces.reverse();
         }
