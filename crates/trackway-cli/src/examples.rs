@@ -196,7 +196,7 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         [
             "trackway view testdata/stf/sort/trace.stf --export sort.html",
             "trackway view testdata/ete/count --export count.html --from 10 --to 100",
-            "trackway view testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --export end.html --from end-50",
+            "trackway view testdata/astf/sort.astf --export end.html --from end-50",
         ],
     ),
     (

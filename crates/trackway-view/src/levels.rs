@@ -323,3 +323,72 @@ impl Names {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trackway_core::{Batch, EventKind, Isa, Step};
+    use trackway_tools::calls::CallTree;
+
+    const CALLS: u64 = 2000;
+    /// jal, 30 instructions and the return of the function, and the jump back.
+    const LOOP: u64 = 33;
+
+    /// A loop that calls a function.
+    fn trace() -> Batch {
+        let mut batch = Batch::default();
+        let mut step = |pc, encoding, length| batch.push(0, EventKind::Step(Step::new(pc, encoding, length)));
+        for _ in 0..CALLS {
+            step(0x1000, 0x0000_10ef, 4); // jal ra, .+0x1000
+            (0..30).for_each(|n| step(0x2000 + 2 * n, 0x0001, 2)); // c.nop
+            step(0x203c, 0x8082, 2); // ret
+            step(0x1004, 0xffdf_f06f, 4); // j .-4
+        }
+        batch
+    }
+
+    fn followed<W: Watch>(mut watch: W) -> (W, Vec<Frame>) {
+        let mut tree = CallTree::new(Isa::Rv64, &[]);
+        tree.observe_with(&trace(), &mut watch);
+        let called = tree.finish_with(&mut watch);
+        (watch, frames(&called.tree))
+    }
+
+    /// Slices of the functions at a depth.
+    fn at(slices: &[Slice], frames: &[Frame], depth: u32) -> Vec<Slice> {
+        slices.iter().copied().filter(|slice| frames[slice.node as usize].depth == depth).collect()
+    }
+
+    #[test]
+    fn a_window_has_every_call() {
+        let (slices, frames) = followed(Slices::new(0));
+        let slices = slices.finish();
+        let outer = at(&slices, &frames, 1);
+        assert_eq!((outer.len(), outer[0].start, outer[0].end), (1, 0, CALLS * LOOP));
+        let inner = at(&slices, &frames, 2);
+        assert_eq!(inner.len() as u64, CALLS);
+        for (n, slice) in inner.iter().enumerate() {
+            assert_eq!((slice.start, slice.end), (n as u64 * LOOP + 1, n as u64 * LOOP + 32));
+        }
+    }
+
+    #[test]
+    fn levels_cover_the_run_and_say_what_is_not_solid() {
+        let total = CALLS * LOOP;
+        let (levels, frames) = followed(Levels::new(total));
+        let levels = levels.finish(&frames);
+        assert_eq!((levels.now(), levels.width), (total, NARROWEST));
+        for columns in [1, 7, 500, total] {
+            let slices = levels.slices(0, total, columns, &frames);
+            let outer = at(&slices, &frames, 1);
+            assert_eq!(outer.iter().map(|slice| slice.end - slice.start).sum::<u64>(), total, "{columns}");
+            assert!(outer.iter().all(|slice| slice.solid || columns == total), "{columns}");
+        }
+        // From far away the function ran most of the time, but not all of it.
+        let inner = at(&levels.slices(0, total, 1, &frames), &frames, 2);
+        assert_eq!((inner.len(), inner[0].solid), (1, false));
+        // A part of the run.
+        let part = levels.slices(total / 2, total / 2 + 1000, 10, &frames);
+        assert!(part.iter().all(|slice| slice.end > total / 2 && slice.start < total / 2 + 1200), "{part:?}");
+    }
+}
