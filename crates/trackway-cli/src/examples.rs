@@ -195,7 +195,7 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         "view",
         [
             "trackway view testdata/stf/sort/trace.stf --export sort.html",
-            "trackway view testdata/ete/count --export count.html --from 10 --to 100",
+            "trackway view testdata/ete/count --source ETE_0 --export count.html --to 10",
             "trackway view testdata/astf/sort.astf --export end.html --from end-50",
         ],
     ),
