@@ -18,7 +18,7 @@ pub(crate) fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
         for path in entries(&folder) {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             if path.is_dir() {
-                if name != "target" && !name.starts_with('.') {
+                if name != "target" && name != "node_modules" && !name.starts_with('.') {
                     folders.push(path);
                 }
             } else if path.extension().is_some_and(|found| found == extension) {

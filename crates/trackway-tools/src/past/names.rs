@@ -7,7 +7,7 @@ use trackway_isa::reg_named;
 /// A register by its name.
 ///
 /// # Errors
-/// There is none of that name.
+/// The instruction set has no register of that name.
 pub fn register(isa: Isa, name: &str) -> Result<Reg> {
     reg_named(isa, name).ok_or_else(|| {
         let known = match isa {
