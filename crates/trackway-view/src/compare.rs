@@ -14,15 +14,18 @@ use crate::rows::hex;
 /// Differences that are kept.
 const KEPT: usize = 5000;
 
+/// A comparison, once it is there.
+type Sought = Option<Answer<Arc<Json>>>;
+
 /// The comparisons that were asked for, by their lanes.
 #[derive(Debug, Default)]
 pub(crate) struct Comparisons {
-    known: Mutex<HashMap<(usize, usize), Option<Answer<Arc<Json>>>>>,
+    known: Mutex<HashMap<(usize, usize), Sought>>,
 }
 
 impl Comparisons {
     /// The differences between two lanes; `None` while they are looked for.
-    pub(crate) fn get(self: &Arc<Self>, a: (usize, &File), b: (usize, &File)) -> Option<Answer<Arc<Json>>> {
+    pub(crate) fn get(self: &Arc<Self>, a: (usize, &File), b: (usize, &File)) -> Sought {
         let key = (a.0, b.0);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = known.get(&key) {
