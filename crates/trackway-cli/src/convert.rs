@@ -10,6 +10,7 @@ use trackway::io::{FileError, Target};
 use trackway::{Conversion, ConvertOptions, Prove, convert_with};
 use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
+use crate::answer::take_line;
 use crate::args::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
@@ -233,7 +234,7 @@ fn account(
     if !args.common.quiet && !args.json && outputs.len() > 1 {
         outputs.iter().for_each(|path| say!("written: {path}"));
     }
-    if args.json {
+    if args.json && !take_line(&object.to_string()) {
         writeln!(std::io::stdout(), "{object}")?;
     }
     if let Some(path) = &args.ledger {
