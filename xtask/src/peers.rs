@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 13] = [
+const PACKAGES: [&str; 14] = [
     "valgrind",
     "lcov",
     "golang-1.19-go",
@@ -19,6 +19,7 @@ const PACKAGES: [&str; 13] = [
     "gcc-riscv64-linux-gnu",
     "qemu-user",
     "python3-venv",
+    "openjdk-17-jre-headless",
     "linux-perf",
 ];
 
@@ -35,8 +36,12 @@ const FETCHED: [(&str, &str); 2] = [
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 3] =
-    [("trackway-cli", "peers"), ("trackway-cli", "browser"), ("trackway", "perf")];
+const TESTS: [(&str, &str); 4] = [
+    ("trackway-cli", "peers"),
+    ("trackway-cli", "browser"),
+    ("trackway", "perf"),
+    ("trackway-cli", "python"),
+];
 
 /// Installs, runs, and prints what was skipped and the time.
 pub(crate) fn test() -> Outcome {
