@@ -1,7 +1,5 @@
-//! Commands that are run by another program in its own process: their objects and messages go to the caller, not to
-//! stdout and stderr.
+//! Commands that another program runs in its own process.
 
-use std::cell::RefCell;
 use std::ffi::OsString;
 
 use clap::FromArgMatches;
@@ -9,6 +7,7 @@ use serde_json::Value as Json;
 use trackway::format::Format;
 use trackway_core::Cancel;
 
+use crate::asked::{self, Asked};
 use crate::cli::Cli;
 use crate::exit::{Exit, Failure};
 use crate::{execute, flags, json};
@@ -26,17 +25,13 @@ pub struct Answer {
     pub failure: Option<Json>,
 }
 
-thread_local! {
-    /// The answer to the command that this thread runs for another program, and the switch that ends it.
-    static ASKED: RefCell<Option<(Answer, Cancel)>> = const { RefCell::new(None) };
-}
-
 /// Runs a command line, without the name of the program, for a caller in the same process. Only commands with `--json`
 /// or an output file have an answer; `cancel` ends the command.
 pub fn answer(formats: &[&'static dyn Format], words: &[OsString], cancel: &Cancel) -> Answer {
-    ASKED.set(Some((Answer::default(), cancel.clone())));
+    asked::begin(cancel);
     let outcome = run(formats, words);
-    let (mut answer, _) = ASKED.take().unwrap_or_default();
+    let Asked { lines, messages, .. } = asked::end();
+    let mut answer = Answer { lines, messages, ..Answer::default() };
     match outcome {
         Ok(exit) => answer.exit = exit as u8,
         Err(failure) => {
@@ -55,27 +50,4 @@ fn run(formats: &[&'static dyn Format], words: &[OsString]) -> Result<Exit, Fail
     let mut cli = Cli::from_arg_matches(&matches).map_err(usage)?;
     cli.command.set_context(formats, flags::given(formats, &matches), &cli.always);
     execute(cli.command)
-}
-
-/// The switch that ends the command of this thread, if another program runs it.
-pub(crate) fn cancel() -> Option<Cancel> {
-    ASKED.with_borrow(|asked| asked.as_ref().map(|(_, cancel)| cancel.clone()))
-}
-
-/// Takes the line of an object, if another program runs the command.
-pub(crate) fn take_line(line: &str) -> bool {
-    take(|answer| answer.lines.push(line.trim_end().to_string()))
-}
-
-/// Takes a message, if another program runs the command.
-pub(crate) fn take_message(line: &str) -> bool {
-    take(|answer| answer.messages.push(anstream::adapter::strip_str(line).to_string()))
-}
-
-fn take(put: impl FnOnce(&mut Answer)) -> bool {
-    ASKED.with_borrow_mut(|asked| {
-        let Some((answer, _)) = asked else { return false };
-        put(answer);
-        true
-    })
 }

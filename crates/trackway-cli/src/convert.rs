@@ -10,7 +10,7 @@ use trackway::io::{FileError, Target};
 use trackway::{Conversion, ConvertOptions, Prove, convert_with};
 use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
-use crate::answer::take_line;
+use crate::asked::take_line;
 use crate::args::{ConvertArgs, read_settings, threads};
 use crate::exit::{Exit, Failure};
 use crate::interrupt;

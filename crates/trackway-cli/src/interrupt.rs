@@ -42,12 +42,12 @@ pub(crate) fn install() {
 
 /// A switch that the first signal trips; the command then ends in good order.
 pub(crate) fn cancel() -> Cancel {
-    crate::answer::cancel().unwrap_or_else(|| CANCEL.get_or_init(Cancel::default).clone())
+    crate::asked::cancel().unwrap_or_else(|| CANCEL.get_or_init(Cancel::default).clone())
 }
 
 /// Nothing of this output is kept when a signal comes, also where the command does not look at [`cancel`].
 pub(crate) fn abandon(output: &Target) {
-    if crate::answer::cancel().is_none() {
+    if crate::asked::cancel().is_none() {
         let _ = OUTPUT.set(output.clone());
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use trackway::{Health, Verdict};
 use trackway_core::{Error, Ledger};
 
-use crate::answer::take_line;
+use crate::asked::take_line;
 use crate::exit::Failure;
 use crate::report::{next_thing, unfollowed};
 

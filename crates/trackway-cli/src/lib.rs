@@ -8,6 +8,7 @@ mod address;
 mod analyse;
 mod answer;
 mod args;
+mod asked;
 mod calls;
 mod check;
 mod cli;

@@ -85,7 +85,7 @@ pub(crate) fn wait() {
 
 /// Prints a line to stderr, once no pager runs; a closed stderr does not stop the program.
 pub(crate) fn say(line: String) {
-    if crate::answer::take_message(&line) {
+    if crate::asked::take_message(&line) {
         return;
     }
     let mut running = running();
