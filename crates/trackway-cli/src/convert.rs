@@ -10,8 +10,8 @@ use trackway::io::{FileError, Target};
 use trackway::{Conversion, ConvertOptions, Prove, convert_with};
 use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
-use crate::asked::take_line;
 use crate::args::{ConvertArgs, read_settings, threads};
+use crate::asked::take_line;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json;

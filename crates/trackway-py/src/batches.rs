@@ -175,7 +175,7 @@ impl Batches {
 
 impl Drop for Batches {
     fn drop(&mut self) {
-        // A stream may go on without it.
+        // A stream may continue without it.
         if Arc::strong_count(&self.messages) == 1 {
             self.cancel.cancel();
         }
