@@ -8,6 +8,8 @@ aarch64-linux-gnu-gcc -march=armv8-a -nostdlib -static -Wl,--build-id=none -Wl,-
     -Wl,-Ttext-segment=0x400000 -o sort.elf sort.S
 aarch64-linux-gnu-gcc -march=armv8-a -nostdlib -static -Wl,--build-id=none -Wl,-z,norelro \
     -Wl,-Ttext=0x40080000 -Wl,-z,max-page-size=4096 -o levels.elf levels.S
+aarch64-linux-gnu-gcc -march=armv8-a -g -O1 -nostdlib -static -ffreestanding -fno-stack-protector \
+    -fno-asynchronous-unwind-tables -ffile-prefix-map="$PWD=." -Wl,--build-id=none -Wl,-z,max-page-size=4096 -o crash.elf crash.c
 cargo run -q -p trackway-astf --example levels -- levels.elf ../../testdata/astf/levels.astf
 [ -n "$TRC" ] || exit 0
 OUT=$(mktemp -d)

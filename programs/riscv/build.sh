@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the test programs into programs/riscv/elf. Needs gcc-riscv64-linux-gnu (Debian) and cargo.
+# Builds the test programs into programs/riscv/elf. Needs gcc-riscv64-linux-gnu (Debian) and cargo; for those that dump
+# results clang-22, lld-22 and llvm-22 (binutils 2.40 lacks many of the extensions).
 set -eu
 cd "$(dirname "$0")"
 CC=${CC:-riscv64-linux-gnu-gcc}
@@ -34,6 +35,7 @@ for xlen in 32 64; do
     build $xlen privileged-extra privileged.S -DEXTRA
 done
 
+build 64 signature signature.S
 build 32 sv32 vm.S
 build 64 sv39 vm.S -DMODE=8
 build 64 sv48 vm.S -DMODE=9
@@ -52,6 +54,26 @@ for xlen in 32 64; do
         -fno-asynchronous-unwind-tables -fno-stack-protector -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
         -Wl,--no-warn-rwx-segments linux.c -o "linux/rv$xlen-linux.elf"
     riscv64-linux-gnu-strip --strip-debug "linux/rv$xlen-linux.elf"
+done
+
+# dump XLEN NAME EXTENSIONS: a program that dumps results.
+mkdir -p dump
+dump() {
+    xlen=$1 name=$2
+    case $xlen in
+        32) abi=ilp32d ;;
+        64) abi=lp64d ;;
+    esac
+    clang-22 --target=riscv$xlen -march=rv${xlen}gc_$3 -mabi=$abi -mcmodel=medany -mno-relax -nostdlib -static -fno-pic -O1 -g0 \
+        -ffreestanding -fno-asynchronous-unwind-tables -fuse-ld=lld-22 -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
+        -Wl,-T,link.ld -I. "$name.c" -o "dump/rv$xlen-$name.elf"
+    llvm-strip-22 --strip-debug "dump/rv$xlen-$name.elf"
+}
+
+for xlen in 32 64; do
+    dump $xlen crypto zbkb_zbkc_zbkx_zknd_zkne_zknh_zksed_zksh
+    dump $xlen extensions zicond_zcb_zba_zbb_zfa_zfh_zabha_zacas_zimop_zcmop_zicbom_zicbop_zicboz_zihintntl_zihintpause_zawrs
+    dump $xlen options zicbom_zicboz_svinval_sstc_zicsr
 done
 
 # The program to profile has debug information, with paths that do not depend on where it was built.

@@ -22,8 +22,8 @@ const LAYERS: [&[&str]; 11] = [
     &["trackway-perf"],
     &["trackway"],
     &["trackway-tools", "trackway-columns"],
-    // The ways to look at one trace for a long time.
-    &["trackway-gdb"],
+    // The ways to look at one trace for a long time, and the interface for programs in C.
+    &["trackway-gdb", "trackway-capi", "trackway-view", "trackway-dap", "trackway-browse"],
     &["trackway-cli", "trackway-testkit"],
     // Other languages.
     &["trackway-py"],

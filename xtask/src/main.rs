@@ -3,6 +3,7 @@
 mod bench;
 mod console;
 mod cycles;
+mod dist;
 mod layers;
 mod links;
 mod peers;
@@ -17,10 +18,11 @@ use std::process::{Command, ExitCode};
 const USAGE: &str = "\
 cargo xtask test                    format, checks, lints, docs, tests, console blocks, examples, fuzz targets
 cargo xtask test --peers            other people's programs as judges: installs them (apt-get, pip, npm), and runs the tests that need them
-cargo xtask check [NAME…]           one check: cycles layers unused words links, console examples fuzz
+cargo xtask check [NAME…]           one check: cycles layers unused words links, plugin console examples fuzz
 cargo xtask words [--lower]         phrases and counts of words; --lower takes over counts that fell
 cargo xtask console [--write]       runs the console blocks; --write puts what they print into the pages
 cargo xtask bench [JOB…] [--write]  benchmarks as one table; --write puts it into docs/benchmarks.md
+cargo xtask dist [TARGET…]          release archives, Debian packages, bill of materials, in target/dist (needs python3, rustup)
 cargo xtask fuzz [SECS]             every fuzz target, SECS each (needs cargo-fuzz)";
 
 /// The error, as one message.
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
         Some("words") => words::report(rest.iter().any(|argument| argument == "--lower")),
         Some("console") => console(rest.iter().any(|argument| argument == "--write")),
         Some("bench") => bench::run(rest),
+        Some("dist") => dist::run(rest),
         Some("fuzz") => fuzz(rest.first().map_or("60", String::as_str)),
         _ => {
             eprintln!("{USAGE}");
@@ -70,6 +73,7 @@ fn test() -> Outcome {
     QUICK.iter().try_for_each(|name| check(name))?;
     cargo("lints", "clippy --locked --all-targets -- -D warnings", &[])?;
     cargo("lints of benches", "clippy --locked -p trackway-bench --all-targets -- -D warnings", &[])?;
+    check("plugin")?;
     cargo("docs", "doc --locked --no-deps --quiet", &[("RUSTDOCFLAGS", "-D warnings")])?;
     let skips = skips::begin(&tree::root()).map_err(|error| error.to_string())?;
     let seed = std::env::var(SEED).unwrap_or_else(|_| "1".into());
@@ -95,12 +99,24 @@ fn check(name: &str) -> Outcome {
         "unused" => unused::check(),
         "words" => words::check(),
         "links" => links::check(),
+        "plugin" => return plugin(),
         "console" => return console(false),
         "examples" => return EXAMPLES.iter().try_for_each(|package| examples(package)),
         "fuzz" => return cargo("fuzz targets", "check --locked -p trackway-fuzz", &[]),
         _ => return Err(format!("no check is called {name}\n{USAGE}")),
     };
     report(name, &problems)
+}
+
+/// The QEMU plugin, which is a workspace of its own: format and lints for each version of QEMU's API.
+fn plugin() -> Outcome {
+    let own = "--manifest-path plugin/qemu/Cargo.toml";
+    cargo("format of the plugin", &format!("fmt {own} --check"), &[])?;
+    let folder = target().join("plugin").display().to_string();
+    ["", "--features api2", "--features api3", "--features api4"].iter().try_for_each(|features| {
+        let lints = format!("clippy {own} --locked --lib --examples {features} -- -D warnings");
+        cargo("lints of the plugin", &lints, &[("CARGO_TARGET_DIR", &folder)])
+    })
 }
 
 /// Runs every example of a package in the root of the repository.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::{Outcome, cargo, skips, tree};
 
 /// Debian packages, one after the other: one that cannot be had takes no other with it.
-const PACKAGES: [&str; 14] = [
+const PACKAGES: [&str; 17] = [
     "valgrind",
     "lcov",
     "golang-1.19-go",
@@ -21,10 +21,13 @@ const PACKAGES: [&str; 14] = [
     "python3-venv",
     "openjdk-17-jre-headless",
     "linux-perf",
+    "verilator",
+    "gdb-multiarch",
+    "lldb-22",
 ];
 
 /// Fetched into `target/peers`, each by a shell there, unless the file is there already.
-const FETCHED: [(&str, &str); 2] = [
+const FETCHED: [(&str, &str); 4] = [
     (
         "venv/lib",
         "python3 -m venv venv && venv/bin/pip install -q perfetto protobuf jsonschema || (rm -rf venv; false)",
@@ -33,13 +36,27 @@ const FETCHED: [(&str, &str); 2] = [
         "speedscope/package",
         "rm -rf speedscope && mkdir speedscope && cd speedscope && npm pack -s speedscope && tar -xzf *.tgz",
     ),
+    // QEMU with plugin API 4, beside Debian 12's own.
+    (
+        "qemu10/usr/bin",
+        "D=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' | grep -v security | head -n 1); rm -rf qemu10; curl -fs $D/dists/bookworm-backports/main/binary-amd64/Packages.xz \
+         | xz -d | awk '/^Package: /{p=$2} /^Filename: /&&(p==\"qemu-system-riscv\"||p==\"qemu-system-arm\"){print $2}' \
+         | while read -r F; do curl -fs -o qemu.deb $D/$F && dpkg -x qemu.deb qemu10; done; test -d qemu10",
+    ),
+    (
+        "playwright/node_modules/playwright-core",
+        "mkdir -p playwright && npm install -s --no-audit --no-fund --no-save --prefix playwright playwright-core",
+    ),
 ];
 
 /// Packages and files of tests whose ignored tests are run.
-const TESTS: [(&str, &str); 4] = [
+const TESTS: [(&str, &str); 7] = [
     ("trackway-cli", "peers"),
     ("trackway-cli", "browser"),
+    ("trackway-cli", "viewer"),
+    ("trackway-cli", "qemu_peers"),
     ("trackway", "perf"),
+    ("trackway-capi", "c"),
     ("trackway-cli", "python"),
 ];
 

@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-/// The root of the repository.
+/// The root of the repository: as cargo says when it runs this program, since with a shared target folder the program
+/// may have been compiled in another clone.
 pub(crate) fn root() -> PathBuf {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let folder = std::env::var("CARGO_MANIFEST_DIR").unwrap_or_else(|_| env!("CARGO_MANIFEST_DIR").into());
+    let above = Path::new(&folder).parent();
     above.expect("xtask is a folder of the repository").to_path_buf()
 }
 

@@ -413,7 +413,7 @@ pub(crate) struct ConfigArgs {
 /// The core that the golden model is.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct CoreArgs {
-    /// Core that is described already: flute, qemu, ibex
+    /// Core that is described: flute, qemu, ibex, spike, or FILE.yaml of riscv-config
     #[arg(long = "core", value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// ISA string of the core, such as rv64gc_zba_zbb
@@ -425,8 +425,11 @@ pub(crate) struct CoreArgs {
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// The trace; `-` is stdin
-    #[arg(value_name = "TRACE")]
-    pub(crate) file: PathBuf,
+    #[arg(value_name = "TRACE", required_unless_present = "listen")]
+    pub(crate) file: Option<PathBuf>,
+    /// Verify what a program on this machine sends: HOST:PORT or unix:PATH
+    #[arg(long, value_name = "ADDR", conflicts_with_all = ["file", "minimise"])]
+    pub(crate) listen: Option<String>,
     #[command(flatten)]
     pub(crate) core: CoreArgs,
     /// Stop after this many root causes
@@ -510,6 +513,13 @@ pub(crate) enum Platform {
     Bare,
 }
 
+/// A board of the golden model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Board {
+    /// The devices of QEMU's virt that the model has, with a device tree: UART, CLINT, PLIC, test finisher
+    Virt,
+}
+
 /// Which QEMU runs a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum QemuMode {
@@ -555,6 +565,9 @@ pub(crate) struct RecordArgs {
     /// QEMU: leave out code that is not in the program's own file
     #[arg(long, requires = "qemu")]
     pub(crate) skip_libs: bool,
+    /// QEMU 9.2 and later: record integer registers as they change, and the privilege of a machine; slow
+    #[arg(long, requires = "qemu", conflicts_with = "no_regs")]
+    pub(crate) regs: bool,
     /// QEMU: which threads [default: all]
     #[arg(long, value_name = "WHICH", requires = "qemu")]
     pub(crate) threads: Option<Threads>,
@@ -564,6 +577,15 @@ pub(crate) struct RecordArgs {
     /// Platform [default: bare if it is linked at 0x80000000 or above]
     #[arg(long, value_name = "WORD", conflicts_with = "qemu")]
     pub(crate) platform: Option<Platform>,
+    /// Golden model: record a board from reset, with a device tree; --stdin is typed on its console
+    #[arg(long, value_name = "BOARD", conflicts_with_all = ["qemu", "platform"])]
+    pub(crate) machine: Option<Board>,
+    /// Board: firmware that starts PROGRAM, an ELF file such as OpenSBI's fw_jump.elf
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    pub(crate) bios: Option<PathBuf>,
+    /// Board: write its device tree, which QEMU's -dtb takes
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    pub(crate) write_dtb: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) core: CoreArgs,
     /// First instruction to record: a number, pc:0x… or sym:NAME
@@ -575,6 +597,12 @@ pub(crate) struct RecordArgs {
     /// Execute at most N instructions
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
+    /// End the recording, and the program, once the output has this many bytes: N, or with K, M, G
+    #[arg(long, value_name = "N", value_parser = size, conflicts_with = "qemu")]
+    pub(crate) max_size: Option<u64>,
+    /// Write the memory between begin_signature and end_signature at the end, as RISCOF compares it
+    #[arg(long, value_name = "FILE", conflicts_with = "qemu")]
+    pub(crate) signature: Option<PathBuf>,
     /// Leave registers out
     #[arg(long)]
     pub(crate) no_regs: bool,
@@ -613,6 +641,16 @@ pub(crate) struct RecordArgs {
     /// Arguments of the program
     #[arg(last = true, value_name = "ARGS")]
     pub(crate) arguments: Vec<String>,
+}
+
+/// A number of bytes, with K, M or G after it or without.
+fn size(text: &str) -> Result<u64, String> {
+    let (digits, shift) = match text.strip_suffix(['K', 'M', 'G']) {
+        Some(digits) => (digits, 10 * (1 + "KMG".find(&text[digits.len()..]).unwrap_or(0) as u32)),
+        None => (text, 0),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    number.filter(|number| *number > 0).ok_or_else(|| "not a number of bytes such as 500M".to_string())
 }
 
 /// `N/M`, with N of 1 to M.

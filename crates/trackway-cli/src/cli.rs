@@ -82,8 +82,12 @@ pub(crate) enum Command {
     State(crate::state::Args),
     /// Show which instruction wrote a value, and the chain back
     Why(crate::why::Args),
-    /// Debug a trace with gdb or lldb, forwards and backwards
+    /// Look at traces in the browser: timeline, instructions, source, flame graph, memory, branches
+    View(crate::viewer::Args),
+    /// Debug a trace with gdb, lldb or an editor, forwards and backwards
     Replay(crate::replay::Args),
+    /// Look through a trace on the terminal: instructions, source, registers, calls, search, why
+    Browse(crate::browse::Args),
     /// Find instructions by address, function, mnemonic, class, memory, register, trap or context
     Find(crate::find::Args),
     /// Print a commented settings template of a format
@@ -140,6 +144,8 @@ impl Command {
             Command::Why(args) => &mut args.common,
             Command::Find(args) => &mut args.common,
             Command::Replay(args) => &mut args.common,
+            Command::View(args) => &mut args.common,
+            Command::Browse(args) => &mut args.common,
             Command::Record(args) => {
                 (args.jobs, args.quiet, args.verbose) = (always.jobs, always.quiet, always.verbose);
                 args.context = context;
@@ -184,6 +190,8 @@ impl Command {
             Command::Record(args) => args.json.then_some("record"),
             Command::Demo(_)
             | Command::Replay(_)
+            | Command::View(_)
+            | Command::Browse(_)
             | Command::Flame(_)
             | Command::Plot(_)
             | Command::Report(_)

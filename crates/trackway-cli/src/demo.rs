@@ -31,14 +31,14 @@ const SAMPLES: &[Sample] = &[
     Sample {
         name: "sort",
         what: "eight numbers sorted and summed on RV64, recorded on the golden model",
-        elf: include_bytes!("../../../programs/riscv/sort.elf"),
+        elf: include_bytes!("../demo/sort.elf"),
         trace: None,
     },
     Sample {
         name: "sort-a64",
         what: "a sort with atomics, vector copies and system calls on AArch64",
-        elf: include_bytes!("../../../programs/aarch64/sort.elf"),
-        trace: Some((include_bytes!("../../../testdata/astf/sort.astf"), "astf")),
+        elf: include_bytes!("../demo/sort-a64.elf"),
+        trace: Some((include_bytes!("../demo/sort-a64.astf"), "astf")),
     },
 ];
 

@@ -187,8 +187,24 @@ const EXAMPLES: &[(&str, [&str; 3])] = &[
         "replay",
         [
             "trackway replay testdata/stf/sort/trace.stf </dev/null",
-            "trackway replay testdata/ete/count </dev/null",
+            "trackway replay testdata/ete/count --dap </dev/null",
             "trackway replay testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf </dev/null",
+        ],
+    ),
+    (
+        "view",
+        [
+            "trackway view testdata/stf/sort/trace.stf --export sort.html",
+            "trackway view testdata/ete/count --export count.html --from 10 --to 100",
+            "trackway view testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --export end.html --from end-50",
+        ],
+    ),
+    (
+        "browse",
+        [
+            "trackway browse testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf",
+            "trackway browse testdata/stf/sort/trace.stf --elf programs/riscv/sort.elf --at sym:sum",
+            "trackway browse testdata/ete/count --source ETE_0 --at end-1",
         ],
     ),
     (

@@ -7,16 +7,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 use trackway::{Health, Trace};
-use trackway_core::{Batch, EventKind, Isa, Observer, Saved, TrapKind};
+use trackway_core::{Batch, EventKind, Isa, Observer, Saved};
 use trackway_image::{Image, Listing as Columns};
-use trackway_isa::Class;
-use trackway_tools::find::{Conditions, ContextIs, Find, Match, RegisterIs, TrapIs, context_names};
+use trackway_tools::find::{Conditions, Find, Match};
 
-use crate::args::{Common, number};
+use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, object, put_errors, write_line};
 use crate::open::open;
-use crate::past::{Places, register};
+use crate::past::Places;
 use crate::progress::Progress;
 use crate::report::{exit_of, placed, print_damage, print_health};
 use crate::walk::{observe_until, walk};
@@ -110,84 +109,30 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
 }
 
 fn conditions(args: &Args, isa: Isa, programs: &[Arc<Image>]) -> Result<Conditions, Failure> {
-    let mut code: Vec<Range<u64>> = args.pc.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
-    for (name, whole) in
-        args.sym.iter().map(|name| (name, false)).chain(args.within.iter().map(|name| (name, true)))
-    {
-        let symbol = programs.iter().find_map(|image| image.named(name));
-        let missing = || Failure::Usage(format!("unknown symbol {name} (--elf names the program)"));
-        let symbol = symbol.ok_or_else(missing)?;
-        let size = if whole { symbol.size.max(1) } else { 1 };
-        code.push(symbol.address..symbol.address.saturating_add(size));
+    let mut conditions = Conditions::default();
+    let trap: Vec<String> = args.trap.iter().cloned().collect();
+    for (name, values) in [
+        ("pc", &args.pc),
+        ("sym", &args.sym),
+        ("within", &args.within),
+        ("op", &args.op),
+        ("class", &args.class),
+        ("mem", &args.mem),
+        ("reg", &args.reg),
+        ("trap", &trap),
+        ("context", &args.context),
+    ] {
+        for value in values {
+            let added = conditions.add(name, value, isa, programs);
+            added.map_err(|error| Failure::Usage(error.to_string()))?;
+        }
     }
-    let classes = args.class.iter().map(|name| class(name)).collect::<Result<_, _>>()?;
-    let registers = args.reg.iter().map(|text| register_is(isa, text)).collect::<Result<_, _>>()?;
-    let memory = args.mem.iter().map(|text| range(text)).collect::<Result<_, _>>()?;
-    let contexts = args.context.iter().map(|text| context_is(text)).collect::<Result<_, _>>()?;
-    let conditions = Conditions {
-        code,
-        operations: args.op.clone(),
-        classes,
-        memory,
-        registers,
-        traps: args.trap.as_deref().map(trap_is),
-        contexts,
-    };
     if conditions.is_empty() {
         let text =
             "nothing to look for: --pc, --sym, --within, --op, --class, --mem, --reg, --trap or --context";
         return Err(Failure::Usage(text.into()));
     }
     Ok(conditions)
-}
-
-/// `ADDR`, `ADDR:LEN` or `A-B`.
-fn range(text: &str) -> Result<Range<u64>, Failure> {
-    let wrong = || Failure::Usage(format!("{text}: a range is ADDR, ADDR:LEN or A-B, where B is not in it"));
-    let read = |text: &str| number(text).map_err(|_| wrong());
-    let range = match (text.split_once('-'), text.split_once(':')) {
-        (Some((from, to)), _) => read(from)?..read(to)?,
-        (_, Some((from, length))) => read(from)?..read(from)?.saturating_add(read(length)?),
-        _ => read(text)?..read(text)?.saturating_add(1),
-    };
-    if range.is_empty() { Err(wrong()) } else { Ok(range) }
-}
-
-fn class(name: &str) -> Result<Class, Failure> {
-    let key = name.to_ascii_lowercase().replace(['-', '_'], " ");
-    Class::ALL.iter().copied().find(|class| class.as_str() == key).ok_or_else(|| {
-        let names: Vec<String> = Class::ALL.iter().map(|class| class.as_str().replace(' ', "-")).collect();
-        Failure::Usage(format!("{name}: classes are {}", names.join(", ")))
-    })
-}
-
-fn register_is(isa: Isa, text: &str) -> Result<RegisterIs, Failure> {
-    let (name, value) = match text.split_once('=') {
-        Some((name, value)) => {
-            let wrong = |_| Failure::Usage(format!("{text}: {value} is not a number"));
-            (name, Some(number(value).map_err(wrong)?))
-        }
-        None => (text, None),
-    };
-    Ok(RegisterIs { reg: register(isa, name)?, value })
-}
-
-fn trap_is(text: &str) -> TrapIs {
-    match (number(text), text.parse::<TrapKind>()) {
-        (Ok(cause), _) => TrapIs::Cause(cause),
-        (_, Ok(kind)) => TrapIs::Kind(kind),
-        _ if text == "any" => TrapIs::Any,
-        _ => TrapIs::Name(text.to_string()),
-    }
-}
-
-fn context_is(text: &str) -> Result<ContextIs, Failure> {
-    let names = context_names();
-    let known = |name: &str| names.contains(&name);
-    match text.split_once('=') {
-        Some((name, value)) if known(name) => Ok(ContextIs { name: name.into(), value: value.into() }),
-        _ => Err(Failure::Usage(format!("{text}: a context is KEY=VALUE, with {}", names.join(", ")))),
-    }
 }
 
 struct Search<'a> {

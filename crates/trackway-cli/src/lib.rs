@@ -9,6 +9,7 @@ mod analyse;
 mod answer;
 mod args;
 mod asked;
+mod browse;
 mod calls;
 mod check;
 mod cli;
@@ -34,7 +35,9 @@ mod info;
 mod interrupt;
 mod intervals;
 mod json;
+mod listen;
 mod listing;
+mod loaded;
 mod merge;
 mod open;
 mod output;
@@ -63,6 +66,7 @@ mod stats_item;
 mod topics;
 mod verify;
 mod view;
+mod viewer;
 mod walk;
 mod why;
 
@@ -131,6 +135,8 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Diff(args) => diff::run(&args),
         Command::State(args) => state::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::View(args) => viewer::run(&args),
+        Command::Browse(args) => browse::run(&args),
         Command::Why(args) => why::run(&args),
         Command::Find(args) => find::run(&args),
         Command::Image(args) => image::run(&args),

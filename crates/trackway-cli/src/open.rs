@@ -33,6 +33,17 @@ pub(crate) fn open_to_write(
     open_with(common, options, path, into, &[])
 }
 
+/// Opens a trace that is still written, for a golden model; `name` is for messages.
+pub(crate) fn open_live(
+    common: &Common,
+    stream: Box<dyn std::io::Read + Send>,
+    name: &Path,
+) -> Result<Trace, Failure> {
+    let trace = common.options()?.open_live(stream).map_err(|error| placed(common, name, error))?;
+    refuse_idle(common, &trace, None, &sections::NAMES)?;
+    Ok(trace)
+}
+
 fn open_with(
     common: &Common,
     mut options: Options,
@@ -47,11 +58,22 @@ fn open_with(
     }
     let mut trace = options.open(path).map_err(|error| placed(common, path, error))?;
     report_fault(common, path, &mut trace);
-    if common.config.is_some() {
-        let formats: Vec<&dyn Format> = std::iter::once(trace.format()).chain(into).collect();
-        common.context.refuse_idle(trace.settings(), &formats, sections)?;
-    }
+    refuse_idle(common, &trace, into, sections)?;
     Ok(trace)
+}
+
+/// Refuses settings that nobody reads.
+fn refuse_idle(
+    common: &Common,
+    trace: &Trace,
+    into: Option<&dyn Format>,
+    sections: &[&str],
+) -> Result<(), Failure> {
+    if common.config.is_none() {
+        return Ok(());
+    }
+    let formats: Vec<&dyn Format> = std::iter::once(trace.format()).chain(into).collect();
+    common.context.refuse_idle(trace.settings(), &formats, sections)
 }
 
 /// Says why an index is not kept.

@@ -7,10 +7,10 @@ use serde_json::{Value as Json, json};
 use trackway::{Health, Position, Trace};
 use trackway_core::{Isa, Reg};
 use trackway_image::{Image, Listing as Columns};
-use trackway_isa::{Style, reg_name, reg_named, riscv};
-use trackway_tools::past::Location;
+use trackway_isa::{Style, reg_name, riscv};
+use trackway_tools::past::{self, Location};
 
-use crate::args::{Common, number};
+use crate::args::Common;
 use crate::exit::Failure;
 use crate::json::{Object, hex};
 use crate::plain::plain;
@@ -60,36 +60,12 @@ impl At {
 
 /// A register by its name.
 pub(crate) fn register(isa: Isa, name: &str) -> Result<Reg, Failure> {
-    reg_named(isa, name).ok_or_else(|| {
-        let known = match isa {
-            Isa::Rv32 | Isa::Rv64 => {
-                "x0 to x31, ABI names (a0, sp), f0 to f31, v0 to v31, names of CSRs or csr0x300"
-            }
-            Isa::A64 => "x0 to x30, sp, v0 to v31, nzcv",
-            _ => "x0 to x31",
-        };
-        Failure::Usage(format!("{name}: registers of {isa} are {known}"))
-    })
+    past::register(isa, name).map_err(|error| Failure::Usage(error.to_string()))
 }
-
-/// Bytes that are shown at most.
-const MOST: u64 = 1 << 20;
 
 /// `ADDR[:LEN]`, 8 bytes without a length.
 pub(crate) fn bytes(text: &str) -> Result<(u64, u64), Failure> {
-    let wrong = || Failure::Usage(format!("{text}: memory is ADDR or ADDR:LEN"));
-    let (address, length) = match text.split_once(':') {
-        Some((address, length)) => (address, number(length).map_err(|_| wrong())?),
-        None => (text, 8),
-    };
-    let address = number(address).map_err(|_| wrong())?;
-    if length == 0 || length > MOST {
-        return Err(Failure::Usage(format!("{text}: the length is 1 to {MOST} bytes")));
-    }
-    if address.checked_add(length - 1).is_none() {
-        return Err(Failure::Usage(format!("{text}: it reaches past the end of memory")));
-    }
-    Ok((address, length))
+    past::bytes(text).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// The name of a register for people: with RISC-V's ABI name.

@@ -19,7 +19,7 @@ use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json::{self, object, print};
 use crate::progress::Progress;
-use crate::record::{format, settings, sink, stopped};
+use crate::record::{RESERVE, format, full_disk, settings, sink, stopped, why_stopped};
 use crate::report::say;
 
 pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
@@ -44,19 +44,24 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
         by => format!("{}@{:#x}", path.display(), command.program.start.wrapping_add(by)),
     };
     let cancel = interrupt::cancel();
-    let mut sink = sink(args, into, &file, &target, recorder.meta(), elf.clone())?;
+    let mut sink = sink(args, into, &file, &target, recorder.meta(), vec![elf.clone()])?;
     let mut batch = Batch::default();
+    target.reserve(RESERVE);
     let progress = Progress::beside_output(args.quiet);
-    while !cancel.is_cancelled() && recorder.fill(&mut batch).map_err(|error| written(error.into()))? {
+    while !cancel.is_cancelled()
+        && !target.is_full()
+        && recorder.fill(&mut batch).map_err(|error| written(error.into()))?
+    {
         sink.put(&batch).map_err(|error| written(error.into()))?;
         progress.count(recorder.executed(), args.limit.or(args.stop_after));
     }
     drop(progress);
     let interrupted = cancel.is_cancelled();
     let recorded = recorder.recorded();
-    if interrupted {
-        sink.put(&stopped(recorded)).map_err(|error| written(error.into()))?;
-    } else if let Some(text) = recorder.last_words() {
+    let full = target.is_full();
+    if let Some(text) =
+        stopped(recorded, why_stopped(interrupted, full, false)).or_else(|| recorder.last_words())
+    {
         sink.put(&text).map_err(|error| written(error.into()))?;
     }
     let ledger = sink.finish().map_err(|error| written(error.into()))?;
@@ -64,6 +69,9 @@ pub(crate) fn run(args: &RecordArgs, mode: QemuMode) -> Result<Exit, Failure> {
         return Err(Failure::Usage("the window holds no instruction".into()));
     }
     target.commit().map_err(|error| written(error.into()))?;
+    if full {
+        return Err(full_disk(args, recorded));
+    }
     interrupt::release();
     if args.verbose {
         say!("{}", ledger.to_string().trim_end());
@@ -140,6 +148,12 @@ fn command(args: &RecordArgs, mode: QemuMode) -> Result<Command, Failure> {
         QemuMode::System => Mode::System,
     };
     let qemu = Qemu::find(mode, program.architecture).map_err(wrong)?;
+    if args.regs && qemu.api < 4 {
+        let (version, api) = (&qemu.version, qemu.api);
+        let text =
+            format!("--regs: QEMU {version} has plugin API {api}, and registers come with 4 (QEMU 9.2)");
+        return Err(Failure::Usage(text));
+    }
     let named = args.plugin.clone().or_else(|| std::env::var_os("TRACKWAY_QEMU_PLUGIN").map(PathBuf::from));
     let own = std::env::current_exe().ok();
     let beside = own.as_deref().and_then(Path::parent).map(Path::to_path_buf);
@@ -159,6 +173,7 @@ fn command(args: &RecordArgs, mode: QemuMode) -> Result<Command, Failure> {
         deterministic: args.deterministic,
         seed: args.seed,
         skip_libs: args.skip_libs,
+        registers: args.regs,
     })
 }
 

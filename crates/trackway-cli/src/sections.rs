@@ -31,6 +31,27 @@ pub(crate) enum VerifyMemory {
     Places(Vec<Place>),
 }
 
+impl Verify {
+    /// Where memory and devices are left out: those of the machine that a described core has.
+    pub(crate) fn complete(&mut self, preset: Option<&str>) {
+        let unsaid = matches!(&self.memory, VerifyMemory::Places(places) if places.is_empty());
+        if preset == Some("spike") && unsaid {
+            // Boot ROM and RAM of `spike`; beside the devices everything else faults.
+            self.memory = VerifyMemory::Places(vec![
+                Place::Known(0x1000, 0x1000, Unwritten::Trace),
+                Place::Known(0x8000_0000, 0x8000_0000, Unwritten::Zero),
+            ]);
+        }
+        if preset == Some("spike") && self.mmio.is_none() {
+            self.mmio = Some(SPIKE_DEVICES.to_vec());
+        }
+    }
+}
+
+/// Debug module, CLINT, PLIC and UART of `spike`.
+const SPIKE_DEVICES: [(u64, u64); 4] =
+    [(0, 0x1000), (0x200_0000, 0xc_0000), (0xc00_0000, 0x100_0000), (0x1000_0000, 0x100)];
+
 /// Content of memory before anything is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]

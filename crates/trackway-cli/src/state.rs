@@ -14,7 +14,7 @@ use crate::args::Common;
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, hex, object, put_errors};
 use crate::open::open;
-use crate::past::{At, Places, bytes, digits, register, title, value_json};
+use crate::past::{At, Places, bytes, register, title, value_json};
 use crate::report::{placed, print_damage};
 
 /// Arguments of `state`.
@@ -172,7 +172,7 @@ impl Shown {
             let _ = match known {
                 None => writeln!(out, "  {name:<10} unknown"),
                 Some(known) => {
-                    let content = known.content.map_or("unknown".into(), content_text);
+                    let content = known.content.map_or("unknown".into(), |content| content.to_string());
                     writeln!(out, "  {name:<10} {content:<16}  {}", how_text(known.how, known.number))
                 }
             };
@@ -226,21 +226,6 @@ impl Shown {
     }
 }
 
-fn content_text(content: Content<'_>) -> String {
-    match content {
-        Content::Word(value, u64::MAX) => format!("{value:016x}"),
-        Content::Word(value, known) => {
-            // Nibbles that are not known whole are question marks.
-            let nibble = |place: u32| match known >> place & 0xf {
-                0xf => format!("{:x}", value >> place & 0xf),
-                _ => "?".into(),
-            };
-            (0..16).rev().map(|n| nibble(4 * n)).collect()
-        }
-        Content::Bytes(bytes) => digits(bytes),
-    }
-}
-
 fn how_text(how: How, number: u64) -> String {
     match how {
         How::Written => format!("written by {number}"),
@@ -268,23 +253,23 @@ fn register_json(isa: Isa, reg: Reg, known: Option<Known<'_>>) -> Json {
     out
 }
 
-/// Where bytes come from: a word, the number of an instruction, and a sentence.
-fn origin(origin: Origin) -> (&'static str, Option<u64>, String) {
+/// Where bytes come from: a word and the number of an instruction, for programs.
+fn origin(origin: Origin) -> (&'static str, Option<u64>) {
     match origin {
-        Origin::Written(n) => ("written", Some(n), format!("written by {n}")),
-        Origin::Read(n) => ("seen", Some(n), format!("seen by {n}")),
-        Origin::Shown(n) => ("shown", Some(n), format!("shown before {n}")),
-        Origin::Bus(n) => ("bus", Some(n), format!("written on the bus before {n}")),
-        Origin::Image => ("image", None, "from the program; the trace never touched it before".into()),
-        Origin::Untouched => ("untouched", None, "the trace never touched it before".into()),
-        Origin::Gap(n) => ("gap", Some(n), format!("there is a gap before {n}")),
-        Origin::Space(n) => ("context", Some(n), format!("another process ran before {n}")),
-        Origin::NoAddress(n) => ("no-address", Some(n), format!("{n} stores, and the trace has no address")),
+        Origin::Written(n) => ("written", Some(n)),
+        Origin::Read(n) => ("seen", Some(n)),
+        Origin::Shown(n) => ("shown", Some(n)),
+        Origin::Bus(n) => ("bus", Some(n)),
+        Origin::Image => ("image", None),
+        Origin::Untouched => ("untouched", None),
+        Origin::Gap(n) => ("gap", Some(n)),
+        Origin::Space(n) => ("context", Some(n)),
+        Origin::NoAddress(n) => ("no-address", Some(n)),
     }
 }
 
 fn piece_text(out: &mut String, piece: &Piece) {
-    let (_, _, reason) = origin(piece.origin);
+    let reason = piece.origin;
     let Some(content) = &piece.content else {
         let _ = writeln!(out, "  {:016x}  {} bytes unknown: {reason}", piece.address, piece.length);
         return;
@@ -297,7 +282,7 @@ fn piece_text(out: &mut String, piece: &Piece) {
 }
 
 fn piece_json(piece: &Piece) -> Json {
-    let (word, number, _) = origin(piece.origin);
+    let (word, number) = origin(piece.origin);
     let bytes = piece
         .content
         .as_ref()

@@ -2,48 +2,147 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
-use trackway::{Counts, Health};
-use trackway_core::{Isa, Source};
-use trackway_hart::{Config, Program};
+use trackway::{Counts, Health, Trace};
+use trackway_core::{Isa, Meta, Source};
+use trackway_hart::{Config, Extensions};
 use trackway_tools::verify::{
-    self, Absent, Coverage, MaskSettings, Masks, Memory, Options, Range, Report, Survey, Verdict, Verifier,
+    self, Absent, Coverage, MaskSettings, Masks, Options, Range, Report, Survey, Verdict, Verifier,
 };
 
 use crate::args::VerifyArgs;
 use crate::core::Described;
 use crate::exit::{Exit, Failure};
 use crate::json::{self, object, put_errors};
-use crate::open::open_for_model;
+use crate::listen::accept;
+use crate::loaded::Loaded;
+use crate::open::{open_for_model, open_live};
 use crate::output::write_file;
 use crate::progress::{Progress, Watched};
-use crate::report::say;
+use crate::report::{placed, say};
 use crate::sections::{Unwritten, Verify as Section, range};
-
-/// Bytes that a segment may have beyond its content: a damaged header must not take all memory.
-const LARGEST: u64 = 1 << 30;
 
 /// Test finisher, CLINT, PLIC and UART of QEMU's `virt` and of `record`.
 const VIRT: [(u64, u64); 4] =
     [(0x10_0000, 0x1000), (0x200_0000, 0x1_0000), (0xc00_0000, 0x400_0000), (0x1000_0000, 0x1000)];
 
+/// The core that the trace names, unless the settings name another. One with extensions that the model lacks is refused:
+/// half of its trace could not be verified.
+fn recorded_core(isa: Isa, meta: &Meta, described: &Described) -> Result<Config, Failure> {
+    let core = Config::new(isa);
+    let named = meta.isa_string.as_ref().filter(|_| !described.names_a_core());
+    let Some(text) = named else { return Ok(core) };
+    let (_, extensions) = Extensions::read(text).map_err(|error| {
+        Failure::Usage(format!("the trace's ISA string {error}; to verify against another core use --isa"))
+    })?;
+    Ok(Config { extensions, ..core })
+}
+
+/// Logs of cores: what retires, and traps only by where they lead. They begin after a reset and do not say so.
+const LOGS: [&str; 4] = ["spike", "riscv-dv", "rvfi-dii", "rvfi-vcd"];
+
+/// What is verified, for messages.
+fn name(args: &VerifyArgs) -> PathBuf {
+    args.file.clone().or_else(|| args.listen.as_ref().map(PathBuf::from)).unwrap_or_else(|| "-".into())
+}
+
+/// Is it read once only, as it comes?
+fn is_live(args: &VerifyArgs) -> bool {
+    args.file.as_ref().is_none_or(|file| file.as_os_str() == "-")
+}
+
 pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
-    let mut trace = open_for_model(&args.common, &args.file)?;
-    let isa = trace.meta().isa;
-    if !matches!(isa, Isa::Rv32 | Isa::Rv64) {
+    let name = name(args);
+    let mut trace = match &args.listen {
+        Some(address) => open_live(&args.common, accept(address, args.common.quiet)?, &name)?,
+        None if is_live(args) => open_live(&args.common, Box::new(std::io::stdin()), &name)?,
+        None => open_for_model(&args.common, &name)?,
+    };
+    if !matches!(trace.meta().isa, Isa::Rv32 | Isa::Rv64) {
         return Err(Failure::Usage("the golden model is RISC-V only".to_string()));
     }
-    let config = trace.settings().clone();
-    let in_config = |error: trackway::Error| Failure::input(&args.file, error);
-    let described = Described::read(&config, &args.core).map_err(in_config)?;
-    let settings = &described.settings;
-    let section: Section = config.section("verify").map_err(in_config)?;
-    let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
     let progress = Progress::new(args.common.quiet);
-    let survey = survey(args, &progress)?;
-    let mut core =
-        settings.core(Config::new(isa)).map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
+    let program = Loaded::read(trace.program())?;
+    let options = options(args, &trace, &program, &progress)?;
+    let mut verifier = Verifier::new(options.clone());
+    program.put(&mut verifier.memory);
+    let source = events(&mut trace).map_err(|error| Failure::input(&name, error))?;
+    let mut source = Watched::new(source, Some(&progress));
+    let ended = if is_live(args) {
+        live(args, &mut source, &mut verifier)?
+    } else {
+        verify::verify(&mut source, &mut verifier)
+    };
+    let items = source.census().total();
+    drop(source);
+    drop(progress);
+    let ended = ended.map_err(|error| placed(&args.common, &name, error.into()));
+    print(args, &verifier, items, ended.as_ref().err())?;
+    if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
+        minimise(args, &program, &options, out)?;
+    }
+    match ended {
+        Err(failure) => Err(failure),
+        Ok(()) => Ok(match verifier.report.verdict() {
+            Verdict::Differs => Exit::Found,
+            Verdict::Incomplete => Exit::Gaps,
+            Verdict::Verified => Exit::Fine,
+        }),
+    }
+}
+
+/// The instructions of a trace; those of a flow format with the help of the program.
+fn events(trace: &mut Trace) -> trackway::Result<Box<dyn Source>> {
+    if trace.meta().flow_only { trace.expanded() } else { trace.events() }
+}
+
+/// Verifies what comes as it comes; each mismatch is shown at once.
+fn live(
+    args: &VerifyArgs,
+    source: &mut dyn Source,
+    verifier: &mut Verifier,
+) -> Result<trackway_core::Result<()>, Failure> {
+    let mut shown = 0;
+    let mut failed = None;
+    let ended = verify::verify_live(source, verifier, &mut |report| {
+        let texts = (shown..report.mismatches.len()).map(|n| report.mismatch_text(n));
+        let texts: String = texts.collect();
+        shown = report.mismatches.len();
+        let written = if args.json {
+            std::io::stderr().write_all(texts.as_bytes())
+        } else {
+            std::io::stdout().write_all(texts.as_bytes()).and_then(|()| std::io::stdout().flush())
+        };
+        failed = written.err();
+        failed.is_none()
+    });
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(ended),
+    }
+}
+
+/// How to verify this trace: its core, its machine, and what it has.
+fn options(
+    args: &VerifyArgs,
+    trace: &Trace,
+    program: &Loaded,
+    progress: &Progress,
+) -> Result<Options, Failure> {
+    let (name, isa) = (name(args), trace.meta().isa);
+    let config = trace.settings().clone();
+    let in_config = |error: trackway::Error| Failure::input(&name, error);
+    let described = Described::read(&config, &args.core, args.common.quiet)?;
+    let settings = &described.settings;
+    let mut section: Section = config.section("verify").map_err(in_config)?;
+    let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
+    let is_log = LOGS.contains(&trace.format().id().as_str());
+    let survey = survey(args, trace, progress)?;
+    let mut core = settings
+        .core(described.base(recorded_core(isa, trace.meta(), &described)?))
+        .map_err(|text| Failure::Usage(format!("[machine] {text}")))?;
     core = described.with_rules(core)?;
     if survey.user_only && settings.pmp_entries.is_none() {
         // A program without its system: nothing sets PMP up, and entries that are off would let nothing run.
@@ -52,9 +151,16 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     if core.isa != isa {
         return Err(Failure::Usage("the core has another width than the trace".to_string()));
     }
+    section.complete(settings.preset.as_deref());
     let described_pc = settings.preset.as_ref().map(|_| core.reset_pc);
-    let mut verify_options = Options {
-        reset_pc: settings.reset_pc.or(trace.meta().start_pc).or(described_pc),
+    let begins_at = if (is_log || trace.meta().flow_only) && !survey.user_only {
+        program.entries().chain([core.reset_pc]).collect()
+    } else {
+        Vec::new()
+    };
+    let mut options = Options {
+        reset_pc: settings.reset_pc.or(trace.meta().start_pc).or(described_pc).filter(|_| !is_log),
+        begins_at,
         mmio: ranges(section.mmio.as_deref().unwrap_or(&VIRT)),
         map: section.memory.places(),
         zeroed: section.memory.unwritten(Unwritten::Zero),
@@ -70,46 +176,35 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
         masks: Masks::default(),
         ..Options::new(core)
     };
-    if verify_options.system_writes && verify_options.map.is_empty() {
+    if options.system_writes && options.map.is_empty() {
         // The system hands out memory that is zero.
-        verify_options.zeroed.push(range(0, u64::MAX));
+        options.zeroed.push(range(0, u64::MAX));
     }
-    verify_options.masks.apply(&masks).map_err(Failure::Usage)?;
-    verify_options.absent = match &section.absent {
+    options.masks.apply(&masks).map_err(Failure::Usage)?;
+    options.absent = match &section.absent {
         Some(words) => absent(words)?,
         None => survey.absent,
     };
-
-    let mut verifier = Verifier::new(verify_options.clone());
-    load_all(trace.program(), &mut verifier.memory)?;
-    let source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
-    let mut source = Watched::new(source, Some(&progress));
-    let ended = verify::verify(&mut source, &mut verifier);
-    let items = source.census().total();
-    drop(source);
-    drop(progress);
-    let ended = ended.map_err(|error| crate::report::placed(&args.common, &args.file, error.into()));
-    print(args, &verifier, items, ended.as_ref().err())?;
-    if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
-        minimise(args, trace.program(), &verify_options, out)?;
-    }
-    match ended {
-        Err(failure) => Err(failure),
-        Ok(()) => Ok(match verifier.report.verdict() {
-            Verdict::Differs => Exit::Found,
-            Verdict::Incomplete => Exit::Gaps,
-            Verdict::Verified => Exit::Fine,
-        }),
-    }
+    // A flow format has the privilege where it begins anew, not where it changes.
+    options.absent.implied = is_log || trace.meta().flow_only;
+    options.absent.privilege |= trace.meta().flow_only;
+    Ok(options)
 }
 
-/// A stream is read once only: then everything is expected of it.
-fn survey(args: &VerifyArgs, progress: &Progress) -> Result<Survey, Failure> {
-    if args.file.as_os_str() == "-" {
-        return Ok(Survey::default());
+/// A stream is read once only: then all is expected of it that its format has.
+fn survey(args: &VerifyArgs, trace: &Trace, progress: &Progress) -> Result<Survey, Failure> {
+    if is_live(args) {
+        let absent = match trace.format().id().as_str() {
+            "riscv-dv" => Absent { memory: true, ..Absent::default() },
+            "rvfi-dii" => Absent { f: true, csr: true, privilege: true, ..Absent::default() },
+            "rvfi-vcd" => Absent { f: true, csr: true, ..Absent::default() },
+            _ => Absent::default(),
+        };
+        return Ok(Survey { absent, ..Survey::default() });
     }
-    let mut trace = open_for_model(&args.common, &args.file)?;
-    let source = trace.events().map_err(|error| Failure::input(&args.file, error))?;
+    let name = name(args);
+    let mut trace = open_for_model(&args.common, &name)?;
+    let source = events(&mut trace).map_err(|error| Failure::input(&name, error))?;
     Ok(verify::survey(&mut Watched::new(source, Some(progress))))
 }
 
@@ -135,39 +230,34 @@ fn absent(words: &[String]) -> Result<Absent, Failure> {
     Ok(absent)
 }
 
-fn load_all(program: &trackway::format::Program, memory: &mut Memory) -> Result<(), Failure> {
-    program.elf.iter().try_for_each(|spec| load(spec, false, memory))?;
-    program.raw.iter().try_for_each(|spec| load(spec, true, memory))
-}
-
 /// Writes the shortest trace that still fails, if there is one.
 fn minimise(
     args: &VerifyArgs,
-    program: &trackway::format::Program,
-    verify_options: &Options,
+    program: &Loaded,
+    options: &Options,
     out: &std::path::Path,
 ) -> Result<(), Failure> {
-    if args.file.as_os_str() == "-" {
+    let name = name(args);
+    if is_live(args) {
         return Err(Failure::Usage(
             "--minimise reads the trace several times: it cannot be stdin".to_string(),
         ));
     }
     let mut failed = None;
     let mut open = || {
-        let opened = open_for_model(&args.common, &args.file)
-            .and_then(|mut trace| trace.events().map_err(|error| Failure::input(&args.file, error)));
+        let opened = open_for_model(&args.common, &name)
+            .and_then(|mut trace| events(&mut trace).map_err(|error| Failure::input(&name, error)));
         opened.map_err(|failure| {
             failed = Some(failure);
             trackway_core::ErrorKind::Missing.at(0, "trace", "", "")
         })
     };
-    // It was loaded once already: a failure would have been reported then.
-    let mut prepare = |verifier: &mut Verifier| drop(load_all(program, &mut verifier.memory));
-    let minimal = verify::minimise(&mut open, verify_options, &mut prepare);
+    let mut prepare = |verifier: &mut Verifier| program.put(&mut verifier.memory);
+    let minimal = verify::minimise(&mut open, options, &mut prepare);
     if let Some(failure) = failed {
         return Err(failure);
     }
-    match minimal.map_err(|error| Failure::input(&args.file, error))? {
+    match minimal.map_err(|error| Failure::input(&name, error))? {
         Some(minimal) => {
             write_file(out, &minimal.trace)?;
             say!(
@@ -179,36 +269,6 @@ fn minimise(
         }
         None => say!("no shorter trace fails in the same way"),
     }
-    Ok(())
-}
-
-/// Loads a program, or raw bytes, at its address or at the one given.
-fn load(spec: &str, raw: bool, memory: &mut Memory) -> Result<(), Failure> {
-    let number = |text: &str| match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    };
-    let placed = spec.rsplit_once('@').and_then(|(path, text)| Some((path, Some(number(text)?))));
-    let (path, address) = placed.unwrap_or((spec, None));
-    let path = std::path::Path::new(path);
-    let failed = |error| Failure::input(path, trackway::Error::File { path: path.into(), error });
-    let bytes = std::fs::read(path).map_err(failed)?;
-    if raw {
-        let address =
-            address.ok_or_else(|| Failure::Usage(format!("--image {spec}: where? Say PATH@ADDR")))?;
-        memory.load(address, &bytes);
-        return Ok(());
-    }
-    let program = Program::read(&bytes)
-        .map_err(|error| Failure::input(path, trackway::Error::Unsupported(error.to_string())))?;
-    let lowest = program.segments.iter().map(|segment| segment.physical).min().unwrap_or(0);
-    let moved = address.map_or(0, |address| address.wrapping_sub(lowest));
-    if let Some(zeros) = program.segments.iter().map(|segment| segment.zeros()).find(|zeros| *zeros > LARGEST)
-    {
-        let text = format!("a segment has {zeros} bytes without content");
-        return Err(Failure::input(path, trackway::Error::Unsupported(text)));
-    }
-    memory.load_program(&program, moved);
     Ok(())
 }
 
@@ -230,13 +290,14 @@ fn not_compared(report: &Report, absent: Absent) -> Vec<Json> {
 
 /// Elements that the trace leaves out.
 fn absent_names(absent: Absent) -> impl Iterator<Item = &'static str> {
-    let Absent { x, f, csr, privilege, memory } = absent;
+    let Absent { x, f, csr, privilege, memory, implied } = absent;
     let names = [
         (x, "integer registers"),
         (f, "floating-point registers"),
         (csr, "control registers"),
         (privilege, "privilege"),
         (memory, "memory accesses"),
+        (implied, "control registers written by the way, causes of traps"),
     ];
     names.into_iter().filter(|(absent, _)| *absent).map(|(_, name)| name)
 }
@@ -263,12 +324,12 @@ fn coverage(coverage: &Coverage) -> Json {
 fn print(args: &VerifyArgs, verifier: &Verifier, items: u64, ended: Option<&Failure>) -> Result<(), Failure> {
     let report = &verifier.report;
     if let Some(path) = &args.junit {
-        let name = args.file.display().to_string();
+        let name = name(args).display().to_string();
         write_file(path, report.junit(&name).as_bytes())?;
     }
     if args.json {
         let mut object = object("verify");
-        object.insert("file".into(), json!(args.file.display().to_string()));
+        object.insert("file".into(), json!(name(args).display().to_string()));
         object.insert("passed".into(), json!(report.passed()));
         object.insert("reasons".into(), json!(report.reasons()));
         if let Json::Object(fields) = json!(report) {
@@ -285,7 +346,11 @@ fn print(args: &VerifyArgs, verifier: &Verifier, items: u64, ended: Option<&Fail
     for what in absent_names(verifier.absent()) {
         writeln!(out, "not compared: {what}: the trace has none")?;
     }
-    write!(out, "{}", report.text())?;
+    if is_live(args) {
+        write!(out, "{}{}", report.follow_ups_text(), report.verdict_text())?;
+    } else {
+        write!(out, "{}", report.text())?;
+    }
     if args.coverage {
         write!(out, "{}", verifier.coverage.text())?;
     }

@@ -83,17 +83,8 @@ struct Shown {
 /// A reason in words.
 fn reason(end: End) -> String {
     match end {
-        End::Start => "set before the trace began".into(),
-        End::Image => "set before the trace began: the program has it".into(),
-        End::Gap(n) => format!("not known: there is a gap before {n}"),
-        End::Shown(n) => format!("set outside any instruction, as the trace shows before {n}"),
-        End::Outside(n) => format!("from outside, before {n}"),
-        End::Trap(n) => format!("set by the trap before {n}"),
-        End::Context(n) => format!("not known: another process or thread ran before {n}"),
-        End::NoAddress(n) => format!("not known: {n} stores, and the trace has no address"),
-        End::NoCode(n) => format!("not known: the encoding of {n} is not"),
         End::Depth => "--depth N follows it further".into(),
-        End::Many => "too many instructions to list".into(),
+        end => end.to_string(),
     }
 }
 

@@ -265,6 +265,20 @@ fn pages_come_from_the_same_definitions() {
     assert_eq!(trackway(&["man", "nothing"]).status.code(), Some(2));
 }
 
+/// A packed crate has files of its own folder only, so the demo's are copies.
+#[test]
+fn demo_has_the_programs_of_the_repository() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (copy, original) in [
+        ("demo/sort.elf", "../../programs/riscv/sort.elf"),
+        ("demo/sort-a64.elf", "../../programs/aarch64/sort.elf"),
+        ("demo/sort-a64.astf", "../../testdata/astf/sort.astf"),
+    ] {
+        let read = |path: &str| std::fs::read(root.join(path)).unwrap();
+        assert!(read(copy) == read(original), "{copy} is not {original}");
+    }
+}
+
 #[test]
 fn demo_agrees() {
     let folder = Folder::new("demo");

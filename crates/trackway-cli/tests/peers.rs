@@ -313,3 +313,41 @@ fn hostile_names_are_read() {
         }
     }
 }
+
+/// lldb connects, stops at a function, reads what is known, and goes back to the write of a value.
+#[test]
+#[ignore = "needs lldb-22"]
+fn lldb_goes_both_ways() {
+    use std::io::BufRead;
+    let (trace, elf) = (repo("testdata/stf/sort/trace.stf"), repo("programs/riscv/sort.elf"));
+    let mut server = common::program();
+    server.args(["replay", &trace, "--elf", &elf, "--port", "0"]).stderr(std::process::Stdio::piped());
+    let mut server = server.spawn().expect("it runs");
+    let mut line = String::new();
+    std::io::BufReader::new(server.stderr.take().expect("piped")).read_line(&mut line).expect("an address");
+    let port = line.trim().rsplit(':').next().expect("a port").to_string();
+    let commands = [
+        format!("target create {elf}"),
+        format!("gdb-remote 127.0.0.1:{port}"),
+        "breakpoint set -n sum".into(),
+        "continue".into(),
+        "register read pc a0".into(),
+        "register read sp".into(),
+        "watchpoint set expression -s 8 -w write -- 0x11150".into(),
+        "process continue --reverse".into(),
+        "register read pc".into(),
+        "thread step-inst".into(),
+        "process plugin packet monitor where".into(),
+        "process kill".into(),
+    ];
+    let mut args = vec!["--no-lldbinit", "-b"];
+    commands.iter().for_each(|command| args.extend(["-o", command]));
+    let said = run(&versioned("lldb"), &args);
+    let _ = server.kill();
+    let _ = server.wait();
+    let Some(said) = said else { return };
+    for part in ["stop reason = breakpoint 1.1", "pc = 0x0000000000010136", "a0 = 0x0000000000011148"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert!(!said.contains("sp = 0x"), "unknown: {said}");
+}

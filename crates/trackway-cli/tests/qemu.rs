@@ -123,6 +123,14 @@ fn accesses(events: &[String]) -> Vec<(u64, u64, bool, u64)> {
     found
 }
 
+/// A program of the corpus, unpacked under this name.
+fn unpack(corpus: &Path, part: &str, name: &str, elf: &str) {
+    let bytes = std::fs::File::open(corpus.join(format!("{part}/{name}.elf.zst"))).expect("a program");
+    std::fs::write(elf, zstd::decode_all(bytes).expect("zstd")).expect("a file");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(elf, mode).expect("a mode");
+}
+
 /// The corpus and its judge, built.
 fn corpus(folder: &Folder) -> Option<(PathBuf, String)> {
     let corpus = trackway_testkit::corpus()?.join("qemu");
@@ -146,10 +154,7 @@ fn agrees(name: &str, arguments: &[&str], input: Option<&str>, proved: bool) {
     let Some((corpus, judge)) = corpus(&folder) else { return };
     for (part, architecture) in [("aarch64", "aarch64"), ("rv64gc", "riscv64")] {
         let elf = folder.file(&format!("{architecture}-{name}"));
-        let bytes = std::fs::File::open(corpus.join(format!("{part}/{name}.elf.zst"))).expect("a program");
-        std::fs::write(&elf, zstd::decode_all(bytes).expect("zstd")).expect("a file");
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&elf, mode).expect("a mode");
+        unpack(&corpus, part, name, &elf);
         let input = input.map(|input| corpus.join("inputs").join(input));
         let command: Vec<&str> = std::iter::once(&*elf).chain(arguments.iter().copied()).collect();
         let (theirs, memory) = judged(&folder, &judge, architecture, &command, input.as_deref());
@@ -211,6 +216,30 @@ fn fpmix_as_the_simple_plugin_has_it() {
 #[test]
 fn bzip2_as_the_simple_plugin_has_it() {
     agrees("bzip2", &["-1", "-c"], Some("t3k"), false);
+}
+
+/// Lua makes the seed of its tables from the time in seconds: both recordings run at the same time, until they had the
+/// same second.
+#[test]
+fn lua_as_the_simple_plugin_has_it_in_the_same_second() {
+    let Some(plugin) = qemu_plugin() else { return };
+    let folder = Folder::new("qemu-corpus-lua");
+    let Some((corpus, judge)) = corpus(&folder) else { return };
+    let script = corpus.join("src/bench.lua").display().to_string();
+    for (part, architecture) in [("aarch64", "aarch64"), ("rv64gc", "riscv64")] {
+        let (elf, out) =
+            (folder.file(&format!("{architecture}-lua")), folder.file(&format!("{architecture}.stf")));
+        unpack(&corpus, part, "lua", &elf);
+        let agreed = (0..20).any(|_| {
+            let words = ["--deterministic", "-o", &out, &elf, "--", &script];
+            let ours = record(plugin, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+            let (theirs, memory) = judged(&folder, &judge, architecture, &[&elf, &script], None);
+            let ours = ours.expect("it runs").wait_with_output().expect("it ends");
+            assert_eq!(ours.status.code(), Some(0), "{}", text(&ours.stderr));
+            pcs(&out, &elf) == theirs && accesses(&events(&out)) == memory
+        });
+        assert!(agreed, "{architecture}: never the same");
+    }
 }
 
 #[test]
@@ -385,6 +414,50 @@ fn a_killed_guest_and_a_killed_recorder_leave_a_legal_file() {
         let tail = stdout(&["dump", &out, "--as", "events", "--from", "end-2"]);
         assert!(tail.contains(note), "{victim}: {tail}");
         assert_eq!(trackway(&["check", &out]).status.code(), Some(0), "{victim}");
+    }
+}
+
+/// A disk of 8 MiB, gone at the end.
+struct Disk(String);
+
+impl Disk {
+    fn mount(folder: &Folder) -> Option<Self> {
+        let path = folder.file("disk");
+        std::fs::create_dir(&path).expect("a folder");
+        let options = ["-t", "tmpfs", "-o", "size=8m", "none", &path];
+        let mounted = Command::new("mount").args(options).stderr(Stdio::null()).status();
+        if !mounted.is_ok_and(|status| status.success()) {
+            skipped("a small disk cannot be mounted (needs root)");
+            return None;
+        }
+        Some(Disk(path))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_a_legal_file() {
+    let Some(plugin) = qemu_plugin() else { return };
+    let folder = Folder::new("qemu-full");
+    let Some(disk) = Disk::mount(&folder) else { return };
+    for (architecture, end) in [("aarch64", "stf"), ("riscv64", "tv")] {
+        let (out, elf) = (format!("{}/full.{end}", disk.0), guest(architecture));
+        let output = recorded(plugin, &["-o", &out, &elf, "--", "forever"], 5);
+        let said = text(&output.stderr);
+        assert!(said.contains("instructions recorded, then the disk was full"), "{end}: {said}");
+        assert_eq!(trackway(&["check", &out]).status.code(), Some(0), "{end}");
+        let tail = stdout(&["dump", &out, "--as", "events", "--from", "end-2"]);
+        // Tandem has no notes.
+        assert!(end == "tv" || tail.contains("the%20disk%20was%20full%20after"), "{end}: {tail}");
+        let left: Vec<_> = std::fs::read_dir(&disk.0).expect("the disk").flatten().collect();
+        assert!(left.iter().all(|entry| entry.path().to_string_lossy().starts_with(&out)), "{left:?}");
+        assert!(!left.iter().any(|entry| entry.path().to_string_lossy().contains("partial")), "{left:?}");
+        left.iter().for_each(|entry| std::fs::remove_file(entry.path()).expect("removed"));
     }
 }
 

@@ -98,3 +98,88 @@ fn arguments_and_input_reach_a_linux_program() {
     assert_eq!(output.stderr, b"linux: passed\n");
     assert!(output.stdout.len() > 100_000);
 }
+
+/// A program that repeats itself for ever ends with a word; one that only waits for its timer does not.
+#[test]
+fn a_program_that_repeats_itself_ends() {
+    let folder = Folder::new("record-loop");
+    // `j .`, `wfi` in a loop, and a loop that stores the same value each time.
+    for (name, code) in [
+        ("jump", &[0x0000_006fu32][..]),
+        ("wait", &[0x1050_0073, 0xffdf_f06f]),
+        ("store", &[0x0000_0297, 0x0002_a823, 0xffdf_f06f, 0, 0, 0]),
+    ] {
+        let (elf, trace) = (folder.file(&format!("{name}.elf")), folder.file(&format!("{name}.stf")));
+        std::fs::write(&elf, bare_elf(code)).unwrap();
+        let output = trackway(&["record", &elf, "-o", &trace]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        assert!(said.contains("repeats the same state for ever"), "{name}: {said}");
+        let json = trackway(&["record", &elf, "-o", &trace, "--json"]);
+        assert!(text(&json.stdout).contains("\"ended\": \"repeats\""), "{}", text(&json.stdout));
+        // Outside the window as well.
+        let output = trackway(&["record", &elf, "-o", &trace, "--to", "3"]);
+        assert_eq!(output.status.code(), Some(1), "{name}: {}", text(&output.stderr));
+    }
+    // A loop that reads the time ends it by --limit only.
+    let (elf, trace) = (folder.file("time.elf"), folder.file("time.stf"));
+    std::fs::write(&elf, bare_elf(&[0xc010_2573, 0xffdf_f06f])).unwrap();
+    let output = trackway(&["record", &elf, "-o", &trace, "--limit", "5000"]);
+    assert!(text(&output.stderr).contains("was stopped after 5000"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn an_output_has_a_largest_size() {
+    let folder = Folder::new("record-size");
+    let (elf, trace) = (folder.file("time.elf"), folder.file("time.stf"));
+    std::fs::write(&elf, bare_elf(&[0xc010_2573, 0xffdf_f06f])).unwrap();
+    let output = trackway(&["record", &elf, "-o", &trace, "--container", "plain", "--max-size", "1M"]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("--max-size is reached"), "{said}");
+    let size = std::fs::metadata(&trace).unwrap().len();
+    assert!((1 << 20..3 << 20).contains(&size), "{size}");
+    assert_eq!(trackway(&["check", &trace]).status.code(), Some(0));
+    for (value, word) in [("0", "not a number of bytes"), ("x", "not a number of bytes")] {
+        let output = trackway(&["record", &elf, "-o", &trace, "--max-size", value]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(word));
+    }
+}
+
+/// The signature of an architectural test: the words between two symbols at the end.
+#[test]
+fn a_signature_is_written_as_riscof_compares_it() {
+    let folder = Folder::new("record-signature");
+    let elf = repo("programs/riscv/elf/rv64-signature.elf");
+    let (trace, file) = (folder.file("run.stf"), folder.file("signature"));
+    let output = trackway(&["record", &elf, "-o", &trace, "--signature", &file]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(
+        std::fs::read_to_string(&file).unwrap(),
+        "00000001\n00000001\n00000002\n00000003\n00000005\n00000008\n0000000d\n00000015\ndeadbeef\n"
+    );
+    let without = repo("programs/riscv/elf/rv64-mix.elf");
+    let output = trackway(&["record", &without, "-o", &trace, "--signature", &file]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no symbol begin_signature"), "{}", text(&output.stderr));
+}
+
+/// A bare-metal RV64 program of these instructions.
+fn bare_elf(code: &[u32]) -> Vec<u8> {
+    const BASE: u64 = 0x8000_0000;
+    let code: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let mut elf = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    elf.extend([2, 0, 243, 0, 1, 0, 0, 0]);
+    for word in [BASE, 64, 0] {
+        elf.extend(word.to_le_bytes());
+    }
+    elf.extend([0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 64, 0, 0, 0, 0, 0]);
+    elf.extend([1, 0, 0, 0, 7, 0, 0, 0]);
+    let size = code.len() as u64;
+    for word in [120, BASE, BASE, size, size, 4] {
+        elf.extend(word.to_le_bytes());
+    }
+    elf.extend(code);
+    elf
+}

@@ -46,15 +46,19 @@ impl Client {
         expand(&answer)
     }
 
-    /// Bytes of a register in the answer to `g`; `None` if it is unavailable.
+    /// Register `xN` in the answer to `g`, in which the pc is the first; `None` if it is unavailable.
     fn register(&mut self, number: usize) -> Option<u64> {
+        self.numbered(number + 1)
+    }
+
+    fn numbered(&mut self, number: usize) -> Option<u64> {
         let all = self.ask("g");
         let digits = &all[16 * number..16 * number + 16];
         (!digits.contains('x')).then(|| u64::from_str_radix(digits, 16).unwrap().swap_bytes())
     }
 
     fn pc(&mut self) -> u64 {
-        self.register(32).expect("an address")
+        self.numbered(0).expect("an address")
     }
 
     fn monitor(&mut self, command: &str) -> String {
@@ -220,6 +224,9 @@ fn flow_formats_have_control_flow() {
     assert_eq!(client.ask(&format!("Z0,{sum:x},2")), "OK");
     assert!(client.ask("vCont;c").contains("swbreak:"));
     assert_eq!((client.pc(), client.register(2), client.register(10)), (sum, None, None));
+    // One by one, as lldb reads them: the pc and x0 are known, others are errors.
+    assert_eq!((client.ask("p0"), client.ask("p1")), ("3601010000000000".into(), "0".repeat(16)));
+    assert!(client.ask("p2").starts_with('E') && client.ask("pffff").starts_with('E'));
     // The code is the program's; its data may have changed, and the trace does not show it.
     assert_eq!(client.ask("m10136,2"), "8142");
     assert!(client.ask("m11150,8").starts_with('E'));
@@ -245,6 +252,28 @@ fn sources_are_threads() {
     assert_eq!(threads.trim_start_matches('m').split(',').count(), sources, "{threads}");
 }
 
+/// A trace that ends in the middle of an item is debugged up to there.
+#[test]
+fn a_truncated_trace() {
+    let folder = Folder::new("replay-cut");
+    let [whole, _, elf] = sort();
+    let trace = folder.file("cut.stf");
+    std::fs::write(&trace, &std::fs::read(&whole).unwrap()[..6000]).unwrap();
+    let mut client = Client::new(&[&trace, "--elf", &elf]);
+    let mut at = found(&[&whole, "--pc", "0x10122"]);
+    at.retain(|number| *number < 160);
+    assert!(at.len() > 2);
+    assert_eq!(client.ask("Z0,10122,4"), "OK");
+    for number in &at {
+        assert!(client.ask("vCont;c").contains("swbreak"));
+        assert!(client.monitor("where").starts_with(&format!("* 1: {number} of 160: ")));
+    }
+    assert!(client.ask("vCont;c").contains("replaylog:end"));
+    assert!(client.ask("bc").contains("swbreak"));
+    let why = trackway(&["why", &trace, "--at", "20", "--reg", "t3", "--depth", "1"]);
+    assert!(text(&why.stdout).contains("ld t3,8(t0)") && text(&why.stderr).contains("truncated"), "{why:?}");
+}
+
 #[test]
 fn nothing_can_be_written() {
     let sort = sort();
@@ -252,7 +281,15 @@ fn nothing_can_be_written() {
     assert!(client.ask("M11150,1:00").starts_with('E'));
     assert!(client.ask(&format!("G{}", "0".repeat(64))).starts_with('E'));
     assert_eq!(client.ask("vFile:open:2f6574632f706173737764,0,0"), "");
-    assert!(client.monitor("shell ls").contains("not a command"));
+    for command in ["shell ls", "!ls", "source /etc/passwd", "save /tmp/x", "python print(1)"] {
+        assert!(client.monitor(command).contains("not a command"), "{command}");
+    }
+    let folder = Folder::new("replay-closed");
+    let target = folder.file("written");
+    for command in [format!("bt > {target}"), format!("gaps | tee {target}"), format!("where {target}")] {
+        client.monitor(&command);
+    }
+    assert!(!std::path::Path::new(&target).exists());
     assert!(client.monitor("goto sym:nowhere").contains("nowhere"));
     assert!(client.monitor("why x99").contains("a register, ADDR or ADDR:LEN"));
 }
@@ -302,6 +339,11 @@ fn a_debugger_may_come_back_to_a_port() {
     let address =
         line.trim().strip_prefix("(gdb) target remote ").unwrap_or_else(|| panic!("{line}")).to_string();
     assert!(address.starts_with("127.0.0.1:"), "{address}");
+    let port: u16 = address.rsplit(':').next().unwrap().parse().unwrap();
+    assert!(
+        std::net::TcpStream::connect(("::1", port)).is_err(),
+        "only the loopback address of IPv4 listens"
+    );
     for end in ["$D#44", "$k#6b"] {
         let mut stream = std::net::TcpStream::connect(&address).unwrap();
         stream.write_all(b"$?#3f").unwrap();
@@ -375,6 +417,102 @@ fn gdb_goes_back_to_the_write() {
             "$2 = <unavailable>",
         ],
     );
+}
+
+/// Lines of the source, with gdb's own stack: step, next and finish, and all of them in reverse.
+#[test]
+fn gdb_steps_by_lines() {
+    let folder = Folder::new("replay-lines");
+    let (trace, elf) = common::recorded(&folder);
+    let commands = [
+        "break 58",
+        "continue",
+        "step",
+        "bt",
+        "finish",
+        "reverse-next",
+        "reverse-next",
+        "next",
+        "p list[9]",
+        "break fib if n == 8",
+        "reverse-continue",
+        "bt",
+        "reverse-finish",
+        "x/i $pc",
+    ];
+    let Some(shown) = gdb(&elf, &[&trace, "--elf", &elf], &commands) else { return };
+    in_order(
+        &shown,
+        &[
+            "Breakpoint 1, program () at calls.c:58",
+            "hash_of_the_numbers (list=list@entry=",
+            "#1  0x",
+            "in program () at calls.c:58",
+            "Value returned is",
+            "Breakpoint 1, program () at calls.c:58",
+            "calls.c",
+            "Breakpoint 1, program () at calls.c:58",
+            "$2 = 34",
+            "Breakpoint 2, fib (n=",
+            "#1  0x",
+            "=> 0x",
+        ],
+    );
+}
+
+/// A source of several moves when it is named: by a step, by `monitor thread`, or with the scheduler locked.
+#[test]
+fn gdb_moves_the_thread_that_is_chosen() {
+    let trace = repo("testdata/tarmac/two-cores/trace.tarmac");
+    let commands = [
+        "thread 2",
+        "stepi",
+        "info threads",
+        "set scheduler-locking on",
+        "thread 1",
+        "continue",
+        "info threads",
+        "thread 2",
+        "reverse-continue",
+        "info threads",
+    ];
+    let Some(shown) = gdb(&repo("programs/aarch64/sort.elf"), &[&trace], &commands) else { return };
+    in_order(
+        &shown,
+        &[
+            "(core.cpu0 at 0)",
+            "* 2",
+            "(core.cpu1 at 1)",
+            "(core.cpu0 at 3)",
+            "(core.cpu1 at 1)",
+            "(core.cpu0 at 3)",
+            "* 2",
+            "(core.cpu1 at 0)",
+        ],
+    );
+}
+
+/// Memory says where it comes from, and gaps are counted from 0, as positions are.
+#[test]
+fn monitor_commands_answer() {
+    let sort = sort();
+    let mut client = Client::new(&strs(&sort));
+    client.monitor("goto sym:sum");
+    assert!(client.monitor("mem 0x11150").contains("written by"));
+    assert!(client.monitor("mem 0x10136:2").contains("from the program; the trace never touched it"));
+    assert!(client.monitor("mem 0x7000000000").contains("8 bytes unknown: the trace never touched it"));
+    assert!(client.monitor("bt").lines().nth(1).unwrap().contains("<sum> called by 251"));
+    assert_eq!(number(&client.monitor("where")), 252);
+    client.monitor("caller");
+    assert_eq!(number(&client.monitor("where")), 251);
+    let damaged = repo("testdata/ete/count");
+    let mut client = Client::new(&[&damaged, "--source", "ETE_1"]);
+    let gaps = client.monitor("gaps");
+    let count: usize = gaps.split(' ').next().unwrap().parse().unwrap();
+    assert_eq!(gaps.lines().count(), 1 + count, "{gaps}");
+    if count > 0 {
+        assert!(gaps.contains("gap:0 before"), "{gaps}");
+    }
 }
 
 /// A64 with values, from a Tarmac log: registers are there, and steps go both ways.

@@ -208,7 +208,7 @@ impl Feed {
         }
     }
 
-    /// Reads another block after the available bytes; false at the end of the input.
+    /// Reads more after the available bytes, as much as the stream has to give at once; false at the end of the input.
     pub fn more(&mut self) -> Result<bool> {
         let Input::Stream(stream) = &mut self.input else { return Ok(false) };
         if self.ended {
@@ -220,20 +220,23 @@ impl Feed {
         let full = have + Self::BLOCK;
         // The room is kept from block to block: `read_to_end` would clear it every time.
         self.buffer.resize(self.buffer.len().max(full), 0);
-        let mut read = Ok(1);
-        while self.end < full && matches!(read, Ok(1..)) {
-            read = match stream.read(&mut self.buffer[self.end..full]) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                read => read,
-            };
-            self.end += read.as_ref().map_or(0, |n| *n);
-        }
-        self.ended = self.end == have;
+        // One read only: the writer of a pipe may wait for an answer to what it wrote.
+        let read = loop {
+            match stream.read(&mut self.buffer[have..full]) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
         match read {
-            // Bytes that arrived before the failure are still good.
-            Err(_) if !self.ended => Ok(true),
-            Err(error) => Err(Error { offset: self.consumed + have as u64, ..stream_error(&error) }),
-            Ok(_) => Ok(!self.ended),
+            Ok(n) => {
+                self.end += n;
+                self.ended = n == 0;
+                Ok(!self.ended)
+            }
+            Err(error) => {
+                self.ended = true;
+                Err(Error { offset: self.consumed + have as u64, ..stream_error(&error) })
+            }
         }
     }
 }

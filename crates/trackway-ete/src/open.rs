@@ -163,7 +163,7 @@ impl Format for Ete {
         }
         let ids = (0..sources).map(|n| config.unit(n).registers.get("TRCTRACEIDR") as u8 & 0x7f).collect();
         let folder = writing.target.create_folder(SNAPSHOT_INI)?;
-        let writer = SnapshotWriter::create(&folder, config.framing, config.buffer, ids);
+        let writer = SnapshotWriter::create_for(&writing.target, &folder, config.framing, config.buffer, ids);
         let writer = writer.map_err(FileError::at(path))?;
         Ok(Box::new(Lower::new(meta, &config, programs, writer).map_err(refused)?))
     }

@@ -13,7 +13,14 @@ pub(crate) struct Connection {
     output: Box<dyn Write>,
     /// Bytes of a packet that is being written.
     packet: Vec<u8>,
+    /// The start of the packet that is being read.
+    read: Vec<u8>,
+    /// The thread that the last `Hc` named: with `set scheduler-locking on` it alone moves. gdbstub keeps it to itself.
+    pub(crate) resumed: Option<usize>,
 }
+
+/// Bytes of a packet with the number of a thread.
+const SHORT: usize = 24;
 
 /// Blocks that wait to be read, at most.
 const BLOCKS: usize = 64;
@@ -29,7 +36,25 @@ impl Connection {
                 }
             }
         });
-        Connection { received, waiting: Vec::new(), output, packet: Vec::new() }
+        let (packet, read) = (Vec::new(), Vec::new());
+        Connection { received, waiting: Vec::new(), output, packet, read, resumed: None }
+    }
+
+    /// Looks for `Hc` in the bytes that are read.
+    fn look(&mut self, byte: u8) {
+        match byte {
+            b'$' => self.read.clear(),
+            b'#' => {
+                if let Some(id) = self.read.strip_prefix(b"Hc") {
+                    // `p1.2`, or `2`; -1 is all of them, 0 any.
+                    let id = id.rsplit(|byte| *byte == b'.').next().unwrap_or(id);
+                    let id = std::str::from_utf8(id).ok().and_then(|id| usize::from_str_radix(id, 16).ok());
+                    self.resumed = id.filter(|id| *id > 0);
+                }
+            }
+            _ if self.read.len() < SHORT => self.read.push(byte),
+            _ => {}
+        }
     }
 
     fn take(&mut self, mut block: Vec<u8>) {
@@ -62,6 +87,7 @@ impl ConnectionExt for Connection {
     fn read(&mut self) -> Result<u8> {
         loop {
             if let Some(byte) = self.waiting.pop() {
+                self.look(byte);
                 return Ok(byte);
             }
             let block = self.received.recv().map_err(|_| Error::from(ErrorKind::UnexpectedEof))?;

@@ -12,6 +12,8 @@ use trackway_isa::reg_named;
 enum Role {
     Reg(Reg),
     Pc,
+    /// RISC-V's `x0`.
+    Zero,
     /// AArch32's status: gdb needs its bit T, the instruction set.
     Thumb,
     /// The trace never has it.
@@ -42,7 +44,17 @@ impl Arch for OfTrace {
     type Usize = u64;
     type Registers = Contents;
     type BreakpointKind = usize;
-    type RegId = ();
+    type RegId = Number;
+}
+
+/// The number of a register in the description.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Number(pub(crate) usize);
+
+impl gdbstub::arch::RegId for Number {
+    fn from_raw_id(id: usize) -> Option<(Self, Option<std::num::NonZeroUsize>)> {
+        Some((Number(id), None))
+    }
 }
 
 impl gdbstub::arch::Registers for Contents {
@@ -73,7 +85,8 @@ const RISCV_FLOAT: [&str; 32] = [
     "ft9", "ft10", "ft11",
 ];
 
-/// Describes registers one after the other.
+/// Describes registers one after the other, the pc first: lldb reads the first one to see whether single registers can
+/// be read, and it is the one that is always known.
 struct Description {
     isa: Isa,
     file: File,
@@ -120,22 +133,22 @@ impl File {
             Isa::Rv64 => Self::riscv(isa, "riscv:rv64", 64),
             Isa::A64 => Description::new(isa, "aarch64")
                 .feature("org.gnu.gdb.aarch64.core", |all| {
+                    all.put("pc", 64, "code_ptr", Role::Pc);
                     for n in 0..31 {
                         all.named(&format!("x{n}"), &format!("x{n}"), 64, "int");
                     }
                     all.named("sp", "sp", 64, "data_ptr");
-                    all.put("pc", 64, "code_ptr", Role::Pc);
                     all.put("cpsr", 32, "int", Role::None);
                 })
                 .end(),
             _ => Description::new(isa, "arm")
                 .feature("org.gnu.gdb.arm.core", |all| {
+                    all.put("pc", 32, "code_ptr", Role::Pc);
                     for n in 0..13 {
                         all.named(&format!("r{n}"), &format!("x{n}"), 32, "uint32");
                     }
                     all.named("sp", "x13", 32, "data_ptr");
                     all.named("lr", "x14", 32, "int");
-                    all.put("pc", 32, "code_ptr", Role::Pc);
                     all.put("cpsr", 32, "int", Role::Thumb);
                 })
                 .end(),
@@ -145,11 +158,12 @@ impl File {
     fn riscv(isa: Isa, architecture: &str, bits: usize) -> Self {
         Description::new(isa, architecture)
             .feature("org.gnu.gdb.riscv.cpu", |all| {
-                for (n, name) in RISCV.iter().enumerate() {
+                all.put("pc", bits, "code_ptr", Role::Pc);
+                all.put(RISCV[0], bits, "int", Role::Zero);
+                for (n, name) in RISCV.iter().enumerate().skip(1) {
                     let kind = if matches!(n, 2..=4 | 8) { "data_ptr" } else { "int" };
                     all.named(name, &format!("x{n}"), bits, if n == 1 { "code_ptr" } else { kind });
                 }
-                all.put("pc", bits, "code_ptr", Role::Pc);
             })
             .feature("org.gnu.gdb.riscv.fpu", |all| {
                 for (n, name) in RISCV_FLOAT.iter().enumerate() {
@@ -166,9 +180,34 @@ impl File {
     pub(crate) fn contents(&self, machine: &Machine, pc: Option<u64>, isa: Isa, out: &mut Contents) {
         out.bytes.clear();
         out.pc = pc.unwrap_or(0);
-        for (role, size) in &self.registers {
+        self.put(&self.registers, machine, pc, isa, out);
+    }
+
+    /// The bytes of one register; `None` where not all of them are known, or there is no such register.
+    pub(crate) fn one(
+        &self,
+        number: Number,
+        machine: &Machine,
+        pc: Option<u64>,
+        isa: Isa,
+    ) -> Option<Vec<u8>> {
+        let mut out = Contents::default();
+        self.put(self.registers.get(number.0..number.0.checked_add(1)?)?, machine, pc, isa, &mut out);
+        out.bytes.into_iter().collect()
+    }
+
+    fn put(
+        &self,
+        registers: &[(Role, usize)],
+        machine: &Machine,
+        pc: Option<u64>,
+        isa: Isa,
+        out: &mut Contents,
+    ) {
+        for (role, size) in registers {
             match role {
                 Role::Pc => out.put(pc, *size),
+                Role::Zero => out.put(Some(0), *size),
                 Role::Thumb => out.put(Some(if isa == Isa::T32 { 1 << 5 } else { 0 }), *size),
                 Role::None => out.put(None, *size),
                 Role::Reg(reg) => match machine.registers.get(*reg).and_then(|known| known.content) {

@@ -14,6 +14,7 @@ use gdbstub::target::ext::base::multithread::{
 use gdbstub::target::ext::base::reverse_exec::{
     ReplayLogPosition, ReverseCont, ReverseContOps, ReverseStep, ReverseStepOps,
 };
+use gdbstub::target::ext::base::single_register_access::{SingleRegisterAccess, SingleRegisterAccessOps};
 use gdbstub::target::ext::breakpoints::{
     Breakpoints, BreakpointsOps, HwBreakpoint, HwBreakpointOps, HwWatchpoint, HwWatchpointOps, SwBreakpoint,
     SwBreakpointOps, WatchKind,
@@ -25,17 +26,14 @@ use gdbstub::target::ext::target_description_xml_override::{
 use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOps};
 use gdbstub::target::{TargetError, TargetResult};
 use trackway::Error;
-use trackway_tools::replay::{Direction, Replay, Stop, Stops, Watch};
+use trackway_tools::replay::{Direction, Replay, Session, Stop, Stops, Watch};
 
-use crate::Thread;
 use crate::connection::Connection;
-use crate::registers::{Contents, File, OfTrace};
+use crate::registers::{Contents, File, Number, OfTrace};
 
-/// The threads of a session.
+/// A session, with the breakpoints of the debugger.
 pub(crate) struct Target<'t> {
-    pub(crate) threads: &'t mut [Thread],
-    /// The one that moves: others stay where they are.
-    pub(crate) current: usize,
+    pub(crate) session: &'t mut Session,
     file: File,
     stops: Stops,
     next: Option<(Direction, bool)>,
@@ -52,25 +50,25 @@ const NOT_PERMITTED: u8 = 1;
 const FAULT: u8 = 14;
 
 impl<'t> Target<'t> {
-    /// `None` without a thread.
-    pub(crate) fn new(threads: &'t mut [Thread]) -> Option<Self> {
-        let file = File::of(threads.first()?.replay.isa());
-        Some(Target { threads, current: 0, file, stops: Stops::default(), next: None })
+    pub(crate) fn new(session: &'t mut Session) -> Self {
+        let file = File::of(session.replay().isa());
+        Target { session, file, stops: Stops::default(), next: None }
     }
 
-    pub(crate) fn replay(&mut self) -> &mut Replay {
-        &mut self.threads[self.current].replay
-    }
-
-    fn place(&self, tid: Tid) -> usize {
-        (tid.get() - 1).min(self.threads.len() - 1)
+    fn replay(&mut self) -> &mut Replay {
+        self.session.replay()
     }
 
     /// Carries out the move that was asked for.
     fn go(&mut self, connection: &mut Connection) -> Result<MultiThreadStopReason<u64>, Error> {
         // Without an action of its own a thread continues.
         let (direction, is_step) = self.next.take().unwrap_or((Direction::Forwards, false));
-        let tid = tid(self.current);
+        if let Some(thread) =
+            connection.resumed.filter(|_| (direction, is_step) == (Direction::Backwards, false))
+        {
+            self.session.choose(thread - 1);
+        }
+        let tid = tid(self.session.current());
         let stops = std::mem::take(&mut self.stops);
         let stop = if is_step {
             self.replay().step(direction)
@@ -117,6 +115,10 @@ fn tid(place: usize) -> Tid {
     Tid::new(place + 1).unwrap_or(Tid::MIN)
 }
 
+fn place(tid: Tid) -> usize {
+    tid.get() - 1
+}
+
 impl gdbstub::target::Target for Target<'_> {
     type Arch = OfTrace;
     type Error = Error;
@@ -160,9 +162,8 @@ impl TargetDescriptionXmlOverride for Target<'_> {
 
 impl MultiThreadBase for Target<'_> {
     fn read_registers(&mut self, regs: &mut Contents, tid: Tid) -> TargetResult<(), Self> {
-        let place = self.place(tid);
-        let Target { threads, file, .. } = self;
-        let replay = &mut threads[place].replay;
+        let Target { session, file, .. } = self;
+        let replay = session.replay_of(place(tid));
         let pc = replay.pc().map_err(TargetError::Fatal)?;
         let point = replay.point().map_err(TargetError::Fatal)?;
         let isa = point.next.map_or(point.machine.isa, |next| next.isa);
@@ -175,9 +176,8 @@ impl MultiThreadBase for Target<'_> {
     }
 
     fn read_addrs(&mut self, start_addr: u64, data: &mut [u8], tid: Tid) -> TargetResult<usize, Self> {
-        let place = self.place(tid);
         let length = data.len().min(MOST);
-        let replay = &mut self.threads[place].replay;
+        let replay = self.session.replay_of(place(tid));
         let start = Instant::now();
         let patience = || start.elapsed() < PATIENCE;
         let pieces = replay.memory(start_addr, length as u64, patience).map_err(TargetError::Fatal)?;
@@ -195,11 +195,15 @@ impl MultiThreadBase for Target<'_> {
     }
 
     fn list_active_threads(&mut self, thread_is_active: &mut dyn FnMut(Tid)) -> Result<(), Error> {
-        (0..self.threads.len()).for_each(|place| thread_is_active(tid(place)));
+        (0..self.session.threads().len()).for_each(|place| thread_is_active(tid(place)));
         Ok(())
     }
 
     fn support_resume(&mut self) -> Option<MultiThreadResumeOps<'_, Self>> {
+        Some(self)
+    }
+
+    fn support_single_register_access(&mut self) -> Option<SingleRegisterAccessOps<'_, Tid, Self>> {
         Some(self)
     }
 
@@ -208,9 +212,29 @@ impl MultiThreadBase for Target<'_> {
     }
 }
 
+/// Lldb reads registers one by one; an error is its way to say that one is unavailable.
+impl SingleRegisterAccess<Tid> for Target<'_> {
+    fn read_register(&mut self, tid: Tid, number: Number, buf: &mut [u8]) -> TargetResult<usize, Self> {
+        let Target { session, file, .. } = self;
+        let replay = session.replay_of(place(tid));
+        let pc = replay.pc().map_err(TargetError::Fatal)?;
+        let point = replay.point().map_err(TargetError::Fatal)?;
+        let isa = point.next.map_or(point.machine.isa, |next| next.isa);
+        let bytes = file.one(number, &point.machine, pc, isa).ok_or(TargetError::Errno(FAULT))?;
+        let place = buf.get_mut(..bytes.len()).ok_or(TargetError::NonFatal)?;
+        place.copy_from_slice(&bytes);
+        Ok(bytes.len())
+    }
+
+    fn write_register(&mut self, _: Tid, _: Number, _: &[u8]) -> TargetResult<(), Self> {
+        Err(TargetError::Errno(NOT_PERMITTED))
+    }
+}
+
 impl ThreadExtraInfo for Target<'_> {
     fn thread_extra_info(&self, tid: Tid, buf: &mut [u8]) -> Result<usize, Error> {
-        let thread = &self.threads[self.place(tid)];
+        let threads = self.session.threads();
+        let thread = &threads[place(tid).min(threads.len() - 1)];
         let text = format!("{} at {}", thread.name, thread.replay.now());
         let count = text.len().min(buf.len());
         buf[..count].copy_from_slice(&text.as_bytes()[..count]);
@@ -228,9 +252,13 @@ impl MultiThreadResume for Target<'_> {
         Ok(())
     }
 
-    /// One source moves at a time: a step names it; else the last one moves.
-    fn set_resume_action_continue(&mut self, _: Tid, _: Option<Signal>) -> Result<(), Error> {
-        self.next.get_or_insert((Direction::Forwards, false));
+    /// One source moves at a time: a step names it, and a continuation with `set scheduler-locking on`; else the last
+    /// one moves.
+    fn set_resume_action_continue(&mut self, tid: Tid, _: Option<Signal>) -> Result<(), Error> {
+        if self.next.is_none() {
+            self.session.choose(place(tid));
+            self.next = Some((Direction::Forwards, false));
+        }
         Ok(())
     }
 
@@ -260,7 +288,7 @@ impl MultiThreadSchedulerLocking for Target<'_> {
 
 impl MultiThreadSingleStep for Target<'_> {
     fn set_resume_action_step(&mut self, tid: Tid, _: Option<Signal>) -> Result<(), Error> {
-        self.current = self.place(tid);
+        self.session.choose(place(tid));
         self.next = Some((Direction::Forwards, true));
         Ok(())
     }
@@ -268,7 +296,7 @@ impl MultiThreadSingleStep for Target<'_> {
 
 impl ReverseStep<Tid> for Target<'_> {
     fn reverse_step(&mut self, tid: Tid) -> Result<(), Error> {
-        self.current = self.place(tid);
+        self.session.choose(place(tid));
         self.next = Some((Direction::Backwards, true));
         Ok(())
     }
@@ -357,7 +385,7 @@ impl<'t> BlockingEventLoop for Moves<'t> {
     }
 
     fn on_interrupt(target: &mut Target<'t>) -> Result<Option<Self::StopReason>, Error> {
-        let tid = tid(target.current);
+        let tid = tid(target.session.current());
         Ok(Some(MultiThreadStopReason::SignalWithThread { tid, signal: Signal::SIGINT }))
     }
 }

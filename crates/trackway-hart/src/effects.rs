@@ -183,18 +183,22 @@ pub struct Effects {
     pub inst: Option<Inst>,
     /// Integer register written.
     pub x: Option<(u8, u64)>,
+    /// A second integer register written: the upper one of a pair.
+    pub upper_x: Option<(u8, u64)>,
     /// Floating-point register written.
     pub f: Option<(u8, u64)>,
     /// Value of that integer register before.
     pub old_x: u64,
+    /// Value of that second integer register before.
+    pub old_upper_x: u64,
     /// Value of that floating-point register before.
     pub old_f: u64,
     /// CSR that a CSR instruction read.
     pub csr_read: Option<(u16, u64)>,
     /// CSRs written, with their new values.
     pub csrs: List<(u16, u64), 6>,
-    /// Memory accesses; one that crosses a page is still one.
-    pub memory: List<Access, 2>,
+    /// Memory accesses; one that crosses a page is still one. A cache block is zeroed by eight.
+    pub memory: List<Access, 8>,
     /// Page walks. A translation that is still remembered makes none.
     pub walks: List<Walk, 4>,
     /// The trap that the step took.
@@ -209,6 +213,12 @@ impl Effects {
         Self::default()
     }
 
+    /// Integer registers written, with their new values: one, or a pair.
+    #[inline]
+    pub fn written_x(&self) -> impl Iterator<Item = (u8, u64)> + use<> {
+        self.x.into_iter().chain(self.upper_x)
+    }
+
     /// Forgets the last step.
     #[inline]
     pub fn begin(&mut self) {
@@ -218,6 +228,7 @@ impl Effects {
         self.length = 0;
         self.inst = None;
         self.x = None;
+        self.upper_x = None;
         self.f = None;
         self.csr_read = None;
         self.csrs.clear();
@@ -244,6 +255,10 @@ impl Observe for Effects {
     }
     #[inline]
     fn x(&mut self, number: u8, old: u64, value: u64) {
+        if self.x.is_some() {
+            (self.upper_x, self.old_upper_x) = (Some((number, value)), old);
+            return;
+        }
         self.x = Some((number, value));
         self.old_x = old;
     }

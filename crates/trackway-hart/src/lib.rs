@@ -1,8 +1,9 @@
 //! The golden RISC-V model: executes programs exactly, and reports every effect of each instruction.
 //!
 //! It is what tandem verification verifies against, and what `trackway record` records from. RV32 and RV64 with
-//! I M A F D C, Zicsr, Zifencei, Zba, Zbb, Zbc, Zbs, Zicond, Zfh, Zawrs, Zicntr, Zihpm and Zihintpause;
-//! privilege levels M, S and U, PMP, Sv32, Sv39, Sv48 and Sv57. The implementation's choices are in its [`Config`];
+//! I M A F D C, Zicsr, Zifencei, Zabha, Zacas, Zawrs, Zba, Zbb, Zbc, Zbs, Zbk*, Zkn*, Zks*, Zicond, Zicbom, Zicbop, Zicboz,
+//! Zimop, Zfh, Zfa, Zcb, Zcmop, Zicntr, Zihpm and hints; privilege levels M, S and U, PMP, Sv32, Sv39, Sv48, Sv57 and Svinval;
+//! [options](Extensions::OPTIONS) of the privileged architecture by name. The implementation's choices are in its [`Config`];
 //! what a write leaves in each CSR is in [`csr`].
 //!
 //! # A step
@@ -59,6 +60,7 @@ mod bus;
 mod config;
 pub mod csr;
 mod effects;
+mod extensions;
 pub mod float;
 mod hart;
 pub mod linux;
@@ -67,6 +69,7 @@ mod presets;
 mod program;
 mod ram;
 mod record;
+mod riscv_config;
 mod rules;
 mod settings;
 mod state;
@@ -74,15 +77,17 @@ mod target;
 mod trap;
 
 pub use bus::{Bus, load, store};
-pub use config::{AdUpdate, Config, Extensions, Misaligned, Paging};
+pub use config::{AdUpdate, Config, Misaligned, Paging};
 pub use effects::{Access, AccessKind, Effects, List, Observe, Purpose, Walk};
+pub use extensions::Extensions;
 pub use hart::Hart;
 pub use presets::PRESETS;
 pub use program::{LoadError, Program};
 pub use ram::Ram;
 pub use record::{MODEL, Position, RecordOptions, Recorder};
-pub use rules::{Bits, CsrRule, CsrRules, CsrSettings, Legal, ReadOnly, read_rules};
+pub use riscv_config::DescribedCore;
+pub use rules::{Bits, CsrField, CsrRule, CsrRules, CsrSettings, Kept, Legal, ReadOnly, read_rules};
 pub use settings::Settings;
-pub use state::{Csrs, Level, Reservation, State};
+pub use state::{Csrs, EVENTS, Level, Reservation, State};
 pub use target::{End, Target};
 pub use trap::{Exception, Taken, cause};

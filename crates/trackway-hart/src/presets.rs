@@ -2,23 +2,23 @@
 
 use trackway_core::Isa;
 
-use crate::config::{Config, Extensions, Misaligned, Paging};
+use crate::config::{AdUpdate, Config, Misaligned, Paging};
 use crate::csr;
+use crate::extensions::Extensions;
 use crate::rules::{CsrRule, CsrRules};
 
 /// Names of the described cores.
-pub const PRESETS: [&str; 3] = ["flute", "qemu", "ibex"];
+pub const PRESETS: [&str; 4] = ["flute", "qemu", "ibex", "spike"];
 
 const fn reads(value: u64) -> CsrRule {
-    CsrRule { read_only: Some(value), reset: None, writable: None, exists: None, legal: &[] }
+    CsrRule { read_only: Some(value), ..CsrRule::NONE }
 }
 
 const fn after_reset(value: u64) -> CsrRule {
-    CsrRule { reset: Some(value), read_only: None, writable: None, exists: None, legal: &[] }
+    CsrRule { reset: Some(value), ..CsrRule::NONE }
 }
 
-const ABSENT: CsrRule =
-    CsrRule { exists: Some(false), reset: None, writable: None, read_only: None, legal: &[] };
+const ABSENT: CsrRule = CsrRule { exists: Some(false), ..CsrRule::NONE };
 
 /// `misa` letters A C D F H I M S U, on RV64.
 const QEMU_MISA: u64 = 2 << 62 | 0x14_11ad;
@@ -38,6 +38,9 @@ const IBEX: CsrRules = &[
     (csr::TIMEH, ABSENT),
 ];
 
+/// A misaligned fetch cannot happen where C is there.
+const SPIKE: CsrRules = &[(csr::MEDELEG, CsrRule { writable: Some(!1), ..after_reset(0) })];
+
 impl Config {
     /// A core by its name in [`PRESETS`], on a machine of this width.
     ///
@@ -46,6 +49,8 @@ impl Config {
     /// - `qemu`: the `rv64` and `rv32` cores of QEMU's `virt`. It has the hypervisor extension, which the model lacks:
     ///   only `misa` shows it.
     /// - `ibex`: lowRISC's Ibex as QEMU has it (`lowrisc-ibex`), RV32IMC with Zba, Zbb, Zbc, Zbs, M and U.
+    /// - `spike`: the simulator Spike, RV64GC or RV32GC. Misaligned accesses trap, and so do pages whose accessed or
+    ///   dirty bit would have to be set.
     pub fn preset(name: &str, isa: Isa) -> Option<Self> {
         let with = |text: &str| Extensions::read(text).map_or(Extensions::ALL, |(_, extensions)| extensions);
         match name {
@@ -74,6 +79,14 @@ impl Config {
                 reset_pc: 0x2000_0080,
                 rules: IBEX,
                 ..Config::new(Isa::Rv32)
+            }),
+            "spike" => Some(Config {
+                extensions: with("rv64gc"),
+                misaligned: Misaligned::Trap,
+                ad_update: AdUpdate::Trap,
+                reset_pc: 0x1000,
+                rules: SPIKE,
+                ..Config::new(isa)
             }),
             _ => None,
         }
@@ -116,6 +129,16 @@ mod tests {
         assert_eq!(hart.read_csr(csr::MTVEC), Some(0x8000_1201));
         for number in [csr::TIME, csr::SATP, csr::MEDELEG] {
             assert_eq!(hart.read_csr(number), None, "{number:#x}");
+        }
+    }
+
+    #[test]
+    fn spike() {
+        for (isa, text) in [(Isa::Rv64, "rv64"), (Isa::Rv32, "rv32")] {
+            let mut hart = Hart::new(Config::preset("spike", isa).unwrap());
+            assert!(hart.write_csr(csr::MEDELEG, 0xffff));
+            assert_eq!(hart.read_csr(csr::MEDELEG), Some(0xb3fe), "{text}");
+            assert_eq!(hart.state().pc, 0x1000);
         }
     }
 }

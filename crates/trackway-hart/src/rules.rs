@@ -18,16 +18,75 @@ pub struct CsrRule {
     pub read_only: Option<u64>,
     /// Values that a write can leave, as inclusive ranges; any other changes nothing. None: all.
     pub legal: &'static [(u64, u64)],
+    /// Fields with rules of their own.
+    pub fields: &'static [CsrField],
+}
+
+/// A field of a control register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CsrField {
+    /// Its most significant bit.
+    pub msb: u8,
+    /// Its least significant bit.
+    pub lsb: u8,
+    /// What a write leaves in it.
+    pub kept: Kept,
+}
+
+/// What a write leaves in a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Always this.
+    Fixed(u64),
+    /// The bits of `mask` as written, the others as in `fixed`.
+    Masked {
+        /// Bits that a write can change.
+        mask: u64,
+        /// The other bits.
+        fixed: u64,
+    },
+    /// The value, if it is one of these (or none of them); otherwise what is said, or what was there.
+    Among {
+        /// First and last value of each range.
+        ranges: &'static [(u64, u64)],
+        /// Are these the legal values, or those that are not?
+        is_listed: bool,
+        /// The value that others become.
+        otherwise: Option<u64>,
+    },
+}
+
+impl CsrField {
+    /// The register with this field as a write leaves it.
+    fn written(&self, old: u64, value: u64) -> u64 {
+        let width = u32::from(self.msb - self.lsb) + 1;
+        let bits = u64::MAX >> (64 - width);
+        let (was, new) = (old >> self.lsb & bits, value >> self.lsb & bits);
+        let kept = match self.kept {
+            Kept::Fixed(fixed) => fixed,
+            Kept::Masked { mask, fixed } => new & mask | fixed & !mask,
+            Kept::Among { ranges, is_listed, otherwise } => {
+                let found = ranges.iter().any(|(from, to)| (*from..=*to).contains(&new));
+                if found == is_listed { new } else { otherwise.unwrap_or(was) }
+            }
+        };
+        value & !(bits << self.lsb) | (kept & bits) << self.lsb
+    }
 }
 
 /// Rules by register number.
 pub type CsrRules = &'static [(u16, CsrRule)];
 
 impl CsrRule {
+    /// As in the model.
+    pub const NONE: Self =
+        CsrRule { exists: None, reset: None, writable: None, read_only: None, legal: &[], fields: &[] };
+
     /// The value that a write leaves, before the model's own limits.
     pub(crate) fn written(&self, old: u64, value: u64) -> u64 {
         let mask = self.writable.unwrap_or(u64::MAX);
         let value = old & !mask | value & mask;
+        let value = self.fields.iter().fold(value, |value, field| field.written(old, value));
         let is_legal =
             self.legal.is_empty() || self.legal.iter().any(|(from, to)| (*from..=*to).contains(&value));
         if is_legal { value } else { old }

@@ -1,6 +1,7 @@
 //! The `[machine]` section of a configuration file: a core and its machine in words.
 
-use crate::config::{AdUpdate, Config, Extensions, Misaligned, Paging};
+use crate::config::{AdUpdate, Config, Misaligned, Paging};
+use crate::extensions::Extensions;
 use crate::machine::MachineConfig;
 use crate::presets::PRESETS;
 
@@ -8,7 +9,7 @@ trackway_format::settings! {
     /// Settings of a machine; those left out keep their values.
     #[derive(Clone, Debug, Default, PartialEq, Eq)]
     pub struct Settings {
-        /// A core that is described already: `flute`, `qemu`, `ibex`. The other keys change it.
+        /// A core that is described already: `flute`, `qemu`, `ibex`, `spike`, or FILE.yaml of riscv-config. The other keys change it.
         pub preset: Option<String> = "\"qemu\"",
         /// ISA string, such as `rv64gc_zba_zbb`.
         pub isa: Option<String> = "\"rv64gc_zba_zbb\"",

@@ -56,6 +56,9 @@ pub struct State {
     pub waiting: bool,
 }
 
+/// Counters of events that a core with Sscofpmf has, from `mhpmcounter3` on.
+pub const EVENTS: usize = 4;
+
 /// Stored control and status registers; views such as `sstatus` are made from these.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names are the registers' own
@@ -79,6 +82,11 @@ pub struct Csrs {
     pub mcause: u64,
     pub mtval: u64,
     pub menvcfg: u64,
+    pub mseccfg: u64,
+    pub mstateen: [u64; 4],
+    /// Counters of events from 3 on, and what they count.
+    pub mhpmcounter: [u64; EVENTS],
+    pub mhpmevent: [u64; EVENTS],
     pub stvec: u64,
     pub scounteren: u32,
     pub senvcfg: u64,
@@ -87,6 +95,9 @@ pub struct Csrs {
     pub scause: u64,
     pub stval: u64,
     pub satp: u64,
+    pub stimecmp: u64,
+    /// How often the entropy source was polled.
+    pub seed: u64,
     /// Memory protection, one byte per entry.
     pub pmpcfg: [u8; 64],
     /// Memory protection addresses, in units of 4 bytes.
@@ -125,6 +136,10 @@ impl State {
                 mcause: 0,
                 mtval: 0,
                 menvcfg: 0,
+                mseccfg: 0,
+                mstateen: [0; 4],
+                mhpmcounter: [0; EVENTS],
+                mhpmevent: [0; EVENTS],
                 stvec: 0,
                 scounteren: 0,
                 senvcfg: 0,
@@ -133,6 +148,8 @@ impl State {
                 scause: 0,
                 stval: 0,
                 satp: 0,
+                stimecmp: 0,
+                seed: 0,
                 pmpcfg: [0; 64],
                 pmpaddr: [0; 64],
                 mcycle: 0,

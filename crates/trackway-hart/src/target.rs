@@ -24,6 +24,8 @@ pub enum End {
     Failed(u64),
     /// A signal ended it.
     Killed(u8),
+    /// It did not, and never will: it repeats the same state.
+    Repeats,
 }
 
 impl Target {

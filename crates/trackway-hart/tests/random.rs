@@ -5,7 +5,7 @@ use trackway_core::Isa;
 use trackway_hart::{
     AdUpdate, Config, Effects, Exception, Extensions, Hart, Level, Misaligned, Ram, cause, csr,
 };
-use trackway_isa::riscv::{Extension, decode};
+use trackway_isa::riscv::{Extension, lookup};
 use trackway_testkit::random::Numbers;
 
 const BASE: u64 = 0x8000_0000;
@@ -50,10 +50,7 @@ fn run(isa: Isa, core: Config, seed: u64, rounds: u32) {
         };
         let before = hart.state().clone();
         hart.set_pc(BASE + 2048);
-        let decoded = decode(isa, word).filter(|inst| {
-            let has = |extension| core.extensions.has(extension);
-            has(inst.op.extension()) && (inst.length == 4 || has(Extension::C))
-        });
+        let decoded = lookup(isa, word).filter(|(declared, inst)| core.extensions.have(declared, inst));
         match hart.attempt_encoding(word, &mut ram, &mut effects) {
             Ok(()) => {
                 assert!(decoded.is_some(), "{word:#010x} is not an instruction and was executed");

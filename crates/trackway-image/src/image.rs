@@ -227,9 +227,10 @@ impl Image {
         self.parts.iter().filter_map(|part| part.elf.as_ref()).map(|elf| elf.isa).next()
     }
 
-    /// The part that `pc` lies in, the last added first.
+    /// The part with symbols that `pc` lies in, the last added first: a memory dump may lie over the file that it is of.
     fn part_at(&self, pc: u64) -> Option<&Part> {
-        self.parts.iter().rev().find(|part| part.covers(pc))
+        let has_symbols = |part: &Part| part.elf.is_some() || part.debug.is_some();
+        self.parts.iter().rev().find(|part| has_symbols(part) && part.covers(pc))
     }
 
     /// The symbol that `pc` is in, and how far.

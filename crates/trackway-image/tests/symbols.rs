@@ -32,6 +32,15 @@ fn functions_labels_and_mapping() {
     assert_eq!(image.place(0x1005c).as_deref(), Some("done"));
 }
 
+/// A dump of memory, as snapshots have it, lies over the file and has no names of its own.
+#[test]
+fn symbols_below_a_dump() {
+    let mut image = arm_mix();
+    image.add_raw("dump", 0x10000, Arc::new([0; 0x200]), Space::default()).unwrap();
+    assert_eq!(image.place(0x100c0).as_deref(), Some("a32_add+0x4"));
+    assert_eq!(image.memory(&trackway_core::Context::default()).word(0x100c0), Some(0));
+}
+
 #[test]
 fn a_listing_row() {
     let mut listing = Listing::new(Arc::new(arm_mix()), trackway_isa::Style::default());

@@ -68,24 +68,35 @@ impl File {
 
     /// Takes bytes from anywhere.
     pub fn from_input(input: Input) -> Result<Self> {
+        File::with_head(input, File::HEAD)
+    }
+
+    /// Takes bytes that are still written, and waits for the first of them only: the head is short, and enough where
+    /// format and settings are known.
+    pub fn live(stream: Box<dyn std::io::Read + Send>) -> Result<Self> {
+        File::with_head(Input::Stream(stream), 1)
+    }
+
+    /// Waits for that many bytes before the format is recognised.
+    fn with_head(input: Input, wanted: usize) -> Result<Self> {
         let whole = match &input {
             Input::Whole(bytes) => Some(SharedBytes::clone(bytes)),
             Input::Stream(_) => None,
         };
-        let (mut head, mut input) = peek(input)?;
+        let (mut head, mut input) = peek(input, wanted)?;
         let compression = Compression::recognise(&head);
         if let Some(compression) = compression {
             // Damage inside is reported when the trace is read; the head is what came before it.
-            (head, input) = peek(compression.decompress(input)?)?;
+            (head, input) = peek(compression.decompress(input)?, wanted)?;
         }
         Ok(File { path: None, is_folder: false, input, head, compression, whole })
     }
 }
 
 /// The first bytes of an input, and the input as if they had not been read.
-fn peek(input: Input) -> Result<(Vec<u8>, Input)> {
+fn peek(input: Input, wanted: usize) -> Result<(Vec<u8>, Input)> {
     let mut feed = Feed::new(input);
-    while feed.bytes().len() < File::HEAD {
+    while feed.bytes().len() < wanted {
         match feed.more() {
             Ok(true) => {}
             Ok(false) => break,

@@ -15,4 +15,4 @@ pub use compress::{Compression, compress};
 pub use error::FileError;
 pub use file::{File, OpenError};
 pub use map::map;
-pub use target::Target;
+pub use target::{PartFile, Target};

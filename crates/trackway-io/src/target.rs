@@ -41,11 +41,23 @@ pub struct Target {
 struct State {
     staged: Vec<Staged>,
     failure: Option<io::Error>,
+    /// A file that takes up space for the end of the trace.
+    reserve: Option<PathBuf>,
+    /// The disk was full, and the reserve is in use.
+    full: bool,
 }
 
 impl Drop for State {
     fn drop(&mut self) {
+        self.release();
         self.staged.drain(..).for_each(Staged::discard);
+    }
+}
+
+impl State {
+    /// Makes the reserve free; false where there is none.
+    fn release(&mut self) -> bool {
+        self.reserve.take().is_some_and(|path| fs::remove_file(path).is_ok())
     }
 }
 
@@ -114,6 +126,11 @@ impl Target {
         })
     }
 
+    /// Creates a file of the trace in its folder.
+    pub fn create_in(&self, path: &Path) -> io::Result<PartFile> {
+        Ok(PartFile(self.watch(File::create(path)?)))
+    }
+
     /// Writes the file `OUT.end`, which belongs to the trace; nothing beside stdout and devices.
     pub fn write_beside(&self, end: &str, bytes: &[u8]) -> Result<(), FileError> {
         let Some(path) = self.path.as_ref().filter(|path| !is_direct(path)) else { return Ok(()) };
@@ -133,8 +150,25 @@ impl Target {
         state.staged.iter().find(|staged| staged.kind != Kind::Beside).map(|staged| staged.partial.clone())
     }
 
+    /// Takes up `bytes` of the disk beside a file that was created: if the disk is full later, they are released, what
+    /// was being written is written, and [`is_full`](Target::is_full) asks for the end. Nothing where they are not free.
+    pub fn reserve(&self, bytes: usize) {
+        let Some(partial) = self.staged() else { return };
+        let path = with_end(&partial, "reserve");
+        self.lock().reserve = Some(path.clone());
+        if fs::write(&path, vec![0; bytes]).is_err() {
+            self.lock().release();
+        }
+    }
+
+    /// True once the disk was full and the [reserve](Target::reserve) is being written to.
+    pub fn is_full(&self) -> bool {
+        self.lock().full
+    }
+
     /// Gives everything written its name: files beside the trace first, the trace last.
     pub fn commit(&self) -> Result<(), FileError> {
+        self.lock().release();
         let mut staged = std::mem::take(&mut self.lock().staged);
         staged.sort_by_key(|staged| staged.kind);
         let mut committed = Ok(());
@@ -152,7 +186,9 @@ impl Target {
 
     /// Removes what was written.
     pub fn discard(&self) {
-        self.lock().staged.drain(..).for_each(Staged::discard);
+        let mut state = self.lock();
+        state.release();
+        state.staged.drain(..).for_each(Staged::discard);
     }
 
     /// Opens the partial file for `path`, with the mode of a file that is there.
@@ -259,12 +295,39 @@ struct Watched<W> {
     state: Arc<Mutex<State>>,
 }
 
+/// A file in the folder of a [`Target`].
+pub struct PartFile(Watched<File>);
+
+impl std::fmt::Debug for PartFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.inner.fmt(f)
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// A copy of an error: its number or its kind.
 fn copy(error: &io::Error) -> io::Error {
     error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 impl<W> Watched<W> {
+    /// The disk is full: releases the reserve; false where there is none.
+    fn release(&self) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let released = state.release();
+        state.full |= released;
+        released
+    }
+
     fn note<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -275,7 +338,12 @@ impl<W> Watched<W> {
 
 impl<W: Write> Write for Watched<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let result = self.inner.write(bytes);
+        let result = match self.inner.write(bytes) {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.release() => {
+                self.inner.write(bytes)
+            }
+            result => result,
+        };
         self.note(result)
     }
 

@@ -40,8 +40,8 @@ pub fn class(isa: Isa, encoding: u32) -> Class {
 
 /// The extension (RISC-V) or feature (Arm) that an instruction belongs to, as the architecture names it.
 ///
-/// - RISC-V: `I`, `M`, `A`, `F`, `D`, `V`, `Zba`, `Zicsr` and so on; `C` for every compressed instruction, whatever it
-///   expands to; `Sm` and `Ss` for the privileged instructions of machine and supervisor level; `custom` in the opcodes
+/// - RISC-V: `I`, `M`, `A`, `F`, `D`, `V`, `Zba`, `Zicsr` and so on; `C` for every compressed instruction but
+///   those of Zcb and Zcmop, whatever it expands to; `Sm` and `Ss` for the privileged instructions of machine and supervisor level; `custom` in the opcodes
 ///   that are set aside for custom extensions. An instruction that several extensions share counts to the largest: AMOs to
 ///   `A`, carry-less multiplication to `Zbc`.
 /// - Arm: `A64`, `A32` and `T32` for the base, else `FEAT_FP`, `FEAT_AdvSIMD`, `FEAT_LSE`, `FEAT_SVE2` and so on. Where
@@ -85,8 +85,10 @@ fn of_word(isa: Isa, encoding: u32) -> &'static str {
     match riscv::lookup(isa, encoding) {
         Some((_, inst)) if is_pause(&inst) => "Zihintpause",
         Some((_, inst)) if is_prefetch(&inst) => "Zicbop",
+        Some((_, inst)) if is_non_temporal(&inst) => "Zihintntl",
         Some((declared, inst)) => match (declared.extension, inst.op) {
             (Extension::System, Op::Sret | Op::SfenceVma) => "Ss",
+            (Extension::Zcf | Extension::Zcd, _) => "C",
             (extension, _) => extension.as_str(),
         },
         // Custom-0 to custom-3.
@@ -105,6 +107,15 @@ fn is_prefetch(inst: &Inst) -> bool {
     inst.op == Op::Ori && inst.rd == 0 && matches!(inst.imm & 31, 0 | 1 | 3)
 }
 
+/// Zihintntl: additions of `x2` to `x5` to `x0`.
+fn is_non_temporal(inst: &Inst) -> bool {
+    inst.op == Op::Add
+        && inst.rd == 0
+        && inst.rs1 == 0
+        && (2..6).contains(&inst.rs2)
+        && inst.word & 0xf003 != 0x8002
+}
+
 fn by_control(control: Control) -> Class {
     match control {
         Control::Branch => Class::Branch,
@@ -121,6 +132,7 @@ fn of_riscv(inst: &Inst, control: Control) -> Class {
     use riscv::Class as By;
     match inst.op.class() {
         By::Int if is_prefetch(inst) => Class::Prefetch,
+        By::Int if is_non_temporal(inst) => Class::Hint,
         By::Int => Class::Integer,
         By::Multiply => Class::Multiply,
         By::Divide => Class::Divide,
@@ -135,10 +147,11 @@ fn of_riscv(inst: &Inst, control: Control) -> Class {
         By::Amo(_) => Class::Atomic,
         By::Csr => Class::Csr,
         By::Fence => match inst.op {
-            Op::CboClean | Op::CboFlush | Op::CboInval | Op::CboZero => Class::Cache,
+            Op::CboClean | Op::CboFlush | Op::CboInval => Class::Cache,
             _ if is_pause(inst) => Class::Hint,
             _ => Class::Fence,
         },
+        By::ZeroBlock => Class::Cache,
         By::System => Class::System,
         By::Float
         | By::FloatMultiply

@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use trackway_core::Isa;
 use trackway_isa::Style;
-use trackway_isa::riscv::{CSRS, INSTRUCTIONS, Op, RV32_FORMS, csr_name, decode};
+use trackway_isa::riscv::{CSRS, Extension, INSTRUCTIONS, Op, RV32_FORMS, csr_name, decode, lookup};
 
 const PLAIN: Style = Style { aliases: false, abi_names: true };
 
@@ -107,6 +107,10 @@ fn built_programs() {
         if !installed("objdump") || !installed(compiler) {
             continue;
         }
+        // Debian's compiler comes without its C library where recommended packages are not installed.
+        if options[0] == "-O2" && !has_libc() {
+            continue;
+        }
         let program = dir.join(format!("{i}-{source}.elf"));
         let source_path = format!("{}/tests/programs/{source}", env!("CARGO_MANIFEST_DIR"));
         let mut args = vec![source_path.as_str(), "-o", program.to_str().expect("path")];
@@ -158,8 +162,11 @@ fn explained(isa: Isa, word: u32, ours: &str, theirs: &str) -> Option<&'static s
     {
         return Some("with aliases, 2.40 alone writes `add` for `addi`, and so on");
     }
-    if ours.starts_with('.') && theirs.starts_with("vmsge") {
+    if theirs.starts_with("vmsge") && !ours.starts_with("vmsge") {
         return Some("with aliases, objdump takes a macro of the assembler for an instruction");
+    }
+    if ["ntl.", "c.ntl.", "prefetch."].iter().any(|name| ours.starts_with(name)) {
+        return Some("hints that 2.40 does not name");
     }
     let inst = decode(isa, word);
     if isa == Isa::Rv32 && inst.is_none() && word != 0x6101 {
@@ -173,6 +180,11 @@ fn explained(isa: Isa, word: u32, ours: &str, theirs: &str) -> Option<&'static s
     }
     let inst = inst?;
     if theirs.starts_with('.') {
+        use Extension::{Zabha, Zacas, Zcb, Zcmop, Zfa, Zimop};
+        let declared = lookup(isa, word).map(|(declared, _)| declared.extension);
+        if declared.is_some_and(|e| [Zabha, Zacas, Zcb, Zcmop, Zfa, Zimop].contains(&e)) {
+            return Some("newer than objdump: LLVM judges them");
+        }
         return match inst.op {
             Op::CzeroEqz | Op::CzeroNez | Op::Mnret => Some("newer than objdump"),
             Op::Fence | Op::FenceI => Some("reserved fields of fences are ignored, not illegal"),

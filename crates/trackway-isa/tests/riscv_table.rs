@@ -213,6 +213,7 @@ fn memory_sizes() {
             Some('h') => 2,
             Some('w') => 4,
             Some('d') => 8,
+            Some('q') => 16,
             other => panic!("{}: {other:?}", e.name),
         };
         match e.op.class() {
@@ -240,12 +241,16 @@ fn memory_sizes() {
                 assert_eq!(n, expected, "{}", e.name);
                 assert_eq!(e.op.class().memory().map(|m| m.count), Some(Count::Vector));
             }
+            Class::ZeroBlock => assert_eq!(e.op.class().memory().map(|m| m.count), Some(Count::Vector)),
             class => assert_eq!(class.memory(), None),
         }
         let opcode = e.value & 0x7f;
         assert_eq!(
             e.op.class().memory().is_some(),
-            matches!(opcode, 0x03 | 0x07 | 0x23 | 0x27 | 0x2f) || stem.starts_with("hlv") || stem == "hsv",
+            matches!(opcode, 0x03 | 0x07 | 0x23 | 0x27 | 0x2f)
+                || stem.starts_with("hlv")
+                || stem == "hsv"
+                || e.op == Op::CboZero,
             "{}",
             e.name
         );
@@ -281,6 +286,9 @@ fn registers_of_an_instruction() {
     assert_eq!(names(Isa::Rv64, 0x6ab5_75c3), "<f10 <f11 <f13 >f11"); // fmadd.d fa1,fa0,fa1,fa3
     assert_eq!(names(Isa::Rv64, 0xb005_5057), "<v0 <f10 <v0 <v0 >v0"); // vfmacc.vf v0,fa0,v0,v0.t
     assert_eq!(names(Isa::Rv64, 0x0205_0427), "<v8 <x10"); // vse8.v v8,(a0)
+    assert_eq!(names(Isa::Rv64, 0x28c5_b52f), "<x10 <x12 <x11 >x10"); // amocas.d a0,a2,(a1)
+    assert_eq!(names(Isa::Rv32, 0x28c5_b52f), "<x10 <x11 <x12 <x13 <x11 >x10 >x11"); // pairs on RV32
+    assert_eq!(names(Isa::Rv64, 0x2805_c02f), "<x11"); // amocas.q zero,zero,(a1)
 }
 
 /// The table of docs/isa.md.

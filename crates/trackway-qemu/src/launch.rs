@@ -32,6 +32,8 @@ pub struct Command {
     pub seed: Option<u64>,
     /// Leave out what is not in the program's own file.
     pub skip_libs: bool,
+    /// Record registers: from plugin API 4.
+    pub registers: bool,
 }
 
 impl Command {
@@ -46,7 +48,8 @@ impl Command {
         // A comma in the value of an option is written twice.
         let path = |path: &Path| path.display().to_string().replace(',', ",,");
         let libs = if self.skip_libs { ",libs=skip" } else { "" };
-        add(&["-plugin", &format!("{},folder={}{libs}", path(&self.plugin), path(folder))]);
+        let registers = if self.registers { ",regs=on" } else { "" };
+        add(&["-plugin", &format!("{},folder={}{libs}{registers}", path(&self.plugin), path(folder))]);
         let program = self.file.display().to_string();
         match self.mode {
             Mode::User => {
@@ -130,6 +133,7 @@ mod tests {
             deterministic: true,
             seed: None,
             skip_libs: false,
+            registers: false,
         };
         let words = user.words(Path::new("/f")).join(" ");
         assert!(words.starts_with("-seed 1 -plugin /p,,1.so,folder=/f"), "{words}");

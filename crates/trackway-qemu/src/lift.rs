@@ -55,7 +55,7 @@ impl Out {
         if word >> 31 == 0 {
             let pc = table.get(word as usize)?.pc;
             self.finish(key, thread, table, Some(pc), batch);
-            thread.pending = Some(word);
+            thread.begin(word);
             return Some(1);
         }
         let wide = |n: usize| Some(u64::from(*words.get(n)?) | u64::from(*words.get(n + 1)?) << 32);
@@ -98,6 +98,11 @@ impl Out {
                     thread.returned = Some((number, result));
                 }
                 Some(5)
+            }
+            3 => {
+                let (number, value) = ((word & 0xff) as u16, wide(1)?);
+                thread.register(number, value);
+                Some(3)
             }
             _ => None,
         }
@@ -176,6 +181,7 @@ impl Out {
         self.recording = self.fate == Fate::Recorded;
         if !self.recording {
             self.skipped += 1;
+            thread.keep();
             return;
         }
         let offset = 8 * (self.window.recorded - 1);
@@ -185,7 +191,9 @@ impl Out {
         if let Some((number, result)) = thread.returned.take() {
             self.returned(thread, number, result, batch);
         }
+        self.state(thread, offset, batch);
         let begun = batch.begin_accesses();
+        push_registers(&mut thread.changed, RegRole::Destination, batch);
         if self.memory {
             // With several threads QEMU makes one access of an atomic, and calls it a store.
             let atomic = code.atomic && thread.accesses.len() == 1;
@@ -215,6 +223,23 @@ impl Out {
         self.last = Some((key, code.pc));
         if let Some(broken) = trap {
             self.broken(thread, code, broken, entry, next, batch);
+        }
+    }
+
+    /// The privilege and the registers that nothing recorded explains.
+    #[inline]
+    fn state(&mut self, thread: &mut Thread, offset: u64, batch: &mut Batch) {
+        let [level, _, noted] = thread.level;
+        if self.system && level != noted {
+            thread.level[2] = level;
+            batch.push_context(offset, Context { privilege: level, ..Context::default() });
+        }
+        if !thread.before.is_empty() {
+            let begun = batch.begin_accesses();
+            push_registers(&mut thread.before, RegRole::State, batch);
+            if let Some(accesses) = batch.end_accesses(begun) {
+                batch.push_state(offset, State::Contents(accesses));
+            }
         }
     }
 
@@ -307,9 +332,7 @@ impl Out {
             let value = if narrow { result as u32 as u64 } else { result as u64 };
             let number = if matches!(self.isa, Isa::Rv32 | Isa::Rv64) { 10 } else { 0 };
             let begun = batch.begin_accesses();
-            let reg = Reg { class: RegClass::Int, number };
-            let (role, update) = (RegRole::State, RegUpdate::Set);
-            batch.regs.push(RegAccess { reg, role, update, value: Value::Word(value), known: None });
+            push_registers(&mut vec![(number, value)], RegRole::State, batch);
             if let Some(accesses) = batch.end_accesses(begun) {
                 batch.push_state(offset, State::Contents(accesses));
             }
@@ -327,6 +350,14 @@ impl Out {
         };
         let text = batch.add_bytes(text.as_bytes());
         batch.push(offset, EventKind::Mark(Mark { text, ..Mark::new(MarkKind::Note) }));
+    }
+}
+
+#[inline]
+fn push_registers(list: &mut Vec<(u16, u64)>, role: RegRole, batch: &mut Batch) {
+    for (number, value) in list.drain(..) {
+        let (reg, update) = (Reg { class: RegClass::Int, number }, RegUpdate::Set);
+        batch.regs.push(RegAccess { reg, role, update, value: Value::Word(value), known: None });
     }
 }
 

@@ -58,8 +58,8 @@ fn version_of(text: &str) -> Option<&str> {
 fn api(version: &str) -> u32 {
     let mut numbers = version.split('.').map(|number| number.parse().unwrap_or(0));
     match (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) {
-        (0..=7, _) | (8, 0 | 1) => 1,
-        (8, _) | (9, 0) => 2,
+        (0..=8, _) => 1,
+        (9, 0) => 2,
         (9, 1) => 3,
         _ => 4,
     }
@@ -103,9 +103,7 @@ mod tests {
             version_of("qemu-aarch64 version 7.2.22 (Debian 1:7.2+dfsg-7)\nCopyright"),
             Some("7.2.22")
         );
-        for (version, expected) in
-            [("7.2.22", 1), ("8.1.0", 1), ("8.2.2", 2), ("9.0", 2), ("9.1.1", 3), ("10.0.2", 4)]
-        {
+        for (version, expected) in [("7.2.22", 1), ("8.2.2", 1), ("9.0", 2), ("9.1.1", 3), ("10.0.2", 4)] {
             assert_eq!(api(version), expected, "{version}");
         }
     }

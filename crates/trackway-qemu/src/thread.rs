@@ -27,6 +27,45 @@ pub(crate) struct Thread {
     pub(crate) call: Option<Call>,
     /// Number and result of one that returned before the first instruction.
     pub(crate) returned: Option<(i64, i64)>,
+    /// Registers that the instruction changed, and their values.
+    pub(crate) changed: Vec<(u16, u64)>,
+    /// Registers that changed before it, other than by an instruction that was recorded.
+    pub(crate) before: Vec<(u16, u64)>,
+    /// The privilege of the instruction and of the next one, where registers are recorded, and the one that was noted.
+    pub(crate) level: [Option<Privilege>; 3],
+}
+
+impl Thread {
+    /// Another instruction begins.
+    pub(crate) fn begin(&mut self, number: u32) {
+        self.pending = Some(number);
+        self.level[0] = self.level[1];
+        // After a system call, or before the first instruction.
+        self.keep();
+    }
+
+    /// Nobody is known to have changed the registers.
+    pub(crate) fn keep(&mut self) {
+        for (number, value) in self.changed.drain(..) {
+            self.before.retain(|(known, _)| *known != number);
+            self.before.push((number, value));
+        }
+    }
+
+    /// A register has another value: an integer register, or the privilege of RISC-V (64) or Arm (65).
+    pub(crate) fn register(&mut self, number: u16, value: u64) {
+        self.level[1] = match (number, value & 3, value >> 2 & 7) {
+            (..64, ..) => return self.changed.push((number, value)),
+            (64, 0, _) => Some(Privilege::U),
+            (64, 1, _) => Some(Privilege::S),
+            (64, 3, _) => Some(Privilege::M),
+            (65, _, 0) => Some(Privilege::El0),
+            (65, _, 1) => Some(Privilege::El1),
+            (65, _, 2) => Some(Privilege::El2),
+            (65, _, 3) => Some(Privilege::El3),
+            _ => None,
+        };
+    }
 }
 
 /// A system call: its number and its arguments.

@@ -206,11 +206,10 @@ impl Trace {
 
     /// Uses this index, as if it had been found.
     #[doc(hidden)]
-    pub fn set_index(&mut self, index: Index) -> Result<()> {
+    pub fn set_index(&mut self, index: impl Into<Arc<Index>>) -> Result<()> {
         let Some(path) = self.path().map(Path::to_path_buf) else { return Err(Error::ReadOnce) };
         let identity = self.identity(&path)?;
-        self.index =
-            Some(Found { index: Some((Arc::new(index), path)), identity: Some(identity), fault: None });
+        self.index = Some(Found { index: Some((index.into(), path)), identity: Some(identity), fault: None });
         Ok(())
     }
 }

@@ -115,6 +115,17 @@ impl Options {
         self.recognise(File::open(path)?, settings, Some(path.into()))
     }
 
+    /// Opens a trace that is still written: a pipe, a socket. Where its format and the settings of that are given it is
+    /// opened at its first bytes, else at 64 KiB or at its end.
+    pub fn open_live(&self, stream: Box<dyn std::io::Read + Send>) -> Result<Trace> {
+        let settings = self.settings.clone().unwrap_or_default();
+        let file = match self.format {
+            Some(id) if settings.has(id.as_str()) => File::live(stream)?,
+            _ => File::from_input(Input::Stream(stream))?,
+        };
+        Options { threads: 1, ..self.clone() }.recognise(file, settings, None)
+    }
+
     /// Opens a trace in memory.
     pub fn open_bytes(&self, bytes: Vec<u8>) -> Result<Trace> {
         let bytes: SharedBytes = Arc::new(bytes);

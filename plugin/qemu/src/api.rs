@@ -1,6 +1,6 @@
 //! QEMU's plugin API as documented in `docs/devel/tcg-plugins`, in prototypes of our own.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 /// The version that this file is built for.
 #[cfg(not(any(feature = "api2", feature = "api3")))]
@@ -13,6 +13,8 @@ pub(crate) const VERSION: c_int = 3;
 pub(crate) const VERSION: c_int = 4;
 
 pub(crate) const NO_REGS: c_int = 0;
+#[cfg(feature = "api4")]
+pub(crate) const READ_REGS: c_int = 1;
 pub(crate) const MEM_RW: c_int = 3;
 
 /// QEMU about itself.
@@ -62,11 +64,21 @@ unsafe extern "C" {
     pub(crate) fn qemu_plugin_mem_is_store(info: u32) -> bool;
     pub(crate) fn qemu_plugin_mem_is_sign_extended(info: u32) -> bool;
     pub(crate) fn qemu_plugin_mem_is_big_endian(info: u32) -> bool;
-    pub(crate) fn qemu_plugin_start_code() -> u64;
-    pub(crate) fn qemu_plugin_end_code() -> u64;
-    pub(crate) fn qemu_plugin_entry_code() -> u64;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     #[cfg(feature = "api4")]
     fn qemu_plugin_mem_get_value(info: u32) -> Value;
+}
+
+/// Start, end and entry of the program, once it is loaded. None where QEMU cannot say: user mode of 10.0 is built without
+/// these functions, and a plugin that needs them is refused.
+pub(crate) fn program() -> Option<[u64; 3]> {
+    let ask = |name: &CStr| {
+        // Among all that QEMU has loaded.
+        let function = unsafe { dlsym(std::ptr::null_mut(), name.as_ptr()) };
+        let function: Option<extern "C" fn() -> u64> = unsafe { std::mem::transmute(function) };
+        function.map(|function| function())
+    };
+    Some([ask(c"qemu_plugin_start_code")?, ask(c"qemu_plugin_end_code")?, ask(c"qemu_plugin_entry_code")?])
 }
 
 /// The bytes of an instruction as a little-endian number.

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Release};
 
 /// Words of a buffer.
 const WORDS: usize = (1 << 16) - 8;
-/// Beyond this no record begins.
-const FULL: u32 = WORDS as u32 - 32;
+/// Beyond this the buffer is sent: all registers and a record fit behind it.
+const FULL: u32 = WORDS as u32 - 128;
 
 /// A frame under construction, in memory that its file shares.
 #[repr(C)]

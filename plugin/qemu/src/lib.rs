@@ -8,14 +8,19 @@
 mod api;
 mod buffer;
 mod link;
+#[cfg(feature = "api4")]
+mod registers;
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering::Relaxed};
 
 use buffer::Buffer;
 
 /// Buffers by number of the virtual CPU.
 static CPUS: [AtomicPtr<Buffer>; 1 << 16] = [const { AtomicPtr::new(std::ptr::null_mut()) }; 1 << 16];
+
+/// Registers are asked for.
+static REGISTERS: AtomicBool = AtomicBool::new(false);
 
 /// Words that begin a record other than an instruction.
 const MEMORY: u32 = 0x8000_0000;
@@ -40,11 +45,13 @@ pub unsafe extern "C" fn qemu_plugin_install(
 ) -> c_int {
     let mut folder = None;
     let mut skip_libs = false;
+    let mut registers = false;
     for n in 0..argc as usize {
         let text = unsafe { CStr::from_ptr(*argv.add(n)) }.to_string_lossy().into_owned();
         match text.split_once('=') {
             Some(("folder", path)) => folder = Some(path.to_string()),
             Some(("libs", "skip")) => skip_libs = true,
+            Some(("regs", "on")) if cfg!(feature = "api4") => registers = true,
             _ => {
                 eprintln!("trackway plugin: {text}: unknown argument");
                 return 1;
@@ -61,6 +68,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         eprintln!("trackway plugin: {error}");
         return 1;
     }
+    REGISTERS.store(registers, Relaxed);
     unsafe {
         link::at_fork();
         api::qemu_plugin_register_vcpu_init_cb(id, vcpu_init);
@@ -131,6 +139,17 @@ extern "C" fn translate(_: u64, block: *mut c_void) {
             let encoding = api::encoding(instruction, size);
             let Some(number) = link::number(pc, encoding, size as u32, narrow) else { continue };
             let data = number as usize as *mut c_void;
+            #[cfg(feature = "api4")]
+            if REGISTERS.load(Relaxed) {
+                api::qemu_plugin_register_vcpu_insn_exec_cb(
+                    instruction,
+                    with_registers,
+                    api::READ_REGS,
+                    data,
+                );
+                api::qemu_plugin_register_vcpu_mem_cb(instruction, access, api::NO_REGS, api::MEM_RW, data);
+                continue;
+            }
             api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, execute, api::NO_REGS, data);
             api::qemu_plugin_register_vcpu_mem_cb(instruction, access, api::NO_REGS, api::MEM_RW, data);
         }
@@ -142,6 +161,27 @@ extern "C" fn execute(cpu: c_uint, data: *mut c_void) {
     if unsafe { Buffer::put(buffer, [data as usize as u32]) } {
         link::send(buffer);
     }
+}
+
+/// As [`execute`], after the registers that the instruction before it changed.
+#[cfg(feature = "api4")]
+extern "C" fn with_registers(cpu: c_uint, data: *mut c_void) {
+    use std::cell::RefCell;
+    // A virtual CPU has a thread of its own, or shares one with the others of a machine.
+    thread_local! {
+        static OWN: RefCell<Vec<(c_uint, registers::Registers)>> = const { RefCell::new(Vec::new()) };
+    }
+    let full = OWN.with_borrow_mut(|own| unsafe {
+        let at = own.iter().position(|(owner, _)| *owner == cpu).unwrap_or_else(|| {
+            own.push((cpu, registers::Registers::new()));
+            own.len() - 1
+        });
+        own[at].1.put(buffer(cpu))
+    });
+    if full {
+        link::send(buffer(cpu));
+    }
+    execute(cpu, data);
 }
 
 extern "C" fn access(cpu: c_uint, info: u32, address: u64, _: *mut c_void) {

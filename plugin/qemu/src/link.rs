@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ffi::c_int;
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -22,6 +23,7 @@ struct Link {
     hello: String,
     /// Where the program is: known once it is loaded.
     program: String,
+    code_range: Option<Range<u64>>,
     /// None once the recorder has gone: the guest then runs on, and nothing is recorded.
     stream: Option<UnixStream>,
     numbers: HashMap<(u64, u32), u32>,
@@ -89,6 +91,7 @@ pub(crate) fn begin(folder: String, target: String, info: &api::Info, skip_libs:
         folder: folder.into(),
         hello,
         program: String::new(),
+        code_range: None,
         stream: None,
         numbers: HashMap::new(),
         table: Vec::new(),
@@ -157,6 +160,23 @@ impl Link {
         }
         self.stream = Some(stream);
         Ok(())
+    }
+
+    /// Asks QEMU where the program is: when the first instruction is translated, it is loaded.
+    fn ask(&mut self) {
+        let Some([start, end, entry]) = api::program() else {
+            if self.skip_libs {
+                eprintln!(
+                    "trackway plugin: this QEMU does not say where the program is: libraries are recorded too"
+                );
+            }
+            // Nothing is left out.
+            self.code_range = Some(0..u64::MAX);
+            return;
+        };
+        self.code_range = Some(start..end);
+        self.program = format!("start={start:#x}\nend={end:#x}\nentry={entry:#x}\n");
+        self.write(&buffer::frame(HELLO, &words(self.program.clone())));
     }
 
     fn make(&mut self, kind: u32, cpu: u32) -> *mut Buffer {
@@ -230,22 +250,16 @@ pub(crate) fn close(buffer: *mut Buffer) {
 /// The number of an instruction, by its content; none where it is not to be recorded.
 pub(crate) fn number(pc: u64, encoding: u32, size: u32, narrow: bool) -> Option<u32> {
     with(|link| {
-        if link.skip_libs {
-            let code = unsafe { api::qemu_plugin_start_code()..api::qemu_plugin_end_code() };
-            if !code.contains(&pc) {
-                return None;
-            }
+        if link.code_range.is_none() {
+            link.ask();
+        }
+        if link.skip_libs && link.code_range.as_ref().is_some_and(|code| !code.contains(&pc)) {
+            return None;
         }
         if let Some(number) = link.numbers.get(&(pc, encoding)) {
             return Some(*number);
         }
         let number = link.table.len() as u32;
-        if number == 0 {
-            let (start, end) = unsafe { (api::qemu_plugin_start_code(), api::qemu_plugin_end_code()) };
-            let entry = unsafe { api::qemu_plugin_entry_code() };
-            link.program = format!("start={start:#x}\nend={end:#x}\nentry={entry:#x}\n");
-            link.write(&buffer::frame(HELLO, &words(link.program.clone())));
-        }
         let entry = [pc as u32, (pc >> 32) as u32, encoding, size | u32::from(narrow) << 8];
         link.numbers.insert((pc, encoding), number);
         link.table.push(entry);

@@ -110,6 +110,21 @@ pub fn recorded_as(folder: &Folder, name: &str) -> (String, String) {
     (trace, copy)
 }
 
+/// Builds our plugin, or the empty one that it is measured against, for a version of QEMU's API.
+pub fn build_plugin(source: &str, api: u32, out: &Path) {
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_string());
+    let mut command = Command::new(rustc);
+    command.args(["--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=3", "-C", "panic=abort"]);
+    for version in 2..=api {
+        // Each feature stands for the version and those before it, but 2 for itself.
+        if version > 2 || api == 2 {
+            command.args(["--cfg", &format!("feature=\"api{version}\"")]);
+        }
+    }
+    let built = command.arg("-o").arg(out).arg(repo(source)).output().expect("rustc runs");
+    assert!(built.status.success() && built.stderr.is_empty(), "{}", text(&built.stderr));
+}
+
 /// The folder with our plugin for API 1; none, and said so, where no QEMU of that API is installed.
 pub fn qemu_plugin() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -120,24 +135,7 @@ pub fn qemu_plugin() -> Option<&'static Path> {
         }
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("plugin-{}", std::process::id()));
         std::fs::create_dir_all(&folder).ok()?;
-        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".to_string());
-        let built = Command::new(rustc)
-            .args([
-                "--edition",
-                "2024",
-                "--crate-type",
-                "cdylib",
-                "-C",
-                "opt-level=2",
-                "-C",
-                "panic=abort",
-                "-o",
-            ])
-            .arg(folder.join("libtrackway_qemu_api1.so"))
-            .arg(repo("plugin/qemu/src/lib.rs"))
-            .output()
-            .expect("rustc runs");
-        assert!(built.status.success() && built.stderr.is_empty(), "{}", text(&built.stderr));
+        build_plugin("plugin/qemu/src/lib.rs", 1, &folder.join("libtrackway_qemu_api1.so"));
         Some(folder)
     });
     if built.is_none() {

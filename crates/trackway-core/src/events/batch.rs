@@ -45,6 +45,8 @@ pub struct Batch {
     pub states: Vec<State>,
     /// Gaps.
     pub gaps: Vec<Gap>,
+    /// It is wanted as soon as it has an event: somebody watches a trace that is still written.
+    pub is_eager: bool,
 }
 
 impl Batch {
@@ -93,13 +95,14 @@ impl Batch {
                 let Batch { $($field: _,)* } = self;
             }};
         }
-        copy!(source first_instruction events mem regs bytes extras run_accesses mem_extras traps contexts states gaps);
+        copy!(source first_instruction events mem regs bytes extras run_accesses mem_extras traps contexts states gaps is_eager);
     }
 
     /// True once it holds enough; the limit is soft, an item's events stay together.
     #[inline]
     pub fn is_full(&self) -> bool {
-        self.events.len() >= Self::FULL || self.bytes.len() >= Self::FULL_BYTES
+        let enough = if self.is_eager { 1 } else { Self::FULL };
+        self.events.len() >= enough || self.bytes.len() >= Self::FULL_BYTES
     }
 
     /// Appends an event.

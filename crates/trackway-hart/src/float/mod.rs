@@ -17,6 +17,7 @@
 //! | `convert::<F, G>` | `a, rm` | `(u64, Flags)` of format `G` |
 //! | `to_i32::<F>`, `to_u32`, `to_i64`, `to_u64` | `a, rm` | `(i32, Flags)` … |
 //! | `from_i64::<F>`, `from_u64` | `v, rm` (32-bit ones extend first) | `(u64, Flags)` |
+//! | `minimum::<F>`, `maximum`, `lt_quiet`, `le_quiet`, `round_to_integer`, `to_i32_modular`, `constant` | Zfa | |
 //!
 //! Arithmetic is exact first (sign, exponent, up to 128 bits of significand, and whether more bits follow)
 //! and rounded once, in one place (`round.rs`).
@@ -29,6 +30,7 @@
 //! assert_eq!(float::convert::<F32, F64>(0x3fc0_0000, Rounding::Zero), (1.5f64.to_bits(), 0));
 //! ```
 
+mod additional;
 mod arithmetic;
 mod compare;
 mod convert;
@@ -36,6 +38,7 @@ mod format;
 mod round;
 mod rounding;
 
+pub use additional::{constant, le_quiet, lt_quiet, maximum, minimum, round_to_integer, to_i32_modular};
 pub use arithmetic::{add, div, fma, mul, sqrt, sub};
 pub use compare::{class, eq, le, lt, max, min};
 pub use convert::{convert, from_i64, from_u64, to_i32, to_i64, to_u32, to_u64};

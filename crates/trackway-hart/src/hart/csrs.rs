@@ -6,7 +6,10 @@ use super::Hart;
 use crate::config::Paging;
 use crate::csr::*;
 use crate::rules::CsrRule;
-use crate::state::Level;
+use crate::state::{EVENTS, Level};
+
+/// Counters of events in `mcountinhibit`.
+const EVENT_COUNTERS: u32 = ((1 << EVENTS) - 1) << 3;
 
 /// Exceptions that can be delegated.
 const DELEGABLE: u64 = 0xb3ff;
@@ -65,6 +68,7 @@ impl Hart {
         match number {
             FFLAGS | FRM | FCSR => csr.mstatus & status::FS != 0,
             SATP => state.level == Level::M || csr.mstatus & status::TVM == 0,
+            SEED | SENVCFG | SSTATEEN0..=0x10f | STIMECMP | STIMECMPH => self.option_allowed(number, write),
             0xc00..=0xc1f | 0xc80..=0xc9f => {
                 let bit = number & 31;
                 state.level == Level::M
@@ -124,8 +128,8 @@ impl Hart {
             CYCLEH | MCYCLEH if rv32 => csr.mcycle >> 32,
             TIMEH if rv32 => csr.time >> 32,
             INSTRETH | MINSTRETH if rv32 => csr.minstret >> 32,
-            0xc03..=0xc1f | 0xb03..=0xb1f | 0x323..=0x33f => 0,
-            0xc83..=0xc9f | 0xb83..=0xb9f if rv32 => 0,
+            0xc03..=0xc1f | 0xb03..=0xb1f | 0x323..=0x33f => self.read_event(number).unwrap_or(0),
+            0xc83..=0xc9f | 0xb83..=0xb9f if rv32 => self.read_event(number).unwrap_or(0),
             0x100..=0x1ff if !config.supervisor => return None,
             SSTATUS => {
                 self.mstatus() & (Self::SSTATUS_WRITABLE | status::UXL | 1 << 63 | u64::from(rv32) << 31)
@@ -170,7 +174,7 @@ impl Hart {
             MIMPID => config.imp_id,
             MHARTID => config.hart_id,
             MCONFIGPTR => 0,
-            _ => return None,
+            _ => return self.read_option(number),
         })
     }
 
@@ -250,13 +254,13 @@ impl Hart {
             SIE => csr.mie = csr.mie & !csr.mideleg | value & csr.mideleg,
             STVEC => csr.stvec = value & !2,
             SCOUNTEREN => csr.scounteren = value as u32,
-            SENVCFG => csr.senvcfg = value & 1,
+            SENVCFG => csr.senvcfg = self.config.envcfg(value, false),
             SSCRATCH => csr.sscratch = value,
             SEPC => csr.sepc = value & pc_mask,
             SCAUSE => csr.scause = value,
             STVAL => csr.stval = value,
             SIP => {
-                let mask = csr.mideleg & interrupt::SSI;
+                let mask = csr.mideleg & (interrupt::SSI | interrupt::LCOFI);
                 csr.mip = csr.mip & !mask | value & mask;
             }
             SATP => self.write_satp(value),
@@ -264,23 +268,30 @@ impl Hart {
             MSTATUSH | MEDELEGH if rv32 => {}
             MISA => {}
             MEDELEG if supervisor => csr.medeleg = value & DELEGABLE,
-            MIDELEG if supervisor => csr.mideleg = value & interrupt::SUPERVISOR,
-            MIE => {
-                csr.mie =
-                    value & if supervisor { interrupt::ALL } else { !interrupt::SUPERVISOR & interrupt::ALL };
-            }
+            MIDELEG if supervisor => csr.mideleg = value & self.config.delegable_interrupts(),
+            MIE => csr.mie = value & self.config.interrupts(),
             MTVEC => csr.mtvec = value & !2,
             MCOUNTEREN if self.config.user => csr.mcounteren = value as u32,
-            MENVCFG if self.config.user => csr.menvcfg = low(csr.menvcfg) & 1,
-            MENVCFGH if self.config.user && rv32 => {}
-            MCOUNTINHIBIT => csr.mcountinhibit = value as u32 & (CY | IR),
+            MENVCFG if self.config.user => {
+                let value = low(csr.menvcfg);
+                self.write_menvcfg(value);
+            }
+            MENVCFGH if self.config.user && rv32 => {
+                let value = high(csr.menvcfg);
+                self.write_menvcfg(value);
+            }
+            MCOUNTINHIBIT => {
+                let events = if self.config.extensions.has(Extension::Sscofpmf) { EVENT_COUNTERS } else { 0 };
+                csr.mcountinhibit = value as u32 & (CY | IR | events);
+            }
             MSCRATCH => csr.mscratch = value,
             MEPC => csr.mepc = value & pc_mask,
             MCAUSE => csr.mcause = value,
             MTVAL => csr.mtval = value,
             MIP => {
-                let mask = if supervisor { interrupt::SUPERVISOR } else { 0 };
+                let mask = self.config.delegable_interrupts();
                 csr.mip = csr.mip & !mask | value & mask;
+                self.refresh_timer();
             }
             0x3a0..=0x3af => return self.write_pmpcfg(number, value),
             0x3b0..=0x3ef => return self.write_pmpaddr(usize::from(number - PMPADDR0), value),
@@ -288,9 +299,13 @@ impl Hart {
             MINSTRET => csr.minstret = low(csr.minstret),
             MCYCLEH if rv32 => csr.mcycle = high(csr.mcycle),
             MINSTRETH if rv32 => csr.minstret = high(csr.minstret),
-            0xb03..=0xb1f | 0x323..=0x33f => {}
-            0xb83..=0xb9f if rv32 => {}
-            _ => return false,
+            0xb03..=0xb1f | 0x323..=0x33f => {
+                self.write_event(number, value);
+            }
+            0xb83..=0xb9f if rv32 => {
+                self.write_event(number, value);
+            }
+            _ => return self.write_option(number, value),
         }
         true
     }
@@ -345,13 +360,20 @@ impl Hart {
         let first = usize::from(number & 15) * 4;
         for n in 0..if rv32 { 4 } else { 8 } {
             let entry = first + n;
+            let security = self.state.csr.mseccfg;
             let cfg = &mut self.state.csr.pmpcfg[entry];
-            if entry >= usize::from(self.config.pmp_entries) || *cfg & 0x80 != 0 {
+            let locked = *cfg & 0x80 != 0 && security & mseccfg::RLB == 0;
+            if entry >= usize::from(self.config.pmp_entries) || locked {
                 continue;
             }
             let mut new = (value >> (8 * n)) as u8 & 0x9f;
-            if new & 3 == 2 {
-                new &= !2;
+            if security & mseccfg::MML == 0 {
+                if new & 3 == 2 {
+                    new &= !2;
+                }
+            } else if security & mseccfg::RLB == 0 && matches!(new & 0x87, 0x82 | 0x84..=0x86) {
+                // Smepmp: no new rule that machine mode can execute.
+                continue;
             }
             if self.config.pmp_grain > 0 && new >> 3 & 3 == 2 {
                 new &= !0x18;
@@ -370,7 +392,8 @@ impl Hart {
             return true;
         }
         let csr = &mut self.state.csr;
-        let locked = |n: usize| csr.pmpcfg[n] & 0x80 != 0;
+        let bypass = csr.mseccfg & mseccfg::RLB != 0;
+        let locked = |n: usize| csr.pmpcfg[n] & 0x80 != 0 && !bypass;
         let below_locked_tor = n + 1 < 64 && locked(n + 1) && csr.pmpcfg[n + 1] >> 3 & 3 == 1;
         if !locked(n) && !below_locked_tor {
             let mask = if self.config.is_rv32() { 0xffff_ffff } else { (1 << 54) - 1 };
@@ -388,11 +411,17 @@ impl Hart {
         let part = |old: u64| if rv32 { old & !0xffff_ffff | value & 0xffff_ffff } else { value };
         match number {
             MIP => {
-                csr.mip = value & interrupt::ALL;
+                csr.mip = value & (interrupt::ALL | self.config.interrupts());
                 csr.seip_line = false;
             }
-            TIME => csr.time = part(csr.time),
-            TIMEH if rv32 => csr.time = csr.time & 0xffff_ffff | value << 32,
+            TIME => {
+                csr.time = part(csr.time);
+                self.refresh_timer();
+            }
+            TIMEH if rv32 => {
+                csr.time = csr.time & 0xffff_ffff | value << 32;
+                self.refresh_timer();
+            }
             CYCLE => csr.mcycle = part(csr.mcycle),
             CYCLEH if rv32 => csr.mcycle = csr.mcycle & 0xffff_ffff | value << 32,
             INSTRET => csr.minstret = part(csr.minstret),
@@ -411,7 +440,8 @@ mod tests {
     use trackway_core::Isa;
 
     use super::*;
-    use crate::config::{Config, Extensions};
+    use crate::config::Config;
+    use crate::extensions::Extensions;
 
     /// Fields that keep legal values only, by the table of `csr`.
     #[test]
@@ -427,7 +457,9 @@ mod tests {
             (MEPC, 0x1003, 0x1002),
             (MCAUSE, 1 << 63 | 77, 1 << 63 | 77),
             (MCOUNTINHIBIT, u64::MAX, 5),
-            (MENVCFG, u64::MAX, 1),
+            (MENVCFG, u64::MAX, 0xf1),
+            (MENVCFG, 0x20, 0), // CBIE 2 is reserved
+            (SENVCFG, u64::MAX, 0xf1),
             (SATP, 8 << 60 | 5, 8 << 60 | 5),
             (SATP, 3 << 60 | 7, 8 << 60 | 5), // mode 3 does not exist: unchanged
             (PMPADDR0, u64::MAX, (1 << 54) - 1),

@@ -1,8 +1,8 @@
 //! Every integer and system instruction. Floating point is in `execute_float.rs`.
 
-use trackway_isa::riscv::{Inst, Op};
+use trackway_isa::riscv::{Extension, Inst, Op};
 
-use super::Hart;
+use super::{Hart, crypto};
 use crate::bus::Bus;
 use crate::csr::{self, CY, IR, status};
 use crate::effects::Observe;
@@ -279,13 +279,36 @@ impl Hart {
                 }
                 self.state.waiting = self.mip() & self.state.csr.mie == 0;
             }
-            Op::SfenceVma if self.config.supervisor => {
+            Op::SfenceVma | Op::SinvalVma if self.config.supervisor => {
                 if level == Level::U || level == Level::S && mstatus & status::TVM != 0 {
                     return Err(illegal);
                 }
                 self.flush_translations();
             }
-            _ => return self.execute_float::<RV64, B, E>(inst, next, bus, fx),
+            // Svinval: the fences around invalidations, which are done at once here.
+            Op::SfenceWInval | Op::SfenceInvalIr if self.config.supervisor => {
+                if level == Level::U {
+                    return Err(illegal);
+                }
+            }
+            _ => match inst.op.extension() {
+                Extension::Zabha | Extension::Zacas => self.execute_atomic::<RV64, B, E>(inst, bus, fx)?,
+                Extension::Zicbom | Extension::Zicboz => self.execute_cache_block(inst, bus, fx)?,
+                // May-be-operations that nothing has defined yet.
+                Extension::Zimop => self.write_x::<RV64, E>(inst.rd, 0, fx),
+                Extension::Zbkb
+                | Extension::Zbkx
+                | Extension::Zknd
+                | Extension::Zkne
+                | Extension::Zknh
+                | Extension::Zksed
+                | Extension::Zksh => {
+                    let [a, b] = [inst.rs1, inst.rs2].map(|n| self.state.x[usize::from(n & 31)]);
+                    let value = crypto::result::<RV64>(inst, a, b).ok_or(illegal)?;
+                    self.write_x::<RV64, E>(inst.rd, value, fx);
+                }
+                _ => return self.execute_float::<RV64, B, E>(inst, next, bus, fx),
+            },
         }
         Ok(next)
     }
@@ -319,7 +342,10 @@ impl Hart {
             if !self.write_csr(number, new) {
                 return Err(self.illegal(inst.word));
             }
-            fx.csr(number, self.read_csr(number).unwrap_or_default());
+            // A value written to the entropy source cannot be read back.
+            if number != csr::SEED {
+                fx.csr(number, self.read_csr(number).unwrap_or_default());
+            }
             self.hold_counter(number);
         }
         self.write_x::<RV64, E>(inst.rd, old, fx);

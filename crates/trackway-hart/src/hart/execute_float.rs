@@ -92,7 +92,7 @@ impl Hart {
         if self.state.csr.mstatus & status::FS == 0 {
             return Err(illegal);
         }
-        let x1 = self.state.x[usize::from(inst.rs1 & 31)];
+        let [x1, x2] = [inst.rs1, inst.rs2].map(|n| self.state.x[usize::from(n & 31)]);
         let registers = [inst.rs1, inst.rs2, inst.rs3].map(|n| self.state.f[usize::from(n & 31)]);
         let address = x1.wrapping_add(i64::from(inst.imm) as u64);
         let address = if RV64 { address } else { address & 0xffff_ffff };
@@ -142,6 +142,16 @@ impl Hart {
             Op::FminH | Op::FminS | Op::FminD => by_kind!(kind, min(a, b)),
             Op::FmaxH | Op::FmaxS | Op::FmaxD => by_kind!(kind, max(a, b)),
 
+            Op::FliH | Op::FliS | Op::FliD => by_kind!(kind, constant(inst.rs1)),
+            Op::FminmH | Op::FminmS | Op::FminmD => by_kind!(kind, minimum(a, b)),
+            Op::FmaxmH | Op::FmaxmS | Op::FmaxmD => by_kind!(kind, maximum(a, b)),
+            Op::FroundnxH | Op::FroundnxS | Op::FroundnxD => by_kind!(kind, round_to_integer(a, mode()?)),
+            Op::FroundH | Op::FroundS | Op::FroundD => {
+                let (value, flags) = by_kind!(kind, round_to_integer(a, mode()?));
+                (value, flags & !float::NX)
+            }
+            Op::FmvpDX => (x1 & 0xffff_ffff | x2 << 32, 0),
+
             Op::FcvtSD => float::convert::<F64, F32>(Kind::D.unbox(registers[0]), mode()?),
             Op::FcvtDS => float::convert::<F32, F64>(Kind::S.unbox(registers[0]), mode()?),
             Op::FcvtSH => float::convert::<F16, F32>(Kind::H.unbox(registers[0]), mode()?),
@@ -183,6 +193,12 @@ impl Hart {
             Op::FeqH | Op::FeqS | Op::FeqD => truth(by_kind!(kind, eq(a, b))),
             Op::FltH | Op::FltS | Op::FltD => truth(by_kind!(kind, lt(a, b))),
             Op::FleH | Op::FleS | Op::FleD => truth(by_kind!(kind, le(a, b))),
+            Op::FltqH | Op::FltqS | Op::FltqD => truth(by_kind!(kind, lt_quiet(a, b))),
+            Op::FleqH | Op::FleqS | Op::FleqD => truth(by_kind!(kind, le_quiet(a, b))),
+            Op::FcvtmodWD => {
+                let (value, flags) = float::to_i32_modular::<F64>(a);
+                (value as u64, flags)
+            }
             Op::FclassH | Op::FclassS | Op::FclassD => (by_kind!(kind, class(a)), 0),
             Op::FcvtWH | Op::FcvtWS | Op::FcvtWD => {
                 let (value, flags) = by_kind!(kind, to_i32(a, mode()?));
@@ -200,6 +216,7 @@ impl Hart {
             Op::FmvXH => (register as i16 as u64, 0),
             Op::FmvXW => (register as i32 as u64, 0),
             Op::FmvXD => (register, 0),
+            Op::FmvhXD => (register >> 32, 0),
             _ => return Err(illegal),
         })
     }

@@ -1,10 +1,12 @@
 //! From virtual to physical addresses: page tables (privileged 4.3 to 4.6) and memory protection (3.7).
 
+use trackway_isa::riscv::Extension;
+
 use super::Hart;
 use super::tlb::{PAGE_BITS, PAGE_MASK};
 use crate::bus::Bus;
 use crate::config::AdUpdate;
-use crate::csr::status;
+use crate::csr::{envcfg, mseccfg, status};
 use crate::effects::{List, Observe, Purpose, Walk};
 use crate::state::Level;
 use crate::trap::{Exception, cause};
@@ -18,6 +20,7 @@ mod pte {
     pub(super) const U: u64 = 16;
     pub(super) const A: u64 = 64;
     pub(super) const D: u64 = 128;
+    pub(super) const N: u64 = 1 << 63;
 }
 
 /// Does memory protection treat all bytes alike?
@@ -49,6 +52,44 @@ pub(super) const fn access_fault(purpose: Purpose, address: u64) -> Exception {
         },
         address,
     )
+}
+
+/// The bit of an access in the permissions of memory protection.
+const fn bit(purpose: Purpose) -> u8 {
+    match purpose {
+        Purpose::Load => 1,
+        Purpose::Store => 2,
+        Purpose::Fetch => 4,
+    }
+}
+
+/// Permissions of an entry: bits R, W, X (privileged 3.7.1; in lockdown the table of Smepmp).
+const fn permissions(cfg: u8, machine: bool, lockdown: bool) -> u8 {
+    let (locked, rwx) = (cfg & 0x80 != 0, cfg & 7);
+    match (lockdown, rwx) {
+        (false, _) if machine && !locked => 7,
+        (false, _) => rwx,
+        // Shared data, and shared code.
+        (true, 2) if !locked => {
+            if machine {
+                3
+            } else {
+                1
+            }
+        }
+        (true, 6) if !locked => 3,
+        (true, 2) => 4,
+        (true, 6) => {
+            if machine {
+                5
+            } else {
+                4
+            }
+        }
+        (true, 7) if locked => 1,
+        (true, _) if machine == locked => rwx,
+        (true, _) => 0,
+    }
 }
 
 impl Hart {
@@ -184,6 +225,9 @@ impl Hart {
                         }
                     }
                     walk.entries.push((at, entry | set));
+                    // A NAPOT page is one of 64 KiB.
+                    let shift = if !rv32 && entry & pte::N != 0 { PAGE_BITS + 4 } else { shift };
+                    walk.page_size = 1 << shift;
                     let offset = (1 << shift) - 1;
                     let physical = (ppn << PAGE_BITS) & !offset | address & offset;
                     walk.physical = Some(physical);
@@ -207,11 +251,11 @@ impl Hart {
         purpose: Purpose,
     ) -> Result<Option<u64>, ()> {
         let has = |bits: u64| entry & bits == bits;
-        // Bits 63:54 belong to extensions that the model does not have.
-        if !has(pte::V) || has(pte::W) && !has(pte::R) || !self.config.is_rv32() && entry >> 54 != 0 {
+        let leaf = entry & (pte::R | pte::X) != 0;
+        if !has(pte::V) || has(pte::W) && !has(pte::R) || !self.is_upper_legal(entry, leaf, depth) {
             return Err(());
         }
-        if entry & (pte::R | pte::X) == 0 {
+        if !leaf {
             let reserved = entry & (pte::U | pte::A | pte::D) != 0;
             return if reserved || depth == 0 { Err(()) } else { Ok(None) };
         }
@@ -230,11 +274,28 @@ impl Hart {
             return Err(());
         }
         let needed = if purpose == Purpose::Store { pte::A | pte::D } else { pte::A };
-        match (needed & !entry, self.config.ad_update) {
+        match (needed & !entry, self.ad_update()) {
             (0, _) => Ok(Some(0)),
             (set, AdUpdate::Hardware) => Ok(Some(set)),
             (_, AdUpdate::Trap) => Err(()),
         }
+    }
+
+    /// Bits 63:54: NAPOT pages (Svnapot) and memory types (Svpbmt); the others belong to extensions that the model does
+    /// not have.
+    fn is_upper_legal(&self, entry: u64, leaf: bool, depth: u32) -> bool {
+        if self.config.is_rv32() || entry >> 54 == 0 {
+            return true;
+        }
+        let typed = self.state.csr.menvcfg & envcfg::PBMTE != 0;
+        let memory_type = match entry >> 61 & 3 {
+            0 => true,
+            1 | 2 => typed && leaf,
+            _ => false,
+        };
+        let napot = entry & pte::N == 0
+            || self.config.extensions.has(Extension::Svnapot) && leaf && depth == 0 && entry >> 10 & 15 == 8;
+        memory_type && napot && entry >> 54 & 0x7f == 0
     }
 
     /// Memory protection of `size` bytes (privileged 3.7.1): the first entry that matches any byte decides.
@@ -265,17 +326,18 @@ impl Hart {
             if address < start || last >= end {
                 return Protection::Mixed;
             }
-            if level == Level::M && cfg & 0x80 == 0 {
-                return Protection::Allowed;
-            }
-            let bit = match purpose {
-                Purpose::Load => 1,
-                Purpose::Store => 2,
-                Purpose::Fetch => 4,
-            };
-            return if cfg & bit != 0 { Protection::Allowed } else { Protection::Denied };
+            let permissions = permissions(cfg, level == Level::M, csr.mseccfg & mseccfg::MML != 0);
+            return if permissions & bit(purpose) != 0 { Protection::Allowed } else { Protection::Denied };
         }
-        if level == Level::M || entries == 0 { Protection::Allowed } else { Protection::Denied }
+        // Smepmp: machine mode can be denied what no entry allows, and can never execute it in lockdown.
+        let denied =
+            csr.mseccfg & mseccfg::MMWP != 0 || csr.mseccfg & mseccfg::MML != 0 && purpose == Purpose::Fetch;
+        match level {
+            Level::M if denied => Protection::Denied,
+            Level::M => Protection::Allowed,
+            _ if entries == 0 => Protection::Allowed,
+            _ => Protection::Denied,
+        }
     }
 }
 
@@ -361,6 +423,34 @@ mod tests {
         let (mut hart, mut ram) = paged();
         let found = hart.translate(1 << 40, 4, Purpose::Load, &mut ram, &mut ());
         assert_eq!(found, Err(page_fault(Purpose::Load, 1 << 40)));
+    }
+
+    /// Upper bits: 64 KiB pages (Svnapot), memory types (Svpbmt) where they are on, the rest reserved.
+    #[test]
+    fn upper_bits() {
+        let extensions =
+            crate::extensions::Extensions::ALL.with(Extension::Svnapot, true).with(Extension::Svpbmt, true);
+        for (bits, types, fine) in [
+            (1 << 63 | 8 << 10, false, true),
+            (1 << 63 | 4 << 10, false, false),
+            (1 << 63 | 9 << 10, false, false),
+            (1 << 61, false, false),
+            (1 << 61, true, true),
+            (2 << 61, true, true),
+            (3 << 61, true, false),
+            (1 << 60, true, false),
+        ] {
+            let (mut hart, mut ram) = paged();
+            hart.config.extensions = extensions;
+            hart.write_csr(csr::MENVCFG, if types { envcfg::PBMTE } else { 0 });
+            put(&mut ram, RAM, pointer(RAM + 0x1000));
+            put(&mut ram, RAM + 0x1000, pointer(RAM + 0x2000));
+            put(&mut ram, RAM + 0x2000 + 8 * 3, RAM >> 12 << 10 | LEAF | bits);
+            let found = hart.translate(0x3abc, 1, Purpose::Load, &mut ram, &mut ());
+            let place = if bits >> 63 != 0 { RAM + 0x3abc } else { RAM + 0xabc };
+            let expected = if fine { Ok(place) } else { Err(page_fault(Purpose::Load, 0x3abc)) };
+            assert_eq!(found, expected, "{bits:#x} {types}");
+        }
     }
 
     /// Accessed and dirty bits are set by hardware, or by software after a fault (privileged 4.3.1).

@@ -6,14 +6,19 @@
 //! | `mmu`, `tlb` | translation and memory protection |
 //! | `access` | loads, stores, atomics |
 //! | `execute`, `execute_float` | every instruction |
-//! | `csrs` | reading and writing control and status registers |
+//! | `atomics`, `cache_blocks`, `crypto` | those of Zabha and Zacas, of Zicbom and Zicboz, of Zbk* and Zk* |
+//! | `csrs`, `options` | reading and writing control and status registers |
 //! | `traps` | taking traps and returning from them |
 
 mod access;
+mod atomics;
+mod cache_blocks;
+mod crypto;
 mod csrs;
 mod execute;
 mod execute_float;
 mod mmu;
+mod options;
 mod step;
 mod tlb;
 mod traps;
@@ -57,6 +62,10 @@ pub struct Hart {
     fetch_page: (u64, u64),
     decoded: Vec<Slot>,
     isa: Isa,
+    /// Some event is counted.
+    counting: bool,
+    /// The instruction that is executing was counted already, at the level that it left.
+    counted: bool,
     /// Outcome of the next store-conditional, where it was set from outside.
     conditional: Option<bool>,
 }
@@ -89,6 +98,8 @@ impl Hart {
             fetch_page: NO_PAGE,
             decoded: vec![EMPTY; SLOTS],
             isa,
+            counting: false,
+            counted: false,
             conditional: None,
         };
         hart.reset();
@@ -98,6 +109,7 @@ impl Hart {
     /// Back to the state after reset.
     pub fn reset(&mut self) {
         self.set_state(State::reset(self.config.reset_pc));
+        self.reset_options();
         for (number, rule) in self.config.rules {
             if let Some(value) = rule.reset.filter(|_| rule.exists != Some(false)) {
                 self.write_own(*number, value);
@@ -120,6 +132,7 @@ impl Hart {
     pub fn set_state(&mut self, state: State) {
         self.state = state;
         self.state.x[0] = 0;
+        self.refresh_counting();
         self.flush();
     }
 
@@ -164,6 +177,7 @@ impl Hart {
     #[inline]
     pub fn set_time(&mut self, time: u64) {
         self.state.csr.time = time;
+        self.refresh_timer();
     }
 
     /// Decides the next store-conditional: success, failure, or as the model thinks.

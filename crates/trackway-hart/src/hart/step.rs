@@ -1,7 +1,7 @@
 //! One step: fetch, decode, execute, count.
 
 use trackway_core::Isa;
-use trackway_isa::riscv::{Extension, Inst, Op, decode};
+use trackway_isa::riscv::{Inst, lookup};
 
 use super::mmu::access_fault;
 use super::tlb::{PAGE_BITS, PAGE_MASK};
@@ -69,6 +69,10 @@ impl Hart {
         let csr = &mut self.state.csr;
         let counts = csr.mcountinhibit;
         csr.mcycle = csr.mcycle.wrapping_add(u64::from(counts & CY == 0));
+        if self.counting {
+            self.count_events(result.is_ok());
+        }
+        let csr = &mut self.state.csr;
         let next = result?;
         csr.minstret = csr.minstret.wrapping_add(u64::from(counts & IR == 0));
         self.state.pc = next;
@@ -137,17 +141,8 @@ impl Hart {
     /// The instruction of an encoding, if this core has it.
     fn decode<E: Observe>(&self, encoding: u32, physical: u64, fx: &mut E) -> Result<Inst, Exception> {
         let extensions = self.config.extensions;
-        let inst = decode(self.isa, encoding).filter(|inst| {
-            let present = match inst.op.extension() {
-                // The table has these conversions once; they need both formats.
-                Extension::Zfhmin if matches!(inst.op, Op::FcvtDH | Op::FcvtHD) => {
-                    extensions.has(Extension::D) && extensions.has(Extension::Zfhmin)
-                }
-                extension => extensions.has(extension),
-            };
-            present && (inst.length == 4 || extensions.has(Extension::C))
-        });
-        inst.ok_or_else(|| {
+        let found = lookup(self.isa, encoding).filter(|(declared, inst)| extensions.have(declared, inst));
+        found.map(|(_, inst)| inst).ok_or_else(|| {
             // Of an encoding that is longer only these bits were fetched.
             let length = if encoding & 3 == 3 { 4 } else { 2 };
             let encoding = if length == 2 { encoding & 0xffff } else { encoding };

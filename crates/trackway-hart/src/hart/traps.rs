@@ -6,8 +6,9 @@ use crate::effects::Observe;
 use crate::state::Level;
 use crate::trap::{Exception, Taken};
 
-/// Interrupts in the order of their priority (privileged 3.1.9): external, software, timer; M before S.
-const PRIORITY: [u8; 6] = [11, 3, 7, 9, 1, 5];
+/// Interrupts in the order of their priority (privileged 3.1.9): external, software, timer; M before S;
+/// counter overflow last.
+const PRIORITY: [u8; 7] = [11, 3, 7, 9, 1, 5, 13];
 
 impl Hart {
     /// The interrupt that would be taken before the next instruction.
@@ -119,6 +120,10 @@ impl Hart {
     }
 
     fn leave<E: Observe>(&mut self, to: Level, name: u16, fx: &mut E) {
+        if self.counting {
+            self.count_events(true);
+            self.counted = true;
+        }
         self.state.level = to;
         self.refresh();
         fx.csr(name, self.read_csr(name).unwrap_or_default());

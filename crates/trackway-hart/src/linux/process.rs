@@ -7,7 +7,7 @@ use super::load::{self, Layout};
 use super::memory::AddressSpace;
 use super::signals::{self, PID, Signals};
 use crate::config::{Config, Paging};
-use crate::csr::{self, status};
+use crate::csr::{self, envcfg, status};
 use crate::effects::{Effects, Observe};
 use crate::hart::Hart;
 use crate::program::{LoadError, Program};
@@ -144,6 +144,10 @@ impl Process {
         hart.write_csr(csr::MSTATUS, status::FS & 1 << 13);
         hart.write_csr(csr::MCOUNTEREN, 7);
         hart.write_csr(csr::SCOUNTEREN, 7);
+        // Linux lets programs clean, flush and zero cache blocks.
+        for number in [csr::MENVCFG, csr::SENVCFG] {
+            hart.write_csr(number, envcfg::CBCFE | envcfg::CBZE);
+        }
         hart.set_level(Level::U);
         Ok(Self {
             hart,

@@ -3,10 +3,11 @@
 use super::devices;
 use super::system::{RAM_BASE, ROM_BASE, Status, System};
 use crate::config::Config;
-use crate::csr::interrupt;
+use crate::csr::{envcfg, interrupt, status};
 use crate::effects::{Effects, Observe};
 use crate::hart::Hart;
 use crate::program::{LoadError, Program};
+use crate::state::Level;
 use crate::trap::Taken;
 
 /// Core, RAM and speed of a machine.
@@ -42,23 +43,31 @@ impl Machine {
     /// A machine with a program in its RAM.
     pub fn new(config: MachineConfig, program: &Program) -> Result<Self, LoadError> {
         let mut system = System::new(config.ram, &config.core, program.entry);
-        for segment in &program.segments {
-            // A linker may put the ELF header, which is never read, in front of the RAM.
-            let skip = RAM_BASE.saturating_sub(segment.physical).min(segment.bytes().len() as u64);
-            if !system.load(segment.physical + skip, &segment.bytes()[skip as usize..]) {
-                return Err(LoadError::new(format!(
-                    "the segment at {:#x} is not in RAM ({RAM_BASE:#x}, {} bytes)",
-                    segment.physical, config.ram
-                )));
-            }
-        }
-        if program.entry.wrapping_sub(RAM_BASE) >= config.ram as u64 {
-            return Err(LoadError::new(format!("the entry {:#x} is not in RAM", program.entry)));
-        }
         system.tohost = program.symbol("tohost").unwrap_or(u64::MAX);
         system.fromhost = program.symbol("fromhost").unwrap_or(u64::MAX);
         let per_tick = config.instructions_per_tick;
-        Ok(Self { hart: Hart::new(config.core), system, per_tick, until_tick: per_tick })
+        let mut machine = Self { hart: Hart::new(config.core), system, per_tick, until_tick: per_tick };
+        machine.load(program)?;
+        Ok(machine)
+    }
+
+    /// Copies a program into RAM.
+    pub(super) fn load(&mut self, program: &Program) -> Result<(), LoadError> {
+        let ram = self.system.ram().bytes().len();
+        for segment in &program.segments {
+            // A linker may put the ELF header, which is never read, in front of the RAM.
+            let skip = RAM_BASE.saturating_sub(segment.physical).min(segment.bytes().len() as u64);
+            if !self.system.load(segment.physical + skip, &segment.bytes()[skip as usize..]) {
+                return Err(LoadError::new(format!(
+                    "the segment at {:#x} is not in RAM ({RAM_BASE:#x}, {ram} bytes)",
+                    segment.physical
+                )));
+            }
+        }
+        if program.entry.wrapping_sub(RAM_BASE) >= ram as u64 {
+            return Err(LoadError::new(format!("the entry {:#x} is not in RAM", program.entry)));
+        }
+        Ok(())
     }
 
     /// Goes through the reset ROM, which is not in the program's ELF, up to the program's entry.
@@ -131,6 +140,13 @@ impl Machine {
         taken
     }
 
+    /// Can the timer still interrupt the program, if it does nothing about it?
+    pub fn awaits_timer(&self) -> bool {
+        let csr = &self.hart.state.csr;
+        let is_open = self.hart.state.level != Level::M || csr.mstatus & status::MIE != 0;
+        is_open && csr.mie & (interrupt::MTI | interrupt::STI) != 0 && self.system.clint.mtimecmp != u64::MAX
+    }
+
     /// Runs at most `limit` steps; returns how many were made.
     pub fn run(&mut self, limit: u64) -> u64 {
         for n in 0..limit {
@@ -153,6 +169,12 @@ impl Machine {
         let timer = self.hart.state.csr.mie & interrupt::MTI != 0;
         if self.hart.state.waiting && timer && clint.mtimecmp != u64::MAX {
             clint.mtime = clint.mtime.max(clint.mtimecmp);
+        }
+        // The supervisor's own timer (Sstc).
+        let csr = &self.hart.state.csr;
+        let timer = csr.mie & interrupt::STI != 0 && csr.menvcfg & envcfg::STCE != 0;
+        if self.hart.state.waiting && timer && csr.stimecmp != u64::MAX {
+            clint.mtime = clint.mtime.max(csr.stimecmp);
         }
         self.hart.state.waiting = false;
         self.update();

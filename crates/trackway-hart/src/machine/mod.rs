@@ -16,6 +16,8 @@
 mod board;
 mod devices;
 mod system;
+mod virt;
 
 pub use board::{Machine, MachineConfig};
 pub use system::{RAM_BASE, ROM_BASE, Status, System};
+pub use virt::device_tree;

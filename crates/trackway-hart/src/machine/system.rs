@@ -30,7 +30,7 @@ pub enum Status {
 #[derive(Clone, Debug)]
 pub struct System {
     ram: Ram,
-    rom: Vec<u8>,
+    pub(super) rom: Vec<u8>,
     pub(super) clint: Clint,
     pub(super) plic: Plic,
     pub(super) uart: Uart,

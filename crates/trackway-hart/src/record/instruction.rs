@@ -35,6 +35,7 @@ impl Recorder {
             let old = |class: RegClass, number: u8| match class {
                 RegClass::Int => match fx.x {
                     Some((written, _)) if written == number => fx.old_x,
+                    _ if fx.upper_x.is_some_and(|(written, _)| written == number) => fx.old_upper_x,
                     _ => state.x[usize::from(number & 31)],
                 },
                 _ => match fx.f {
@@ -50,6 +51,20 @@ impl Recorder {
                     }
                     let value = Value::Word(old(class, number));
                     batch.regs.push(register(class, number.into(), RegRole::Source, value));
+                }
+                if inst.is_compare_swap() {
+                    // The compared value, and the upper halves of pairs.
+                    let pairs = inst.has_pairs();
+                    for (number, has) in [
+                        (inst.rd, true),
+                        (inst.rd + 1, pairs && inst.rd != 0),
+                        (inst.rs2 + 1, pairs && inst.rs2 != 0),
+                    ] {
+                        if has && number != 0 {
+                            let value = Value::Word(old(RegClass::Int, number));
+                            batch.regs.push(register(RegClass::Int, number.into(), RegRole::Source, value));
+                        }
+                    }
                 }
             }
             match inst.op.class() {
@@ -67,7 +82,7 @@ impl Recorder {
             batch.regs.push(register(RegClass::Csr, number, RegRole::Source, Value::Word(value)));
         }
         if self.options.registers {
-            if let Some((number, value)) = fx.x {
+            for (number, value) in fx.written_x() {
                 let value = Value::Word(value);
                 batch.regs.push(register(RegClass::Int, number.into(), RegRole::Destination, value));
             }

@@ -9,6 +9,7 @@
 //!   (a signal) a `Gap` comes between.
 //! - Page walks are `State` in front of the step that needed them.
 
+mod guard;
 mod instruction;
 mod operands;
 mod push;
@@ -20,6 +21,7 @@ use trackway_isa::riscv::INSTRUCTIONS;
 use crate::csr;
 use crate::effects::Effects;
 use crate::target::{End, Target};
+use guard::Guard;
 use operands::{Roles, roles};
 use push::{all_registers, privilege, push_contents, push_kernel_write, register};
 
@@ -71,7 +73,14 @@ pub struct Recorder {
     recorded: u64,
     started: bool,
     ended: bool,
+    guard: Guard,
+    /// The program repeats itself for ever.
+    repeats: bool,
 }
+
+/// Steps between two looks whether a program that is not recorded repeats itself, and the length of such a look.
+const UNWATCHED: u64 = 1 << 20;
+const WATCHED: u64 = 1 << 16;
 
 impl Recorder {
     /// Records from a program that has not started yet.
@@ -97,6 +106,8 @@ impl Recorder {
             recorded: 0,
             started: false,
             ended: false,
+            guard: Guard::default(),
+            repeats: false,
         };
         recorder.skip();
         recorder.meta.start_pc = Some(recorder.target.hart().state().pc);
@@ -121,22 +132,41 @@ impl Recorder {
     /// Runs the program to its end without recording.
     pub fn run_out(&mut self) -> End {
         while self.running() {
-            self.executed += u64::from(self.target.step());
+            self.unrecorded();
         }
-        self.target.end()
+        if self.repeats { End::Repeats } else { self.target.end() }
+    }
+
+    /// A step that is not recorded.
+    fn unrecorded(&mut self) {
+        if self.executed % UNWATCHED >= WATCHED {
+            self.executed += u64::from(self.target.step());
+            return;
+        }
+        if self.executed % UNWATCHED == 0 {
+            self.guard = Guard::default();
+        }
+        let (attempted, is_outside) = match &mut self.target {
+            Target::Process(process) => (true, process.step(&mut self.effects).is_some()),
+            Target::Machine(machine) => {
+                (!machine.step(&mut self.effects).is_some_and(|taken| taken.interrupt), false)
+            }
+        };
+        self.executed += u64::from(attempted);
+        self.repeats = self.guard.repeats(&self.effects, &self.target, is_outside);
     }
 
     /// Goes on without recording until the window begins.
     fn skip(&mut self) {
         let Some(from) = self.options.from else { return };
         while self.running() && !self.at(from) {
-            self.executed += u64::from(self.target.step());
+            self.unrecorded();
         }
         self.ended = !self.running();
     }
 
     fn running(&self) -> bool {
-        self.executed < self.options.limit && self.target.end() == End::Unfinished
+        self.executed < self.options.limit && !self.repeats && self.target.end() == End::Unfinished
     }
 
     fn at(&self, position: Position) -> bool {
@@ -188,9 +218,11 @@ impl Recorder {
                 let pc = process.hart.state().pc;
                 let kernel = process.step(&mut self.effects);
                 self.instruction(batch, pc, kernel.is_some());
+                let is_outside = kernel.is_some();
                 if let Some(kernel) = kernel {
                     self.kernel(batch, pc, kernel);
                 }
+                self.repeats = self.guard.repeats(&self.effects, &self.target, is_outside);
             }
             Target::Machine(machine) => {
                 let (pc, level) = (machine.hart.state().pc, machine.hart.state().level);
@@ -206,6 +238,7 @@ impl Recorder {
                         }
                     }
                 }
+                self.repeats = self.guard.repeats(&self.effects, &self.target, false);
             }
         }
     }

@@ -10,10 +10,10 @@ pub(super) fn roles(op: Op) -> Roles {
     let mut roles = [None; 4];
     for operand in op.encoding().operands {
         match operand {
-            Operand::Rd => roles[0] = Some(RegClass::Int),
+            Operand::Rd | Operand::RdCas => roles[0] = Some(RegClass::Int),
             Operand::FRd => roles[0] = Some(RegClass::Float),
             Operand::Rs1 | Operand::Base | Operand::MemI | Operand::MemS => roles[1] = Some(RegClass::Int),
-            Operand::Rs2 => roles[2] = Some(RegClass::Int),
+            Operand::Rs2 | Operand::Rs2Cas => roles[2] = Some(RegClass::Int),
             Operand::FRs1 => roles[1] = Some(RegClass::Float),
             Operand::FRs2 => roles[2] = Some(RegClass::Float),
             Operand::FRs3 => roles[3] = Some(RegClass::Float),

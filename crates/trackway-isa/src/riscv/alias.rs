@@ -58,6 +58,10 @@ aliases! {
     Slt     "sltz"       [Rd Rs1]         Rs2(0);
     Slt     "sgtz"       [Rd Rs2]         Rs1(0);
     AddUw   "zext.w"     [Rd Rs1]         Rs2(0);
+    Add     "ntl.p1"     []               Rd(0) Rs1(0) Rs2(2);
+    Add     "ntl.pall"   []               Rd(0) Rs1(0) Rs2(3);
+    Add     "ntl.s1"     []               Rd(0) Rs1(0) Rs2(4);
+    Add     "ntl.all"    []               Rd(0) Rs1(0) Rs2(5);
     Beq     "beqz"       [Rs1 TargetB]    Rs2(0);
     Bne     "bnez"       [Rs1 TargetB]    Rs2(0);
     Blt     "bltz"       [Rs1 TargetB]    Rs2(0);
@@ -130,6 +134,9 @@ aliases! {
     VmnandMm "vmnot.m"   [Vd Vs2]         Same;
 }
 
+/// Zihintntl: additions to `x0` of `x2` to `x5`.
+const NON_TEMPORAL: [&str; 4] = ["c.ntl.p1", "c.ntl.pall", "c.ntl.s1", "c.ntl.all"];
+
 /// Zihintpause: a fence that orders writes before nothing.
 const PAUSE: u32 = 0x0100_000f;
 
@@ -144,6 +151,13 @@ pub(super) fn find(isa: Isa, declared: &Encoding, inst: &Inst) -> Option<Written
         ("c.nop", _, imm) if imm != 0 => return Some(("c.nop", &[Operand::Imm6])),
         ("c.addi", _, 0) => return Some(("addi", &[Operand::Rd, Operand::Rs1, Operand::Imm12])),
         ("c.slli", 0, 0) => return None,
+        ("c.add", 0, _) if (2..6).contains(&inst.rs2) => {
+            return Some((NON_TEMPORAL[usize::from(inst.rs2 - 2)], &[]));
+        }
+        ("ori", 0, imm) if matches!(imm & 31, 0 | 1 | 3) => {
+            let name = ["prefetch.i", "prefetch.r", "", "prefetch.w"][imm as usize & 3];
+            return Some((name, &[Operand::Prefetched]));
+        }
         ("c.mv" | "c.li" | "c.lui" | "c.add" | "c.slli", 0, _) => {
             return Some((declared.name, declared.operands));
         }

@@ -28,7 +28,8 @@ pub enum Amo {
 }
 
 impl Amo {
-    /// The operation of an encoding, of any access size. `None` for LR, SC and everything that is not an AMO.
+    /// The operation of an encoding, of any access size. `None` for LR, SC, compare-and-swap (which has a third operand) and
+    /// everything that is not an AMO.
     pub const fn of(encoding: u32) -> Option<Self> {
         if encoding & 0x7f != 0b010_1111 {
             return None;
@@ -87,9 +88,11 @@ mod tests {
     fn operations_agree_with_the_table() {
         for encoding in INSTRUCTIONS {
             let name = encoding.name.strip_prefix("amo").and_then(|name| name.split('.').next());
+            let name = name.filter(|name| *name != "cas");
             let found = Amo::of(encoding.value).map(|amo| format!("{amo:?}").to_lowercase());
             assert_eq!(found.as_deref(), name, "{}", encoding.name);
-            assert_eq!(found.is_some(), matches!(encoding.op.class(), Class::Amo(_)), "{}", encoding.name);
+            let is_amo = matches!(encoding.op.class(), Class::Amo(_)) && !encoding.name.starts_with("amocas");
+            assert_eq!(found.is_some(), is_amo, "{}", encoding.name);
         }
     }
 

@@ -53,6 +53,8 @@ pub enum Class {
     VectorStore(u8),
     /// Vector arithmetic.
     Vector,
+    /// Stores zeros to a cache block.
+    ZeroBlock,
 }
 
 /// The memory behaviour of an instruction that completes.
@@ -60,7 +62,7 @@ pub enum Class {
 pub struct Memory {
     /// Loads read, stores write, atomics do both. A store-conditional writes, or not.
     pub kind: MemKind,
-    /// Bytes per access; `None` where the vector type decides.
+    /// Bytes per access; `None` where the vector type or the core decides.
     pub size: Option<u8>,
     /// How many accesses.
     pub count: Count,
@@ -73,7 +75,7 @@ pub enum Count {
     One,
     /// One or none: a store-conditional may fail.
     AtMostOne,
-    /// Depends on vector length, mask and register group; possibly none.
+    /// Depends on vector length, mask and register group, possibly none; or on how a cache block is written.
     Vector,
 }
 
@@ -87,6 +89,7 @@ impl Class {
             Self::Amo(n) => (MemKind::ReadWrite, n, Count::One),
             Self::VectorLoad(n) => (MemKind::Read, n, Count::Vector),
             Self::VectorStore(n) => (MemKind::Write, n, Count::Vector),
+            Self::ZeroBlock => (MemKind::Write, 0, Count::Vector),
             _ => return None,
         };
         Some(Memory { kind, size: if size == 0 { None } else { Some(size) }, count })
@@ -115,36 +118,60 @@ extensions! {
     Zicsr = "Zicsr",
     M = "M",
     A = "A",
+    Zabha = "Zabha",
+    Zacas = "Zacas",
     F = "F",
     D = "D",
     Zfhmin = "Zfhmin",
     Zfh = "Zfh",
+    Zfa = "Zfa",
     Zba = "Zba",
     Zbb = "Zbb",
     Zbc = "Zbc",
     Zbs = "Zbs",
+    Zicbop = "Zicbop",
     Zicbom = "Zicbom",
     Zicboz = "Zicboz",
     Zbkb = "Zbkb",
+    /// Carry-less multiplication for cryptography: a part of Zbc.
+    Zbkc = "Zbkc",
     Zbkx = "Zbkx",
     Zknd = "Zknd",
     Zkne = "Zkne",
     Zknh = "Zknh",
     Zksed = "Zksed",
     Zksh = "Zksh",
+    /// The entropy source: a register, no instruction.
+    Zkr = "Zkr",
     Zicond = "Zicond",
     Zawrs = "Zawrs",
+    Zimop = "Zimop",
     /// Privileged instructions of machine level, and of supervisor level (`Ss`).
     System = "Sm",
     H = "H",
     Svinval = "Svinval",
+    Svnapot = "Svnapot",
+    Svpbmt = "Svpbmt",
+    Svade = "Svade",
+    Svadu = "Svadu",
+    Sstc = "Sstc",
+    Sscofpmf = "Sscofpmf",
+    Smepmp = "Smepmp",
+    Smstateen = "Smstateen",
     /// Debug.
     Sdext = "Sdext",
     Smrnmi = "Smrnmi",
     /// User-level interrupts, withdrawn.
     N = "N",
     V = "V",
+    /// With F and D, without Zcf and Zcd, this is Zca.
     C = "C",
+    /// Compressed single precision, RV32 only: a part of C where there is F.
+    Zcf = "Zcf",
+    /// Compressed double precision: a part of C where there is D.
+    Zcd = "Zcd",
+    Zcb = "Zcb",
+    Zcmop = "Zcmop",
 }
 
 /// Which register widths have the instruction.

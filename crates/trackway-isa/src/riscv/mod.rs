@@ -1,5 +1,6 @@
-//! RISC-V: RV32 and RV64 with M, A, F, D, C, V, H, Zicsr, Zifencei, Zfh, Zba, Zbb, Zbc, Zbs, Zicbom, Zicboz, Zicond,
-//! Zawrs, scalar cryptography (Zbkb, Zbkc, Zbkx, Zkn, Zks), Svinval and the privileged instructions.
+//! RISC-V: RV32 and RV64 with M, A, F, D, C, V, H, Zicsr, Zifencei, Zabha, Zacas, Zfh, Zfa, Zba, Zbb, Zbc, Zbs, Zicbom,
+//! Zicbop, Zicboz, Zicond, Zawrs, Zimop, Zcb, Zcmop, scalar cryptography (Zbkb, Zbkc, Zbkx, Zkn, Zks), hints (Zihintpause,
+//! Zihintntl), Svinval and the privileged instructions.
 //!
 //! Every instruction is declared once (`table.rs`, `compressed.rs`); [`decode`] returns its operation and
 //! fields, and [`text`] writes it as GNU objdump does. A compressed instruction decodes to the operation
@@ -57,7 +58,7 @@ pub struct Inst {
     /// Rounding mode, as in the instruction; 7 is dynamic.
     pub rm: u8,
     /// Immediate, sign-extended as the operation wants it: the offset of a branch, the upper immediate in
-    /// place, the shift amount, the number of a CSR, bits 31:20 of a fence, the vector type.
+    /// place, the shift amount, the number of a CSR, bits 31:20 of a fence, the vector type, 1 for pairs of registers.
     pub imm: i32,
     /// The encoding as it was.
     pub word: u32,
@@ -72,6 +73,16 @@ impl Inst {
     /// Release bit of an atomic.
     pub const fn rl(&self) -> bool {
         self.word >> 25 & 1 != 0
+    }
+
+    /// Is it a compare-and-swap (Zacas)?
+    pub const fn is_compare_swap(&self) -> bool {
+        matches!(self.op, Op::AmocasB | Op::AmocasH | Op::AmocasW | Op::AmocasD | Op::AmocasQ)
+    }
+
+    /// Does a compare-and-swap take pairs of registers, those that it names and the next ones?
+    pub const fn has_pairs(&self) -> bool {
+        self.imm == 1 && self.is_compare_swap()
     }
 
     /// Is a vector instruction masked by `v0`?

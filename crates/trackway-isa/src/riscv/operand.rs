@@ -76,6 +76,18 @@ pub enum Operand {
     Succ,
     /// Acquire and release, bits 26 and 25; part of the name.
     AqRl,
+    /// `x` register, bits 11:7, compared and written; where the access is wider than registers the first of two, and even.
+    RdCas,
+    /// `x` register, bits 24:20, read; a pair as for `RdCas`.
+    Rs2Cas,
+    /// Floating-point constant, bits 19:15.
+    Fli,
+    /// Number of a may-be-operation with one source, bits 30, 27:26 and 21:20; part of the name.
+    MopR,
+    /// Number of a may-be-operation with two sources, bits 30 and 27:26; part of the name.
+    MopRr,
+    /// Offset and base of a prefetch: `imm(rs1)` without the low five bits.
+    Prefetched,
     /// Vector type, bits 29:20.
     VType10,
     /// Vector type, bits 30:20.
@@ -135,6 +147,16 @@ pub enum Operand {
     MemCw,
     /// `imm(rs1)`, scaled by 8, CL and CS format.
     MemCd,
+    /// `imm(rs1)`, bytes, bits 5 and 6 (Zcb).
+    MemCb,
+    /// `imm(rs1)`, scaled by 2, bit 5 (Zcb).
+    MemCh,
+    /// 255; not in the text.
+    LowByte,
+    /// −1; not in the text.
+    AllOnes,
+    /// Number of a compressed may-be-operation, bits 10:7; part of the name.
+    MopC,
     /// `imm(sp)`, scaled by 4, CI format.
     MemSpW,
     /// `imm(sp)`, scaled by 8, CI format.
@@ -167,6 +189,16 @@ impl Operand {
             Self::Rs2 | Self::FRs2 | Self::Vs2 => inst.rs2 = field(20),
             Self::FRs3 => inst.rs3 = field(27),
             Self::Vm | Self::V0 | Self::Nf | Self::AqRl => {}
+            Self::RdCas | Self::Rs2Cas => {
+                // 1 marks pairs: of quadwords, and of doublewords on RV32 (Zacas).
+                inst.imm = (bits(word, 12, 3) > if isa == Isa::Rv32 { 2 } else { 3 }).into();
+                let number = if self == Self::RdCas { &mut inst.rd } else { &mut inst.rs2 };
+                *number = field(if self == Self::RdCas { 7 } else { 20 });
+                return inst.imm == 0 || *number & 1 == 0;
+            }
+            Self::Fli => inst.rs1 = field(15),
+            Self::MopR | Self::MopRr | Self::MopC => {}
+            Self::Prefetched => inst.rs1 = field(15),
             Self::Imm12 => inst.imm = signed(word >> 20, 12),
             Self::UImm20 => inst.imm = (word & 0xffff_f000) as i32,
             Self::TargetB => inst.imm = offset_b(word) as i32,
@@ -262,6 +294,17 @@ impl Operand {
                 inst.rs1 = prime(7);
                 inst.imm = (bits(word, 10, 3) << 3 | bits(word, 5, 2) << 6) as i32;
             }
+            Self::MemCb => {
+                // [0|1]
+                inst.rs1 = prime(7);
+                inst.imm = (bits(word, 6, 1) | bits(word, 5, 1) << 1) as i32;
+            }
+            Self::MemCh => {
+                inst.rs1 = prime(7);
+                inst.imm = (bits(word, 5, 1) << 1) as i32;
+            }
+            Self::LowByte => inst.imm = 255,
+            Self::AllOnes => inst.imm = -1,
             Self::MemSpW => {
                 // [5] [4:2|7:6]
                 inst.rs1 = 2;

@@ -41,6 +41,20 @@ impl Inst {
                 }
                 Operand::Rs1 | Operand::Base | Operand::MemI | Operand::MemS => source(RegClass::Int, rs1),
                 Operand::Rs2 => source(RegClass::Int, rs2),
+                Operand::RdCas => {
+                    source(RegClass::Int, rd);
+                    destination(RegClass::Int, rd);
+                    if self.has_pairs() && rd != 0 {
+                        source(RegClass::Int, rd + 1);
+                        destination(RegClass::Int, rd + 1);
+                    }
+                }
+                Operand::Rs2Cas => {
+                    source(RegClass::Int, rs2);
+                    if self.has_pairs() && rs2 != 0 {
+                        source(RegClass::Int, rs2 + 1);
+                    }
+                }
                 Operand::FRs1 => source(RegClass::Float, rs1),
                 Operand::FRs2 => source(RegClass::Float, rs2),
                 Operand::FRs3 => source(RegClass::Float, rs3),

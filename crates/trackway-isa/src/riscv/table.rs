@@ -184,6 +184,33 @@ instructions! {
     AmomaxD         "amomax.d"           [Rd Rs2 Base AqRl]           Amo(8)              A        Rv64 0xf800707f 0xa000302f;
     AmominuD        "amominu.d"          [Rd Rs2 Base AqRl]           Amo(8)              A        Rv64 0xf800707f 0xc000302f;
     AmomaxuD        "amomaxu.d"          [Rd Rs2 Base AqRl]           Amo(8)              A        Rv64 0xf800707f 0xe000302f;
+    // rv_zabha
+    AmoswapB        "amoswap.b"          [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0x0800002f;
+    AmoaddB         "amoadd.b"           [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0x0000002f;
+    AmoxorB         "amoxor.b"           [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0x2000002f;
+    AmoandB         "amoand.b"           [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0x6000002f;
+    AmoorB          "amoor.b"            [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0x4000002f;
+    AmominB         "amomin.b"           [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0x8000002f;
+    AmomaxB         "amomax.b"           [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0xa000002f;
+    AmominuB        "amominu.b"          [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0xc000002f;
+    AmomaxuB        "amomaxu.b"          [Rd Rs2 Base AqRl]           Amo(1)              Zabha    Any  0xf800707f 0xe000002f;
+    AmoswapH        "amoswap.h"          [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0x0800102f;
+    AmoaddH         "amoadd.h"           [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0x0000102f;
+    AmoxorH         "amoxor.h"           [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0x2000102f;
+    AmoandH         "amoand.h"           [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0x6000102f;
+    AmoorH          "amoor.h"            [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0x4000102f;
+    AmominH         "amomin.h"           [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0x8000102f;
+    AmomaxH         "amomax.h"           [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0xa000102f;
+    AmominuH        "amominu.h"          [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0xc000102f;
+    AmomaxuH        "amomaxu.h"          [Rd Rs2 Base AqRl]           Amo(2)              Zabha    Any  0xf800707f 0xe000102f;
+    // rv_zabha_zacas
+    AmocasB         "amocas.b"           [RdCas Rs2Cas Base AqRl]     Amo(1)              Zabha    Any  0xf800707f 0x2800002f;
+    AmocasH         "amocas.h"           [RdCas Rs2Cas Base AqRl]     Amo(2)              Zabha    Any  0xf800707f 0x2800102f;
+    // rv_zacas
+    AmocasW         "amocas.w"           [RdCas Rs2Cas Base AqRl]     Amo(4)              Zacas    Any  0xf800707f 0x2800202f;
+    AmocasD         "amocas.d"           [RdCas Rs2Cas Base AqRl]     Amo(8)              Zacas    Any  0xf800707f 0x2800302f;
+    // rv64_zacas
+    AmocasQ         "amocas.q"           [RdCas Rs2Cas Base AqRl]     Amo(16)             Zacas    Rv64 0xf800707f 0x2800402f;
     // rv_f
     Flw             "flw"                [FRd MemI]                   Load(4)             F        Any  0x0000707f 0x00002007;
     Fsw             "fsw"                [FRs2 MemS]                  Store(4)            F        Any  0x0000707f 0x00002027;
@@ -288,6 +315,34 @@ instructions! {
     FcvtLuH         "fcvt.lu.h"          [Rd FRs1 Rm]                 FloatConvert        Zfh      Rv64 0xfff0007f 0xc4300053;
     FcvtHL          "fcvt.h.l"           [FRd Rs1 Rm]                 FloatConvert        Zfh      Rv64 0xfff0007f 0xd4200053;
     FcvtHLu         "fcvt.h.lu"          [FRd Rs1 Rm]                 FloatConvert        Zfh      Rv64 0xfff0007f 0xd4300053;
+    // rv_f_zfa
+    FliS            "fli.s"              [FRd Fli]                    FloatMove           Zfa      Any  0xfff0707f 0xf0100053;
+    FminmS          "fminm.s"            [FRd FRs1 FRs2]              Float               Zfa      Any  0xfe00707f 0x28002053;
+    FmaxmS          "fmaxm.s"            [FRd FRs1 FRs2]              Float               Zfa      Any  0xfe00707f 0x28003053;
+    FroundS         "fround.s"           [FRd FRs1 Rm]                FloatConvert        Zfa      Any  0xfff0007f 0x40400053;
+    FroundnxS       "froundnx.s"         [FRd FRs1 Rm]                FloatConvert        Zfa      Any  0xfff0007f 0x40500053;
+    FleqS           "fleq.s"             [Rd FRs1 FRs2]               FloatCompare        Zfa      Any  0xfe00707f 0xa0004053;
+    FltqS           "fltq.s"             [Rd FRs1 FRs2]               FloatCompare        Zfa      Any  0xfe00707f 0xa0005053;
+    // rv_d_zfa
+    FliD            "fli.d"              [FRd Fli]                    FloatMove           Zfa      Any  0xfff0707f 0xf2100053;
+    FminmD          "fminm.d"            [FRd FRs1 FRs2]              Float               Zfa      Any  0xfe00707f 0x2a002053;
+    FmaxmD          "fmaxm.d"            [FRd FRs1 FRs2]              Float               Zfa      Any  0xfe00707f 0x2a003053;
+    FroundD         "fround.d"           [FRd FRs1 Rm]                FloatConvert        Zfa      Any  0xfff0007f 0x42400053;
+    FroundnxD       "froundnx.d"         [FRd FRs1 Rm]                FloatConvert        Zfa      Any  0xfff0007f 0x42500053;
+    FcvtmodWD       "fcvtmod.w.d"        [Rd FRs1 Rm]                 FloatConvert        Zfa      Any  0xfff0707f 0xc2801053;
+    FleqD           "fleq.d"             [Rd FRs1 FRs2]               FloatCompare        Zfa      Any  0xfe00707f 0xa2004053;
+    FltqD           "fltq.d"             [Rd FRs1 FRs2]               FloatCompare        Zfa      Any  0xfe00707f 0xa2005053;
+    // rv32_d_zfa
+    FmvhXD          "fmvh.x.d"           [Rd FRs1]                    FloatMove           Zfa      Rv32 0xfff0707f 0xe2100053;
+    FmvpDX          "fmvp.d.x"           [FRd Rs1 Rs2]                FloatMove           Zfa      Rv32 0xfe00707f 0xb2000053;
+    // rv_zfh_zfa
+    FliH            "fli.h"              [FRd Fli]                    FloatMove           Zfa      Any  0xfff0707f 0xf4100053;
+    FminmH          "fminm.h"            [FRd FRs1 FRs2]              Float               Zfa      Any  0xfe00707f 0x2c002053;
+    FmaxmH          "fmaxm.h"            [FRd FRs1 FRs2]              Float               Zfa      Any  0xfe00707f 0x2c003053;
+    FroundH         "fround.h"           [FRd FRs1 Rm]                FloatConvert        Zfa      Any  0xfff0007f 0x44400053;
+    FroundnxH       "froundnx.h"         [FRd FRs1 Rm]                FloatConvert        Zfa      Any  0xfff0007f 0x44500053;
+    FleqH           "fleq.h"             [Rd FRs1 FRs2]               FloatCompare        Zfa      Any  0xfe00707f 0xa4004053;
+    FltqH           "fltq.h"             [Rd FRs1 FRs2]               FloatCompare        Zfa      Any  0xfe00707f 0xa4005053;
     // rv_zba
     Sh1add          "sh1add"             [Rd Rs1 Rs2]                 Int                 Zba      Any  0xfe00707f 0x20002033;
     Sh2add          "sh2add"             [Rd Rs1 Rs2]                 Int                 Zba      Any  0xfe00707f 0x20004033;
@@ -342,7 +397,7 @@ instructions! {
     CboClean        "cbo.clean"          [Base]                       Fence               Zicbom   Any  0xfff07fff 0x0010200f;
     CboFlush        "cbo.flush"          [Base]                       Fence               Zicbom   Any  0xfff07fff 0x0020200f;
     CboInval        "cbo.inval"          [Base]                       Fence               Zicbom   Any  0xfff07fff 0x0000200f;
-    CboZero         "cbo.zero"           [Base]                       Fence               Zicboz   Any  0xfff07fff 0x0040200f;
+    CboZero         "cbo.zero"           [Base]                       ZeroBlock           Zicboz   Any  0xfff07fff 0x0040200f;
     // rv_zbkb
     Pack            "pack"               [Rd Rs1 Rs2]                 Int                 Zbkb     Any  0xfe00707f 0x08004033;
     Packh           "packh"              [Rd Rs1 Rs2]                 Int                 Zbkb     Any  0xfe00707f 0x08007033;
@@ -399,6 +454,9 @@ instructions! {
     // rv_zawrs
     WrsNto          "wrs.nto"            []                           System              Zawrs    Any  0xffffffff 0x00d00073;
     WrsSto          "wrs.sto"            []                           System              Zawrs    Any  0xffffffff 0x01d00073;
+    // rv_zimop
+    MopR            "mop.r.N"            [Rd Rs1 MopR]                Int                 Zimop    Any  0xb3c0707f 0x81c04073;
+    MopRr           "mop.rr.N"           [Rd Rs1 Rs2 MopRr]           Int                 Zimop    Any  0xb200707f 0x82004073;
     // rv_system
     Mret            "mret"               []                           System              System   Any  0xffffffff 0x30200073;
     Wfi             "wfi"                []                           System              System   Any  0xffffffff 0x10500073;

@@ -78,6 +78,9 @@ fn written(
     declared: &'static Encoding,
     inst: &Inst,
 ) -> (Cow<'static, str>, &'static [Operand]) {
+    if declared.name.ends_with(".N") {
+        return (full_name(declared, inst), declared.operands);
+    }
     let special = if style.aliases { alias::find(isa, declared, inst) } else { None };
     if let Some((name, operands)) = special.or_else(|| alias::plain(declared, inst)) {
         return (name.into(), operands);
@@ -90,6 +93,9 @@ fn written(
 /// The name, with what some operands put into it.
 fn full_name(declared: &'static Encoding, inst: &Inst) -> Cow<'static, str> {
     let name = declared.name;
+    if let Some(stem) = name.strip_suffix('N') {
+        return format!("{stem}{}", may_be_number(declared, inst.word)).into();
+    }
     if declared.operands.contains(&Operand::Nf) && inst.fields() > 1 {
         // vle8.v with three fields is vlseg3e8.v; vluxei8.v is vluxseg3ei8.v.
         let digit = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
@@ -105,6 +111,53 @@ fn full_name(declared: &'static Encoding, inst: &Inst) -> Cow<'static, str> {
     };
     format!("{name}{order}").into()
 }
+
+/// The number in the name of a may-be-operation (Zimop, Zcmop).
+fn may_be_number(declared: &'static Encoding, word: u32) -> u32 {
+    let upper = word >> 30 & 1;
+    let middle = word >> 26 & 3;
+    match declared.operands.last() {
+        Some(Operand::MopR) => upper << 4 | middle << 2 | word >> 20 & 3,
+        Some(Operand::MopRr) => upper << 2 | middle,
+        _ => word >> 7 & 15,
+    }
+}
+
+/// The constants of FLI (Zfa, table of immediates), as LLVM writes them.
+const FLI: [&str; 32] = [
+    "-1.0",
+    "min",
+    "1.52587890625e-05",
+    "3.0517578125e-05",
+    "0.00390625",
+    "0.0078125",
+    "0.0625",
+    "0.125",
+    "0.25",
+    "0.3125",
+    "0.375",
+    "0.4375",
+    "0.5",
+    "0.625",
+    "0.75",
+    "0.875",
+    "1.0",
+    "1.25",
+    "1.5",
+    "1.75",
+    "2.0",
+    "2.5",
+    "3.0",
+    "4.0",
+    "8.0",
+    "16.0",
+    "128.0",
+    "256.0",
+    "32768.0",
+    "65536.0",
+    "inf",
+    "nan",
+];
 
 /// Writes one instruction.
 struct Writer<'a> {
@@ -162,9 +215,12 @@ impl Writer<'_> {
             | Operand::RdRs1
             | Operand::RdRs1N0
             | Operand::RdRs1P
+            | Operand::RdCas
             | Operand::SpBoth => self.x(inst.rd),
             Operand::Rs1 | Operand::Rs1P | Operand::CRs1N0 | Operand::SpSource => self.x(inst.rs1),
-            Operand::Rs2 | Operand::Rs2P | Operand::CRs2 | Operand::CRs2N0 => self.x(inst.rs2),
+            Operand::Rs2 | Operand::Rs2Cas | Operand::Rs2P | Operand::CRs2 | Operand::CRs2N0 => {
+                self.x(inst.rs2)
+            }
             Operand::FRd | Operand::FRdP => self.f(inst.rd),
             Operand::FRs1 => self.f(inst.rs1),
             Operand::FRs2 | Operand::FRs2P | Operand::CFRs2 => self.f(inst.rs2),
@@ -193,6 +249,8 @@ impl Writer<'_> {
             | Operand::MemS
             | Operand::MemCw
             | Operand::MemCd
+            | Operand::MemCb
+            | Operand::MemCh
             | Operand::MemSpW
             | Operand::MemSpD
             | Operand::MemSpStoreW
@@ -201,6 +259,12 @@ impl Writer<'_> {
                 self.x(inst.rs1);
                 self.out.push(')');
             }
+            Operand::Prefetched => {
+                let _ = write!(self.out, "{}(", inst.imm & !31);
+                self.x(inst.rs1);
+                self.out.push(')');
+            }
+            Operand::Fli => self.out.push_str(FLI[usize::from(inst.rs1 & 31)]),
             Operand::Base => {
                 self.out.push('(');
                 self.x(inst.rs1);
@@ -219,6 +283,9 @@ impl Writer<'_> {
             Operand::Succ => self.fence_set(inst.imm),
             Operand::VType10 | Operand::VType11 => self.vector_type(inst.imm as u32),
             Operand::Vm | Operand::Nf | Operand::AqRl | Operand::LinkRa | Operand::HintImm6 => return false,
+            Operand::MopR | Operand::MopRr | Operand::MopC | Operand::LowByte | Operand::AllOnes => {
+                return false;
+            }
         }
         true
     }

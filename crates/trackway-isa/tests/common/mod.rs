@@ -31,6 +31,15 @@ pub(crate) fn installed(tool: &str) -> bool {
     found
 }
 
+/// Has the cross compiler a C library? It returns a bare name where it finds no file.
+pub(crate) fn has_libc() -> bool {
+    let found = run("gcc", &["-print-file-name=libm.a"]).trim() != "libm.a";
+    if !found {
+        trackway_testkit::skipped(&format!("the C library of {PREFIX}gcc is not installed"));
+    }
+    found
+}
+
 /// Runs a tool of the cross toolchain.
 pub(crate) fn run(tool: &str, args: &[&str]) -> String {
     let out = Command::new(format!("{PREFIX}{tool}")).args(args).output().expect(tool);

@@ -82,7 +82,8 @@ impl Lifter {
                 MemAccess::new(kind, address, size(n), word(store, n))
             }
             Some(Class::Amo(n)) => {
-                let old = written(&group.records).or(answer);
+                // A pair of registers has the value in halves.
+                let old = if n > self.xlen { answer } else { written(&group.records).or(answer) };
                 let stored = match (self.profile, store, old, inst) {
                     (Profile::Spec, store, ..) => store,
                     (Profile::Bluespec, Some(operand), Some(old), Some(inst)) => {
@@ -121,10 +122,11 @@ impl Lifter {
                 let back = response(&group.records, n).and_then(|(_, data)| data);
                 let kind = op.kind();
                 let read = if op.sends() && kind == MemKind::Write { Some(data) } else { back };
-                let data = read.map_or(Value::Unknown, Value::Word);
-                let extra = MemExtra { physical: Some(address), ..MemExtra::default() };
+                let read = read.map_or(Value::Unknown, Value::Word);
+                let swapped = if op == MemOp::AMOSWAP { Value::Word(data) } else { Value::Unknown };
+                let extra = MemExtra { physical: Some(address), stored: swapped, operation: None };
                 let extra = batch.add_mem_extra(extra);
-                let access = MemAccess::new(kind, address, 1 << size, data);
+                let access = MemAccess::new(kind, address, 1 << size, read);
                 batch.mem.push(MemAccess { extra, inferred: true, ..access });
             }
         }

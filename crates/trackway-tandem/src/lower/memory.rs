@@ -127,6 +127,7 @@ impl<W: Write> Lower<W> {
         let (op, sends) = match access.kind {
             MemKind::Read => (MemOp::LOAD, false),
             MemKind::Write => (MemOp::STORE, true),
+            MemKind::ReadWrite => return self.exchange(access, batch, waiting),
             _ => return,
         };
         let word;
@@ -156,6 +157,20 @@ impl<W: Write> Lower<W> {
             waiting.memory.push(Record::MemoryResponse { size, result: 0, data: back });
             at += 1 << log;
         }
+    }
+
+    /// A read-modify-write whose result is known: whatever it computed, memory was swapped with it.
+    fn exchange(&mut self, access: &MemAccess, batch: &Batch, waiting: &mut Waiting) {
+        let stored = batch.mem_extra_of(access).map(|extra| extra.stored);
+        let log = access.size.checked_ilog2().filter(|log| *log <= 3 && 1 << log == access.size);
+        let (Value::Word(loaded), Some(Value::Word(stored)), Some(log)) = (access.data, stored, log) else {
+            return;
+        };
+        let (size, address) = (log as u8, self.narrow(access.address));
+        waiting.memory.extend([
+            Record::MemoryRequest { address, op: MemOp::AMOSWAP, size, data: stored },
+            Record::MemoryResponse { size, result: 0, data: Some(loaded) },
+        ]);
     }
 
     /// A bus transaction is written outside groups, since it does not belong to an instruction.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use trackway::machine::{Calls, Doubt, FrameKind, Left};
-use trackway_core::{Batch, Gap, Isa, Trap, TrapKind};
+use trackway_core::{Batch, Context, Gap, Isa, Trap, TrapKind};
 use trackway_image::Image;
 use trackway_isa::flow;
 
@@ -92,6 +92,31 @@ impl CallTree {
                 current: Vec::new(),
                 known: Vec::new(),
             },
+        }
+    }
+
+    /// Before the first batch of a part that begins in the middle of a source: its context, and the calls open there,
+    /// as a [`Machine`](trackway::machine::Machine) has them.
+    pub fn begin(&mut self, source: u16, context: &Context, calls: &Calls) {
+        let mut batch = Batch { source, ..Batch::default() };
+        batch.push_context(0, *context);
+        self.observe(&batch);
+        let Following { tree, functions, threads, current, .. } = &mut self.following;
+        let thread = &mut threads[current[usize::from(source)]];
+        let outermost = calls.frames().next_back().and_then(|frame| functions.at(source, frame.site?));
+        if let Some(id) = outermost {
+            thread.outermost = tree.child(Some(thread.root), NodeKind::Function(id));
+        }
+        thread.is_lost = calls.frames().len() == 0;
+        for frame in calls.frames().rev() {
+            let id = functions.called(source, frame.target);
+            let kind = match frame.kind {
+                FrameKind::Call => NodeKind::Function(id),
+                FrameKind::Trap => NodeKind::Handler(id),
+            };
+            let node = tree.child(Some(*thread.top()), kind);
+            thread.nodes.push_back(node);
+            thread.calls.enter(frame.kind, frame.site, frame.target, frame.return_address, 0);
         }
     }
 
@@ -344,6 +369,10 @@ impl<W: Watch> Follow for Watched<'_, W> {
     fn gap(&mut self, source: u16, gap: &Gap) {
         self.following.gap(source, gap);
         self.watch.gap(source, self.thread(source), gap);
+    }
+
+    fn unplaced(&mut self, source: u16) {
+        self.watch.unplaced(source, self.thread(source));
     }
 
     fn enter(&mut self, space: &Space) {

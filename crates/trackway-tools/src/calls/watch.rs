@@ -36,6 +36,11 @@ pub trait Watch {
         let _ = (source, thread, gap);
     }
 
+    /// An instruction of which not even the address is known, on the thread of that number.
+    fn unplaced(&mut self, source: u16, thread: u32) {
+        let _ = (source, thread);
+    }
+
     /// Blocks of a source run in this space and on this thread from now on.
     fn enter(&mut self, space: &Space, thread: u32) {
         let _ = (space, thread);

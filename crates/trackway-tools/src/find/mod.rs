@@ -4,6 +4,7 @@
 //! adds the numbers before them. Conditions on contexts and traps need the events in order.
 
 mod conditions;
+mod parse;
 
 pub use conditions::{Conditions, ContextIs, RegisterIs, TrapIs, context_names};
 

@@ -39,11 +39,15 @@ pub fn at(trace: &mut Trace, number: u64) -> Result<std::result::Result<Point, u
     let (mut source, mut machine) = enter(trace, number)?;
     let mut batch = Batch::default();
     let (mut total, mut passed) = (0, None);
+    let mut end = None;
     loop {
         match source.fill(&mut batch) {
             Ok(true) => {}
             Ok(false) => break,
-            Err(error) if !source.resync()? => return Err(error.into()),
+            Err(error) if !source.resync()? => {
+                end = Some(error);
+                break;
+            }
             Err(error) => {
                 passed.get_or_insert(error);
                 continue;
@@ -55,7 +59,12 @@ pub fn at(trace: &mut Trace, number: u64) -> Result<std::result::Result<Point, u
             ControlFlow::Break(next) => return Ok(Ok(Point { number, machine, next: Some(next), passed })),
         }
     }
-    Ok(if total == number { Ok(Point { number, machine, next: None, passed }) } else { Err(total) })
+    match end {
+        // Nothing can be read after it, and nothing has to be.
+        end if total == number => Ok(Ok(Point { number, machine, next: None, passed: passed.or(end) })),
+        Some(error) => Err(error.into()),
+        None => Ok(Err(total)),
+    }
 }
 
 /// The machine at the last checkpoint of the index before instruction `number`, else at the start, and the events after it.

@@ -32,6 +32,22 @@ pub enum Origin {
     NoAddress(u64),
 }
 
+impl std::fmt::Display for Origin {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Origin::Written(n) => write!(f, "written by {n}"),
+            Origin::Read(n) => write!(f, "seen by {n}"),
+            Origin::Shown(n) => write!(f, "shown before {n}"),
+            Origin::Bus(n) => write!(f, "written on the bus before {n}"),
+            Origin::Image => write!(f, "from the program; the trace never touched it before"),
+            Origin::Untouched => write!(f, "the trace never touched it before"),
+            Origin::Gap(n) => write!(f, "there is a gap before {n}"),
+            Origin::Space(n) => write!(f, "another process ran before {n}"),
+            Origin::NoAddress(n) => write!(f, "{n} stores, and the trace has no address"),
+        }
+    }
+}
+
 /// Bytes that lie next to each other and come from the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {

@@ -7,12 +7,15 @@
 
 mod at;
 mod memory;
+mod names;
 mod operands;
 mod why;
 
 pub use at::{Next, Point, at};
 pub(crate) use memory::memory_in;
 pub use memory::{Origin, Piece, memory};
+pub(crate) use names::number;
+pub use names::{bytes, register};
 pub use operands::{Location, Role};
 pub use why::{Cause, End, Input, Node, Why, why};
 
@@ -21,7 +24,7 @@ use std::sync::Arc;
 
 use trackway::machine::{another_space, another_thread};
 use trackway::{Error, Result, Trace};
-use trackway_core::{Batch, Context, Event, EventKind, Isa, Saved, Source};
+use trackway_core::{Batch, Context, ErrorKind, Event, EventKind, Isa, Saved, Source};
 use trackway_image::{Image, Memory, expand, program};
 
 /// Instructions in a stretch: few enough to be kept in memory with all their accesses.
@@ -245,15 +248,16 @@ impl<'t> Past<'t> {
             match source.fill(&mut batch) {
                 Ok(true) => {}
                 Ok(false) => break,
-                // Damage: what follows begins with a gap.
+                Err(error) if matches!(error.kind, ErrorKind::Cancelled | ErrorKind::Io(_)) => {
+                    return Err(error.into());
+                }
+                // Damage: what follows begins with a gap, or nothing follows.
                 Err(error) => {
-                    if !source.resync()? {
-                        if batch_end(&stretch) < to {
-                            return Err(error.into());
-                        }
+                    let found = source.resync()?;
+                    self.passed.get_or_insert(error);
+                    if !found {
                         break;
                     }
-                    self.passed.get_or_insert(error);
                     continue;
                 }
             }

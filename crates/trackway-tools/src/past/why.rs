@@ -69,6 +69,24 @@ impl End {
     }
 }
 
+impl std::fmt::Display for End {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            End::Start => write!(f, "set before the trace began"),
+            End::Image => write!(f, "set before the trace began: the program has it"),
+            End::Gap(n) => write!(f, "not known: there is a gap before {n}"),
+            End::Shown(n) => write!(f, "set outside any instruction, as the trace shows before {n}"),
+            End::Outside(n) => write!(f, "from outside, before {n}"),
+            End::Trap(n) => write!(f, "set by the trap before {n}"),
+            End::Context(n) => write!(f, "not known: another process or thread ran before {n}"),
+            End::NoAddress(n) => write!(f, "not known: {n} stores, and the trace has no address"),
+            End::NoCode(n) => write!(f, "not known: the encoding of {n} is not"),
+            End::Depth => write!(f, "not followed further"),
+            End::Many => write!(f, "too many instructions to list"),
+        }
+    }
+}
+
 /// Who wrote something, or why that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cause {

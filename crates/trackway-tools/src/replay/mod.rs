@@ -2,22 +2,32 @@
 //!
 //! - [`Replay`] is a position of one source, and the state there: registers, memory, call stack.
 //! - [`Stops`] are addresses of code and memory at which it stops.
+//! - [`Session`] has a position for each source, and the commands that debuggers offer.
 //!
 //! A position is *before* an instruction. With the first move the index of the trace is used, or made, so that a search
 //! skips stretches in which nothing can stop it, and the state at any place is that of the last checkpoint and a short
 //! way from it.
 
+mod commands;
+mod registers;
+mod rows;
 mod search;
+mod session;
+mod way;
 
-pub use search::{Direction, Stop, Stops, Watch};
+pub use registers::Register;
+pub use rows::{Query, Row, What};
+pub use search::{Direction, Landmark, Stop, Stops, Watch};
+pub use session::{Broken, Ended, Session, Thread};
+pub use way::Unit;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use trackway::index::{Part, Stretch};
 use trackway::machine::Machine;
-use trackway::{Position, Result, Trace};
-use trackway_core::{Isa, Saved};
+use trackway::{Health, Position, Result, Trace};
+use trackway_core::{Isa, Saved, Source};
 use trackway_image::{Image, program};
 
 use crate::past::{self, Kept, Location, Origin, Past, Piece, Point, Why};
@@ -53,11 +63,16 @@ impl Replay {
 
     /// The index. Reads all of the trace unless it has one.
     fn part(&mut self) -> Result<&Part> {
+        self.prepare(|_, _| {})
+    }
+
+    /// Reads all of the trace unless it has an index: the first move would.
+    pub fn prepare(&mut self, progress: impl FnMut(&dyn Source, &Health)) -> Result<&Part> {
         if self.part.is_none() {
             let part = match known(&mut self.trace) {
                 Some(part) => part,
                 None => {
-                    let (index, _) = self.trace.make_index(None, |_, _| {})?;
+                    let (index, _) = self.trace.make_index(None, progress)?;
                     self.trace.set_index(index)?;
                     known(&mut self.trace).unwrap_or_default()
                 }
@@ -82,6 +97,11 @@ impl Replay {
     /// Number of gaps.
     pub fn gaps(&mut self) -> Result<u64> {
         Ok(self.part()?.all.tally.gaps)
+    }
+
+    /// Number of errors: places where the trace is damaged.
+    pub fn errors(&mut self) -> Result<u64> {
+        Ok(self.part()?.all.errors)
     }
 
     /// True once the number of instructions is known without reading the trace.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use trackway::Result;
-use trackway::machine::Calls;
+use trackway::index::Stretch;
 use trackway_core::{EventKind, MemAccess, MemKind};
 
 use super::Replay;
@@ -56,8 +56,26 @@ pub enum Stop {
     Cancelled,
 }
 
+/// Events that are not instructions and that one wants to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landmark {
+    /// Something is missing.
+    Gap,
+    /// An exception, an interrupt, or the return from one.
+    Trap,
+    /// A marker of the producer.
+    Mark,
+}
+
+/// The result of a search.
+pub(super) enum Found {
+    At(u64),
+    Nowhere,
+    Cancelled,
+}
+
 /// Instructions between two questions whether to cancel.
-const PATIENCE: u64 = 1 << 17;
+pub(super) const PATIENCE: u64 = 1 << 17;
 
 impl Watch {
     fn is_hit(&self, access: &MemAccess) -> bool {
@@ -92,6 +110,40 @@ impl Stops {
         let accesses = here.batch.mem_of(step.accesses);
         self.data.iter().find(|watch| accesses.iter().any(|access| watch.is_hit(access)))
     }
+
+    /// Where a move from `start` in this direction stops at an instruction, and why.
+    pub(super) fn at(&self, here: &Here<'_>, start: u64, direction: Direction) -> Option<(u64, Stop)> {
+        let code = || self.code_at(here).then_some((here.number, Stop::Code));
+        match direction {
+            // The instruction where the move begins does not stop it again.
+            Direction::Forwards => (here.number > start)
+                .then(code)
+                .flatten()
+                .or_else(|| Some((here.number + 1, Stop::Data(self.data_at(here)?.clone())))),
+            Direction::Backwards => {
+                self.data_at(here).map(|watch| (here.number, Stop::Data(watch.clone()))).or_else(code)
+            }
+        }
+    }
+}
+
+impl Landmark {
+    fn is(self, kind: &EventKind) -> bool {
+        match self {
+            Landmark::Gap => matches!(kind, EventKind::Gap(_)),
+            Landmark::Trap => matches!(kind, EventKind::Trap(_)),
+            Landmark::Mark => matches!(kind, EventKind::Mark(_)),
+        }
+    }
+
+    fn may_be_in(self, stretch: &Stretch<'_>) -> bool {
+        let (before, after) = (stretch.before.tally, stretch.after.tally);
+        match self {
+            Landmark::Gap => before.gaps != after.gaps,
+            Landmark::Trap => before.traps != after.traps,
+            Landmark::Mark => before.marks != after.marks,
+        }
+    }
 }
 
 impl Replay {
@@ -107,7 +159,7 @@ impl Replay {
 
     /// Moves to the end: after the last instruction, or before it where the address that follows is not known. A
     /// debugger cannot be anywhere without an address.
-    fn end(&mut self) -> Result<Stop> {
+    pub(super) fn end(&mut self) -> Result<Stop> {
         let count = self.count()?;
         self.go(count)?;
         if self.pc()?.is_none() {
@@ -123,77 +175,94 @@ impl Replay {
         stops: &Stops,
         mut cancelled: impl FnMut() -> bool,
     ) -> Result<Stop> {
-        let within = match direction {
-            Direction::Forwards => self.now..self.count()?,
-            Direction::Backwards => 0..self.now,
-        };
-        for range in self.pieces(direction, within, stops)? {
-            if cancelled() {
-                return Ok(Stop::Cancelled);
-            }
-            let found = match direction {
-                Direction::Forwards => self.first(range, stops)?,
-                Direction::Backwards => self.last(range, stops)?,
-            };
-            if let Some((number, stop)) = found {
+        let (start, mut reason) = (self.now, None);
+        let found = self.seek(
+            direction,
+            |stretch| stops.may_hit(stretch.sketch),
+            |here| {
+                if here.event.kind.instructions() > 0 {
+                    reason = stops.at(here, start, direction);
+                }
+                reason.is_some()
+            },
+            &mut cancelled,
+        )?;
+        match (found, reason, direction) {
+            (Found::Cancelled, ..) => Ok(Stop::Cancelled),
+            (Found::At(_), Some((number, stop)), _) => {
                 self.go(number)?;
-                return Ok(stop);
+                Ok(stop)
             }
-        }
-        match direction {
-            Direction::Forwards => self.end(),
-            Direction::Backwards => {
+            (_, _, Direction::Forwards) => self.end(),
+            (_, _, Direction::Backwards) => {
                 self.go(0)?;
                 Ok(Stop::Begin)
             }
         }
     }
 
-    /// Moves forwards until as many functions and handlers are entered and not left as `depth` allows.
-    pub fn until_depth(&mut self, depth: u64, mut cancelled: impl FnMut() -> bool) -> Result<Stop> {
-        let (mut machine, mut from) = (self.point()?.machine.clone(), self.now);
-        let count = self.count()?;
-        while from < count {
+    /// The number of the nearest gap, trap or mark on one side, that of the instruction after it; `None` if there is none
+    /// or the search was cancelled.
+    pub fn nearest(
+        &mut self,
+        landmark: Landmark,
+        direction: Direction,
+        mut cancelled: impl FnMut() -> bool,
+    ) -> Result<Option<u64>> {
+        let start = self.now;
+        let is = |here: &Here<'_>| {
+            let beyond = match direction {
+                Direction::Forwards => here.number > start,
+                Direction::Backwards => here.number < start,
+            };
+            beyond && landmark.is(&here.event.kind)
+        };
+        let found = self.seek(direction, |stretch| landmark.may_be_in(stretch), is, &mut cancelled)?;
+        Ok(if let Found::At(number) = found { Some(number) } else { None })
+    }
+
+    /// The nearest event on one side of which `is` is true, in stretches of which `may` is.
+    pub(super) fn seek(
+        &mut self,
+        direction: Direction,
+        may: impl Fn(&Stretch<'_>) -> bool,
+        mut is: impl FnMut(&Here<'_>) -> bool,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Found> {
+        let within = match direction {
+            // Events after the last instruction have its number and one.
+            Direction::Forwards => self.now..self.count()?.saturating_add(1),
+            Direction::Backwards => 0..self.now,
+        };
+        for range in self.pieces(direction, within, may)? {
             if cancelled() {
-                return Ok(Stop::Cancelled);
+                return Ok(Found::Cancelled);
             }
-            let to = from.saturating_add(PATIENCE).min(count);
-            let (start, mut found) = (self.now, None);
-            self.with_past(|past| {
-                past.forwards(from, to, |here| {
-                    machine.apply(here.batch, here.event, here.number);
-                    // A call or return is known once the instruction after it is.
-                    let is_step = matches!(here.event.kind, EventKind::Step(_));
-                    let reached = is_step && here.number > start && machine.calls.depth() <= depth;
-                    found = reached.then_some(here.number);
-                    !reached
-                })
+            let mut found = None;
+            let mut visit = |here: Here<'_>| {
+                let met = here.number >= range.start && is(&here);
+                found = met.then_some(here.number);
+                !met
+            };
+            self.with_past(|past| match direction {
+                Direction::Forwards => past.forwards(range.start, range.end, visit),
+                Direction::Backwards => past.backwards_to(range.start, range.end, &mut visit),
             })?;
             if let Some(number) = found {
-                self.go(number)?;
-                return Ok(Stop::Done);
+                return Ok(Found::At(number));
             }
-            from = to;
         }
-        self.end()
+        Ok(Found::Nowhere)
     }
 
-    /// Functions and handlers that were entered and not left, the one of the next instruction included: a call is known
-    /// once the instruction after it is.
-    pub fn calls(&mut self) -> Result<Calls> {
-        let (mut machine, now) = (self.point()?.machine.clone(), self.now);
-        self.with_past(|past| {
-            past.forwards(now, now.saturating_add(1), |here| {
-                machine.apply(here.batch, here.event, here.number);
-                true
-            })
-        })?;
-        Ok(machine.calls)
-    }
-
-    /// The instructions of `within` that may stop it, in pieces, the nearest first.
-    fn pieces(&mut self, direction: Direction, within: Range<u64>, stops: &Stops) -> Result<Vec<Range<u64>>> {
-        let ranges = self.ranges(within, |stretch| stops.may_hit(stretch.sketch))?;
+    /// The instructions of `within` in stretches of which `may` is true, in pieces, the nearest first.
+    fn pieces(
+        &mut self,
+        direction: Direction,
+        within: Range<u64>,
+        may: impl Fn(&Stretch<'_>) -> bool,
+    ) -> Result<Vec<Range<u64>>> {
+        let ranges = self.ranges(within, may)?;
         let cut = |range: Range<u64>| {
             let starts = range.clone().step_by(PATIENCE as usize);
             starts.map(move |start| start..start.saturating_add(PATIENCE).min(range.end))
@@ -203,39 +272,5 @@ impl Replay {
             pieces.reverse();
         }
         Ok(pieces)
-    }
-
-    fn first(&mut self, range: Range<u64>, stops: &Stops) -> Result<Option<(u64, Stop)>> {
-        let (start, mut found) = (self.now, None);
-        self.with_past(|past| {
-            past.forwards(range.start, range.end, |here| {
-                found = match stops.data_at(&here) {
-                    // The instruction where the move begins does not stop it again.
-                    _ if here.number > start && stops.code_at(&here) => Some((here.number, Stop::Code)),
-                    Some(watch) => Some((here.number + 1, Stop::Data(watch.clone()))),
-                    None => None,
-                };
-                found.is_none()
-            })
-        })?;
-        Ok(found)
-    }
-
-    fn last(&mut self, range: Range<u64>, stops: &Stops) -> Result<Option<(u64, Stop)>> {
-        let mut found = None;
-        self.with_past(|past| {
-            past.backwards_to(range.start, range.end, |here| {
-                if here.number < range.start || here.event.kind.instructions() == 0 {
-                    return true;
-                }
-                found = match stops.data_at(&here) {
-                    Some(watch) => Some((here.number, Stop::Data(watch.clone()))),
-                    None if stops.code_at(&here) => Some((here.number, Stop::Code)),
-                    None => None,
-                };
-                found.is_none()
-            })
-        })?;
-        Ok(found)
     }
 }

@@ -13,6 +13,8 @@ use super::traced::{TracedInstruction, TracedRegister, TracedStep};
 use super::verifier::{Verifier, level_of, resolve};
 use super::worlds::Subject;
 
+/// Encoding of `ecall`.
+const ECALL: u64 = 0x73;
 /// Number of the register that a system call returns its result in.
 const A0: u32 = 10;
 /// Number of the register with the number of a system call.
@@ -21,16 +23,6 @@ const A7: usize = 17;
 /// writev, exit, set_tid_address, set_robust_list, sched_yield, kill and its kin, ids, munmap, mprotect.
 const WRITE_NO_MEMORY: [u64; 22] =
     [34, 35, 37, 48, 56, 57, 62, 64, 66, 93, 94, 96, 99, 124, 129, 130, 131, 172, 174, 178, 215, 226];
-
-/// Does the trace record all results? The content of registers at first is the core's own affair: it is known after that.
-fn records_results(traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
-    let Some(decoded) = decoded else { return true };
-    let recorded = |class: RegClass| {
-        let of_class = traced.writes.iter().filter(move |write| write.reg.class == class);
-        of_class.fold(0u32, |bits, write| bits | 1 << (write.reg.number & 31))
-    };
-    decoded.x_written & !recorded(RegClass::Int) == 0 && decoded.f_written & !recorded(RegClass::Float) == 0
-}
 
 impl Verifier {
     /// Adopts the step, but compares the instruction itself with memory.
@@ -134,12 +126,15 @@ impl Verifier {
     /// Takes the recorded results into both states.
     fn adopt(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
         let op = decoded.and_then(|decoded| decoded.inst).map(|inst| inst.op);
+        // A log leaves out the call itself.
+        let unseen = decoded.is_none() && self.memory.word(self.model.state().pc, 4) == Some(ECALL);
+        let is_call = op == Some(Op::Ecall) || unseen;
         // A program without its system: what a call or a fault leads to comes from outside, as from a device.
-        if (op == Some(Op::Ecall) || traced.trap.is_some()) && self.options.flat {
+        if (is_call || traced.trap.is_some()) && self.options.flat {
             self.report.calls += 1;
         } else {
             self.report.adopted += 1;
-            if self.after_gap || !records_results(traced, decoded) {
+            if self.after_gap || !self.records_results(traced, decoded) {
                 self.lack(Lack::Sources, traced);
             }
         }
@@ -171,7 +166,7 @@ impl Verifier {
         let level = self.model.state().level;
         self.apply_stores(traced, level);
         self.learn_read(traced, decoded);
-        if op == Some(Op::Ecall) && self.unknown.csr {
+        if is_call && self.unknown.csr {
             // A kernel outside the trace may have written anything; recorded changes follow as state.
             let (number, known) = (self.model.state().x[A7], self.unknown.x >> A7 & 1 == 0);
             if !(self.options.system_writes || known && WRITE_NO_MEMORY.contains(&number)) {
@@ -191,6 +186,20 @@ impl Verifier {
             }
             _ => self.unknown.pc = true,
         }
+    }
+
+    /// Does the trace record all results? The content of registers at first is the core's own affair: it is known after
+    /// that. Of a trace without registers only control is compared.
+    fn records_results(&self, traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
+        let Some(decoded) = decoded else { return true };
+        let recorded = |class: RegClass| {
+            let of_class = traced.writes.iter().filter(move |write| write.reg.class == class);
+            of_class.fold(0u32, |bits, write| bits | 1 << (write.reg.number & 31))
+        };
+        let plain = traced.instruction.is_some_and(|fetched| trackway_isa::riscv::is_plain(fetched.encoding));
+        let x = self.options.absent.x && plain || decoded.x_written & !recorded(RegClass::Int) == 0;
+        let f = self.options.absent.f && plain || decoded.f_written & !recorded(RegClass::Float) == 0;
+        x && f && (plain || !self.options.absent.x)
     }
 
     /// Control registers that the step may have changed are unknown, unless the trace records them.

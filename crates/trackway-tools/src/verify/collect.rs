@@ -14,6 +14,8 @@ pub(super) struct Collector {
     waits: bool,
     /// Events after the waiting step that do not belong to it.
     after: Vec<Outside>,
+    /// Of a flow format: one packet covers many instructions.
+    pub(super) is_flow: bool,
     group: u64,
     last_offset: Option<u64>,
     number: u64,
@@ -122,6 +124,7 @@ impl Collector {
         (traced.offset, traced.group, traced.number) = (event.offset, self.group, self.number);
         (traced.instruction, traced.pc, traced.physical_pc, traced.next_pc) = (None, pc, None, None);
         (traced.attempted, traced.trap, traced.privilege) = (false, None, None);
+        traced.is_interrupted = false;
         self.waits = true;
         traced
     }
@@ -192,9 +195,10 @@ impl Collector {
             }
             _ => {}
         }
+        let is_flow = self.is_flow;
         let there = |traced: &TracedStep| trap.from.is_some() && trap.from == traced.pc;
         if let Some(traced) = self.own() {
-            let same_group = traced.offset == event.offset;
+            let same_group = traced.offset == event.offset && (!is_flow || trap.from.is_none());
             // Some formats record an attempt, or a no-op, of the instruction that an interrupt preceded.
             if trap.kind == TrapKind::Interrupt
                 && !same_group
@@ -213,6 +217,7 @@ impl Collector {
                 return;
             }
         }
+        self.waiting.is_interrupted = true;
         self.flush(trap.from, put);
         self.begin(event, trap.from).trap = Some(*trap);
     }

@@ -6,7 +6,7 @@ use trackway_isa::riscv::{csr_name, register_name};
 
 use super::lacks::Lack;
 use super::report::{Class, Element};
-use super::suspects::{PROTECTION, canonical};
+use super::suspects::{PROTECTION, canonical, stored};
 use super::traced::{TracedAccess, TracedInstruction, TracedStep};
 use super::verifier::{Verifier, level_of, resolve};
 
@@ -20,12 +20,6 @@ pub(super) fn name(reg: Reg) -> String {
         RegClass::Csr => csr_name(reg.number).map_or_else(|| reg.to_string(), str::to_string),
         _ => reg.to_string(),
     }
-}
-
-/// Registers that are compared one by one to name a difference, protection apart; views are left out.
-pub(super) fn stored() -> impl Iterator<Item = u16> {
-    let others = [csr::SENVCFG, csr::MSTATUSH, csr::MEDELEGH, csr::MENVCFGH, csr::MISA, csr::MCONFIGPTR];
-    [csr::FFLAGS, csr::FRM].into_iter().chain(csr::TRAP_AND_TRANSLATION).chain(others)
 }
 
 /// Equal but for what the environment decides: pending interrupts, counters, time.
@@ -48,6 +42,11 @@ fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
         mcause,
         mtval,
         menvcfg,
+        mseccfg,
+        mstateen,
+        // Counted by the core.
+        mhpmcounter: _,
+        mhpmevent: _,
         stvec,
         scounteren,
         senvcfg,
@@ -56,6 +55,8 @@ fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
         scause,
         stval,
         satp,
+        stimecmp,
+        seed: _,
         pmpcfg,
         pmpaddr,
         mcycle: _,
@@ -69,6 +70,7 @@ fn same_csrs(a: &Csrs, b: &Csrs) -> bool {
         && (*mscratch, *mepc, *mcause, *mtval, *menvcfg) == (b.mscratch, b.mepc, b.mcause, b.mtval, b.menvcfg)
         && (*stvec, *senvcfg, *sscratch, *sepc, *scause, *stval, *satp)
             == (b.stvec, b.senvcfg, b.sscratch, b.sepc, b.scause, b.stval, b.satp)
+        && (*mseccfg, *mstateen, *stimecmp) == (b.mseccfg, b.mstateen, b.stimecmp)
         && *pmpcfg == b.pmpcfg
         && *pmpaddr == b.pmpaddr
         && *custom == b.custom
@@ -197,6 +199,7 @@ impl Verifier {
         match traced.privilege.map(|privilege| (privilege, level_of(privilege))) {
             Some((_, Some(level))) if !absent.privilege => {
                 *checked += 1;
+                self.recorded_level = Some(level);
                 if level != self.shadow.state().level {
                     self.shadow.set_level(level);
                 }
@@ -208,6 +211,12 @@ impl Verifier {
             Some((_, None)) => self.lack(Lack::Privilege, traced),
             _ if absent.privilege && self.shadow.state().level != model.level => {
                 self.shadow.set_level(model.level);
+            }
+            // A log has the level of each instruction, and says nothing where it is the one of the last.
+            _ if absent.implied && !absent.privilege => {
+                let unsaid = traced.is_interrupted || traced.trap.is_some();
+                let level = if unsaid { None } else { self.recorded_level };
+                self.shadow.set_level(level.unwrap_or(model.level));
             }
             _ => {}
         }
@@ -237,6 +246,14 @@ impl Verifier {
                 self.shadow.set_state(state);
             }
             return;
+        }
+        if self.options.absent.implied {
+            let mut state = self.shadow.state().clone();
+            state.csr = self.model.state().csr.clone();
+            self.shadow.set_state(state);
+            for write in traced.writes.iter().filter(|write| write.reg.class == RegClass::Csr) {
+                self.shadow.set_csr(write.reg.number, resolve(&self.shadow, write));
+            }
         }
         if self.unknown.csr && !same_csrs(&self.model.state().csr, &self.shadow.state().csr) {
             // Of an unknown register only the part that changes is known.
@@ -280,7 +297,7 @@ impl Verifier {
     fn differ(&self, traced: &TracedStep) -> bool {
         let (model, shadow) = (self.model.state(), self.shadow.state());
         let differ =
-            self.effects.x.is_some_and(|(n, _)| model.x[n as usize & 31] != shadow.x[n as usize & 31])
+            self.effects.written_x().any(|(n, _)| model.x[n as usize & 31] != shadow.x[n as usize & 31])
                 || self.effects.f.is_some_and(|(n, _)| model.f[n as usize & 31] != shadow.f[n as usize & 31])
                 || traced.writes.iter().any(|write| match (write.reg.class, usize::from(write.reg.number)) {
                     (RegClass::Int, n @ 0..32) => model.x[n] != shadow.x[n],
@@ -306,9 +323,11 @@ impl Verifier {
     fn differences(&self, traced: &TracedStep, elements: &mut Vec<Element>) {
         let (model, shadow) = (self.model.state(), self.shadow.state());
         let wrote = |reg: Reg| traced.writes.iter().any(|write| write.reg == reg);
+        let bits =
+            |all: &mut dyn Iterator<Item = (u8, u64)>| all.fold(0u32, |bits, (n, _)| bits | 1 << (n & 31));
         let files = [
-            (RegClass::Int, &model.x, &shadow.x, self.effects.x),
-            (RegClass::Float, &model.f, &shadow.f, self.effects.f),
+            (RegClass::Int, &model.x, &shadow.x, bits(&mut self.effects.written_x())),
+            (RegClass::Float, &model.f, &shadow.f, bits(&mut self.effects.f.into_iter())),
         ];
         for (class, model, shadow, written) in files {
             for n in 0..32u16 {
@@ -317,7 +336,7 @@ impl Verifier {
                     continue;
                 }
                 let reg = Reg { class, number: n };
-                let class = match (written.is_some_and(|(rd, _)| u16::from(rd) == n), wrote(reg)) {
+                let class = match (written >> n & 1 != 0, wrote(reg)) {
                     (true, false) => Class::Missing,
                     (false, true) => Class::Spurious,
                     _ => Class::Value,
@@ -434,8 +453,12 @@ impl Verifier {
                 elements.push(element(name, Class::Memory, Some(expected), Some(actual)));
             }
         };
-        differ("address", expected.address, actual.address);
-        if let Some(physical) = actual.physical {
+        // A request on the bus has one address, and the trace does not say of which kind.
+        let bus = actual.inferred && actual.physical == Some(actual.address);
+        if !(bus && [expected.address, expected.physical].contains(&actual.address)) {
+            differ("address", expected.address, actual.address);
+        }
+        if let Some(physical) = actual.physical.filter(|_| !bus) {
             differ("physical", expected.physical, physical);
         }
         if actual.size != 0 && !actual.inferred {
@@ -454,6 +477,9 @@ impl Verifier {
                 }
             }
             AccessKind::Amo => {
+                if let Some(data) = actual.data.filter(|_| !actual.inferred && !self.memory.blind) {
+                    differ("load data", cut(expected.data), cut(data));
+                }
                 if let Some(stored) = actual.stored {
                     differ("store data", expected.stored, cut(stored));
                 }

@@ -30,7 +30,7 @@ impl History {
         History { recent: Vec::new(), capacity, oldest: 0, writers: [None; 64] }
     }
 
-    /// Adds an instruction and the registers that it wrote, as bits; at most one of each file.
+    /// Adds an instruction and the registers that it wrote, as bits.
     #[inline]
     pub(super) fn push(&mut self, executed: Executed, x_written: u32, f_written: u32) {
         if self.recent.len() < self.capacity {
@@ -42,8 +42,10 @@ impl History {
                 self.oldest = 0;
             }
         }
-        if x_written != 0 {
-            self.writers[x_written.trailing_zeros() as usize] = Some(executed);
+        let mut rest = x_written;
+        while rest != 0 {
+            self.writers[rest.trailing_zeros() as usize] = Some(executed);
+            rest &= rest - 1;
         }
         if f_written != 0 {
             self.writers[32 + f_written.trailing_zeros() as usize] = Some(executed);

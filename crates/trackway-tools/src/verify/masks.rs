@@ -38,12 +38,12 @@ trackway_format::settings! {
 }
 
 impl Default for Masks {
-    /// Interrupts pending, counters and time come from outside the core.
+    /// Interrupts pending, counters, their overflow, time and entropy come from outside the core.
     fn default() -> Self {
         let all = Mask { copy: u64::MAX, ignore: 0 };
         let mut masks = Masks { masks: BTreeMap::new(), masked: [0; 64], special: Vec::new() };
         let counters = [0xb00, 0xb80, 0xc00, 0xc80].into_iter().flat_map(|first| first..first + 0x20);
-        for number in [0x044, 0x144, 0x344].into_iter().chain(counters) {
+        for number in [0x015, 0x044, 0x144, 0x344, 0xda0].into_iter().chain(counters) {
             masks.set(number, all);
         }
         masks

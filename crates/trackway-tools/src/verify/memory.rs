@@ -76,6 +76,8 @@ pub struct Memory {
     pub(crate) zeroed: Vec<Range>,
     /// Memory that holds what the trace shows of it.
     pub(crate) trusted: Vec<Range>,
+    /// What devices return at these addresses, where somebody says so.
+    devices: HashMap<u64, u64>,
     /// Bytes that the step overwrote: address, size, and old value, if known (byte by byte if not all were).
     journal: Vec<(u64, u8, Option<u64>)>,
     /// Bytes that the step read, where asked for.
@@ -108,6 +110,7 @@ impl Memory {
             lost: false,
             zeroed: Vec::new(),
             trusted: Vec::new(),
+            devices: HashMap::new(),
             journal: Vec::new(),
             reads: None,
         }
@@ -327,12 +330,20 @@ impl Memory {
         Some((value, page))
     }
 
+    /// A device returns this for loads from this address, whatever the trace says.
+    pub fn set_device(&mut self, address: u64, value: u64) {
+        self.devices.insert(address, value);
+    }
+
     /// A load that has to ask what is there.
     fn read_slowly(&mut self, address: u64, size: usize) -> Option<u64> {
         if !self.exists(address) {
             return None;
         }
         if self.is_mmio(address) {
+            if let Some(value) = self.devices.get(&address) {
+                return Some(*value);
+            }
             self.blind |= self.loaded.is_none();
             return Some(self.loaded.unwrap_or(0));
         }

@@ -187,7 +187,7 @@ impl Verifier {
         }
         // Addresses before their protection: a locked entry cannot be written any more.
         let protection = (0x3b0..0x3f0).chain(0x3a0..0x3b0);
-        let others = super::compare::stored().filter(|n| !matches!(*n, csr::MISA | csr::MCONFIGPTR));
+        let others = super::suspects::stored().filter(|n| !matches!(*n, csr::MISA | csr::MCONFIGPTR));
         for number in others.chain([csr::MIP]).chain(protection) {
             if let Some(data) = self.model.read_csr(number) {
                 records.push(Record::FullRegister { address: number, data });

@@ -12,6 +12,8 @@ mod collect;
 mod compare;
 pub mod coverage;
 mod decode;
+mod first_sight;
+mod fresh;
 mod history;
 mod lacks;
 mod masks;
@@ -24,6 +26,7 @@ mod root_cause;
 mod step;
 mod suspects;
 mod traced;
+mod unsaid;
 mod verifier;
 mod worlds;
 
@@ -42,8 +45,32 @@ use trackway_core::{Batch, Privilege, Result, Source};
 /// Verifies a trace to its end, or until enough is found. Bad input is stepped over, and listed as not compared;
 /// `memory` is filled with the program beforehand (see [`Verifier::memory`]).
 pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
+    run(source, verifier, Batch::default(), &mut |_| true)
+}
+
+/// Verifies a trace while it is written: instruction by instruction, as they come, and `watch` is shown the report
+/// whenever a mismatch was added to it. It stops where `watch` returns false.
+pub fn verify_live(
+    source: &mut dyn Source,
+    verifier: &mut Verifier,
+    watch: &mut dyn FnMut(&Report) -> bool,
+) -> Result<()> {
+    run(source, verifier, Batch { is_eager: true, ..Batch::default() }, watch)
+}
+
+fn run(
+    source: &mut dyn Source,
+    verifier: &mut Verifier,
+    mut batch: Batch,
+    watch: &mut dyn FnMut(&Report) -> bool,
+) -> Result<()> {
     let mut collector = collect::Collector::default();
-    let mut batch = Batch::default();
+    collector.is_flow = source.meta().flow_only;
+    let mut seen = 0;
+    let mut show = |verifier: &Verifier| {
+        let count = verifier.report.mismatches.len();
+        std::mem::replace(&mut seen, count) == count || watch(&verifier.report)
+    };
     loop {
         match source.fill(&mut batch) {
             Ok(false) => break,
@@ -60,12 +87,43 @@ pub fn verify(source: &mut dyn Source, verifier: &mut Verifier) -> Result<()> {
                 }
             }
         }
-        if verifier.stopped() {
+        if !show(verifier) || verifier.stopped() {
             return Ok(());
         }
     }
     collector.finish(&mut |observation| verifier.observe(observation));
+    show(verifier);
     Ok(())
+}
+
+/// Verifies events as somebody makes them, without a source.
+#[derive(Debug)]
+pub struct Feeder {
+    collector: collect::Collector,
+    /// The model and its findings.
+    pub verifier: Verifier,
+}
+
+impl Feeder {
+    /// A model before the first instruction.
+    pub fn new(options: Options) -> Self {
+        Feeder { collector: collect::Collector::default(), verifier: Verifier::new(options) }
+    }
+
+    /// Takes events. The last instruction of them is judged when the next one begins, or by
+    /// [`finish`](Feeder::finish).
+    pub fn put(&mut self, batch: &Batch) {
+        let Feeder { collector, verifier } = self;
+        for event in &batch.events {
+            collector.event(event, batch, &mut |observation| verifier.observe(observation));
+        }
+    }
+
+    /// Judges the last instruction: the events said where it leads, or the trace has ended.
+    pub fn finish(&mut self) {
+        let Feeder { collector, verifier } = self;
+        collector.finish(&mut |observation| verifier.observe(observation));
+    }
 }
 
 /// Properties of a trace that decide how to verify it, found by reading it once.
@@ -83,7 +141,7 @@ pub struct Survey {
 /// Goes through a trace. Bad input is stepped over.
 pub fn survey(source: &mut dyn Source) -> Survey {
     use trackway_core::{EventKind, RegClass, RegRole, State};
-    let mut absent = Absent { x: true, f: true, csr: true, privilege: true, memory: true };
+    let mut absent = Absent { x: true, f: true, csr: true, privilege: true, memory: true, implied: false };
     let mut batch = Batch::default();
     let (mut privilege, mut user_only) = (None, true);
     let (mut started, mut memory_at_start) = (false, false);

@@ -18,6 +18,8 @@ pub struct Absent {
     pub privilege: bool,
     /// Memory accesses.
     pub memory: bool,
+    /// Control registers that an instruction or a trap writes by the way: a log has those that it likes.
+    pub implied: bool,
 }
 
 /// How to verify.
@@ -27,6 +29,8 @@ pub struct Options {
     pub core: Config,
     /// Where it starts after reset, if known.
     pub reset_pc: Option<u64>,
+    /// A trace without a reset that begins at one of these addresses begins after one.
+    pub begins_at: Vec<u64>,
     /// Bits of control registers that are not compared.
     pub masks: Masks,
     /// Address ranges of devices: what they return is taken from the trace.
@@ -63,6 +67,7 @@ impl Options {
         Options {
             core,
             reset_pc: Some(core.reset_pc),
+            begins_at: Vec::new(),
             masks: Masks::default(),
             mmio: Vec::new(),
             map: Vec::new(),

@@ -1,5 +1,7 @@
 //! The report of a verification.
 
+use std::fmt::Write;
+
 use serde::{Serialize, Serializer};
 
 use super::lacks::{Lacks, NotCompared};
@@ -150,6 +152,24 @@ pub struct Mismatch {
     pub follow_ups: Vec<FollowUp>,
 }
 
+impl Mismatch {
+    fn follow_ups_text(&self) -> String {
+        let mut out = String::new();
+        if let Some(last) = self.last_folded {
+            let _ = writeln!(out, "      {} follow-ups, the last at group {last}", self.folded);
+        }
+        for one in &self.follow_ups {
+            let (place, elements) = ((one.instruction, one.offset), one.elements.join(", "));
+            let _ = writeln!(
+                out,
+                "        instruction {} (offset {:#x}): {elements}, through {}",
+                place.0, place.1, one.through
+            );
+        }
+        out
+    }
+}
+
 /// The verdict on a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -224,64 +244,71 @@ impl Report {
 
     /// As text, for people.
     pub fn text(&self) -> String {
-        use std::fmt::Write;
+        let mismatches = (0..self.mismatches.len()).map(|n| self.mismatch_text(n));
+        mismatches.chain([self.verdict_text()]).collect()
+    }
+
+    /// One of the mismatches as text, for people.
+    pub fn mismatch_text(&self, n: usize) -> String {
         let mut out = String::new();
+        let Some(mismatch) = self.mismatches.get(n) else { return out };
         // Writing to a String cannot fail.
-        for (n, mismatch) in self.mismatches.iter().enumerate() {
+        let _ = writeln!(
+            out,
+            "mismatch {}: {} at group {} (offset {:#x}), instruction {}, {}-mode",
+            n + 1,
+            mismatch.class.as_str(),
+            mismatch.group,
+            mismatch.offset,
+            mismatch.instruction,
+            mismatch.privilege,
+        );
+        for past in &mismatch.history {
             let _ = writeln!(
                 out,
-                "mismatch {}: {} at group {} (offset {:#x}), instruction {}, {}-mode",
-                n + 1,
-                mismatch.class.as_str(),
-                mismatch.group,
-                mismatch.offset,
-                mismatch.instruction,
-                mismatch.privilege,
+                "    {:>8}  {:016x}  {:08x}  {}",
+                past.instruction, past.pc, past.encoding, past.text
             );
-            for past in &mismatch.history {
-                let _ = writeln!(
-                    out,
-                    "    {:>8}  {:016x}  {:08x}  {}",
-                    past.instruction, past.pc, past.encoding, past.text
-                );
-            }
-            let _ = writeln!(
-                out,
-                "  > {:>8}  {:016x}  {:08x}  {}",
-                mismatch.instruction, mismatch.pc, mismatch.encoding, mismatch.text
-            );
-            for element in &mismatch.elements {
-                let show = |value: Option<u64>| value.map_or("-".to_string(), |value| format!("{value:#x}"));
-                let _ = writeln!(
-                    out,
-                    "      {:<12} {:<11} expected {:<18} actual {:<18} differing {:#x}",
-                    element.name,
-                    element.class.as_str(),
-                    show(element.expected),
-                    show(element.actual),
-                    element.differing()
-                );
-            }
-            for past in &mismatch.writers {
-                let register = past.register.as_deref().unwrap_or("");
-                let _ = writeln!(
-                    out,
-                    "      {register} was last written by instruction {} at {:#x}: {}",
-                    past.instruction, past.pc, past.text
-                );
-            }
-            if let Some(last) = mismatch.last_folded {
-                let _ = writeln!(out, "      {} follow-ups, the last at group {last}", mismatch.folded);
-            }
-            for one in &mismatch.follow_ups {
-                let (place, elements) = ((one.instruction, one.offset), one.elements.join(", "));
-                let _ = writeln!(
-                    out,
-                    "        instruction {} (offset {:#x}): {elements}, through {}",
-                    place.0, place.1, one.through
-                );
-            }
         }
+        let _ = writeln!(
+            out,
+            "  > {:>8}  {:016x}  {:08x}  {}",
+            mismatch.instruction, mismatch.pc, mismatch.encoding, mismatch.text
+        );
+        for element in &mismatch.elements {
+            let show = |value: Option<u64>| value.map_or("-".to_string(), |value| format!("{value:#x}"));
+            let _ = writeln!(
+                out,
+                "      {:<12} {:<11} expected {:<18} actual {:<18} differing {:#x}",
+                element.name,
+                element.class.as_str(),
+                show(element.expected),
+                show(element.actual),
+                element.differing()
+            );
+        }
+        for past in &mismatch.writers {
+            let register = past.register.as_deref().unwrap_or("");
+            let _ = writeln!(
+                out,
+                "      {register} was last written by instruction {} at {:#x}: {}",
+                past.instruction, past.pc, past.text
+            );
+        }
+        out + &mismatch.follow_ups_text()
+    }
+
+    /// The follow-ups of mismatches that were shown when they were found, as text.
+    pub fn follow_ups_text(&self) -> String {
+        let with_some = self.mismatches.iter().enumerate().filter(|(_, mismatch)| mismatch.folded > 0);
+        with_some
+            .map(|(n, mismatch)| format!("mismatch {}:\n{}", n + 1, mismatch.follow_ups_text()))
+            .collect()
+    }
+
+    /// All but the mismatches, as text.
+    pub fn verdict_text(&self) -> String {
+        let mut out = String::new();
         for lack in self.lacks.iter() {
             let _ = writeln!(out, "not compared: {}", lacking(lack));
         }
@@ -306,7 +333,6 @@ impl Report {
 
     /// As JUnit XML: one test case for the trace, or one for each root cause.
     pub fn junit(&self, name: &str) -> String {
-        use std::fmt::Write;
         let failures = self.mismatches.len().max(usize::from(!self.passed()));
         let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         let name = escape(name);

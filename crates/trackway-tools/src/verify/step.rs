@@ -7,7 +7,7 @@ use trackway_isa::riscv::Class;
 use super::decode::{Decoded, Decoder};
 use super::history::Executed;
 use super::lacks::Lack;
-use super::traced::TracedStep;
+use super::traced::{TracedRegister, TracedStep};
 use super::verifier::{Unknown, UnknownBefore, Verifier, resolve};
 use super::worlds::Subject;
 
@@ -34,6 +34,7 @@ impl Verifier {
 
     fn verify(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
         let traced_pc = traced.pc.or(traced.trap.as_ref().and_then(|trap| trap.from));
+        self.begin(traced_pc);
         if let Some(pc) = traced_pc
             && (self.unknown.pc || self.model.state().pc != pc)
         {
@@ -47,6 +48,9 @@ impl Verifier {
         (self.lost, self.is_damaged) = (self.is_lost(), false);
         self.before = UnknownBefore { x: self.unknown.x, f: self.unknown.f };
         self.report.instructions += u64::from(traced.instruction.is_some());
+        if !self.fresh.is_empty() {
+            self.learn_fresh(traced, decoded);
+        }
         let mut prior = self.prior(traced);
         let doubtful_reads = self.compare_reads(traced);
         let blind = self.must_adopt(traced, decoded);
@@ -115,7 +119,8 @@ impl Verifier {
     fn must_adopt(&self, traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
         let Some(decoded) = decoded else {
             let unrecorded = traced.trap.as_ref().is_none_or(|trap| trap.kind == TrapKind::Unknown);
-            return self.unknown.pc || self.unknown.csr || unrecorded && self.options.absent.csr;
+            let is_followed = !self.options.absent.csr || self.options.absent.implied;
+            return self.unknown.pc || self.unknown.csr || unrecorded && !is_followed;
         };
         let Unknown { x, f, csr, pc, .. } = self.unknown;
         let rounds = decoded.float && decoded.inst.is_some_and(|inst| inst.rm == 7);
@@ -180,6 +185,11 @@ impl Verifier {
                 let number = inst.imm as u16 & 0xfff;
                 let mask = self.options.masks.of(number);
                 let mask = mask.copy | mask.ignore;
+                if let Some(write) = written(inst.rd).filter(|_| self.guessed == Some(number)) {
+                    let value = resolve(&self.shadow, write);
+                    self.named_cause(number, value);
+                    return;
+                }
                 if mask == 0 {
                     return;
                 }
@@ -239,10 +249,9 @@ impl Verifier {
                 == Some(self.model.state().pc.wrapping_add(2));
         let interrupt = match (traced.instruction, &traced.trap) {
             (None, Some(trap)) if trap.kind == TrapKind::Interrupt => {
-                trap.cause.map(|cause| cause as u8 & 63)
+                trap.cause.map(|cause| cause as u8 & 63).or_else(|| self.unsaid_interrupt(traced))
             }
-            // Without a recorded cause it is the pending one.
-            (None, Some(trap)) if trap.kind == TrapKind::Unknown => self.model.pending_interrupt(),
+            (None, Some(trap)) if trap.kind == TrapKind::Unknown => self.unsaid_interrupt(traced),
             // An exception that nothing raises was an interrupt, and its cause is wrong.
             (None, Some(trap)) if trap.kind == TrapKind::Exception => {
                 trap.cause.map(|cause| cause as u8 & 63).filter(|cause| self.completes(*cause, traced))
@@ -273,6 +282,9 @@ impl Verifier {
             }
             fetched => {
                 self.memory.fetched = fetched.map(|fetched| (fetched.encoding, fetched.length));
+                if self.unsaid_fault(traced) {
+                    self.memory.fault_data = true;
+                }
                 self.model.step(&mut self.memory, &mut self.effects)
             }
         };
@@ -311,8 +323,9 @@ impl Verifier {
         }
         self.unknown.x &= !decoded.x_written;
         self.unknown.f &= !decoded.f_written;
+        let unsaid = |write: &TracedRegister| write.reg.class == RegClass::Int && !before.says_value(write);
         if let Some((rd, 1..)) = masked
-            && traced.writes.iter().any(|write| write.reg.class == RegClass::Int && !before.says_value(write))
+            && (self.options.absent.x || traced.writes.iter().any(unsaid))
         {
             // Only the trace knows the value, and does not say it.
             self.unknown.x |= decoded.x_written & 1 << rd;
@@ -320,7 +333,7 @@ impl Verifier {
         if !self.memory.blind {
             return;
         }
-        if let Some((rd, _)) = self.effects.x {
+        for (rd, _) in self.effects.written_x() {
             match recorded(Reg { class: RegClass::Int, number: rd.into() }) {
                 Some(write) => self.model.set_x(rd, resolve(&self.shadow, write)),
                 None => {

@@ -63,6 +63,12 @@ pub(crate) struct Suspects {
 /// Registers of physical memory protection.
 pub(crate) const PROTECTION: std::ops::Range<u16> = 0x3a0..0x3f0;
 
+/// Registers that are compared one by one to name a difference, protection apart; views are left out.
+pub(crate) fn stored() -> impl Iterator<Item = u16> {
+    let others = [csr::SENVCFG, csr::MSTATUSH, csr::MEDELEGH, csr::MENVCFGH, csr::MISA, csr::MCONFIGPTR];
+    [csr::FFLAGS, csr::FRM].into_iter().chain(csr::TRAP_AND_TRANSLATION).chain(others)
+}
+
 /// The register that holds the state that this one shows.
 pub(crate) fn canonical(number: u16) -> u16 {
     match number {

@@ -74,6 +74,8 @@ pub(super) struct TracedStep {
     pub(super) privilege: Option<Privilege>,
     /// Address of the next instruction, where known.
     pub(super) next_pc: Option<u64>,
+    /// A trap of its own follows: nothing shows the privilege before that.
+    pub(super) is_interrupted: bool,
 }
 
 /// State set from outside.

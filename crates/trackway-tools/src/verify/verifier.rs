@@ -10,6 +10,7 @@ use trackway_hart::{Config, Effects, Hart, Level, csr};
 
 use super::coverage::Coverage;
 use super::decode::Decoder;
+use super::fresh::Fresh;
 use super::history::History;
 use super::lacks::{Lack, Place};
 use super::memory::Memory;
@@ -82,11 +83,19 @@ pub struct Verifier {
     pub memory: Memory,
     pub(super) effects: Effects,
     pub(super) unknown: Unknown,
+    /// Bits of control registers that are unknown since the reset.
+    pub(super) fresh: Fresh,
     /// A gap has made everything unknown.
     pub(super) after_gap: bool,
     pub(super) before: UnknownBefore,
     /// Nothing was read since a part that cannot be.
     pub(super) is_damaged: bool,
+    /// The first instruction was seen.
+    pub(super) has_begun: bool,
+    /// The privilege level that the trace named last.
+    pub(super) recorded_level: Option<Level>,
+    /// A cause register with the cause of an interrupt that the trace does not name.
+    pub(super) guessed: Option<u16>,
     /// Of this step it is unknown where its accesses go; see [`is_lost`](Verifier::is_lost).
     pub(super) lost: bool,
     pub(super) suspects: Suspects,
@@ -117,9 +126,13 @@ impl Verifier {
             memory,
             effects: Effects::new(),
             unknown: Unknown::everything(),
+            fresh: Fresh::default(),
             after_gap: false,
             before: UnknownBefore::default(),
             is_damaged: false,
+            has_begun: false,
+            recorded_level: None,
+            guessed: None,
             lost: false,
             suspects: Suspects::default(),
             is_trial: false,
@@ -147,6 +160,54 @@ impl Verifier {
     /// True once [`Options::stop_after`] root causes were found.
     pub fn stopped(&self) -> bool {
         self.report.stopped
+    }
+
+    /// The state of the model.
+    pub fn state(&self) -> &trackway_hart::State {
+        self.model.state()
+    }
+
+    /// A control register of the model, where it has it.
+    pub fn read_csr(&self, number: u16) -> Option<u64> {
+        self.model.read_csr(number)
+    }
+
+    /// Resets the core: what the specification leaves open is unknown from now on.
+    pub fn reset_core(&mut self) {
+        (self.has_begun, self.after_gap) = (true, false);
+        self.reset();
+    }
+
+    /// The model makes a step by itself, and nothing is compared. True where it took a trap.
+    pub fn step_alone(&mut self) -> bool {
+        self.memory.begin();
+        let interrupt = self.model.pending_interrupt();
+        let taken = match interrupt {
+            Some(cause) => {
+                self.effects.begin();
+                Some(self.model.interrupt(cause, &mut self.effects))
+            }
+            None => self.model.step(&mut self.memory, &mut self.effects),
+        };
+        if let Some((n, _)) = self.effects.x {
+            self.unknown.x &= !(1 << (n & 31));
+        }
+        if let Some((n, _)) = self.effects.f {
+            self.unknown.f &= !(1 << (n & 31));
+        }
+        let state = self.model.state().clone();
+        self.shadow.set_state(state);
+        taken.is_some()
+    }
+
+    /// The access to memory of the instruction that the model executed last.
+    pub fn accessed(&self) -> Option<trackway_hart::Access> {
+        self.effects.memory.iter().next()
+    }
+
+    /// The encoding of the instruction that the model executed last.
+    pub fn fetched(&self) -> u32 {
+        self.effects.encoding
     }
 
     /// Takes the next observation of the trace.
@@ -203,14 +264,27 @@ impl Verifier {
         self.shadow.reset();
         self.suspects.end();
         self.unknown = Unknown { csr: false, pc: self.options.reset_pc.is_none(), ..Unknown::everything() };
+        self.fresh = Fresh::after_reset(self.options.core.rules);
         if let Some(pc) = self.options.reset_pc {
             self.set_pc(pc);
+        }
+    }
+
+    /// The first instruction: a log begins after a reset, and does not say so.
+    pub(super) fn begin(&mut self, pc: Option<u64>) {
+        if !std::mem::replace(&mut self.has_begun, true)
+            && self.unknown.csr
+            && !self.after_gap
+            && pc.is_some_and(|pc| self.options.begins_at.contains(&pc))
+        {
+            self.reset();
         }
     }
 
     /// Nothing is known any more: even the program in memory may have changed.
     fn forget(&mut self) {
         self.unknown = Unknown { level: true, reservation: true, ..Unknown::everything() };
+        self.fresh = Fresh::default();
         // Registers that are not known must not make the model trap.
         self.model = running(self.options.core);
         self.shadow = running(self.options.core);
@@ -243,7 +317,10 @@ impl Verifier {
             self.stale = true;
         }
         match state.privilege.map(|privilege| (privilege, level_of(privilege))) {
-            Some((_, Some(level))) => self.set_level(level),
+            Some((_, Some(level))) => {
+                self.recorded_level = Some(level);
+                self.set_level(level);
+            }
             Some((_, None)) => self.lack_between(Lack::Privilege, state.offset),
             None => {}
         }
@@ -323,6 +400,7 @@ impl Verifier {
                 self.model.set_csr(n, value);
                 self.shadow.set_csr(n, value);
                 self.suspects.clear_csr(n);
+                self.fresh.forget(canonical(n), u64::MAX);
                 self.learn_csr(n);
             }
             (RegClass::Pc, _) => {

@@ -144,7 +144,7 @@ impl Verifier {
         if before.reservation != self.model.state().reservation {
             self.suspects.reservation = 0;
         }
-        if let Some((n, _)) = self.effects.x {
+        for (n, _) in self.effects.written_x() {
             self.suspects.x[usize::from(n & 31)] = 0;
         }
         if let Some((n, _)) = self.effects.f {

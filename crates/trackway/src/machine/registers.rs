@@ -41,6 +41,22 @@ pub enum Content<'m> {
     Bytes(&'m [u8]),
 }
 
+impl std::fmt::Display for Content<'_> {
+    /// In hex, all digits; those that are not known whole are question marks.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {
+            Content::Word(value, u64::MAX) => write!(f, "{value:016x}"),
+            Content::Word(value, known) => {
+                (0..16).rev().map(|n| 4 * n).try_for_each(|place| match known >> place & 0xf {
+                    0xf => write!(f, "{:x}", value >> place & 0xf),
+                    _ => write!(f, "?"),
+                })
+            }
+            Content::Bytes(bytes) => bytes.iter().rev().try_for_each(|byte| write!(f, "{byte:02x}")),
+        }
+    }
+}
+
 /// The knowledge of a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known<'m> {

@@ -1,7 +1,6 @@
 //! Writing snapshot folders that OpenCSD and Trackway read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use trackway_core::{Context, Privilege, Result, Security, SharedBytes};
 use trackway_format::Program;
 use trackway_image::{Image, Space};
+use trackway_io::{PartFile, Target};
 
 use super::read::SNAPSHOT_INI;
 use crate::config::{Config, Framing, to_toml};
@@ -23,15 +23,16 @@ const FRAMES_PER_SYNC: u32 = 64;
 /// Writes a snapshot folder: registers, core and bytes of each source, and the program that ran.
 #[derive(Debug)]
 pub struct SnapshotWriter {
+    target: Target,
     folder: PathBuf,
     framing: Framing,
     buffer: Option<BufferConfig>,
     /// Raw: one file per source.
-    files: Vec<BufWriter<File>>,
+    files: Vec<BufWriter<PartFile>>,
     /// With a trace buffer: one per source.
     buffers: Vec<TraceBuffer>,
     /// In frames: one file and the frame writer; the trace ids of the sources.
-    frames: Option<(BufWriter<File>, FrameWriter)>,
+    frames: Option<(BufWriter<PartFile>, FrameWriter)>,
     ids: Vec<u8>,
 }
 
@@ -50,18 +51,29 @@ impl SnapshotWriter {
         buffer: Option<BufferConfig>,
         ids: Vec<u8>,
     ) -> std::io::Result<Self> {
+        Self::create_for(&Target::new(folder), folder, framing, buffer, ids)
+    }
+
+    /// As [`create`](SnapshotWriter::create), in the folder of a target, which notices that the disk is full.
+    pub fn create_for(
+        target: &Target,
+        folder: &Path,
+        framing: Framing,
+        buffer: Option<BufferConfig>,
+        ids: Vec<u8>,
+    ) -> std::io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         let frames = match framing {
             Framing::Raw => None,
             framing => {
                 let every = (framing == Framing::Dstream).then_some(FRAMES_PER_SYNC);
-                let file = BufWriter::new(File::create(folder.join(FRAMED))?);
+                let file = BufWriter::new(target.create_in(&folder.join(FRAMED))?);
                 Some((file, FrameWriter::new(every)))
             }
         };
         let folder = folder.to_path_buf();
         let (files, buffers) = (Vec::new(), Vec::new());
-        Ok(SnapshotWriter { folder, framing, buffer, files, buffers, frames, ids })
+        Ok(SnapshotWriter { target: target.clone(), folder, framing, buffer, files, buffers, frames, ids })
     }
 
     /// Stores bytes of the trace unit, or of its trace buffer.
@@ -74,7 +86,7 @@ impl SnapshotWriter {
         }
         while self.files.len() <= n {
             let path = self.folder.join(buffer_name(self.files.len()));
-            self.files.push(BufWriter::new(File::create(path)?));
+            self.files.push(BufWriter::new(self.target.create_in(&path)?));
         }
         self.files[n].write_all(bytes)?;
         Ok(())

@@ -1,0 +1,153 @@
+//! `record --qemu` under a QEMU with plugin API 4 (9.2 and later), and its speed beside a plugin with empty callbacks.
+//! `cargo xtask test --peers` fetches such a QEMU and runs these tests; without it they are ignored.
+
+mod common;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{Folder, build_plugin, program, repo, stdout, text, trackway};
+use trackway_testkit::skipped;
+
+/// The folder of a QEMU with API 4: fetched, or one of those in `PATH`.
+fn newer(name: &str) -> Option<String> {
+    let fetched = format!("{}/qemu10/usr/bin", std::env::var("TRACKWAY_PEERS").unwrap_or_default());
+    let path = std::env::var("PATH").unwrap_or_default();
+    let found = std::iter::once(fetched.as_str()).chain(path.split(':')).find(|folder| {
+        let output = Command::new(format!("{folder}/{name}")).arg("--version").output();
+        let said = output.map(|output| text(&output.stdout)).unwrap_or_default();
+        let major = said.split("version ").nth(1).and_then(|rest| rest.split('.').next()?.parse().ok());
+        major.is_some_and(|major: u32| major >= 10)
+    });
+    if found.is_none() {
+        skipped(&format!("no {name} with plugin API 4 (Debian 12: bookworm-backports)"));
+    }
+    found.map(str::to_string)
+}
+
+/// The value of a field of an event line, or of an access in it.
+fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let rest = line.split(&format!("{name}:")).nth(1)?;
+    rest.split([',', ')']).next()
+}
+
+/// A step as text: its pc, what it accessed with values, and the registers that it wrote.
+fn steps(file: &str) -> Vec<(String, Vec<[String; 3]>, HashMap<String, String>)> {
+    let events = stdout(&["dump", file, "--as", "events"]);
+    let lines = events.lines().filter(|line| line.split(' ').nth(1) == Some("step"));
+    let of = |part: &str, name: &str| field(part, name).unwrap_or_default().to_string();
+    lines
+        .map(|line| {
+            let pc = line.split(' ').find_map(|word| word.strip_prefix("pc=")).unwrap_or_default();
+            let memory = line.split("mem(").skip(1);
+            let memory = memory.map(|part| ["kind", "address", "data"].map(|name| of(part, name)));
+            let registers = line.split("reg(").skip(1).filter(|part| of(part, "role") == "destination");
+            let registers = registers.map(|part| (of(part, "reg"), of(part, "value")));
+            (pc.to_string(), memory.collect(), registers.collect())
+        })
+        .collect()
+}
+
+/// Under QEMU with API 4 a machine's values, registers and privilege are those of the golden model.
+#[test]
+#[ignore = "needs QEMU 9.2 or later"]
+fn values_registers_and_privilege_are_the_models() {
+    let Some(bin) = newer("qemu-system-riscv64") else { return };
+    let folder = Folder::new("qemu-api4");
+    build_plugin("plugin/qemu/src/lib.rs", 4, Path::new(&folder.file("libtrackway_qemu_api4.so")));
+    for name in ["rv64-mix", "rv64-privileged"] {
+        let elf = repo(&format!("programs/riscv/elf/{name}.elf"));
+        let (model, qemu) = (folder.file("model.stf"), folder.file("qemu.stf"));
+        let golden = trackway(&["record", "--machine", "virt", "--core", "qemu", "-o", &model, &elf]);
+        assert_eq!(golden.status.code(), Some(0), "{}", text(&golden.stderr));
+        let output = program()
+            .env("PATH", format!("{bin}:/usr/bin:/bin"))
+            .env("TRACKWAY_QEMU_PLUGIN", folder.0.as_os_str())
+            .args(["record", "--qemu", "system", "--regs", "--deterministic", "-o", &qemu, &elf])
+            .stdin(Stdio::null())
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let (ours, theirs) = (steps(&model), steps(&qemu));
+        let (mut values, mut registers) = (0, 0);
+        // After the reset ROM: each puts the device tree elsewhere.
+        for (n, (a, b)) in ours.iter().zip(&theirs).enumerate().take(10_000).skip(6) {
+            assert_eq!(a.0, b.0, "{name}: instruction {n}");
+            for access in &b.1 {
+                assert!(a.1.is_empty() || a.1.contains(access), "{name}: instruction {n}: {a:?} {b:?}");
+                values += usize::from(!access[2].is_empty() && !a.1.is_empty());
+            }
+            for (register, value) in &b.2 {
+                assert_eq!(a.2.get(register), Some(value), "{name}: instruction {n}: {a:?} {b:?}");
+                registers += 1;
+            }
+        }
+        assert!(values > 500 && registers > 3000, "{name}: {values} values, {registers} registers");
+    }
+}
+
+/// The last line that bash's `times` prints, of the children, as `0m1.234s 0m0.010s`: in seconds.
+fn total(said: &str) -> f64 {
+    let seconds = |word: &str| {
+        let (minutes, seconds) = word.trim_end_matches('s').split_once('m').expect("a time");
+        60.0 * minutes.parse::<f64>().expect("minutes") + seconds.parse::<f64>().expect("seconds")
+    };
+    said.lines().next_back().expect("times").split_whitespace().map(seconds).sum()
+}
+
+/// User and system time of a command and its children, and what it printed.
+fn time(command: &str, path: &str) -> (f64, String) {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &format!("{command} 2>&1; times")]).env("PATH", path).stdin(Stdio::null());
+    let said = text(&shell.output().expect("bash runs").stdout);
+    (total(&said), said)
+}
+
+/// Time of QEMU with our plugin beside one with empty callbacks, and what recording takes beside it.
+#[test]
+#[ignore = "a measurement"]
+fn speed_beside_empty_callbacks() {
+    if Command::new("qemu-aarch64").arg("--version").output().is_err() {
+        return skipped("qemu-aarch64 is not installed (Debian: qemu-user)");
+    }
+    let Some(corpus) = trackway_testkit::corpus() else { return };
+    let folder = Folder::new("qemu-speed");
+    let (ours, empty) = (folder.file("libtrackway_qemu_api1.so"), folder.file("empty.so"));
+    build_plugin("plugin/qemu/src/lib.rs", 1, Path::new(&ours));
+    build_plugin("plugin/qemu/examples/empty.rs", 1, Path::new(&empty));
+    // A QEMU that notes its own time.
+    let (wrapper, spent) = (folder.file("qemu-aarch64"), folder.file("spent"));
+    let real = text(&Command::new("which").arg("qemu-aarch64").output().expect("which").stdout);
+    let script = format!("#!/bin/bash\n{} \"$@\"\ncode=$?\ntimes > {spent}\nexit $code\n", real.trim());
+    std::fs::write(&wrapper, script).expect("a file");
+    std::fs::set_permissions(&wrapper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let elf = folder.file("qsortmix");
+    let packed = std::fs::File::open(corpus.join("qemu/aarch64/qsortmix.elf.zst")).expect("a program");
+    std::fs::write(&elf, zstd::decode_all(packed).expect("zstd")).expect("a file");
+    std::fs::set_permissions(&elf, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    let size = "20000";
+    let path = format!("{}:/usr/bin:/bin", folder.0.display());
+    let (plain, _) = time(&format!("qemu-aarch64 {elf} {size}"), &path);
+    let (base, _) = time(&format!("qemu-aarch64 -plugin {empty} {elf} {size}"), &path);
+    let trackway = env!("CARGO_BIN_EXE_trackway");
+    for end in ["stf", "zstf"] {
+        let out = folder.file(&format!("run.{end}"));
+        let command = format!("{trackway} record --qemu user --plugin {ours} -o {out} {elf} -- {size}");
+        let (all, said) = time(&command, &path);
+        let qemu = total(&std::fs::read_to_string(&spent).expect("QEMU's times"));
+        let count =
+            said.split(&format!("run.{end}: ")).nth(1).and_then(|rest| rest.split(' ').next()?.parse().ok());
+        let instructions: f64 = count.expect("a count");
+        let bytes = std::fs::metadata(&out).expect("a file").len() as f64;
+        println!(
+            "{end}: {instructions} instructions; QEMU alone {plain:.2} s, with empty callbacks {base:.2} s, with ours {qemu:.2} s \
+             ({:.0} % of the speed of the empty ones); the recorder {:.2} s ({:.2} of QEMU's time); {:.2} bytes per instruction",
+            100.0 * base / qemu,
+            all - qemu,
+            (all - qemu) / qemu,
+            bytes / instructions,
+        );
+        assert!(base / qemu > 0.5, "less than half the speed of empty callbacks");
+    }
+}

@@ -1,0 +1,285 @@
+//! `cargo xtask dist`: what a release hands out, for each target as a tar and a Debian package, with manual pages,
+//! completions, the QEMU plugins, the licences of what is linked, a bill of materials and checksums.
+//!
+//! The binaries are static: Zig's linker and C library from PyPI, so that no system package is needed. Paths are
+//! remapped and times fixed, so that two builds of a commit have the same bytes, in any folder.
+
+mod materials;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::{Outcome, tree};
+
+/// A machine that binaries are made for.
+struct Target {
+    /// Rust's name of it.
+    triple: &'static str,
+    /// Debian's name of it.
+    debian: &'static str,
+    /// The QEMU plugin is made by the compiler of the host, for the host.
+    is_host: bool,
+}
+
+const TARGETS: [Target; 2] = [
+    Target { triple: "x86_64-unknown-linux-musl", debian: "amd64", is_host: cfg!(target_arch = "x86_64") },
+    Target { triple: "aarch64-unknown-linux-musl", debian: "arm64", is_host: cfg!(target_arch = "aarch64") },
+];
+
+const FEATURES: &str = "columns";
+
+/// The folder in `target` that everything goes to.
+pub(crate) fn folder() -> PathBuf {
+    crate::target().join("dist")
+}
+
+/// Builds all targets, or those whose name contains one of `wanted`.
+pub(crate) fn run(wanted: &[String]) -> Outcome {
+    let chosen: Vec<&Target> = TARGETS
+        .iter()
+        .filter(|target| wanted.is_empty() || wanted.iter().any(|name| target.triple.contains(name.as_str())))
+        .collect();
+    if chosen.is_empty() {
+        let known: Vec<&str> = TARGETS.iter().map(|target| target.triple).collect();
+        return Err(format!("no target is called {}: {}", wanted.join(" "), known.join(", ")));
+    }
+    let zig = zig()?;
+    let pages = pages()?;
+    let mut made = Vec::new();
+    for target in chosen {
+        build(target, &zig)?;
+        let tree = lay_out(target, &pages)?;
+        made.push(tar(&tree)?);
+        made.push(debian(target, &tree)?);
+    }
+    let sums = sums(&made)?;
+    println!("{sums}");
+    Ok(())
+}
+
+fn version() -> String {
+    env!("CARGO_PKG_VERSION").to_string()
+}
+
+/// The time of the commit: what files in archives are dated.
+fn epoch() -> String {
+    let output = Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(tree::root()).output();
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    text.ok().filter(|text| !text.is_empty()).unwrap_or_else(|| "0".into())
+}
+
+/// Zig and cargo-zigbuild from PyPI, in a virtual environment; returns its folder of programs.
+fn zig() -> Result<PathBuf, String> {
+    let venv = folder().join("venv");
+    if !venv.join("bin/cargo-zigbuild").exists() {
+        make_folder(&folder())?;
+        command("python3", &["-m", "venv", &text(&venv)])?;
+        command(
+            &text(&venv.join("bin/pip")),
+            &["install", "-q", "ziglang==0.15.2", "cargo-zigbuild==0.24.0"],
+        )?;
+    }
+    Ok(venv.join("bin"))
+}
+
+/// The program for a target, static and stripped.
+fn build(target: &Target, zig: &Path) -> Outcome {
+    command("rustup", &["target", "add", target.triple])?;
+    let home = std::env::var("CARGO_HOME").map_or_else(
+        |_| PathBuf::from(std::env::var("HOME").unwrap_or_default()).join(".cargo"),
+        PathBuf::from,
+    );
+    let (root, home) = (text(&tree::root()), text(&home));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let zig_program = fs::canonicalize(zig.join("python3")).unwrap_or_else(|_| zig.join("python3"));
+    let variables = [
+        ("PATH", format!("{}:{path}", zig.display())),
+        ("CARGO_ZIGBUILD_PYTHON_PATH", text(&zig_program)),
+        ("RUSTFLAGS", format!("--remap-path-prefix={root}=. --remap-path-prefix={home}=cargo")),
+        ("CFLAGS", format!("-ffile-prefix-map={root}=. -ffile-prefix-map={home}=cargo -g0")),
+        ("CXXFLAGS", format!("-ffile-prefix-map={root}=. -ffile-prefix-map={home}=cargo -g0")),
+        ("SOURCE_DATE_EPOCH", epoch()),
+        ("CARGO_INCREMENTAL", "0".into()),
+    ];
+    let arguments = format!(
+        "zigbuild --locked --release -p trackway-cli --features {FEATURES} --target {}",
+        target.triple
+    );
+    crate::cargo(target.triple, &arguments, &variables.each_ref().map(|(name, value)| (*name, &**value)))
+}
+
+/// Manual pages and completions, made by the program of this machine.
+fn pages() -> Result<PathBuf, String> {
+    crate::cargo("the program", "build --locked --profile test -p trackway-cli", &[])?;
+    let program = text(&crate::target().join("debug/trackway"));
+    let share = folder().join("share");
+    let _ = fs::remove_dir_all(&share);
+    let man = share.join("man/man1");
+    make_folder(&man)?;
+    let main = output(&program, &["man"])?;
+    write(&man.join("trackway.1"), main.as_bytes())?;
+    let help = output(&program, &["help"])?;
+    for name in commands(&help) {
+        if let Ok(page) = output(&program, &["man", name]) {
+            write(&man.join(format!("trackway-{name}.1")), page.as_bytes())?;
+        }
+    }
+    for (shell, file) in [
+        ("bash", "bash-completion/completions/trackway"),
+        ("zsh", "zsh/site-functions/_trackway"),
+        ("fish", "fish/vendor_completions.d/trackway.fish"),
+    ] {
+        write(&share.join(file), output(&program, &["completions", shell])?.as_bytes())?;
+    }
+    Ok(share)
+}
+
+/// Names of commands in the program's help.
+fn commands(help: &str) -> Vec<&str> {
+    let listed = help.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
+    listed
+        .take_while(|line| line.starts_with("  "))
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect()
+}
+
+/// The tree of files as it is installed: `bin`, `lib`, `share`.
+fn lay_out(target: &Target, share: &Path) -> Result<PathBuf, String> {
+    let tree = folder().join(format!("trackway-{}-{}", version(), target.triple));
+    let _ = fs::remove_dir_all(&tree);
+    let binary = crate::target().join(target.triple).join("release/trackway");
+    copy(&binary, &tree.join("bin/trackway"))?;
+    copy_all(share, &tree.join("share"))?;
+    if target.is_host {
+        let plugin = crate::tree::root().join("plugin/qemu");
+        command("sh", &[&text(&plugin.join("build.sh"))])?;
+        for file in tree::files(&plugin.join("target"), "so") {
+            copy(&file, &tree.join("lib/trackway").join(file.file_name().unwrap_or_default()))?;
+        }
+        copy(&plugin.join("LICENSE"), &tree.join("lib/trackway/LICENSE"))?;
+    }
+    let documents = tree.join("share/doc/trackway");
+    for name in ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE", "SECURITY.md"] {
+        copy(&tree::root().join(name), &documents.join(name))?;
+    }
+    let linked = materials::linked(target.triple, FEATURES)?;
+    write(&documents.join("THIRD-PARTY"), materials::notices(&linked)?.as_bytes())?;
+    write(&documents.join("trackway.cdx.json"), materials::bill(&linked, &version())?.as_bytes())?;
+    Ok(tree)
+}
+
+/// An archive whose bytes depend on the files alone.
+fn tar(tree: &Path) -> Result<PathBuf, String> {
+    let name = text(Path::new(tree.file_name().unwrap_or_default()));
+    let archive = folder().join(format!("{name}.tar.gz"));
+    let script = format!(
+        "tar --sort=name --mtime=@{} --owner=0 --group=0 --numeric-owner --mode=u+rwX,go+rX,go-w -c {name} | gzip -9n > {}",
+        epoch(),
+        archive.display()
+    );
+    shell(&script, &folder())?;
+    Ok(archive)
+}
+
+/// A Debian package, by Debian's own tool. The program is static: it depends on nothing.
+fn debian(target: &Target, tree: &Path) -> Result<PathBuf, String> {
+    let staged = folder().join(format!("debian-{}", target.debian));
+    let _ = fs::remove_dir_all(&staged);
+    copy_all(tree, &staged.join("usr"))?;
+    let size: u64 =
+        every_file(&staged).iter().filter_map(|path| fs::metadata(path).ok()).map(|data| data.len()).sum();
+    let control = format!(
+        "Package: trackway\nVersion: {}\nArchitecture: {}\nMaintainer: The Trackway maintainers <maintainers@trackway.example>\n\
+         Installed-Size: {}\nSection: devel\nPriority: optional\nSuggests: qemu-user, gdb-multiarch\n\
+         Homepage: https://github.com/trackway/trackway\nDescription: toolkit for processor execution traces\n \
+         Reads, writes, decodes, encodes, converts, checks, verifies, analyses and\n shows execution traces of Arm and RISC-V \
+         processors: STF, ASTF, E-Trace,\n Tandem, ETE, perf.data and logs of simulators.\n",
+        version(),
+        target.debian,
+        size.div_ceil(1024)
+    );
+    write(&staged.join("DEBIAN/control"), control.as_bytes())?;
+    let package = folder().join(format!("trackway_{}_{}.deb", version(), target.debian));
+    let script = format!(
+        "chmod -R u+rwX,go+rX,go-w {0} && find {0} -exec touch -h -d @{1} {{}} + && \
+         SOURCE_DATE_EPOCH={1} dpkg-deb --root-owner-group -Zxz --build {0} {2}",
+        staged.display(),
+        epoch(),
+        package.display()
+    );
+    shell(&script, &folder())?;
+    Ok(package)
+}
+
+/// SHA-256 of what was made, also as a file beside it.
+fn sums(files: &[PathBuf]) -> Result<String, String> {
+    let names: Vec<String> =
+        files.iter().map(|path| text(Path::new(path.file_name().unwrap_or_default()))).collect();
+    let script = format!("sha256sum {} | tee SHA256SUMS", names.join(" "));
+    shell(&script, &folder())
+}
+
+fn every_file(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in tree::entries(folder) {
+        if path.is_dir() { found.extend(every_file(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn copy_all(from: &Path, to: &Path) -> Outcome {
+    every_file(from).iter().try_for_each(|path| {
+        let inside = path.strip_prefix(from).map_err(|error| error.to_string())?;
+        copy(path, &to.join(inside))
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> Outcome {
+    make_folder(to.parent().unwrap_or(to))?;
+    fs::copy(from, to).map(drop).map_err(|error| format!("{}: {error}", from.display()))
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Outcome {
+    make_folder(path.parent().unwrap_or(path))?;
+    fs::write(path, bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn make_folder(path: &Path) -> Outcome {
+    fs::create_dir_all(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn shell(script: &str, folder: &Path) -> Result<String, String> {
+    ended(Command::new("sh").args(["-c", script]).current_dir(folder), script)
+}
+
+fn command(program: &str, arguments: &[&str]) -> Outcome {
+    output(program, arguments).map(drop)
+}
+
+fn output(program: &str, arguments: &[&str]) -> Result<String, String> {
+    ended(Command::new(program).args(arguments), &format!("{program} {}", arguments.join(" ")))
+}
+
+fn ended(command: &mut Command, name: &str) -> Result<String, String> {
+    let output = command.output().map_err(|error| format!("{name}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{name}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn commands_are_found_in_the_help() {
+        let help = "Usage: x\n\nCommands:\n  info    Show\n          more\n  dump    List\n  help    Help\n\nOptions:\n  -q\n";
+        assert_eq!(super::commands(help), ["info", "dump"]);
+    }
+}
