@@ -3,7 +3,7 @@
 use crate::tree::{self, Package};
 
 /// Layers from the bottom up: a crate may depend on those of the layers below its own.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["trackway-core"],
     &["trackway-io", "trackway-isa"],
     &["trackway-image"],
@@ -25,6 +25,8 @@ const LAYERS: [&[&str]; 10] = [
     // The ways to look at one trace for a long time, and the interface for programs in C.
     &["trackway-gdb", "trackway-capi", "trackway-view", "trackway-dap", "trackway-browse"],
     &["trackway-cli", "trackway-testkit"],
+    // Other languages.
+    &["trackway-py"],
 ];
 
 /// Dependencies that point up or sideways. Dependencies of tests may.

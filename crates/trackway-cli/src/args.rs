@@ -197,6 +197,7 @@ impl Common {
                 Some(cache) => Indexing::Cache(cache, SLOW),
                 None => Indexing::Beside,
             },
+            cancel: crate::asked::cancel().unwrap_or_default(),
             ..Options::default()
         })
     }

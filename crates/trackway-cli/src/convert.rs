@@ -11,6 +11,7 @@ use trackway::{Conversion, ConvertOptions, Prove, convert_with};
 use trackway_core::{ErrorKind, Fact, Fate, Ledger};
 
 use crate::args::{ConvertArgs, read_settings, threads};
+use crate::asked::take_line;
 use crate::exit::{Exit, Failure};
 use crate::interrupt;
 use crate::json;
@@ -233,7 +234,7 @@ fn account(
     if !args.common.quiet && !args.json && outputs.len() > 1 {
         outputs.iter().for_each(|path| say!("written: {path}"));
     }
-    if args.json {
+    if args.json && !take_line(&object.to_string()) {
         writeln!(std::io::stdout(), "{object}")?;
     }
     if let Some(path) = &args.ledger {

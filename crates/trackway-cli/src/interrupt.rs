@@ -42,12 +42,14 @@ pub(crate) fn install() {
 
 /// A switch that the first signal trips; the command then ends in good order.
 pub(crate) fn cancel() -> Cancel {
-    CANCEL.get_or_init(Cancel::default).clone()
+    crate::asked::cancel().unwrap_or_else(|| CANCEL.get_or_init(Cancel::default).clone())
 }
 
 /// Nothing of this output is kept when a signal comes, also where the command does not look at [`cancel`].
 pub(crate) fn abandon(output: &Target) {
-    let _ = OUTPUT.set(output.clone());
+    if crate::asked::cancel().is_none() {
+        let _ = OUTPUT.set(output.clone());
+    }
 }
 
 /// The command has ended: what it did not commit is removed.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value as Json, json};
 use trackway::{Health, Verdict};
 use trackway_core::{Error, Ledger};
 
+use crate::asked::take_line;
 use crate::exit::Failure;
 use crate::report::{next_thing, unfollowed};
 
@@ -25,9 +26,13 @@ pub(crate) fn object(kind: &str) -> Object {
 
 /// Prints an object on stdout, on one line.
 pub(crate) fn print(object: Object) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    write_line(&mut out, &Json::Object(object))?;
-    out.flush()?;
+    let mut line = Vec::new();
+    write_line(&mut line, &Json::Object(object))?;
+    if !take_line(&String::from_utf8_lossy(&line)) {
+        let mut out = std::io::stdout().lock();
+        out.write_all(&line)?;
+        out.flush()?;
+    }
     PRINTED.store(true, Relaxed);
     Ok(())
 }
@@ -106,7 +111,7 @@ pub(crate) fn failed(kind: &str, failure: &Failure) -> std::io::Result<()> {
 }
 
 /// A failure as an entry of `errors`.
-fn of_failure(failure: &Failure) -> Json {
+pub(crate) fn of_failure(failure: &Failure) -> Json {
     match failure {
         Failure::Input { error, instruction, words, .. } => {
             let hint = next_thing(error, words, "");

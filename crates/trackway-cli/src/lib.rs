@@ -6,7 +6,9 @@
 
 mod address;
 mod analyse;
+mod answer;
 mod args;
+mod asked;
 mod browse;
 mod calls;
 mod check;
@@ -72,6 +74,9 @@ use clap::FromArgMatches;
 use trackway::format::Format;
 
 use cli::{Cli, Command};
+use exit::{Exit, Failure};
+
+pub use answer::{Answer, answer};
 
 /// Runs the program on its command line, with these formats.
 pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
@@ -88,7 +93,24 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Dump(args) if args.raw => "dump --raw",
         _ => "",
     };
-    let outcome = match cli.command {
+    let outcome = execute(cli.command);
+    interrupt::end();
+    pager::wait();
+    match outcome {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            if let Some(kind) = json {
+                // If stdout is gone, stderr still has the failure.
+                let _ = json::failed(kind, &failure);
+            }
+            report::failure(&failure, tried).into()
+        }
+    }
+}
+
+/// Runs a command.
+fn execute(command: Command) -> Result<Exit, Failure> {
+    match command {
         Command::Demo(args) => demo::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Dump(args) => dump::run(&args),
@@ -125,17 +147,5 @@ pub fn run(formats: &[&'static dyn Format]) -> std::process::ExitCode {
         Command::Completions(args) => pages::completions(&args),
         Command::Man(args) => pages::man(&args),
         Command::Help(args) => pages::help(&args),
-    };
-    interrupt::end();
-    pager::wait();
-    match outcome {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            if let Some(kind) = json {
-                // If stdout is gone, stderr still has the failure.
-                let _ = json::failed(kind, &failure);
-            }
-            report::failure(&failure, tried).into()
-        }
     }
 }

@@ -85,6 +85,9 @@ pub(crate) fn wait() {
 
 /// Prints a line to stderr, once no pager runs; a closed stderr does not stop the program.
 pub(crate) fn say(line: String) {
+    if crate::asked::take_message(&line) {
+        return;
+    }
     let mut running = running();
     match running.pager {
         Some(_) => running.messages.push(line),

@@ -2,7 +2,8 @@
 //!
 //! The tables are declared once, in `tables.rs`; [`Table::ALL`] is the schema, `docs/data.md` is written from it.
 //! [`Rows`] turns batches of events into [`Chunk`]s, plain columns that need neither Arrow nor anything else.
-//! [`Csv`] and [`JsonLines`] write them as text; with the feature `columns` there are Arrow and Parquet too.
+//! [`Csv`] and [`JsonLines`] write them as text; with the feature `arrow` there are
+//! arrays of Arrow too, with `columns` files of Arrow and Parquet.
 
 mod facts;
 mod lane;
@@ -19,7 +20,7 @@ mod text;
 
 pub mod champsim;
 
-#[cfg(feature = "columns")]
+#[cfg(feature = "arrow")]
 mod arrow;
 #[cfg(feature = "columns")]
 mod ipc;
@@ -37,9 +38,10 @@ pub use sink::Sink;
 pub use store::{Bits, Chunk, Data, Pieces, Values};
 pub use text::{Csv, JsonLines};
 
+#[cfg(feature = "arrow")]
+pub use arrow::{ToArrow, arrow_schema};
 #[cfg(feature = "columns")]
 pub use {
-    arrow::{ToArrow, arrow_schema},
     ipc::{IpcFile, IpcStream},
     parquet::Parquet,
 };
