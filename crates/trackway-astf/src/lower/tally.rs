@@ -21,6 +21,7 @@ const KEPT: &[Fact] = &[
     Fact::SmeIndices,
     Fact::MemoryAccesses,
     Fact::MemoryTags,
+    Fact::AddressRanges,
     Fact::Privileges,
     Fact::Securities,
     Fact::Stacks,

@@ -59,6 +59,8 @@ facts! {
     AccessAttributes = "access attributes", "attributes of accesses in the format's own terms";
     AtomicOperations = "atomic operations", "the operation of an atomic access";
     MemoryTags = "checked tags", "accesses whose address carries an allocation tag";
+    AddressRanges = "address ranges", "accesses given as a range of addresses, not one by one";
+    InferredAccesses = "inferred accesses", "accesses marked as inferred: their size or kind is not recorded";
     MemoryContents = "memory contents", "contents of memory given outside any instruction";
     PageWalks = "page table walks", "entries read while translating an address";
     PageWalkUses = "first uses of page table walks", "the instruction that first uses a page";
@@ -391,6 +393,12 @@ fn each_access(batch: &Batch, accesses: Accesses, each: &mut impl FnMut(Fact, u6
         if group.iter().all(|access| access.data != Value::Unknown) {
             let data = |digest, access: &MemAccess| digest_value(batch, digest, access.data, access.size);
             each(Fact::MemoryData, group.iter().fold(0, data));
+        }
+        if group.iter().any(|access| access.range) {
+            each(Fact::AddressRanges, 0);
+        }
+        if group.iter().any(|access| access.inferred) {
+            each(Fact::InferredAccesses, 0);
         }
         for access in group {
             if access.attributes != 0 {

@@ -118,7 +118,10 @@ impl Tally {
             } else {
                 account.lose(fact, missing[fact] + self.meta[fact]);
             }
-            account.invent(fact, extra[fact]);
+            // A reader may derive more than the input has; that is not in the log.
+            if account.fate(fact) != Fate::Derived {
+                account.invent(fact, extra[fact]);
+            }
         }
         account
     }

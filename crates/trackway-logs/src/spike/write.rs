@@ -32,8 +32,14 @@ const KEPT: &[Fact] = &[
     Fact::StoredData,
     Fact::Privileges,
 ];
-const DERIVED: &[Fact] =
-    &[Fact::Outcomes, Fact::Targets, Fact::TrapReturns, Fact::TrapPlaces, Fact::TrapHandlers];
+const DERIVED: &[Fact] = &[
+    Fact::Outcomes,
+    Fact::Targets,
+    Fact::InferredAccesses,
+    Fact::TrapReturns,
+    Fact::TrapPlaces,
+    Fact::TrapHandlers,
+];
 
 /// Starts a log.
 pub(super) fn create(

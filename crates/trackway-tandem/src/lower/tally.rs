@@ -126,7 +126,8 @@ impl Tally {
     pub(super) fn account(&mut self) -> Account {
         self.facts.finish();
         let Nearby { matched, missing, extra, .. } = &self.facts;
-        let mut account = Account::new(KEPT, &[]);
+        // A reader takes the sizes of loads from their encodings.
+        let mut account = Account::new(KEPT, &[Fact::InferredAccesses]);
         for &fact in Fact::ALL {
             if account.fate(fact) == Fate::Dropped {
                 // Operands of atomics.
@@ -134,7 +135,9 @@ impl Tally {
             } else {
                 account.lose(fact, missing[fact] + self.meta[fact]);
             }
-            account.invent(fact, extra[fact]);
+            if account.fate(fact) != Fate::Derived {
+                account.invent(fact, extra[fact]);
+            }
         }
         account
     }
