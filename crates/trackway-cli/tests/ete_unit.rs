@@ -49,6 +49,26 @@ fn the_code_that_was_executed_stands_in_for_the_program() {
     assert_eq!(pcs(&snapshot), pcs(ASTF));
 }
 
+/// Encoded anew or cut, a snapshot keeps its whole program and not only the code that was executed.
+#[test]
+fn a_snapshot_that_is_encoded_again_keeps_its_program() {
+    let folder = Folder::new("ete-unit-again");
+    let config = folder.file("unit.toml");
+    std::fs::write(&config, "[ete.unit]\nmax_spec = 12\nmispredict = 200\n").expect("it can be written");
+    let [first, again, part] = ["first.ete", "again.ete", "part.ete"].map(|name| folder.file(name));
+    stdout(&["convert", ASTF, &first, "--elf", ELF]);
+    stdout(&["convert", &first, &again, "--config", &config]);
+    stdout(&["slice", &first, &part, "--from", "0", "--to", "3"]);
+    assert_eq!(pcs(&again), pcs(&first));
+    assert_eq!(pcs(&part).lines().count(), 3);
+    let code = |snapshot: &str| std::fs::read(format!("{snapshot}/code_0.bin")).expect("it has code");
+    assert!(code(&first).len() >= 0x18f, "the whole segment");
+    assert!(code(&again) == code(&first) && code(&part) == code(&first));
+    let several = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/ete/count");
+    stdout(&["convert", several, &folder.file("several.ete"), "--config", &config]);
+    assert_eq!(pcs(&folder.file("several.ete")), pcs(several));
+}
+
 #[test]
 fn units_are_programmed_by_toml() {
     let folder = Folder::new("ete-unit-toml");

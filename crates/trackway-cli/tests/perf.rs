@@ -84,6 +84,24 @@ fn a_module_is_linked_to_where_the_kernel_loaded_it() {
     assert!(code.contains("b #0xffffff99f5897140"), "{code}");
 }
 
+/// The files of a recording are placed by its records: a target gets their code, not their names.
+#[test]
+fn a_recording_of_the_kernel_is_converted() {
+    let (Some(data), Some(module)) = (corpus("perf_kernel.data"), corpus("rq_stats.ko")) else { return };
+    let folder = Folder::new("perf-kernel");
+    for end in ["ete", "stf"] {
+        let out = folder.file(&format!("kernel.{end}"));
+        let output = trackway(&["convert", "--source", "cpu6", &data, &out, "--elf", &module]);
+        let ledger = text(&output.stdout) + &text(&output.stderr);
+        assert!(output.status.success() && ledger.contains("proved: "), "{ledger}");
+        let pcs = |trace: &str, more: &[&str]| {
+            let all = stdout(&[&["dump", trace, "--as", "pcs"], more].concat());
+            all.lines().filter(|line| !line.starts_with('#')).map(String::from).collect::<Vec<_>>()
+        };
+        assert_eq!(pcs(&out, &[]), pcs(&data, &["--elf", &module, "--source", "cpu6"]));
+    }
+}
+
 #[test]
 fn every_truncation_and_damage_of_a_real_recording_ends_well() {
     let (Some(data), Some(elf)) = (corpus("perf_etm.data"), corpus("etm_test_loop")) else { return };

@@ -148,7 +148,7 @@ impl Format for Ete {
         let given = Given::read(writing.settings)?;
         let mut config = given.encode_config().map_err(|error| writing.settings.wrong(&error))?;
         config.follow(meta, &given);
-        let programs = vec![Arc::new(writing.program.load()?)];
+        let programs = writing.program.of_sources()?;
         let sources = meta.sources.len().max(1);
         let Some(path) = &writing.target.path else {
             if sources > 1 || config.framing != Framing::Raw || config.buffer.is_some() {

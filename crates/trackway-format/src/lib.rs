@@ -21,7 +21,7 @@ pub use keys::{Flag, Key, Sample, When, suggest};
 #[doc(hidden)]
 pub use keys::{refuse_rest, take};
 pub use number::Number;
-pub use program::{Program, relative};
+pub use program::{Carried, Program, relative};
 #[doc(hidden)]
 pub use serde;
 pub use settings::{Settings, template};
@@ -206,6 +206,11 @@ pub trait Opened {
     /// The programs it is decoded against: one for each source, or one for all; empty where none is known.
     fn programs(&self) -> Vec<Arc<Image>> {
         Vec::new()
+    }
+
+    /// True if it places the files of the program itself, so that their names alone mean nothing to another format.
+    fn places_programs(&self) -> bool {
+        false
     }
 
     /// Its events.

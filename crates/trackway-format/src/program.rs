@@ -1,6 +1,7 @@
 //! The program that ran, as the user names it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use trackway_image::{Files, Image, read_spec};
 
@@ -15,7 +16,22 @@ pub struct Program {
     pub raw: Vec<String>,
     /// Those of them that are in memory.
     pub files: Files,
+    /// Programs that the trace brings along, one for each source or one for all, for a copy that keeps them.
+    pub carried: Carried,
 }
+
+/// Programs in memory. They are the same if they are the same images.
+#[derive(Clone, Debug, Default)]
+pub struct Carried(pub Vec<Arc<Image>>);
+
+impl PartialEq for Carried {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().zip(&other.0).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+}
+
+impl Eq for Carried {}
 
 impl Program {
     /// True if no file is named.
@@ -33,6 +49,14 @@ impl Program {
             image.open_raw(spec)?;
         }
         Ok(image)
+    }
+
+    /// The programs of the sources, or one for all: loaded where files are named, else those that the trace brings along.
+    pub fn of_sources(&self) -> Result<Vec<Arc<Image>>> {
+        if self.is_empty() && !self.carried.0.is_empty() {
+            return Ok(self.carried.0.clone());
+        }
+        Ok(vec![Arc::new(self.load()?)])
     }
 
     /// The same with its files in memory, for a program that is loaded again and again.

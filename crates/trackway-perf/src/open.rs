@@ -283,6 +283,10 @@ impl Opened for Recording {
         vec![Arc::clone(&self.shared.image)]
     }
 
+    fn places_programs(&self) -> bool {
+        true
+    }
+
     fn events(&mut self) -> Result<Box<dyn Source>> {
         let last = self.lanes.lanes.len() - 1;
         let decoders = self.lanes.lanes.iter().enumerate().map(|(n, lane)| {

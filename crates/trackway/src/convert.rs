@@ -5,7 +5,7 @@ use std::path::Path;
 use trackway_core::{
     Batch, Counting, ErrorKind, EventKind, Fact, Fate, Ledger, Mark, MarkKind, Meta, Observer, Source,
 };
-use trackway_format::{Error, Format, Program, Result, Settings, When, Writing};
+use trackway_format::{Carried, Error, Format, Program, Result, Settings, When, Writing};
 use trackway_io::Target;
 
 use crate::conversion::{Conversion, Written};
@@ -115,7 +115,7 @@ fn add_proof(
     let reading = Options {
         formats: trace.formats().to_vec(),
         format: Some(into.id()),
-        program: trace.program().clone(),
+        program: trace.program_of_output(),
         threads: trace.threads(),
         ..Options::default()
     };
@@ -167,8 +167,11 @@ pub(crate) struct Events {
 
 /// The events of a trace, as far as they are wanted.
 fn events_of(trace: &mut Trace, into: &dyn Format, options: &ConvertOptions) -> Result<Events> {
-    let (program, threads) = (trace.program().clone(), trace.threads());
+    let (mut program, threads) = (trace.program_of_output(), trace.threads());
     let programs = trace.programs()?;
+    if into.id() == trace.format().id() {
+        program.carried = Carried(programs.clone());
+    }
     let source = selected(trace, into, options)?;
     let meta = if options.part.is_some() { source.meta() } else { trace.meta() }.clone();
     // A flow trace has no encodings of its own to compare.

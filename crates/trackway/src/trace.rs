@@ -307,6 +307,11 @@ impl Trace {
         &self.program
     }
 
+    /// The program for a trace made of this one: as it was named, unless this trace placed its files itself.
+    pub(crate) fn program_of_output(&self) -> Program {
+        if self.opened.places_programs() { Program::default() } else { self.program.clone() }
+    }
+
     /// Facts about the trace as a whole.
     pub fn meta(&self) -> &Meta {
         self.opened.meta()
