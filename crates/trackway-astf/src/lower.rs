@@ -314,6 +314,9 @@ impl Sink for Lower {
         self.state.only_level = if self.producer.is_none() { None } else { self.state.only_level };
         self.begin()?;
         self.flush(None)?;
+        if self.state.foreign_isa && self.tally.is_empty() {
+            return Err(refused("ASTF holds A64 instructions only, and this trace has none"));
+        }
         let producer = self.producer()?;
         producer.finish()?;
         let (sanitised, broken) =

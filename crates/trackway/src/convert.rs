@@ -253,7 +253,7 @@ fn lower(
     // What came before damage is in the output, and the output is whole.
     let mut ledger = Ledger::default();
     for (sink, output) in sinks.iter_mut().zip(&mut outputs) {
-        let one = sink.finish()?;
+        let one = sink.finish().map_err(|error| of_target(error.into()))?;
         ledger.merge(&one);
         output.ledger = Some(one);
     }

@@ -136,6 +136,11 @@ impl Tally {
         self.instructions.0 += 1;
     }
 
+    /// True if no instruction is written.
+    pub(super) fn is_empty(&self) -> bool {
+        self.instructions.0 == 0
+    }
+
     /// Counts records that were written: whole groups of them.
     pub(super) fn wrote(&mut self, mut records: &[[u8; RECORD]]) {
         while self.leading && !records.is_empty() {
