@@ -1,6 +1,7 @@
 //! Events to packets: a builder of blocks in front of the encoder.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use trackway_core::*;
 use trackway_image::{Code, Image};
@@ -38,9 +39,9 @@ impl<W: Write> Lower<W> {
         Ok(Lower { out, encoder: Encoder::new(config)?, builder: BlockBuilder::new(config, isa, image) })
     }
 
-    /// Collects the instructions of events that the image does not have.
-    pub fn keep_code(&mut self) {
-        self.builder.keep_code();
+    /// Collects the instructions of events that `image` does not have.
+    pub fn keep_code(&mut self, image: Arc<Image>) {
+        self.builder.keep_code(image);
     }
 
     /// Those instructions.

@@ -126,10 +126,10 @@ impl Format for Etrace {
             config.params.iaddress_width = 64;
         }
         config.xlen = Some(if isa == Isa::Rv64 { 64 } else { 32 });
-        let image = load(writing.program, &config, writing.settings)?;
+        let image = Arc::new(load(writing.program, &config, writing.settings)?);
         check_identity(&image, &config)?;
         config.check().map_err(|error| Error::Config(error.to_string()))?;
-        let known = (!image.is_empty()).then_some(&image);
+        let known = (!image.is_empty()).then_some(&*image);
         let lower = Lower::new(writer(writing.target.create()?), &config, isa, known);
         let mut lower = lower.map_err(|error| Error::Config(error.to_string()))?;
         // The order in which this encoder sends data packets.
@@ -137,7 +137,7 @@ impl Format for Etrace {
         let sidecar = Sidecar::new(config, &image, &writing);
         if let Some(sidecar) = &sidecar {
             sidecar.write()?;
-            lower.keep_code();
+            lower.keep_code(image);
         }
         Ok(Box::new(WithSidecar { lower, sidecar, written: (0, Instant::now()) }))
     }

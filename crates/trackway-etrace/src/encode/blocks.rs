@@ -160,6 +160,9 @@ impl BlockBuilder {
                     encoder.privilege_stated = true;
                 }
                 encoder.tally.take_change(context);
+                if let Some(executed) = &mut self.executed {
+                    executed.change(context);
+                }
                 self.context(context);
             }
             EventKind::Time(time) => self.time(time),
@@ -201,9 +204,8 @@ impl BlockBuilder {
     }
 
     /// Collects the instructions that the program does not have.
-    pub(crate) fn keep_code(&mut self) {
-        let memory = self.image.as_ref().map(|image| Arc::clone(image.blocks().memory()));
-        self.executed = Some(Executed::new(self.isa, memory));
+    pub(crate) fn keep_code(&mut self, image: Arc<Image>) {
+        self.executed = Some(Executed::new(self.isa, image));
     }
 
     pub(crate) fn finish(&mut self, encoder: &mut Encoder) -> Result<()> {
