@@ -50,8 +50,8 @@ impl Context {
         match output.extension().filter(|_| found.is_none()) {
             None => Ok(found),
             Some(end) => {
-                let known: Vec<_> =
-                    self.formats.iter().flat_map(|format| format.extensions()).copied().collect();
+                let written = self.formats.iter().filter(|format| format.is_written());
+                let known: Vec<_> = written.flat_map(|format| format.extensions()).copied().collect();
                 let text = format!(
                     "{}: no format has the extension .{}; use --into FORMAT, or one of {}",
                     output.display(),

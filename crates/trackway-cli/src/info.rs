@@ -243,8 +243,8 @@ fn facts(
         ("file", json!(path.display().to_string())),
         ("format", json!(meta.format.as_str())),
         ("title", json!(title)),
-        ("version", json!(meta.version)),
     ];
+    facts.extend((!meta.version.is_empty()).then(|| ("version", json!(meta.version))));
     let (doubts, container): (Vec<_>, Vec<_>) = container.iter().partition(|(name, _)| *name == "doubt");
     facts.extend(container.into_iter().map(|(name, value)| (*name, json!(value))));
     let doubts: Vec<&String> = doubts.into_iter().map(|(_, text)| text).collect();
