@@ -9,6 +9,7 @@ use trackway_format::{Opened, Opening, Program, Settings};
 use trackway_io::File;
 use trackway_logs::TARMAC;
 use trackway_testkit::lines::{filled, observed};
+use trackway_testkit::{cuts, sweep};
 
 fn try_open(input: Input, threads: usize) -> trackway_format::Result<Box<dyn Opened>> {
     TARMAC.open(Opening {
@@ -302,8 +303,12 @@ fn logs() -> Vec<Vec<u8>> {
     if let Some(corpus) = trackway_testkit::corpus_part("logs/tarmac") {
         let paths = std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path());
         let logs = paths.filter(|path| path.extension().is_some_and(|end| end == "tarmac"));
-        // The start of a long log has all its kinds of lines.
-        all.extend(logs.map(|path| std::fs::read(path).unwrap()[..60_000].to_vec()));
+        for path in logs {
+            let mut bytes = std::fs::read(path).unwrap();
+            // The start of a long log has all its kinds of lines.
+            bytes.truncate(if sweep() { usize::MAX } else { 60_000 });
+            all.push(bytes);
+        }
     }
     all
 }
@@ -330,8 +335,7 @@ fn every_truncation_delivers_what_came_before() {
     for bytes in logs() {
         let whole = events(&bytes);
         let several = open(&bytes).meta().sources.len() > 1;
-        let stride = (bytes.len() / 400).max(1) | 1;
-        for cut in (0..bytes.len()).step_by(stride) {
+        for cut in cuts(bytes.len()) {
             let lines = survives(&bytes[..cut]);
             // Several cores end each with a part of its own; the last step may lack what was cut.
             if !several {

@@ -55,6 +55,19 @@ pub const ETRACE_CASES: [&str; 8] = [
     "ref-traps",
 ];
 
+/// Lengths to cut a file of `length` bytes to: each of the first 1,000, and 200 others. With `TRACKWAY_SWEEP` each of the
+/// first 60,000, and 3,000 others.
+pub fn cuts(length: usize) -> impl Iterator<Item = usize> {
+    let (every, others) = if sweep() { (60_000, 3_000) } else { (1_000, 200) };
+    let every = length.min(every);
+    (0..every).chain((every..length).step_by(((length - every) / others).max(1) | 1))
+}
+
+/// True if `TRACKWAY_SWEEP` asks for a long run of a test.
+pub fn sweep() -> bool {
+    std::env::var_os("TRACKWAY_SWEEP").is_some()
+}
+
 /// A file or folder of the corpus, like `stf` or `tandem/own/own2.tv`; where it is absent the test is [`skipped`].
 pub fn corpus_part(path: &str) -> Option<PathBuf> {
     let part = corpus()?.join(path);
