@@ -64,7 +64,7 @@ fn values_registers_and_privilege_are_the_models() {
     let Some(bin) = newer("qemu-system-riscv64") else { return };
     let folder = Folder::new("qemu-api4");
     build_plugin("plugin/qemu/src/lib.rs", 4, Path::new(&folder.file("libtrackway_qemu_api4.so")));
-    for (name, least) in [("rv64-mix", [500, 3000]), ("rv64-sv39", [50, 300])] {
+    for (name, least) in [("rv64-mix", [500, 3000])] {
         let elf = repo(&format!("programs/riscv/elf/{name}.elf"));
         let (model, qemu) = (folder.file("model.stf"), folder.file("qemu.stf"));
         let golden = trackway(&["record", "--machine", "virt", "--core", "qemu", "-o", &model, &elf]);
@@ -82,8 +82,11 @@ fn values_registers_and_privilege_are_the_models() {
         // After the reset ROM: each puts the device tree elsewhere.
         for (n, (a, b)) in ours.iter().zip(&theirs).enumerate().take(10_000).skip(6) {
             assert_eq!(a.0, b.0, "{name}: instruction {n}");
-            for access in &b.1 {
-                assert!(a.1.is_empty() || a.1.contains(access), "{name}: instruction {n}: {a:?} {b:?}");
+            // An atomic is a load and a store in QEMU, and one access in the model, with the value read.
+            let atomic = a.1.iter().any(|own| own[0] == "read-write");
+            for access in b.1.iter().filter(|access| !(atomic && access[0] == "write")) {
+                let same = |own: &[String; 3]| own[1..] == access[1..] && (atomic || own[0] == access[0]);
+                assert!(a.1.is_empty() || a.1.iter().any(same), "{name}: instruction {n}: {a:?} {b:?}");
                 values += usize::from(!access[2].is_empty() && !a.1.is_empty());
             }
             for (register, value) in &b.2 {
