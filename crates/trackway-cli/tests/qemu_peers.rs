@@ -57,6 +57,9 @@ fn steps(file: &str) -> Vec<Step> {
     found
 }
 
+/// Programs, and how many values and registers are compared at least.
+const COMPARED: [(&str, [usize; 2]); 1] = [("rv64-mix", [500, 3000])];
+
 /// Under QEMU with API 4 a machine's values, registers and privilege are those of the golden model.
 #[test]
 #[ignore = "needs QEMU 9.2 or later"]
@@ -64,7 +67,7 @@ fn values_registers_and_privilege_are_the_models() {
     let Some(bin) = newer("qemu-system-riscv64") else { return };
     let folder = Folder::new("qemu-api4");
     build_plugin("plugin/qemu/src/lib.rs", 4, Path::new(&folder.file("libtrackway_qemu_api4.so")));
-    for (name, least) in [("rv64-mix", [500, 3000])] {
+    for (name, least) in COMPARED {
         let elf = repo(&format!("programs/riscv/elf/{name}.elf"));
         let (model, qemu) = (folder.file("model.stf"), folder.file("qemu.stf"));
         let golden = trackway(&["record", "--machine", "virt", "--core", "qemu", "-o", &model, &elf]);
