@@ -8,7 +8,7 @@ use trackway_core::Isa;
 use trackway_image::{Listing, program};
 use trackway_isa::Style;
 use trackway_tools::past::Location;
-use trackway_tools::replay::{Direction, Landmark, Query, Row, Session, Stop, Stops, Unit, What};
+use trackway_tools::replay::{Direction, Landmark, Query, Row, Session, Shown, Stop, Stops, Unit};
 
 use crate::source::Sources;
 
@@ -44,7 +44,7 @@ pub struct App {
     is_done: bool,
 }
 
-/// What lies over the list.
+/// Something over the list.
 #[derive(Debug)]
 pub(crate) enum Over {
     Nothing,
@@ -429,9 +429,9 @@ impl App {
 /// The first instruction of a row and how many it has; `None` for an event.
 pub(crate) fn span(row: &Row) -> Option<(u64, u64)> {
     match &row.what {
-        What::Instruction { .. } => Some((row.number, 1)),
-        What::Run { count, .. } => Some((row.number, (*count).max(1))),
-        What::Event { .. } => None,
+        Shown::Instruction { .. } => Some((row.number, 1)),
+        Shown::Run { count, .. } => Some((row.number, (*count).max(1))),
+        Shown::Event { .. } => None,
     }
 }
 

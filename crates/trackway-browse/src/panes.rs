@@ -4,7 +4,7 @@ use trackway::Result;
 use trackway::machine::{FrameKind, How};
 use trackway_image::Listing;
 use trackway_tools::past::{Cause, Why};
-use trackway_tools::replay::{Register, Row, What};
+use trackway_tools::replay::{Register, Row, Shown};
 
 use crate::app::{App, span};
 use crate::source::plain;
@@ -64,7 +64,7 @@ impl App {
         let tone = if is_here { Tone::Here } else { Tone::Plain };
         let current = self.session.current();
         match &row.what {
-            What::Instruction { pc, encoding, length, isa, taken, attempted, .. } => {
+            Shown::Instruction { pc, encoding, length, isa, taken, attempted, .. } => {
                 let listing = &mut self.listings[current];
                 let address = pc.map_or(format!("{:digits$}", "?"), |pc| format!("{pc:0digits$x}"));
                 let text = instruction(listing, *isa, *pc, *encoding, *length);
@@ -78,13 +78,13 @@ impl App {
                 };
                 (tone, format!("{number:>10}  {address}  {text:<24}{flow}{place}"))
             }
-            What::Run { start, end, count } => {
+            Shown::Run { start, end, count } => {
                 let text = format!(
                     "{number:>10}  {start:0digits$x}  {count} instructions to {end:#x}, code unknown"
                 );
                 (if is_here { Tone::Here } else { Tone::Faint }, text)
             }
-            What::Event { kind, text } => {
+            Shown::Event { kind, text } => {
                 let tone = if *kind == "gap" { Tone::Missing } else { Tone::Event };
                 (tone, format!("{:>10}  {kind} {}", "--", plain(text)))
             }
@@ -97,8 +97,8 @@ impl App {
         let rows = self.session.replay().rows(now, 1 << 12)?;
         let row = rows.iter().find(|row| span(row).is_some());
         Ok(match row.map(|row| &row.what) {
-            Some(What::Instruction { accesses, .. }) if !accesses.is_empty() => plain(&accesses.join("  ")),
-            Some(What::Instruction { .. }) => {
+            Some(Shown::Instruction { accesses, .. }) if !accesses.is_empty() => plain(&accesses.join("  ")),
+            Some(Shown::Instruction { .. }) => {
                 "the trace has no registers or memory of this instruction".into()
             }
             Some(_) => "the code is not known: --elf names the program".into(),
@@ -234,9 +234,9 @@ fn instruction(
 
 fn address(row: &Row) -> Option<u64> {
     match row.what {
-        What::Instruction { pc, .. } => pc,
-        What::Run { start, .. } => Some(start),
-        What::Event { .. } => None,
+        Shown::Instruction { pc, .. } => pc,
+        Shown::Run { start, .. } => Some(start),
+        Shown::Event { .. } => None,
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Adapter<'s> {
     stops_on_entry: bool,
 }
 
-/// What is to be done after a request was answered.
+/// The work after a request was answered.
 enum Then {
     Nothing,
     Event(&'static str, Json),

@@ -16,7 +16,7 @@ mod session;
 mod way;
 
 pub use registers::Register;
-pub use rows::{Query, Row, What};
+pub use rows::{Query, Row, Shown};
 pub use search::{Direction, Landmark, Stop, Stops, Watch};
 pub use session::{Broken, Ended, Session, Thread};
 pub use way::Unit;

@@ -18,12 +18,12 @@ pub struct Row {
     /// Number of its instruction, or of the one that comes next.
     pub number: u64,
     /// Its content.
-    pub what: What,
+    pub what: Shown,
 }
 
 /// An instruction, or an event between two.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum Shown {
     /// An instruction.
     Instruction {
         /// Its address.
@@ -96,7 +96,7 @@ impl Replay {
             let what = match &here.event.kind {
                 EventKind::Step(step) => instruction(here.batch, step, here.isa),
                 EventKind::Run(run) if !run.withdrawn => {
-                    What::Run { start: run.start, end: run.end, count: run.count.into() }
+                    Shown::Run { start: run.start, end: run.end, count: run.count.into() }
                 }
                 kind => {
                     let mut text = String::new();
@@ -113,7 +113,7 @@ impl Replay {
                     {
                         text += &format!(" ({name})");
                     }
-                    What::Event { kind: name, text }
+                    Shown::Event { kind: name, text }
                 }
             };
             Row { number: here.number, what }
@@ -183,14 +183,14 @@ impl Replay {
     }
 }
 
-fn instruction(batch: &Batch, step: &Step, isa: Isa) -> What {
+fn instruction(batch: &Batch, step: &Step, isa: Isa) -> Shown {
     let registers = batch.regs_of(step.accesses).iter().map(|access| {
         let value = value(batch, access.value).unwrap_or("?".into());
         let word = if access.role == trackway_core::RegRole::Source { "" } else { ":" };
         format!("{}{word}={value}", reg_name(isa, access.reg))
     });
     let memory = batch.mem_of(step.accesses).iter().map(|access| memory(batch, access));
-    What::Instruction {
+    Shown::Instruction {
         pc: step.pc,
         encoding: step.encoding,
         length: step.length,
