@@ -159,6 +159,15 @@ fn ours(lines: &[Line]) -> Vec<Flow> {
     lines.iter().map(follow).collect()
 }
 
+/// Moves to itself, which assemblers emitted before there was a NOP: objdump calls them `nop`.
+fn is_old_nop(line: &Line) -> bool {
+    match line.isa {
+        Isa::A32 => line.encoding & 0x0fff_ffff == 0x01a0_0000,
+        Isa::T32 => line.encoding == 0x46c0,
+        _ => false,
+    }
+}
+
 /// Every instruction of a program; returns how many there are of each set, and how many transfer control.
 fn agree(name: &str, prefix: &str, program: &Path) -> [usize; 4] {
     let lines = objdump(prefix, program);
@@ -179,7 +188,9 @@ fn agree(name: &str, prefix: &str, program: &Path) -> [usize; 4] {
         let class = class(line.isa, line.encoding);
         let same = same
             && class != Class::Other
-            && kind::by_text(line.isa, &line.mnemonic, &line.operands).is_none_or(|named| named == class);
+            && (is_old_nop(line)
+                || kind::by_text(line.isa, &line.mnemonic, &line.operands)
+                    .is_none_or(|named| named == class));
         if found != expected || !same {
             open += 1;
             if open < 20 {
