@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 
 use trackway_isa::riscv::csr_number;
 
-use crate::config::{Config, Extensions, Misaligned};
+use crate::config::{Config, Misaligned};
 use crate::csr;
+use crate::extensions::Extensions;
 use crate::rules::{CsrField, CsrRule, Kept};
 use yaml::{Node, number};
 
