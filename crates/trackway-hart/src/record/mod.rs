@@ -143,7 +143,7 @@ impl Recorder {
             self.executed += u64::from(self.target.step());
             return;
         }
-        if self.executed % UNWATCHED == 0 {
+        if self.executed.is_multiple_of(UNWATCHED) {
             self.guard = Guard::default();
         }
         let (attempted, is_outside) = match &mut self.target {
