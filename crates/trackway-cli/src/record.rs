@@ -231,7 +231,7 @@ pub(crate) fn sink(
 /// Bytes that are kept free for the end of a recording: what a sink has in its buffers.
 pub(crate) const RESERVE: usize = 4 << 20;
 
-/// What ended a recording before its program did.
+/// Why a recording ended before its program did.
 pub(crate) fn why_stopped(interrupted: bool, full: bool, over: bool) -> Option<&'static str> {
     match (full, over, interrupted) {
         (true, ..) => Some("the disk was full"),
