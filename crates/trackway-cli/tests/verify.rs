@@ -207,7 +207,9 @@ fn an_unreadable_group_is_not_verified() {
         (folder.file("run.tv"), folder.file("damaged.tv"), folder.file("junit.xml"));
     assert_eq!(trackway(&["record", &elf, "-o", &trace]).status.code(), Some(0));
     let mut bytes = std::fs::read(&trace).unwrap();
-    bytes[20_000] ^= 0xff;
+    // The begin of a group, after the end of another.
+    let end = 20_000 + bytes[20_000..].windows(2).position(|pair| pair == [2, 1]).unwrap();
+    bytes[end + 1] ^= 0xff;
     std::fs::write(&damaged, bytes).unwrap();
     let args = ["verify", &damaged, "--format", "tandem", "--elf", &elf];
     let output = trackway(&[&args[..], &["--junit", &junit]].concat());

@@ -208,8 +208,25 @@ impl Feed {
         }
     }
 
-    /// Reads more after the available bytes, as much as the stream has at once; false at the end of the input.
+    /// Reads another block after the available bytes; false at the end of the input.
     pub fn more(&mut self) -> Result<bool> {
+        let wanted = self.bytes().len() + Self::BLOCK;
+        let mut found = false;
+        while self.bytes().len() < wanted {
+            match self.some() {
+                Ok(true) => found = true,
+                Ok(false) => break,
+                // Bytes that arrived before the failure are still good.
+                Err(_) if found => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads after the available bytes as much as the stream has at once: the writer of a pipe may wait for an answer to
+    /// what it wrote. False at the end of the input.
+    pub fn some(&mut self) -> Result<bool> {
         let Input::Stream(stream) = &mut self.input else { return Ok(false) };
         if self.ended {
             return Ok(false);
@@ -220,7 +237,6 @@ impl Feed {
         let full = have + Self::BLOCK;
         // The room is kept from block to block: `read_to_end` would clear it every time.
         self.buffer.resize(self.buffer.len().max(full), 0);
-        // One read only: the writer of a pipe may wait for an answer to what it wrote.
         let read = loop {
             match stream.read(&mut self.buffer[have..full]) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -97,7 +97,7 @@ impl File {
 fn peek(input: Input, wanted: usize) -> Result<(Vec<u8>, Input)> {
     let mut feed = Feed::new(input);
     while feed.bytes().len() < wanted {
-        match feed.more() {
+        match feed.some() {
             Ok(true) => {}
             Ok(false) => break,
             // Nothing at all could be read: that is the error to report.

@@ -111,7 +111,7 @@ impl<L: Log> Decode for Decoder<L> {
                 }
                 Stop::More => {}
             }
-            match feed.more() {
+            match feed.some() {
                 Ok(more) => ended = !more,
                 Err(error) => {
                     lift.end(batch);

@@ -119,7 +119,7 @@ impl Reader {
                     }
                 }
             }
-            if self.feed.more()? {
+            if self.feed.some()? {
                 continue;
             }
             if !self.feed.bytes().is_empty() {
@@ -142,7 +142,7 @@ impl Reader {
         loop {
             match scan(self.feed.bytes(), &self.widths, group) {
                 Ok(0) => {
-                    if !self.feed.more()? {
+                    if !self.feed.some()? {
                         return Ok(false);
                     }
                 }
@@ -151,7 +151,7 @@ impl Reader {
                     if group.frame == Frame::Outside
                         && len == self.feed.bytes().len()
                         && matches!(group.records.last(), Some(Record::MemoryRequest { .. }))
-                        && self.feed.more()?
+                        && self.feed.some()?
                     {
                         continue;
                     }
@@ -161,7 +161,7 @@ impl Reader {
                     return Ok(true);
                 }
                 Err(error) => {
-                    if error.is_truncated() && self.feed.more()? {
+                    if error.is_truncated() && self.feed.some()? {
                         continue;
                     }
                     return Err(Error { offset: self.feed.offset() + error.offset, ..error });
@@ -176,7 +176,7 @@ impl Reader {
         (self.before, self.inside) = (None, false);
         let start = self.feed.offset();
         loop {
-            while self.feed.bytes().len() < LOOK_AHEAD && self.feed.more()? {}
+            while self.feed.bytes().len() < LOOK_AHEAD && self.feed.some()? {}
             let bytes = self.feed.bytes();
             if bytes.is_empty() {
                 return Ok(None);

@@ -35,7 +35,7 @@ facts! {
     Comments = "comments", "comments on the trace as a whole";
     Features = "declared features", "features that the trace's header declares";
     IsaStrings = "ISA strings", "the extended name of the instruction set";
-    HeaderVectorLengths = "vector lengths of the trace", "the vector length that the header gives";
+    HeaderVectorLengths = "vector lengths of the trace", "the vector length in the header";
 
     Instructions = "instructions", "instructions by their address, attempted ones included";
     Encodings = "encodings", "the bits of instructions";
