@@ -216,8 +216,11 @@ impl Feed {
             match self.some() {
                 Ok(true) => found = true,
                 Ok(false) => break,
-                // Bytes that arrived before the failure are still good.
-                Err(_) if found => break,
+                // Bytes that arrived before the failure are still good; it is met again after them.
+                Err(_) if found => {
+                    self.ended = false;
+                    break;
+                }
                 Err(error) => return Err(error),
             }
         }
