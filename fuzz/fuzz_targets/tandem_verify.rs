@@ -83,7 +83,14 @@ fuzz_target!(|data: &[u8]| {
         } else {
             Vec::new()
         },
-        absent: Absent { x: bit(0), f: bit(1), csr: bit(2), privilege: bit(3), memory: bit(4), implied: false },
+        absent: Absent {
+            x: bit(0),
+            f: bit(1),
+            csr: bit(2),
+            privilege: bit(3),
+            memory: bit(4),
+            implied: false,
+        },
         strict: choice & 8 != 0,
         coverage: choice & 16 != 0,
         ..Options::new(subject.core)
