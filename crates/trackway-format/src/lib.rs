@@ -118,11 +118,37 @@ pub trait Format: Sync {
         Vec::new()
     }
 
+    /// Parts of a core's state that none of its traces has.
+    fn omits(&self) -> Omits {
+        Omits::NOTHING
+    }
+
     /// The architecture's name of a trap, where the format has names of its own.
     fn trap_name(&self, trap: &trackway_core::Trap) -> Option<&'static str> {
         let _ = trap;
         None
     }
+}
+
+/// Parts of a core's state that no trace of a format has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Omits {
+    /// Floating-point registers.
+    pub float: bool,
+    /// Control registers.
+    pub csr: bool,
+    /// Privilege.
+    pub privilege: bool,
+    /// Memory accesses.
+    pub memory: bool,
+    /// Resets, causes of traps, and control registers that are written by the way: it is a log of what retired.
+    pub implied: bool,
+}
+
+impl Omits {
+    /// Traces may have all of it.
+    pub const NOTHING: Self =
+        Omits { float: false, csr: false, privilege: false, memory: false, implied: false };
 }
 
 /// The first bytes of a file, for [`Format::recognise`].

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use trackway_core::{
     Cancel, Feed, Finding, FormatId, Input, Items, Meta, Output, Rule, Sink, Source, Stream,
 };
-use trackway_format::{Content, Format, Key, Opened, Opening, Probe, Recognised, Result, Writing};
+use trackway_format::{Content, Format, Key, Omits, Opened, Opening, Probe, Recognised, Result, Writing};
 use trackway_image::Image;
 use trackway_io::{Compression, compress};
 
@@ -71,6 +71,10 @@ impl<L: Log> Format for TextLog<L> {
         let meta = log.meta();
         let content = Content::new(file.input);
         Ok(Box::new(OpenedLog { content, log, meta, threads, part, cancel }))
+    }
+
+    fn omits(&self) -> Omits {
+        L::OMITS
     }
 
     fn is_written(&self) -> bool {

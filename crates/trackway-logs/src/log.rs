@@ -7,7 +7,7 @@ use memchr::memchr;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use trackway_core::{Batch, Finding, FormatId, Item, Meta, Rule, SharedBytes, Sink};
-use trackway_format::{Error, Format, Key, Program, Recognised, Result, Settings, Writing};
+use trackway_format::{Error, Format, Key, Omits, Program, Recognised, Result, Settings, Writing};
 use trackway_image::Image;
 
 use crate::lines::{Line, Wrong};
@@ -36,6 +36,9 @@ pub(crate) trait Log: Debug + Send + Sync + Sized + 'static {
     /// Bytes before a place that show most of the state there, for a log where that depends on any earlier line; 0 if
     /// the group before shows all of it.
     const LOOK_BACK: usize = 0;
+
+    /// Parts of a core's state that no such log has.
+    const OMITS: Omits = Omits::NOTHING;
 
     /// True if [`create`](Log::create) writes it.
     const WRITTEN: bool = false;

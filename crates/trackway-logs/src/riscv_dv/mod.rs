@@ -6,7 +6,7 @@ mod rules;
 use std::sync::Arc;
 
 use trackway_core::*;
-use trackway_format::{Error, Key, Recognised};
+use trackway_format::{Error, Key, Omits, Recognised};
 
 use self::row::Columns;
 use crate::lines::{Line, Wrong, of_head};
@@ -45,6 +45,7 @@ impl Log for RiscvDv {
     const RULES: &'static [&'static Rule] = rules::RULES;
     const SYNTAX: &'static Rule = &rules::ROW;
     const KINDS: &'static [&'static str] = KINDS;
+    const OMITS: Omits = Omits { memory: true, implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
     type Check = Checking;

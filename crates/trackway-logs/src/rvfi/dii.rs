@@ -1,7 +1,7 @@
 //! RVFI-DII packets: 88 bytes for each instruction, one after the other.
 
 use trackway_core::*;
-use trackway_format::{Key, Recognised};
+use trackway_format::{Key, Omits, Recognised};
 
 use super::check::PortCheck;
 use super::packet::{self, SIZE};
@@ -58,6 +58,7 @@ impl Log for Dii {
     const SYNTAX: &'static Rule = &rules::SYNTAX;
     const KINDS: &'static [&'static str] = &["packet", "halt"];
     const TEXT: bool = false;
+    const OMITS: Omits = Omits { float: true, csr: true, privilege: true, implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
     type Check = Checking;

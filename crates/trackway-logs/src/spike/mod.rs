@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use memchr::memchr_iter;
 use trackway_core::*;
-use trackway_format::{Key, Recognised, Writing};
+use trackway_format::{Key, Omits, Recognised, Writing};
 
 use crate::lines::{Line, Wrong, of_head};
 use crate::log::{Check, Lift, Log, Report, Start};
@@ -111,6 +111,7 @@ impl Log for Spike {
     const SYNTAX: &'static Rule = &rules::LINE;
     const KINDS: &'static [&'static str] = &["commit", "text", "exception", "tval", "symbol", "blank"];
     const WRITTEN: bool = true;
+    const OMITS: Omits = Omits { implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
     type Check = Checking;

@@ -4,7 +4,7 @@ mod header;
 mod values;
 
 use trackway_core::*;
-use trackway_format::{Key, Recognised};
+use trackway_format::{Key, Omits, Recognised};
 
 use self::header::{Declared, Header};
 use self::values::{Kind, State, Values};
@@ -57,6 +57,7 @@ impl Log for Vcd {
     const SYNTAX: &'static Rule = &rules::SYNTAX;
     const KINDS: &'static [&'static str] = &["time", "change", "declaration"];
     const LOOK_BACK: usize = 1 << 15;
+    const OMITS: Omits = Omits { float: true, csr: true, implied: true, ..Omits::NOTHING };
 
     type Lift = Lifting;
     type Check = Checking;
