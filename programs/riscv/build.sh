@@ -76,6 +76,18 @@ for xlen in 32 64; do
     dump $xlen options zicbom_zicboz_svinval_sstc_zicsr
 done
 
+# A program that looks at its core: none of the extensions that a small one lacks.
+for xlen in 32 64; do
+    case $xlen in
+        32) abi=ilp32 ;;
+        64) abi=lp64 ;;
+    esac
+    $CC -march=rv${xlen}imc_zicsr_zifencei -mabi=$abi -mcmodel=medany -nostdlib -nostartfiles -static -no-pie -fno-pic -O1 -g0 \
+        -ffreestanding -fno-asynchronous-unwind-tables -fno-stack-protector -Wl,--build-id=none -Wl,-z,max-page-size=4096 \
+        -Wl,--no-warn-rwx-segments -Wl,-T,link.ld -I. cores.c -o "dump/rv$xlen-cores.elf"
+    riscv64-linux-gnu-strip --strip-debug "dump/rv$xlen-cores.elf"
+done
+
 # The program to profile has debug information, with paths that do not depend on where it was built.
 $CC -march=rv64gc -mabi=lp64d -mcmodel=medany -nostdlib -nostartfiles -static -no-pie -fno-pic -O2 -g -gdwarf-4 \
     -ffreestanding -fno-asynchronous-unwind-tables -ffile-prefix-map="$PWD"=. -Wl,--build-id=none \

@@ -28,12 +28,40 @@ const QEMU_MISA_RV32: u64 = 1 << 30 | 0x14_11ad;
 const IBEX_MISA: u64 = 1 << 30 | 0x10_1104;
 
 const FLUTE: CsrRules = &[(csr::SCOUNTEREN, reads(0)), (csr::MSTATUS, after_reset(1 << 13))];
-const QEMU: CsrRules = &[(csr::MISA, reads(QEMU_MISA))];
-const QEMU_RV32: CsrRules = &[(csr::MISA, reads(QEMU_MISA_RV32))];
+const fn writable(bits: u64) -> CsrRule {
+    CsrRule { writable: Some(bits), ..CsrRule::NONE }
+}
+
+/// Exceptions of a hypervisor, calls from M, and software checks can be delegated as well.
+const QEMU_MEDELEG: CsrRule = writable(0xf4_bfff);
+/// Interrupts of a hypervisor are always delegated; that of counters can be.
+const QEMU_MIDELEG: CsrRule = CsrRule { reset: Some(0x1444), ..writable(0x2222) };
+/// Cycle, time, instructions and 16 counters of events.
+const QEMU_COUNTEREN: CsrRule = writable(0x7_ffff);
+
+macro_rules! qemu {
+    ($misa:expr) => {
+        &[
+            (csr::MISA, reads($misa)),
+            (csr::MEDELEG, QEMU_MEDELEG),
+            (csr::MIDELEG, QEMU_MIDELEG),
+            (csr::MIE, writable(!0x111)),
+            (csr::MCOUNTEREN, QEMU_COUNTEREN),
+            (csr::SCOUNTEREN, QEMU_COUNTEREN),
+        ]
+    };
+}
+const QEMU: CsrRules = qemu!(QEMU_MISA);
+const QEMU_RV32: CsrRules = qemu!(QEMU_MISA_RV32);
 const IBEX: CsrRules = &[
     (csr::MISA, reads(IBEX_MISA)),
-    // Vectored only.
-    (csr::MTVEC, CsrRule { writable: Some(0xffff_ff00), ..after_reset(1) }),
+    // Without S the bits of S in these hold what is written.
+    (csr::MSTATUS, writable(0x7e_19aa)),
+    (csr::MEDELEG, CsrRule { exists: Some(true), ..QEMU_MEDELEG }),
+    (csr::MIDELEG, CsrRule { exists: Some(true), ..writable(0x2666) }),
+    (csr::MIE, writable(0xffff_eaaa)),
+    (csr::MCOUNTEREN, QEMU_COUNTEREN),
+    // Its board has none.
     (csr::TIME, ABSENT),
     (csr::TIMEH, ABSENT),
 ];
@@ -46,9 +74,9 @@ impl Config {
     ///
     /// - `flute`: Bluespec's Flute, RV64GC with M, S, U and Sv39, no memory protection. Misaligned accesses trap,
     ///   floating point is on after reset, and S lets U read no counter.
-    /// - `qemu`: the `rv64` and `rv32` cores of QEMU's `virt`. It has the hypervisor extension, which the model lacks:
-    ///   only `misa` shows it.
-    /// - `ibex`: lowRISC's Ibex as QEMU has it (`lowrisc-ibex`), RV32IMC with Zba, Zbb, Zbc, Zbs, M and U.
+    /// - `qemu`: the `rv64` and `rv32` cores of QEMU 10's `virt`. They have the hypervisor extension, which the model
+    ///   lacks: only `misa` and the bits of delegation show it.
+    /// - `ibex`: lowRISC's Ibex as QEMU 10 has it (`lowrisc-ibex`), RV32IMC with Zba, Zbb, Zbc, Zbs, M and U.
     /// - `spike`: the simulator Spike, RV64GC or RV32GC. Misaligned accesses trap, and so do pages whose accessed or
     ///   dirty bit would have to be set.
     pub fn preset(name: &str, isa: Isa) -> Option<Self> {
@@ -76,7 +104,7 @@ impl Config {
                 extensions: with("rv32imc_zicsr_zifencei_zba_zbb_zbc_zbs"),
                 supervisor: false,
                 paging: Paging::Bare,
-                reset_pc: 0x2000_0080,
+                reset_pc: 0x2000_0400,
                 rules: IBEX,
                 ..Config::new(Isa::Rv32)
             }),
@@ -125,9 +153,9 @@ mod tests {
         let mut hart = Hart::new(Config::preset("ibex", Isa::Rv64).unwrap());
         assert!(hart.config().is_rv32());
         assert_eq!(hart.read_csr(csr::MISA), Some(0x4010_1104));
-        assert!(hart.write_csr(csr::MTVEC, 0x8000_1234));
-        assert_eq!(hart.read_csr(csr::MTVEC), Some(0x8000_1201));
-        for number in [csr::TIME, csr::SATP, csr::MEDELEG] {
+        assert!(hart.write_csr(csr::MEDELEG, !0));
+        assert_eq!(hart.read_csr(csr::MEDELEG), Some(0xf4_bfff));
+        for number in [csr::TIME, csr::SATP] {
             assert_eq!(hart.read_csr(number), None, "{number:#x}");
         }
     }

@@ -103,11 +103,12 @@ impl Hart {
         if rule.exists == Some(false) {
             return None;
         }
-        let custom = || {
-            let held = self.state.csr.custom.get(&number).copied();
-            (rule.exists == Some(true)).then(|| held.or(rule.reset).unwrap_or(0))
+        let held = self.state.csr.custom.get(&number).copied();
+        let value = match self.read_wide(number) {
+            Some(value) => value | held.unwrap_or(0),
+            None if rule.exists == Some(true) => held.or(rule.reset).unwrap_or(0),
+            None => return None,
         };
-        let value = self.read_wide(number).or_else(custom)?;
         // Registers that the model does not store.
         let fixed = matches!(number, MISA | MVENDORID..=MCONFIGPTR | 0x323..=0x33f | 0xb03..=0xb1f);
         Some(rule.read_only.or(rule.reset.filter(|_| fixed)).unwrap_or(value))
@@ -212,6 +213,7 @@ impl Hart {
             value = rule.written(self.read_csr(number).unwrap_or(0), value);
         }
         if self.write_own(number, value) {
+            self.hold(number, value);
             return true;
         }
         let is_custom = self.rule(number).is_some_and(|rule| rule.exists == Some(true)) && number >> 10 != 3;
@@ -220,6 +222,27 @@ impl Hart {
             self.state.csr.custom.insert(number, value);
         }
         is_custom
+    }
+
+    /// Keeps bits that a rule makes writable and that mean nothing to the model: those of extensions that it lacks.
+    pub(super) fn hold(&mut self, number: u16, value: u64) {
+        const SUPERVISOR: u64 =
+            status::SIE | status::SPIE | status::SPP | status::SUM | status::MXR | status::TVM | status::TSR;
+        let own = match number {
+            MSTATUS => !SUPERVISOR | self.status_mask(),
+            MEDELEG => DELEGABLE,
+            MIDELEG => self.config.delegable_interrupts(),
+            MIE => self.config.interrupts(),
+            _ => return,
+        };
+        if self.rule(number).is_none_or(|rule| rule.writable.is_none()) {
+            return;
+        }
+        let all = if self.config.is_rv32() { 0xffff_ffff } else { u64::MAX };
+        match value & !own & all {
+            0 => self.state.csr.custom.remove(&number),
+            held => self.state.csr.custom.insert(number, held),
+        };
     }
 
     /// Writes a register as the model has it.

@@ -113,6 +113,7 @@ impl Hart {
         for (number, rule) in self.config.rules {
             if let Some(value) = rule.reset.filter(|_| rule.exists != Some(false)) {
                 self.write_own(*number, value);
+                self.hold(*number, value);
             }
         }
     }
