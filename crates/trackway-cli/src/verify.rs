@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Value as Json, json};
+use trackway::format::Omits;
 use trackway::{Counts, Health, Trace};
 use trackway_core::{Isa, Meta, Source};
 use trackway_hart::{Config, Extensions};
@@ -40,9 +41,6 @@ fn recorded_core(isa: Isa, meta: &Meta, described: &Described) -> Result<Config,
     Ok(Config { extensions, ..core })
 }
 
-/// Logs of cores: what retires, and traps only by where they lead. They begin after a reset and do not say so.
-const LOGS: [&str; 4] = ["spike", "riscv-dv", "rvfi-dii", "rvfi-vcd"];
-
 /// The name of the trace, for messages.
 fn name(args: &VerifyArgs) -> PathBuf {
     args.file.clone().or_else(|| args.listen.as_ref().map(PathBuf::from)).unwrap_or_else(|| "-".into())
@@ -63,6 +61,12 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     if !matches!(trace.meta().isa, Isa::Rv32 | Isa::Rv64) {
         return Err(Failure::Usage("the golden model is RISC-V only".to_string()));
     }
+    if let [first, _, ..] = &trace.meta().sources[..] {
+        return Err(Failure::Usage(format!(
+            "{}: cannot be verified: it needs several harts, which the model does not have; --source {first:?} verifies one of them",
+            name.display()
+        )));
+    }
     let progress = Progress::new(args.common.quiet);
     let program = Loaded::read(trace.program())?;
     let options = options(args, &trace, &program, &progress)?;
@@ -78,6 +82,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Exit, Failure> {
     let items = source.census().total();
     drop(source);
     drop(progress);
+    if let Some(needed) = &verifier.report.needed {
+        return Err(Failure::Usage(format!("{}: cannot be verified: {needed}", name.display())));
+    }
     let ended = ended.map_err(|error| placed(&args.common, &name, error.into()));
     print(args, &verifier, items, ended.as_ref().err())?;
     if let Some(out) = args.minimise.as_ref().filter(|_| !verifier.report.mismatches.is_empty()) {
@@ -138,7 +145,8 @@ fn options(
     let settings = &described.settings;
     let mut section: Section = config.section("verify").map_err(in_config)?;
     let masks: BTreeMap<String, MaskSettings> = config.section("masks").map_err(in_config)?;
-    let is_log = LOGS.contains(&trace.format().id().as_str());
+    // A log begins after a reset and does not say so, and shows traps only by where they lead.
+    let is_log = trace.format().omits().implied;
     let survey = survey(args, trace, progress)?;
     let mut core = settings
         .core(described.base(recorded_core(isa, trace.meta(), &described)?))
@@ -173,6 +181,7 @@ fn options(
         stop_after: args.stop_after,
         history: args.history,
         coverage: args.coverage,
+        extensions_known: trace.meta().isa_string.is_some() || described.names_a_core(),
         masks: Masks::default(),
         ..Options::new(core)
     };
@@ -194,12 +203,8 @@ fn options(
 /// A stream is read once only: then all is expected of it that its format has.
 fn survey(args: &VerifyArgs, trace: &Trace, progress: &Progress) -> Result<Survey, Failure> {
     if is_live(args) {
-        let absent = match trace.format().id().as_str() {
-            "riscv-dv" => Absent { memory: true, ..Absent::default() },
-            "rvfi-dii" => Absent { f: true, csr: true, privilege: true, ..Absent::default() },
-            "rvfi-vcd" => Absent { f: true, csr: true, ..Absent::default() },
-            _ => Absent::default(),
-        };
+        let Omits { float, csr, privilege, memory, implied: _ } = trace.format().omits();
+        let absent = Absent { f: float, csr, privilege, memory, ..Absent::default() };
         return Ok(Survey { absent, ..Survey::default() });
     }
     let name = name(args);

@@ -128,3 +128,45 @@ fn registers_that_a_reset_leaves_open_are_adopted_once() {
     assert_eq!(enabled.status.code(), Some(1), "{:#}", json(&enabled));
     assert_eq!(json(&enabled)["mismatches"][0]["instruction"], 2);
 }
+
+/// A trace that needs what the model lacks is refused by name, unless the core is said not to have it.
+#[test]
+fn vectors_hypervisors_and_several_harts_are_refused() {
+    let folder = Folder::new("verify-log-needs");
+    let (image, log) = (folder.file("code.bin"), folder.file("needs.log"));
+    let run = |second: u32, core: u32, isa: &[&str], live: bool| {
+        let code = [0x0000_0013u32, second].map(u32::to_le_bytes).concat();
+        std::fs::write(&image, code).unwrap();
+        let text = format!(
+            "core   0: 3 0x0000000080000000 (0x00000013)\ncore   {core}: 3 0x0000000080000004 (0x{second:08x})\n"
+        );
+        std::fs::write(&log, &text).unwrap();
+        let image = format!("{image}@0x80000000");
+        let file = if live { "-" } else { &*log };
+        let args = [&["verify", file, "--image", &image, "--format", "spike"], isa].concat();
+        if live { piped(&args, text.as_bytes()) } else { trackway(&args) }
+    };
+    for (instruction, core, name) in [
+        (0x0d05_72d7, 0, "the vector extension (V)"),
+        (0xc200_2573, 0, "the vector extension (V)"),
+        (0x6200_0073, 0, "the hypervisor extension (H)"),
+        (0x0000_0013, 1, "several harts"),
+    ] {
+        for live in [false, true] {
+            let output = run(instruction, core, &[], live);
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{instruction:#x}, {live}: {said}");
+            let place = if core == 0 { "instruction 1" } else { "--source" };
+            assert!(said.contains(name) && said.contains(place), "{said}");
+            assert!(text(&output.stdout).is_empty(), "{}", text(&output.stdout));
+        }
+        if core == 0 {
+            // A core that does not have it must not retire it.
+            let output = run(instruction, core, &["--isa", "rv64gc"], false);
+            assert_eq!(output.status.code(), Some(1), "{}", text(&output.stdout));
+        }
+    }
+    // QEMU's cores have a hypervisor.
+    assert_eq!(run(0x6200_0073, 0, &["--core", "qemu"], false).status.code(), Some(2));
+    assert_eq!(run(0x0000_0013, 0, &[], false).status.code(), Some(0));
+}

@@ -19,6 +19,11 @@ pub(super) struct Collector {
     group: u64,
     last_offset: Option<u64>,
     number: u64,
+    /// The hart of the trace, and whether another one continues.
+    hart: Option<u64>,
+    is_other: bool,
+    /// Of several cores in one file, the one that is verified.
+    source: Option<u16>,
 }
 
 impl Collector {
@@ -45,7 +50,11 @@ impl Collector {
         match kind {
             EventKind::Trap(n) => self.trap(event, &batch.traps[*n as usize], put),
             EventKind::Context(n) => {
-                let Some(privilege) = batch.contexts[*n as usize].privilege else { return };
+                let Context { privilege, hw_thread, .. } = batch.contexts[*n as usize];
+                if let Some(hart) = hw_thread {
+                    self.is_other = *self.hart.get_or_insert(hart) != hart;
+                }
+                let Some(privilege) = privilege else { return };
                 match self.own() {
                     Some(traced) => traced.privilege = Some(privilege),
                     None => {
@@ -133,6 +142,9 @@ impl Collector {
     fn step(&mut self, event: &Event, step: &Step, batch: &Batch, put: &mut impl FnMut(Observation<'_>)) {
         self.adopt_state(step, batch);
         self.flush(step.pc, put);
+        if self.is_other || *self.source.get_or_insert(batch.source) != batch.source {
+            put(Observation::Outside(&Outside::OtherHart(event.offset)));
+        }
         let traced = self.begin(event, step.pc);
         let (mut placeholder, mut before) = (false, Vec::new());
         if let Some(extra) = batch.extra_of(step) {

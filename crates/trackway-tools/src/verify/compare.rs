@@ -208,7 +208,10 @@ impl Verifier {
                 let expected = Some(model.level as u64);
                 elements.push(element("privilege", Class::Privilege, expected, Some(RESERVED)));
             }
-            Some((_, None)) => self.lack(Lack::Privilege, traced),
+            Some((privilege, None)) => {
+                self.refuse_level(privilege, traced.offset);
+                self.lack(Lack::Privilege, traced);
+            }
             _ if absent.privilege && self.shadow.state().level != model.level => {
                 self.shadow.set_level(model.level);
             }

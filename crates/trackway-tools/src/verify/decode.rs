@@ -1,8 +1,11 @@
 //! Registers and class of an instruction, cached by encoding.
 
 use trackway_core::{Isa, RegClass, RegRole};
+use trackway_hart::Extensions;
 use trackway_isa::Recent;
 use trackway_isa::riscv::{self, Class, Inst};
+
+use super::needs::Need;
 
 /// Registers and class of an instruction.
 #[derive(Clone, Copy, Debug)]
@@ -22,12 +25,17 @@ pub(crate) struct Decoded {
     pub(crate) float: bool,
     /// Accesses memory.
     pub(crate) memory: bool,
+    /// A part of the architecture that the model does not have.
+    pub(crate) need: Option<Need>,
+    /// The core does not have it: it is illegal whatever its sources hold.
+    pub(crate) illegal: bool,
 }
 
 /// Decodes instructions of one instruction set.
 #[derive(Debug)]
 pub(crate) struct Decoder {
     isa: Isa,
+    extensions: Extensions,
     recent: Recent<u32, Decoded, 1024>,
 }
 
@@ -40,26 +48,32 @@ const NOTHING: Decoded = Decoded {
     system: true,
     float: false,
     memory: false,
+    need: None,
+    illegal: true,
 };
 
 impl Decoder {
-    pub(crate) fn new(isa: Isa) -> Self {
-        Decoder { isa, recent: Recent::default() }
+    pub(crate) fn new(isa: Isa, extensions: Extensions) -> Self {
+        Decoder { isa, extensions, recent: Recent::default() }
     }
 
     #[inline]
     pub(crate) fn decode(&mut self, encoding: u32) -> &Decoded {
-        self.recent.get(encoding, || decode(self.isa, encoding))
+        self.recent.get(encoding, || decode(self.isa, self.extensions, encoding))
     }
 }
 
-fn decode(isa: Isa, encoding: u32) -> Decoded {
-    let Some(inst) = riscv::decode(isa, encoding) else { return NOTHING };
+fn decode(isa: Isa, extensions: Extensions, encoding: u32) -> Decoded {
+    let found = riscv::lookup(isa, encoding);
+    let need = Need::of(found.as_ref().map(|(_, inst)| inst), encoding);
+    let Some((declared, inst)) = found else { return Decoded { need, ..NOTHING } };
     let class = inst.op.class();
     let mut decoded = Decoded {
         inst: Some(inst),
         system: matches!(class, Class::Csr | Class::System | Class::Fence),
         memory: class.memory().is_some(),
+        need,
+        illegal: !extensions.have(declared, &inst),
         ..NOTHING
     };
     for (reg, role) in inst.registers() {

@@ -59,6 +59,9 @@ pub struct Options {
     pub history: usize,
     /// Collect coverage.
     pub coverage: bool,
+    /// The extensions of the core are known: an instruction of another one is a mismatch. Else a trace that needs what
+    /// the model does not have is not verified.
+    pub extensions_known: bool,
 }
 
 impl Options {
@@ -82,6 +85,7 @@ impl Options {
             trusted: Vec::new(),
             history: 8,
             coverage: false,
+            extensions_known: true,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use serde::{Serialize, Serializer};
 
 use super::lacks::{Lacks, NotCompared};
+use super::needs::Needed;
 
 /// A 64-bit value as text: numbers of JSON are not exact that far.
 fn hex<S: Serializer>(value: &(impl Copy + Into<u64>), serializer: S) -> Result<S::Ok, S::Error> {
@@ -207,6 +208,9 @@ pub struct Report {
     /// Facts that were not compared.
     #[serde(skip)]
     pub lacks: Lacks,
+    /// Something that the trace needs and the model does not have: verification ended there.
+    #[serde(skip)]
+    pub needed: Option<Needed>,
     /// Gaps that the trace may have.
     #[serde(skip)]
     pub allowed_gaps: u64,
@@ -222,7 +226,7 @@ impl Report {
     pub fn verdict(&self) -> Verdict {
         if !self.mismatches.is_empty() || self.checked == 0 {
             Verdict::Differs
-        } else if self.lacks.beyond(self.allowed_gaps).next().is_some() {
+        } else if self.needed.is_some() || self.lacks.beyond(self.allowed_gaps).next().is_some() {
             Verdict::Incomplete
         } else {
             Verdict::Verified
@@ -238,6 +242,7 @@ impl Report {
         if self.checked == 0 {
             reasons.push("nothing was compared".to_string());
         }
+        reasons.extend(self.needed.iter().map(Needed::to_string));
         reasons.extend(self.lacks.beyond(self.allowed_gaps).map(lacking));
         reasons
     }
@@ -311,6 +316,9 @@ impl Report {
         let mut out = String::new();
         for lack in self.lacks.iter() {
             let _ = writeln!(out, "not compared: {}", lacking(lack));
+        }
+        if let Some(needed) = &self.needed {
+            let _ = writeln!(out, "verification ended: {needed}");
         }
         let _ = writeln!(
             out,

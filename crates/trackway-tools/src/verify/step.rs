@@ -25,7 +25,10 @@ impl Verifier {
             None => self.verify(traced, None),
             Some(instruction) => {
                 // Taken out, so that it can be borrowed while all else changes.
-                let mut decoder = self.decoder.take().unwrap_or_else(|| Decoder::new(self.isa()));
+                let mut decoder = self
+                    .decoder
+                    .take()
+                    .unwrap_or_else(|| Decoder::new(self.isa(), self.options.core.extensions));
                 self.verify(traced, Some(decoder.decode(instruction.encoding)));
                 self.decoder = Some(decoder);
             }
@@ -33,6 +36,17 @@ impl Verifier {
     }
 
     fn verify(&mut self, traced: &TracedStep, decoded: Option<&Decoded>) {
+        if let (Some(need), Some(instruction)) =
+            (decoded.and_then(|decoded| decoded.need), traced.instruction)
+            && traced.trap.is_none()
+            && !traced.attempted
+        {
+            let pc = traced.pc.unwrap_or(self.model.state().pc);
+            self.refuse(need, traced.offset, trackway_isa::text(self.isa(), pc, instruction.encoding));
+            if self.report.stopped {
+                return;
+            }
+        }
         let traced_pc = traced.pc.or(traced.trap.as_ref().and_then(|trap| trap.from));
         self.begin(traced_pc);
         if let Some(pc) = traced_pc
@@ -53,7 +67,7 @@ impl Verifier {
         }
         let mut prior = self.prior(traced);
         let doubtful_reads = self.compare_reads(traced);
-        let blind = self.must_adopt(traced, decoded);
+        let blind = self.must_adopt(traced, decoded) && !self.retires_illegally(traced, decoded);
         let pc = self.model.state().pc;
         let level = self.model.state().level;
         if blind && !self.traps_regardless(traced) {
@@ -132,6 +146,15 @@ impl Verifier {
                 && (traced.trap.is_some()
                     || decoded.system && !self.knows_operands(decoded)
                     || rounds && !self.knows_csr(csr::FRM))
+    }
+
+    /// Does it complete although the core does not have it? No source excuses that.
+    fn retires_illegally(&self, traced: &TracedStep, decoded: Option<&Decoded>) -> bool {
+        let is_known = !self.unknown.pc && !self.unknown.csr && !self.lost;
+        decoded.is_some_and(|decoded| decoded.illegal)
+            && is_known
+            && traced.trap.is_none()
+            && !traced.attempted
     }
 
     /// Is it not a store-conditional, or one whose outcome the trace shows?

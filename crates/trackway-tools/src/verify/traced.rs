@@ -104,6 +104,8 @@ pub(super) enum Outside {
     Time(u64),
     /// Part of the trace is missing, so nothing is known any more: its offset, and the bytes that were skipped.
     Gap(u64, u64),
+    /// Another hart continues; the offset.
+    OtherHart(u64),
 }
 
 /// The meaning of one or more events. Borrowed: the same buffers serve every instruction.

@@ -14,6 +14,7 @@ use super::fresh::Fresh;
 use super::history::History;
 use super::lacks::{Lack, Place};
 use super::memory::Memory;
+use super::needs::{Need, Needed};
 use super::options::Options;
 use super::report::Report;
 use super::suspects::{PROTECTION, Suspects, canonical};
@@ -172,6 +173,11 @@ impl Verifier {
         self.model.read_csr(number)
     }
 
+    /// From now on the trace has every floating-point register that is written.
+    pub fn expect_float(&mut self) {
+        self.options.absent.f = false;
+    }
+
     /// Resets the core: what the specification leaves open is unknown from now on.
     pub fn reset_core(&mut self) {
         (self.has_begun, self.after_gap) = (true, false);
@@ -225,6 +231,7 @@ impl Verifier {
             Outside::Learn(address, size, value) => self.memory.learn(*address, *size, *value),
             Outside::Reset => self.reset(),
             Outside::Time(time) => self.model.set_time(*time),
+            Outside::OtherHart(offset) => self.refuse(Need::Harts, *offset, String::new()),
             Outside::Gap(offset, bytes) => {
                 self.report.gaps += 1;
                 self.report.skipped += bytes;
@@ -242,6 +249,25 @@ impl Verifier {
         self.lack_between(Lack::Unreadable, offset);
         self.is_damaged = true;
         self.forget();
+    }
+
+    /// The trace needs what the model does not have: it ends here. The letter in `misa` shows that a core has it.
+    #[cold]
+    pub(super) fn refuse(&mut self, need: Need, offset: u64, text: String) {
+        let shown = self.model.read_csr(csr::MISA).unwrap_or(0);
+        let is_there = need.letter().is_none_or(|letter| shown >> letter & 1 != 0);
+        if self.report.needed.is_none() && (is_there || !self.options.extensions_known) {
+            let place = Place { offset, instruction: self.report.instructions };
+            self.report.needed = Some(Needed { need, place, text });
+            self.report.stopped = true;
+        }
+    }
+
+    /// A level that the model does not have is that of a hypervisor's guest, or none.
+    pub(super) fn refuse_level(&mut self, privilege: Privilege, offset: u64) {
+        if matches!(privilege, Privilege::VS | Privilege::VU) {
+            self.refuse(Need::Hypervisor, offset, format!("{privilege:?}-mode"));
+        }
     }
 
     /// Something could not be compared in a step.
@@ -321,7 +347,10 @@ impl Verifier {
                 self.recorded_level = Some(level);
                 self.set_level(level);
             }
-            Some((_, None)) => self.lack_between(Lack::Privilege, state.offset),
+            Some((privilege, None)) => {
+                self.refuse_level(privilege, state.offset);
+                self.lack_between(Lack::Privilege, state.offset);
+            }
             None => {}
         }
     }
