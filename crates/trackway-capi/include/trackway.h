@@ -30,6 +30,12 @@ int trackway_retired(void *core, uint64_t pc, uint32_t instruction, uint64_t nex
                      uint64_t rd_value, uint64_t mem_address, uint32_t mem_read_mask, uint64_t mem_read_data,
                      uint32_t mem_write_mask, uint64_t mem_write_data);
 
+/* More of the instruction that the next trackway_retired is about: a floating-point register that it wrote, and the value
+ * that it, or the trap that it took, left in a control register. Control registers are compared where they are handed
+ * over; floating-point registers are expected of every instruction from the first call on. */
+int trackway_wrote_f(void *core, uint32_t number, uint64_t value);
+int trackway_wrote_csr(void *core, uint32_t number, uint64_t value);
+
 /* The core took this interrupt; the next instruction is the first of its handler. */
 int trackway_interrupt(void *core, uint32_t cause);
 
@@ -37,6 +43,7 @@ int trackway_interrupt(void *core, uint32_t cause);
  * loads from this address until it is set again (without it the value of the core counts). */
 int trackway_set_csr(void *core, uint32_t number, uint64_t value);
 int trackway_set_x(void *core, uint32_t number, uint64_t value);
+int trackway_set_f(void *core, uint32_t number, uint64_t value);
 int trackway_set_mmio(void *core, uint64_t address, uint64_t value);
 
 /* The model alone: makes one step and compares nothing. Returns 1 where it took a trap, else 0. */
@@ -52,6 +59,7 @@ uint64_t trackway_mem_write_data(void *core);
 /* The state of the model. */
 uint64_t trackway_pc(void *core);
 uint64_t trackway_x(void *core, uint32_t number);
+uint64_t trackway_f(void *core, uint32_t number);
 uint64_t trackway_csr(void *core, uint32_t number);
 
 /* Mismatches so far; 1 if everything was compared and agreed; all of it as text, and as JUnit XML. */

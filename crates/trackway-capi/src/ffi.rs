@@ -135,9 +135,13 @@ calls! {
         };
         core.retired(&retired).map(count)
     };
+    trackway_wrote_f(number: u32, value: u64) -> c_int = -1, |core| core.wrote_f(register(number)?, value).map(|()| 0);
+    trackway_wrote_csr(number: u32, value: u64) -> c_int = -1, |core|
+        core.wrote_csr(register(number)?, value).map(|()| 0);
     trackway_interrupt(cause: u32) -> c_int = -1, |core| { core.interrupt(cause); Ok(0) };
     trackway_set_csr(number: u32, value: u64) -> c_int = -1, |core| core.set_csr(register(number)?, value).map(|()| 0);
     trackway_set_x(number: u32, value: u64) -> c_int = -1, |core| core.set_x(register(number)?, value).map(|()| 0);
+    trackway_set_f(number: u32, value: u64) -> c_int = -1, |core| core.set_f(register(number)?, value).map(|()| 0);
     trackway_set_mmio(address: u64, value: u64) -> c_int = -1, |core| { core.set_mmio(address, value); Ok(0) };
     trackway_step() -> c_int = -1, |core| Ok(c_int::from(core.step()));
     trackway_fetched() -> u32 = 0, |core| Ok(core.fetched());
@@ -148,6 +152,7 @@ calls! {
     trackway_mem_write_data() -> u64 = 0, |core| Ok(core.accessed().mem_write_data);
     trackway_pc() -> u64 = 0, |core| Ok(core.pc());
     trackway_x(number: u32) -> u64 = 0, |core| Ok(core.x(number));
+    trackway_f(number: u32) -> u64 = 0, |core| Ok(core.f(number));
     trackway_csr(number: u32) -> u64 = 0, |core|
         core.csr(register(number)?).ok_or_else(|| format!("the core has no control register {number:#x}"));
     trackway_mismatches() -> c_int = -1, |core| Ok(count(core.report().mismatches.len()));

@@ -17,7 +17,7 @@ pub mod ffi;
 
 use trackway_core::*;
 use trackway_hart::{AccessKind, Config, DescribedCore, Program, Settings};
-use trackway_isa::riscv;
+use trackway_isa::riscv::{self, Extension};
 use trackway_tools::verify::{Absent, Feeder, Options, Range, Report};
 
 /// An instruction that a core retired, or that trapped, as RVFI shows it.
@@ -58,6 +58,8 @@ pub struct Core {
     running: Option<Feeder>,
     /// Instructions so far: the offset of an event.
     count: u64,
+    /// Registers beside the integer one that the next instruction writes.
+    also: Vec<RegAccess>,
     batch: Batch,
 }
 
@@ -84,10 +86,11 @@ impl Core {
             begins_at: vec![reset_pc],
             // A retirement port has integer registers and memory; what else there is the model works out.
             absent: Absent { f: true, csr: true, privilege: true, implied: true, ..Absent::default() },
+            extensions_known: !description.is_empty() || !isa.is_empty(),
             ..Options::new(settings.core(config)?)
         };
         let (programs, bytes, batch) = (Vec::new(), Vec::new(), Batch::default());
-        Ok(Core { options, programs, bytes, running: None, count: 0, batch })
+        Ok(Core { options, programs, bytes, running: None, count: 0, also: Vec::new(), batch })
     }
 
     fn idle(&mut self) -> Result<&mut Self, String> {
@@ -141,6 +144,43 @@ impl Core {
         })
     }
 
+    /// The next instruction writes this floating-point register. From the first call on such writes are expected of
+    /// every instruction.
+    pub fn wrote_f(&mut self, number: u16, value: u64) -> Result<(), String> {
+        let reg = self.float(number)?;
+        let value = self.boxed(value);
+        self.running().verifier.expect_float();
+        self.also.push(register(reg, RegRole::Destination, value));
+        Ok(())
+    }
+
+    /// The next instruction, or the trap that it takes, leaves this in a control register.
+    pub fn wrote_csr(&mut self, number: u16, value: u64) -> Result<(), String> {
+        let reg = self.control(number)?;
+        self.also.push(register(reg, RegRole::Destination, value));
+        Ok(())
+    }
+
+    fn float(&self, number: u16) -> Result<Reg, String> {
+        if number > 31 || !self.options.core.extensions.has(Extension::F) {
+            return Err(format!("the core has no floating-point register {number}"));
+        }
+        Ok(Reg { class: RegClass::Float, number })
+    }
+
+    fn control(&mut self, number: u16) -> Result<Reg, String> {
+        if self.running().verifier.read_csr(number).is_none() {
+            return Err(format!("the core has no control register {number:#x}"));
+        }
+        Ok(Reg { class: RegClass::Csr, number })
+    }
+
+    /// A core without D has registers of 32 bits; the model has them in 64, with ones above.
+    fn boxed(&self, value: u64) -> u64 {
+        let is_wide = self.options.core.extensions.has(Extension::D);
+        if is_wide { value } else { value | 0xffff_ffff << 32 }
+    }
+
     /// Compares an instruction; returns the number of mismatches so far.
     pub fn retired(&mut self, retired: &Retired) -> Result<usize, String> {
         let length = if riscv::length(retired.instruction as u16) == 2 { 2 } else { 4 };
@@ -155,6 +195,7 @@ impl Core {
             let reg = Reg { class: RegClass::Int, number: retired.rd.into() };
             batch.regs.push(register(reg, RegRole::Destination, retired.rd_value));
         }
+        batch.regs.append(&mut self.also);
         for (mask, data, is_store) in [
             (retired.mem_read_mask, retired.mem_read_data, false),
             (retired.mem_write_mask, retired.mem_write_data, true),
@@ -185,9 +226,11 @@ impl Core {
         let feeder = self.running();
         feeder.put(&batch);
         feeder.finish();
-        let found = feeder.verifier.report.mismatches.len();
+        let report = &feeder.verifier.report;
+        let found =
+            report.needed.as_ref().map_or(Ok(report.mismatches.len()), |needed| Err(needed.to_string()));
         self.batch = batch;
-        Ok(found)
+        found
     }
 
     /// The core took an interrupt.
@@ -201,10 +244,15 @@ impl Core {
 
     /// Something outside set a control register.
     pub fn set_csr(&mut self, number: u16, value: u64) -> Result<(), String> {
-        if self.running().verifier.read_csr(number).is_none() {
-            return Err(format!("the core has no control register {number:#x}"));
-        }
-        self.set(Reg { class: RegClass::Csr, number }, value);
+        let reg = self.control(number)?;
+        self.set(reg, value);
+        Ok(())
+    }
+
+    /// Something outside set a floating-point register.
+    pub fn set_f(&mut self, number: u16, value: u64) -> Result<(), String> {
+        let (reg, value) = (self.float(number)?, self.boxed(value));
+        self.set(reg, value);
         Ok(())
     }
 
@@ -270,6 +318,11 @@ impl Core {
     /// An integer register of the model.
     pub fn x(&mut self, number: u32) -> u64 {
         self.running().verifier.state().x[number as usize & 31]
+    }
+
+    /// A floating-point register of the model; a single has ones above it.
+    pub fn f(&mut self, number: u32) -> u64 {
+        self.running().verifier.state().f[number as usize & 31]
     }
 
     /// A control register of the model.

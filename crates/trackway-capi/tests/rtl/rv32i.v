@@ -1,7 +1,8 @@
 // A small RV32I core with an RVFI port: one instruction in each clock, memory that answers at once. Of the privileged
-// part it has mtvec, mepc, mcause, ecall, ebreak and mret. `BUG` plants one fault: 1 makes sra a srl, 2 compares
+// part it has mtvec, mepc, mcause, ecall, ebreak and mret. `bug` plants one fault: 1 makes sra a srl, 2 compares
 // with a sign where there is none, 3 stores bytes to the wrong lane.
-module rv32i #(parameter RESET = 32'h80000000, parameter BUG = 0) (
+module rv32i #(parameter RESET = 32'h80000000) (
+    input      [1:0]  bug,
     input             clock,
     input             reset,
     output     [31:0] fetch_address,
@@ -55,9 +56,9 @@ module rv32i #(parameter RESET = 32'h80000000, parameter BUG = 0) (
             3'b000: result = register && insn[30] ? a - right : a + right;
             3'b001: result = a << right[4:0];
             3'b010: result = {31'b0, $signed(a) < $signed(right)};
-            3'b011: result = {31'b0, BUG == 2 ? $signed(a) < $signed(right) : a < right};
+            3'b011: result = {31'b0, bug == 2 ? $signed(a) < $signed(right) : a < right};
             3'b100: result = a ^ right;
-            3'b101: result = insn[30] && BUG != 1 ? arithmetic : a >> right[4:0];
+            3'b101: result = insn[30] && bug != 1 ? arithmetic : a >> right[4:0];
             3'b110: result = a | right;
             default: result = a & right;
         endcase
@@ -123,7 +124,7 @@ module rv32i #(parameter RESET = 32'h80000000, parameter BUG = 0) (
     end
 
     wire [3:0] bytes = funct3[1:0] == 0 ? 4'b0001 : funct3[1:0] == 1 ? 4'b0011 : 4'b1111;
-    wire [3:0] mask = bytes << (BUG == 3 && funct3 == 0 ? 2'b00 : address[1:0]);
+    wire [3:0] mask = bytes << (bug == 3 && funct3 == 0 ? 2'b00 : address[1:0]);
     assign fetch_address = pc;
     assign memory_address = {address[31:2], 2'b00};
     assign memory_write = b << lane;

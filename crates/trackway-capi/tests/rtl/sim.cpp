@@ -1,4 +1,4 @@
-// The core of rv32i.v under Verilator, its RVFI port verified while it runs: sim PROGRAM.elf PROGRAM.bin
+// The core of rv32i.v under Verilator, its RVFI port verified while it runs: sim PROGRAM.elf PROGRAM.bin BUG
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -11,7 +11,7 @@
 static const uint32_t RAM = 0x80000000, SIZE = 0x4000, FINISHER = 0x100000;
 
 int main(int argc, char **argv) {
-    if (argc < 3) return 2;
+    if (argc < 4) return 2;
     std::vector<uint32_t> ram(SIZE / 4);
     std::ifstream file(argv[2], std::ios::binary);
     file.read(reinterpret_cast<char *>(ram.data()), SIZE);
@@ -28,6 +28,7 @@ int main(int argc, char **argv) {
     uint64_t retired = 0;
     bool done = false;
     core.reset = 1;
+    core.bug = std::atoi(argv[3]);
     for (int cycle = 0; cycle < 100000 && !done; cycle++) {
         core.clock = 0;
         core.eval();
