@@ -10,7 +10,7 @@ mod events;
 mod header;
 
 use trackway_core::*;
-use trackway_isa::{Control, flow, never_retires};
+use trackway_isa::{Control, Recent, flow, never_retires};
 
 use self::books::Books;
 use crate::config::{Version, WriteConfig};
@@ -59,6 +59,7 @@ pub struct Lower {
     header_ids: Option<Ids>,
     /// The privilege of the first instruction is known.
     mode_at_start: bool,
+    controls: Recent<(u32, Isa), Control, 4096>,
 }
 
 /// Groups that wait for the header: their bytes, and the end and next address of each.
@@ -157,6 +158,7 @@ impl Lower {
             ids: None,
             header_ids: None,
             mode_at_start: false,
+            controls: Recent::default(),
             meta,
         })
     }
@@ -174,7 +176,7 @@ impl Lower {
         };
         let step = Step { encoding, length, ..*step };
         let target = extra.and_then(|extra| extra.target);
-        let control = control(self.isa, encoding);
+        let control = self.control(encoding);
         let settled = match control {
             Control::TrapReturn => false,
             _ => !control.is_transfer() || target.is_some() || step.taken == Some(false),
@@ -201,6 +203,15 @@ impl Lower {
         self.events(&mut out);
         self.end(&step, extra, batch, &mut out);
         self.end_group(out)
+    }
+
+    /// The effect of an instruction on the flow.
+    #[inline]
+    fn control(&mut self, encoding: u32) -> Control {
+        if matches!(self.isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
+            return Control::Sequential;
+        }
+        *self.controls.get((encoding, self.isa), || flow(self.isa, 0, encoding).control)
     }
 
     /// Lets a step wait for the next event.
@@ -460,15 +471,6 @@ fn move_to(out: &mut Vec<u8>, part: &mut Vec<u8>) {
     if !part.is_empty() {
         out.append(part);
     }
-}
-
-/// The effect of an instruction on the flow.
-#[inline]
-fn control(isa: Isa, encoding: u32) -> Control {
-    if matches!(isa, Isa::Rv32 | Isa::Rv64) && trackway_isa::riscv::is_plain(encoding) {
-        return Control::Sequential;
-    }
-    flow(isa, 0, encoding).control
 }
 
 /// The outcome that a reader finds for an instruction that retired; a remark may say that it is not known.

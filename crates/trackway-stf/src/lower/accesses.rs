@@ -60,18 +60,19 @@ impl Lower {
     /// Writes the memory accesses of a step.
     #[inline]
     pub(super) fn memory(&mut self, accesses: Accesses, batch: &Batch, out: &mut Vec<u8>) {
-        let mut plain = true;
+        let (mut plain, mut made_up) = (true, 0);
         for access in batch.mem_of(accesses) {
-            plain &= is_plain(access);
+            if !is_plain(access) {
+                // Unknown data is written as 0.
+                plain &= access.size <= 8 && is_plain_without_data(access);
+                made_up += 1;
+            }
             self.one_access(access, batch, out);
         }
-        match batch.mem_of(accesses) {
-            _ if plain => {}
-            // Unknown data is written as 0.
-            [access] if access.size <= 8 && is_plain_without_data(access) => {
-                self.books.invent(Fact::MemoryData, 1);
-            }
-            _ => self.account(accesses, batch),
+        match (plain, made_up) {
+            (true, 0) => {}
+            (true, made_up) => self.books.invent(Fact::MemoryData, made_up),
+            (false, _) => self.account(accesses, batch),
         }
     }
 
