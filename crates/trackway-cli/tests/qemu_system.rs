@@ -107,6 +107,7 @@ fn boot(plugin: &Path, words: &[&str], last: &[u8]) -> (String, String) {
 
 /// From reset to the prompt.
 #[test]
+#[ignore = "peers: tens of millions of instructions"]
 fn firmware_to_its_prompt() {
     let Some(plugin) = qemu_plugin() else { return };
     if !is_installed("qemu-system-riscv64") || !has_firmware() {
@@ -135,6 +136,7 @@ const CPU: &str = "rv64,h=off,sstc=off,zba=off,zbb=off,zbc=off,zbs=off";
 /// The same firmware on the golden model, to the prompt and off. Under QEMU with the same device tree it executes the same
 /// instructions until it looks for the 17th entry of memory protection: QEMU has 16, in the model the others read 0.
 #[test]
+#[ignore = "peers: tens of millions of instructions"]
 fn firmware_on_the_golden_model_and_where_it_parts_from_qemu() {
     if !has_firmware() {
         return;

@@ -18,6 +18,22 @@ const IDS: [&str; 6] = ["set_tid_address", "getpid", "gettid", "getppid", "clone
 /// System calls that take one.
 const OF_IDS: [&str; 5] = ["kill", "tkill", "tgkill", "wait4", "waitid"];
 
+/// System calls without arguments: their registers hold anything.
+const BARE: [&str; 12] = [
+    "fork",
+    "getegid",
+    "geteuid",
+    "getgid",
+    "getpid",
+    "getppid",
+    "gettid",
+    "getuid",
+    "rt_sigreturn",
+    "sched_yield",
+    "setsid",
+    "vfork",
+];
+
 /// The way of instructions into a batch.
 #[derive(Debug)]
 pub(crate) struct Out {
@@ -193,8 +209,10 @@ impl Out {
         }
         self.state(thread, offset, batch);
         let begun = batch.begin_accesses();
-        push_registers(&mut thread.changed, RegRole::Destination, batch);
-        if self.memory {
+        if !thread.changed.is_empty() {
+            push_registers(&mut thread.changed, RegRole::Destination, batch);
+        }
+        if self.memory && !thread.accesses.is_empty() {
             // With several threads QEMU makes one access of an atomic, and calls it a store.
             let atomic = code.atomic && thread.accesses.len() == 1;
             for access in &thread.accesses {
@@ -294,6 +312,11 @@ impl Out {
         if self.system {
             trap.to = next;
             if let Some(entry) = entry.filter(|entry| !entry.returns) {
+                if broken == Broken::Return {
+                    trap.to = entry.from;
+                    batch.push_trap(offset, trap);
+                    trap.to = next;
+                }
                 trap.kind = if entry.asynchronous { TrapKind::Interrupt } else { TrapKind::Exception };
                 (trap.cause, trap.value) = (entry.cause, entry.value);
                 trap.class = entry.class.or(trap.class);
@@ -339,7 +362,8 @@ impl Out {
         }
         let hidden = self.ids.is_some() && OF_IDS.contains(&&*name);
         let arguments = call.filter(|_| !hidden).map_or(String::new(), |call| {
-            let list: Vec<String> = call.arguments.iter().map(|value| format!("{value:#x}")).collect();
+            let taken: &[u64] = if BARE.contains(&&*name) { &[] } else { &call.arguments };
+            let list: Vec<String> = taken.iter().map(|value| format!("{value:#x}")).collect();
             format!("({})", list.join(", "))
         });
         let text = match result {
@@ -376,7 +400,11 @@ fn log_entry(
         return (Done { target: from, trap: Some(Broken::Asynchronous), ..done }, entry);
     }
     if code.control == Control::TrapReturn && done.trap == Some(Broken::Return) {
-        return (done, log.returned(cpu, next));
+        // Where it returned to nothing could be fetched, or an interrupt was waiting.
+        return match next.and_then(|next| log.after_jump(cpu, next)) {
+            Some(entry) => (Done { target: entry.from, ..done }, Some(entry)),
+            None => (done, log.returned(cpu, next)),
+        };
     }
     let entry = log.trap(cpu, code.pc, code.end(), code.target, next);
     // An instruction that could not fault by its kind, and did.

@@ -37,11 +37,14 @@ pub(crate) struct Thread {
 
 impl Thread {
     /// Another instruction begins.
+    #[inline]
     pub(crate) fn begin(&mut self, number: u32) {
         self.pending = Some(number);
         self.level[0] = self.level[1];
         // After a system call, or before the first instruction.
-        self.keep();
+        if !self.changed.is_empty() {
+            self.keep();
+        }
     }
 
     /// Nobody is known to have changed the registers.
@@ -100,8 +103,13 @@ pub(crate) enum Broken {
 }
 
 /// Decides by the next instruction of the same thread; none where QEMU began it again.
+#[inline]
 pub(crate) fn decide(code: &Code, next: Option<u64>, accessed: bool) -> Option<Done> {
     let end = code.end();
+    // Nearly all of them.
+    if code.control == Control::Sequential && next == Some(end) {
+        return Some(Done { outcome: Outcome::Retired, taken: None, target: None, trap: None });
+    }
     // Within an IT block anything is conditional.
     let conditional = code.conditional || code.control == Control::Branch || code.isa == Isa::T32;
     let passed = next == Some(end);
