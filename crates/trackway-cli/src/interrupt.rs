@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use trackway::io::Target;
 use trackway_core::Cancel;
@@ -16,6 +16,10 @@ static OUTPUT: OnceLock<Target> = OnceLock::new();
 /// The command has nothing left to put in order.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 
+/// When the first signal came, and how long another one is taken for the same.
+static FIRST: OnceLock<Instant> = OnceLock::new();
+const SAME: Duration = Duration::from_millis(300);
+
 /// Time for a command to end: it may be waiting for input, or copying items, which cannot be cancelled.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -24,10 +28,15 @@ pub(crate) fn install() {
     let interrupted = || {
         match CANCEL.get() {
             Some(cancel) if !cancel.is_cancelled() && !RELEASED.load(Relaxed) => {
+                let _ = FIRST.set(Instant::now());
                 cancel.cancel();
                 let Some(output) = OUTPUT.get() else { return };
                 std::thread::sleep(PATIENCE);
                 output.discard();
+            }
+            // `timeout` signals a program, and then its group.
+            Some(_) if !RELEASED.load(Relaxed) && FIRST.get().is_some_and(|first| first.elapsed() < SAME) => {
+                return;
             }
             // The command does not wait for it, or this is the second one.
             _ => {}

@@ -67,6 +67,8 @@ fn record_closes_its_file_on_a_signal() {
         let out = folder.file(name);
         let child = recording(&elf, &out);
         kill(&child, signal);
+        // `timeout` sends it twice.
+        let _ = Command::new("kill").args([signal, &child.id().to_string()]).output();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{name}: {}", text(&output.stderr));
         assert!(!Path::new(&format!("{out}.partial")).exists());
