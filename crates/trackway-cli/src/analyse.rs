@@ -192,18 +192,22 @@ impl Input {
     }
 
     /// The call tree, followed in order.
-    pub(crate) fn called(&self) -> Result<Analysed<Called>, Failure> {
-        Ok(self.watched(|_| (), |()| false)?.map(|(called, ())| called))
+    pub(crate) fn called(&self, inlined: bool) -> Result<Analysed<Called>, Failure> {
+        Ok(self.watched(inlined, |_| (), |()| false)?.map(|(called, ())| called))
     }
 
     /// The call tree, and what watched it grow; reading ends where that has `enough`.
     pub(crate) fn watched<W: Watch>(
         &self,
+        inlined: bool,
         watch: impl FnOnce(&Meta) -> W,
         enough: impl Fn(&W) -> bool,
     ) -> Result<Analysed<(Called, W)>, Failure> {
         let followed = self.in_order(
-            |meta, programs| (CallTree::new(meta.isa, programs), watch(meta)),
+            |meta, programs| {
+                let tree = CallTree::new(meta.isa, programs);
+                (if inlined { tree.with_inlined() } else { tree }, watch(meta))
+            },
             |(tree, watch), batch| {
                 tree.observe_with(batch, watch);
                 if enough(watch) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

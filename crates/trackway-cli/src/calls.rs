@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Functions with their callers instead of threads with their calls
     #[arg(long)]
     pub(crate) bottom_up: bool,
-    /// Show inlined functions too, by the program's debug information
+    /// Show inlined functions too, by the program's debug information, with the calls from them
     #[arg(long)]
     pub(crate) inlined: bool,
     /// Leave out what has a smaller share of all instructions, in per cent
@@ -39,10 +39,7 @@ pub(crate) struct Args {
 
 /// Shows the call tree of a trace.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let mut analysed = args.input.called()?;
-    if args.inlined {
-        analysed.result.show_inlined();
-    }
+    let analysed = args.input.called(args.inlined)?;
     let shown = Shown::new(&analysed, args);
     if args.json {
         let mut object = object("calls");

@@ -17,15 +17,18 @@ pub(crate) struct Args {
     /// Colour by the change against this trace, read with the same options
     #[arg(long, value_name = "OTHER")]
     pub(crate) against: Option<PathBuf>,
+    /// Show inlined functions too, by the program's debug information, with the calls from them
+    #[arg(long)]
+    pub(crate) inlined: bool,
 }
 
 /// Draws the flame graph.
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let analysed = args.input.called()?;
+    let analysed = args.input.called(args.inlined)?;
     let mut frames = Frames::new(&analysed.result, &analysed.meta);
     let mut title = args.input.file.display().to_string();
     if let Some(path) = &args.against {
-        let other = Input { file: path.clone(), ..args.input.clone() }.called()?;
+        let other = Input { file: path.clone(), ..args.input.clone() }.called(args.inlined)?;
         compare(&mut frames, &Frames::new(&other.result, &other.meta));
         title = format!("{title} against {}", path.display());
         other.checked.warn();

@@ -128,7 +128,7 @@ fn of_blocks(args: &Args) -> Result<Exit, Failure> {
 
 /// A profile of the call tree.
 fn of_calls(args: &Args) -> Result<Exit, Failure> {
-    let analysed = args.input.called()?;
+    let analysed = args.input.called(false)?;
     let name = args.input.file.display().to_string();
     let profiled = Profiled {
         called: &analysed.result,
@@ -148,7 +148,7 @@ fn of_calls(args: &Args) -> Result<Exit, Failure> {
 
 /// A profile of samples in the order of the trace.
 fn samples(args: &Args) -> Result<Exit, Failure> {
-    let watched = args.input.watched(|_| Samples::default(), |_| false)?;
+    let watched = args.input.watched(false, |_| Samples::default(), |_| false)?;
     let ((called, samples), analysed) = watched.apart();
     let name = args.input.file.display().to_string();
     let (programs, meta) = (&analysed.programs, &analysed.meta);
@@ -168,7 +168,7 @@ fn timeline(args: &Args) -> Result<Exit, Failure> {
         Some(Axis::Instructions) | None => TimeAxis::Instructions,
     };
     let watch = move |meta: &Meta| Timeline::new(out, args.output.limit(), meta.clone(), axis);
-    let analysed = args.input.watched(watch, |timeline| timeline.has_failed())?;
+    let analysed = args.input.watched(false, watch, |timeline| timeline.has_failed())?;
     let ((_, timeline), analysed) = analysed.apart();
     if timeline.is_timeless() {
         let file = args.input.file.display();

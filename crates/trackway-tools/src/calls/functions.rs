@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use trackway_image::{Image, demangle, program};
 
 /// The number of a function in its table.
 pub type FunctionId = u32;
 
 /// A function of the program, or the target of a call where the program has no symbol.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Function {
     /// The source whose program it belongs to; one program for all sources counts as that of the first.
     pub source: u16,
@@ -29,12 +30,15 @@ impl Function {
 }
 
 /// All functions that were met.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Functions {
+    #[serde(skip)]
     programs: Vec<Arc<Image>>,
     list: Vec<Function>,
+    #[serde(skip)]
     numbers: HashMap<(u16, u64), FunctionId>,
     /// Functions that are inlined, by their name in the debug information.
+    #[serde(skip)]
     inlined: HashMap<(u16, Arc<str>), FunctionId>,
 }
 
@@ -46,6 +50,13 @@ impl Functions {
             numbers: HashMap::new(),
             inlined: HashMap::new(),
         }
+    }
+
+    /// Puts back what is not stored.
+    pub(super) fn restore(&mut self, programs: &[Arc<Image>]) {
+        self.programs = programs.to_vec();
+        let place = |function: &Function| (function.source, function.address);
+        self.numbers = self.list.iter().map(place).zip(0..).collect();
     }
 
     /// The function of that number.

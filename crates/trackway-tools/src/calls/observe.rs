@@ -3,7 +3,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use trackway::machine::{Calls, Doubt, FrameKind, Left};
+use serde::{Deserialize, Serialize};
+use trackway::machine::{Calls, Doubt, Frame, FrameKind, Left};
 use trackway_core::{Batch, Context, Gap, Isa, Time, Trap, TrapKind};
 use trackway_image::Image;
 use trackway_isa::flow;
@@ -36,6 +37,8 @@ struct Following {
     current: Vec<usize>,
     /// Facts about blocks, by number.
     known: Vec<Option<Known>>,
+    /// The innermost node of code that was inlined, by node and address; `None` where inlined functions are not shown.
+    inlined: Option<HashMap<(NodeId, u64), NodeId>>,
 }
 
 /// A block, as calls see it.
@@ -91,8 +94,16 @@ impl CallTree {
                 numbers: HashMap::new(),
                 current: Vec::new(),
                 known: Vec::new(),
+                inlined: None,
             },
         }
+    }
+
+    /// Shows inlined functions below those that they are inlined into, by the debug information, and what they call below
+    /// them. Nobody calls them; passes through blocks stay with the function around them.
+    pub fn with_inlined(mut self) -> Self {
+        self.following.inlined = Some(HashMap::new());
+        self
     }
 
     /// Before the first batch of a part that begins in the middle of a source: its context, and the calls open there,
@@ -138,13 +149,14 @@ impl CallTree {
     /// The end of the trace, which `watch` sees too.
     pub fn finish_with<W: Watch>(mut self, watch: &mut W) -> Called {
         self.executed.end(&mut Watched { following: &mut self.following, watch });
+        self.following.shift_inlined(&self.executed);
         let Following { tree, functions, names, .. } = self.following;
         Called { tree, functions, threads: names, executed: self.executed }
     }
 }
 
-/// The calls of a trace.
-#[derive(Debug)]
+/// The calls of a trace. Stored ones are to be [restored](Called::restore).
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Called {
     /// Who called whom.
     pub tree: Tree,
@@ -157,23 +169,13 @@ pub struct Called {
 }
 
 impl Called {
-    /// Shows inlined functions as functions below those that they are inlined into, by the debug information. They have no
-    /// calls, and functions that they call stay below the function around them; passes through blocks stay as they are.
-    pub fn show_inlined(&mut self) {
-        let Called { tree, functions, executed, .. } = self;
-        let passes: Vec<(NodeId, BlockId, u64)> = tree.passes().collect();
-        let mut known: HashMap<(u16, u64), Vec<FunctionId>> = HashMap::new();
-        for (node, block, count) in passes {
-            let Some(function) = tree.nodes()[node as usize].kind.function() else { continue };
-            let source = functions.get(function).source;
-            for (pc, _) in executed.blocks()[block as usize].code.insts() {
-                let inlined = known.entry((source, pc)).or_insert_with(|| functions.inlined_at(source, pc));
-                let inner = inlined.iter().fold(node, |at, id| tree.child(Some(at), NodeKind::Function(*id)));
-                if inner != node {
-                    tree.shift(node, inner, count);
-                }
-            }
-        }
+    /// Puts back what is not stored; `None` if these cannot be the calls of a trace.
+    pub fn restore(mut self, isa: Isa, programs: &[Arc<Image>]) -> Option<Self> {
+        self.executed.restore()?;
+        self.executed.share(&Executed::new(isa, programs));
+        self.functions.restore(programs);
+        self.tree.restore(self.threads.len(), self.functions.all().len(), &self.executed)?;
+        Some(self)
     }
 }
 
@@ -201,6 +203,32 @@ impl Following {
             });
             threads.len() - 1
         })
+    }
+
+    /// The node of the instruction at `pc` in the function of a node: that of the innermost function inlined there.
+    fn inner(&mut self, node: NodeId, pc: u64) -> NodeId {
+        let Following { tree, functions, inlined, .. } = self;
+        let (Some(inlined), Some(function)) = (inlined, tree.nodes()[node as usize].kind.function()) else {
+            return node;
+        };
+        *inlined.entry((node, pc)).or_insert_with(|| {
+            let names = functions.inlined_at(functions.get(function).source, pc);
+            names.iter().fold(node, |at, id| tree.child(Some(at), NodeKind::Function(*id)))
+        })
+    }
+
+    /// Instructions that were inlined belong to the nodes of their functions.
+    fn shift_inlined(&mut self, executed: &Executed) {
+        let passes: Vec<(NodeId, BlockId, u64)> = match self.inlined {
+            Some(_) => self.tree.passes().collect(),
+            None => return,
+        };
+        for (node, block, count) in passes {
+            for (pc, _) in executed.blocks()[block as usize].code.insts() {
+                let inner = self.inner(node, pc);
+                self.tree.shift(node, inner, count);
+            }
+        }
     }
 
     fn known(&mut self, id: BlockId, source: u16, code: &Code) -> Known {
@@ -234,8 +262,8 @@ impl Thread {
         self.nodes.back_mut().unwrap_or(&mut self.outermost)
     }
 
-    /// Control arrives at `pc`: the stack is what it should be there. Returns how a new frame was entered.
-    fn arrive(&mut self, pc: u64) -> Option<FrameKind> {
+    /// Control arrives at `pc`: the stack is what it should be there. Returns the frame that was entered.
+    fn arrive(&mut self, pc: u64) -> Option<Frame> {
         let (depth, forgotten) = (self.calls.depth(), self.calls.forgotten);
         self.go(pc);
         if self.calls.depth() > depth {
@@ -245,7 +273,7 @@ impl Thread {
             {
                 self.outermost = node;
             }
-            return self.calls.frames().next().map(|frame| frame.kind);
+            return self.calls.frames().next().copied();
         }
         self.nodes.truncate(self.calls.frames().len());
         None
@@ -280,18 +308,23 @@ impl Following {
     fn run(&mut self, pass: &Pass<'_>) -> NodeId {
         let code = &pass.block.code;
         let known = self.known(pass.id, pass.source, code);
-        let Following { tree, functions, threads, current, .. } = self;
-        let thread = &mut threads[current[usize::from(pass.source)]];
-        if let Some(kind) = thread.arrive(code.start) {
-            let id = functions.called(pass.source, code.start);
-            let kind = match kind {
+        let thread = self.thread(pass.source);
+        if let Some(frame) = thread.arrive(code.start) {
+            let mut caller = *thread.top();
+            if let Some(site) = frame.site {
+                caller = self.inner(caller, site);
+            }
+            let id = self.functions.called(pass.source, code.start);
+            let kind = match frame.kind {
                 FrameKind::Call => NodeKind::Function(id),
                 FrameKind::Trap => NodeKind::Handler(id),
             };
-            let node = tree.child(Some(*thread.top()), kind);
-            tree.node(node).calls += 1;
-            thread.nodes.push_back(node);
+            let node = self.tree.child(Some(caller), kind);
+            self.tree.node(node).calls += 1;
+            self.thread(pass.source).nodes.push_back(node);
         }
+        let Following { tree, functions, threads, current, .. } = self;
+        let thread = &mut threads[current[usize::from(pass.source)]];
         let node = place(tree, functions, thread, known.function, (pass.source, code.start));
         tree.pass(node, pass.id, code.count());
         thread.number += code.count();

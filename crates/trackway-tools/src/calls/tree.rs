@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::executed::{BlockId, Executed};
 use crate::table::Table;
 
@@ -11,7 +13,7 @@ use super::functions::FunctionId;
 pub type NodeId = u32;
 
 /// How a node was entered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum NodeKind {
     /// A thread of a source: the root of its calls. The number is that of its name.
     Thread(u32),
@@ -32,7 +34,7 @@ impl NodeKind {
 }
 
 /// A function as called from where its parent was.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Node {
     /// The caller; `None` for threads.
     pub parent: Option<NodeId>,
@@ -52,9 +54,10 @@ pub struct Node {
 const DEEPEST: u32 = 4096;
 
 /// Who called whom.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Tree {
     nodes: Vec<Node>,
+    #[serde(skip)]
     children: HashMap<(Option<NodeId>, NodeKind), NodeId>,
     /// Passes through blocks, by node in the upper half and block in the lower.
     passes: Table<u64>,
@@ -74,6 +77,32 @@ pub struct Totals {
 }
 
 impl Tree {
+    /// Puts back what is not stored; `None` if it is not a tree of these threads, functions and blocks.
+    pub(super) fn restore(&mut self, threads: usize, functions: usize, executed: &Executed) -> Option<()> {
+        for (n, node) in self.nodes.iter().enumerate() {
+            let parent = match node.parent {
+                Some(parent) => Some(self.nodes[..n].get(parent as usize)?),
+                None => None,
+            };
+            let is_known = match node.kind {
+                NodeKind::Thread(thread) => parent.is_none() && (thread as usize) < threads,
+                NodeKind::Function(id) | NodeKind::Handler(id) => {
+                    parent.is_some() && (id as usize) < functions
+                }
+            };
+            if !is_known || node.depth != parent.map_or(0, |parent| parent.depth.saturating_add(1)) {
+                return None;
+            }
+        }
+        let children = (0..).zip(&self.nodes).map(|(id, node)| ((node.parent, node.kind), id));
+        self.children = children.collect();
+        let blocks = executed.blocks().len();
+        let mut passes = self.passes();
+        let is_whole =
+            passes.all(|(node, block, _)| (node as usize) < self.nodes.len() && (block as usize) < blocks);
+        is_whole.then_some(())
+    }
+
     /// The nodes; a parent comes before its children.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
@@ -108,6 +137,9 @@ impl Tree {
 
     /// Instructions of a node belong to one below it.
     pub(super) fn shift(&mut self, from: NodeId, to: NodeId, instructions: u64) {
+        if from == to {
+            return;
+        }
         let node = &mut self.nodes[from as usize].instructions;
         let instructions = instructions.min(*node);
         *node -= instructions;
