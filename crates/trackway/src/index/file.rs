@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use trackway_core::{pack, unpack};
 
@@ -10,7 +11,7 @@ use crate::index::{Identity, Index};
 /// `TRACKWAY` and an end of line, so that a transfer as text is noticed.
 const MAGIC: [u8; 12] = *b"TRACKWAYX\r\n\x1a";
 /// Version of the format.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Bytes before the payload: magic, version, length and checksum of the payload.
 const HEADER: usize = 12 + 4 + 8 + 4;
 /// The largest payload that is read, decompressed: an index that was not made by Trackway allocates no more.
@@ -36,37 +37,52 @@ pub enum Fault {
     Stale(&'static str),
 }
 
-/// The payload.
+/// The payload: an index, or something else that was worked out from a whole trace.
 #[derive(Serialize, Deserialize)]
-struct Payload {
+struct Payload<T> {
     identity: Identity,
-    index: Index,
+    value: T,
 }
 
-/// The bytes of an index. It is thinned out until it has at most `most` bytes, as far as that goes.
+/// The bytes of an index. Lists of addresses are left out, then it is thinned out, until it has at most `most` bytes, as far
+/// as that goes.
 pub(crate) fn write(identity: &Identity, index: &Index, most: u64) -> Option<Vec<u8>> {
-    let mut payload = Payload { identity: identity.clone(), index: index.clone() };
+    let mut index = index.clone();
+    let mut has_lists = true;
     loop {
-        let packed = zstd::bulk::compress(&pack(&payload)?, 3).ok()?;
-        let places = |payload: &Payload| -> usize {
-            payload.index.sources.values().map(|part| part.checkpoints.len()).sum()
-        };
-        if (HEADER + packed.len()) as u64 > most && places(&payload) > 0 {
-            payload.index.sources.values_mut().for_each(|part| part.thin());
-            continue;
+        let bytes = seal(identity, &index)?;
+        let places: usize = index.sources.values().map(|part| part.checkpoints.len()).sum();
+        if bytes.len() as u64 <= most || places == 0 {
+            return Some(bytes);
         }
-        let mut bytes = Vec::with_capacity(HEADER + packed.len());
-        bytes.extend(MAGIC);
-        bytes.extend(VERSION.to_le_bytes());
-        bytes.extend((packed.len() as u64).to_le_bytes());
-        bytes.extend(crc32fast::hash(&packed).to_le_bytes());
-        bytes.extend(packed);
-        return Some(bytes);
+        let is_too_long = std::mem::take(&mut has_lists);
+        let parts = index.sources.values_mut();
+        parts.for_each(|part| if is_too_long { part.forget_lists() } else { part.thin() });
     }
+}
+
+/// The bytes of a value that belongs to a trace.
+pub(crate) fn seal<T: Serialize>(identity: &Identity, value: &T) -> Option<Vec<u8>> {
+    let payload = pack(&Payload { identity: identity.clone(), value })?;
+    let packed = zstd::bulk::compress(&payload, 3).ok()?;
+    let mut bytes = Vec::with_capacity(HEADER + packed.len());
+    bytes.extend(MAGIC);
+    bytes.extend(VERSION.to_le_bytes());
+    bytes.extend((packed.len() as u64).to_le_bytes());
+    bytes.extend(crc32fast::hash(&packed).to_le_bytes());
+    bytes.extend(packed);
+    Some(bytes)
 }
 
 /// Reads the bytes of an index.
 pub(crate) fn read(bytes: &[u8]) -> Result<(Identity, Index), Fault> {
+    let (identity, index): (_, Index) = unseal(bytes)?;
+    let is_sound = index.sources.values().all(|part| part.is_sound());
+    if is_sound { Ok((identity, index)) } else { Err(Fault::Damaged) }
+}
+
+/// Reads the bytes of a value that belongs to a trace.
+pub(crate) fn unseal<T: DeserializeOwned>(bytes: &[u8]) -> Result<(Identity, T), Fault> {
     let Some((header, packed)) = bytes.split_at_checked(HEADER) else { return Err(Fault::Foreign) };
     if header[..12] != MAGIC {
         return Err(Fault::Foreign);
@@ -83,11 +99,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<(Identity, Index), Fault> {
     let mut payload = Vec::new();
     let mut decoder = zstd::stream::read::Decoder::with_buffer(packed).map_err(damaged)?;
     decoder.by_ref().take(LARGEST).read_to_end(&mut payload).map_err(damaged)?;
-    let Payload { identity, index } = unpack(&payload).ok_or(Fault::Damaged)?;
-    if !index.sources.values().all(|part| part.is_sound()) {
-        return Err(Fault::Damaged);
-    }
-    Ok((identity, index))
+    let Payload { identity, value } = unpack(&payload).ok_or(Fault::Damaged)?;
+    Ok((identity, value))
 }
 
 #[cfg(test)]
@@ -165,7 +178,7 @@ mod tests {
         /// With a checksum that fits.
         #[test]
         fn no_payload_panics(payload in prop::collection::vec(any::<u8>(), 0..400), at in any::<prop::sample::Index>(), new in any::<u8>()) {
-            let mut packed = pack(&Payload { identity: identity(), index: index(3) }).unwrap();
+            let mut packed = pack(&Payload { identity: identity(), value: index(3) }).unwrap();
             let at = at.index(packed.len());
             packed[at] = new;
             for payload in [payload, packed] {

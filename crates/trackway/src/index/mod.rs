@@ -14,7 +14,7 @@ mod source;
 
 pub use build::Builder;
 pub use cache::{BOUND, Cache, beside};
-pub(crate) use cache::{read as read_file, write as write_file};
+pub(crate) use cache::{read as read_file, read_value, write as write_file};
 pub use file::Fault;
 pub(crate) use identity::Hash;
 pub use identity::Identity;
@@ -125,6 +125,12 @@ impl Part {
             after,
             sketch,
         })
+    }
+
+    /// Forgets the lists of addresses: they are the largest part.
+    fn forget_lists(&mut self) {
+        self.head.forget_lists();
+        self.checkpoints.iter_mut().for_each(|checkpoint| checkpoint.sketch.forget_lists());
     }
 
     /// Half the checkpoints, at twice the distance.
