@@ -178,6 +178,40 @@ fn watchpoints_stop_at_every_access() {
     }
 }
 
+/// A long way is searched on several threads: they stop where one does.
+#[test]
+fn stops_do_not_depend_on_threads() {
+    let folder = Folder::new("replay-threads");
+    let (trace, elf) = (folder.file("mix.zstf"), repo("programs/riscv/elf/rv64-mix.elf"));
+    stdout(&["record", &elf, "-o", &trace, "-q"]);
+    // The rarest place and the rarest written word, so that ways between them are long.
+    let dump = stdout(&["dump", &trace, "--as", "pcs"]);
+    let pcs: Vec<u64> = dump.lines().map(|line| u64::from_str_radix(line, 16).unwrap()).collect();
+    assert!(pcs.len() > 100_000);
+    for pc in [pcs[0], pcs[pcs.len() / 2], pcs[pcs.len() - 1]] {
+        let wanted: Vec<u64> = (0..).zip(&pcs).filter(|(_, one)| **one == pc).map(|(n, _)| n).collect();
+        for jobs in ["1", "3"] {
+            let mut client = Client::new(&[&trace, "--elf", &elf, "-j", jobs]);
+            client.monitor("goto end");
+            assert_eq!(client.ask(&format!("Z0,{pc:x},2")), "OK");
+            for at in wanted.iter().rev().take(3) {
+                assert!(client.ask("bc").contains("swbreak:"), "{pc:#x} with -j {jobs}");
+                assert_eq!(number(&client.monitor("where")), *at, "{pc:#x} with -j {jobs}");
+            }
+            client.monitor("goto 0");
+            for at in wanted.iter().filter(|at| **at > 0).take(3) {
+                assert!(client.ask("vCont;c").contains("swbreak:"), "{pc:#x} with -j {jobs}");
+                assert_eq!(number(&client.monitor("where")), *at, "{pc:#x} with -j {jobs}");
+            }
+        }
+    }
+    // Code that never runs.
+    let mut client = Client::new(&[&trace, "--elf", &elf, "-j", "3"]);
+    client.monitor("goto end");
+    assert_eq!(client.ask("Z0,7ffffffe,2"), "OK");
+    assert!(client.ask("bc").contains("replaylog:begin"));
+}
+
 /// Registers and memory at many points are those of `state`, in a trace that is long enough for checkpoints.
 #[test]
 fn points_are_those_of_state() {

@@ -1,5 +1,6 @@
 //! A trace as gdbstub's target: registers, memory, breakpoints and moves of its sources.
 
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use gdbstub::common::{Signal, Tid};
@@ -26,6 +27,7 @@ use gdbstub::target::ext::target_description_xml_override::{
 use gdbstub::target::ext::thread_extra_info::{ThreadExtraInfo, ThreadExtraInfoOps};
 use gdbstub::target::{TargetError, TargetResult};
 use trackway::Error;
+use trackway_tools::past::Piece;
 use trackway_tools::replay::{Direction, Replay, Session, Stop, Stops, Watch};
 
 use crate::connection::Connection;
@@ -37,6 +39,8 @@ pub(crate) struct Target<'t> {
     file: File,
     stops: Stops,
     next: Option<(Direction, bool)>,
+    /// Watched memory before and after the access that stopped a move: source and position, address, content.
+    watched: Vec<((usize, u64), u64, Vec<u8>)>,
 }
 
 /// Most bytes of memory in an answer.
@@ -52,7 +56,7 @@ const FAULT: u8 = 14;
 impl<'t> Target<'t> {
     pub(crate) fn new(session: &'t mut Session) -> Self {
         let file = File::of(session.replay().isa());
-        Target { session, file, stops: Stops::default(), next: None }
+        Target { session, file, stops: Stops::default(), next: None, watched: Vec::new() }
     }
 
     fn replay(&mut self) -> &mut Replay {
@@ -84,12 +88,34 @@ impl<'t> Target<'t> {
             Stop::Data(watch) => {
                 // On these architectures gdb expects the stop before the access, and steps over it.
                 let now = self.replay().now();
-                self.replay().go(if direction == Direction::Forwards { now - 1 } else { now + 1 })?;
+                let (before, after) =
+                    if direction == Direction::Forwards { (now - 1, now) } else { (now, now + 1) };
+                self.look(&watch, [before, after], || !matches!(connection.peek(), Ok(Some(_)) | Err(_)))?;
+                self.replay().go(if direction == Direction::Forwards { before } else { after })?;
                 MultiThreadStopReason::Watch { tid, kind: kind(&watch), addr: watch.range.start }
             }
             Stop::Begin => MultiThreadStopReason::ReplayLog { tid: Some(tid), pos: ReplayLogPosition::Begin },
             Stop::End => MultiThreadStopReason::ReplayLog { tid: Some(tid), pos: ReplayLogPosition::End },
         })
+    }
+
+    /// Reads watched memory at two positions while gdb waits for a stop as long as it takes: it stops only if it sees
+    /// the value change, and for that it waits two seconds.
+    fn look(
+        &mut self,
+        watch: &Watch,
+        positions: [u64; 2],
+        mut patience: impl FnMut() -> bool,
+    ) -> Result<(), Error> {
+        let Range { start, end } = watch.range;
+        self.watched.clear();
+        for position in positions {
+            self.replay().go(position)?;
+            let pieces = self.replay().memory(start, (end - start).min(MOST as u64), &mut patience)?;
+            let content = known(pieces.unwrap_or_default());
+            self.watched.push(((self.session.current(), position), start, content));
+        }
+        Ok(())
     }
 
     fn watch(addr: u64, len: u64, kind: WatchKind) -> Watch {
@@ -100,6 +126,11 @@ impl<'t> Target<'t> {
         };
         Watch { range: addr..addr.saturating_add(len.max(1)), reads, writes }
     }
+}
+
+/// The content of the first pieces, up to one that is unknown.
+fn known(pieces: Vec<Piece>) -> Vec<u8> {
+    pieces.into_iter().map_while(|piece| piece.content).flatten().collect()
 }
 
 fn kind(watch: &Watch) -> WatchKind {
@@ -178,15 +209,23 @@ impl MultiThreadBase for Target<'_> {
     fn read_addrs(&mut self, start_addr: u64, data: &mut [u8], tid: Tid) -> TargetResult<usize, Self> {
         let length = data.len().min(MOST);
         let replay = self.session.replay_of(place(tid));
-        let start = Instant::now();
-        let patience = || start.elapsed() < PATIENCE;
-        let pieces = replay.memory(start_addr, length as u64, patience).map_err(TargetError::Fatal)?;
-        let mut count = 0;
-        for piece in pieces.unwrap_or_default() {
-            let Some(content) = piece.content else { break };
-            data[count..count + content.len()].copy_from_slice(&content);
-            count += content.len();
-        }
+        let here = (place(tid), replay.now());
+        let seen = self.watched.iter().find_map(|(position, address, content)| {
+            let from = usize::try_from(start_addr.checked_sub(*address)?).ok()?;
+            content.get(from..from.checked_add(length)?).filter(|_| *position == here)
+        });
+        let content = match seen {
+            Some(content) => content.to_vec(),
+            None => {
+                let start = Instant::now();
+                let patience = || start.elapsed() < PATIENCE;
+                let pieces =
+                    replay.memory(start_addr, length as u64, patience).map_err(TargetError::Fatal)?;
+                known(pieces.unwrap_or_default())
+            }
+        };
+        let count = content.len();
+        data[..count].copy_from_slice(&content);
         if count == 0 && !data.is_empty() { Err(TargetError::Errno(FAULT)) } else { Ok(count) }
     }
 

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender};
 use std::thread::{Scope, ScopedJoinHandle};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use trackway_core::{Batch, ErrorKind, Observer, Pool, Saved, Source};
 use trackway_format::{Error, Result};
 use trackway_io::FileError;
 
 use crate::health::{Counts, Ended, Health, read_all};
-use crate::index::{Builder, Fault, Hash, Identity, Index, beside, read_file, write_file};
+use crate::index::{Builder, Cache, Fault, Hash, Identity, Index, beside, read_file, read_value, write_file};
 use crate::trace::{Found, Indexing, Trace};
 
 /// Bytes of the smallest trace that an index may be worth its place for.
@@ -93,18 +95,29 @@ impl Trace {
 
     /// The identity that an index of this trace, as it was opened, must have.
     fn identity(&mut self, path: &Path) -> Result<Identity> {
+        // The programs of a folder are files in it.
+        let depends = self.meta().flow_only && !(path.is_dir() && self.program().is_empty());
+        self.identity_with(path, depends, false)
+    }
+
+    /// With the programs, and with the `names` of their functions.
+    fn identity_with(&mut self, path: &Path, programs: bool, names: bool) -> Result<Identity> {
         let options = self.opened_with();
         let mut settings = Hash::default();
         settings.add(self.format().id().as_str().as_bytes());
         settings.add(self.settings().table.to_string().as_bytes());
         settings.add(&[u8::from(options.force), u8::from(options.strict)]);
         let mut program = Hash::default();
-        // The programs of a folder are files in it.
-        if self.meta().flow_only && !(path.is_dir() && self.program().is_empty()) {
+        if programs {
             for image in self.programs()? {
                 for part in image.parts() {
                     program.add(part.identity().as_bytes());
                     program.add(format!("{:?} {:?}", part.segments, part.space).as_bytes());
+                    for symbol in part.symbols().all().iter().filter(|_| names) {
+                        program.add(&symbol.address.to_le_bytes());
+                        program.add(&symbol.size.to_le_bytes());
+                        program.add(symbol.name.as_bytes());
+                    }
                 }
             }
         }
@@ -202,6 +215,40 @@ impl Trace {
             }
         }
         false
+    }
+
+    /// Uses this index, and keeps it in the cache where there is one: the next to read this trace has it at once.
+    ///
+    /// # Errors
+    /// The trace is a stream.
+    pub fn keep_index(&mut self, index: impl Into<Arc<Index>>) -> Result<()> {
+        let index = index.into();
+        self.set_index(Arc::clone(&index))?;
+        if let Some((cache, path, identity)) = self.cache(false) {
+            say(&cache, cache.store(&path, &identity, &index));
+        }
+        Ok(())
+    }
+
+    /// Something that was worked out from all of this trace and its program, and [kept](Trace::keep_value) by that name.
+    pub fn kept_value<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
+        let (cache, path, identity) = self.cache(true)?;
+        read_value(&cache.value_file(&path, &identity, name), &identity).ok()
+    }
+
+    /// Keeps it in the cache where there is one.
+    pub fn keep_value<T: Serialize>(&mut self, name: &str, value: &T) {
+        if let Some((cache, path, identity)) = self.cache(true) {
+            say(&cache, cache.store_value(&path, &identity, name, value));
+        }
+    }
+
+    /// The cache, for a trace that is worth it; `names` as with its identity.
+    fn cache(&mut self, names: bool) -> Option<(Cache, PathBuf, Identity)> {
+        let Indexing::Cache(cache, _) = self.opened_with().index.clone() else { return None };
+        let path = self.path()?.to_path_buf();
+        let identity = if names { self.identity_with(&path, true, true) } else { self.identity(&path) };
+        Some((cache, path, identity.ok().filter(|identity| identity.size >= SMALLEST)?))
     }
 
     /// Uses this index, as if it had been found.
@@ -378,5 +425,12 @@ impl<'scope> Onlooker<'scope> {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             }
         }
+    }
+}
+
+/// Says that the cache cannot be written, where somebody wants to know.
+fn say(cache: &Cache, stored: std::io::Result<PathBuf>) {
+    if let (Err(error), Some(failed)) = (stored, cache.failed) {
+        failed(&cache.folder, &error);
     }
 }

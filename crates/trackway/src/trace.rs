@@ -468,12 +468,24 @@ impl Trace {
 
     /// The same trace, opened once more; a stream cannot be.
     pub fn reopen(&self) -> Result<Trace> {
-        match (&self.path, &self.bytes) {
-            (Some(path), _) if path.is_file() || path.is_dir() => self.options.open(path),
-            (None, Some(bytes)) => self.options.open_shared(bytes),
+        self.reopener()?()
+    }
+
+    /// Opens the same trace once more, on any thread; a stream cannot be.
+    pub fn reopener(&self) -> Result<impl Fn() -> Result<Trace> + Send + Sync + use<>> {
+        let place = match (&self.path, &self.bytes) {
+            (Some(path), _) if path.is_file() || path.is_dir() => Ok(path.clone()),
+            (None, Some(bytes)) => Err(bytes.clone()),
             _ => return Err(Error::ReadOnce),
-        }
-        .map(|trace| Trace { index: self.index.clone(), ..trace })
+        };
+        let (options, index, programs) = (self.options.clone(), self.index.clone(), self.programs.clone());
+        Ok(move || {
+            let trace = match &place {
+                Ok(path) => options.open(path),
+                Err(bytes) => options.open_shared(bytes),
+            };
+            Ok(Trace { index: index.clone(), programs: programs.clone(), ..trace? })
+        })
     }
 
     /// The one source that was asked for.

@@ -74,6 +74,13 @@ pub(crate) struct Here<'s> {
     pub(crate) other_space: bool,
 }
 
+impl Kept {
+    /// The places of another one.
+    pub(crate) fn at(places: BTreeMap<u64, Saved>) -> Self {
+        Kept { places, ..Kept::default() }
+    }
+}
+
 /// Instructions `[from, to)`, expanded.
 #[derive(Debug, Default)]
 struct Stretch {

@@ -73,7 +73,7 @@ impl Replay {
                 Some(part) => part,
                 None => {
                     let (index, _) = self.trace.make_index(None, progress)?;
-                    self.trace.set_index(index)?;
+                    self.trace.keep_index(index)?;
                     known(&mut self.trace).unwrap_or_default()
                 }
             };

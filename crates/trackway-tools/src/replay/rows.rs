@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use trackway::{Result, trap_name};
 use trackway_core::{Batch, EventKind, Isa, MemAccess, Outcome, Step, Value};
@@ -146,32 +147,35 @@ impl Replay {
         mut cancelled: impl FnMut() -> bool,
     ) -> Result<Option<u64>> {
         let start = self.now;
-        let mut listing = Listing::new(program(&self.programs, 0), Style::default());
-        let mut met: HashMap<(u64, u32), bool> = HashMap::new();
-        let is = |here: &Here<'_>| {
-            let EventKind::Step(step) = &here.event.kind else { return None };
-            if direction == Direction::Forwards && here.number <= start {
-                return None;
-            }
-            let is_it = match query {
-                Query::Pc(pc) => step.pc == Some(*pc),
-                Query::Memory(range) => here.batch.mem_of(step.accesses).iter().any(|access| {
-                    let end = access.address.saturating_add(access.size.max(1));
-                    !access.unplaced && access.address < range.end && range.start < end
-                }),
-                Query::Text(text) => {
-                    let pc = step.pc.unwrap_or(0);
-                    if met.len() > 1 << 18 {
-                        met.clear();
-                    }
-                    *met.entry((pc, step.encoding)).or_insert_with(|| {
-                        let by_code =
-                            step.length > 0 && listing.text(here.isa, pc, step.encoding).contains(text);
-                        by_code || step.pc.is_some() && listing.row(pc).place.contains(text)
-                    })
+        let image = program(&self.programs, 0);
+        let is = || {
+            let mut listing = Listing::new(Arc::clone(&image), Style::default());
+            let mut met: HashMap<(u64, u32), bool> = HashMap::new();
+            move |here: &Here<'_>| {
+                let EventKind::Step(step) = &here.event.kind else { return None };
+                if direction == Direction::Forwards && here.number <= start {
+                    return None;
                 }
-            };
-            is_it.then_some(here.number)
+                let is_it = match query {
+                    Query::Pc(pc) => step.pc == Some(*pc),
+                    Query::Memory(range) => here.batch.mem_of(step.accesses).iter().any(|access| {
+                        let end = access.address.saturating_add(access.size.max(1));
+                        !access.unplaced && access.address < range.end && range.start < end
+                    }),
+                    Query::Text(text) => {
+                        let pc = step.pc.unwrap_or(0);
+                        if met.len() > 1 << 18 {
+                            met.clear();
+                        }
+                        *met.entry((pc, step.encoding)).or_insert_with(|| {
+                            let by_code =
+                                step.length > 0 && listing.text(here.isa, pc, step.encoding).contains(text);
+                            by_code || step.pc.is_some() && listing.row(pc).place.contains(text)
+                        })
+                    }
+                };
+                is_it.then_some(here.number)
+            }
         };
         let may = |stretch: &trackway::index::Stretch<'_>| match query {
             Query::Pc(pc) => stretch.sketch.may_execute(&(*pc..pc.saturating_add(1))),

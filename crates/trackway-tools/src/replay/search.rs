@@ -1,14 +1,17 @@
 //! Where a move ends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use trackway::Result;
 use trackway::index::Stretch;
 use trackway_core::{EventKind, MemAccess, MemKind};
 
 use super::Replay;
-use crate::past::Here;
+use crate::past::{Here, Kept, Past};
 
 /// A way through a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +79,12 @@ pub(super) enum Found<T> {
 
 /// Instructions between two questions whether to cancel.
 pub(super) const PATIENCE: u64 = 1 << 17;
+
+/// Instructions that several threads search.
+const LONG: u64 = 1 << 16;
+
+/// Between two looks at threads.
+const POLL: Duration = Duration::from_millis(2);
 
 impl Watch {
     fn is_hit(&self, access: &MemAccess) -> bool {
@@ -180,7 +189,8 @@ impl Replay {
     ) -> Result<Stop> {
         let start = self.now;
         let may = |stretch: &Stretch<'_>| stops.may_hit(stretch.sketch);
-        let found = self.seek(direction, may, |here| stops.at(here, start, direction), &mut cancelled)?;
+        let is = || |here: &Here<'_>| stops.at(here, start, direction);
+        let found = self.seek(direction, may, is, &mut cancelled)?;
         match (found, direction) {
             (Found::Cancelled, _) => Ok(Stop::Cancelled),
             (Found::At((number, stop)), _) => {
@@ -204,25 +214,27 @@ impl Replay {
         mut cancelled: impl FnMut() -> bool,
     ) -> Result<Option<u64>> {
         let start = self.now;
-        let is = |here: &Here<'_>| {
-            let beyond = match direction {
-                Direction::Forwards => here.number > start,
-                Direction::Backwards => here.number < start,
-            };
-            (beyond && landmark.is(&here.event.kind)).then_some(here.number)
+        let is = || {
+            move |here: &Here<'_>| {
+                let beyond = match direction {
+                    Direction::Forwards => here.number > start,
+                    Direction::Backwards => here.number < start,
+                };
+                (beyond && landmark.is(&here.event.kind)).then_some(here.number)
+            }
         };
         let found = self.seek(direction, |stretch| landmark.may_be_in(stretch), is, &mut cancelled)?;
         Ok(if let Found::At(number) = found { Some(number) } else { None })
     }
 
-    /// The nearest event on one side that `is` has an answer for, in stretches of which `may` is true.
+    /// The nearest event on one side that one made by `is` has an answer for, in stretches of which `may` is true.
     ///
-    /// Stretches are read from their checkpoints on, each once, the nearest first.
-    pub(super) fn seek<T>(
+    /// Stretches are read from their checkpoints on, each once, the nearest first; a long way on several threads.
+    pub(super) fn seek<T: Send, F: FnMut(&Here<'_>) -> Option<T>>(
         &mut self,
         direction: Direction,
         may: impl Fn(&Stretch<'_>) -> bool,
-        mut is: impl FnMut(&Here<'_>) -> Option<T>,
+        is: impl Fn() -> F + Sync,
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<Found<T>> {
         let within = match direction {
@@ -230,26 +242,83 @@ impl Replay {
             Direction::Forwards => self.now..self.count()?.saturating_add(1),
             Direction::Backwards => 0..self.now,
         };
-        for range in self.pieces(direction, within, may)? {
+        let pieces = self.pieces(direction, within, may)?;
+        let mut one = is();
+        let mut left = &pieces[..];
+        while let [piece, rest @ ..] = left {
+            if self.is_long(left) && left.len() < pieces.len() {
+                return self.seek_on_threads(direction, left, is, cancelled);
+            }
             if cancelled() {
                 return Ok(Found::Cancelled);
             }
-            let (mut found, mut is_cancelled, mut asked) = (None, false, range.start);
-            let visit = |here: Here<'_>| {
-                if here.number >= asked.saturating_add(PATIENCE) {
-                    (asked, is_cancelled) = (here.number, cancelled());
-                }
-                found = is(&here).or(found.take());
-                !is_cancelled && (found.is_none() || direction == Direction::Backwards)
+            let mut is_cancelled = false;
+            let mut ask = || {
+                is_cancelled = cancelled();
+                is_cancelled
             };
-            self.with_past(|past| past.sweep(range.start, range.end, visit))?;
+            let found = self.with_past(|past| in_piece(past, piece, direction, &mut one, &mut ask))?;
             match found {
                 _ if is_cancelled => return Ok(Found::Cancelled),
                 Some(found) => return Ok(Found::At(found)),
-                None => {}
+                None => left = rest,
             }
         }
         Ok(Found::Nowhere)
+    }
+
+    /// Several threads are worth their start.
+    fn is_long(&self, pieces: &[Range<u64>]) -> bool {
+        self.trace.threads() > 1 && pieces.iter().map(|piece| piece.end - piece.start).sum::<u64>() > LONG
+    }
+
+    /// The first of these pieces with an answer. Threads take the next piece each, until one has an answer.
+    fn seek_on_threads<T: Send, F: FnMut(&Here<'_>) -> Option<T>>(
+        &mut self,
+        direction: Direction,
+        pieces: &[Range<u64>],
+        is: impl Fn() -> F + Sync,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Found<T>> {
+        let (open, places) = (self.trace.reopener()?, &self.kept.places);
+        let (next, first) = (AtomicUsize::new(0), AtomicUsize::new(pieces.len()));
+        let answers = Mutex::new(BTreeMap::new());
+        let search = || -> Result<()> {
+            let mut trace = open()?;
+            let mut past = Past::new(&mut trace)?.with_kept(Kept::at(places.clone()));
+            let mut is = is();
+            loop {
+                let n = next.fetch_add(1, Relaxed);
+                let Some(piece) = pieces.get(n).filter(|_| n < first.load(Relaxed)) else { return Ok(()) };
+                let mut is_late = || n >= first.load(Relaxed);
+                if let Some(found) = in_piece(&mut past, piece, direction, &mut is, &mut is_late)? {
+                    first.fetch_min(n, Relaxed);
+                    answers.lock().unwrap_or_else(PoisonError::into_inner).insert(n, found);
+                }
+            }
+        };
+        let mut is_cancelled = false;
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..self.trace.threads()).map(|_| scope.spawn(search)).collect();
+            while threads.iter().any(|thread| !thread.is_finished()) {
+                if !is_cancelled && cancelled() {
+                    is_cancelled = true;
+                    first.store(0, Relaxed);
+                }
+                std::thread::sleep(POLL);
+            }
+            let joined = threads.into_iter().map(|thread| match thread.join() {
+                Ok(searched) => searched,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            joined.collect::<Result<()>>()
+        })?;
+        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok(match answers.into_iter().next() {
+            _ if is_cancelled => Found::Cancelled,
+            Some((_, found)) => Found::At(found),
+            None => Found::Nowhere,
+        })
     }
 
     /// The instructions of `within` in stretches of which `may` is true, cut at checkpoints, the nearest first.
@@ -276,4 +345,26 @@ impl Replay {
         }
         Ok(pieces)
     }
+}
+
+/// The nearest answer in a piece; any or none where `ask` ended it.
+fn in_piece<T>(
+    past: &mut Past<'_>,
+    piece: &Range<u64>,
+    direction: Direction,
+    is: &mut impl FnMut(&Here<'_>) -> Option<T>,
+    ask: &mut dyn FnMut() -> bool,
+) -> Result<Option<T>> {
+    let (mut found, mut asked) = (None, piece.start);
+    past.sweep(piece.start, piece.end, |here| {
+        if here.number >= asked.saturating_add(PATIENCE) {
+            asked = here.number;
+            if ask() {
+                return false;
+            }
+        }
+        found = is(&here).or(found.take());
+        found.is_none() || direction == Direction::Backwards
+    })?;
+    Ok(found)
 }

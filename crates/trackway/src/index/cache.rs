@@ -5,6 +5,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::index::file::{self, Fault};
 use crate::index::identity::Hash;
 use crate::index::{Identity, Index};
@@ -61,6 +64,27 @@ impl Cache {
         Ok(path)
     }
 
+    /// The file of something else that was worked out from a whole trace.
+    pub(crate) fn value_file(&self, trace: &Path, identity: &Identity, name: &str) -> PathBuf {
+        self.file(trace, identity).with_extension(format!("{name}.twx"))
+    }
+
+    /// Writes it; older files make room. Nothing is written that would take too much of it.
+    pub(crate) fn store_value<T: Serialize>(
+        &self,
+        trace: &Path,
+        identity: &Identity,
+        name: &str,
+        value: &T,
+    ) -> io::Result<PathBuf> {
+        fs::create_dir_all(&self.folder)?;
+        let path = self.value_file(trace, identity, name);
+        let packed = file::seal(identity, value).filter(|bytes| bytes.len() as u64 <= BOUND / 8);
+        write_whole(&path, &packed.ok_or_else(|| io::Error::other("it is too large"))?)?;
+        self.make_room(&path);
+        Ok(path)
+    }
+
     /// Removes the oldest files until the folder is within its bound; `kept` stays.
     fn make_room(&self, kept: &Path) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
@@ -87,21 +111,40 @@ pub(crate) fn write(path: &Path, identity: &Identity, index: &Index) -> io::Resu
     // Under 1 % of the trace and 64 KiB.
     let most = identity.size / 100 + (64 << 10) - 1;
     let bytes = file::write(identity, index, most).ok_or_else(|| io::Error::other("it cannot be packed"))?;
+    write_whole(path, &bytes)?;
+    Ok(bytes.len() as u64)
+}
+
+/// Writes a file: whole, or not at all.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut name = path.as_os_str().to_os_string();
     name.push(format!(".{}.partial", std::process::id()));
     let partial = PathBuf::from(name);
-    let written = fs::write(&partial, &bytes).and_then(|()| fs::rename(&partial, path));
+    let written = fs::write(&partial, bytes).and_then(|()| fs::rename(&partial, path));
     if written.is_err() {
         let _ = fs::remove_file(&partial);
     }
-    written.map(|()| bytes.len() as u64)
+    written
 }
 
 /// Reads an index that must be of this identity.
 pub(crate) fn read(path: &Path, identity: &Identity) -> Result<Index, Fault> {
+    same(path, identity, file::read)
+}
+
+/// Reads something else that must be of this identity.
+pub(crate) fn read_value<T: DeserializeOwned>(path: &Path, identity: &Identity) -> Result<T, Fault> {
+    same(path, identity, file::unseal)
+}
+
+fn same<T>(
+    path: &Path,
+    identity: &Identity,
+    read: impl FnOnce(&[u8]) -> Result<(Identity, T), Fault>,
+) -> Result<T, Fault> {
     let bytes = trackway_io::map(path).map_err(|error| Fault::Unreadable(error.error.to_string()))?;
-    let (found, index) = file::read((*bytes).as_ref())?;
-    found.difference(identity).map_or(Ok(index), |why| Err(Fault::Stale(why)))
+    let (found, value) = read((*bytes).as_ref())?;
+    found.difference(identity).map_or(Ok(value), |why| Err(Fault::Stale(why)))
 }
 
 #[cfg(test)]
