@@ -210,3 +210,46 @@ fn hostile_names_stay_inert() {
     // Two scripts of our own: that of the flame graph and that of the tables.
     assert_eq!((page.matches("<script>").count(), page.matches("</script>").count()), (2, 2));
 }
+
+/// Names of processes and texts of marks are data too.
+#[test]
+fn hostile_processes_and_marks_stay_inert() {
+    let folder = Folder::new("pictures-processes");
+    let (data, elf) = (folder.file("sort.data"), repo("programs/aarch64/sort.elf"));
+    replace_text(&repo("testdata/perf/sort.data"), &data, "worker", "<img/>");
+    for command in ["flame", "report"] {
+        let drawn = stdout(&[command, &data, "--elf", &elf, "-o", "-"]);
+        assert!(!drawn.contains("<img") && drawn.contains("&lt;img/&gt;"), "{command}");
+    }
+    for what in ["mix", "pc", "branches"] {
+        let drawn = stdout(&["plot", &data, "--elf", &elf, "--what", what, "-o", "-"]);
+        is_well_formed(&drawn);
+        assert!(!drawn.contains("<img"), "{what}");
+    }
+    // In JSON it is a text like any other.
+    for format in ["speedscope", "firefox"] {
+        let profile = stdout(&["profile", &data, "--elf", &elf, "--as", format, "-o", "-"]);
+        let profile: serde_json::Value = serde_json::from_str(&profile).expect("JSON");
+        assert!(profile.to_string().contains("<img/>"), "{format}");
+    }
+    let marked = folder.file("marked.stf");
+    let everything = repo("testdata/stf/everything/trace.stf");
+    replace_text(&everything, &marked, "a note in the body", "<svg onload=hit=1>");
+    let page = folder.file("page.html");
+    let exports = [
+        (
+            vec!["view", &data, "--elf", &elf, "--source", "cpu1", "--export", &page],
+            "<img",
+            r"\u003cimg/\u003e",
+        ),
+        (vec!["view", &marked, "--export", &page], "<svg onload", r"\u003csvg onload=hit=1\u003e"),
+    ];
+    for (args, markup, text) in exports {
+        stdout(&args);
+        let page = std::fs::read_to_string(&page).unwrap();
+        assert!(!page.contains(markup) && page.contains(text), "{args:?}");
+    }
+    for command in ["flame", "report"] {
+        assert!(!stdout(&[command, &marked, "-o", "-"]).contains("<svg onload"), "{command}");
+    }
+}

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 
+use serde::{Deserialize, Serialize};
 use trackway::index::Index;
 use trackway::machine::Machine;
 use trackway::{Options, Trace};
@@ -36,7 +37,7 @@ pub(crate) struct Desk {
 }
 
 /// Damage on the way, and how far reading came.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Passed {
     /// Errors, each with the number of the next instruction.
     pub(crate) errors: Vec<(u64, String)>,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use trackway::format::Format;
 use trackway::trap_name;
@@ -21,7 +22,7 @@ const LISTED: usize = 2000;
 const STRETCHES: u64 = 4096;
 
 /// The events of a kind, in order.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Instants {
     /// The number of the next instruction, and a name.
     list: Vec<(u64, u32)>,
@@ -31,30 +32,36 @@ struct Instants {
 }
 
 /// A place where a clock is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Point {
     number: u64,
     time: Option<u64>,
     cycles: Option<u64>,
 }
 
-/// Everything of one source that is not an instruction.
+/// Everything of one source that is not an instruction. Stored ones are to be [restored](Happenings::restore): nothing
+/// is added to them.
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Happenings {
-    format: &'static dyn Format,
-    meta: Meta,
+    /// The names that events have in this trace.
+    #[serde(skip)]
+    named: Option<(&'static dyn Format, Meta)>,
     /// Instructions of a stretch.
     stretch: u64,
     traps: Instants,
     marks: Instants,
     gaps: Instants,
     contexts: Instants,
+    #[serde(skip)]
     context: Context,
     clock: Vec<Point>,
     /// One in this many points is kept.
     every: u64,
     points: u64,
+    #[serde(skip)]
     cycles: Option<u64>,
     names: Vec<String>,
+    #[serde(skip)]
     numbers: HashMap<String, u32>,
 }
 
@@ -68,8 +75,7 @@ impl Happenings {
     /// For a source with that many instructions.
     pub(crate) fn new(format: &'static dyn Format, meta: &Meta, instructions: u64) -> Self {
         Happenings {
-            format,
-            meta: meta.clone(),
+            named: Some((format, meta.clone())),
             stretch: instructions.div_ceil(STRETCHES).max(1),
             traps: Instants::default(),
             marks: Instants::default(),
@@ -83,6 +89,15 @@ impl Happenings {
             names: Vec::new(),
             numbers: HashMap::new(),
         }
+    }
+
+    /// As it was stored; `None` if the page could not show it.
+    pub(crate) fn restore(self) -> Option<Self> {
+        let kinds = [&self.traps, &self.marks, &self.gaps, &self.contexts];
+        let is_known = |one: &(u64, u32)| (one.1 as usize) < self.names.len();
+        let is_sound =
+            |kind: &Instants| kind.list.iter().all(is_known) && kind.list.is_sorted_by_key(|one| one.0);
+        (self.stretch > 0 && kinds.into_iter().all(is_sound)).then_some(self)
     }
 
     /// The state where a window begins.
@@ -104,7 +119,8 @@ impl Happenings {
     }
 
     fn enter(&mut self, number: u64) {
-        let name = contexts::named(&self.context, &self.meta).unwrap_or_else(|| "unknown".into());
+        let name = self.named.as_ref().and_then(|(_, meta)| contexts::named(&self.context, meta));
+        let name = name.unwrap_or_else(|| "unknown".into());
         let name = self.name(name);
         if self.contexts.list.last().is_none_or(|last| last.1 != name) {
             self.contexts.put(number, name, self.stretch);
@@ -153,7 +169,7 @@ impl Happenings {
     }
 
     fn trap(&self, trap: &Trap) -> String {
-        match (trap_name(self.format, trap), trap.cause) {
+        match (self.named.as_ref().and_then(|(format, _)| trap_name(*format, trap)), trap.cause) {
             (Some(name), _) => name.into(),
             (None, Some(cause)) => format!("{} {cause}", trap.kind),
             (None, None) => trap.kind.to_string(),

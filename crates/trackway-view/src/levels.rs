@@ -3,6 +3,7 @@
 //! A bucket has the node of the call tree with most of its instructions, and the innermost node that was open for all of
 //! it. Buckets of the next level are pairs, so that a window of any width has as many as it has columns.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use trackway_core::Gap;
 use trackway_tools::calls::{NodeId, NodeKind, Place, Tree, Watch};
@@ -36,7 +37,7 @@ pub(crate) fn frames(tree: &Tree) -> Vec<Frame> {
 }
 
 /// Who ran in a stretch of instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Bucket {
     /// The node with most instructions.
     leaf: NodeId,
@@ -48,15 +49,18 @@ pub(crate) struct Bucket {
 
 const EMPTY: Bucket = Bucket { leaf: NONE, weight: 0, common: NONE };
 
-/// The levels of one source.
-#[derive(Debug)]
+/// The levels of one source. Stored ones are to be [restored](Levels::restore).
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Levels {
     /// Instructions of a bucket of the finest level.
     pub(crate) width: u64,
     /// The finest first; the others after the end.
+    #[serde(with = "finest")]
     levels: Vec<Vec<Bucket>>,
     /// The open bucket.
+    #[serde(skip)]
     tally: Vec<(NodeId, u64)>,
+    #[serde(skip)]
     common: Option<NodeId>,
     /// Number of the next instruction.
     now: u64,
@@ -104,6 +108,17 @@ impl Levels {
         self.common = None;
     }
 
+    /// Puts back what is not stored; `None` if these are not levels of these nodes.
+    pub(crate) fn restore(self, frames: &[Frame]) -> Option<Self> {
+        let is_known = |node: NodeId| node == NONE || (node as usize) < frames.len();
+        let buckets = &self.levels[0];
+        let is_whole = self.width.is_power_of_two()
+            && self.now.div_ceil(self.width) == buckets.len() as u64
+            && buckets.len() as u64 <= FINEST
+            && buckets.iter().all(|bucket| is_known(bucket.leaf) && is_known(bucket.common));
+        is_whole.then(|| self.finish(frames))
+    }
+
     /// The end of the trace, or the state so far: the coarser levels.
     pub(crate) fn finish(mut self, frames: &[Frame]) -> Self {
         if !self.tally.is_empty() {
@@ -141,6 +156,22 @@ impl Levels {
         }
         drawn.leave((last as u64 * width).min(self.now));
         drawn.done
+    }
+}
+
+/// Stores the finest level: the others follow from it.
+mod finest {
+    use super::{Bucket, Deserialize, Serialize};
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(levels: &[Vec<Bucket>], serializer: S) -> Result<S::Ok, S::Error> {
+        levels.first().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Vec<Bucket>>, D::Error> {
+        Ok(vec![Option::<Vec<Bucket>>::deserialize(deserializer)?.unwrap_or_default()])
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use trackway_core::{Batch, EventKind, MemKind};
 use trackway_image::Image;
@@ -19,7 +20,7 @@ const ROWS: usize = 1024;
 const WHO: usize = 12;
 
 /// A row: a piece of memory.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Row {
     /// Reads and writes of each column.
     cells: Vec<[u32; 2]>,
@@ -34,8 +35,10 @@ struct Row {
 }
 
 /// The accesses of one source.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Touched {
+    /// Only for what is added.
+    #[serde(skip)]
     image: Arc<Image>,
     /// Bytes of a row, as a power of two.
     shift: u32,
@@ -47,6 +50,7 @@ pub(crate) struct Touched {
     unplaced: u64,
     accesses: u64,
     /// The function of the last access, by its addresses.
+    #[serde(skip)]
     function: Option<(u64, u64)>,
 }
 
@@ -64,6 +68,12 @@ impl Touched {
             accesses: 0,
             function: None,
         }
+    }
+
+    /// As it was stored; `None` if the page could not show it.
+    pub(crate) fn restore(self) -> Option<Self> {
+        let is_whole = self.rows.values().all(|row| row.cells.len() == COLUMNS);
+        (self.shift < u64::BITS && self.width > 0 && is_whole).then_some(self)
     }
 
     /// Takes in a batch of the source.

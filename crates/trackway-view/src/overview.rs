@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 use trackway::index::Index;
-use trackway_core::{Batch, Meta, Source};
-use trackway_image::program;
+use trackway_core::{Batch, Isa, Meta, Source};
+use trackway_image::{Image, program};
 use trackway_tools::calls::{CallTree, Called, Place, Watch};
 use trackway_tools::executed::Pass;
 use trackway_tools::flame::thread_name;
@@ -18,22 +19,29 @@ use crate::levels::{Frame, Levels, Names, frames, slices_json};
 use crate::memory::Touched;
 
 /// One source of the whole run.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Whole {
     pub(crate) levels: Levels,
     pub(crate) happenings: Happenings,
     pub(crate) touched: Touched,
 }
 
-/// The whole run.
-#[derive(Debug)]
+/// The whole run. Stored ones are to be [restored](Overview::restore).
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Overview {
+    /// The one source that was read; all of them without it.
+    picked: Option<String>,
     pub(crate) called: Called,
+    #[serde(skip)]
     pub(crate) frames: Vec<Frame>,
     pub(crate) sources: BTreeMap<u16, Whole>,
-    pub(crate) meta: Meta,
+    /// Names of threads, by number.
+    labels: Vec<String>,
     pub(crate) passed: Passed,
 }
+
+/// The name of an overview in the cache.
+const NAME: &str = "view";
 
 /// The overview of a file, and how far it is.
 #[derive(Debug, Default)]
@@ -80,7 +88,7 @@ fn build(file: &File, shared: &Shared, progress: &AtomicU64) -> Answer<Overview>
                 |source: &dyn Source, _: &trackway::Health| progress.store(permille(source) / 2, Relaxed);
             let (index, _) = trace.make_index(None, note).map_err(words)?;
             let index = Arc::new(index);
-            trace.set_index(Arc::clone(&index)).map_err(words)?;
+            trace.keep_index(Arc::clone(&index)).map_err(words)?;
             index
         }
     };
@@ -91,6 +99,11 @@ fn build(file: &File, shared: &Shared, progress: &AtomicU64) -> Answer<Overview>
     let names = source.meta().sources.clone();
     // Names of threads do not repeat the source.
     let meta = Meta { sources: Vec::new(), ..source.meta().clone() };
+    let picked = trace.source().map(str::to_string);
+    let stored = trace.kept_value(NAME).filter(|stored: &Overview| stored.picked == picked);
+    if let Some(stored) = stored.and_then(|stored| stored.restore(meta.isa, &programs)) {
+        return Ok(stored);
+    }
     let mut tree = CallTree::new(meta.isa, &programs);
     let mut watching = Watching::default();
     let (mut batch, mut passed, mut number) = (Batch::default(), Passed::default(), 0);
@@ -128,7 +141,11 @@ fn build(file: &File, shared: &Shared, progress: &AtomicU64) -> Answer<Overview>
         (source, Whole { levels, ..whole })
     };
     let sources = watching.sources.into_iter().map(finish).collect();
-    Ok(Overview { called, frames, sources, meta, passed })
+    let labels = called.threads.iter().map(|space| thread_name(space, &meta)).collect();
+    let overview = Overview { picked, called, frames, sources, labels, passed };
+    drop(source);
+    trace.keep_value(NAME, &overview);
+    Ok(overview)
 }
 
 /// Shows each source's passes to its levels.
@@ -152,10 +169,30 @@ impl Watch for Watching {
 }
 
 impl Overview {
+    /// Puts back what is not stored; `None` if it cannot be that of a trace.
+    fn restore(self, isa: Isa, programs: &[Arc<Image>]) -> Option<Self> {
+        let called = self.called.restore(isa, programs)?;
+        let frames = frames(&called.tree);
+        let restore = |(source, whole): (u16, Whole)| {
+            let Whole { levels, happenings, touched } = whole;
+            let whole = Whole {
+                levels: levels.restore(&frames)?,
+                happenings: happenings.restore()?,
+                touched: touched.restore()?,
+            };
+            Some((source, whole))
+        };
+        let sources = self.sources.into_iter().map(restore).collect::<Option<_>>()?;
+        Some(Overview { called, frames, sources, ..self })
+    }
+
     /// The threads of a source: number and name.
     pub(crate) fn threads(&self, source: u16) -> Vec<Json> {
-        let threads = self.called.threads.iter().enumerate().filter(|(_, space)| space.source == source);
-        threads.map(|(n, space)| json!([n, thread_name(space, &self.meta)])).collect()
+        let threads = self.called.threads.iter().zip(&self.labels).enumerate();
+        threads
+            .filter(|(_, (space, _))| space.source == source)
+            .map(|(n, (_, label))| json!([n, label]))
+            .collect()
     }
 
     /// The timeline of `[from, to)` in about that many columns.
