@@ -1,4 +1,4 @@
-//! What the viewer works out from a whole trace is kept in the cache.
+//! The viewer works out a whole trace once: the results are kept in the cache.
 
 mod common;
 #[path = "../../trackway-view/tests/visit/mod.rs"]

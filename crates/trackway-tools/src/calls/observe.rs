@@ -100,7 +100,7 @@ impl CallTree {
     }
 
     /// Shows inlined functions below those that they are inlined into, by the debug information, and what they call below
-    /// them. Nobody calls them; passes through blocks stay with the function around them.
+    /// them. They count no calls; passes through blocks stay with the function around them.
     pub fn with_inlined(mut self) -> Self {
         self.following.inlined = Some(HashMap::new());
         self
