@@ -6,6 +6,7 @@
 mod memory;
 mod state;
 mod tally;
+mod usual;
 
 use std::io::Write;
 
@@ -36,6 +37,8 @@ pub struct Lower<W: Write> {
     expected: Option<u64>,
     /// Privilege as a reader knows it.
     privilege: Option<u8>,
+    /// Items of a usual step.
+    records: Vec<Record>,
 }
 
 impl<W: Write> std::fmt::Debug for Lower<W> {
@@ -84,15 +87,21 @@ impl<W: Write> Lower<W> {
             following: Vec::new(),
             expected: config.config.reset_pc,
             privilege: None,
+            records: Vec::new(),
         })
     }
 
-    fn step(&mut self, event: &Event, step: &Step, batch: &Batch) -> Result<()> {
+    fn step(&mut self, event: &Event, step: &Step, next: Option<u64>, batch: &Batch) -> Result<()> {
         let of_trap = self.state_of_trap(step, batch);
         self.complete(step.pc)?;
-        let extra = batch.extra_of(step).copied().unwrap_or_default();
         self.state_of(step, batch, of_trap)?;
         self.lead_to(step.pc)?;
+        if let Some(next) = next
+            && self.put_usual(step, next, batch)?
+        {
+            return Ok(());
+        }
+        let extra = batch.extra_of(step).copied().unwrap_or_default();
         let held = matches!(step.length, 2 | 4) && !extra.placeholder;
         let instruction = held.then_some((step.encoding, step.length));
         let mut waiting = Waiting {
@@ -277,12 +286,13 @@ impl<W: Write> Lower<W> {
         following.into_iter().try_for_each(|(group, facts)| self.put_group(&group, facts))
     }
 
-    fn event(&mut self, event: &Event, batch: &Batch) -> Result<()> {
+    /// `next` is the pc of the step just after the event, if one follows.
+    fn event(&mut self, event: &Event, next: Option<u64>, batch: &Batch) -> Result<()> {
         if !has_group(batch, &event.kind) {
             self.tally.read(batch, &event.kind);
         }
         match &event.kind {
-            EventKind::Step(step) => self.step(event, step, batch),
+            EventKind::Step(step) => self.step(event, step, next, batch),
             EventKind::Trap(n) => {
                 let facts = self.tally.read(batch, &event.kind);
                 self.trap(event, &batch.traps[*n as usize], facts)
@@ -337,7 +347,14 @@ impl<W: Write> Lower<W> {
 
 impl<W: Write> Sink for Lower<W> {
     fn put(&mut self, batch: &Batch) -> Result<()> {
-        batch.events.iter().try_for_each(|event| self.event(event, batch))
+        for (n, event) in batch.events.iter().enumerate() {
+            let next = match batch.events.get(n + 1) {
+                Some(Event { kind: EventKind::Step(step), .. }) => step.pc,
+                _ => None,
+            };
+            self.event(event, next, batch)?;
+        }
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<Account> {

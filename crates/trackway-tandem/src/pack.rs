@@ -98,6 +98,21 @@ impl<W: Write> Packer<W> {
         self.writer.write_group(&self.group)
     }
 
+    /// Appends a group of one instruction of `length` bytes that leads to `pc`. It breaks no rule, and its items are full
+    /// values, of one register at most.
+    pub(crate) fn put_sound(&mut self, records: &[Record], length: u8, pc: u64) -> Result<()> {
+        let after = self.pc.map(|pc| pc.wrapping_add(length.into()));
+        let compact = self.style == Style::Compact;
+        self.writer.write(&Record::BeginGroup)?;
+        for record in records {
+            let record = if compact { self.shrink(record, after) } else { *record };
+            self.writer.write(&record)?;
+            self.registers.apply(&record);
+        }
+        (self.pc, self.open) = (Some(pc), compact);
+        if compact { Ok(()) } else { self.writer.write(&Record::EndGroup) }
+    }
+
     fn expand(&self, record: &Record, after: Option<u64>) -> Record {
         match (record, self.registers.resolve(record)) {
             (_, Some((address, Some(data)))) => Record::FullRegister { address, data },

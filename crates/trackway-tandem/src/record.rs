@@ -8,12 +8,12 @@ use trackway_isa::Disassembler;
 use crate::config::Widths;
 use crate::mem_op::MemOp;
 use crate::register;
-use crate::wire::{Fault, Fitting, Measuring, Reading, TABLE, Wire, Writing};
+use crate::wire::{Fault, Measuring, Reading, TABLE, Wire, Writing};
 
 /// Declares the items: `opcode [/ identifier] NUMBER => Variant { fields } "name" [in "name in the census"]`, then
 /// the fields on the wire in order, and their text.
 ///
-/// The enum, [`Record::read`], [`Record::write`], [`Record::len`], [`Record::check_fit`], the text, the names, the
+/// The enum, [`Record::read`], [`Record::write`], [`Record::len`], the text, the names, the
 /// numbers and the names of the census expand from this list.
 macro_rules! records {
     (@number $opcode:literal) => { $opcode };
@@ -330,14 +330,24 @@ impl Record {
         }
     }
 
-    /// Appends the item.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, widths: &Widths) {
+    /// Appends the item; refuses values that the fields cannot hold, and has appended nothing then.
+    #[inline]
+    pub(crate) fn write(&self, out: &mut Vec<u8>, widths: &Widths) -> Result<(), Error> {
+        if matches!(self, Record::MisprintedPc(_)) && !widths.lenient {
+            let kind = ErrorKind::Impossible { found: number::MISPRINTED_PC.into() };
+            return Err(kind.at(0, self.name(), "identifier", TABLE));
+        }
+        let start = out.len();
         out.push(self.opcode());
         if let Some(identifier) = self.identifier() {
             out.push(identifier);
         }
-        // Writing does not refuse anything; `check_fit` does.
-        let _ = { *self }.fields(&mut Writing { out, widths });
+        let written = { *self }.fields(&mut Writing { out, widths });
+        if let Err(Fault { kind, at, field, section }) = written {
+            out.truncate(start);
+            return Err(kind.at(at, self.name(), field, section));
+        }
+        Ok(())
     }
 
     /// Length in bytes.
@@ -346,16 +356,6 @@ impl Record {
         let mut measuring = Measuring { len: prefix, widths };
         let _ = { *self }.fields(&mut measuring);
         measuring.len
-    }
-
-    /// Refuses values that the fields cannot hold.
-    pub(crate) fn check_fit(&self, widths: &Widths) -> Result<(), Error> {
-        if matches!(self, Record::MisprintedPc(_)) && !widths.lenient {
-            let kind = ErrorKind::Impossible { found: number::MISPRINTED_PC.into() };
-            return Err(kind.at(0, self.name(), "identifier", TABLE));
-        }
-        let fitted = { *self }.fields(&mut Fitting { widths });
-        fitted.map_err(|fault| fault.kind.at(fault.at, self.name(), fault.field, fault.section))
     }
 }
 

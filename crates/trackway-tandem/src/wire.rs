@@ -1,4 +1,4 @@
-//! The fields of items on the wire: one list of fields per item (`record.rs`), run in four directions.
+//! The fields of items on the wire: one list of fields per item (`record.rs`), run in three directions.
 
 use trackway_core::{Bytes, ErrorKind};
 
@@ -18,7 +18,7 @@ pub(crate) struct Fault {
 pub(crate) const TABLE: &str = "Tandem 2";
 pub(crate) const NOTES: &str = "Tandem 3";
 
-/// A direction through the fields of an item: [`Reading`], [`Writing`], [`Measuring`] or [`Fitting`].
+/// A direction through the fields of an item: [`Reading`], [`Writing`] or [`Measuring`].
 pub(crate) trait Wire {
     /// Field widths of the trace.
     fn widths(&self) -> &Widths;
@@ -160,10 +160,18 @@ impl Wire for Reading<'_, '_> {
     }
 }
 
-/// Appends the fields to a buffer. Values must fit: see [`Fitting`].
+/// Appends the fields to a buffer; refuses values that they cannot hold.
 pub(crate) struct Writing<'w> {
     pub(crate) out: &'w mut Vec<u8>,
     pub(crate) widths: &'w Widths,
+}
+
+impl Writing<'_> {
+    #[inline(always)]
+    fn fits(good: bool, field: &'static str, found: u64) -> Result<(), Fault> {
+        let fault = Fault { kind: ErrorKind::Impossible { found }, at: 0, field, section: TABLE };
+        if good { Ok(()) } else { Err(fault) }
+    }
 }
 
 impl Wire for Writing<'_> {
@@ -172,16 +180,48 @@ impl Wire for Writing<'_> {
     }
 
     #[inline(always)]
-    fn word(&mut self, _: &'static str, value: &mut u64, width: u8) -> Result<(), Fault> {
-        self.out.extend_from_slice(&value.to_le_bytes()[..width.min(8).into()]);
+    fn word(&mut self, field: &'static str, value: &mut u64, width: u8) -> Result<(), Fault> {
+        Self::fits(width >= 8 || *value >> (8 * width) == 0, field, *value)?;
+        let [a, b, c, d, ..] = value.to_le_bytes();
+        match width {
+            8.. => self.out.extend_from_slice(&value.to_le_bytes()),
+            4 => self.out.extend_from_slice(&[a, b, c, d]),
+            2 => self.out.extend_from_slice(&[a, b]),
+            1 => self.out.push(a),
+            _ => self.out.extend_from_slice(&value.to_le_bytes()[..width.into()]),
+        }
         Ok(())
     }
 
+    #[inline(always)]
+    fn nibbles(&mut self, field: &'static str, low: &mut u8, high: &mut u8) -> Result<(), Fault> {
+        Self::fits(*low <= 0xf && *high <= 0xf, field, (*low).max(*high).into())?;
+        self.out.push(*low | *high << 4);
+        Ok(())
+    }
+
+    #[inline(always)]
     fn size_in_identifier(&mut self, size: &mut u8) -> Result<(), Fault> {
+        self.at_most("size", *size, 3)?;
         if let Some(identifier) = self.out.last_mut() {
             *identifier += *size;
         }
         Ok(())
+    }
+
+    fn at_most(&self, field: &'static str, value: u8, most: u8) -> Result<(), Fault> {
+        Self::fits(value <= most, field, value.into())
+    }
+
+    #[inline(always)]
+    fn register(&self, address: u16) -> Result<u8, Fault> {
+        let width = self.widths.register(address);
+        Self::fits(width.is_some(), "address", address.into())?;
+        Ok(width.unwrap_or(0))
+    }
+
+    fn absent(&self, field: &'static str, value: u64) -> Result<(), Fault> {
+        Self::fits(value == 0, field, value)
     }
 }
 
@@ -199,49 +239,5 @@ impl Wire for Measuring<'_> {
     fn word(&mut self, _: &'static str, _: &mut u64, width: u8) -> Result<(), Fault> {
         self.len += usize::from(width);
         Ok(())
-    }
-}
-
-/// Refuses values that their fields cannot hold.
-pub(crate) struct Fitting<'w> {
-    pub(crate) widths: &'w Widths,
-}
-
-impl Fitting<'_> {
-    fn fits(good: bool, field: &'static str, found: u64) -> Result<(), Fault> {
-        let fault = Fault { kind: ErrorKind::Impossible { found }, at: 0, field, section: TABLE };
-        if good { Ok(()) } else { Err(fault) }
-    }
-}
-
-impl Wire for Fitting<'_> {
-    fn widths(&self) -> &Widths {
-        self.widths
-    }
-
-    #[inline(always)]
-    fn word(&mut self, field: &'static str, value: &mut u64, width: u8) -> Result<(), Fault> {
-        Self::fits(width >= 8 || *value >> (8 * width) == 0, field, *value)
-    }
-
-    fn nibbles(&mut self, field: &'static str, low: &mut u8, high: &mut u8) -> Result<(), Fault> {
-        Self::fits(*low <= 0xf && *high <= 0xf, field, (*low).max(*high).into())
-    }
-
-    fn size_in_identifier(&mut self, size: &mut u8) -> Result<(), Fault> {
-        self.at_most("size", *size, 3)
-    }
-
-    fn at_most(&self, field: &'static str, value: u8, most: u8) -> Result<(), Fault> {
-        Self::fits(value <= most, field, value.into())
-    }
-
-    fn register(&self, address: u16) -> Result<u8, Fault> {
-        Self::fits(self.widths.register(address).is_some(), "address", address.into())?;
-        Ok(self.widths.register(address).unwrap_or(0))
-    }
-
-    fn absent(&self, field: &'static str, value: u64) -> Result<(), Fault> {
-        Self::fits(value == 0, field, value)
     }
 }

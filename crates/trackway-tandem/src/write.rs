@@ -33,10 +33,9 @@ impl<W: Write> Writer<W> {
 
     /// Appends an item; refuses values that their fields cannot hold.
     pub fn write(&mut self, record: &Record) -> Result<()> {
-        record
-            .check_fit(&self.widths)
-            .map_err(|error| trackway_core::Error { offset: self.position(), ..error })?;
-        record.write(&mut self.buffer, &self.widths);
+        if let Err(error) = record.write(&mut self.buffer, &self.widths) {
+            return Err(trackway_core::Error { offset: self.position(), ..error });
+        }
         if self.buffer.len() >= BLOCK {
             self.flush_block()?;
         }

@@ -22,7 +22,7 @@ pub(crate) struct Lifter {
     /// Values that increments are relative to.
     pub(crate) registers: Registers,
     /// Address of the next instruction, if known.
-    pub(super) pc: Option<u64>,
+    pub(crate) pc: Option<u64>,
     /// Recently decoded instructions.
     decoded: Recent<u32, Option<Inst>, 1024>,
 }
@@ -45,7 +45,8 @@ impl Lifter {
         }
     }
 
-    fn decode(&mut self, encoding: u32) -> Option<Inst> {
+    #[inline]
+    pub(crate) fn decode(&mut self, encoding: u32) -> Option<Inst> {
         *self.decoded.get(encoding, || riscv::decode(self.isa, encoding))
     }
 

@@ -58,11 +58,11 @@ pub(super) struct Tally {
     input_contexts: Contexts,
     output_contexts: Contexts,
     /// All other facts of both sides.
-    facts: Nearby,
+    pub(super) facts: Nearby,
     /// Instructions read back.
-    instructions: u64,
+    pub(super) instructions: u64,
     /// Reads what was written.
-    lifter: Lifter,
+    pub(super) lifter: Lifter,
     widths: Widths,
     batch: Batch,
     found: Vec<Found>,
@@ -120,6 +120,18 @@ impl Tally {
         self.instructions += batch.instructions();
         self.facts.own(&own, found, self.instructions);
         self.facts.between(&between, &after, self.instructions);
+    }
+
+    /// Compares a fact that each side has at most once in an instruction.
+    #[inline]
+    pub(super) fn pair(&mut self, fact: Fact, input: Option<u64>, output: Option<u64>) {
+        let Nearby { matched, missing, extra, .. } = &mut self.facts;
+        if input == output {
+            matched[fact] += u64::from(input.is_some());
+        } else {
+            missing[fact] += u64::from(input.is_some());
+            extra[fact] += u64::from(output.is_some());
+        }
     }
 
     /// The account, once everything is written.
