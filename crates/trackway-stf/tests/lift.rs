@@ -40,6 +40,9 @@ fn lifted(input: Input) -> (Vec<String>, trackway_core::Census) {
     }
 }
 
+/// Vector registers of this many bits.
+const VLEN: u16 = 128;
+
 fn bytes(isa: (u16, u16), body: &[Record<'_>]) -> Vec<u8> {
     let header = [
         Record::Identifier { magic: *b"STF" },
@@ -48,6 +51,7 @@ fn bytes(isa: (u16, u16), body: &[Record<'_>]) -> Vec<u8> {
         Record::InstIem { mode: isa.1 },
         Record::TraceInfo { generator: 6, major: 1, minor: 0, patch: 0, text: Text16(b"") },
         Record::TraceInfoFeature { features: 0x20 },
+        Record::VlenConfig { bits: VLEN.into() },
         Record::ForcePc { pc: 0x1000 },
         Record::EndHeader {},
     ];
@@ -97,14 +101,27 @@ fn records() -> impl Strategy<Value = Vec<Record<'static>>> {
         Just(Record::InstMicroop { size: 4, op: 0x1234_5678 }),
         Just(Record::Comment { text: Text32(b"here") }),
     ];
+    let register = (0..40u16, any::<u8>(), 0..8usize).prop_map(|(number, meta, class)| {
+        let (class, content) = [(1, &[7; 8][..]), (2, &[0; 8]), (3, &[9; 16]), (4, &[1; 8])][class.saturating_sub(4)];
+        Record::InstReg { register: Register { number, meta: meta & 0xf0 | class, content } }
+    });
+    let registers = prop_oneof![
+        Just(Vec::new()),
+        prop::collection::vec(register.clone(), 0..4),
+        prop::collection::vec(register, 0..100),
+    ];
     let group = (
+        registers,
+        any::<bool>(),
         prop::collection::vec((access, prop::collection::vec(content(), 0..3)), 0..3),
         prop::option::weighted(0.2, target()),
         prop::option::weighted(0.1, rare),
         opcodes(),
     )
-        .prop_map(|(accesses, target, rare, opcode)| {
+        .prop_map(|(registers, first, accesses, mut target, rare, opcode)| {
             let mut records = Vec::new();
+            records.extend(target.take_if(|_| first));
+            records.extend(registers);
             for (access, contents) in accesses {
                 records.push(access);
                 records.extend(contents);

@@ -3,11 +3,12 @@
 use trackway_core::*;
 
 use super::Counts;
-use super::group::{Lifter, may_fall_through, may_never_retire, may_return, mem_access};
-use crate::fields::Layout;
+use super::group::{Lifter, may_fall_through, may_never_retire, may_return, mem_access, reg_access};
+use crate::fields::{Layout, Register};
 use crate::read::WINDOW;
 use crate::record::descriptor::*;
 use crate::record::{Record, read_common};
+use crate::values::reg_class;
 
 impl Lifter {
     /// Lifts the common records at the front of `bytes` until the batch is full; returns their length.
@@ -24,9 +25,16 @@ impl Lifter {
             if self.next.is_some() && self.between_groups(batch) && self.is_wanted() {
                 let (rest, offset) = (&bytes[at..], start + at as u64);
                 batch.reserve_steps(Batch::FULL.saturating_sub(batch.events.len()));
-                at += match self.isa {
-                    Isa::Rv32 | Isa::Rv64 => self.lift_groups::<true>(rest, offset, layout, batch, counts),
-                    _ => self.lift_groups::<false>(rest, offset, layout, batch, counts),
+                // Where one group has registers, most have.
+                let has_registers = rest.first() == Some(&INST_REG);
+                at += match (self.isa, has_registers) {
+                    (Isa::Rv32 | Isa::Rv64, false) => {
+                        self.lift_groups::<true, false>(rest, offset, layout, batch, counts)
+                    }
+                    (Isa::Rv32 | Isa::Rv64, true) => {
+                        self.lift_groups::<true, true>(rest, offset, layout, batch, counts)
+                    }
+                    _ => self.lift_groups::<false, true>(rest, offset, layout, batch, counts),
                 };
                 if batch.is_full() {
                     return (at, Ok(()));
@@ -41,10 +49,11 @@ impl Lifter {
         }
     }
 
-    /// Lifts groups of the most common shapes: an opcode after at most one access or target. A window holds a
-    /// whole group, so each costs one length check and no state between its records. `RISCV` makes the tests of opcodes constant.
+    /// Lifts groups of the most common shapes: an opcode after at most one access or target, and with `REGS` registers of
+    /// 64 bits before these. A window holds a whole group but for its registers, so each costs one length check and no
+    /// state between its records. `RISCV` makes the tests of opcodes constant.
     #[inline(never)]
-    fn lift_groups<const RISCV: bool>(
+    fn lift_groups<const RISCV: bool, const REGS: bool>(
         &mut self,
         bytes: &[u8],
         start: u64,
@@ -54,17 +63,32 @@ impl Lifter {
     ) -> usize {
         let Some(mut pc) = self.next else { return 0 };
         let isa = if RISCV { Isa::Rv64 } else { self.isa };
-        let Batch { events, mem, extras, .. } = &mut *batch;
-        let regs_start = self.accesses.regs_start;
-        let before = (events.len(), mem.len(), extras.len());
-        let mut bare = 0;
+        let Batch { events, mem, extras, regs, .. } = &mut *batch;
+        let before = (events.len(), mem.len(), extras.len(), regs.len());
+        let (mut bare, mut kept_regs) = (0, regs.len());
         let mut rest = bytes;
         let end = start + bytes.len() as u64;
-        while events.len() < Batch::FULL
-            && let Some(window) = rest.first_chunk::<WINDOW>()
-        {
+        while events.len() < Batch::FULL {
+            let (mut group, mut given) = (rest, None);
+            if REGS {
+                if let Some([INST_PC_TARGET, target @ .., INST_REG]) = group.first_chunk::<{ TARGET_LEN + 1 }>() {
+                    given = Some(u64::from_le_bytes(*target));
+                    group = &group[TARGET_LEN..];
+                }
+                while let Some(access) = group.first_chunk().and_then(|first| short_register(first, layout))
+                    && regs.len() - kept_regs < MOST_REGISTERS
+                {
+                    regs.push(access);
+                    group = &group[REGISTER_LEN..];
+                }
+            }
+            let Some(window) = group.first_chunk::<WINDOW>() else { break };
+            let (regs_start, regs_len) = (kept_regs as u32, (regs.len() - kept_regs) as u16);
+            let own = Accesses { mem_start: mem.len() as u32, regs_start, mem_len: 0, regs_len };
+            let only_regs = if REGS { own } else { Accesses::default() };
             let len = read_common!(@arms window, layout, |record, len| {
                 match record {
+                    Record::InstMemAccess { .. } | Record::InstPcTarget { .. } if given.is_some() => break,
                     Record::InstMemAccess { address, size, attributes, access } => {
                         let (data, len) = read_common!(@arms window[len..], layout, |record, more| {
                             (content(record), len + more)
@@ -74,13 +98,12 @@ impl Lifter {
                             if Kind::new(isa, opcode, length) != Kind::Plain {
                                 break;
                             }
-                            let accesses =
-                                Accesses { mem_start: mem.len() as u32, regs_start, mem_len: 1, regs_len: 0 };
+                            let accesses = Accesses { mem_len: 1, ..own };
                             let access = mem_access(address, size, attributes, access);
                             // A whole value, and not one that is changed: written to memory once.
                             let (size, inferred) = self.size(opcode, access.size, data);
                             let access = MemAccess { data, size, inferred, ..access };
-                            let offset = end - (rest.len() - len) as u64;
+                            let offset = end - (group.len() - len) as u64;
                             let step = Step { accesses, ..Step::new(pc, opcode, length) };
                             if !(push_within_capacity(mem, access) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
                                 break;
@@ -96,11 +119,9 @@ impl Lifter {
                             if Kind::new(isa, opcode, length) == Kind::Special {
                                 break;
                             }
-                            let extra = Batch::extra_at(extras.len());
-                            let attributes = StepExtra { target: Some(target), ..StepExtra::default() };
-                            let offset = end - (rest.len() - len) as u64;
-                            let step = Step { taken: Some(true), extra, ..Step::new(pc, opcode, length) };
-                            if !(push_within_capacity(extras, attributes) && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })) {
+                            let offset = end - (group.len() - len) as u64;
+                            let step = Step { accesses: only_regs, ..Step::new(pc, opcode, length) };
+                            if !push_jump(events, extras, offset, step, target) {
                                 break;
                             }
                             pc = target;
@@ -109,9 +130,19 @@ impl Lifter {
                     }
                     _ => {
                         let (opcode, length) = opcode(record);
-                        let offset = end - rest.len() as u64;
-                        let step = Step::new(pc, opcode, length);
-                        let step = match Kind::new(isa, opcode, length) {
+                        let offset = end - group.len() as u64;
+                        let step = Step { accesses: only_regs, ..Step::new(pc, opcode, length) };
+                        let kind = Kind::new(isa, opcode, length);
+                        if let Some(target) = given {
+                            if kind == Kind::Special || !push_jump(events, extras, offset, step, target) {
+                                break;
+                            }
+                            pc = target;
+                            rest = &group[len..];
+                            kept_regs = regs.len();
+                            continue;
+                        }
+                        let step = match kind {
                             Kind::Plain => step,
                             // Without a target it was not taken.
                             Kind::Branch => Step { taken: Some(false), ..step },
@@ -125,21 +156,27 @@ impl Lifter {
                     }
                 }
             }, else break, INST_OPCODE32 INST_OPCODE16 INST_MEM_ACCESS INST_PC_TARGET);
-            rest = &rest[len..];
+            rest = &group[len..];
+            kept_regs = regs.len();
         }
+        // Those of a group that was not lifted.
+        regs.truncate(kept_regs);
         let at = bytes.len() - rest.len();
         // Counted after the loop, from the lengths of the records: counting inside it takes 10 % of the time.
         let steps = (events.len() - before.0) as u64;
         let accesses = (mem.len() - before.1) as u64;
         let targets = (extras.len() - before.2) as u64;
         let contents = accesses - bare as u64;
-        let wide = (at as u64 - 3 * steps - 14 * accesses - 9 * contents - 9 * targets) / 2;
+        let registers = (kept_regs - before.3) as u64;
+        let others = 14 * accesses + 9 * (contents + targets) + REGISTER_LEN as u64 * registers;
+        let wide = (at as u64 - 3 * steps - others) / 2;
         for (descriptor, n) in [
             (INST_OPCODE32, wide),
             (INST_OPCODE16, steps - wide),
             (INST_MEM_ACCESS, accesses),
             (INST_MEM_CONTENT, contents),
             (INST_PC_TARGET, targets),
+            (INST_REG, registers),
         ] {
             counts[usize::from(descriptor)] += n;
         }
@@ -164,6 +201,31 @@ impl Lifter {
             (len, self.lift(offset, &record, batch))
         }, else (0, Ok(())))
     }
+}
+
+/// Appends an instruction that jumps, if there is capacity, and returns whether there was.
+#[inline(always)]
+fn push_jump(events: &mut Vec<Event>, extras: &mut Vec<StepExtra>, offset: u64, step: Step, to: u64) -> bool {
+    let extra = Batch::extra_at(extras.len());
+    let step = Step { taken: Some(true), extra, ..step };
+    push_within_capacity(extras, StepExtra { target: Some(to), ..StepExtra::default() })
+        && push_within_capacity(events, Event { offset, kind: EventKind::Step(step) })
+}
+
+/// Length of a target record.
+const TARGET_LEN: usize = 9;
+/// Length of a register record of 64 bits.
+const REGISTER_LEN: usize = 12;
+/// Groups with more registers are lifted record by record.
+const MOST_REGISTERS: usize = 64;
+
+/// A register record of 64 bits; `None` for all other records.
+#[inline(always)]
+fn short_register(bytes: &[u8; REGISTER_LEN], layout: &Layout) -> Option<RegAccess> {
+    let [INST_REG, low, high, meta, content @ ..] = bytes else { return None };
+    let register = Register { number: u16::from_le_bytes([*low, *high]), meta: *meta, content };
+    let is_wide = register.class() == reg_class::VECTOR && layout.vector_words > 1;
+    if is_wide { None } else { Some(reg_access(register, Value::Word(u64::from_le_bytes(*content)))) }
 }
 
 /// The kind of an opcode, as the loop sees it.

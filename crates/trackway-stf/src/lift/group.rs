@@ -342,8 +342,11 @@ impl Lifter {
             }
             Record::Comment { text } if !self.in_header => self.comment(offset, text.0, batch),
             Record::InstReg { register } => {
-                let access = reg_access(register, batch);
-                batch.regs.push(access);
+                let value = match register.content.first_chunk::<8>() {
+                    Some(word) if register.content.len() == 8 => Value::Word(u64::from_le_bytes(*word)),
+                    _ => Value::Bytes(batch.add_bytes(register.content)),
+                };
+                batch.regs.push(reg_access(register, value));
             }
             Record::InstReadyReg { number } => batch.regs.push(RegAccess {
                 reg: Reg { class: RegClass::Other, number },
@@ -590,7 +593,8 @@ fn append(value: Value, word: u64, bytes: &mut Vec<u8>) -> Value {
     Value::Bytes(Span { start: start as u32, len: (bytes.len() - start) as u32 })
 }
 
-fn reg_access(register: Register<'_>, batch: &mut Batch) -> RegAccess {
+#[inline]
+pub(super) fn reg_access(register: Register<'_>, value: Value) -> RegAccess {
     let class = match (register.class(), register.number) {
         (reg_class::INTEGER, REG_PC) => RegClass::Pc,
         (reg_class::INTEGER, _) => RegClass::Int,
@@ -604,10 +608,6 @@ fn reg_access(register: Register<'_>, batch: &mut Batch) -> RegAccess {
         reg_role::SOURCE => RegRole::Source,
         reg_role::DESTINATION => RegRole::Destination,
         _ => RegRole::State,
-    };
-    let value = match register.content.first_chunk::<8>() {
-        Some(word) if register.content.len() == 8 => Value::Word(u64::from_le_bytes(*word)),
-        _ => Value::Bytes(batch.add_bytes(register.content)),
     };
     RegAccess { reg: Reg { class, number }, role, update: RegUpdate::Set, value, known: None }
 }
