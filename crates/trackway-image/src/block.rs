@@ -34,7 +34,7 @@ impl Block {
     }
 }
 
-/// A run that ends in a direct transfer within its instruction set; what is not asked for is not unpacked.
+/// A run that stays within its instruction set; what is not asked for is not unpacked.
 #[derive(Clone, Copy, Debug)]
 pub struct Near {
     pub(crate) pc: u64,
@@ -42,6 +42,12 @@ pub struct Near {
 }
 
 impl Near {
+    /// Address of the first instruction.
+    #[inline(always)]
+    pub fn start(self) -> u64 {
+        self.pc
+    }
+
     /// Address after the last instruction.
     #[inline(always)]
     pub fn end(self) -> u64 {
@@ -54,7 +60,7 @@ impl Near {
         self.end().wrapping_sub(self.entry.last_length())
     }
 
-    /// Where the transfer goes.
+    /// Where a direct transfer goes.
     #[inline(always)]
     pub fn target(self) -> u64 {
         self.pc.wrapping_add_signed(self.entry.distance())

@@ -218,6 +218,15 @@ impl Cursor {
         entry.is_near().then_some(Near { pc, entry })
     }
 
+    /// The run that starts at `pc`, whatever ends it, if its transfer is not far and stays in its instruction set. `None`
+    /// also for pages that were never looked up; then ask [`at`](Cursor::at).
+    #[inline(always)]
+    pub fn peek(&self, pc: u64) -> Option<Near> {
+        let index = pc.wrapping_sub(self.base).rotate_right(self.granule);
+        let entry = Entry(self.table.entries.get(index as usize)?.load(Relaxed));
+        entry.stays().then_some(Near { pc, entry })
+    }
+
     /// How many instructions of the run from `pc` come before the one at `address`; `None` if no instruction
     /// of that run starts there.
     pub fn position(&mut self, pc: u64, address: u64) -> Option<u32> {

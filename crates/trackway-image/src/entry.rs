@@ -190,6 +190,12 @@ impl Entry {
         2 + 2 * FIRST_WIDE.get(self.0)
     }
 
+    /// Is it a run whose transfer, if it ends in one, stays in its instruction set and is not far?
+    #[inline]
+    pub(crate) fn stays(self) -> bool {
+        !self.is_empty() && EXCHANGE.get(self.0) == Exchange::Stay as u64
+    }
+
     /// Does the run end in a direct transfer that stays in its instruction set, to a target that is not far?
     /// All that says so is compared at once: the direct controls are numbered in a row.
     #[inline]

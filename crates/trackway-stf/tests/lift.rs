@@ -102,7 +102,8 @@ fn records() -> impl Strategy<Value = Vec<Record<'static>>> {
         Just(Record::Comment { text: Text32(b"here") }),
     ];
     let register = (0..40u16, any::<u8>(), 0..8usize).prop_map(|(number, meta, class)| {
-        let (class, content) = [(1, &[7; 8][..]), (2, &[0; 8]), (3, &[9; 16]), (4, &[1; 8])][class.saturating_sub(4)];
+        let (class, content) =
+            [(1, &[7; 8][..]), (2, &[0; 8]), (3, &[9; 16]), (4, &[1; 8])][class.saturating_sub(4)];
         Record::InstReg { register: Register { number, meta: meta & 0xf0 | class, content } }
     });
     let registers = prop_oneof![

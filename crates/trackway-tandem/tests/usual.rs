@@ -80,8 +80,14 @@ fn register() -> impl Strategy<Value = RegAccess> {
 type Access = (MemAccess, MemExtra, bool);
 
 fn access() -> impl Strategy<Value = Access> {
-    let kinds =
-        vec![MemKind::Read, MemKind::Read, MemKind::Write, MemKind::Write, MemKind::ReadWrite, MemKind::Suppressed];
+    let kinds = vec![
+        MemKind::Read,
+        MemKind::Read,
+        MemKind::Write,
+        MemKind::Write,
+        MemKind::ReadWrite,
+        MemKind::Suppressed,
+    ];
     let size = prop::sample::select(vec![1u64, 2, 4, 4, 8, 8, 16]);
     let physical = prop_oneof![2 => Just(None), 1 => (0u64..1 << 32).prop_map(Some)];
     let stored = prop_oneof![6 => Just(Value::Unknown), 1 => value()];
@@ -103,7 +109,14 @@ fn access() -> impl Strategy<Value = Access> {
 
 #[derive(Clone, Debug)]
 enum Part {
-    Step { instruction: (u32, u8), jump: Option<u64>, odd: u8, taken: Option<bool>, regs: Vec<RegAccess>, mem: Vec<Access> },
+    Step {
+        instruction: (u32, u8),
+        jump: Option<u64>,
+        odd: u8,
+        taken: Option<bool>,
+        regs: Vec<RegAccess>,
+        mem: Vec<Access>,
+    },
     Other(u8),
 }
 
@@ -165,7 +178,12 @@ fn events(parts: &[Part]) -> Batch {
                 pc = jump.map_or(pc.wrapping_add(u64::from(*length)), |to| to & !1);
             }
             Part::Other(0) => {
-                let trap = Trap { cause: Some(2), from: Some(pc), to: Some(0x100), ..Trap::new(TrapKind::Exception) };
+                let trap = Trap {
+                    cause: Some(2),
+                    from: Some(pc),
+                    to: Some(0x100),
+                    ..Trap::new(TrapKind::Exception)
+                };
                 batch.push_trap(offset, trap);
                 pc = 0x100;
             }
@@ -184,7 +202,10 @@ fn events(parts: &[Part]) -> Batch {
 }
 
 /// The trace and the account of it, or an error at a place that depends on the way.
-fn lower<'b>(batches: impl IntoIterator<Item = &'b Batch>, config: WriteConfig) -> Option<(Vec<u8>, Account)> {
+fn lower<'b>(
+    batches: impl IntoIterator<Item = &'b Batch>,
+    config: WriteConfig,
+) -> Option<(Vec<u8>, Account)> {
     let meta = Meta::new(trackway_tandem::ID, if config.config.xlen == 32 { Isa::Rv32 } else { Isa::Rv64 });
     let mut lower = Lower::new(Vec::new(), &meta, config).unwrap();
     for batch in batches {

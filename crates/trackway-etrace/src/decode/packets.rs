@@ -5,6 +5,7 @@
 //! between the two.
 
 mod loss;
+mod paths;
 mod saved;
 mod sync;
 
@@ -19,6 +20,8 @@ use super::walk::{Goal, Progress, Walker};
 use crate::config::Config;
 use crate::port::privilege_of;
 use crate::wire::instruction::{self as packet, Branches, Packet, Reported};
+pub(crate) use paths::Key;
+use paths::Paths;
 pub(crate) use saved::{CarriedState, SavedDecoder};
 pub(crate) use sync::call_of;
 
@@ -61,6 +64,7 @@ pub(crate) struct Decoder {
     walker: Walker,
     flow: Flow,
     packet: Packet,
+    paths: Paths,
     /// A trap whose handler is not known yet, with its offset.
     held: Option<(u64, Trap)>,
     /// Synchronisations, and how many of them are at addresses without code.
@@ -117,6 +121,7 @@ impl Decoder {
                 blind: image.is_empty().then_some(false),
             },
             packet: Packet::Address(Reported::default()),
+            paths: Paths::default(),
             held: None,
             synchronised: (0, 0),
         }
@@ -145,11 +150,13 @@ impl Decoder {
         self.flow.stage == Stage::Idle && self.flow.state == FlowState::On && !self.walker.inferred
     }
 
-    /// Fast path for packets of format 1 and 2, the most common ones; false if the batch is full.
+    /// Fast path for packets of format 1 and 2, the most common ones; false if the batch is full. The path is remembered
+    /// under `key`.
     #[inline(always)]
     pub(crate) fn follow_flow(
         &mut self,
         packet: Packet,
+        key: Option<Key>,
         offset: u64,
         len: u32,
         out: &mut Batch,
@@ -162,11 +169,22 @@ impl Decoder {
             }
             Packet::Branches(Branches { branches, branch_map, reported }) => {
                 self.walker.outcomes.add_map(branch_map, branches);
-                self.goal(reported)
+                self.reported(reported)
             }
-            Packet::Address(reported) => self.goal(reported),
+            Packet::Address(reported) => self.reported(reported),
             _ => return Ok(true),
         };
+        let (events, instructions) = (out.events.len(), self.walker.instructions);
+        if self.walker.can_stride() && self.walker.stride(&goal, out) {
+            self.arrived(goal, out);
+            if let Some(key) = key {
+                self.keep_path(&key, self.walker.instructions - instructions, &out.events[events..]);
+            }
+            return Ok(true);
+        }
+        if let Goal::Address { target, .. } = goal {
+            self.walker.aim_at(target);
+        }
         let walked = self.walker.walk(goal, out);
         if let Ok(Progress::Arrived) = walked {
             self.arrived(goal, out);
@@ -374,13 +392,20 @@ impl Decoder {
     /// The goal of a reported address.
     #[inline]
     fn goal(&mut self, reported: Reported) -> Goal {
+        let goal = self.reported(reported);
+        self.walker.aim_at(self.flow.address);
+        goal
+    }
+
+    /// The goal of a reported address, before the walker [aims at it](Walker::aim_at).
+    #[inline]
+    fn reported(&mut self, reported: Reported) -> Goal {
         let params = &self.config.params;
         let value = reported.address << params.iaddress_lsb;
         let base = if self.walker.options.full_address { 0 } else { self.flow.address };
         self.flow.address = mask(base.wrapping_add(value), params.iaddress_width);
         self.flow.sync_follows = reported.updiscon;
-        let branch = self.walker.is_branch(self.flow.address);
-        self.walker.begin_walk(branch);
+        self.walker.begin_walk(false);
         Goal::Address {
             target: self.flow.address,
             notify: reported.notify,
@@ -394,8 +419,8 @@ impl Decoder {
         let pc = self.walker.pc;
         self.flow.address = self.walker.cache.get(index).ok_or(Fault::EmptyCacheEntry { index, pc })?;
         self.flow.sync_follows = false;
-        let branch = self.walker.is_branch(self.flow.address);
-        self.walker.begin_walk(branch);
+        self.walker.begin_walk(false);
+        self.walker.aim_at(self.flow.address);
         self.flow.stage = Stage::Walk(Goal::Address {
             target: self.flow.address,
             notify: false,

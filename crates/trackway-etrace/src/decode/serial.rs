@@ -18,6 +18,10 @@ use crate::wire::read::bad_packet;
 /// Formats of packets, as the census names them.
 const FORMATS: [&str; 8] = ["0/0", "0/1", "1", "2", "3/0", "3/1", "3/2", "3/3"];
 
+/// Places of formats 1 and 2 in [`FORMATS`].
+const BRANCHES: usize = 2;
+const ADDRESS: usize = 3;
+
 /// Counts and findings of decoding.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Notes {
@@ -37,8 +41,8 @@ impl Notes {
         self.packets[match packet {
             Packet::BranchCount(_) => 0,
             Packet::JumpTarget(_) => 1,
-            Packet::Branches(_) => 2,
-            Packet::Address(_) => 3,
+            Packet::Branches(_) => BRANCHES,
+            Packet::Address(_) => ADDRESS,
             Packet::Start(_) => 4,
             Packet::Trap(_) => 5,
             Packet::Context(_) => 6,
@@ -278,10 +282,19 @@ impl Serial {
             && let len = u32::from(first & 31)
             && first & !31 == header
             && (1..=16).contains(&len)
-            && let Some(packet) = Packet::read_flow(payload, len, &layout)
         {
+            let (key, offset) = (self.decoder.path_key(payload, len), start + at as u64);
+            if let Some(key) = &key
+                && self.decoder.follow_path(key, offset, batch)
+            {
+                notes.packets[if payload[0] & 3 == 1 { BRANCHES } else { ADDRESS }] += 1;
+                at += len as usize + 1;
+                frames += 1;
+                continue;
+            }
+            let Some(packet) = Packet::read_flow(payload, len, &layout) else { break };
             notes.count(&packet);
-            made = self.decoder.follow_flow(packet, start + at as u64, len + 1, batch);
+            made = self.decoder.follow_flow(packet, key, offset, len + 1, batch);
             at += len as usize + 1;
             frames += 1;
             if !matches!(made, Ok(true)) || !self.decoder.is_following() {

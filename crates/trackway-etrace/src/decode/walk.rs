@@ -6,7 +6,9 @@
 mod emit;
 mod leave;
 mod outcomes;
+mod pieces;
 mod saved;
+mod stride;
 
 use std::sync::Arc;
 
@@ -21,7 +23,9 @@ use crate::mirrored::{JumpCache, Predictor, ReturnStack};
 use crate::modes::Options;
 use crate::port::privilege_of;
 pub(crate) use outcomes::Outcomes;
+use pieces::Pieces;
 pub(crate) use saved::SavedWalk;
+pub(crate) use stride::Landing;
 
 /// The end of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,9 +55,6 @@ const LONGEST_LOOP: usize = 1 << 10;
 
 /// An address where no instruction starts.
 const NOWHERE: u64 = 1;
-
-/// Blocks that the fast path may walk without using the outcome of a branch: it does not see loops.
-const FAST_BLOCKS: u32 = 64;
 
 /// The walker: the position of execution, and all state that decides where it continues.
 #[derive(Debug)]
@@ -97,6 +98,7 @@ pub(crate) struct Walker {
     emitted: bool,
     privilege: Option<Privilege>,
     context: Option<u64>,
+    pieces: Pieces,
 }
 
 /// Result of a walk.
@@ -137,6 +139,7 @@ impl Walker {
             emitted: false,
             privilege: None,
             context: None,
+            pieces: Pieces::default(),
         }
     }
 
@@ -198,11 +201,18 @@ impl Walker {
         self.is_plain = !(self.options.implicit_return | self.options.branch_prediction);
     }
 
+    /// The walk leads to an address, whose own outcome is reported too if it is a branch.
+    #[inline]
+    pub(crate) fn aim_at(&mut self, target: u64) {
+        self.target_branch = self.is_branch(target);
+    }
+
     /// Walks towards the goal until it is reached or the batch is full.
     pub(crate) fn walk(&mut self, goal: Goal, out: &mut Batch) -> Result<Progress, Fault> {
-        if self.outcomes.count >= 2 && self.is_plain && !self.emitted {
-            out.events.reserve(Batch::FULL.saturating_sub(out.events.len()));
-            self.stride(out);
+        if self.can_stride() {
+            if self.stride(&goal, out) {
+                return Ok(Progress::Arrived);
+            }
             if out.is_full() {
                 return Ok(Progress::Full);
             }
@@ -260,58 +270,6 @@ impl Walker {
             }
         }
         Err(Fault::TooMany { pc: self.pc })
-    }
-
-    /// Fast path: passes blocks that end in direct transfers while more outcomes remain than the goal needs. Only
-    /// without predictor and return stack, and if the batch has room. A function of its own keeps its state in
-    /// registers.
-    #[inline(never)]
-    fn stride(&mut self, out: &mut Batch) {
-        self.outcomes.untrained = false;
-        let (mut bits, mut count, mut start, mut blocks) =
-            (self.outcomes.bits, self.outcomes.count, self.start, self.blocks);
-        let (mut past, mut instructions) = (None, 0);
-        while count >= 2
-            && blocks < FAST_BLOCKS
-            && out.events.len() < Batch::FULL
-            && let Some(near) = self.cursor.near(start)
-        {
-            let is_branch = near.control() == Control::Branch;
-            let taken = bits & 1 == 0;
-            let (end, target) = (near.end(), near.target());
-            let run = Run {
-                start,
-                end,
-                count: near.count(),
-                accesses: None,
-                isa: self.isa,
-                exit: near.control().exit(),
-                taken: if is_branch { Some(taken) } else { None },
-                attempted: false,
-                doubtful: self.doubtful,
-                withdrawn: false,
-            };
-            if !push_within_capacity(
-                &mut out.events,
-                Event { offset: self.offset, kind: EventKind::Run(run) },
-            ) {
-                break;
-            }
-            instructions += u64::from(near.count());
-            bits >>= u32::from(is_branch);
-            count -= u32::from(is_branch);
-            blocks = if is_branch { 0 } else { blocks + 1 };
-            start = if is_branch & !taken { end } else { target };
-            past = Some(near);
-        }
-        if let Some(near) = past {
-            (self.outcomes.bits, self.outcomes.count, self.blocks) = (bits, count, blocks);
-            self.mark.0 = NOWHERE;
-            self.instructions += instructions;
-            self.pc = near.last();
-            self.move_to(start, near.control());
-            self.lo = start;
-        }
     }
 
     /// Moves to the goal if it is in this block, ahead of the walk.

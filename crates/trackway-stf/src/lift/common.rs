@@ -71,7 +71,9 @@ impl Lifter {
         while events.len() < Batch::FULL {
             let (mut group, mut given) = (rest, None);
             if REGS {
-                if let Some([INST_PC_TARGET, target @ .., INST_REG]) = group.first_chunk::<{ TARGET_LEN + 1 }>() {
+                if let Some([INST_PC_TARGET, target @ .., INST_REG]) =
+                    group.first_chunk::<{ TARGET_LEN + 1 }>()
+                {
                     given = Some(u64::from_le_bytes(*target));
                     group = &group[TARGET_LEN..];
                 }

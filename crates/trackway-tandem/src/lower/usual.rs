@@ -63,7 +63,10 @@ impl<W: Write> Lower<W> {
                 (RegRole::Destination, Value::Word(0)) if access.reg == X0 => unwritten += 1,
                 (RegRole::Destination, Value::Word(value)) if written.is_none() => {
                     match self.register(access) {
-                        Some(Record::FullRegister { address: address @ register::GPR..register::END, data }) => {
+                        Some(Record::FullRegister {
+                            address: address @ register::GPR..register::END,
+                            data,
+                        }) => {
                             written = Some((address, data, data == value));
                         }
                         _ => return Ok(false),
@@ -171,7 +174,9 @@ impl<W: Write> Lower<W> {
                 let of_rd = |&(address, ..): &Written| address & 0x1f == inst.rd.into();
                 usual.found = written.filter(of_rd).map(|(_, value, _)| mask(value, bits));
                 match data {
-                    Value::Word(data) if Some(data) != usual.found && self.config.profile == Profile::Spec => {
+                    Value::Word(data)
+                        if Some(data) != usual.found && self.config.profile == Profile::Spec =>
+                    {
                         if usual.found.is_some() {
                             return None;
                         }
@@ -216,7 +221,13 @@ mod tests {
             (0x00b5_0463, 4, None, None, true),
             (0xa021, 2, None, None, true),
             (0x0000_8067, 4, None, None, true),
-            (0x3405_9573, 4, Some(RegAccess { reg: Reg { class: RegClass::Csr, number: 0x340 }, ..a1(1) }), None, false),
+            (
+                0x3405_9573,
+                4,
+                Some(RegAccess { reg: Reg { class: RegClass::Csr, number: 0x340 }, ..a1(1) }),
+                None,
+                false,
+            ),
             (0x3020_0073, 4, None, None, false),
             (0x0005_b583, 4, Some(a1(8)), Some(load), false),
         ];

@@ -26,6 +26,18 @@ impl Outcomes {
         u64::from(self.count) + self.predicted + u64::from(self.missed)
     }
 
+    /// Number and bits of outcomes that are not predicted.
+    #[inline]
+    pub(crate) fn bits(&self) -> (u32, u64) {
+        (self.count, self.bits)
+    }
+
+    /// The first one does not train the predictor.
+    #[inline]
+    pub(crate) fn is_untrained(&self) -> bool {
+        self.untrained
+    }
+
     #[inline]
     pub(crate) fn add_map(&mut self, map: u32, count: u32) {
         let map = u64::from(map) & ((1u64 << count) - 1);
