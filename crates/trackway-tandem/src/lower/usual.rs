@@ -207,7 +207,7 @@ mod tests {
         RegAccess { reg, role, update: RegUpdate::Set, value: Value::Word(value), known: None }
     }
 
-    /// What most instructions are takes the short way; `tests/usual.rs` holds it against the long one.
+    /// Most instructions take the short way; `tests/usual.rs` holds it against the long one.
     #[test]
     fn arithmetic_loads_stores_and_jumps_are_usual() {
         let a1 = |value| register(RegRole::Destination, 11, value);
