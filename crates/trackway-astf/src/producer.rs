@@ -304,11 +304,13 @@ impl<W: Write> Producer<W> {
         self.checker.last_class()
     }
 
-    /// Ends the trace.
+    /// Ends the trace, with the state after its last instruction or Trap.
     pub fn finish(&mut self) -> Result<W> {
-        let records = self.prelude(false);
+        let is_legal = |records: &[Words]| self.judge(records).1.is_empty();
+        let with_context = self.wanted != self.written && is_legal(&self.prelude(true));
+        let records = self.prelude(with_context);
         self.put(&records)?;
-        self.wrote_prelude(false);
+        self.wrote_prelude(with_context);
         self.superseded += u64::from(self.time.take().is_some());
         let mut checker = self.checker.clone();
         checker.end(self.offset);

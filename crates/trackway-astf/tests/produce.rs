@@ -75,6 +75,19 @@ fn trap_and_context_are_put_in_order() {
     assert_eq!(findings(bytes), []);
 }
 
+/// A trace may end where a trap led: the state there is written without an instruction.
+#[test]
+fn the_state_after_the_last_trap_is_written() {
+    let mut trace = Producer::create(Vec::new(), Level::BasicPlus, false, &config()).unwrap();
+    trace.context(Context::default()).unwrap();
+    trace.instruction(0x1000, SVC, Completion::Trapped, &[]).unwrap();
+    trace.trap(Trap { syscall_type: 1, ec: 0x15, target_pc: KERNEL, ..Trap::default() }).unwrap();
+    trace.context(Context { el: 1, handler: true, ..Context::default() }).unwrap();
+    let bytes: Vec<u8> = trace.finish().unwrap();
+    assert_eq!(kinds_and_times(&bytes).0, [0x41, 8, 1, 5, 8]);
+    assert_eq!(findings(bytes), []);
+}
+
 #[test]
 fn what_the_level_does_not_allow_is_refused() {
     let mut basic = Producer::create(Vec::new(), Level::Basic, false, &config()).unwrap();

@@ -398,7 +398,7 @@ impl Lower {
     /// Writes the header and the groups that waited for it.
     fn write_early(&mut self) -> Result<()> {
         let Some(early) = self.early.take() else { return Ok(()) };
-        let header = self.header();
+        let header = self.header(early.groups.len() < EARLY);
         let Some(writer) = &mut self.writer else { return Ok(()) };
         writer.header(&header);
         let mut at = 0;

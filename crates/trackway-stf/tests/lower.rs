@@ -280,6 +280,28 @@ fn the_isa_string_is_written_at_1_6() {
     legal(step, meta);
 }
 
+/// A known vector length alone is not a declaration of vectors.
+#[test]
+fn vectors_are_declared_where_there_are_any() {
+    let step = "0x0 context privilege=m\n0x0 step pc=0x0 encoding=0x13 length=0x4 outcome=retired";
+    let meta = Meta { vector_bits: Some(128), ..rv64() };
+    legal(step, meta.clone());
+    let mut vectors = Batch::default();
+    let begun = vectors.begin_accesses();
+    let value = Value::Bytes(vectors.add_bytes(&[7; 16]));
+    let reg = Reg { class: RegClass::Vector, number: 1 };
+    let (role, update) = (RegRole::Destination, RegUpdate::Set);
+    vectors.regs.push(RegAccess { reg, role, update, value, known: None });
+    let accesses = vectors.end_accesses(begun).unwrap();
+    // vmv.v.i v1,0
+    vectors.push(0, EventKind::Step(Step { accesses, ..Step::new(0, 0x5e00_30d7, 4) }));
+    for (batch, declared) in [(batch(step), false), (vectors, true)] {
+        let (bytes, _) = lower(&batch, meta.clone(), plain());
+        let features = open(&bytes).unwrap().header.meta().features;
+        assert_eq!(features.iter().any(|name| name == "vector"), declared, "{features:?}");
+    }
+}
+
 /// Text of a trace reaches the terminal without control characters.
 #[test]
 fn text_has_no_control_characters() {

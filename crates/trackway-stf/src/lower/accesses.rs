@@ -44,7 +44,10 @@ impl Lower {
             Value::Bytes(span) => self.wide(class, batch.bytes_of(span)),
         };
         match content {
-            Some(content) => self.write_register(access.reg, role(access.role), &content, out),
+            Some(content) => {
+                self.features |= if class == reg_class::VECTOR { features::VECTOR } else { 0 };
+                self.write_register(access.reg, role(access.role), &content, out);
+            }
             None => self.books.lose(fact(access.role), 1),
         }
     }

@@ -11,8 +11,8 @@ use crate::remark::Remark;
 use crate::values::{features, isa, trace_info};
 
 impl Lower {
-    /// The header record group, in stf_lib's order.
-    pub(super) fn header(&mut self) -> Vec<u8> {
+    /// The header record group, in stf_lib's order; `is_all` says that nothing follows the groups seen so far.
+    pub(super) fn header(&mut self, is_all: bool) -> Vec<u8> {
         let mut out = Vec::new();
         let layout = self.layout;
         let mut put = |record: Record<'_>| record.write(&mut out, &layout);
@@ -52,7 +52,8 @@ impl Lower {
         if self.layout.event64 {
             features |= features::EVENT64;
         }
-        if self.layout.vector_words > 0 {
+        // Vectors of a known length may still come.
+        if self.layout.vector_words > 0 && !is_all {
             features |= features::VECTOR;
         }
         put(Record::TraceInfoFeature { features });
